@@ -1,0 +1,152 @@
+"""Columns: a field's values in the physical form the kernels compare.
+
+| type                   | values                                              |
+| ---------------------- | --------------------------------------------------- |
+| bigint                 | int64                                               |
+| double                 | float64                                             |
+| decimal, precision <= 18 | int64, unscaled at the field's scale              |
+| decimal above          | object array of Python integers, unscaled           |
+| boolean                | bool                                                |
+| date                   | int64, days since 1970-01-01                        |
+| timestamp              | int64, microseconds since 1970-01-01 00:00 UTC      |
+| string                 | an Arrow large_string array                         |
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from vedette.errors import RowError
+from vedette.schema import Field, Type
+
+INT64_DECIMAL_PRECISION = 18  # the widest decimal whose unscaled values all fit into int64
+
+
+@dataclass(frozen=True)
+class Column:
+    """Values of one field; where `valid` is given and False the value is null and what stands in `values` is arbitrary."""
+
+    values: Any  # NDArray, or a pa.LargeStringArray without nulls that matter
+    valid: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def read_column(array: pa.Array | pa.ChunkedArray, field: Field) -> Column:
+    """An Arrow column in the physical form of the field's type; narrower types are widened, others refused."""
+    if isinstance(array, pa.ChunkedArray):
+        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    if isinstance(array.type, pa.DictionaryType):
+        array = array.dictionary_decode()
+    if pa.types.is_null(array.type):
+        return Column(_filler(field.type, len(array)), np.zeros(len(array), np.bool_))
+    readable, read = _READERS[field.type.name]
+    if not readable(array.type, field.type):
+        raise RowError(
+            f"field {field.name!r} is {field.type} in the schema but {array.type} in the rows; "
+            f"cast the column, or declare the field as what the rows hold"
+        )
+    valid = None if array.null_count == 0 else pc.is_valid(array).to_numpy(zero_copy_only=False)
+    return Column(read(array, field), valid)
+
+
+def _filler(type_: Type, n: int) -> Any:
+    if type_.name == "string":
+        return pa.array([""] * n, pa.large_string())
+    if type_.name == "decimal" and type_.precision > INT64_DECIMAL_PRECISION:
+        return np.zeros(n, object)
+    return np.zeros(n, {"double": np.float64, "boolean": np.bool_}.get(type_.name, np.int64))
+
+
+def writable(array: NDArray[Any]) -> NDArray[Any]:
+    """The same memory under NumPy's writable flag, contiguous.
+
+    Numba types a read-only array differently and would compile every kernel twice. Kernels do not write to their input.
+    """
+    array = np.ascontiguousarray(array)
+    if array.flags.writeable or array.size == 0:
+        return array
+    memory = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
+    memory.owner = array  # type: ignore[attr-defined]  # keeps the memory alive
+    return np.frombuffer(memory, array.dtype).reshape(array.shape)
+
+
+def _numbers(array: pa.Array, to: pa.DataType) -> NDArray[Any]:
+    """The values buffer as NumPy sees it; what stands under nulls is whatever was there."""
+    if array.type != to:
+        array = array.cast(to, safe=not pa.types.is_floating(to))
+    dtype = to.to_pandas_dtype()
+    buffer = array.buffers()[1]
+    if buffer is None or len(array) == 0:
+        return np.zeros(len(array), dtype)
+    return writable(np.frombuffer(buffer, dtype, len(array), array.offset * np.dtype(dtype).itemsize))
+
+
+def _read_bigint(array: pa.Array, field: Field) -> NDArray[np.int64]:
+    return _numbers(array, pa.int64())
+
+
+def _read_double(array: pa.Array, field: Field) -> NDArray[np.float64]:
+    return _numbers(array, pa.float64())
+
+
+def _read_boolean(array: pa.Array, field: Field) -> NDArray[np.bool_]:
+    return array.fill_null(False).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def _read_date(array: pa.Array, field: Field) -> NDArray[np.int64]:
+    return _numbers(array.cast(pa.date32()).view(pa.int32()), pa.int64())
+
+
+def _read_timestamp(array: pa.Array, field: Field) -> NDArray[np.int64]:
+    if array.type.unit == "ns":  # Spark keeps microseconds and floors what is finer
+        nanoseconds = _numbers(array.view(pa.int64()), pa.int64())
+        return np.floor_divide(nanoseconds, 1000)
+    try:
+        return _numbers(array.cast(pa.timestamp("us", tz=array.type.tz)).view(pa.int64()), pa.int64())
+    except pa.ArrowInvalid as error:
+        raise RowError(f"field {field.name!r} holds a timestamp beyond microseconds in 64 bits: {error}") from None
+
+
+def _read_string(array: pa.Array, field: Field) -> pa.LargeStringArray:
+    return array if pa.types.is_large_string(array.type) else array.cast(pa.large_string())
+
+
+def _read_decimal(array: pa.Array, field: Field) -> NDArray[Any]:
+    wide = array.cast(pa.decimal128(38, field.type.scale)) if not pa.types.is_decimal(array.type) else array
+    try:
+        exact = wide.cast(pa.decimal128(field.type.precision, field.type.scale))
+    except pa.ArrowInvalid as error:
+        raise RowError(f"field {field.name!r} holds a value that {field.type} cannot: {error}") from None
+    halves = np.frombuffer(exact.buffers()[1], np.int64, 2 * len(exact), 16 * exact.offset)
+    if field.type.precision <= INT64_DECIMAL_PRECISION:
+        return np.ascontiguousarray(halves[0::2])
+    return halves[1::2].astype(object) * (1 << 64) + halves[0::2].view(np.uint64).astype(object)
+
+
+def _is_readable_decimal(got: pa.DataType, wanted: Type) -> bool:
+    if pa.types.is_integer(got):
+        return True
+    return pa.types.is_decimal(got) and got.scale <= wanted.scale
+
+
+_READERS: dict[str, Any] = {
+    "bigint": (lambda got, wanted: pa.types.is_integer(got) and got != pa.uint64(), _read_bigint),
+    "double": (lambda got, wanted: pa.types.is_floating(got) or pa.types.is_integer(got), _read_double),
+    "decimal": (_is_readable_decimal, _read_decimal),
+    "boolean": (lambda got, wanted: pa.types.is_boolean(got), _read_boolean),
+    "string": (
+        lambda got, wanted: pa.types.is_string(got) or pa.types.is_large_string(got) or pa.types.is_string_view(got),
+        _read_string,
+    ),
+    "date": (lambda got, wanted: pa.types.is_date(got), _read_date),
+    "timestamp": (lambda got, wanted: pa.types.is_timestamp(got), _read_timestamp),
+}

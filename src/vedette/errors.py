@@ -1,0 +1,79 @@
+"""The errors Vedette raises. A message says what is wrong, what it got and what would work.
+
+VedetteError
+├── QueryError       a query's text, box or id cannot be taken
+├── SchemaError      a schema cannot be read, or names a type there is none of
+├── RowError         rows lack a field, or carry it in a type that cannot be read as the schema's
+├── SnapshotError    a saved query set is damaged, or of another format
+├── FileError        a file of queries or rows cannot be read or written
+└── PipelineError    Spark cannot run the transform as things stand: no Java, another time zone, a worker without us
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class VedetteError(Exception):
+    """Whatever Vedette refuses to do."""
+
+
+class QueryError(VedetteError, ValueError):
+    """A query cannot be taken. `text` and `start`, `end` tell the place in it, where there is one."""
+
+    def __init__(self, reason: str, text: str | None = None, start: int | None = None, end: int | None = None) -> None:
+        self.reason = reason
+        self.text = text
+        self.start = start
+        self.end = end
+        super().__init__(reason if text is None else f"{reason}\n{_underline(text, start, end)}")
+
+    def in_query(self, query_id: object) -> QueryError:
+        """The same error, naming the query it is about."""
+        return QueryError(f"query {query_id!r}: {self.reason}", self.text, self.start, self.end)
+
+
+class SchemaError(VedetteError, ValueError):
+    """A schema cannot be read."""
+
+
+class RowError(VedetteError, ValueError):
+    """Rows do not fit the schema."""
+
+
+class SnapshotError(VedetteError, ValueError):
+    """A saved query set cannot be loaded."""
+
+
+class FileError(VedetteError, OSError):
+    """A file of queries or rows cannot be read or written."""
+
+
+class PipelineError(VedetteError, RuntimeError):
+    """Spark cannot run the transform as things stand."""
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """A half sentence that offers the nearest of `names`, or nothing where none is near.
+
+    >>> nearest("tmp", ["humidity", "room", "temp"])
+    "; did you mean 'temp'?"
+    """
+    by_folded = {known.lower(): known for known in names}
+    close = difflib.get_close_matches(name.lower(), by_folded, n=1)
+    return f"; did you mean {by_folded[close[0]]!r}?" if close else ""
+
+
+def _underline(text: str, start: int | None, end: int | None) -> str:
+    """The line of `text` around `start`, indented, with carets under the place."""
+    if start is None:
+        return "\n".join(f"  {line}" for line in text.splitlines()[:5])
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", start)
+    line = text[line_start : len(text) if line_end < 0 else line_end]
+    width = max(1, min((end or start + 1), line_start + len(line)) - start)
+    column = start - line_start
+    first = max(0, column - 60)
+    shown = line[first : first + 120]
+    return f"  {shown}\n  {' ' * (column - first)}{'^' * min(width, max(1, len(shown) - (column - first)))}"

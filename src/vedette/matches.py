@@ -1,0 +1,54 @@
+"""Matches: which queries each row of a batch matches, as Arrow lays out lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Row `i` matches the queries at `positions[starts[i]:starts[i + 1]]`; their order within a row is not defined."""
+
+    starts: NDArray[np.int64]
+    positions: NDArray[np.int32]
+    query_ids: pa.Array | None = None  # the owner's id of each position
+    n_failed: int = 0  # comparisons that ANSI mode would have failed the job over; they count as null
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @classmethod
+    def none(cls, n_rows: int) -> Matches:
+        return cls(np.zeros(n_rows + 1, np.int64), np.empty(0, np.int32))
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """The number of matches of each row."""
+        return np.diff(self.starts)
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """The row of each pair."""
+        return np.repeat(np.arange(len(self), dtype=np.int64), self.counts)
+
+    @property
+    def ids(self) -> pa.DictionaryArray:
+        """The owner's id of each pair's query: a dictionary over `positions`, which are not copied."""
+        import pyarrow as pa
+
+        if self.query_ids is None:
+            raise ValueError("these matches carry positions only")
+        return pa.DictionaryArray.from_arrays(pa.array(self.positions), self.query_ids)
+
+    def to_arrow(self) -> pa.Table:
+        """One line per pair: `row` and `query`."""
+        import pyarrow as pa
+
+        return pa.table({"row": self.rows, "query": self.ids})
