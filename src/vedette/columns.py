@@ -58,6 +58,20 @@ def read_column(array: pa.Array | pa.ChunkedArray, field: Field) -> Column:
     return Column(read(array, field), valid)
 
 
+def large_strings(values: Any) -> pa.LargeStringArray:
+    """Python strings, or an Arrow array of them, as one large_string array."""
+    return pa.array(values, pa.large_string())
+
+
+def string_buffers(strings: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """The offsets (one more than strings) and the UTF-8 bytes of a large_string array, not copied."""
+    _, offsets, data = strings.buffers()
+    if offsets is None or len(strings) == 0:
+        return np.zeros(1, np.int64), np.empty(0, np.uint8)
+    bytes_ = np.empty(0, np.uint8) if data is None else writable(np.frombuffer(data, np.uint8))
+    return writable(np.frombuffer(offsets, np.int64, len(strings) + 1, 8 * strings.offset)), bytes_
+
+
 def _filler(type_: Type, n: int) -> Any:
     if type_.name == "string":
         return pa.array([""] * n, pa.large_string())

@@ -1,0 +1,124 @@
+"""Rows as users hold them (Arrow, pandas, polars, dicts), read into columns.
+
+In pandas a missing value is null, as for Arrow and Spark; in NumPy arrays NaN is a number. Timestamps without a zone are
+wall-clock time in the zone of the query set.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Collection, Mapping
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vedette.columns import Column, read_column, writable
+from vedette.errors import RowError, nearest
+from vedette.schema import Field, Schema, arrow_type
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_NUMBERS = {"double": np.dtype(np.float64), "bigint": np.dtype(np.int64)}
+
+
+def read_rows(rows: Any, schema: Schema, fields: Collection[str], time_zone: str) -> tuple[dict[str, Column], int]:
+    """The columns of the named fields, and the number of rows."""
+    table = _as_mapping(rows)
+    if isinstance(table, Mapping):
+        n_rows = _common_length(table)
+        names = list(table)
+    else:
+        n_rows = table.num_rows
+        names = table.schema.names
+    places = {name.lower(): place for place, name in reversed(list(enumerate(names)))}
+    columns = {}
+    for name in fields:
+        place = places.get(name.lower())
+        if place is None:
+            have = ", ".join(sorted(map(str, names))) or "none"
+            raise RowError(f"the rows lack field {name!r}, which queries use; they have: {have}{nearest(name, names)}")
+        field = schema.find(name)
+        assert field is not None
+        values = table[names[place]] if isinstance(table, Mapping) else table.column(place)
+        columns[name] = _read(values, field, time_zone)
+    return columns, n_rows
+
+
+def read_row(row: Mapping[str, Any], schema: Schema, fields: Collection[str], time_zone: str) -> dict[str, Column]:
+    """One row as columns of length one; a field that is absent or None is null."""
+    columns = {}
+    for name in fields:
+        value = row.get(name)
+        if value is None:
+            value = next((row[key] for key in row if key.lower() == name.lower()), None)
+        field = schema.find(name)
+        assert field is not None
+        columns[name] = _read_value(value, field, time_zone)
+    return columns
+
+
+def _read_value(value: Any, field: Field, time_zone: str) -> Column:
+    kind = field.type.name
+    if kind == "double" and isinstance(value, float):
+        return Column(np.array([value]))
+    if kind == "bigint" and type(value) is int and -(1 << 63) <= value < 1 << 63:
+        return Column(np.array([value]))
+    if kind == "timestamp" and isinstance(value, datetime.datetime):
+        aware = value if value.tzinfo else value.replace(tzinfo=ZoneInfo(time_zone))
+        return Column(np.array([(aware - _EPOCH) // datetime.timedelta(microseconds=1)]))
+    if kind in ("bigint", "double") and isinstance(value, bool):
+        raise RowError(f"field {field.name!r} is {field.type}; got the boolean {value!r}")
+    if isinstance(value, np.generic):
+        value = value.item()
+    try:
+        if kind == "decimal" and isinstance(value, int):
+            value = Decimal(value)
+        return read_column(pa.array([value], arrow_type(field.type)), field)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
+        raise RowError(f"field {field.name!r} is {field.type}; cannot read {value!r} as one") from None
+
+
+def _as_mapping(rows: Any) -> Any:
+    if isinstance(rows, (pa.Table, pa.RecordBatch, Mapping)):
+        return rows
+    module = type(rows).__module__.partition(".")[0]
+    if module == "pandas" and hasattr(rows, "columns"):
+        return {str(name): pa.array(rows[name], from_pandas=True) for name in rows.columns}
+    if hasattr(rows, "__arrow_c_stream__"):  # polars, DuckDB relations, whoever speaks Arrow
+        return pa.table(rows)
+    raise RowError(
+        f"rows are an Arrow table or batch, a pandas or polars DataFrame, or a dict of arrays; got {type(rows).__name__}"
+    )
+
+
+def _common_length(arrays: Mapping[str, Any]) -> int:
+    lengths = {len(values) for values in arrays.values()}
+    if len(lengths) > 1:
+        each = ", ".join(f"{name}: {len(values)}" for name, values in arrays.items())
+        raise RowError(f"the arrays of the rows differ in length ({each})")
+    return lengths.pop() if lengths else 0
+
+
+def _read(values: Any, field: Field, time_zone: str) -> Column:
+    if isinstance(values, np.ndarray) and values.dtype == _NUMBERS.get(field.type.name):
+        if isinstance(values, np.ma.MaskedArray):
+            return Column(writable(values.data), ~np.ma.getmaskarray(values))
+        return Column(writable(values))
+    if not isinstance(values, (pa.Array, pa.ChunkedArray)):
+        try:
+            values = pa.array(values)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise RowError(f"field {field.name!r} ({field.type}) cannot be read: {error}") from None
+    if field.type.name == "timestamp" and pa.types.is_timestamp(values.type) and values.type.tz is None:
+        values = _in_zone(values, time_zone)
+    return read_column(values, field)
+
+
+def _in_zone(wall_clock: pa.Array, time_zone: str) -> pa.Array:
+    """Wall-clock times as instants: the earlier of two, and the end of a gap for what never was, as Spark has it."""
+    if time_zone == "UTC":
+        return wall_clock
+    return pc.assume_timezone(wall_clock, time_zone, ambiguous="earliest", nonexistent="latest")
