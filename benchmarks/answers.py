@@ -1,0 +1,106 @@
+"""Answers in one form, so that contestants can be compared before any clock starts.
+
+A digest holds the number of pairs and two sums over a hash of every pair: equal for equal sets of pairs in any order,
+and different, but for one chance in 2^64, where a pair is missing, doubled or wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.workloads import Workload
+
+
+@dataclass(frozen=True)
+class Digest:
+    n_pairs: int
+    total: int
+    mixed: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Pairs of row and query, or lists of queries by row: `starts` is given and `rows` is not."""
+
+    queries: NDArray[np.integer]
+    rows: NDArray[np.integer] | None = None
+    starts: NDArray[np.integer] | None = None
+    row_order: NDArray[np.integer] | None = None  # the row of each list, where the lists are not in row order
+
+    def digest(self, n_rows: int) -> Digest:
+        """The digest of the pairs of the first `n_rows` rows."""
+        queries = np.ascontiguousarray(self.queries).astype(np.int32, copy=False)
+        if self.rows is not None:
+            sums = _digest_pairs(np.ascontiguousarray(self.rows).astype(np.int64, copy=False), queries, n_rows)
+        else:
+            assert self.starts is not None
+            starts = np.asarray(self.starts).astype(np.int64, copy=False)
+            order = np.arange(len(starts) - 1) if self.row_order is None else self.row_order.astype(np.int64)
+            sums = _digest_lists(starts, queries, order, n_rows)
+        return Digest(*(int(number) for number in sums))
+
+    def of_rows(self, chosen: NDArray[np.integer]) -> dict[int, list[int]]:
+        """The sorted queries of the chosen rows."""
+        if self.rows is None:
+            assert self.starts is not None
+            lists = np.arange(len(self.starts) - 1) if self.row_order is None else np.asarray(self.row_order)
+            wanted = set(chosen.tolist())
+            return {
+                int(row): sorted(self.queries[self.starts[i] : self.starts[i + 1]].tolist())
+                for i, row in enumerate(lists.tolist())
+                if row in wanted
+            }
+        found: dict[int, list[int]] = {int(row): [] for row in chosen}
+        for place in np.flatnonzero(np.isin(self.rows, chosen)):
+            found[int(self.rows[place])].append(int(self.queries[place]))
+        return {row: sorted(queries) for row, queries in found.items()}
+
+
+def brute_force(workload: Workload, chosen: NDArray[np.integer]) -> dict[int, list[int]]:
+    """The queries of the chosen rows by comparing each with every box."""
+    found = {}
+    for row in chosen.tolist():
+        inside = np.ones(workload.n_queries, np.bool_)
+        for axis in range(len(workload.rows)):
+            value = workload.rows[axis, row]
+            inside &= (workload.lows[axis] <= value) & (value <= workload.highs[axis])
+        found[row] = np.flatnonzero(inside).tolist()
+    return found
+
+
+@numba.njit(cache=True)
+def _hash(row, query):  # type: ignore[no-untyped-def]
+    """The finishing steps of splitmix64 over the pair."""
+    word = (np.uint64(row) << np.uint64(32)) + np.uint64(query) + np.uint64(0x9E3779B97F4A7C15)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+@numba.njit(cache=True)
+def _digest_pairs(rows, queries, n_rows):  # type: ignore[no-untyped-def]
+    n_pairs, total, mixed = 0, np.uint64(0), np.uint64(0)
+    for i in range(len(rows)):
+        if rows[i] < n_rows:
+            word = _hash(rows[i], queries[i])
+            n_pairs += 1
+            total += word
+            mixed += word * word
+    return n_pairs, total, mixed
+
+
+@numba.njit(cache=True)
+def _digest_lists(starts, queries, row_order, n_rows):  # type: ignore[no-untyped-def]
+    n_pairs, total, mixed = 0, np.uint64(0), np.uint64(0)
+    for i in range(len(row_order)):
+        if row_order[i] < n_rows:
+            for j in range(starts[i], starts[i + 1]):
+                word = _hash(row_order[i], queries[j])
+                n_pairs += 1
+                total += word
+                mixed += word * word
+    return n_pairs, total, mixed

@@ -1,0 +1,38 @@
+"""Peers: other tools that can say which boxes hold which rows, one adapter file each.
+
+A peer is built over the boxes, then `load`s rows in the form it likes best; neither is timed. Only `match` is, and
+what it returns is in the peer's own form until `answer` turns it into pairs, outside the clock.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from benchmarks.answers import Answer
+from benchmarks.workloads import Workload
+
+
+class Peer(ABC):
+    """One tool in one formulation. `note` says what the table should tell about it."""
+
+    name: ClassVar[str]
+    note: ClassVar[str] = ""
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+
+    @abstractmethod
+    def load(self, rows: Workload) -> None:
+        """Take the rows of this workload, whose queries are those of the constructor."""
+
+    @abstractmethod
+    def match(self) -> Any:
+        """The timed part."""
+
+    @abstractmethod
+    def answer(self, result: Any) -> Answer:
+        """What `match` returned as pairs of row and query, both numbered as in the workload."""
+
+    def close(self) -> None:  # noqa: B027  most have nothing to free
+        """Free what the peer holds."""

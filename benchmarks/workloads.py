@@ -1,0 +1,162 @@
+"""Seeded workloads: boxes that stand, rows that pass, and texts of alerts.
+
+Coordinates of one-dimensional workloads are whole numbers below 2^30 held as doubles: every peer can take them exactly,
+those that know only 32-bit integers too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+DOMAIN = 2**30
+GRID_SIDE = 245  # 245 x 245 = 60,025: the 60,000 cells of Wu, Chen and Yu, sections 3.5 and 3.6
+
+
+@dataclass(frozen=True)
+class Workload:
+    """`n_queries` closed boxes over `k` fields, and rows; an unbounded end is an infinity."""
+
+    name: str
+    lows: NDArray[np.float64]  # (k, n_queries)
+    highs: NDArray[np.float64]
+    rows: NDArray[np.float64]  # (k, n_rows)
+
+    @property
+    def fields(self) -> list[str]:
+        return [f"x{axis}" for axis in range(len(self.rows))]
+
+    @property
+    def n_queries(self) -> int:
+        return self.lows.shape[1]
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows.shape[1]
+
+    def head(self, n_rows: int) -> Workload:
+        """The same queries and the first rows."""
+        return Workload(self.name, self.lows, self.highs, np.ascontiguousarray(self.rows[:, :n_rows]))
+
+    def sorted_rows(self) -> Workload:
+        """The same with the rows in the order of their first field."""
+        return Workload(self.name, self.lows, self.highs, self.rows[:, np.argsort(self.rows[0], kind="stable")])
+
+
+def intervals(n_queries: int, n_rows: int, matches_a_row: float, widths: str = "uniform", seed: int = 1) -> Workload:
+    """One-dimensional intervals with about `matches_a_row` matches; widths uniform or heavy-tailed (Pareto, shape 1.2)."""
+    random = np.random.default_rng(seed)
+    mean = matches_a_row * DOMAIN / n_queries
+    if widths == "uniform":
+        sizes = random.uniform(0, 2 * mean, n_queries)
+    elif widths == "pareto":
+        sizes = random.pareto(1.2, n_queries)
+        sizes = _scale_to_mean(sizes, mean, DOMAIN / 2)
+    else:
+        raise ValueError(f"widths are 'uniform' or 'pareto', not {widths!r}")
+    lows = np.floor(random.uniform(0, DOMAIN, n_queries))
+    highs = np.minimum(lows + np.floor(sizes), DOMAIN - 1)
+    values = np.floor(random.uniform(0, DOMAIN, n_rows))
+    return Workload(f"{widths} widths", lows[None, :], highs[None, :], values[None, :])
+
+
+def _scale_to_mean(sizes: NDArray[np.float64], mean: float, largest: float) -> NDArray[np.float64]:
+    """The sizes times one factor, cut at `largest`, with that mean."""
+    below, above = 0.0, 1e6 * mean / sizes.mean()
+    for _ in range(100):
+        factor = (below + above) / 2
+        if np.minimum(factor * sizes, largest).mean() < mean:
+            below = factor
+        else:
+            above = factor
+    return np.minimum(above * sizes, largest)
+
+
+def vcr_rectangles(n_queries: int, n_rows: int, max_side: int, placed: str = "uniform", seed: int = 2) -> Workload:
+    """Rectangles on an integer grid as in Wu, Chen and Yu, section 3.6; points lie off the grid lines.
+
+    Sides are uniform in 1..max_side. Placed "90-10", the lower left corners of 90% lie in a tenth of the region.
+    """
+    random = np.random.default_rng(seed)
+    corners = random.integers(0, GRID_SIDE, (2, n_queries)).astype(np.float64)
+    if placed == "90-10":
+        hot_side = int(round(GRID_SIDE * 0.1**0.5))
+        hot = random.random(n_queries) < 0.9
+        corners[:, hot] = random.integers(0, hot_side, (2, int(hot.sum()))) + (GRID_SIDE - hot_side) // 2
+    elif placed != "uniform":
+        raise ValueError(f"placed is 'uniform' or '90-10', not {placed!r}")
+    sides = random.integers(1, max_side + 1, (2, n_queries))
+    points = random.uniform(0, GRID_SIDE, (2, n_rows))
+    return Workload(f"{placed}, W = {max_side}", corners, np.minimum(corners + sides, GRID_SIDE), points)
+
+
+def small_boxes(n_queries: int, n_rows: int, matches_a_row: float, seed: int = 3) -> Workload:
+    """Small boxes of two fields anywhere in the unit square, about `matches_a_row` of them over each point."""
+    random = np.random.default_rng(seed)
+    mean_side = (matches_a_row / n_queries) ** 0.5
+    lows = random.random((2, n_queries))
+    highs = lows + random.uniform(0, 2 * mean_side, (2, n_queries))
+    return Workload("small boxes", lows, highs, random.random((2, n_rows)))
+
+
+def conjunctions(n_attributes: int, n_queries: int, n_rows: int, seed: int = 4) -> Workload:
+    """Random conjunctions as in Lim et al., section 7.1, over rows of `n_attributes` uniform values.
+
+    A query constrains a random number of randomly chosen attributes. A condition is bounded on the left, on the right
+    or on both sides with equal probability; its constants are uniform in [0, 1].
+    """
+    random = np.random.default_rng(seed)
+    n_used = random.integers(1, n_attributes + 1, n_queries)
+    used = np.argsort(np.argsort(random.random((n_attributes, n_queries)), axis=0), axis=0) < n_used
+    ends = np.sort(random.random((2, n_attributes, n_queries)), axis=0)
+    kind = random.integers(0, 3, (n_attributes, n_queries))
+    single = random.random((n_attributes, n_queries))
+    lows = np.where(used & (kind != 0), np.where(kind == 1, single, ends[0]), -np.inf)
+    highs = np.where(used & (kind != 1), np.where(kind == 0, single, ends[1]), np.inf)
+    return Workload(f"{n_attributes} attributes", lows, highs, random.random((n_attributes, n_rows)))
+
+
+MARKET_SCHEMA = "symbol string, price double, volume bigint"
+N_SYMBOLS = 500
+
+
+def symbols() -> list[str]:
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    return [letters[i % 26] + letters[i // 26 % 26] + letters[i * 7 % 26] + str(i) for i in range(N_SYMBOLS)]
+
+
+def market_texts(n_queries: int, seed: int = 5) -> list[str]:
+    """Alerts over a market as SQL texts of five shapes, each a fifth of them."""
+    random = np.random.default_rng(seed)
+    names = symbols()
+    symbol = random.integers(0, N_SYMBOLS, n_queries).tolist()
+    low = np.round(random.uniform(1, 900, n_queries), 2).tolist()
+    width = np.round(random.uniform(0.1, 5, n_queries), 2).tolist()
+    volume = random.integers(1_000, 1_000_000, n_queries).tolist()
+    texts = []
+    for i in range(n_queries):
+        name, price, high = names[symbol[i]], low[i], round(low[i] + width[i], 2)
+        shape = i % 5
+        if shape == 0:
+            texts.append(f"symbol = '{name}' AND price < {price / 100:.2f}")
+        elif shape == 1:
+            texts.append(f"symbol = '{name}' AND price BETWEEN {price} AND {high}")
+        elif shape == 2:
+            texts.append(f"symbol = '{name}' AND price >= {price} AND price < {high} AND volume > {volume[i]}")
+        elif shape == 3:
+            texts.append(f"symbol IN ('{name}', '{names[(symbol[i] + 7) % N_SYMBOLS]}') AND price > {900 + price / 10:.2f}")
+        else:
+            texts.append(f"price > {price + 95:.2f} AND volume BETWEEN {volume[i]} AND {volume[i] + 50}")
+    return texts
+
+
+def market_rows(n_rows: int, seed: int = 6) -> dict[str, NDArray[np.generic]]:
+    """Trades for those alerts: a symbol, a price and a volume each."""
+    random = np.random.default_rng(seed)
+    return {
+        "symbol": np.array(symbols(), dtype=object)[random.integers(0, N_SYMBOLS, n_rows)],
+        "price": np.round(random.uniform(0.01, 1000, n_rows), 2),
+        "volume": random.integers(1, 1_000_000, n_rows),
+    }
