@@ -1,22 +1,17 @@
-"""Memory for large results, taken from Arrow's pool.
-
-The first touch of fresh pages costs more than filling them; Arrow's pool keeps pages warm from one batch to the next.
-"""
+"""Output arrays from Arrow's memory pool, which keeps pages warm: the first touch of fresh memory costs more than a probe."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
-from numpy.typing import DTypeLike, NDArray
-
-_SMALL_BYTES = 1 << 16  # below this NumPy's own allocation is quicker
+from numpy.typing import NDArray
 
 
-def empty(n: int, dtype: DTypeLike) -> NDArray[Any]:
-    """An uninitialised array of `n` values."""
-    n_bytes = n * np.dtype(dtype).itemsize
-    if n_bytes < _SMALL_BYTES:
-        return np.empty(n, dtype)
-    return np.frombuffer(pa.allocate_buffer(n_bytes), dtype)
+def empty_int32(n: int) -> NDArray[np.int32]:
+    """A writable array of `n` arbitrary values. Its memory goes back to the pool with the last view of it."""
+    return np.frombuffer(pa.allocate_buffer(4 * n), dtype=np.int32)
+
+
+def empty_int64(n: int) -> NDArray[np.int64]:
+    """A writable array of `n` arbitrary values. Its memory goes back to the pool with the last view of it."""
+    return np.frombuffer(pa.allocate_buffer(8 * n), dtype=np.int64)

@@ -1,0 +1,270 @@
+"""Boxes on one axis, listed by bucket: those that only touch the bucket are tested, those that cover it are copied.
+
+Wins at low selectivity for any number of boxes. A bucket is as wide as keeps its tests below a third of its copies (or
+at `MIN_TESTS`), so work follows the output and memory stays near 50 bytes a box however widths are distributed.
+The lists of covering boxes are the covering construct intervals of Wu, Chen and Yu, section 2, with cuts chosen from the
+boxes; a large batch is put in bucket order first, as in Lim et al., section 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.buffers import empty_int32
+from vedette.indexes.index import SMALL_BATCH, as_boxes, as_cells, count_bytes
+from vedette.indexes.order import order_rows
+from vedette.kernels import kernel
+from vedette.matches import Matches
+
+MIN_TESTS = 4  # a bucket may always have so many tests
+MAX_BUCKET_CELLS = 1 << 15  # offsets within a bucket have 15 bits
+ORDER_FROM_ROWS = 4096  # a smaller batch is not put in bucket order
+ORDER_FROM_BYTES = 1 << 20  # nor is any, for an index that the cache holds
+
+# A tested range of offsets lo..hi is one word of two fields, 0x8000 - lo and 0x8000 + hi. Adding an offset to the one
+# and taking it from the other leaves both top bits set exactly when lo <= offset <= hi.
+_GUARD = 0x80008000
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """A slot of `2 ** shift` cells names its bucket's block in `entries`.
+
+    A block holds its first cell, the number of boxes that touch and that cover it, the words and the ids of those that
+    touch it, the ids of those that cover it.
+    """
+
+    shift: int
+    slot_blocks: NDArray[np.int32]
+    entries: NDArray[np.int32]
+    cell_counts: NDArray[np.uint16]  # the matches of each cell; empty where that would be large, and tests count instead
+
+    @classmethod
+    def build(
+        cls, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: Sequence[int]
+    ) -> Self:
+        """Index boxes on one axis."""
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        cells_per_slot = max(1, 2 * n_cells[0] // max(1, len(ids)))
+        shift = min(cells_per_slot.bit_length() - 1, MAX_BUCKET_CELLS.bit_length() - 2)
+        slot_blocks, entries, counts = _build(firsts[0], lasts[0], ids, n_cells[0], shift)
+        keep_counts = n_cells[0] <= 8 * len(ids) + 1024 and counts.max(initial=0) < 1 << 16
+        return cls(shift, slot_blocks, entries, counts.astype(np.uint16) if keep_counts else np.empty(0, np.uint16))
+
+    def match(self, cells: NDArray[np.int32]) -> Matches:
+        return self.match_axis(as_cells(cells)[0])
+
+    def match_axis(self, cells: NDArray[np.int32]) -> Matches:
+        """Matches of rows given by their cells on the one axis."""
+        if len(cells) <= SMALL_BATCH:
+            return Matches(*_match(cells, self.cell_counts, self.shift, self.slot_blocks, self.entries))
+        order = np.empty(0, np.int32)
+        if len(cells) >= ORDER_FROM_ROWS and self.entries.nbytes >= ORDER_FROM_BYTES:
+            order = order_rows(cells, len(self.slot_blocks) << self.shift)
+        starts = _count(cells, order, self.cell_counts, self.shift, self.slot_blocks, self.entries)
+        positions = empty_int32(int(starts[-1]))
+        _fill(cells, order, starts, positions, self.shift, self.slot_blocks, self.entries)
+        return Matches(starts, positions)
+
+    @property
+    def nbytes(self) -> int:
+        return count_bytes(self)
+
+
+@kernel
+def _match(
+    cells: NDArray[np.int32],
+    cell_counts: NDArray[np.uint16],
+    shift: int,
+    slot_blocks: NDArray[np.int32],
+    entries: NDArray[np.int32],
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    order = np.empty(0, np.int32)
+    starts = _count(cells, order, cell_counts, shift, slot_blocks, entries)
+    positions = np.empty(starts[-1], np.int32)
+    _fill(cells, order, starts, positions, shift, slot_blocks, entries)
+    return starts, positions
+
+
+@kernel
+def _count(
+    cells: NDArray[np.int32],
+    order: NDArray[np.int32],
+    cell_counts: NDArray[np.uint16],
+    shift: int,
+    slot_blocks: NDArray[np.int32],
+    entries: NDArray[np.int32],
+) -> NDArray[np.int64]:
+    """Where the matches of each row start."""
+    starts = np.empty(len(cells) + 1, np.int64)
+    starts[0] = 0
+    if len(cell_counts) > 0:
+        total = 0
+        for row in range(len(cells)):
+            total += cell_counts[cells[row]]
+            starts[row + 1] = total
+        return starts
+    for i in range(len(cells)):
+        row = order[i] if len(order) > 0 else i
+        at = slot_blocks[cells[row] >> shift]
+        offset = np.int64(cells[row]) - entries[at]
+        moved = offset - (offset << 16)
+        n_touching = entries[at + 1]
+        found = np.int64(entries[at + 2])
+        for word in range(at + 3, at + 3 + n_touching):
+            found += ((entries[word] + moved) & _GUARD) == _GUARD
+        starts[row + 1] = found
+    for row in range(len(cells)):
+        starts[row + 1] += starts[row]
+    return starts
+
+
+@kernel
+def _fill(
+    cells: NDArray[np.int32],
+    order: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    positions: NDArray[np.int32],
+    shift: int,
+    slot_blocks: NDArray[np.int32],
+    entries: NDArray[np.int32],
+) -> None:
+    for i in range(len(cells)):
+        row = order[i] if len(order) > 0 else i
+        at = slot_blocks[cells[row] >> shift]
+        offset = np.int64(cells[row]) - entries[at]
+        moved = offset - (offset << 16)
+        n_touching = entries[at + 1]
+        n_covering = entries[at + 2]
+        out = starts[row]
+        end = starts[row + 1]
+        covering = at + 3 + 2 * n_touching
+        for j in range(n_covering):
+            positions[out + j] = entries[covering + j]
+        out += n_covering
+        # The end is known, so each candidate is written first and kept if its test holds.
+        word = at + 3
+        while out < end:
+            positions[out] = entries[word + n_touching]
+            out += ((entries[word] + moved) & _GUARD) == _GUARD
+            word += 1
+
+
+@kernel
+def _build(
+    firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: int, shift: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    n = len(firsts)
+    n_slots = ((n_cells - 1) >> shift) + 1
+    n_firsts = np.zeros(n_cells, np.int32)
+    n_lasts = np.zeros(n_cells, np.int32)
+    for q in range(n):
+        n_firsts[firsts[q]] += 1
+        n_lasts[lasts[q]] += 1
+    counts = np.empty(n_cells, np.int32)
+    alive = np.int32(0)
+    for c in range(n_cells):
+        alive += n_firsts[c]
+        counts[c] = alive
+        alive -= n_lasts[c]
+
+    # A bucket grows by slots while the ends inside it stay within what its matches allow.
+    slot_buckets = np.empty(n_slots, np.int32)
+    bucket_cells = np.empty(n_slots + 1, np.int32)
+    n_buckets = 0
+    bucket_cells[0] = 0
+    allowed = max(MIN_TESTS, counts[0] // 3)
+    inside = -n_firsts[0]  # a box that starts with the bucket does not end inside it, nor one that ends with it
+    for slot in range(n_slots):
+        low = slot << shift
+        high = min(n_cells, low + (1 << shift))
+        more = np.int64(0)
+        for c in range(low, high):
+            more += n_firsts[c] + n_lasts[c]
+        fits = inside + more - n_lasts[high - 1] <= allowed and high - bucket_cells[n_buckets] <= MAX_BUCKET_CELLS
+        if low > bucket_cells[n_buckets] and not fits:
+            n_buckets += 1
+            bucket_cells[n_buckets] = low
+            allowed = max(MIN_TESTS, counts[low] // 3)
+            inside = -n_firsts[low]
+        inside += more
+        slot_buckets[slot] = n_buckets
+    n_buckets += 1
+    bucket_cells[n_buckets] = n_cells
+
+    n_touching = np.zeros(n_buckets + 1, np.int32)
+    n_covering = np.zeros(n_buckets + 2, np.int32)
+    by_bucket = np.zeros(n_buckets + 1, np.int32)
+    for q in range(n):
+        b, d = slot_buckets[firsts[q] >> shift], slot_buckets[lasts[q] >> shift]
+        by_bucket[b + 1] += 1
+        from_start = firsts[q] == bucket_cells[b]
+        to_end = lasts[q] + 1 == bucket_cells[d + 1]
+        if b == d and not (from_start and to_end):
+            n_touching[b] += 1
+            continue
+        if not from_start:
+            n_touching[b] += 1
+            b += 1
+        if not to_end:
+            n_touching[d] += 1
+            d -= 1
+        n_covering[b] += 1
+        n_covering[d + 1] -= 1
+
+    blocks = np.empty(n_buckets + 1, np.int64)
+    blocks[0] = 0
+    for b in range(n_buckets):
+        n_covering[b + 1] += n_covering[b]
+        blocks[b + 1] = blocks[b] + 3 + 2 * n_touching[b] + n_covering[b]
+        by_bucket[b + 1] += by_bucket[b]
+    entries = np.empty(blocks[n_buckets], np.int32)
+    for b in range(n_buckets):
+        entries[blocks[b]] = bucket_cells[b]
+        entries[blocks[b] + 1] = n_touching[b]
+        entries[blocks[b] + 2] = n_covering[b]
+
+    # Boxes in the order of their first bucket, so that writes stay close together.
+    order = np.empty(n, np.int32)
+    for q in range(n):
+        b = slot_buckets[firsts[q] >> shift]
+        order[by_bucket[b]] = q
+        by_bucket[b] += 1
+    for i in range(n):
+        q = order[i]
+        b, d = slot_buckets[firsts[q] >> shift], slot_buckets[lasts[q] >> shift]
+        first_low, last_low = bucket_cells[b], bucket_cells[d]
+        from_start = firsts[q] == first_low
+        to_end = lasts[q] + 1 == bucket_cells[d + 1]
+        if b == d and not (from_start and to_end):
+            n_touching[b] -= 1
+            _touch(entries, blocks[b], n_touching[b], firsts[q] - first_low, lasts[q] - first_low, ids[q])
+            continue
+        if not from_start:
+            n_touching[b] -= 1
+            _touch(entries, blocks[b], n_touching[b], firsts[q] - first_low, MAX_BUCKET_CELLS - 1, ids[q])
+            b += 1
+        if not to_end:
+            n_touching[d] -= 1
+            _touch(entries, blocks[d], n_touching[d], 0, lasts[q] - last_low, ids[q])
+            d -= 1
+        for c in range(b, d + 1):
+            n_covering[c] -= 1
+            entries[blocks[c + 1] - 1 - n_covering[c]] = ids[q]
+
+    slot_blocks = np.empty(n_slots, np.int32)
+    for slot in range(n_slots):
+        slot_blocks[slot] = blocks[slot_buckets[slot]]
+    return slot_blocks, entries, counts
+
+
+@kernel
+def _touch(entries: NDArray[np.int32], block: int, place: int, low: int, high: int, box_id: int) -> None:
+    """Write one tested box into a block."""
+    entries[block + 3 + place] = np.int32((0x8000 - low) + ((high - 0x8000) << 16))
+    entries[block + 3 + entries[block + 1] + place] = box_id

@@ -1,0 +1,63 @@
+"""What every index is: boxes in cell space, built once, that tell which of them hold each row of a batch.
+
+An index is a frozen dataclass whose fields are NumPy arrays, whole numbers, or another index, so that it pickles and maps
+from a file as it is. Null is an ordinary cell, the last of its axis.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.matches import Matches
+
+SMALL_BATCH = 256  # up to here one kernel call does everything
+
+
+class Index(Protocol):
+    @classmethod
+    def build(
+        cls, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: Sequence[int]
+    ) -> Self:
+        """Index the boxes of closed cell ranges `firsts[axis, box]` to `lasts[axis, box]`.
+
+        A box whose first cell is above its last holds nothing. Ids may repeat.
+        """
+
+    def match(self, cells: NDArray[np.int32]) -> Matches:
+        """The id of every box that holds each row, where row `i` lies at `cells[axis, i]`."""
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the index."""
+
+
+def as_cells(cells: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The same cells in the one array type that kernels are compiled for: contiguous, writable int32."""
+    return np.require(cells, np.int32, ("C", "W"))
+
+
+def as_boxes(
+    firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """The boxes that hold something, in the one array type that kernels are compiled for."""
+    alive = (firsts <= lasts).all(axis=0)
+    if not alive.all():
+        firsts, lasts, ids = firsts[:, alive], lasts[:, alive], ids[alive]
+    return as_cells(firsts), as_cells(lasts), as_cells(ids)
+
+
+def count_bytes(index: Any) -> int:
+    """The memory of the arrays of an index and of the indexes inside it."""
+    total = 0
+    for field in dataclasses.fields(index):
+        value = getattr(index, field.name)
+        if dataclasses.is_dataclass(value):
+            total += count_bytes(value)
+        elif isinstance(value, np.ndarray):
+            total += value.nbytes
+    return total

@@ -1,0 +1,121 @@
+"""An index on the most selective one or two axes, its candidates checked on the others.
+
+Wins on three and more axes where one or two of them leave few candidates, such as a key and a range. Costs the inner index
+and 8 bytes a box and further axis; a candidate costs about as much as a match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.buffers import empty_int32
+from vedette.indexes.buckets import Buckets
+from vedette.indexes.index import as_boxes, as_cells, count_bytes
+from vedette.indexes.keyed import Keyed
+from vedette.indexes.quadtree import Quadtree
+from vedette.kernels import kernel
+from vedette.matches import Matches
+
+CHUNK_ROWS = 1 << 16  # so many rows are probed before their candidates are checked
+
+
+@dataclass(frozen=True)
+class Verified:
+    """Candidates are numbers of boxes, whose other ends stand together in a row of `ends`: first, last, first, last..."""
+
+    axes: NDArray[np.int64]  # those of the inner index, in its order
+    others: NDArray[np.int64]
+    inner: Buckets | Keyed | Quadtree
+    ends: NDArray[np.int32]
+    ids: NDArray[np.int32]
+
+    @classmethod
+    def build(
+        cls,
+        firsts: NDArray[np.int32],
+        lasts: NDArray[np.int32],
+        ids: NDArray[np.int32],
+        n_cells: Sequence[int],
+        axes: Sequence[int] | None = None,
+    ) -> Self:
+        """Index boxes on any number of axes; `axes` names those of the inner index, else they are chosen."""
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        chosen = choose_axes(firsts, lasts, n_cells) if axes is None else list(axes)
+        inner_class: type[Buckets] | type[Keyed] | type[Quadtree] = Buckets
+        if len(chosen) == 2:
+            inner_class = Keyed if (firsts[chosen[0]] == lasts[chosen[0]]).all() else Quadtree
+        numbers = np.arange(len(ids), dtype=np.int32)
+        inner = inner_class.build(firsts[chosen], lasts[chosen], numbers, [n_cells[axis] for axis in chosen])
+        others = [axis for axis in range(len(n_cells)) if axis not in chosen]
+        ends = np.stack([firsts[others], lasts[others]], axis=1).reshape(2 * len(others), len(ids))
+        return cls(np.array(chosen, np.int64), np.array(others, np.int64), inner, ends.T.copy(), ids)
+
+    def match(self, cells: NDArray[np.int32]) -> Matches:
+        cells = as_cells(cells)
+        n_rows = cells.shape[1]
+        if n_rows <= CHUNK_ROWS:
+            return Matches(*self._match_chunk(cells))
+        chunks = [self._match_chunk(cells[:, row : row + CHUNK_ROWS]) for row in range(0, n_rows, CHUNK_ROWS)]
+        starts = np.zeros(n_rows + 1, np.int64)
+        positions = empty_int32(sum(len(found) for _, found in chunks))
+        row = at = 0
+        for chunk_starts, found in chunks:
+            starts[row : row + len(chunk_starts)] = chunk_starts + at
+            positions[at : at + len(found)] = found
+            row, at = row + len(chunk_starts) - 1, at + len(found)
+        return Matches(starts, positions)
+
+    def _match_chunk(self, cells: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        candidates = self.inner.match(cells[self.axes])
+        n = _verify(cells[self.others], candidates.starts, candidates.positions, self.ends, self.ids)
+        kept = candidates.positions[:n]
+        return candidates.starts, kept if 2 * n >= len(candidates.positions) else kept.copy()
+
+    @property
+    def nbytes(self) -> int:
+        return count_bytes(self)
+
+
+def choose_axes(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: Sequence[int]) -> list[int]:
+    """The axes that leave the fewest candidates: one, or two where the second leaves less than half as many."""
+    shares = [
+        float((lasts[axis].astype(np.float64) - firsts[axis] + 1).mean()) / n if firsts.shape[1] else 1.0
+        for axis, n in enumerate(n_cells)
+    ]
+    ranked = sorted(range(len(n_cells)), key=shares.__getitem__)
+    points = [axis for axis in ranked if (firsts[axis] == lasts[axis]).all()]
+    if points:
+        ranked.remove(points[0])
+        ranked.insert(0, points[0])
+    return ranked[:2] if len(ranked) > 1 and shares[ranked[1]] < 0.5 else ranked[:1]
+
+
+@kernel
+def _verify(
+    cells: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    positions: NDArray[np.int32],
+    ends: NDArray[np.int32],
+    ids: NDArray[np.int32],
+) -> int:
+    """Keep the candidates whose ends hold the row, moved together and turned into ids; how many there are."""
+    out = np.int64(0)
+    first = np.int64(0)
+    for row in range(cells.shape[1]):
+        last = starts[row + 1]
+        for j in range(first, last):
+            box = positions[j]
+            holds = True
+            for axis in range(cells.shape[0]):
+                cell = cells[axis, row]
+                holds &= (ends[box, 2 * axis] <= cell) & (cell <= ends[box, 2 * axis + 1])
+            positions[out] = ids[box]
+            out += holds
+        first = last
+        starts[row + 1] = out
+    return out

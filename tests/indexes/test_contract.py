@@ -1,0 +1,219 @@
+"""What every index promises, each crossed with each."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import config
+
+from vedette.indexes.bitmaps import Bitmaps
+from vedette.indexes.buckets import Buckets
+from vedette.indexes.keyed import Keyed
+from vedette.indexes.quadtree import Quadtree
+from vedette.indexes.scan import Scan
+from vedette.indexes.verified import Verified
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import oracles
+
+# The numbers of axes an index takes, and whether its first axis must be points.
+CONTRACT = [
+    (Scan, 1, False),
+    (Scan, 3, False),
+    (Buckets, 1, False),  # one axis is all it knows
+    (Keyed, 2, True),  # a key is one cell, so its first axis holds points
+    (Quadtree, 2, False),  # two axes are all it knows
+    (Bitmaps, 1, False),
+    (Bitmaps, 4, False),
+    (Verified, 2, False),
+    (Verified, 3, False),
+    (Verified, 3, True),
+]
+every_index = pytest.mark.parametrize(
+    ("index_class", "n_axes", "keyed"), CONTRACT, ids=[f"{c.__name__}-{k}{'-keyed' * p}" for c, k, p in CONTRACT]
+)
+SLOW = bool(config.DISABLE_JIT)
+
+
+def int32(values, shape):
+    return np.array(values, np.int32).reshape(shape)
+
+
+def found(matches):
+    return [
+        sorted(matches.positions[low:high].tolist())
+        for low, high in zip(matches.starts[:-1], matches.starts[1:], strict=True)
+    ]
+
+
+@st.composite
+def problems(draw, n_axes, keyed, max_boxes=30, max_rows=30):
+    """Boxes and rows over few cells, so that shared ends, exact hits and the null cell (the last) happen often."""
+    n_cells = [2 * draw(st.sampled_from([0, 1, 2, 3, 8, 40])) + 2 for _ in range(n_axes)]
+    n_boxes = draw(st.integers(0, max_boxes))
+    n_rows = draw(st.integers(0, max_rows))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    firsts, lasts, cells = [], [], []
+    for axis, n in enumerate(n_cells):
+        ends = random.integers(0, n, (2, n_boxes))
+        if draw(st.booleans()):
+            ends.sort(axis=0)  # else some ranges run backwards and never match
+        whole = random.random(n_boxes) < draw(st.sampled_from([0, 0.3]))
+        firsts.append(np.where(whole, 0, ends[0]))
+        lasts.append(np.where(whole, n - 1, ends[1]))
+        if axis == 0 and keyed:
+            lasts[0] = firsts[0] = ends[0]
+        cells.append(random.integers(0, n, n_rows))
+    ids = random.integers(0, draw(st.sampled_from([1, 5, 1000])), n_boxes)
+    boxes = (n_axes, n_boxes)
+    return int32(firsts, boxes), int32(lasts, boxes), int32(ids, n_boxes), n_cells, int32(cells, (n_axes, n_rows))
+
+
+@every_index
+@given(data=st.data())
+@settings(max_examples=30 if SLOW else 150, deadline=None)
+def test_it_matches_what_brute_force_matches(index_class, n_axes, keyed, data):
+    firsts, lasts, ids, n_cells, cells = data.draw(problems(n_axes, keyed))
+    index = index_class.build(firsts, lasts, ids, n_cells)
+
+    assert found(index.match(cells)) == oracles.match_boxes(firsts, lasts, ids, cells)
+
+
+def make_problem(n_boxes, n_rows, n_axes, keyed, mean_share, seed=1):
+    """Random boxes whose ends are all the cuts there are, with some very wide ones."""
+    random = np.random.default_rng(seed)
+    n_cells, firsts, lasts = [], [], []
+    for axis in range(n_axes):
+        if axis == 0 and keyed:
+            keys = random.integers(0, n_boxes // 20, n_boxes)
+            firsts.append(2 * keys + 1)
+            lasts.append(2 * keys + 1)
+            n_cells.append(2 * (n_boxes // 20) + 2)
+            continue
+        lows = random.random(n_boxes)
+        widths = random.exponential(mean_share, n_boxes)
+        widths[:: max(1, n_boxes // 3)] = 1
+        cuts = np.unique(np.concatenate([lows, lows + widths]))
+        firsts.append(2 * np.searchsorted(cuts, lows) + 1)
+        lasts.append(2 * np.searchsorted(cuts, lows + widths) + 1)
+        n_cells.append(2 * len(cuts) + 2)
+    ids = random.permutation(n_boxes)
+    cells = [random.integers(0, n, n_rows) for n in n_cells]
+    return (
+        int32(firsts, (n_axes, n_boxes)),
+        int32(lasts, (n_axes, n_boxes)),
+        int32(ids, n_boxes),
+        n_cells,
+        int32(cells, (n_axes, n_rows)),
+    )
+
+
+@every_index
+def test_it_answers_a_large_batch_over_many_boxes(index_class, n_axes, keyed):
+    n_boxes, n_rows = (300, 300) if SLOW else (50_000, 20_000)
+    firsts, lasts, ids, n_cells, cells = make_problem(n_boxes, n_rows, n_axes, keyed, 0.001 if n_axes == 1 else 0.02)
+    matches = index_class.build(firsts, lasts, ids, n_cells).match(cells)
+
+    assert len(matches) == n_rows
+    assert matches.starts[0] == 0
+    assert matches.starts[-1] == len(matches.positions)
+    for row in range(0, n_rows, 97):
+        holds = ((firsts <= cells[:, row, None]) & (cells[:, row, None] <= lasts)).all(axis=0)
+        positions = matches.positions[matches.starts[row] : matches.starts[row + 1]]
+        assert sorted(positions) == sorted(ids[holds])
+    # The number of all pairs, box by box.
+    by_cell = np.argsort(cells[-1], kind="stable")
+    low = np.searchsorted(cells[-1][by_cell], firsts[-1])
+    high = np.searchsorted(cells[-1][by_cell], lasts[-1], side="right")
+    chosen = range(0, n_boxes, 53)
+    expected = sum(
+        int(
+            ((firsts[:, box, None] <= cells[:, by_cell[low[box] : high[box]]])
+            & (cells[:, by_cell[low[box] : high[box]]] <= lasts[:, box, None])).all(axis=0).sum()
+        )
+        for box in chosen
+    )  # fmt: skip
+    times = np.bincount(matches.positions, minlength=n_boxes)
+    assert times[ids[::53]].sum() == expected
+
+
+@every_index
+def test_a_row_alone_matches_what_it_matches_in_a_batch(index_class, n_axes, keyed):
+    firsts, lasts, ids, n_cells, cells = make_problem(200, 400, n_axes, keyed, 0.1)
+    index = index_class.build(firsts, lasts, ids, n_cells)
+    together = found(index.match(cells))
+
+    assert [found(index.match(cells[:, row : row + 1]))[0] for row in range(400)] == together
+
+
+@every_index
+def test_no_boxes_match_nothing(index_class, n_axes, keyed):
+    none = np.empty((n_axes, 0), np.int32)
+    index = index_class.build(none, none, np.empty(0, np.int32), [2] * n_axes)
+
+    assert found(index.match(np.zeros((n_axes, 3), np.int32))) == [[], [], []]
+
+
+@every_index
+def test_no_rows_have_no_matches(index_class, n_axes, keyed):
+    firsts, lasts, ids, n_cells, _ = make_problem(50, 1, n_axes, keyed, 0.1)
+    matches = index_class.build(firsts, lasts, ids, n_cells).match(np.empty((n_axes, 0), np.int32))
+
+    assert matches.starts.tolist() == [0]
+    assert len(matches.positions) == 0
+
+
+@every_index
+def test_it_answers_the_same_after_pickling(index_class, n_axes, keyed):
+    firsts, lasts, ids, n_cells, cells = make_problem(100, 50, n_axes, keyed, 0.1)
+    index = index_class.build(firsts, lasts, ids, n_cells)
+
+    assert found(pickle.loads(pickle.dumps(index)).match(cells)) == found(index.match(cells))
+
+
+@every_index
+def test_it_takes_read_only_and_strided_cells(index_class, n_axes, keyed):
+    firsts, lasts, ids, n_cells, cells = make_problem(100, 50, n_axes, keyed, 0.1)
+    for array in (firsts, lasts, ids):
+        array.flags.writeable = False
+    index = index_class.build(firsts, lasts, ids, n_cells)
+    expected = found(index.match(cells))
+    strided = np.asfortranarray(cells)
+    strided.flags.writeable = False
+
+    assert found(index.match(strided)) == expected
+
+
+@every_index
+def test_it_answers_with_int64_starts_and_int32_positions(index_class, n_axes, keyed):
+    firsts, lasts, ids, n_cells, cells = make_problem(100, 400, n_axes, keyed, 0.1)
+    index = index_class.build(firsts, lasts, ids, n_cells)
+    for n_rows in (1, 400):
+        matches = index.match(cells[:, :n_rows])
+
+        assert (matches.starts.dtype, matches.positions.dtype) == (np.int64, np.int32)
+
+
+@every_index
+def test_its_memory_is_told_and_bounded(index_class, n_axes, keyed):
+    n_boxes = 1_000 if SLOW else 20_000
+    firsts, lasts, ids, n_cells, _ = make_problem(n_boxes, 1, n_axes, keyed, 0.01)
+    index = index_class.build(firsts, lasts, ids, n_cells)
+
+    assert 8 * n_boxes <= index.nbytes <= 400 * n_boxes * n_axes
+    assert index.nbytes <= 1.1 * len(pickle.dumps(index))
+
+
+@every_index
+def test_boxes_on_an_axis_of_null_alone(index_class, n_axes, keyed):
+    # No cuts: cell 0 holds every value, cell 1 is null.
+    firsts, lasts = int32([[0, 1, 1]] * n_axes, (n_axes, 3)), int32([[0, 1, 0]] * n_axes, (n_axes, 3))
+    index = index_class.build(firsts, lasts, int32([7, 8, 9], 3), [2] * n_axes)
+
+    assert found(index.match(int32([[0, 1, 0]] * n_axes, (n_axes, 3)))) == [[7], [8], [7]]
