@@ -1,7 +1,8 @@
 """Axes: one field seen through the queries, and how a value finds its cell on it.
 
-The cuts of an axis are the sorted distinct constants that queries compare the field with. Cell `2i + 1` is cut `i`, cell `2i`
-the gap below it, cell `2m` the gap above the last of `m` cuts, and cell `2m + 1` is null. From here on all is integers.
+The cuts of an axis are the sorted distinct constants that queries compare the field with. Cell `2i + 1` is cut `i`,
+cell `2i` the gap below it, cell `2m` the gap above the last of `m` cuts, and cell `2m + 1` is null. From here on all
+is integers.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from vedette.boxes import CLOSED, OPEN, UNBOUNDED, Nulls, Ranges
 from vedette.columns import INT64_DECIMAL_PRECISION, Column, large_strings, string_buffers
+from vedette.hashing import empty_slots, find_strings, insert_strings
 from vedette.kernels import kernel
 from vedette.schema import Type
 
@@ -25,9 +27,10 @@ Cells = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class NumberAxis:
-    """Cuts that are int64 or float64. A table over equal steps of value guesses where a cut is; a short search confirms.
+    """Cuts that are int64 or float64.
 
-    Takes 12 bytes a cut. Where the cuts are so skewed that the table says nothing, it is a binary search.
+    A table over equal steps of value guesses where a value belongs, and a short search confirms. Takes 12 bytes a
+    cut. Where the cuts are so skewed that the table says nothing, it is a binary search.
     """
 
     cuts: NDArray[Any]
@@ -64,7 +67,10 @@ class NumberAxis:
 
 @dataclass(frozen=True)
 class StringAxis:
-    """Cuts that are strings, in the order of their UTF-8 bytes. A hash table finds equal ones; others are searched for."""
+    """Cuts that are strings, in the order of their UTF-8 bytes.
+
+    A hash table finds equal ones; others are searched for.
+    """
 
     offsets: NDArray[np.int64]
     data: NDArray[np.uint8]
@@ -74,8 +80,9 @@ class StringAxis:
     def build(cls, ends: NDArray[Any]) -> StringAxis:
         distinct = pc.unique(large_strings(ends))
         offsets, data = string_buffers(distinct.take(pc.sort_indices(distinct)))
-        n_slots = 1 << max(1, int(2 * len(distinct)).bit_length())
-        return cls(offsets, data, _hash_cuts(offsets, data, n_slots))
+        slots = empty_slots(len(distinct))
+        insert_strings(offsets, data, 0, len(distinct), slots)
+        return cls(offsets, data, slots)
 
     @property
     def n_cells(self) -> int:
@@ -93,7 +100,8 @@ class StringAxis:
 
     def locate(self, column: Column) -> Cells:
         offsets, data = string_buffers(column.values)
-        cells = _locate_strings(offsets, data, self.offsets, self.data, self.slots)
+        found = find_strings(offsets, data, self.offsets, self.data, self.slots)
+        cells = _search_strings(offsets, data, self.offsets, self.data, found)
         return _mark_nulls(cells, column, self.n_cells)
 
 
@@ -251,15 +259,6 @@ def _locate_numbers(values, cuts, table, base, scale):  # type: ignore[no-untype
 
 
 @kernel
-def _hash_bytes(data, start, end):  # type: ignore[no-untyped-def]
-    """FNV-1a over 64 bits, with its high bits folded down for use under a mask."""
-    code = np.uint64(14695981039346656037)
-    for i in range(start, end):
-        code = (code ^ np.uint64(data[i])) * np.uint64(1099511628211)
-    return np.int64((code ^ (code >> np.uint64(29))) & np.uint64(0x7FFFFFFFFFFFFFFF))
-
-
-@kernel
 def _compare_bytes(left, left_start, left_end, right, right_start, right_end):  # type: ignore[no-untyped-def]
     """Negative, zero or positive as the left string is below, equal to or above the right one."""
     left_length, right_length = left_end - left_start, right_end - right_start
@@ -271,38 +270,20 @@ def _compare_bytes(left, left_start, left_end, right, right_start, right_end):  
 
 
 @kernel
-def _hash_cuts(offsets, data, n_slots):  # type: ignore[no-untyped-def]
-    slots = np.full(n_slots, -1, np.int32)
-    for cut in range(len(offsets) - 1):
-        slot = _hash_bytes(data, offsets[cut], offsets[cut + 1]) & (n_slots - 1)
-        while slots[slot] >= 0:
-            slot = (slot + 1) & (n_slots - 1)
-        slots[slot] = cut
-    return slots
-
-
-@kernel
-def _locate_strings(offsets, data, cut_offsets, cut_data, slots):  # type: ignore[no-untyped-def]
-    n_cuts = len(cut_offsets) - 1
-    mask = len(slots) - 1
-    cells = np.empty(len(offsets) - 1, np.int32)
-    for i in range(len(cells)):
-        start, end = offsets[i], offsets[i + 1]
-        slot = _hash_bytes(data, start, end) & mask
-        found = False
-        while slots[slot] >= 0:
-            cut = slots[slot]
-            if _compare_bytes(data, start, end, cut_data, cut_offsets[cut], cut_offsets[cut + 1]) == 0:
-                cells[i] = 2 * cut + 1
-                found = True
-                break
-            slot = (slot + 1) & mask
-        if found:
+def _search_strings(offsets, data, cut_offsets, cut_data, found):  # type: ignore[no-untyped-def]
+    """Cells from the cut that equals each string, or -1: then the gap is searched for."""
+    cells = np.empty(len(found), np.int32)
+    for i in range(len(found)):
+        if found[i] >= 0:
+            cells[i] = 2 * found[i] + 1
             continue
-        low, high = 0, n_cuts
+        low, high = 0, len(cut_offsets) - 1
         while low < high:
             middle = (low + high) >> 1
-            if _compare_bytes(data, start, end, cut_data, cut_offsets[middle], cut_offsets[middle + 1]) > 0:
+            if (
+                _compare_bytes(data, offsets[i], offsets[i + 1], cut_data, cut_offsets[middle], cut_offsets[middle + 1])
+                > 0
+            ):
                 low = middle + 1
             else:
                 high = middle

@@ -5,7 +5,8 @@ A query is one or more boxes. Boxes that constrain the same fields are kept toge
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,10 @@ class Ranges:
     def __len__(self) -> int:
         return len(self.lows)
 
+    @classmethod
+    def concat(cls, many: Sequence[Ranges]) -> Ranges:
+        return cls(*(np.concatenate([getattr(each, field.name) for each in many]) for field in fields(cls)))
+
     def take(self, chosen: NDArray[Any]) -> Ranges:
         return Ranges(self.lows[chosen], self.highs[chosen], self.low_ends[chosen], self.high_ends[chosen])
 
@@ -42,6 +47,10 @@ class Nulls:
 
     def __len__(self) -> int:
         return self.n
+
+    @classmethod
+    def concat(cls, many: Sequence[Nulls]) -> Nulls:
+        return cls(sum(each.n for each in many))
 
     def take(self, chosen: NDArray[Any]) -> Nulls:
         return Nulls(len(np.arange(self.n)[chosen]))
@@ -56,6 +65,14 @@ class BoxBlock:
 
     def __len__(self) -> int:
         return len(self.queries)
+
+    @classmethod
+    def concat(cls, many: Sequence[BoxBlock]) -> BoxBlock:
+        """One block of blocks over the same fields, whose ranges are of the same kind."""
+        ranges = {
+            name: type(first).concat([each.ranges[name] for each in many]) for name, first in many[0].ranges.items()
+        }  # type: ignore[misc]
+        return cls(np.concatenate([each.queries for each in many]), ranges)
 
     def take(self, chosen: NDArray[Any]) -> BoxBlock:
         return BoxBlock(self.queries[chosen], {name: ranges.take(chosen) for name, ranges in self.ranges.items()})

@@ -31,7 +31,7 @@ INT64_DECIMAL_PRECISION = 18  # the widest decimal whose unscaled values all fit
 
 @dataclass(frozen=True)
 class Column:
-    """Values of one field; where `valid` is given and False the value is null and what stands in `values` is arbitrary."""
+    """Values of one field; where `valid` is given and False the value is null, and `values` holds anything."""
 
     values: Any  # NDArray, or a pa.LargeStringArray without nulls that matter
     valid: NDArray[np.bool_] | None = None

@@ -1,7 +1,7 @@
 """Rows as users hold them (Arrow, pandas, polars, dicts), read into columns.
 
-In pandas a missing value is null, as for Arrow and Spark; in NumPy arrays NaN is a number. Timestamps without a zone are
-wall-clock time in the zone of the query set.
+In pandas a missing value is null, as for Arrow and Spark; in NumPy arrays NaN is a number. Timestamps without a zone
+are wall-clock time in the zone of the query set.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def read_rows(rows: Any, schema: Schema, fields: Collection[str], time_zone: str
         field = schema.find(name)
         assert field is not None
         values = table[names[place]] if isinstance(table, Mapping) else table.column(place)
-        columns[name] = _read(values, field, time_zone)
+        columns[name] = read_values(values, field, time_zone)
     return columns, n_rows
 
 
@@ -90,7 +90,7 @@ def _as_mapping(rows: Any) -> Any:
     if hasattr(rows, "__arrow_c_stream__"):  # polars, DuckDB relations, whoever speaks Arrow
         return pa.table(rows)
     raise RowError(
-        f"rows are an Arrow table or batch, a pandas or polars DataFrame, or a dict of arrays; got {type(rows).__name__}"
+        f"rows are an Arrow table or batch, a pandas or polars frame, or a dict of arrays; got {type(rows).__name__}"
     )
 
 
@@ -102,7 +102,8 @@ def _common_length(arrays: Mapping[str, Any]) -> int:
     return lengths.pop() if lengths else 0
 
 
-def _read(values: Any, field: Field, time_zone: str) -> Column:
+def read_values(values: Any, field: Field, time_zone: str) -> Column:
+    """One field's values, however they are held."""
     if isinstance(values, np.ndarray) and values.dtype == _NUMBERS.get(field.type.name):
         if isinstance(values, np.ma.MaskedArray):
             return Column(writable(values.data), ~np.ma.getmaskarray(values))

@@ -6,10 +6,11 @@ Names are matched as Spark matches them, without regard to case.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from vedette.errors import SchemaError, nearest
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 TYPE_NAMES = ("bigint", "double", "decimal", "boolean", "string", "date", "timestamp")
 _ALIASES = {"long": "bigint", "dec": "decimal", "numeric": "decimal"}
-_FIELD = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([A-Za-z_]\w*))\s*:?\s+([A-Za-z_]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*")
+_FIELD = re.compile(
+    r"\s*(?:`((?:[^`]|``)+)`|([A-Za-z_]\w*))\s*:?\s+([A-Za-z_]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*"
+)
 _MAX_PRECISION = 38
 
 
@@ -57,14 +60,16 @@ class Schema:
         while place < len(text):
             found = _FIELD.match(text, place)
             if not found:
-                raise SchemaError(f"cannot read the schema at {text[place:place + 30]!r}; write: name type, name type, ...")
+                raise SchemaError(
+                    f"cannot read the schema at {text[place : place + 30]!r}; write: name type, name type, ..."
+                )
             quoted, plain, type_name, precision, scale = found.groups()
             name = quoted.replace("``", "`") if quoted else plain
             fields.append(Field(name, _read_type(type_name, precision, scale, name)))
             place = found.end()
             if place < len(text):
                 if text[place] != ",":
-                    raise SchemaError(f"expected a comma in the schema at {text[place:place + 30]!r}")
+                    raise SchemaError(f"expected a comma in the schema at {text[place : place + 30]!r}")
                 place += 1
                 if not text[place:].strip():
                     raise SchemaError("the schema ends in a comma; write: name type, name type, ...")
@@ -129,7 +134,9 @@ def _read_type(name: str, precision: str | None, scale: str | None, field: str) 
     folded = _ALIASES.get(name.lower(), name.lower())
     if folded not in TYPE_NAMES:
         hint = {"int": "bigint", "integer": "bigint", "smallint": "bigint", "tinyint": "bigint", "float": "double"}
-        instead = f"; use {hint[folded]}: narrower columns are read as it" if folded in hint else nearest(folded, TYPE_NAMES)
+        instead = (
+            f"; use {hint[folded]}: narrower columns are read as it" if folded in hint else nearest(folded, TYPE_NAMES)
+        )
         raise SchemaError(f"field {field!r} has unknown type {name!r}; types are: {', '.join(TYPE_NAMES)}{instead}")
     if folded != "decimal":
         if precision is not None:
@@ -145,5 +152,10 @@ def _quote(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z_]\w*", name) else "`" + name.replace("`", "``") + "`"
 
 
-def describe_fields(fields: Iterable[Field]) -> str:
-    return ", ".join(f"{field.name} {field.type}" for field in fields)
+def check_time_zone(name: str) -> str:
+    """The name, if it is that of a time zone."""
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise SchemaError(f"unknown time zone {name!r}; use a name such as UTC or Europe/Berlin") from None
+    return name

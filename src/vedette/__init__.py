@@ -1,0 +1,68 @@
+"""Standing queries over data streams, by the million.
+
+>>> import vedette as vd
+>>> alerts = vd.QuerySet("symbol string, price double")
+>>> alerts.add("cheap-ibm", "symbol = 'IBM' AND price < 40")
+>>> alerts.match({"symbol": ["IBM", "IBM", "SAP"], "price": [39.5, 41.0, 10.0]}).to_arrow().to_pylist()
+[{'row': 0, 'query': 'cheap-ibm'}]
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vedette.engine.query_set import QuerySet
+    from vedette.errors import (
+        FileError,
+        PipelineError,
+        QueryError,
+        RowError,
+        SchemaError,
+        SnapshotError,
+        VedetteError,
+    )
+    from vedette.matches import Matches
+    from vedette.schema import Schema
+
+__version__ = "0.1.0"
+
+# Where the public names live. They are imported when first used: NumPy, Numba and Arrow take their time.
+_HOMES = {
+    "QuerySet": "vedette.engine.query_set",
+    "Matches": "vedette.matches",
+    "Schema": "vedette.schema",
+    "VedetteError": "vedette.errors",
+    "QueryError": "vedette.errors",
+    "SchemaError": "vedette.errors",
+    "RowError": "vedette.errors",
+    "SnapshotError": "vedette.errors",
+    "FileError": "vedette.errors",
+    "PipelineError": "vedette.errors",
+}
+
+__all__ = [
+    "FileError",
+    "Matches",
+    "PipelineError",
+    "QueryError",
+    "QuerySet",
+    "RowError",
+    "Schema",
+    "SchemaError",
+    "SnapshotError",
+    "VedetteError",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'vedette' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,0 +1,168 @@
+"""The owners' ids, by position, and the way back from an id to its position.
+
+Ids are strings or 64-bit integers, one kind in a set. They are kept as Arrow lays them out and only ever appended, so
+an Arrow array over them costs nothing, and stays valid. A hash table of positions leads back: 8 to 16 bytes an id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.columns import large_strings, string_buffers, writable
+from vedette.errors import QueryError
+from vedette.hashing import empty_slots, find_numbers, find_strings, has_room, insert_numbers, insert_strings
+
+STRING, INTEGER = "string", "integer"
+
+
+class Ids:
+    """A growing column of ids. `find` leads to the newest position of an id."""
+
+    def __init__(self) -> None:
+        self.kind: str | None = None  # fixed by the first ids
+        self._n = 0
+        self._numbers = np.empty(0, np.int64)
+        self._offsets = np.zeros(1, np.int64)
+        self._data = np.empty(0, np.uint8)
+        self._slots = empty_slots(0)
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def nbytes(self) -> int:
+        own = self._numbers.nbytes if self.kind == INTEGER else self._offsets.nbytes + self._data.nbytes
+        return own + self._slots.nbytes
+
+    def to_arrow(self) -> pa.Array:
+        """All ids by position: int64, or large_string."""
+        if self.kind == INTEGER:
+            return pa.Array.from_buffers(pa.int64(), self._n, [None, pa.py_buffer(self._numbers)])
+        buffers = [None, pa.py_buffer(self._offsets), pa.py_buffer(self._data)]
+        return pa.LargeStringArray.from_buffers(pa.large_string(), self._n, buffers)
+
+    def at(self, positions: NDArray[np.int32]) -> list[str] | list[int]:
+        """The ids at some positions, as Python has them."""
+        if self.kind == INTEGER:
+            return self._numbers[positions].tolist()  # type: ignore[no-any-return]
+        offsets, data = self._offsets, self._data
+        return [data[offsets[p] : offsets[p + 1]].tobytes().decode() for p in positions.tolist()]
+
+    def find(self, ids: NDArray[np.int64] | pa.LargeStringArray) -> NDArray[np.int32]:
+        """The newest position of each id, or -1."""
+        if self.kind is None:
+            return np.full(len(ids), -1, np.int32)
+        if self.kind == INTEGER:
+            return find_numbers(ids, self._numbers, self._slots)
+        return find_strings(*string_buffers(ids), self._offsets, self._data, self._slots)
+
+    def append(self, ids: NDArray[np.int64] | pa.LargeStringArray) -> None:
+        """Add ids, of the set's kind and distinct among themselves, at the next positions."""
+        n_before, n_after = self._n, self._n + len(ids)
+        if isinstance(ids, np.ndarray):
+            self.kind = INTEGER
+            self._numbers = _grown(self._numbers, n_before, n_after)
+            self._numbers[n_before:n_after] = ids
+        else:
+            self.kind = STRING
+            offsets, data = string_buffers(ids)
+            used = self._offsets[n_before]
+            added = offsets[-1] - offsets[0]
+            self._offsets = _grown(self._offsets, n_before + 1, n_after + 1)
+            self._data = _grown(self._data, int(used), int(used + added))
+            self._data[used : used + added] = data[offsets[0] : offsets[-1]]
+            self._offsets[n_before + 1 : n_after + 1] = offsets[1:] + (used - offsets[0])
+        self._n = n_after
+        if not has_room(self._slots, n_after):
+            self._slots = empty_slots(n_after)
+            n_before = 0
+        if self.kind == INTEGER:
+            insert_numbers(self._numbers, n_before, n_after, self._slots)
+        else:
+            insert_strings(self._offsets, self._data, n_before, n_after, self._slots)
+
+    def read(self, ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
+        """Ids as the owner gives them, checked: strings or integers, of the set's kind, none null, none twice."""
+        read = _read_ids(ids)
+        kind = INTEGER if isinstance(read, np.ndarray) else STRING
+        if self.kind not in (None, kind) and len(read):
+            raise QueryError(f"the ids of this set are {self.kind}s; got the {kind} {_first(read)!r}")
+        twice = _find_twice(read)
+        if twice >= 0:
+            raise QueryError(f"id {_item(read, twice)!r} stands twice in what is added; ids must be distinct")
+        return read
+
+    def to_parts(self) -> tuple[str | None, list[NDArray[Any]]]:
+        """The kind and the exact arrays, for a file."""
+        arrays = [self._numbers[: self._n]] if self.kind == INTEGER else [self._offsets[: self._n + 1], self._data]
+        return self.kind, [*arrays, self._slots]
+
+    @classmethod
+    def from_parts(cls, kind: str | None, arrays: Sequence[NDArray[Any]]) -> Ids:
+        ids = cls()
+        ids.kind = kind
+        *own, ids._slots = arrays
+        if kind == INTEGER:
+            (ids._numbers,) = own
+            ids._n = len(ids._numbers)
+        else:
+            ids._offsets, ids._data = own
+            ids._n = len(ids._offsets) - 1
+        return ids
+
+
+def _read_ids(ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
+    try:
+        array = ids if isinstance(ids, (pa.Array, pa.ChunkedArray)) else pa.array(ids)
+        if isinstance(array, pa.ChunkedArray):
+            array = array.combine_chunks()
+        if isinstance(array.type, pa.DictionaryType):
+            array = array.dictionary_decode()
+        if array.null_count:
+            raise QueryError("an id is null; ids are strings or integers")
+        if pa.types.is_integer(array.type):
+            return writable(array.cast(pa.int64()).to_numpy())
+        if (
+            pa.types.is_string(array.type)
+            or pa.types.is_large_string(array.type)
+            or pa.types.is_string_view(array.type)
+        ):
+            return array.cast(pa.large_string())
+        if len(array) == 0:
+            return large_strings([])
+        kind: Any = array.type
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        kind = error
+    raise QueryError(f"ids are all strings or all 64-bit integers; got {kind}")
+
+
+def _item(ids: NDArray[np.int64] | pa.LargeStringArray, place: int) -> str | int:
+    return int(ids[place]) if isinstance(ids, np.ndarray) else ids[place].as_py()  # type: ignore[no-any-return]
+
+
+def _first(ids: NDArray[np.int64] | pa.LargeStringArray) -> str | int:
+    return _item(ids, 0)
+
+
+def _find_twice(ids: NDArray[np.int64] | pa.LargeStringArray) -> int:
+    """The place of an id that stood before, or -1."""
+    if len(ids) < 2:
+        return -1
+    slots = empty_slots(len(ids))
+    if isinstance(ids, np.ndarray):
+        return int(insert_numbers(ids, 0, len(ids), slots))
+    return int(insert_strings(*string_buffers(ids), 0, len(ids), slots))
+
+
+def _grown(array: NDArray[Any], used: int, needed: int) -> NDArray[Any]:
+    """The array if it has room, else a larger copy; views of the old one stay as they are."""
+    if needed <= len(array):
+        return array
+    larger = np.empty(max(needed, used + used // 2), array.dtype)
+    larger[:used] = array[:used]
+    return larger

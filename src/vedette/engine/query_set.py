@@ -1,0 +1,248 @@
+"""The query set: standing queries over one schema, in one process.
+
+Changes gather in a pending delta, which the next match compiles into a part of its own. Parts are merged as they grow
+alike, so that there are few, and every query is compiled again only a few times in its life.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.boxes import BoxBlock
+from vedette.engine import snapshot
+from vedette.engine.bounds import read_bounds
+from vedette.engine.explanation import explain
+from vedette.engine.ids import Ids
+from vedette.engine.parts import Parts
+from vedette.engine.versions import Versions
+from vedette.errors import QueryError
+from vedette.language import Residual, check_text, compile_texts
+from vedette.matches import Matches
+from vedette.planner import check_index_name
+from vedette.rows import read_row, read_rows
+from vedette.schema import Schema, check_time_zone
+
+
+class QuerySet:
+    """Standing queries over rows of one schema.
+
+    >>> alerts = QuerySet("symbol string, price double")
+    >>> alerts.add("cheap-ibm", "symbol = 'IBM' AND price < 40")
+    >>> alerts.match_one({"symbol": "IBM", "price": 39.5})
+    ['cheap-ibm']
+
+    `time_zone` is that of dates and of timestamps without a zone. `index` forces one index (see `explain`). A set may
+    be read by several threads at once, but not while it is changed.
+    """
+
+    def __init__(self, schema: str | Schema, *, time_zone: str = "UTC", index: str | None = None) -> None:
+        self.schema = schema if isinstance(schema, Schema) else Schema.parse(schema)
+        self.time_zone = check_time_zone(time_zone)
+        check_index_name(index)
+        self.index = index
+        self._ids = Ids()
+        self._versions = Versions()
+        self._parts = Parts(self.schema, index)
+
+    def __len__(self) -> int:
+        """The number of queries that stand."""
+        return self._versions.n_standing
+
+    def __contains__(self, query_id: object) -> bool:
+        try:
+            return self._find_standing(query_id) >= 0
+        except QueryError:
+            return False
+
+    def __repr__(self) -> str:
+        return f"QuerySet({str(self.schema)!r}, {len(self)} queries, version {self.version})"
+
+    @property
+    def version(self) -> int:
+        """The number of changes so far."""
+        return self._versions.current
+
+    @property
+    def ids(self) -> pa.Array:
+        """The owner's id of each position. Removed queries keep their position until the set is compacted."""
+        return self._ids.to_arrow()
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the compiled set, ids and versions included."""
+        return self._ids.nbytes + self._versions.nbytes + self._compiled().nbytes
+
+    @property
+    def fields(self) -> list[str]:
+        """The fields that the queries use; rows need no others."""
+        return self._compiled().fields
+
+    # Changes. Each either happens as a whole, under one new version, or raises and changes nothing.
+
+    def add(self, query_id: str | int, text: str) -> None:
+        """Let a query stand. Raises QueryError if its text is wrong or its id stands already."""
+        self.add_many([query_id], [text])
+
+    def add_many(self, ids: Sequence[str] | Sequence[int] | Any, texts: Sequence[str] | Any) -> None:
+        """Let many queries stand at once; texts of one shape are parsed once."""
+        read, texts = self._read_new_ids(ids), _as_texts(texts)
+        if len(read) != len(texts):
+            raise QueryError(f"got {len(read)} ids but {len(texts)} texts; each query needs both")
+        compiled = compile_texts(texts, self.schema, self.time_zone, ids=ids)
+        self._append(read, compiled.blocks, compiled.residuals)
+
+    def add_boxes(self, ids: Any, bounds: Mapping[str, tuple[Any, Any]], closed: str = "both") -> None:
+        """Let many boxes stand at once: by field, arrays of lower and of upper bounds.
+
+        An infinite or null bound is none, and a field with neither is not constrained. `closed` tells which bounds
+        belong to the box: "both", "left", "right" or "neither".
+        """
+        read = self._read_new_ids(ids)
+        blocks = read_bounds(bounds, closed, self.schema, self.time_zone, len(read))
+        self._append(read, blocks, [])
+
+    def replace(self, query_id: str | int, text: str) -> None:
+        """Give a standing query another text."""
+        position = self._must_find(query_id)
+        compiled = compile_texts([text], self.schema, self.time_zone, ids=[query_id])
+        self._append(self._ids.read([query_id]), compiled.blocks, compiled.residuals, replaced=[position])
+
+    def remove(self, query_id: str | int) -> None:
+        """Let a query stand no longer."""
+        self._remove(np.array([self._must_find(query_id)], np.int32))
+
+    def remove_many(self, ids: Any) -> None:
+        """Let many queries stand no longer."""
+        read = self._ids.read(ids)
+        positions = self._ids.find(read)
+        unknown = np.flatnonzero(positions < 0)
+        if not len(unknown):
+            unknown = np.flatnonzero(self._versions.is_gone[positions])
+        if len(unknown):
+            raise QueryError(f"no query {read[unknown[0]]!s} stands in this set")
+        self._remove(positions)
+
+    def check(self, text: str) -> list[str]:
+        """Warnings about a text; raises QueryError if it is wrong. Nothing is registered.
+
+        >>> QuerySet("price double").check("price > 5 AND price < 3")
+        ['never matches: no value of price is both above 5 and below 3']
+        """
+        return check_text(text, self.schema, self.time_zone)
+
+    # Answers.
+
+    def match(self, rows: Any) -> Matches:
+        """The queries that each row matches. `rows`: an Arrow table or batch, pandas, polars, or a dict of arrays."""
+        parts = self._compiled()
+        columns, n_rows = read_rows(rows, self.schema, parts.fields, self.time_zone)
+        found = parts.match(columns, n_rows, self._versions.is_gone)
+        return Matches(found.starts, found.positions, self.ids, found.n_failed)
+
+    def match_one(self, row: Mapping[str, Any]) -> list[str] | list[int]:
+        """The ids of the queries that one row matches; a field that is absent or None is null."""
+        parts = self._compiled()
+        columns = read_row(row, self.schema, parts.fields, self.time_zone)
+        return self._ids.at(parts.match(columns, 1, self._versions.is_gone).positions)
+
+    def explain(self) -> str:
+        """Which index answers for which queries, and why, in words."""
+        return explain(self, self._compiled())
+
+    # Files.
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the compiled set to one file."""
+        snapshot.write(self._to_content(), path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> QuerySet:
+        """A saved set, mapped into memory: processes on a host share its pages."""
+        return cls._from_content(snapshot.read(path))
+
+    def to_bytes(self) -> bytes:
+        """The compiled set as `save` writes it."""
+        return snapshot.to_bytes(self._to_content())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> QuerySet:
+        return cls._from_content(snapshot.from_bytes(data))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return QuerySet.from_bytes, (self.to_bytes(),)
+
+    def _to_content(self) -> dict[str, Any]:
+        return {
+            "schema": str(self.schema),
+            "time_zone": self.time_zone,
+            "index": self.index,
+            "ids": self._ids.to_parts(),
+            "versions": self._versions.to_parts(),
+            "parts": self._compiled().compiled,
+        }
+
+    @classmethod
+    def _from_content(cls, content: dict[str, Any]) -> QuerySet:
+        made = cls(content["schema"], time_zone=content["time_zone"], index=content["index"])
+        made._ids = Ids.from_parts(*content["ids"])
+        made._versions = Versions.from_parts(*content["versions"])
+        made._parts = Parts.of(content["parts"], made.schema, made.index, made._versions.is_gone)
+        return made
+
+    # Inside.
+
+    def _compiled(self) -> Parts:
+        self._parts.compile(self._versions.is_gone)
+        return self._parts
+
+    def _find_standing(self, query_id: object) -> int:
+        position = int(self._ids.find(self._ids.read([query_id]))[0])
+        return -1 if position < 0 or self._versions.is_gone[position] else position
+
+    def _must_find(self, query_id: object) -> int:
+        position = self._find_standing(query_id)
+        if position < 0:
+            raise QueryError(f"no query {query_id!r} stands in this set")
+        return position
+
+    def _read_new_ids(self, ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
+        read = self._ids.read(ids)
+        if len(self._ids):
+            positions = self._ids.find(read)
+            known = np.flatnonzero(positions >= 0)
+            standing = known[~self._versions.is_gone[positions[known]]]
+            if len(standing):
+                (twice,) = self._ids.at(positions[standing[:1]])
+                raise QueryError(f"id {twice!r} stands already; use replace to change it, or another id")
+        return read
+
+    def _append(
+        self,
+        ids: NDArray[np.int64] | pa.LargeStringArray,
+        blocks: Iterable[BoxBlock],
+        residuals: Iterable[Residual],
+        replaced: Sequence[int] = (),
+    ) -> None:
+        self._versions.current += 1
+        if replaced:
+            self._versions.remove(np.array(replaced, np.int32))
+        self._ids.append(ids)
+        self._versions.add(len(ids))
+        self._parts.append(blocks, residuals, len(ids))
+
+    def _remove(self, positions: NDArray[np.int32]) -> None:
+        self._versions.current += 1
+        self._versions.remove(positions)
+        self._parts.note_removal()
+
+
+def _as_texts(texts: Any) -> Sequence[str]:
+    if isinstance(texts, str):
+        raise QueryError("texts are a sequence of strings; got one string")
+    return texts.to_pylist() if isinstance(texts, (pa.Array, pa.ChunkedArray)) else list(texts)

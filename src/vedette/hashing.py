@@ -1,0 +1,104 @@
+"""Hash tables of positions over numbers and strings that are kept elsewhere, as kernels.
+
+A table is an int32 array whose length is a power of two: a position, or -1. Open addressing, filled to two thirds at
+most.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.kernels import kernel
+
+
+def empty_slots(n: int) -> NDArray[np.int32]:
+    """A table with room for `n` positions."""
+    return np.full(1 << max(1, (3 * n // 2).bit_length()), -1, np.int32)
+
+
+def has_room(slots: NDArray[np.int32], n: int) -> bool:
+    return 3 * n <= 2 * len(slots)
+
+
+@kernel
+def insert_numbers(numbers, start, end, slots):  # type: ignore[no-untyped-def]
+    """Enter the positions [start, end); of equal numbers the last stays. Returns one that was there before, or -1."""
+    mask = len(slots) - 1
+    twice = -1
+    for position in range(start, end):
+        slot = _hash_number(numbers[position]) & mask
+        while slots[slot] >= 0 and numbers[slots[slot]] != numbers[position]:
+            slot = (slot + 1) & mask
+        if slots[slot] >= 0:
+            twice = position
+        slots[slot] = position
+    return twice
+
+
+@kernel
+def find_numbers(wanted, numbers, slots):  # type: ignore[no-untyped-def]
+    """The position of each wanted number, or -1."""
+    mask = len(slots) - 1
+    found = np.empty(len(wanted), np.int32)
+    for i in range(len(wanted)):
+        slot = _hash_number(wanted[i]) & mask
+        while slots[slot] >= 0 and numbers[slots[slot]] != wanted[i]:
+            slot = (slot + 1) & mask
+        found[i] = slots[slot]
+    return found
+
+
+@kernel
+def insert_strings(offsets, data, start, end, slots):  # type: ignore[no-untyped-def]
+    """As `insert_numbers`, for strings in Arrow's layout."""
+    mask = len(slots) - 1
+    twice = -1
+    for position in range(start, end):
+        slot = _slot_of(data, offsets[position], offsets[position + 1], offsets, data, slots, mask)
+        if slots[slot] >= 0:
+            twice = position
+        slots[slot] = position
+    return twice
+
+
+@kernel
+def find_strings(wanted_offsets, wanted_data, offsets, data, slots):  # type: ignore[no-untyped-def]
+    """The position of each wanted string, or -1."""
+    mask = len(slots) - 1
+    found = np.empty(len(wanted_offsets) - 1, np.int32)
+    for i in range(len(found)):
+        slot = _slot_of(wanted_data, wanted_offsets[i], wanted_offsets[i + 1], offsets, data, slots, mask)
+        found[i] = slots[slot]
+    return found
+
+
+@kernel
+def _slot_of(wanted, first, last, offsets, data, slots, mask):  # type: ignore[no-untyped-def]
+    """The slot of an equal string, or the empty one where it belongs."""
+    slot = _hash_string(wanted, first, last) & mask
+    while slots[slot] >= 0:
+        start, end = offsets[slots[slot]], offsets[slots[slot] + 1]
+        if end - start == last - first:
+            length = 0
+            while length < end - start and data[start + length] == wanted[first + length]:
+                length += 1
+            if length == end - start:
+                break
+        slot = (slot + 1) & mask
+    return slot
+
+
+@kernel
+def _hash_number(number):  # type: ignore[no-untyped-def]
+    code = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64((code ^ (code >> np.uint64(32))) & np.uint64(0x7FFFFFFFFFFFFFFF))
+
+
+@kernel
+def _hash_string(data, start, end):  # type: ignore[no-untyped-def]
+    """FNV-1a over 64 bits, its high bits folded down for use under a mask."""
+    code = np.uint64(14695981039346656037)
+    for i in range(start, end):
+        code = (code ^ np.uint64(data[i])) * np.uint64(1099511628211)
+    return np.int64((code ^ (code >> np.uint64(29))) & np.uint64(0x7FFFFFFFFFFFFFFF))

@@ -1,0 +1,189 @@
+"""Choice: which index answers for a group of boxes.
+
+From a sample of the boxes the planner tells how many of them a row meets on each axis and on all, estimates what a
+row would cost under each index that can do it, and takes the cheapest. Costs are nanoseconds on one core of the
+machine of docs/benchmarks.md; only their ratios matter, and `python -m benchmarks run planner` shows where they are
+wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.axes import Cells
+from vedette.errors import QueryError, nearest
+from vedette.indexes import INDEXES, Bitmaps, Buckets, Keyed, Quadtree, Scan, Verified
+from vedette.operators.match import EveryRow, Group
+
+SAMPLE = 4096  # boxes that the estimate looks at
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Boxes in cell space, before an index is chosen."""
+
+    fields: tuple[str, ...]
+    firsts: Cells  # (fields, boxes)
+    lasts: Cells
+    queries: NDArray[np.int32]
+    n_cells: tuple[int, ...]
+    has_residuals: bool
+    repeats: bool
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An index that could answer, on which axes, and what a row would cost."""
+
+    name: str
+    axes: tuple[int, ...]  # of the index itself, or of the inner one of a Verified
+    nanoseconds: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the choice rests on."""
+
+    n: int
+    shares: NDArray[np.float64]  # (axes, sampled boxes): the part of the axis that a box covers
+    is_point: tuple[bool, ...]  # by axis: all boxes are of one cell
+
+    @classmethod
+    def of(cls, boxes: Boxes) -> Facts:
+        step = max(1, len(boxes) // SAMPLE)
+        firsts, lasts = boxes.firsts[:, ::step].astype(np.float64), boxes.lasts[:, ::step].astype(np.float64)
+        n_cuts = np.maximum(1.0, (np.array(boxes.n_cells, np.float64)[:, None] - 2) / 2)
+        # Half a cell range is its number of cuts; one cell holds at least a cut's share of the rows.
+        shares = np.clip(np.maximum((lasts - firsts) / 2, 1.0) / n_cuts, 0.0, 1.0)
+        is_point = tuple(bool((boxes.firsts[axis] == boxes.lasts[axis]).all()) for axis in range(len(boxes.fields)))
+        return cls(len(boxes), shares, is_point)
+
+    def met(self, axes: tuple[int, ...]) -> float:
+        """How many boxes a row meets on these axes, on average."""
+        return self.n * float(np.mean(np.prod(self.shares[list(axes)], axis=0)))
+
+
+def check_index_name(name: str | None) -> None:
+    if name is not None and name not in INDEXES:
+        raise QueryError(f"unknown index {name!r}; indexes are: {', '.join(INDEXES)}{nearest(name, INDEXES)}")
+
+
+def choose_index(boxes: Boxes, forced: str | None = None) -> Group:
+    """The group of these boxes, under the cheapest index or, where it can answer for them, the forced one."""
+    if not boxes.fields:
+        return _group(boxes, (), EveryRow(boxes.queries), "they constrain no field: every row is a candidate")
+    facts = Facts.of(boxes)
+    candidates = sorted(_candidates(facts), key=lambda each: each.nanoseconds)
+    wanted = [each for each in candidates if each.name == forced]
+    if forced and not wanted:  # on more axes than it has, an index works inside a Verified
+        wanted = [each for each in candidates if each.name == "Verified" and _inner_name(facts, each.axes) == forced]
+    best = (wanted or candidates)[0]
+    reason = f"forced, instead of {candidates[0].name}" if wanted and best is not candidates[0] else best.reason
+    others = [f"{each.name} {each.nanoseconds:,.0f}" for each in _best_of_each(candidates) if each.name != best.name]
+    reason += f"; about {best.nanoseconds:,.0f} ns a row" + (f" (others: {', '.join(others)})" if others else "")
+    every = tuple(range(len(boxes.fields)))
+    order = best.axes if best.name != "Verified" and len(best.axes) == len(every) else every
+    arrays = boxes.firsts[list(order)], boxes.lasts[list(order)], boxes.queries, [boxes.n_cells[axis] for axis in order]
+    if best.name == "Verified":
+        return _group(boxes, order, Verified.build(*arrays, axes=best.axes), reason)
+    return _group(boxes, order, INDEXES[best.name].build(*arrays), reason)
+
+
+def _group(
+    boxes: Boxes,
+    order: tuple[int, ...],
+    index: EveryRow | Scan | Buckets | Keyed | Quadtree | Bitmaps | Verified,
+    reason: str,
+) -> Group:
+    fields = tuple(boxes.fields[axis] for axis in order)
+    firsts, lasts = boxes.firsts, boxes.lasts
+    if order != tuple(range(len(order))):
+        firsts, lasts = firsts[list(order)], lasts[list(order)]
+    return Group(fields, index, firsts, lasts, boxes.queries, boxes.repeats, boxes.has_residuals, reason)
+
+
+def _inner_name(facts: Facts, axes: tuple[int, ...]) -> str:
+    if len(axes) == 1:
+        return "Buckets"
+    return "Keyed" if facts.is_point[axes[0]] else "Quadtree"
+
+
+def _best_of_each(candidates: list[Candidate]) -> list[Candidate]:
+    best: dict[str, Candidate] = {}
+    for each in candidates:
+        best.setdefault(each.name, each)
+    return list(best.values())
+
+
+def _candidates(facts: Facts) -> list[Candidate]:
+    every = tuple(range(len(facts.is_point)))
+    matches = facts.met(every)
+    found = [
+        Candidate(
+            "Scan", every, _scan_cost(facts.n, len(every), matches), f"{facts.n:,} boxes are few enough to try each"
+        ),
+        Candidate(
+            "Bitmaps",
+            every,
+            _bitmaps_cost(facts.n, len(every), matches),
+            f"a row meets about {matches:,.0f} of {facts.n:,} boxes, too many for lists to skip the rest",
+        ),
+    ]
+    for axes in [(axis,) for axis in every] + _pairs(facts):
+        met = facts.met(axes)
+        name = _inner_name(facts, axes)
+        cost = {"Buckets": _buckets_cost, "Keyed": _keyed_cost, "Quadtree": _quadtree_cost}[name](facts.n, met)
+        if len(axes) == len(every):
+            found.append(Candidate(name, axes, cost, f"a row meets about {met:,.1f} of {facts.n:,} boxes"))
+        else:
+            reason = (
+                f"{name} on {len(axes)} of {len(every)} fields leaves about {met:,.1f} of {facts.n:,} boxes to check"
+            )
+            found.append(Candidate("Verified", axes, cost + _check_cost(met, len(every) - len(axes)), reason))
+    return found
+
+
+def _pairs(facts: Facts) -> list[tuple[int, ...]]:
+    """Two axes to index together, a point axis first; the most selective few where there are many."""
+    ranked = sorted(range(len(facts.is_point)), key=lambda axis: float(np.mean(facts.shares[axis])))[:5]
+    return [tuple(sorted(pair, key=lambda axis: not facts.is_point[axis])) for pair in combinations(ranked, 2)]
+
+
+def _scan_cost(n: int, n_axes: int, matches: float) -> float:
+    return 20 + 0.25 * n * n_axes + 1.5 * matches
+
+
+def _buckets_cost(n: int, matches: float) -> float:
+    return 30 + _miss_cost(n, 60) + 1.0 * matches
+
+
+def _keyed_cost(n: int, matches: float) -> float:
+    return 60 + _miss_cost(n, 80) + 1.0 * matches
+
+
+def _quadtree_cost(n: int, matches: float) -> float:
+    return 80 + _miss_cost(n, 150) + 2.0 * matches
+
+
+def _bitmaps_cost(n: int, n_axes: int, matches: float) -> float:
+    n_buckets = max(256, min(1024, n // 32))
+    words = n / 64 * n_axes * 0.35
+    patches = 2 * n / n_buckets * n_axes * 1.5
+    return 60 + words + patches + _miss_cost(n, 16 * n_buckets // 8 * n_axes) + 1.2 * matches
+
+
+def _check_cost(candidates: float, n_axes: int) -> float:
+    return 10 + candidates * (2.0 + 1.0 * n_axes)
+
+
+def _miss_cost(n: int, bytes_each: float) -> float:
+    """Waiting for memory: nothing while the index fits the second cache, then a few misses a row."""
+    return 20.0 * max(0.0, np.log2(max(1.0, n * bytes_each / (1 << 20)))) / 5
