@@ -1,0 +1,6 @@
+"""The language of queries: Spark SQL conditions over a schema, compiled to boxes and residuals."""
+
+from vedette.language.compiler import CompiledTexts, compile_texts
+from vedette.language.residual import Residual
+
+__all__ = ["CompiledTexts", "Residual", "compile_texts"]

@@ -1,0 +1,323 @@
+"""Typing: a tree as written becomes a tree whose casts are those Spark would put in.
+
+An operand of a type that cannot be there is a QueryError, as Spark's DATATYPE_MISMATCH is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+from vedette.errors import QueryError
+from vedette.language.expressions import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    Typed,
+    Written,
+)
+from vedette.language.literals import Kind
+from vedette.language.types import NUMERIC, as_decimal, common_type, decimal_result, is_integral
+from vedette.schema import Schema, Type
+
+COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
+_ARITHMETIC = ("+", "-", "*", "/", "%", "div", "pmod")
+_TO_STRING = ("bigint", "int", "boolean", "date", "decimal", "null")  # casts to string whose digits are Spark's
+_TEXT_FUNCTIONS = {"length": INT, "lower": STRING, "upper": STRING, "trim": STRING, "ltrim": STRING, "rtrim": STRING}
+_DATE_PARTS = ("year", "month", "day", "dayofweek")
+_TIME_PARTS = ("hour", "minute", "second")
+_CASTS: dict[str, tuple[str, ...]] = {  # from -> to, where Spark allows the cast and we know its exact result
+    "int": ("int", "bigint", "double", "decimal", "boolean", "string"),
+    "bigint": ("int", "bigint", "double", "decimal", "boolean", "string"),
+    "double": ("int", "bigint", "double", "boolean"),
+    "decimal": ("int", "bigint", "double", "decimal", "boolean", "string"),
+    "boolean": ("int", "bigint", "double", "boolean", "string"),
+    "string": ("int", "bigint", "double", "decimal", "boolean", "string", "date", "timestamp"),
+    "date": ("date", "timestamp", "string"),
+    "timestamp": ("date", "timestamp"),
+}
+
+
+class NeedsSizes(Exception):
+    """The tree cannot be typed while decimals of several sizes are taken together."""
+
+
+class Analyser:
+    """Types trees over one schema. `kinds` are those of the literals, by slot."""
+
+    def __init__(self, schema: Schema, kinds: Sequence[Kind], statics: Sequence[str]) -> None:
+        self.schema = schema
+        self.kinds = kinds
+        self.statics = statics  # the literals as written, of the first text of the shape
+
+    def condition(self, node: Written) -> Typed:
+        """The typed tree of a whole predicate."""
+        typed = self.read(node)
+        if typed.type != BOOLEAN:
+            self.refuse(node, f"a query is a condition, but this is {self._shown(typed)}")
+        return typed
+
+    def refuse(self, node: Written, reason: str) -> NoReturn:
+        raise QueryError(reason, None, node.start, node.end)
+
+    def read(self, node: Written) -> Typed:
+        op = node.op
+        if op == "field":
+            found = self.schema.find(node.name)
+            if found is None:
+                self.refuse(node, self.schema.unknown_field(node.name))
+            return self.made(node, "field", found.type, name=found.name)
+        if op == "literal":
+            return self.made(node, "slot", self.kinds[node.slot].type, slot=node.slot)
+        if op == "constant":
+            if node.name == "null":
+                return self.made(node, "constant", NULL)
+            return self.made(node, "constant", BOOLEAN, value=node.name == "true")
+        if op in COMPARISONS:
+            return self.compare(node, op, self.read(node.args[0]), self.read(node.args[1]))
+        if op in ("and", "or"):
+            return self.made(node, op, BOOLEAN, *(self.truth(arg) for arg in node.args))
+        if op == "not":
+            return self.made(node, "not", BOOLEAN, self.truth(node.args[0]))
+        if op in ("isnull", "isnotnull"):
+            test = self.made(node, "isnull", BOOLEAN, self.read(node.args[0]))
+            return test if op == "isnull" else self.made(node, "not", BOOLEAN, test)
+        if op == "between":
+            value, low, high = (self.read(arg) for arg in node.args)
+            return self.made(
+                node, "and", BOOLEAN, self.compare(node, ">=", value, low), self.compare(node, "<=", value, high)
+            )
+        if op == "in":
+            return self.membership(node)
+        if op == "like":
+            text, pattern = self.texts(node)
+            return self.made(node, "like", BOOLEAN, text, pattern, value=node.name)
+        if op in ("cast", "try_cast"):
+            return self.explicit_cast(node)
+        if op.startswith("try_"):
+            return self.made_try(node, self.arithmetic(node, op[4:]))
+        if op in _ARITHMETIC:
+            return self.arithmetic(node, op)
+        return self.function(node)
+
+    def made(
+        self, node: Written, op: str, type_: Type, *args: Typed, name: str = "", slot: int = -1, value: object = None
+    ) -> Typed:
+        return Typed(op, type_, args, name, slot, value, node.start, node.end)
+
+    def made_try(self, node: Written, inner: Typed) -> Typed:
+        return self.made(node, "try", inner.type, inner)
+
+    # -- casts
+
+    def cast(self, node: Written, typed: Typed, to: Type) -> Typed:
+        """The node in another type; the cast is one of Spark's own making."""
+        if typed.type == to:
+            return typed
+        if typed.op == "constant" and typed.value is None:
+            return self.made(node, "constant", to)
+        if typed.type.name not in _CASTS or to.name not in _CASTS[typed.type.name]:
+            self.refuse(node, f"{self._shown(typed)} as {to} is not taken")
+        return Typed("cast", to, (typed,), start=typed.start, end=typed.end)
+
+    def explicit_cast(self, node: Written) -> Typed:
+        inner = self.read(node.args[0])
+        to = node.type
+        assert to is not None
+        if inner.type != NULL and to.name not in _CASTS[inner.type.name]:
+            hint = f"; from {inner.type.name} casts go to: {', '.join(_CASTS[inner.type.name])}"
+            self.refuse(node, f"a cast of {inner.type} to {to} is not taken{hint}")
+        cast = self.cast(node, inner, to)
+        if cast.op == "cast" and cast is not inner:
+            cast = Typed("cast", to, cast.args, value="explicit", start=node.start, end=node.end)
+        return self.made_try(node, cast) if node.op == "try_cast" else cast
+
+    def truth(self, node: Written) -> Typed:
+        """An operand of AND, OR, NOT, or a condition of CASE."""
+        typed = self.read(node)
+        if typed.type in (NULL, STRING):
+            return self.cast(node, typed, BOOLEAN)
+        if typed.type != BOOLEAN:
+            self.refuse(node, f"a condition is needed here, but this is {self._shown(typed)}")
+        return typed
+
+    # -- comparisons
+
+    def compare(self, node: Written, op: str, left: Typed, right: Typed) -> Typed:
+        left, right = self._sized(left, right), self._sized(right, left)
+        to = common_type([left.type, right.type])
+        if to is None:
+            self.refuse(node, f"cannot compare {self._shown(left)} with {self._shown(right)}")
+        return self.made(node, op, BOOLEAN, self.cast(node, left, to), self.cast(node, right, to))
+
+    def membership(self, node: Written) -> Typed:
+        items = [self.read(arg) for arg in node.args]
+        to = common_type([item.type for item in items])
+        if to is None:
+            others = ", ".join(sorted({str(item.type) for item in items[1:]}))
+            self.refuse(node, f"cannot compare {self._shown(items[0])} with a list of {others}")
+        return self.made(node, "in", BOOLEAN, *(self.cast(node, item, to) for item in items))
+
+    def _sized(self, typed: Typed, other: Typed) -> Typed:
+        """An integer literal beside a decimal: Spark takes it as a decimal of its own few digits."""
+        if typed.op == "slot" and is_integral(typed.type) and other.type.name == "decimal":
+            kind = self.kinds[typed.slot]
+            return Typed("cast", Type("decimal", kind.precision, 0), (typed,), start=typed.start, end=typed.end)
+        return typed
+
+    # -- arithmetic
+
+    def arithmetic(self, node: Written, op: str) -> Typed:
+        left, right = (self.read(arg) for arg in node.args)
+        left, right = self._sized(left, right), self._sized(right, left)
+        to = common_type([left.type, right.type])
+        if to is None or to.name not in NUMERIC:
+            shown = f"{self._shown(left)} {op} {self._shown(right)}"
+            self.refuse(node, f"{shown} is not taken; arithmetic is on numbers")
+        if op == "div":
+            if not is_integral(to):
+                self.refuse(node, "DIV is taken between integers only")
+            return self.made(node, op, BIGINT, self.cast(node, left, to), self.cast(node, right, to))
+        if op == "/" and is_integral(to):
+            to = DOUBLE
+        if to.name != "decimal":
+            return self.made(node, op, to, self.cast(node, left, to), self.cast(node, right, to))
+        left, right = (self.cast(node, side, as_decimal(side.type)) for side in (left, right))
+        self._need_size(left, right)
+        return self.made(node, op, decimal_result(op, left.type, right.type), left, right)
+
+    def _need_size(self, *operands: Typed) -> None:
+        if any(operand.type.name == "decimal" and not operand.type.precision for operand in operands):
+            raise NeedsSizes
+
+    # -- functions
+
+    def function(self, node: Written) -> Typed:
+        op = node.op
+        if op in ("coalesce", "if", "case", "nullif", "least", "greatest"):
+            return self._choice(node)
+        if op in _TEXT_FUNCTIONS:
+            return self.made(node, op, _TEXT_FUNCTIONS[op], *self.texts(node))
+        if op in ("startswith", "endswith", "contains"):
+            return self.made(node, op, BOOLEAN, *self.texts(node))
+        if op in ("concat", "||"):
+            parts = self.texts(node)
+            return self.made(node, "concat", STRING, *parts)
+        if op == "substring":
+            text = self.text(node.args[0])
+            places = [self.number(arg, INT) for arg in node.args[1:]]
+            return self.made(node, op, STRING, text, *places)
+        if op in _DATE_PARTS or op in _TIME_PARTS:
+            inner = self.read(node.args[0])
+            if inner.type not in (DATE, TIMESTAMP, STRING, NULL):
+                self.refuse(node, f"{op} takes a date or timestamp, not {self._shown(inner)}")
+            return self.made(node, op, INT, self.cast(node, inner, DATE if op in _DATE_PARTS else TIMESTAMP))
+        inner = self.read(node.args[0])
+        if inner.type in (STRING, NULL):
+            inner = self.cast(node.args[0], inner, DOUBLE)
+        if inner.type.name not in NUMERIC:
+            self.refuse(node, f"{op} takes a number, not {self._shown(inner)}")
+        return self._numeric(node, op, inner)
+
+    def _numeric(self, node: Written, op: str, inner: Typed) -> Typed:
+        self._need_size(inner)
+        type_ = inner.type
+        if op in ("sqrt", "sign"):
+            return self.made(node, op, DOUBLE, self.cast(node, inner, DOUBLE))
+        if op == "isnan":
+            return self.made(node, op, BOOLEAN, self.cast(node, inner, DOUBLE))
+        if op in ("abs", "negative"):
+            return self.made(node, op, type_, inner)
+        if op in ("floor", "ceil"):
+            if type_.name == "decimal":
+                whole = type_.precision - type_.scale + (1 if type_.scale else 0)
+                return self.made(node, op, Type("decimal", max(1, min(38, whole)), 0), inner)
+            return self.made(node, op, BIGINT, self.cast(node, inner, BIGINT) if type_ == INT else inner)
+        if op == "round":
+            return self._round(node, inner)
+        self.refuse(node, f"unsupported function {op!r}")
+
+    def _round(self, node: Written, inner: Typed) -> Typed:
+        places = 0
+        if len(node.args) == 2:
+            literal = node.args[1]
+            if literal.op != "literal" or self.kinds[literal.slot].name != "int":
+                self.refuse(literal, "round takes its number of places as an integer literal")
+            places = int(self.statics[literal.slot]) * (-1 if literal.negated else 1)
+        type_ = inner.type
+        if type_.name == "decimal":
+            whole = type_.precision - type_.scale + 1
+            if places < 0:
+                type_ = Type("decimal", min(38, max(whole, -places + 1)), 0)
+            else:
+                scale = min(type_.scale, places)
+                type_ = Type("decimal", min(38, whole + scale), scale)
+        return self.made(node, "round", type_, inner, value=places)
+
+    def _choice(self, node: Written) -> Typed:
+        """Functions whose result is one of their arguments."""
+        op = node.op
+        if op == "nullif":
+            left, right = (self.read(arg) for arg in node.args)
+            self._need_size(left)
+            return self.made(node, op, left.type, self.compare(node, "=", left, right), left)
+        if op in ("if", "case"):
+            conditions = [self.condition_of(arg) for arg in node.args[:-1:2]]
+            chosen = [*node.args[1::2], node.args[-1]] if op == "case" else list(node.args[1:])
+        else:
+            conditions, chosen = [], list(node.args)
+        values = [self.read(arg) for arg in chosen]
+        to = common_type([value.type for value in values], promote_strings=op not in ("least", "greatest"))
+        if to is None:
+            shown = ", ".join(self._shown(value) for value in values)
+            self.refuse(node, f"{op} needs values of one type, but got {shown}")
+        self._need_size(*values)
+        values = [self.cast(node, value, to) for value in values]
+        if op in ("if", "case"):
+            mixed = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair]
+            return self.made(node, "case", to, *mixed, values[-1])
+        if op in ("least", "greatest") and to == NULL:
+            self.refuse(node, f"{op} needs a value that is not NULL")
+        return self.made(node, op, to, *values)
+
+    def condition_of(self, node: Written) -> Typed:
+        typed = self.read(node)
+        if typed.type == NULL:
+            return self.cast(node, typed, BOOLEAN)
+        if typed.type != BOOLEAN:
+            self.refuse(node, f"a condition is needed here, but this is {self._shown(typed)}")
+        return typed
+
+    def texts(self, node: Written) -> list[Typed]:
+        return [self.text(arg) for arg in node.args]
+
+    def text(self, node: Written) -> Typed:
+        typed = self.read(node)
+        if typed.type == STRING:
+            return typed
+        if typed.type.name not in _TO_STRING:
+            self.refuse(node, f"a string is needed here, but this is {self._shown(typed)}")
+        if typed.op == "slot":
+            self.refuse(node, "write this number as a string, in quotes")
+        self._need_size(typed)
+        return self.cast(node, typed, STRING)
+
+    def number(self, node: Written, to: Type) -> Typed:
+        typed = self.read(node)
+        if typed.type != NULL and typed.type.name != "int":
+            self.refuse(node, f"a small integer is needed here, but this is {self._shown(typed)}")
+        return self.cast(node, typed, to)
+
+    def _shown(self, typed: Typed) -> str:
+        core = typed.args[0] if typed.op == "cast" else typed
+        name = "decimal" if core.type.name == "decimal" and not core.type.precision else str(core.type)
+        if core.op == "field":
+            return f"field {core.name!r} ({name})"
+        if core.op == "constant":
+            return "NULL" if core.value is None else str(core.value).upper()
+        return f"a literal of type {name}" if core.op == "slot" else f"a value of type {name}"

@@ -1,0 +1,329 @@
+"""Texts to boxes and residuals.
+
+Texts are cut into shapes; a shape is parsed and typed once, whatever its literals, and the box ends of all its texts are
+computed as arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.boxes import BoxBlock
+from vedette.errors import QueryError
+from vedette.language.analysis import Analyser, NeedsSizes
+from vedette.language.expressions import BOOLEAN, Typed, Written
+from vedette.language.leaves import Leaf, SlotError
+from vedette.language.literals import Kind, kinds_of, read_strings, size_of
+from vedette.language.normal_form import Form, blocks_of, both_tracked, form_of
+from vedette.language.patterns import BadPattern, classify
+from vedette.language.residual import Residual
+from vedette.language.syntax import parse_skeleton
+from vedette.language.tokens import Shape, cut_texts, literal_span, place_in_text
+from vedette.schema import Schema, Type
+
+
+@dataclass
+class CompiledTexts:
+    """What texts became. Queries in blocks and residuals are numbered as the texts were, from 0.
+
+    A query without a box matches nothing; one with a residual matches those rows in its boxes that the residual keeps.
+    """
+
+    n_texts: int
+    blocks: list[BoxBlock] = field(default_factory=list)
+    residuals: list[Residual] = field(default_factory=list)
+
+
+def compile_texts(
+    texts: Sequence[str],
+    schema: Schema,
+    time_zone: str = "UTC",
+    *,
+    ids: Sequence[object] | None = None,
+    errors: list[tuple[int, QueryError]] | None = None,
+) -> CompiledTexts:
+    """Compile predicates over one schema.
+
+    Raises the QueryError of the first bad text, naming `ids[i]` where ids are given. With `errors`, bad texts are
+    appended there as (index, error) instead, in order, and get no boxes.
+
+    >>> compiled = compile_texts(["price < 40", "price < 7"], Schema.parse("price double"))
+    >>> compiled.blocks[0].ranges["price"].highs
+    array([40.,  7.])
+    """
+    compiled = CompiledTexts(len(texts))
+    found: list[tuple[int, QueryError]] = []
+    for shape in _cut(texts, found):
+        _compile_shape(shape, texts, schema, time_zone, compiled, found)
+    if found:
+        found.sort(key=lambda pair: pair[0])
+        if ids is not None:
+            found = [(index, error.in_query(ids[index])) for index, error in found]
+        if errors is None:
+            raise found[0][1]
+        errors += found
+    return compiled
+
+
+def _cut(texts: Sequence[str], found: list[tuple[int, QueryError]]) -> list[Shape]:
+    try:
+        return cut_texts(texts)
+    except (QueryError, TypeError):
+        shapes = []
+        for index, text in enumerate(texts):
+            if not isinstance(text, str):
+                found.append((index, QueryError(f"a query is a text, not {type(text).__name__}")))
+                continue
+            try:
+                for shape in cut_texts([text]):
+                    shape.indices = [index]
+                    shapes.append(shape)
+            except QueryError as error:
+                found.append((index, error))
+        return shapes
+
+
+def _compile_shape(
+    shape: Shape,
+    texts: Sequence[str],
+    schema: Schema,
+    time_zone: str,
+    compiled: CompiledTexts,
+    found: list[tuple[int, QueryError]],
+) -> None:
+    try:
+        written = _parse(shape.skeleton)
+        slots = _slots_of(written)
+        for group in _groups(shape, slots, sized=False):
+            _compile_group(group, written, slots, schema, time_zone, texts, compiled, found)
+    except QueryError as error:
+        found += [(i, _placed(error, shape, literals, texts[i])) for i, literals in _members(shape)]
+
+
+@dataclass(frozen=True)
+class _Slots:
+    """What the tree says of each literal: whether a minus stands before it, and whether its text shapes the plan."""
+
+    negated: tuple[bool, ...]
+    escapes: tuple[str | None, ...]  # the escape character, of a LIKE pattern
+    static: tuple[bool, ...]
+
+
+@dataclass
+class _Group:
+    """Texts of one shape whose literals are of the same kinds."""
+
+    shape: Shape
+    kinds: tuple[Kind, ...]
+    statics: tuple[str, ...]
+    sized: bool
+
+
+@lru_cache(maxsize=8192)
+def _parse(skeleton: str) -> Written:
+    return parse_skeleton(skeleton)
+
+
+@lru_cache(maxsize=8192)
+def _slots_of(written: Written) -> _Slots:
+    nodes = list(_walk(written))
+    n = 1 + max((node.slot for node in nodes), default=-1)
+    negated, static = [False] * n, [False] * n
+    escapes: list[str | None] = [None] * n
+    for node in nodes:
+        if node.op == "literal":
+            negated[node.slot] = node.negated
+        if node.op == "like" and node.args[1].op == "literal":
+            escapes[node.args[1].slot] = node.name
+        if node.op == "round" and len(node.args) == 2 and node.args[1].op == "literal":
+            static[node.args[1].slot] = True
+    return _Slots(tuple(negated), tuple(escapes), tuple(static))
+
+
+def _walk(written: Written) -> Any:
+    yield written
+    for arg in written.args:
+        yield from _walk(arg)
+
+
+def _groups(shape: Shape, slots: _Slots, *, sized: bool) -> list[_Group]:
+    """The shape divided by the kinds of its literals; where `sized`, by their precision and scale too."""
+    n_slots = len(slots.negated)
+    if n_slots == 0:
+        return [_Group(shape, (), (), sized)]
+    columns = list(zip(*shape.literals, strict=True))
+    keys: list[list[Any]] = []
+    for slot, raws in enumerate(columns):
+        kinds: list[Any] = list(kinds_of(raws, slots.negated[slot]))
+        escape = slots.escapes[slot]
+        if slots.static[slot]:
+            kinds = [(kind, raw) for kind, raw in zip(kinds, raws, strict=True)]
+        elif escape is not None and kinds[0] == "string":
+            kinds = [("string", _pattern_class(raw, escape)) for raw in raws]
+        elif sized:
+            kinds = [(kind, *size_of(raw, kind)) for kind, raw in zip(kinds, raws, strict=True)]
+        keys.append(kinds)
+    if all(kinds.count(kinds[0]) == len(kinds) for kinds in keys):
+        return [_group(shape, tuple(kinds[0] for kinds in keys), sized)]
+    divided: dict[tuple[Any, ...], Shape] = {}
+    for place, key in enumerate(zip(*keys, strict=True)):
+        part = divided.get(key)
+        if part is None:
+            part = divided[key] = Shape(shape.skeleton)
+        part.indices.append(shape.indices[place])
+        part.literals.append(shape.literals[place])
+    return [_group(part, key, sized) for key, part in divided.items()]
+
+
+def _group(shape: Shape, key: tuple[Any, ...], sized: bool) -> _Group:
+    kinds, statics = [], []
+    for part in key:
+        name, *more = (part,) if isinstance(part, str) else part
+        text = more[0] if len(more) == 1 else ""
+        kinds.append(Kind(name, *more) if len(more) == 2 else Kind(name))
+        statics.append(text)
+    return _Group(shape, tuple(kinds), tuple(statics), sized)
+
+
+def _pattern_class(raw: str, escape: str) -> str:
+    try:
+        return classify(read_strings([raw])[0], escape)[0]
+    except BadPattern:
+        return "bad"
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A typed shape: its conjuncts, each with the truth value it must have."""
+
+    conjuncts: tuple[tuple[Typed, bool], ...]
+
+
+@lru_cache(maxsize=8192)
+def _plan(written: Written, schema: Schema, kinds: tuple[Kind, ...], statics: tuple[str, ...]) -> _Plan:
+    typed = Analyser(schema, kinds, statics).condition(written)
+    return _Plan(tuple(_conjuncts(typed, True)))
+
+
+def _conjuncts(node: Typed, wanted: bool) -> Any:
+    if node.op == "not":
+        yield from _conjuncts(node.args[0], not wanted)
+    elif node.op == ("and" if wanted else "or"):
+        for arg in node.args:
+            yield from _conjuncts(arg, wanted)
+    else:
+        yield node, wanted
+
+
+def _compile_group(
+    group: _Group,
+    written: Written,
+    slots: _Slots,
+    schema: Schema,
+    time_zone: str,
+    texts: Sequence[str],
+    compiled: CompiledTexts,
+    found: list[tuple[int, QueryError]],
+) -> None:
+    """Add the group's boxes and residuals; a group with a bad literal is halved until the text is alone."""
+    shape = group.shape
+    try:
+        plan = _plan(written, schema, group.kinds, group.statics)
+        columns = list(zip(*shape.literals, strict=True))
+        leaf = Leaf(columns, group.kinds, slots.negated, len(shape.indices), time_zone)
+        form, loose = both_tracked([form_of(node, wanted, leaf.form) for node, wanted in plan.conjuncts])
+        if loose and not group.sized and any(kind.name in ("int", "bigint", "decimal") for kind in group.kinds):
+            raise NeedsSizes
+        queries = np.array(shape.indices, np.int64)
+        rest = _residual([plan.conjuncts[i] for i in sorted(loose)], leaf, queries, time_zone) if loose else None
+    except NeedsSizes:
+        for part in _groups(shape, slots, sized=True):
+            _compile_group(part, written, slots, schema, time_zone, texts, compiled, found)
+        return
+    except SlotError as error:
+        if len(shape.indices) > 1:
+            for half in _halves(shape):
+                part = _Group(half, group.kinds, group.statics, group.sized)
+                _compile_group(part, written, slots, schema, time_zone, texts, compiled, found)
+            return
+        (index, literals), *_ = _members(shape)
+        start, end = literal_span(shape.skeleton, literals, error.slot)
+        found.append((index, QueryError(error.reason, texts[index], start, end)))
+        return
+    except QueryError as error:
+        found += [(i, _placed(error, shape, literals, texts[i])) for i, literals in _members(shape)]
+        return
+    _add(form, rest, queries, compiled)
+
+
+def _add(form: Form, rest: Residual | None, queries: NDArray[np.int64], compiled: CompiledTexts) -> None:
+    blocks = blocks_of(form, queries)
+    compiled.blocks += blocks
+    if rest is not None and blocks:
+        kept = np.isin(queries, np.concatenate([block.queries for block in blocks]))
+        compiled.residuals.append(rest if kept.all() else rest.take(np.flatnonzero(kept)))
+
+
+def _residual(
+    conjuncts: Sequence[tuple[Typed, bool]], leaf: Leaf, queries: NDArray[np.int64], time_zone: str
+) -> Residual:
+    nodes = [node if wanted else Typed("not", BOOLEAN, (node,)) for node, wanted in conjuncts]
+    whole = nodes[0] if len(nodes) == 1 else Typed("and", BOOLEAN, tuple(nodes))
+    numbers: dict[tuple[int, Type], int] = {}
+    expression = _renumber(whole, numbers, leaf)
+    constants = tuple(_column(leaf.values(slot, type_)) if type_.name == "string" else leaf.values(slot, type_)
+                      for slot, type_ in numbers)  # fmt: skip
+    return Residual(queries, expression, constants, time_zone)
+
+
+def _column(texts: NDArray[Any]) -> pa.Array:
+    return pa.array(texts, pa.large_string())
+
+
+_FOLDED = {
+    "int": ("bigint", "decimal", "double"),
+    "bigint": ("decimal", "double"),
+    "decimal": ("double", "decimal"),
+    "string": ("int", "bigint", "double", "decimal", "boolean", "date", "timestamp"),
+    "date": ("timestamp",),
+}
+
+
+def _renumber(node: Typed, numbers: dict[tuple[int, Type], int], leaf: Leaf) -> Typed:
+    """The tree with slots numbered by appearance, and casts of literals already done."""
+    inner = node.args[0] if node.op == "cast" else node
+    if node.op == "cast" and inner.op == "slot" and node.type.name in _FOLDED.get(inner.type.name, ()):
+        node = Typed("slot", node.type, slot=inner.slot)
+    if node.op == "slot":
+        key = (node.slot, node.type)
+        number = numbers.setdefault(key, len(numbers))
+        return Typed("slot", node.type, slot=number)
+    args = tuple(_renumber(arg, numbers, leaf) for arg in node.args)
+    value = None if node.op == "cast" else node.value
+    return Typed(node.op, node.type, args, node.name, -1, value)
+
+
+def _halves(shape: Shape) -> list[Shape]:
+    middle = len(shape.indices) // 2
+    cuts = (slice(None, middle), slice(middle, None))
+    return [Shape(shape.skeleton, shape.indices[cut], shape.literals[cut]) for cut in cuts]
+
+
+def _members(shape: Shape) -> list[tuple[int, tuple[str, ...]]]:
+    return list(zip(shape.indices, shape.literals, strict=True))
+
+
+def _placed(error: QueryError, shape: Shape, literals: tuple[str, ...], text: str) -> QueryError:
+    """An error about a shape as an error about one of its texts."""
+    if error.start is None or error.start < 0:
+        return QueryError(error.reason, text)
+    start = place_in_text(shape.skeleton, literals, error.start)
+    end = start + 1 if error.end is None else place_in_text(shape.skeleton, literals, error.end)
+    return QueryError(error.reason, text, start, max(end, start + 1))

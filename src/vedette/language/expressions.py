@@ -1,0 +1,57 @@
+"""The nodes of a predicate: first as written, then typed.
+
+Both are frozen and comparable, so that a shape's tree is a key. Constants are slots: the tree of `price < 40` and of
+`price < 7` is one tree, and the values stand beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from vedette.schema import Type
+
+BOOLEAN = Type("boolean")
+INT = Type("int")  # what Spark makes of a small number or of length(); never the type of a field
+BIGINT = Type("bigint")
+DOUBLE = Type("double")
+STRING = Type("string")
+DATE = Type("date")
+TIMESTAMP = Type("timestamp")
+NULL = Type("null")
+
+
+@dataclass(frozen=True)
+class Written:
+    """A node of the text. `op` is 'field', 'literal', 'constant', or the name of an operator or function.
+
+    `start` and `end` are its place in the skeleton, for messages.
+    """
+
+    op: str
+    args: tuple[Written, ...] = ()
+    name: str = ""  # of a field; 'true', 'false' or 'null' of a constant; the target of a cast
+    slot: int = -1  # of a literal
+    negated: bool = False  # a literal with a minus before it
+    start: int = field(default=-1, compare=False)
+    end: int = field(default=-1, compare=False)
+    type: Type | None = None  # the target of a cast
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A typed node. `op` is 'field', 'slot', 'constant', 'cast', or the name of an operator or function."""
+
+    op: str
+    type: Type
+    args: tuple[Typed, ...] = ()
+    name: str = ""  # of a field
+    slot: int = -1  # of a slot
+    value: object = None  # of a constant: True, False or None; a static parameter of a function
+    start: int = field(default=-1, compare=False)
+    end: int = field(default=-1, compare=False)
+
+    def walk(self) -> Iterator[Typed]:
+        yield self
+        for arg in self.args:
+            yield from arg.walk()

@@ -1,0 +1,235 @@
+"""Leaves of a predicate as forms: a comparison of one field with constants, or nothing known.
+
+`Leaf` holds the literals of all texts of a shape and answers for one node at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from vedette.boxes import CLOSED, OPEN, UNBOUNDED
+from vedette.language.expressions import BOOLEAN, Typed
+from vedette.language.literals import BadLiteral, Kind, physical, read_strings
+from vedette.language.normal_form import NOTHING, UNKNOWN, Form, either, is_null, not_null
+from vedette.language.patterns import BadPattern, classify
+from vedette.language.ranges import (
+    Band,
+    Cut,
+    bigint_in_doubles,
+    dates_in_timestamps,
+    decimal_in_doubles,
+    exact_cut,
+    integers_in_decimals,
+    prefix_band,
+)
+from vedette.schema import Type
+
+_NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_FLIPPED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<=", "<=>": "<=>"}
+# Field type -> the types a comparison with it may be made in and still be a range of its values.
+_MONOTONE = {
+    "bigint": ("bigint", "decimal", "double"),
+    "double": ("double",),
+    "decimal": ("decimal", "double"),
+    "string": ("string",),
+    "boolean": ("boolean",),
+    "date": ("date", "timestamp"),
+    "timestamp": ("timestamp",),
+}
+_READ_AS_LITERAL = ("date", "timestamp", "bigint", "double", "boolean")
+
+
+class SlotError(Exception):
+    """A literal that cannot be read or cast: the slot, and which text of the group."""
+
+    def __init__(self, reason: str, slot: int, position: int) -> None:
+        super().__init__(reason)
+        self.reason, self.slot, self.position = reason, slot, position
+
+
+class Leaf:
+    """Forms of leaves, over the literals of `n` texts: `columns[slot]` are those of a slot as written."""
+
+    def __init__(
+        self, columns: Sequence[Sequence[str]], kinds: Sequence[Kind], negated: Sequence[bool], n: int, zone: str
+    ) -> None:
+        self.columns = columns
+        self.kinds = kinds
+        self.negated = negated
+        self.n = n
+        self.zone = zone
+        self._values: dict[tuple[int, Type], Any] = {}
+
+    def values(self, slot: int, to: Type) -> Any:
+        """The literals of a slot in the physical form of a type."""
+        key = (slot, to)
+        if key not in self._values:
+            try:
+                kind = self.kinds[slot].name
+                self._values[key] = physical(self.columns[slot], kind, self.negated[slot], to, self.zone)
+            except BadLiteral as bad:
+                raise SlotError(bad.reason, slot, bad.position) from None
+        return self._values[key]
+
+    def form(self, node: Typed, wanted: bool) -> Form:
+        """Where the node is TRUE, or FALSE; UNKNOWN where that is not a union of boxes."""
+        op = node.op
+        if op in _FLIPPED:
+            return self._comparison(node, wanted)
+        if op == "in":
+            return self._membership(node, wanted)
+        if op == "field":
+            return self._compare_cut(node, "=", self._constant_cut(wanted))
+        if op == "isnull" and node.args[0].op == "field":
+            field = node.args[0]
+            return is_null(field.name) if wanted else not_null(field.name, field.type, self.n)
+        if op == "isnull" and node.args[0].op in ("slot", "constant"):
+            null = node.args[0].op == "constant" and node.args[0].value is None
+            return Form([{}]) if null == wanted else NOTHING
+        if op in ("like", "startswith") and node.args[0].op == "field" and node.args[1].op == "slot":
+            return self._prefix(node, wanted)
+        return UNKNOWN
+
+    # -- comparisons
+
+    def _comparison(self, node: Typed, wanted: bool) -> Form:
+        left, right = node.args
+        op = node.op
+        field, constant = _field_in(left), right
+        if field is None:
+            field, constant, op = _field_in(right), left, _FLIPPED[op]
+        if field is None:
+            return UNKNOWN
+        if constant.op == "constant" and constant.value is None:
+            if op != "<=>":
+                return NOTHING  # null, whatever the row
+            return is_null(field.name) if wanted else not_null(field.name, field.type, self.n)
+        cut = self._cut(field, constant)
+        if cut is None:
+            return UNKNOWN
+        if op == "<=>":
+            equal = self._compare_cut(field, "=" if wanted else "<>", cut)
+            return equal if wanted else either([equal, is_null(field.name)])
+        return self._compare_cut(field, op if wanted else _NEGATED[op], cut)
+
+    def _compare_cut(self, field: Typed, op: str, cut: Cut) -> Form:
+        ops = ("<", ">") if op == "<>" else (op,)
+        return Form([{field.name: cut.band(one)} for one in ops])
+
+    def _membership(self, node: Typed, wanted: bool) -> Form:
+        field = _field_in(node.args[0])
+        if field is None:
+            return UNKNOWN
+        cuts: list[Cut] = []
+        has_null = False
+        for item in node.args[1:]:
+            if item.op == "constant" and item.value is None:
+                has_null = True
+                continue
+            cut = self._cut(field, item)
+            if cut is None:
+                return UNKNOWN
+            cuts.append(cut)
+        if wanted:
+            return either([self._compare_cut(field, "=", cut) for cut in cuts])
+        if has_null:
+            return NOTHING
+        return either([Form([{field.name: band}]) for band in _between_cuts(cuts)])
+
+    def _cut(self, field: Typed, constant: Typed) -> Cut | None:
+        """Where a constant lies among the field's values; None where it is no constant or the cast is not monotone."""
+        to = constant.type
+        if to.name not in _MONOTONE[field.type.name]:
+            return None
+        if constant.op == "constant":
+            return self._constant_cut(bool(constant.value)) if to == BOOLEAN else None
+        slot = _slot_in(constant)
+        if slot is None:
+            return None
+        kind = self.kinds[slot].name
+        if to.name == "decimal":
+            self.values(slot, Type("double"))  # checks the digits
+            return integers_in_decimals(self.columns[slot], self.negated[slot], field.type)
+        values = self.values(slot, to)
+        if field.type.name == to.name:
+            return exact_cut(values)
+        if to.name == "timestamp":
+            return dates_in_timestamps(values, self.zone)
+        assert to.name == "double", kind
+        return bigint_in_doubles(values) if field.type.name == "bigint" else decimal_in_doubles(values, field.type)
+
+    def _constant_cut(self, value: bool) -> Cut:
+        return exact_cut(np.full(self.n, value, np.bool_))
+
+    # -- strings
+
+    def _prefix(self, node: Typed, wanted: bool) -> Form:
+        field, slot = node.args[0], node.args[1].slot
+        texts = read_strings(self.columns[slot])
+        classes = {"prefix"}
+        if node.op == "like":
+            parsed = []
+            for position, text in enumerate(texts):
+                try:
+                    parsed.append(classify(text, str(node.value)))
+                except BadPattern as bad:
+                    raise SlotError(str(bad), slot, position) from None
+            classes = {what for what, _ in parsed}
+            texts = [stem for _, stem in parsed]
+        if classes == {"equal"}:
+            return self._compare_cut(field, "=" if wanted else "<>", exact_cut(np.array(texts, object)))
+        if classes != {"prefix"}:
+            return UNKNOWN
+        band = prefix_band(texts)
+        if wanted:
+            return Form([{field.name: band}])
+        unbounded = np.full(self.n, UNBOUNDED, np.int8)
+        below = Band(band.lows, band.lows, unbounded, np.full(self.n, OPEN, np.int8), band.lows != "")
+        ends = np.full(self.n, CLOSED, np.int8)
+        above = Band(band.highs, band.highs, ends, unbounded, band.high_ends != UNBOUNDED)
+        return Form([{field.name: below}, {field.name: above}])
+
+
+def _field_in(node: Typed) -> Typed | None:
+    """The field of a node that is a field, or a field under a cast Spark has put there."""
+    while node.op == "cast" and node.value is None:
+        node = node.args[0]
+    return node if node.op == "field" else None
+
+
+def _slot_in(node: Typed) -> int | None:
+    """The slot of a literal, or of one under a cast; CAST('2024-12-31' AS DATE) is read as a literal too."""
+    if node.op == "cast" and node.value is not None:
+        inner = node.args[0]
+        plain = inner.op == "slot" and inner.type.name == "string" and node.type.name in _READ_AS_LITERAL
+        return inner.slot if plain else None
+    while node.op == "cast" and node.value is None:
+        node = node.args[0]
+    return node.slot if node.op == "slot" else None
+
+
+def _between_cuts(cuts: list[Cut]) -> list[Band]:
+    """The ranges that none of the constants is in, text by text: below the least, between neighbours, above the greatest."""
+    if len(cuts) > 1:
+        cuts = _sorted_cuts(cuts)
+    bands = [cuts[0].band("<")]
+    for before, after in zip(cuts, cuts[1:], strict=False):
+        bands.append(before.band(">").meet(after.band("<")))
+    bands.append(cuts[-1].band(">"))
+    return bands
+
+
+def _sorted_cuts(cuts: list[Cut]) -> list[Cut]:
+    firsts = np.stack([cut.firsts for cut in cuts])
+    above = np.stack([cut.above for cut in cuts])
+    hits = np.stack([cut.hits for cut in cuts])
+    lasts = np.stack([cut.lasts for cut in cuts])
+    order = np.argsort(firsts, axis=0, kind="stable")
+    for keys in (hits, above):  # at one place a value that is not hit comes first, one above all values last
+        inner = np.argsort(np.take_along_axis(keys, order, 0), axis=0, kind="stable")
+        order = np.take_along_axis(order, inner, 0) if keys is above else order
+    firsts, lasts, hits, above = (np.take_along_axis(keys, order, 0) for keys in (firsts, lasts, hits, above))
+    return [Cut(*parts) for parts in zip(firsts, lasts, hits, above, strict=True)]

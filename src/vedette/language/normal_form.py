@@ -1,0 +1,180 @@
+"""A typed predicate as boxes: its disjunctive normal form, for all texts of a shape at once.
+
+Each disjunct is one band or null mark per field it constrains. Where the product of disjunctions grows beyond the cap, a
+bounding form takes its place and the predicate stays as a residual, so the answer is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.boxes import BoxBlock, Nulls, Ranges
+from vedette.language.expressions import Typed
+from vedette.language.ranges import Band, everything
+from vedette.schema import Type
+
+MAX_BOXES = 64  # of a query, unless a single list of values is longer
+
+
+@dataclass(frozen=True)
+class Is:
+    """Field is null."""
+
+
+Part = Band | Is
+Disjunct = dict[str, Part]
+
+
+@dataclass
+class Form:
+    """A union of disjuncts that holds every row the predicate keeps; where `exact`, no other row."""
+
+    disjuncts: list[Disjunct]
+    exact: bool = True
+    longest: int = 1  # the longest union on one field within
+
+    @property
+    def is_everything(self) -> bool:
+        return self.disjuncts == [{}]
+
+
+NOTHING = Form([])
+ANYTHING = Form([{}])
+UNKNOWN = Form([{}], exact=False)
+
+# What a leaf means: (node, wanted truth value) -> its form.
+Leaves = Callable[[Typed, bool], Form]
+
+
+def form_of(node: Typed, wanted: bool, leaves: Leaves) -> Form:
+    """The rows for which the predicate is TRUE (or FALSE, where `wanted` is False)."""
+    if node.op == "not":
+        return form_of(node.args[0], not wanted, leaves)
+    if node.op in ("and", "or"):
+        forms = [form_of(arg, wanted, leaves) for arg in node.args]
+        return both(forms) if (node.op == "and") == wanted else either(forms)
+    if node.op == "constant":
+        return ANYTHING if node.value is wanted else NOTHING
+    return leaves(node, wanted)
+
+
+def either(forms: list[Form]) -> Form:
+    """The union of forms."""
+    disjuncts = [disjunct for form in forms for disjunct in form.disjuncts]
+    exact = all(form.exact for form in forms)
+    if {} in disjuncts:
+        disjuncts = [{}]
+        exact = any(form.exact and form.is_everything for form in forms)
+    fields = {name for disjunct in disjuncts for name in disjunct}
+    if len(fields) == 1 and all(len(disjunct) == 1 for disjunct in disjuncts):
+        return Form(disjuncts, exact, max(1, len(disjuncts)))
+    form = Form(disjuncts, exact, max((form.longest for form in forms), default=1))
+    return form if len(disjuncts) <= max(MAX_BOXES, form.longest) else bounding(form)
+
+
+def both(forms: list[Form]) -> Form:
+    """The intersection of forms: each disjunct with each."""
+    return both_tracked(forms)[0]
+
+
+def both_tracked(forms: list[Form]) -> tuple[Form, set[int]]:
+    """The intersection, and which of the forms it holds only loosely."""
+    longest = max((form.longest for form in forms), default=1)
+    cap = max(MAX_BOXES, longest)
+    met = Form([{}], longest=longest)
+    done: set[int] = set()
+    loose = {i for i, form in enumerate(forms) if not form.exact}
+    for i in sorted(range(len(forms)), key=lambda i: len(forms[i].disjuncts)):
+        form = forms[i]
+        if len(met.disjuncts) * len(form.disjuncts) > cap:
+            if len(form.disjuncts) == longest > MAX_BOXES:  # a long list of values says more than the rest
+                met, loose = bounding(met), loose | done
+            else:
+                form, loose = bounding(form), loose | {i}
+        disjuncts = [_meet(a, b) for a in met.disjuncts for b in form.disjuncts]
+        met = Form([d for d in disjuncts if d is not None], met.exact and form.exact, longest)
+        done.add(i)
+    return met, loose
+
+
+def bounding(form: Form) -> Form:
+    """One disjunct around all."""
+    first, *rest = form.disjuncts
+    around = dict(first)
+    for disjunct in rest:
+        for name in list(around):
+            mine, other = around[name], disjunct.get(name)
+            if isinstance(mine, Band) and isinstance(other, Band):
+                around[name] = mine.hull(other)
+            elif not (isinstance(mine, Is) and isinstance(other, Is)):
+                del around[name]
+    return Form([around], exact=False, longest=form.longest)
+
+
+def _meet(a: Disjunct, b: Disjunct) -> Disjunct | None:
+    met = dict(a)
+    for name, part in b.items():
+        mine = met.get(name)
+        if mine is None:
+            met[name] = part
+        elif isinstance(mine, Band) and isinstance(part, Band):
+            met[name] = mine.meet(part)
+        elif not (isinstance(mine, Is) and isinstance(part, Is)):
+            return None
+    return met
+
+
+def not_null(field: str, type_: Type, n: int) -> Form:
+    return Form([{field: everything(type_, n)}])
+
+
+def is_null(field: str) -> Form:
+    return Form([{field: Is()}])
+
+
+def blocks_of(form: Form, queries: NDArray[np.int64]) -> list[BoxBlock]:
+    """The boxes of a form; `queries` are the numbers of its texts. Empty boxes are left out."""
+    grouped: dict[tuple[tuple[str, bool], ...], list[BoxBlock]] = {}
+    for disjunct in form.disjuncts:
+        alive: NDArray[np.bool_] | None = None
+        for part in disjunct.values():
+            if isinstance(part, Band):
+                alive = part.alive if alive is None else alive & part.alive
+        chosen: Any = slice(None) if alive is None or alive.all() else np.flatnonzero(alive)
+        taken = queries[chosen]
+        if len(taken):
+            ranges = {name: _ranges(part, chosen, len(taken)) for name, part in sorted(disjunct.items())}
+            key = tuple((name, isinstance(part, Nulls)) for name, part in ranges.items())
+            grouped.setdefault(key, []).append(BoxBlock(taken, ranges))
+    return [concat_blocks(blocks) for blocks in grouped.values()]
+
+
+def _ranges(part: Part, chosen: Any, n: int) -> Ranges | Nulls:
+    if isinstance(part, Is):
+        return Nulls(n)
+    return Ranges(part.lows[chosen], part.highs[chosen], part.low_ends[chosen], part.high_ends[chosen])
+
+
+def concat_blocks(blocks: list[BoxBlock]) -> BoxBlock:
+    """Blocks over the same fields as one."""
+    if len(blocks) == 1:
+        return blocks[0]
+    ranges: dict[str, Ranges | Nulls] = {}
+    for name, first in blocks[0].ranges.items():
+        parts = [block.ranges[name] for block in blocks]
+        if isinstance(first, Nulls):
+            ranges[name] = Nulls(sum(len(part) for part in parts))
+        else:
+            every = [part for part in parts if isinstance(part, Ranges)]
+            ranges[name] = Ranges(
+                np.concatenate([part.lows for part in every]),
+                np.concatenate([part.highs for part in every]),
+                np.concatenate([part.low_ends for part in every]),
+                np.concatenate([part.high_ends for part in every]),
+            )
+    return BoxBlock(np.concatenate([block.queries for block in blocks]), ranges)

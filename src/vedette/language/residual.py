@@ -1,0 +1,112 @@
+"""Residuals: what of a predicate is not a box, checked on candidate pairs of a row and a query.
+
+One residual serves all queries of a shape. Its expression is one typed tree; where a literal stood, the tree has a slot, and
+`constants` holds that slot's values, one per query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.columns import Column
+from vedette.language.expressions import Typed
+from vedette.schema import Type
+
+
+@dataclass(frozen=True, eq=False)
+class Residual:
+    """A predicate over pairs: `evaluate` tells for which pairs it is TRUE."""
+
+    queries: NDArray[np.int64]
+    expression: Typed
+    constants: tuple[Any, ...]  # per slot: values in the physical form of the slot's type, aligned with `queries`
+    time_zone: str = "UTC"
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @cached_property
+    def fields(self) -> tuple[str, ...]:
+        """The names of the fields that are read."""
+        return tuple(sorted({node.name for node in self.expression.walk() if node.op == "field"}))
+
+    def evaluate(
+        self, columns: dict[str, Column], rows: NDArray[np.int64], members: NDArray[np.int64]
+    ) -> tuple[NDArray[np.bool_], int]:
+        """For pair j (row `rows[j]`, query `queries[members[j]]`): is it kept? And how many pairs failed to evaluate.
+
+        A failure (division by zero, overflow, a cast) makes the comparison around it null for that pair.
+        """
+        from vedette.language.evaluation import evaluate_pairs
+
+        return evaluate_pairs(self.expression, self.constants, self.time_zone, columns, rows, members)
+
+    def take(self, indices: NDArray[Any]) -> Residual:
+        constants = tuple(_take(values, indices) for values in self.constants)
+        return Residual(self.queries[indices], self.expression, constants, self.time_zone)
+
+    @staticmethod
+    def concat(residuals: Sequence[Residual]) -> Residual:
+        """Residuals of one expression as one."""
+        first = residuals[0]
+        if any(one.expression != first.expression or one.time_zone != first.time_zone for one in residuals):
+            raise ValueError("residuals of different expressions cannot be joined")
+        constants = tuple(
+            _concat([one.constants[slot] for one in residuals]) for slot in range(len(first.constants))
+        )
+        queries = np.concatenate([one.queries for one in residuals])
+        return Residual(queries, first.expression, constants, first.time_zone)
+
+    def to_parts(self) -> tuple[dict[str, Any], list[Any]]:
+        """A description that is JSON, and the arrays it speaks of."""
+        description = {"expression": _to_json(self.expression), "time_zone": self.time_zone}
+        return description, [self.queries, *(_storable(values) for values in self.constants)]
+
+    @staticmethod
+    def from_parts(description: dict[str, Any], arrays: Sequence[Any]) -> Residual:
+        constants = tuple(_restored(values) for values in arrays[1:])
+        expression = _from_json(description["expression"])
+        return Residual(np.asarray(arrays[0], np.int64), expression, constants, description["time_zone"])
+
+
+def _take(values: Any, indices: NDArray[Any]) -> Any:
+    if isinstance(values, pa.Array):
+        return values.filter(pa.array(indices)) if indices.dtype == np.bool_ else values.take(pa.array(indices))
+    return values[indices]
+
+
+def _concat(parts: list[Any]) -> Any:
+    return pa.concat_arrays(parts) if isinstance(parts[0], pa.Array) else np.concatenate(parts)
+
+
+def _storable(values: Any) -> Any:
+    """Wide decimals, which are Python integers, as an Arrow array."""
+    if isinstance(values, np.ndarray) and values.dtype == object:
+        from decimal import Context, Decimal
+
+        exact = Context(prec=76)
+        return pa.array([exact.create_decimal(Decimal(int(value))) for value in values], pa.decimal256(76, 0))
+    return values
+
+
+def _restored(values: Any) -> Any:
+    if isinstance(values, pa.Array) and pa.types.is_decimal(values.type):
+        return np.array([int(value) for value in values.to_pylist()] or [], object)
+    return values
+
+
+def _to_json(node: Typed) -> list[Any]:
+    type_ = [node.type.name, node.type.precision, node.type.scale]
+    return [node.op, type_, node.name, node.slot, node.value, [_to_json(arg) for arg in node.args]]
+
+
+def _from_json(parts: list[Any]) -> Typed:
+    op, (type_name, precision, scale), name, slot, value, args = parts
+    return Typed(op, Type(type_name, precision, scale), tuple(_from_json(arg) for arg in args), name, slot, value)

@@ -1,0 +1,172 @@
+"""Dates and timestamps as Spark reads them from text, and a time zone's midnights.
+
+Days count from 1970-01-01, microseconds from 1970-01-01 00:00 UTC. Years beyond Python's calendar are folded into it by
+whole cycles of 400 years, after which the calendar repeats.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from numpy.typing import NDArray
+
+MICROS_PER_SECOND = 1_000_000
+MICROS_PER_DAY = 86_400 * MICROS_PER_SECOND
+_DAYS_PER_CYCLE = 146_097  # days in 400 years
+_SPACE = "".join(chr(code) for code in (*range(0x21), 0x7F))  # what Spark trims: spaces and control characters
+_DATE = re.compile(r"([+-]?)(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.ASCII | re.DOTALL)
+_TIMESTAMP = re.compile(
+    r"([+-]?)(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})"
+    r"(?:[ T](\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?([^\d.].*|\.\D.*)?)?)?)?)?)?",
+    re.ASCII | re.DOTALL,
+)
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2})(?::?(\d{2}))?)?", re.ASCII)
+
+
+def parse_date(text: str) -> int | None:
+    """Days since 1970 as Spark's cast reads them, or None."""
+    found = _DATE.fullmatch(text.strip(_SPACE))
+    if not found:
+        return None
+    sign, year, month, day = found.groups()
+    return days_of(int(sign + year), int(month or 1), int(day or 1))
+
+
+def parse_timestamp(text: str, zone: str) -> int | None:
+    """Microseconds since 1970 as Spark's cast reads them in a session of that zone, or None."""
+    found = _TIMESTAMP.fullmatch(text.strip(_SPACE))
+    if not found:
+        return None
+    sign, year, month, day, hour, minute, second, fraction, suffix = found.groups()
+    days = days_of(int(sign + year), int(month or 1), int(day or 1))
+    hours, minutes, seconds = int(hour or 0), int(minute or 0), int(second or 0)
+    if days is None or hours > 23 or minutes > 59 or seconds > 59:
+        return None
+    micros = int((fraction or "")[:6].ljust(6, "0"))
+    local = days * MICROS_PER_DAY + ((hours * 60 + minutes) * 60 + seconds) * MICROS_PER_SECOND + micros
+    if suffix is None:
+        instant = Zone(zone).to_instant(local)
+    else:
+        offset = _offset_of(suffix.strip())
+        if offset is None:
+            try:
+                instant = Zone(suffix.strip()).to_instant(local)
+            except (ValueError, OSError, KeyError):
+                return None
+        else:
+            instant = local - offset * MICROS_PER_SECOND
+    return instant if -(2**63) <= instant < 2**63 else None
+
+
+def days_of(year: int, month: int, day: int) -> int | None:
+    """Days since 1970 of a date in the Gregorian calendar extended both ways, or None where there is no such date."""
+    cycles, year_in_cycle = divmod(year - 1, 400)
+    try:
+        return dt.date(year_in_cycle + 1, month, day).toordinal() - 719_163 + cycles * _DAYS_PER_CYCLE
+    except ValueError:
+        return None
+
+
+def _offset_of(text: str) -> int | None:
+    """Seconds east of UTC of a fixed offset, or None where the text is none."""
+    if text in ("Z", "UTC", "GMT", "UT"):
+        return 0
+    found = _OFFSET.fullmatch(text)
+    if not found:
+        return None
+    sign, hours, minutes, seconds = found.groups()
+    total = int(hours) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)
+    if total > 18 * 3600 or int(minutes or 0) > 59 or int(seconds or 0) > 59:
+        return None
+    return -total if sign == "-" else total
+
+
+@dataclass(frozen=True)
+class Zone:
+    """A time zone by its name: what the clock on its wall shows at an instant, and back."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if _offset_of(self.name) is None:
+            ZoneInfo(self.name)  # raises for a name there is none of
+
+    def offset(self, instant: int) -> int:
+        """Seconds east of UTC at an instant."""
+        return _offset_at(self.name, instant // MICROS_PER_SECOND)
+
+    def to_local(self, instant: int) -> int:
+        return instant + self.offset(instant) * MICROS_PER_SECOND
+
+    def to_instant(self, local: int) -> int:
+        """The instant of a local time; in a gap it is moved on by the gap, in an overlap the earlier one counts."""
+        return local - _offset_before(self.name, local // MICROS_PER_SECOND) * MICROS_PER_SECOND
+
+    def midnight(self, days: int) -> int:
+        """The first instant of a day."""
+        instant = self.to_instant(days * MICROS_PER_DAY)
+        if self.to_local(instant) == days * MICROS_PER_DAY:
+            return instant
+        early, late = instant - MICROS_PER_DAY, instant  # midnight is skipped: the day begins when the gap ends
+        while late - early > 1:
+            middle = (early + late) // 2
+            if self.to_local(middle) >= days * MICROS_PER_DAY:
+                late = middle
+            else:
+                early = middle
+        return late
+
+    def midnights(self, days: NDArray[np.int64]) -> NDArray[Any]:
+        """The first instants of days; an object array where one does not fit into 64 bits."""
+        if _offset_of(self.name) == 0 and (len(days) == 0 or int(np.abs(days).max()) < 2**63 // MICROS_PER_DAY):
+            return days * MICROS_PER_DAY
+        distinct, back = np.unique(days, return_inverse=True)
+        instants = [self.midnight(int(day)) for day in distinct]
+        fits = all(-(2**63) <= instant < 2**63 for instant in instants)
+        return np.array(instants, np.int64 if fits else object)[back]
+
+    def to_locals(self, instants: NDArray[np.int64]) -> NDArray[np.int64]:
+        if _offset_of(self.name) == 0:
+            return instants
+        seconds, back = np.unique(np.floor_divide(instants, MICROS_PER_SECOND), return_inverse=True)
+        offsets = np.array([_offset_at(self.name, int(second)) for second in seconds], np.int64)
+        return instants + offsets[back] * MICROS_PER_SECOND
+
+
+@lru_cache(maxsize=100_000)
+def _offset_at(zone: str, seconds: int) -> int:
+    fixed = _offset_of(zone)
+    if fixed is not None:
+        return fixed
+    moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=_fold(seconds))
+    offset = moment.astimezone(ZoneInfo(zone)).utcoffset()
+    return round(offset.total_seconds()) if offset is not None else 0
+
+
+@lru_cache(maxsize=100_000)
+def _offset_before(zone: str, local_seconds: int) -> int:
+    fixed = _offset_of(zone)
+    if fixed is not None:
+        return fixed
+    clock = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=_fold(local_seconds))
+    offset = clock.replace(tzinfo=ZoneInfo(zone)).utcoffset()
+    return round(offset.total_seconds()) if offset is not None else 0
+
+
+_FIRST = -62_135_000_000  # a little after year 1
+_LAST = 253_402_000_000  # a little before year 10000
+_CYCLE_SECONDS = _DAYS_PER_CYCLE * 86_400
+
+
+def _fold(seconds: int) -> int:
+    if seconds > _LAST:
+        return seconds - -(-(seconds - _LAST) // _CYCLE_SECONDS) * _CYCLE_SECONDS
+    if seconds < _FIRST:
+        return seconds + -(-(_FIRST - seconds) // _CYCLE_SECONDS) * _CYCLE_SECONDS
+    return seconds

@@ -1,0 +1,112 @@
+"""Texts cut into shapes and literals.
+
+A shape is a text whose literals are replaced by marks: `price < 40.25` and `price < 7` have one shape. Texts of one shape
+share a parse; only their literals are read one by one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from vedette.errors import QueryError
+
+MARK = "\0"
+_STRING = r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\""
+_NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:BD|bd|Bd|bD|[lLdD])?(?![\w.])"
+_BEFORE = r"(?<![\w.`\\])"
+_LITERAL = re.compile(
+    rf"({_BEFORE}(?:[dD][aA][tT][eE]|[tT][iI][mM][eE][sS][tT][aA][mM][pP])\s*(?:{_STRING})|{_BEFORE}[rR](?:{_STRING})"
+    rf"|{_STRING}|{_BEFORE}{_NUMBER})",
+    re.DOTALL,
+)
+_LITERAL_OR_NAME = re.compile(rf"(`(?:[^`]|``)*`)|{_LITERAL.pattern}", re.DOTALL)
+# Literals that are part of the syntax and not values: the parameters of a type, the character of an ESCAPE.
+_SYNTACTIC = re.compile(
+    rf"\b(?:decimal|dec|numeric)\s*\(\s*({MARK})\s*(?:,\s*({MARK})\s*)?\)|\bescape\s*({MARK})", re.IGNORECASE
+)
+
+
+@dataclass
+class Shape:
+    """The texts of one shape: where they stand in the call, and their literals as written, one tuple a text."""
+
+    skeleton: str
+    indices: list[int] = field(default_factory=list)
+    literals: list[tuple[str, ...]] = field(default_factory=list)
+
+
+def cut_texts(texts: Sequence[str]) -> list[Shape]:
+    """The texts grouped by shape, in order of first appearance."""
+    shapes: dict[str, Shape] = {}
+    split = _LITERAL.split
+    for index, text in enumerate(texts):
+        if "`" in text or MARK in text:
+            skeleton, literals = _cut_with_names(text)
+        else:
+            parts = split(text)
+            skeleton = MARK.join(parts[::2])
+            literals = tuple(parts[1::2])
+        shape = shapes.get(skeleton)
+        if shape is None:
+            shape = shapes[skeleton] = Shape(skeleton)
+        shape.indices.append(index)
+        shape.literals.append(literals)
+    cut: list[Shape] = []
+    for shape in shapes.values():
+        cut += _inline(shape) if _SYNTACTIC.search(shape.skeleton) else [shape]
+    return cut
+
+
+def place_in_text(skeleton: str, literals: tuple[str, ...], place: int) -> int:
+    """Where `place` of the skeleton stands in the text it was cut from."""
+    marks = skeleton.count(MARK, 0, place)
+    return place + sum(len(literal) - 1 for literal in literals[:marks])
+
+
+def literal_span(skeleton: str, literals: tuple[str, ...], slot: int) -> tuple[int, int]:
+    """Start and end of a literal in the text it was cut from."""
+    place = -1
+    for _ in range(slot + 1):
+        place = skeleton.index(MARK, place + 1)
+    start = place_in_text(skeleton, literals, place)
+    return start, start + len(literals[slot])
+
+
+def _cut_with_names(text: str) -> tuple[str, tuple[str, ...]]:
+    """The same for a text with backquoted names, whose insides are no literals."""
+    if MARK in text:
+        raise QueryError("the text holds a NUL character; remove it", text.replace(MARK, "?"), text.index(MARK))
+    skeleton: list[str] = []
+    literals: list[str] = []
+    last = 0
+    for found in _LITERAL_OR_NAME.finditer(text):
+        skeleton.append(text[last : found.start()])
+        if found.group(1) is not None:
+            skeleton.append(found.group(1))
+        else:
+            skeleton.append(MARK)
+            literals.append(found.group(2))
+        last = found.end()
+    skeleton.append(text[last:])
+    return "".join(skeleton), tuple(literals)
+
+
+def _inline(shape: Shape) -> list[Shape]:
+    """The shape divided by those of its literals that are syntax, which go back into the skeleton."""
+    marks = [place for place, character in enumerate(shape.skeleton) if character == MARK]
+    syntactic = [found.start(group) for found in _SYNTACTIC.finditer(shape.skeleton) for group in (1, 2, 3)]
+    slots = [slot for slot, place in enumerate(marks) if place in syntactic]
+    divided: dict[tuple[str, ...], Shape] = {}
+    for index, literals in zip(shape.indices, shape.literals, strict=True):
+        inlined = tuple(literals[slot] for slot in slots)
+        if inlined not in divided:
+            pieces = shape.skeleton.split(MARK)
+            skeleton = pieces[0]
+            for slot, piece in enumerate(pieces[1:]):
+                skeleton += (literals[slot] if slot in slots else MARK) + piece
+            divided[inlined] = Shape(skeleton)
+        divided[inlined].indices.append(index)
+        divided[inlined].literals.append(tuple(x for slot, x in enumerate(literals) if slot not in slots))
+    return list(divided.values())

@@ -1,0 +1,89 @@
+"""Spark's type coercion in ANSI mode: in which type two operands meet, and what arithmetic on decimals gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vedette.language.expressions import BIGINT, DOUBLE, NULL, STRING, TIMESTAMP
+from vedette.schema import Type
+
+MAX_PRECISION = 38
+_INTEGRAL = {"int": 10, "bigint": 20}  # with the precision each takes as a decimal
+_RANK = {"int": 0, "bigint": 1, "decimal": 2, "double": 3}
+NUMERIC = frozenset(_RANK)
+
+
+def is_integral(type_: Type) -> bool:
+    return type_.name in _INTEGRAL
+
+
+def as_decimal(type_: Type) -> Type:
+    """The decimal an integer becomes beside a decimal."""
+    return Type("decimal", _INTEGRAL[type_.name], 0) if is_integral(type_) else type_
+
+
+def wider_decimal(a: Type, b: Type) -> Type:
+    """The decimal that holds both; beyond 38 digits the scale gives way and values are rounded."""
+    if not (a.precision and b.precision):
+        return Type("decimal", 0, 0)  # literals of several sizes at once
+    scale = max(a.scale, b.scale)
+    whole = max(a.precision - a.scale, b.precision - b.scale)
+    excess = max(0, whole + scale - MAX_PRECISION)
+    return Type("decimal", min(MAX_PRECISION, whole + scale), max(0, scale - excess))
+
+
+def wider(a: Type, b: Type) -> Type | None:
+    """The common type of two types, strings left aside; None where there is none."""
+    if a == b or b == NULL:
+        return a
+    if a == NULL:
+        return b
+    if a.name in NUMERIC and b.name in NUMERIC:
+        if "decimal" in (a.name, b.name) and "double" not in (a.name, b.name):
+            return wider_decimal(as_decimal(a), as_decimal(b))
+        return a if _RANK[a.name] >= _RANK[b.name] else b
+    if {a.name, b.name} == {"date", "timestamp"}:
+        return TIMESTAMP
+    return None
+
+
+def common_type(types: Sequence[Type], *, promote_strings: bool = True) -> Type | None:
+    """The type all operands are cast to; a string gives way to whatever it is compared with."""
+    rest: Type = NULL
+    for type_ in types:
+        if type_ != STRING:
+            met = wider(rest, type_)
+            if met is None:
+                return None
+            rest = met
+    if STRING not in types:
+        return rest
+    if rest == NULL:
+        return STRING
+    if not promote_strings:
+        return None
+    if is_integral(rest):
+        return BIGINT
+    return DOUBLE if rest.name in NUMERIC else rest
+
+
+def adjust(precision: int, scale: int) -> Type:
+    """The decimal nearest to what arithmetic asks for: at least six places are kept before whole digits are."""
+    if precision <= MAX_PRECISION:
+        return Type("decimal", precision, scale)
+    whole = precision - scale
+    return Type("decimal", MAX_PRECISION, max(MAX_PRECISION - whole, min(scale, 6)))
+
+
+def decimal_result(op: str, a: Type, b: Type) -> Type:
+    """The type of decimal arithmetic."""
+    scale = max(a.scale, b.scale)
+    whole_a, whole_b = a.precision - a.scale, b.precision - b.scale
+    if op in ("+", "-"):
+        return adjust(max(whole_a, whole_b) + scale + 1, scale)
+    if op == "*":
+        return adjust(a.precision + b.precision + 1, a.scale + b.scale)
+    if op == "/":
+        places = max(6, a.scale + b.precision + 1)
+        return adjust(whole_a + b.scale + places, places)
+    return adjust(min(whole_a, whole_b) + scale, scale)  # the remainder
