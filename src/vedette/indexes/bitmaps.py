@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.buffers import empty_int32
-from vedette.indexes.bits import count_ones, lowest_one
+from vedette.indexes.bits import lowest_one, without_lowest
 from vedette.indexes.index import as_boxes, as_cells, count_bytes
 from vedette.kernels import kernel
 from vedette.matches import Matches
@@ -115,7 +115,7 @@ def _fill(
             base = w << 6
             while word != 0:
                 positions[out] = ids[base + lowest_one(word)]
-                word &= word - 1
+                word = without_lowest(word)
                 out += 1
         starts[row + 1] = out
     return cells.shape[1]

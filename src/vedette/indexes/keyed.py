@@ -1,7 +1,7 @@
 """Boxes of one cell on axis 0 and a range on axis 1: `symbol = 'IBM' AND price < 40`.
 
 Wins wherever queries name a key: a row meets the boxes of its own key alone, at the price of a lookup. The ends of each key
-are ranked by themselves and laid one key after another on a single axis, on which `Buckets` answers; about 70 bytes a
+are ranked by themselves and laid one key after another on a single axis, on which `Lists` or `Buckets` answers; about 70 bytes a
 box.
 """
 
@@ -14,8 +14,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.indexes import lists
 from vedette.indexes.buckets import Buckets
 from vedette.indexes.index import as_boxes, as_cells, count_bytes
+from vedette.indexes.lists import Lists
 from vedette.kernels import kernel
 from vedette.matches import Matches
 
@@ -32,7 +34,7 @@ class Keyed:
     key_shifts: NDArray[np.int32]
     slot_ends: NDArray[np.int32]
     ends: NDArray[np.int32]
-    buckets: Buckets  # over the segments of all keys; segment 0 is for rows that match nothing
+    inner: Buckets | Lists  # over the segments of all keys; segment 0 is for rows that match nothing
 
     @classmethod
     def build(
@@ -48,14 +50,15 @@ class Keyed:
         first_segments = _find_segments(firsts, *table)
         last_segments = _find_segments(np.stack([lasts[0], lasts[1] + 1]), *table) - 1
         n_segments = 1 + len(table[-1])
-        buckets = Buckets.build(first_segments[None], last_segments[None], ids, [n_segments])
-        return cls(*table, buckets)
+        inner_class = Lists if lists.fits(first_segments, last_segments, n_segments) else Buckets
+        inner = inner_class.build(first_segments[None], last_segments[None], ids, [n_segments])
+        return cls(*table, inner)
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         segments = _find_segments(
             as_cells(cells), self.key_ends, self.key_slots, self.key_shifts, self.slot_ends, self.ends
         )
-        return self.buckets.match_axis(segments)
+        return self.inner.match_axis(segments)
 
     @property
     def nbytes(self) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.buffers import empty_int32
-from vedette.indexes.bits import lowest_one
+from vedette.indexes.bits import lowest_one, without_lowest
 from vedette.indexes.index import SMALL_BATCH, as_boxes, as_cells, count_bytes
 from vedette.kernels import kernel
 from vedette.matches import Matches
@@ -112,4 +112,4 @@ def _fill(
             while eight != 0:
                 positions[out] = ids[8 * i + (lowest_one(eight) >> 3)]
                 out += 1
-                eight &= eight - 1
+                eight = without_lowest(eight)

@@ -1,0 +1,134 @@
+"""Boxes on one axis, listed by cell: a row is one lookup and one copy, without a test.
+
+Wins where boxes span few cells: equality, or ranges that seldom overlap (a match or two a row). Costs 4 bytes for each cell
+and for each cell of each box; `fits` tells whether that is little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.buffers import empty_int32
+from vedette.indexes.index import SMALL_BATCH, as_boxes, as_cells, count_bytes
+from vedette.indexes.prefetch import prefetch
+from vedette.kernels import kernel
+from vedette.matches import Matches
+
+BYTES_PER_BOX = 60
+FAR, NEAR = 16, 8  # rows ahead for which the start of a list and the list are fetched
+COPIED = 4  # boxes that are copied without asking whether there are so many
+SLACK = 4
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Cell `c` lists `cell_ids[cell_starts[c]:cell_starts[c + 1]]`."""
+
+    cell_starts: NDArray[np.int32]
+    cell_ids: NDArray[np.int32]
+
+    @classmethod
+    def build(
+        cls, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: Sequence[int]
+    ) -> Self:
+        """Index boxes on one axis that together have fewer than 2^31 cells."""
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        n_listed = _count_listed(firsts[0], lasts[0])
+        if n_listed >= 1 << 31:
+            raise ValueError(f"lists by cell would have {n_listed} entries and can have 2^31; use buckets")
+        return cls(*_build(firsts[0], lasts[0], ids, n_cells[0]))
+
+    def match(self, cells: NDArray[np.int32]) -> Matches:
+        return self.match_axis(as_cells(cells)[0])
+
+    def match_axis(self, cells: NDArray[np.int32]) -> Matches:
+        """Matches of rows given by their cells on the one axis."""
+        if len(cells) <= SMALL_BATCH:
+            return Matches(*_match(cells, self.cell_starts, self.cell_ids))
+        starts = _count(cells, self.cell_starts)
+        n_found = int(starts[-1])
+        positions = empty_int32(n_found + SLACK)
+        _fill(cells, starts, positions, self.cell_starts, self.cell_ids)
+        return Matches(starts, positions[:n_found])
+
+    @property
+    def nbytes(self) -> int:
+        return count_bytes(self)
+
+
+def fits(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: int) -> bool:
+    """Whether lists by cell of these ranges on one axis stay within `BYTES_PER_BOX`."""
+    return 4 * (n_cells + _count_listed(firsts, lasts)) <= BYTES_PER_BOX * len(firsts)
+
+
+def _count_listed(firsts: NDArray[np.int32], lasts: NDArray[np.int32]) -> int:
+    return int(np.maximum(lasts - firsts + 1, 0).sum(dtype=np.int64))
+
+
+@kernel
+def _match(
+    cells: NDArray[np.int32], cell_starts: NDArray[np.int32], cell_ids: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    starts = _count(cells, cell_starts)
+    n_found = starts[-1]
+    positions = np.empty(n_found + SLACK, np.int32)
+    _fill(cells, starts, positions, cell_starts, cell_ids)
+    return starts, positions[:n_found]
+
+
+@kernel
+def _count(cells: NDArray[np.int32], cell_starts: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Where the matches of each row start."""
+    starts = np.empty(len(cells) + 1, np.int64)
+    starts[0] = 0
+    for row in range(len(cells)):
+        starts[row + 1] = starts[row] + (cell_starts[cells[row] + 1] - cell_starts[cells[row]])
+    return starts
+
+
+@kernel
+def _fill(
+    cells: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    positions: NDArray[np.int32],
+    cell_starts: NDArray[np.int32],
+    cell_ids: NDArray[np.int32],
+) -> None:
+    """Copy the lists row by row; what is copied too much, the next row overwrites."""
+    n_rows = len(cells)
+    for row in range(n_rows):
+        if row + FAR < n_rows:
+            prefetch(cell_starts, cells[row + FAR])
+            prefetch(cell_ids, cell_starts[cells[row + NEAR]])
+        at = cell_starts[cells[row]]
+        out = starts[row]
+        for j in range(COPIED):
+            positions[out + j] = cell_ids[at + j]
+        for j in range(COPIED, starts[row + 1] - out):
+            positions[out + j] = cell_ids[at + j]
+
+
+@kernel
+def _build(
+    firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    # The list of cell c is counted two places further, so that filling moves each start to where it belongs.
+    starts = np.zeros(n_cells + 3, np.int32)
+    for box in range(len(firsts)):
+        starts[firsts[box] + 2] += 1
+        starts[lasts[box] + 3] -= 1
+    alive = np.int64(0)
+    for cell in range(n_cells):
+        alive += starts[cell + 2]
+        starts[cell + 2] = starts[cell + 1] + alive
+    cell_ids = np.zeros(starts[n_cells + 1] + SLACK, np.int32)
+    for box in range(len(firsts)):
+        for cell in range(firsts[box], lasts[box] + 1):
+            cell_ids[starts[cell + 1]] = ids[box]
+            starts[cell + 1] += 1
+    return starts[: n_cells + 1].copy(), cell_ids
