@@ -1,0 +1,9 @@
+"""The command line: thin commands over the library. What the library refuses is printed, and the exit code is 2."""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    from vedette.cli.app import run
+
+    run()

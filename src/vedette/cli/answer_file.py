@@ -1,0 +1,127 @@
+"""Where an answer goes: a CSV, JSON lines or Parquet file, or CSV on standard output.
+
+A file is written under another name and moved to its place when it is complete.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from vedette.cli.rows_file import format_of
+from vedette.errors import FileError
+
+
+class Writer(Protocol):
+    def write(self, batch: pa.RecordBatch) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class AnswerFile:
+    """An open place for batches; they share the schema of the first."""
+
+    def __init__(self, kind: str, sink: BinaryIO) -> None:
+        self._kind = kind
+        self._sink = sink
+        self._writer: Writer | None = None
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        if self._writer is None:
+            self._writer = self._open(batch.schema)
+        self._writer.write(batch)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def _open(self, schema: pa.Schema) -> Writer:
+        if self._kind == "parquet":
+            return pq.ParquetWriter(self._sink, schema, compression="zstd")  # type: ignore[no-any-return]
+        if self._kind == "jsonl":
+            return _JsonLines(self._sink)
+        for column in schema:
+            if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
+                raise FileError(f"column {column.name!r} is {column.type}, which CSV cannot hold; use -o with .jsonl or .parquet")
+        return pa_csv.CSVWriter(self._sink, schema, write_options=pa_csv.WriteOptions(quoting_style="needed"))  # type: ignore[no-any-return]
+
+
+@contextmanager
+def open_answer(path: Path | None) -> Iterator[AnswerFile]:
+    """A place for the answer at `path`, or standard output; raises at once where that cannot be written."""
+    if path is None:
+        sys.stdout.flush()
+        answer = AnswerFile("csv", sys.stdout.buffer)
+        yield answer
+        answer.close()
+        sys.stdout.flush()
+        return
+    kind = format_of(path)
+    draft = _draft(path)
+    try:
+        with draft.open("wb") as sink:
+            answer = AnswerFile(kind, sink)
+            yield answer
+            answer.close()
+        draft.replace(path)
+    except OSError as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"cannot write {path}: {error.strerror or error}") from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _draft(path: Path) -> Path:
+    """A new, empty file beside `path`, to become it."""
+    if path.is_dir():
+        raise FileError(f"cannot write {path}: it is a directory; name a file in it")
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        if path.exists():
+            with path.open("ab"):  # a file that may not be changed is not replaced behind its owner's back
+                pass
+    except OSError as error:
+        raise FileError(f"cannot write {path}: {error.strerror}; choose another place with -o") from None
+    os.close(handle)
+    mask = os.umask(0)
+    os.umask(mask)
+    os.chmod(name, 0o666 & ~mask)
+    return Path(name)
+
+
+class _JsonLines:
+    """Batches as JSON lines, written as Spark writes them: numbers that JSON has no word for are strings."""
+
+    def __init__(self, sink: BinaryIO) -> None:
+        self._sink = sink
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        lines = [json.dumps(_plain(row), ensure_ascii=False, default=_as_text) + "\n" for row in batch.to_pylist()]
+        self._sink.write("".join(lines).encode())
+
+    def close(self) -> None:
+        pass
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, list) else value
+
+
+def _as_text(value: Any) -> str:
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

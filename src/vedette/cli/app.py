@@ -1,0 +1,131 @@
+"""The commands. Each reads its options, calls the library, and prints."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vedette.errors import PipelineError, SchemaError, VedetteError
+
+app = typer.Typer(
+    name="vedette",
+    help="Millions of standing queries over data streams, inside a Spark pipeline.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+query_app = typer.Typer(help="Look at a single query.", no_args_is_help=True)
+app.add_typer(query_app, name="query")
+
+SchemaOption = Annotated[
+    str | None, typer.Option("--schema", help="Fields of the rows, as in: symbol string, price double, ts timestamp")
+]
+QueriesOption = Annotated[
+    Path, typer.Option("--queries", help="Queries with columns id and where: CSV, JSON lines (.jsonl) or Parquet")
+]
+ZoneOption = Annotated[str, typer.Option("--time-zone", help="Of dates, and of times that name no zone")]
+SkipBadOption = Annotated[bool, typer.Option("--skip-bad", help="Leave out queries that are wrong, and count them")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress")]
+
+
+def run() -> None:
+    """Run the command line; what the library refuses is one message on standard error and exit code 2."""
+    try:
+        app()
+    except VedetteError as error:
+        print(f"vedette: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except BrokenPipeError:  # whoever reads our output has seen enough
+        sys.stderr.close()
+        raise SystemExit(0) from None
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from vedette import __version__
+
+        print(f"vedette {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def vedette(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("match")
+def match_command(
+    rows: Annotated[Path, typer.Argument(help="Rows: CSV, JSON lines (.jsonl) or Parquet", show_default=False)],
+    queries: QueriesOption,
+    schema: SchemaOption = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Where to write: .csv, .jsonl or .parquet  [default: CSV on stdout]")
+    ] = None,
+    spark: Annotated[bool, typer.Option("--spark", help="Match inside a local Spark session")] = False,
+    time_zone: ZoneOption = "UTC",
+    skip_bad: SkipBadOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write each row once for every query it matches, with the query's id in a column `query`."""
+    from vedette.cli.matching import match_files
+
+    match_files(rows, queries, out, schema=schema, time_zone=time_zone, skip_bad=skip_bad, spark=spark, quiet=quiet)
+
+
+@app.command("explain")
+def explain_command(
+    queries: QueriesOption,
+    schema: SchemaOption = None,
+    rows: Annotated[
+        Path | None, typer.Option("--rows", help="Take the schema from this file of rows")
+    ] = None,
+    time_zone: ZoneOption = "UTC",
+    skip_bad: SkipBadOption = False,
+) -> None:
+    """Say which index answers for which queries, and why."""
+    from vedette.cli.queries_file import load_queries
+    from vedette.cli.rows_file import RowsFile
+
+    if schema is None and rows is None:
+        raise SchemaError("the queries' fields have no types yet; give --schema 'name type, ...', or --rows with a file of rows")
+    given = schema if schema is not None or rows is None else RowsFile.open(rows, None, time_zone).schema
+    loaded = load_queries(queries, given or "", time_zone, skip_bad=skip_bad)
+    print(loaded.explain())
+
+
+@query_app.command("check")
+def check_command(
+    text: Annotated[str, typer.Argument(help="The query's text, as in: price < 40 AND symbol = 'IBM'", show_default=False)],
+    schema: Annotated[str, typer.Option("--schema", help="Fields of the rows, as in: symbol string, price double")],
+    time_zone: ZoneOption = "UTC",
+) -> None:
+    """Say whether a query's text is right; where not, why, and exit with 2."""
+    from vedette.engine.query_set import QuerySet
+
+    warnings = QuerySet(schema, time_zone=time_zone).check(text)
+    for warning in warnings:
+        print(f"warning: {warning}")
+    if not warnings:
+        print("ok")
+
+
+@app.command("demo")
+def demo_command(
+    rows: Annotated[int, typer.Option("--rows", help="Ticks of the market", min=1000)] = 2_000_000,
+    alerts: Annotated[int, typer.Option("--alerts", help="Standing queries", min=10)] = 100_000,
+    seed: Annotated[int, typer.Option("--seed", help="The same seed makes the same market", min=0)] = 7,
+    output_dir: Annotated[Path, typer.Option("--output-dir", help="Where the report goes")] = Path("demo-report"),
+    quiet: QuietOption = False,
+) -> None:
+    """Match a made-up market's ticks with its watchers' alerts, in a Spark stream, and look at the outcome."""
+    from vedette.cli.demo import Demo
+
+    if not Demo(rows, alerts, seed, output_dir, quiet).run():
+        raise PipelineError("the demo's answers differ from Spark's own; see above")

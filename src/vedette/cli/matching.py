@@ -1,0 +1,84 @@
+"""`vedette match`: a file of rows and a file of queries in, the pairs out. Here, or in a local Spark session."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from vedette.answers import answer
+from vedette.cli.answer_file import open_answer
+from vedette.cli.progress import show_progress, timed
+from vedette.cli.queries_file import load_queries
+from vedette.cli.rows_file import RowsFile, check_readable, format_of
+from vedette.errors import FileError
+from vedette.schema import Schema
+
+
+def match_files(
+    rows: Path,
+    queries: Path,
+    out: Path | None,
+    *,
+    schema: str | None,
+    time_zone: str,
+    skip_bad: bool,
+    spark: bool,
+    quiet: bool,
+) -> None:
+    """Write the pairs of the two files to `out`, or as CSV to standard output."""
+    declared = None if schema is None else Schema.parse(schema)
+    for path in (rows, queries):
+        format_of(path)
+        check_readable(path)
+    with timed() as seconds, open_answer(out) as place:
+        make = _match_in_spark if spark else _match_here
+        n_rows, n_pairs = 0, 0
+        for n_rows, batch in make(rows, queries, declared, time_zone, skip_bad, quiet):
+            n_pairs += batch.num_rows
+            place.write(batch)
+    if not quiet and sys.stderr.isatty():
+        print(f"{n_rows:,} rows, {n_pairs:,} matches, {seconds():.1f} s", file=sys.stderr)
+
+
+def _match_here(
+    path: Path, queries_path: Path, schema: Schema | None, time_zone: str, skip_bad: bool, quiet: bool
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows read so far and a batch of pairs, again and again."""
+    rows = RowsFile.open(path, schema, time_zone)
+    _check_name(rows.columns.names)
+    queries = load_queries(queries_path, rows.schema, time_zone, skip_bad=skip_bad)
+    n_rows = 0
+    with show_progress("matching", rows.n_steps, quiet) as advance:
+
+        def read() -> Iterator[pa.RecordBatch]:
+            nonlocal n_rows
+            for batch in rows.batches:
+                yield batch
+                n_rows += batch.num_rows
+                advance(rows.steps_done(n_rows), n_rows)
+
+        for batch in answer(read(), queries.match, queries.ids, "pairs"):
+            yield n_rows, batch
+    if n_rows == 0:  # an answer without rows still has columns
+        columns = pa.schema([*rows.columns, pa.field("query", queries.ids.type)])
+        yield 0, pa.RecordBatch.from_pylist([], columns)
+
+
+def _match_in_spark(
+    path: Path, queries_path: Path, schema: Schema | None, time_zone: str, skip_bad: bool, quiet: bool
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    from vedette.spark.files import match_rows, open_rows
+
+    rows, rows_schema = open_rows(path, format_of(path), schema, time_zone)
+    _check_name(rows.columns)
+    queries = load_queries(queries_path, rows_schema, time_zone, skip_bad=skip_bad)
+    with show_progress("matching in Spark", None, quiet) as advance:
+        yield from match_rows(rows, queries, advance)
+
+
+def _check_name(names: list[str]) -> None:
+    if any(name.lower() == "query" for name in names):
+        raise FileError("the rows have a column 'query' already, which the answer needs; rename it")

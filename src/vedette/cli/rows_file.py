@@ -1,0 +1,164 @@
+"""Files of rows: CSV, JSON lines and Parquet, read in batches, by what the name ends in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.json as pa_json
+import pyarrow.parquet as pq
+
+from vedette.errors import FileError, SchemaError
+from vedette.schema import Field, Schema, Type
+
+FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
+_BLOCK_BYTES = 8 << 20
+_BATCH_ROWS = 262_144
+
+
+def format_of(path: Path) -> str:
+    """csv, jsonl or parquet."""
+    if path.suffix.lower() not in FORMATS:
+        raise FileError(f"cannot tell the format of {path} by its name; use .csv, .jsonl or .parquet")
+    return FORMATS[path.suffix.lower()]
+
+
+def check_readable(path: Path) -> None:
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}") from None
+
+
+@dataclass(frozen=True)
+class RowsFile:
+    """An opened file of rows: their schema, their batches, and how far reading has come."""
+
+    schema: Schema  # the fields that queries may use
+    columns: pa.Schema  # all of them
+    batches: Iterator[pa.RecordBatch]
+    n_steps: int  # bytes, or for Parquet rows
+    steps_done: Callable[[int], int]  # by the number of rows read
+
+    @classmethod
+    def open(cls, path: Path, schema: Schema | None, time_zone: str) -> RowsFile:
+        """Open a file; without a schema, the types are those of its first rows."""
+        kind = format_of(path)
+        check_readable(path)
+        try:
+            if kind == "parquet":
+                return cls._open_parquet(path, schema)
+            return cls._open_text(path, schema, kind)
+        except pa.ArrowInvalid as error:
+            raise FileError(f"cannot read {path}: {error}") from None
+
+    @classmethod
+    def _open_parquet(cls, path: Path, schema: Schema | None) -> RowsFile:
+        file = pq.ParquetFile(path)
+        columns = file.schema_arrow
+        n_rows = file.metadata.num_rows
+        return cls(schema or infer_schema(columns), columns, file.iter_batches(_BATCH_ROWS), n_rows, lambda n: n)
+
+    @classmethod
+    def _open_text(cls, path: Path, schema: Schema | None, kind: str) -> RowsFile:
+        n_bytes = path.stat().st_size
+        if n_bytes == 0:
+            raise FileError(f"{path} is empty; it needs rows" + (", and a first line with the columns' names" if kind == "csv" else ""))
+        open_reader = _open_csv if kind == "csv" else _open_json
+        first = open_reader(path, {}).schema  # by the first block
+        types = {} if schema is None else _declared_types(schema, first, path)
+        reader = open_reader(path, types)
+        batches = _tell_where(iter(reader), path, "declare the columns' types with --schema")
+        n_read = {"bytes": 0, "rows": 0}
+
+        def counted() -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                n_read["bytes"] += _BLOCK_BYTES
+                yield batch
+
+        return cls(schema or infer_schema(first), reader.schema, counted(), n_bytes, lambda _: min(n_read["bytes"], n_bytes))
+
+
+def infer_schema(columns: pa.Schema) -> Schema:
+    """The fields that queries may use: those columns whose type the language has."""
+    fields = [Field(column.name, type_) for column in columns if (type_ := _type_of(column.type)) is not None]
+    if not fields:
+        raise SchemaError(f"none of the columns has a type that queries can use: {columns}")
+    return Schema(tuple(fields))
+
+
+def _type_of(got: pa.DataType) -> Type | None:
+    if pa.types.is_dictionary(got):
+        got = got.value_type
+    if pa.types.is_decimal(got):
+        return Type("decimal", got.precision, max(0, got.scale)) if got.precision <= 38 else None
+    for name, fits in _FITS.items():
+        if fits(got):
+            return Type(name)
+    return None
+
+
+_FITS: dict[str, Callable[[Any], bool]] = {
+    "bigint": lambda got: pa.types.is_integer(got) and got != pa.uint64(),
+    "double": pa.types.is_floating,
+    "boolean": pa.types.is_boolean,
+    "date": pa.types.is_date,
+    "timestamp": pa.types.is_timestamp,
+    # A column without any value in the first block may hold anything; as text it can be read whatever comes.
+    "string": lambda got: pa.types.is_string(got) or pa.types.is_large_string(got) or pa.types.is_null(got),
+}
+
+
+def _declared_types(schema: Schema, first: pa.Schema, path: Path) -> dict[str, pa.DataType]:
+    """How to read the declared columns of a text file. Times keep the zone that the file writes, or have none."""
+    from vedette.schema import arrow_type
+
+    types: dict[str, pa.DataType] = {}
+    for column in first:
+        field = schema.find(column.name)
+        if field is None:
+            continue
+        if field.type.name == "timestamp":
+            zoned = pa.types.is_timestamp(column.type) and column.type.tz is not None
+            types[column.name] = pa.timestamp("us", tz="UTC" if zoned else None)
+        else:
+            types[column.name] = arrow_type(field.type)
+    return types
+
+
+def _open_csv(path: Path, types: dict[str, pa.DataType]) -> Any:
+    return pa_csv.open_csv(
+        path,
+        read_options=pa_csv.ReadOptions(block_size=_BLOCK_BYTES),
+        # As Spark reads CSV: nothing between two commas is null, "" is the empty string.
+        convert_options=pa_csv.ConvertOptions(
+            column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+        ),
+    )
+
+
+def _open_json(path: Path, types: dict[str, pa.DataType]) -> Any:
+    return pa_json.open_json(
+        path,
+        read_options=pa_json.ReadOptions(block_size=_BLOCK_BYTES),
+        parse_options=pa_json.ParseOptions(explicit_schema=pa.schema(types) if types else None),
+    )
+
+
+def _tell_where(batches: Iterator[pa.RecordBatch], path: Path, hint: str) -> Iterator[pa.RecordBatch]:
+    """The batches; where the file cannot be read on, a FileError says so."""
+    n_rows = 0
+    while True:
+        try:
+            batch = next(batches)
+        except StopIteration:
+            return
+        except pa.ArrowInvalid as error:
+            raise FileError(f"cannot read {path} after row {n_rows:,}: {error}; {hint}") from None
+        n_rows += batch.num_rows
+        yield batch

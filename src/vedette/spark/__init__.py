@@ -1,0 +1,15 @@
+"""Vedette inside a Spark pipeline: transforms over DataFrames, and a local session that is set up well.
+
+    from vedette import spark as vs
+
+    hits = ticks.transform(vs.match(alerts))
+
+Nothing here uses a SparkContext, so all of it works through Spark Connect too.
+"""
+
+from __future__ import annotations
+
+from vedette.spark.match import match
+from vedette.spark.session import session
+
+__all__ = ["match", "session"]

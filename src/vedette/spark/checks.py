@@ -1,0 +1,98 @@
+"""Checks at the door: whether a DataFrame can be matched, before Spark starts any work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pyspark.sql import types as t
+
+from vedette.errors import PipelineError, RowError, nearest
+from vedette.schema import Field, Type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from vedette.engine.query_set import QuerySet
+
+_UTC_NAMES = {"UTC", "ETC/UTC", "Z", "GMT", "UTC+0", "+00:00", "UTC+00:00", "GMT+0", "ZULU", "ETC/UCT", "UCT"}
+
+
+def find_columns(rows: DataFrame, queries: QuerySet) -> dict[str, int]:
+    """The place of the column for each field the queries use, by the field's name; raises where one does not fit."""
+    columns = rows.schema.fields
+    places: dict[str, int] = {}
+    for field in queries.schema:
+        if field.name not in queries.fields:
+            continue
+        found = [place for place, column in enumerate(columns) if column.name.lower() == field.name.lower()]
+        if not found:
+            names = [column.name for column in columns]
+            raise RowError(
+                f"the queries use field {field.name!r}, which the DataFrame lacks; it has: {', '.join(names)}"
+                f"{nearest(field.name, names)}"
+            )
+        if len(found) > 1:
+            raise RowError(f"the DataFrame has {len(found)} columns named {field.name!r}; keep or rename one of them")
+        _check_type(field, columns[found[0]].dataType)
+        places[field.name] = found[0]
+    return places
+
+
+def check_free(rows: DataFrame, added: str) -> None:
+    """Raise unless the DataFrame has no column of the name that the transform adds."""
+    for column in rows.schema.fields:
+        if column.name.lower() == added.lower():
+            raise PipelineError(
+                f"the DataFrame has a column {column.name!r} already, and the transform adds one of that name; "
+                f"rename it first: .withColumnRenamed({column.name!r}, ...)"
+            )
+
+
+def check_time_zone(rows: DataFrame, queries: QuerySet) -> None:
+    """Raise unless the session reads dates and times in the time zone that the query set carries."""
+    zone = rows.sparkSession.conf.get("spark.sql.session.timeZone") or ""
+    if _folded(zone) != _folded(queries.time_zone):
+        raise PipelineError(
+            f"the Spark session's time zone is {zone!r} but the query set's is {queries.time_zone!r}; set the session's: "
+            f'spark.conf.set("spark.sql.session.timeZone", {queries.time_zone!r}), or make the set with '
+            f"time_zone={zone!r}"
+        )
+
+
+def _folded(zone: str) -> str:
+    return "UTC" if zone.upper() in _UTC_NAMES else zone
+
+
+def _check_type(field: Field, got: t.DataType) -> None:
+    if _READABLE[field.type.name](got, field.type):
+        return
+    if isinstance(got, t.TimestampNTZType):
+        hint = "cast it to timestamp, which reads it in the session's time zone"
+    else:
+        hint = f"cast the column to {field.type}, or declare the field as what the column holds"
+    raise RowError(
+        f"field {field.name!r} is {field.type} in the query set but {got.simpleString()} in the DataFrame; {hint}"
+    )
+
+
+def _is_integer(got: t.DataType) -> bool:
+    return isinstance(got, t.ByteType | t.ShortType | t.IntegerType | t.LongType)
+
+
+def _fits_decimal(got: t.DataType, wanted: Type) -> bool:
+    if isinstance(got, t.DecimalType):
+        return got.scale <= wanted.scale and got.precision - got.scale <= wanted.precision - wanted.scale
+    digits = {t.ByteType: 3, t.ShortType: 5, t.IntegerType: 10, t.LongType: 19}
+    return type(got) in digits and digits[type(got)] <= wanted.precision - wanted.scale
+
+
+_READABLE: dict[str, Callable[[t.DataType, Type], bool]] = {
+    "bigint": lambda got, wanted: _is_integer(got),
+    "double": lambda got, wanted: isinstance(got, t.DoubleType | t.FloatType),
+    "decimal": _fits_decimal,
+    "boolean": lambda got, wanted: isinstance(got, t.BooleanType),
+    "string": lambda got, wanted: isinstance(got, t.StringType | t.VarcharType | t.CharType),
+    "date": lambda got, wanted: isinstance(got, t.DateType),
+    "timestamp": lambda got, wanted: isinstance(got, t.TimestampType),
+}

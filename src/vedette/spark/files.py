@@ -1,0 +1,99 @@
+"""Files matched inside Spark, for the command line: read by Spark, matched by Spark, handed on as Arrow batches."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import types as t
+
+from vedette.errors import FileError, SchemaError
+from vedette.schema import Field, Schema, Type
+from vedette.spark.match import match
+from vedette.spark.session import session
+
+if TYPE_CHECKING:
+    from vedette.engine.query_set import QuerySet
+
+_TYPES = {
+    t.ByteType: "bigint",
+    t.ShortType: "bigint",
+    t.IntegerType: "bigint",
+    t.LongType: "bigint",
+    t.FloatType: "double",
+    t.DoubleType: "double",
+    t.BooleanType: "boolean",
+    t.StringType: "string",
+    t.DateType: "date",
+    t.TimestampType: "timestamp",
+}
+
+
+def open_rows(path: Path, kind: str, schema: Schema | None, time_zone: str) -> tuple[DataFrame, Schema]:
+    """A file as a DataFrame of a local session, and the fields that queries may use."""
+    spark = session("vedette match", **{"spark.sql.session.timeZone": time_zone})
+    reader = spark.read.option("mode", "FAILFAST")
+    where = path.absolute().as_uri()
+    try:
+        if kind == "parquet":
+            rows = reader.parquet(where)
+        elif kind == "csv":
+            rows = reader.csv(where, header=True, inferSchema=schema is None, enforceSchema=False)
+        else:
+            rows = reader.json(where)
+        if schema is not None and kind != "parquet":
+            rows = (reader.option("header", True) if kind == "csv" else reader).schema(_declared(rows, schema)).load(
+                where, format="csv" if kind == "csv" else "json"
+            )
+        return rows, schema or schema_of(rows)
+    except PySparkException as error:
+        raise FileError(f"Spark cannot read {path}: {str(error).splitlines()[0]}") from None
+
+
+def schema_of(rows: DataFrame) -> Schema:
+    """The columns of a DataFrame that queries may use."""
+    fields = []
+    for column in rows.schema.fields:
+        if isinstance(column.dataType, t.DecimalType):
+            fields.append(Field(column.name, Type("decimal", column.dataType.precision, column.dataType.scale)))
+        elif type(column.dataType) in _TYPES:
+            fields.append(Field(column.name, Type(_TYPES[type(column.dataType)])))
+    if not fields:
+        raise SchemaError(f"none of the columns has a type that queries can use: {rows.schema.simpleString()}")
+    return Schema(tuple(fields))
+
+
+def match_rows(
+    rows: DataFrame, queries: QuerySet, advance: Callable[[int, int], None]
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The pairs, with the number of rows so far. Spark writes them to a temporary place first."""
+    with tempfile.TemporaryDirectory(prefix="vedette-") as directory:
+        try:
+            rows.transform(match(queries)).write.mode("overwrite").parquet(Path(directory).as_uri())
+        except PySparkException as error:
+            raise FileError(f"Spark cannot match the rows: {str(error).strip().splitlines()[0]}") from None
+        n_rows = 0
+        for part in sorted(Path(directory).glob("*.parquet")):
+            for batch in pq.ParquetFile(part).iter_batches():
+                n_rows += batch.num_rows
+                advance(0, n_rows)
+                yield n_rows, batch
+
+
+def _declared(rows: DataFrame, schema: Schema) -> t.StructType:
+    """The DataFrame's columns, those of the schema in its types."""
+    columns = []
+    for column in rows.schema.fields:
+        field = schema.find(column.name)
+        columns.append(column if field is None else t.StructField(column.name, _spark_type(field.type)))
+    return t.StructType(columns)
+
+
+def _spark_type(type_: Type) -> t.DataType:
+    return t.StructType.fromDDL(f"x {type_}").fields[0].dataType

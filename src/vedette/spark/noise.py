@@ -1,0 +1,46 @@
+"""Noise: what Spark says on every start and nobody can act on, kept from the terminal. All else passes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# Java says it because Spark's launcher always asks for that module; there is no option to leave it out.
+_SAID_BY_JAVA = b"WARNING: Using incubator modules: jdk.incubator.vector"
+# A Connect client says it of each setting that went to the server it has just started, and again to its session.
+_SAID_BY_CONNECT = r"Failed to set spark\.(driver|executor|ui)\.[\s\S]*CANNOT_MODIFY_CONFIG"
+
+
+@contextmanager
+def quiet_start() -> Iterator[None]:
+    """While Spark starts, read what it writes to standard error and pass on all but the lines above."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=_SAID_BY_CONNECT, category=UserWarning)
+        if sys.platform == "win32":  # there a child process has no part in our file descriptors
+            yield
+            return
+        terminal = os.dup(2)
+        reading, writing = os.pipe()
+        os.dup2(writing, 2)
+        os.close(writing)
+        # Java keeps the pipe as its standard error for as long as it lives, so the thread reads as long.
+        threading.Thread(target=_pass_on, args=(reading, terminal), name="vedette-stderr", daemon=True).start()
+        try:
+            yield
+        finally:
+            os.dup2(terminal, 2)
+
+
+def _pass_on(reading: int, terminal: int) -> None:
+    with os.fdopen(reading, "rb", buffering=0) as said, os.fdopen(terminal, "wb", buffering=0) as shown:
+        rest = b""
+        while piece := said.read(65536):
+            *lines, rest = (rest + piece).split(b"\n")
+            for line in lines:
+                if not line.startswith(_SAID_BY_JAVA):
+                    shown.write(line + b"\n")
+        shown.write(rest)

@@ -1,0 +1,99 @@
+"""How a query set travels to Spark's workers: small ones inside the task, large ones as a file that workers map.
+
+A worker keeps the sets it has loaded by their content, so the tasks after the first start at once.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import socket
+import tempfile
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vedette.errors import PipelineError
+from vedette.settings import settings
+
+if TYPE_CHECKING:
+    from vedette.engine.query_set import QuerySet
+
+_KEPT_SETS = 4  # in a worker; a worker serves few pipelines, and a set may be hundreds of megabytes
+_loaded: dict[str, QuerySet] = {}
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A frozen query set on its way: its bytes, or the path of the file that holds them."""
+
+    token: str  # of the content
+    content: bytes | None
+    path: str
+    sender: str  # the package's version where it was packed
+
+
+def pack(queries: QuerySet, snapshot_dir: str | Path | None) -> Parcel:
+    """The set as it stands now, to be opened by `unpack` in another process."""
+    sender = version("vedette")
+    if queries.nbytes <= settings().inline_bytes:
+        content = queries.to_bytes()
+        return Parcel(hashlib.blake2b(content, digest_size=12).hexdigest(), content, "", sender)
+    path = _save(queries, Path(snapshot_dir) if snapshot_dir is not None else settings().snapshot_path)
+    if snapshot_dir is None and not settings().snapshot_dir:
+        atexit.register(path.unlink, missing_ok=True)  # in a directory that somebody chose, it stays
+    return Parcel(path.stem, None, str(path), sender)
+
+
+def unpack(parcel: Parcel) -> QuerySet:
+    """The set, loaded once per worker."""
+    if parcel.token not in _loaded:
+        if version("vedette") != parcel.sender:
+            raise PipelineError(
+                f"the Spark worker on {socket.gethostname()} has vedette {version('vedette')} but the driver has "
+                f"{parcel.sender}; install the same version on both"
+            )
+        while len(_loaded) >= _KEPT_SETS:
+            del _loaded[next(iter(_loaded))]
+        _loaded[parcel.token] = _load(parcel)
+    return _loaded[parcel.token]
+
+
+def _load(parcel: Parcel) -> QuerySet:
+    from vedette.engine.query_set import QuerySet
+
+    if parcel.content is None:
+        if not os.path.exists(parcel.path):
+            raise PipelineError(
+                f"the Spark worker on {socket.gethostname()} cannot see {parcel.path}, the snapshot of the query set; "
+                f"pass snapshot_dir= with a directory that the driver and every worker share"
+            )
+        return QuerySet.load(parcel.path)
+    return QuerySet.from_bytes(parcel.content)
+
+
+def _save(queries: QuerySet, directory: Path) -> Path:
+    """Write the set to a file named after its content, which is there as a whole or not at all."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix="vedette-", suffix=".part", dir=directory)
+    except OSError as error:
+        raise PipelineError(
+            f"cannot put a snapshot of the query set into {directory}: {error.strerror}; "
+            f"pass snapshot_dir= with a directory that can be written and that every worker sees"
+        ) from None
+    os.close(handle)
+    draft = Path(name)
+    try:
+        queries.save(draft)
+        draft.chmod(0o644)  # workers may run as somebody else
+        return draft.replace(directory / f"vedette-{_digest(draft)}.queries")
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=12)).hexdigest()

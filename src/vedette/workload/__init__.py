@@ -1,0 +1,1 @@
+"""Seeded data to try things on: the same seed makes the same rows and queries."""
