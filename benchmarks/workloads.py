@@ -46,7 +46,7 @@ class Workload:
 
 
 def intervals(n_queries: int, n_rows: int, matches_a_row: float, widths: str = "uniform", seed: int = 1) -> Workload:
-    """One-dimensional intervals with about `matches_a_row` matches; widths uniform or heavy-tailed (Pareto, shape 1.2)."""
+    """Intervals with about `matches_a_row` matches; widths uniform or heavy-tailed (Pareto, shape 1.2)."""
     random = np.random.default_rng(seed)
     mean = matches_a_row * DOMAIN / n_queries
     if widths == "uniform":
@@ -60,6 +60,15 @@ def intervals(n_queries: int, n_rows: int, matches_a_row: float, widths: str = "
     highs = np.minimum(lows + np.floor(sizes), DOMAIN - 1)
     values = np.floor(random.uniform(0, DOMAIN, n_rows))
     return Workload(f"{widths} widths", lows[None, :], highs[None, :], values[None, :])
+
+
+def disjoint_intervals(n_queries: int, n_rows: int, seed: int = 7) -> Workload:
+    """One-dimensional intervals of which a row meets one or, as often, none."""
+    random = np.random.default_rng(seed)
+    slot = DOMAIN // n_queries
+    lows = random.permutation(n_queries).astype(np.float64) * slot
+    values = np.floor(random.uniform(0, n_queries * slot, n_rows))
+    return Workload("disjoint", lows[None, :], lows[None, :] + slot // 2, values[None, :])
 
 
 def _scale_to_mean(sizes: NDArray[np.float64], mean: float, largest: float) -> NDArray[np.float64]:
@@ -82,7 +91,7 @@ def vcr_rectangles(n_queries: int, n_rows: int, max_side: int, placed: str = "un
     random = np.random.default_rng(seed)
     corners = random.integers(0, GRID_SIDE, (2, n_queries)).astype(np.float64)
     if placed == "90-10":
-        hot_side = int(round(GRID_SIDE * 0.1**0.5))
+        hot_side = round(GRID_SIDE * 0.1**0.5)
         hot = random.random(n_queries) < 0.9
         corners[:, hot] = random.integers(0, hot_side, (2, int(hot.sum()))) + (GRID_SIDE - hot_side) // 2
     elif placed != "uniform":
@@ -146,7 +155,9 @@ def market_texts(n_queries: int, seed: int = 5) -> list[str]:
         elif shape == 2:
             texts.append(f"symbol = '{name}' AND price >= {price} AND price < {high} AND volume > {volume[i]}")
         elif shape == 3:
-            texts.append(f"symbol IN ('{name}', '{names[(symbol[i] + 7) % N_SYMBOLS]}') AND price > {900 + price / 10:.2f}")
+            texts.append(
+                f"symbol IN ('{name}', '{names[(symbol[i] + 7) % N_SYMBOLS]}') AND price > {900 + price / 10:.2f}"
+            )
         else:
             texts.append(f"price > {price + 95:.2f} AND volume BETWEEN {volume[i]} AND {volume[i] + 50}")
     return texts

@@ -6,8 +6,6 @@ Two inequalities on one field run as an IEJoin, whichever table stands first. Un
 
 from __future__ import annotations
 
-from typing import Any
-
 import duckdb
 import numpy as np
 import pyarrow as pa
@@ -65,13 +63,13 @@ class DuckDBIntegers(DuckDB):
 
 
 class DuckDBFilter(DuckDB):
-    """All pairs, then a filter: no join algorithm, no sort."""
+    """Every pair tested. Of many wide conditions a range join uses two; this is then three times faster."""
 
-    name = "DuckDB, cross product"
+    name = "DuckDB, all pairs tested"
 
-    def match(self) -> Any:
-        conditions = " AND ".join(f"{field} BETWEEN {field}_low AND {field}_high" for field in self.fields)
-        # Adding zero hides the comparison from the planner, which would else make it a range join.
+    def match(self) -> pa.Table:
+        conditions = " AND ".join(f"{field} >= {field}_low AND {field} <= {field}_high" for field in self.fields)
+        # IS TRUE hides the comparisons from the planner, which would make two of them a range join.
         return self.connection.sql(
-            f"SELECT row, query FROM rows, queries WHERE ({conditions}) OR (row < 0 AND query < 0)"
+            f"SELECT row, query FROM rows, queries WHERE ({conditions}) IS TRUE"
         ).to_arrow_table()

@@ -1,6 +1,6 @@
 """ncls: nested containment lists in C, integers only, pairs out.
 
-Intervals are half open there, so a closed end moves up by one. Coordinates must not be negative: it loses such intervals.
+Intervals are half open there, so a closed end moves up by one. It loses intervals with negative coordinates.
 """
 
 from __future__ import annotations

@@ -23,9 +23,13 @@ from benchmarks.workloads import Workload
 
 _POINTER_OFFSET = 24  # of the C++ map in the Python object: after reference count, type and method table
 _library = ctypes.CDLL(superintervals.intervalmap.__file__)
-_search = _library["_ZNK2si11IntervalMapIiPvE11search_idxsEiiRSt6vectorImSaImEE"]  # appends to the vector
-_search.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p]
-_search.restype = None
+_search = getattr(
+    _library, "_ZNK2si11IntervalMapIiPvE11search_idxsEiiRSt6vectorImSaImEE", None
+)  # appends to the vector
+HAS_CORE = _search is not None
+if _search is not None:
+    _search.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p]
+    _search.restype = None
 
 
 class Superintervals(Peer):

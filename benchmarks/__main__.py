@@ -1,0 +1,87 @@
+"""The command: `python -m benchmarks` runs everything and writes the report; `list`, `run`, `report` do parts.
+
+Each experiment runs in a process of its own, so that none finds the memory or the caches of another.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+
+from benchmarks import results
+
+
+def main() -> int:
+    arguments = _parse(sys.argv[1:])
+    if arguments.command == "list":
+        return _list()
+    if arguments.command == "one":
+        return _run_one(arguments.names[0], arguments.quick)
+    if arguments.command == "report":
+        from benchmarks.report import write_report
+
+        return write_report(arguments.quick)
+    failed = _run(arguments.names, arguments.quick)
+    if not arguments.quick:
+        from benchmarks.report import write_report
+
+        write_report(quick=False)
+    return 1 if failed else 0
+
+
+def _parse(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("command", nargs="?", default="run", choices=["run", "list", "report", "one"])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="experiments to run; all, if none is named")
+    parser.add_argument("--quick", action="store_true", help="small sizes: a check that all runs, not a measurement")
+    return parser.parse_intermixed_args(words)
+
+
+def _list() -> int:
+    from benchmarks.harness import all_experiments
+
+    for each in all_experiments().values():
+        print(f"{each.name:22} {each.summary}")
+    return 0
+
+
+def _run(names: list[str], quick: bool) -> list[str]:
+    """Run the named experiments, each in its own process; the names of those that failed."""
+    from benchmarks.harness import all_experiments
+
+    known = list(all_experiments())
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        sys.exit(f"unknown experiment {unknown[0]!r}; experiments are: {', '.join(known)}")
+    chosen = names or known
+    failed = []
+    started = time.monotonic()
+    for i, name in enumerate(chosen, 1):
+        minutes = (time.monotonic() - started) / 60
+        print(f"[{i}/{len(chosen)}] {name}  ({minutes:.1f} min so far)", file=sys.stderr, flush=True)
+        command = [sys.executable, "-m", "benchmarks", "one", name, *(["--quick"] if quick else [])]
+        if subprocess.run(command).returncode:
+            failed.append(name)
+    print(f"done in {(time.monotonic() - started) / 60:.1f} min", file=sys.stderr, flush=True)
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr, flush=True)
+    return failed
+
+
+def _run_one(name: str, quick: bool) -> int:
+    from benchmarks.harness import AnswersDifferError, Bench, all_experiments
+
+    bench = Bench(name, quick)
+    try:
+        all_experiments()[name].run(bench)
+    except AnswersDifferError as error:
+        print(f"    {name}: answers differ, nothing timed: {error}", file=sys.stderr, flush=True)
+        return 1
+    results.write(name, bench.rows, quick)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

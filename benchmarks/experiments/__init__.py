@@ -1,0 +1,17 @@
+"""The experiments: importing this package registers them all."""
+
+from __future__ import annotations
+
+from benchmarks.experiments import (
+    churn,
+    latency,
+    loading,
+    match_1d,
+    match_2d,
+    match_many,
+    memory,
+    planner,
+    spark_match,
+)
+
+__all__ = ["churn", "latency", "loading", "match_1d", "match_2d", "match_many", "memory", "planner", "spark_match"]

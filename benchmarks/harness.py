@@ -1,0 +1,251 @@
+"""The harness: experiments register here, contestants are checked and then timed here.
+
+Contestants of one case run in one process, in turns, after a warm-up, and the median counts. Their answers are
+compared over all rows, and with brute force over a sample, before any clock starts. One that would need longer than
+the limit runs on the first rows only, and its time is scaled up, which the result says.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from benchmarks.answers import Answer, brute_force
+from benchmarks.peers import Peer
+from benchmarks.targets import EXTRAS, TARGETS
+from benchmarks.workloads import Workload
+
+SAMPLE = 64  # rows checked with brute force
+SLOW_SECONDS = 1.5  # a contestant that takes longer runs three times only
+PROBE_STEP = 8  # how much larger each trial of a contestant is than the one before, until it is known to fit
+
+
+class AnswersDifferError(Exception):
+    """Contestants disagree, so nothing is timed."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    name: str
+    targets: tuple[str, ...]  # keys of the targets that it answers
+    run: Callable[[Bench], None]
+
+    @property
+    def summary(self) -> str:
+        return (self.run.__doc__ or "").strip().splitlines()[0]
+
+
+EXPERIMENTS: dict[str, Experiment] = {}
+
+
+def all_experiments() -> dict[str, Experiment]:
+    """Every experiment by name, in the order of the targets."""
+    from benchmarks import experiments  # noqa: F401  registers them
+
+    order = [target.key for target in [*TARGETS, *EXTRAS]]
+    return dict(sorted(EXPERIMENTS.items(), key=lambda item: order.index(item[1].targets[0])))
+
+
+def experiment(*targets: str) -> Callable[[Callable[[Bench], None]], Callable[[Bench], None]]:
+    """Register a function, under its own name, as the experiment that answers these targets."""
+
+    def register(function: Callable[[Bench], None]) -> Callable[[Bench], None]:
+        name = function.__name__.replace("_", "-")
+        EXPERIMENTS[name] = Experiment(name, targets, function)
+        return function
+
+    return register
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """Ours must be so many times faster than the fastest of the named contestants."""
+
+    times: float
+    than: str  # in words: "the best of DuckDB, Polars, ncls"
+    names: tuple[str, ...]  # contestants whose name starts so
+
+
+@dataclass
+class Bench:
+    """One run of one experiment: takes measurements and keeps them as rows."""
+
+    experiment: str
+    quick: bool = False
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def repeats(self) -> int:
+        return 3 if self.quick else 5
+
+    @property
+    def limit_seconds(self) -> float:
+        """How long one run of one contestant may take."""
+        return 1.0 if self.quick else 8.0
+
+    def size(self, full: int, quick: int) -> int:
+        """The one size or the other, by the kind of run."""
+        return quick if self.quick else full
+
+    def say(self, words: str) -> None:
+        print(f"    {words}", file=sys.stderr, flush=True)
+
+    def race(
+        self,
+        target: str,
+        case: str,
+        workload: Workload,
+        ours: Callable[[Workload], Peer],
+        others: Sequence[Callable[[Workload], Peer]],
+        goals: Sequence[AtLeast] = (),
+    ) -> Peer:
+        """Check and time contestants over one workload, and judge ours by the goals. Returns ours, loaded."""
+        self.say(f"{case}: {workload.n_queries:,} queries, {workload.n_rows:,} rows")
+        peers = [make(workload) for make in (ours, *others)]
+        try:
+            slices = [self._fit(peer, workload) for peer in peers]
+            n_pairs = _check(peers, slices, workload)
+            timings = self.time_in_turns({peer.name: peer.match for peer in peers})
+        finally:
+            for peer in peers[1:]:
+                peer.close()
+        scales = {peer.name: workload.n_rows / n for peer, n in zip(peers, slices, strict=True)}
+        seconds = {name: statistics.median(runs) * scales[name] for name, runs in timings.items()}
+        for peer, n_rows in zip(peers, slices, strict=True):
+            self._record_time(target, case, peer, seconds, timings[peer.name], workload, n_rows, n_pairs)
+        for goal in goals:
+            self._judge(target, case, goal, seconds, peers[0].name)
+        return peers[0]
+
+    def time_in_turns(
+        self, runs: Mapping[str, Callable[[], Any]], repeats: int | None = None
+    ) -> dict[str, list[float]]:
+        """Seconds of each run of each callable. They take turns, and each round starts with another one."""
+        names = list(runs)
+        timings: dict[str, list[float]] = {name: [] for name in names}
+        for round_ in range(repeats or self.repeats):
+            for place in range(len(names)):
+                name = names[(round_ + place) % len(names)]
+                if round_ < 3 or timings[name][0] < SLOW_SECONDS:
+                    timings[name].append(time_once(runs[name]))
+        return timings
+
+    def record(self, target: str, case: str, contestant: str, seconds: float, **more: Any) -> None:
+        """Keep a time that `race` did not take."""
+        self.say(f"{case}: {contestant} {seconds:.4g} s")
+        self._keep("time", target, case, contestant=contestant, seconds=seconds, **more)
+
+    def verdict(self, target: str, case: str, measure: str, value: float, bound: float, sense: str = "at most") -> None:
+        """Keep a measured value beside its bound, `sense` "at least" or "at most"."""
+        met = value >= bound if sense == "at least" else value <= bound
+        self.say(f"{case}: {measure} {value:.4g} ({sense} {bound:g}: {'met' if met else 'MISSED'})")
+        self._keep("verdict", target, case, measure=measure, value=value, bound=bound, sense=sense, met=bool(met))
+
+    def note(self, target: str, case: str, measure: str, value: float) -> None:
+        """Keep a measured value that has no bound."""
+        self.say(f"{case}: {measure} {value:.4g}")
+        self._keep("value", target, case, measure=measure, value=value)
+
+    def _keep(self, kind: str, target: str, case: str, **more: Any) -> None:
+        self.rows.append({"experiment": self.experiment, "kind": kind, "target": target, "case": case} | more)
+
+    def _fit(self, peer: Peer, workload: Workload) -> int:
+        """Load as many of the rows as the peer can match within the limit; their number. Warms it up, too."""
+        n_rows = first = max(1, workload.n_rows // PROBE_STEP**3)
+        while True:
+            peer.load(workload.head(n_rows))
+            if n_rows == first:
+                peer.match()  # compiles
+            seconds = time_once(peer.match)
+            wanted = min(workload.n_rows, n_rows * PROBE_STEP)
+            if n_rows == workload.n_rows or seconds * wanted / n_rows > self.limit_seconds:
+                return n_rows
+            n_rows = wanted
+
+    def _record_time(
+        self,
+        target: str,
+        case: str,
+        peer: Peer,
+        seconds: Mapping[str, float],
+        runs: list[float],
+        workload: Workload,
+        n_rows: int,
+        n_pairs: int,
+    ) -> None:
+        name, ours = peer.name, next(iter(seconds))
+        notes = [peer.note] if peer.note else []
+        if n_rows < workload.n_rows:
+            notes.append(f"measured on {n_rows:,} rows and scaled up")
+        self.record(
+            target,
+            case,
+            name,
+            seconds[name],
+            runs=[round(run, 6) for run in runs],
+            ratio=seconds[name] / seconds[ours],
+            n_queries=workload.n_queries,
+            n_rows=workload.n_rows,
+            n_rows_measured=n_rows,
+            n_pairs=n_pairs,
+            note="; ".join(notes),
+        )
+
+    def _judge(self, target: str, case: str, goal: AtLeast, seconds: Mapping[str, float], ours: str) -> None:
+        rivals = {name: value for name, value in seconds.items() if name != ours and name.startswith(goal.names)}
+        best = min(rivals, key=lambda name: rivals[name])
+        self.verdict(
+            target,
+            case,
+            f"times faster than {goal.than} ({best})",
+            rivals[best] / seconds[ours],
+            goal.times,
+            "at least",
+        )
+
+
+def _check(peers: Sequence[Peer], slices: Sequence[int], workload: Workload) -> int:
+    """Compare the answers of all with ours, and a sample of ours with brute force. The number of pairs."""
+    ours = peers[0].answer(peers[0].match())
+    n_ours = slices[0]
+    chosen = np.unique(np.linspace(0, n_ours - 1, SAMPLE).astype(np.int64))
+    _check_sample(peers[0], ours, workload, chosen)
+    for peer, n_rows in zip(peers[1:], slices[1:], strict=True):
+        n_common = min(n_rows, n_ours)
+        theirs, mine = peer.answer(peer.match()).digest(n_common), ours.digest(n_common)
+        if theirs != mine:
+            raise AnswersDifferError(
+                f"{peer.name} finds {theirs.n_pairs:,} pairs in {n_common:,} rows and {peers[0].name} "
+                f"{mine.n_pairs:,}; checksums {theirs.total:x} and {mine.total:x}"
+            )
+    return ours.digest(n_ours).n_pairs
+
+
+def _check_sample(peer: Peer, answer: Answer, workload: Workload, chosen: np.ndarray[Any, Any]) -> None:
+    expected, found = brute_force(workload, chosen), answer.of_rows(chosen)
+    for row, queries in expected.items():
+        if found.get(row, []) != queries:
+            raise AnswersDifferError(
+                f"{peer.name} finds {len(found.get(row, []))} queries for row {row} and brute force {len(queries)}"
+            )
+
+
+def time_once(run: Callable[[], Any]) -> float:
+    """Seconds of one call; freeing what it returns is not part of them."""
+    gc.collect()
+    gc.disable()
+    try:
+        start = time.perf_counter()
+        result = run()
+        seconds = time.perf_counter() - start
+    finally:
+        gc.enable()
+    del result
+    return seconds

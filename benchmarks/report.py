@@ -1,0 +1,150 @@
+"""The report: tables and plots from the results, put between the markers of docs/benchmarks.md.
+
+A part of the page that is written here stands between `<!-- begin NAME -->` and `<!-- end NAME -->`: `machine`,
+`summary`, and one for the key of each target. What was lost is shown as what was won.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from benchmarks import results
+from benchmarks.targets import EXTRAS, TARGETS, Target
+
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+Row = dict[str, Any]
+
+
+def write_report(quick: bool) -> int:
+    """Write the tables into the page, and the plots beside it; with `quick`, print the tables of the quick results."""
+    rows = results.read(quick)
+    if not rows:
+        print("no results yet; run: python -m benchmarks run", file=sys.stderr)
+        return 1
+    parts = {"machine": _machine(rows), "summary": _summary(rows)}
+    parts |= {target.key: _section(target, rows) for target in [*TARGETS, *EXTRAS]}
+    if quick:
+        print("\n\n".join(parts.values()))
+        return 0
+    page = PAGE.read_text()
+    for name, text in parts.items():
+        page = _replace(page, name, text)
+    PAGE.write_text(page)
+    from benchmarks.plots import draw_plots
+
+    draw_plots(rows, PAGE.parent / "benchmarks")
+    return 0
+
+
+def _replace(page: str, name: str, text: str) -> str:
+    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+    found = re.search(f"{re.escape(begin)}.*?{re.escape(end)}", page, re.DOTALL)
+    if not found:
+        raise SystemExit(f"docs/benchmarks.md has no part {begin} ... {end}")
+    return f"{page[: found.start()]}{begin}\n\n{text}\n\n{end}{page[found.end() :]}"
+
+
+def _machine(rows: list[Row]) -> str:
+    """What the results were measured on; a line for each if they differ."""
+    lines = []
+    for about in {_describe(row): None for row in rows}:
+        lines.append(about)
+    return "\n\n".join(lines)
+
+
+def _describe(row: Row) -> str:
+    machine = row["machine"]
+    packages = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
+    return (
+        f"Measured on {row['date']} at commit `{row['commit']}` on {machine['cores']} cores of {machine['processor']}, "
+        f"{machine['memory_gib']} GiB, {machine['system']}, Python {machine['python']}; {packages}."
+    )
+
+
+def _summary(rows: list[Row]) -> str:
+    """A line per target: the worst and the best case of each measure."""
+    lines = []
+    for target in TARGETS:
+        verdicts = [row for row in rows if row["kind"] == "verdict" and row["target"] == target.key]
+        n_met = sum(row["met"] for row in verdicts)
+        met = (
+            "not measured" if not verdicts else "yes" if n_met == len(verdicts) else f"{n_met} of {len(verdicts)} cases"
+        )
+        lines.append([f"[{target.work}](#{target.key})", target.reach, _extremes(verdicts), met])
+    return _table(["work", "target", "measured", "met"], lines)
+
+
+def _extremes(verdicts: list[Row]) -> str:
+    by_measure: dict[str, list[Row]] = {}
+    for row in verdicts:
+        by_measure.setdefault(_plain(row["measure"]), []).append(row)
+    words = []
+    for measure, group in by_measure.items():
+        low, high = min(row["value"] for row in group), max(row["value"] for row in group)
+        numbers = _number(low) if low == high else f"{_number(low)} to {_number(high)}"
+        words.append(f"{numbers} {measure}")
+    return "; ".join(words)
+
+
+def _plain(measure: str) -> str:
+    """The measure without the name of the contestant that happened to be best."""
+    return re.sub(r" \([^)]*\)$", "", measure)
+
+
+def _section(target: Target, rows: list[Row]) -> str:
+    own = [row for row in rows if row["target"] == target.key]
+    if not own:
+        return "Not measured yet."
+    verdicts = [row for row in own if row["kind"] != "time"]
+    tables = [_table(["case", "measure", "measured", "target", "met"], [_verdict_line(row) for row in verdicts])]
+    times = [row for row in own if row["kind"] == "time"]
+    if times:
+        tables.append(_times_table(times))
+    return "\n\n".join(tables)
+
+
+def _verdict_line(row: Row) -> list[str]:
+    if row["kind"] == "value":
+        return [row["case"], row["measure"], _number(row["value"]), "", ""]
+    bound = f"{row['sense']} {_number(row['bound'])}"
+    return [row["case"], row["measure"], _number(row["value"]), bound, "yes" if row["met"] else "**no**"]
+
+
+def _times_table(times: list[Row]) -> str:
+    lines = []
+    last = None
+    for row in times:
+        size = _size(row)
+        case = f"{row['case']}{f' ({size})' if size else ''}" if row["case"] != last else ""
+        last = row["case"]
+        ratio = f"{_number(row['ratio'])} x" if "ratio" in row else ""
+        lines.append([case, row["contestant"], _seconds(row["seconds"]), ratio, row.get("note", "")])
+    return _table(["case", "contestant", "time", "of ours", "note"], lines)
+
+
+def _size(row: Row) -> str:
+    parts = [f"{row['n_queries']:,} queries"] if "n_queries" in row else []
+    parts += [f"{row['n_rows']:,} rows"] if "n_rows" in row else []
+    parts += [f"{row['n_pairs']:,} pairs"] if "n_pairs" in row else []
+    return ", ".join(parts)
+
+
+def _seconds(seconds: float) -> str:
+    if seconds < 1e-3:
+        return f"{_number(seconds * 1e6)} µs"
+    return f"{_number(seconds * 1e3)} ms" if seconds < 1 else f"{_number(seconds)} s"
+
+
+def _number(value: float) -> str:
+    """Three digits."""
+    if value == int(value) or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def _table(head: list[str], lines: Iterable[list[str]]) -> str:
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *lines])

@@ -1,0 +1,40 @@
+"""Results on disk: one file of JSON rows per experiment, each row with its date, commit and machine."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.machine import describe_commit, describe_machine
+
+FOLDER = Path(__file__).parent / "results"
+
+
+def write(experiment: str, rows: list[dict[str, Any]], quick: bool) -> None:
+    """Replace the experiment's results."""
+    folder = _folder(quick)
+    folder.mkdir(parents=True, exist_ok=True)
+    about = {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "commit": describe_commit(),
+        "machine": describe_machine(),
+    }
+    lines = [json.dumps(_rounded(row) | about) for row in rows]
+    (folder / f"{experiment}.jsonl").write_text("\n".join(lines) + "\n")
+
+
+def read(quick: bool) -> list[dict[str, Any]]:
+    """All rows of all experiments."""
+    files = sorted(_folder(quick).glob("*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+def _folder(quick: bool) -> Path:
+    return FOLDER / "quick" if quick else FOLDER
+
+
+def _rounded(row: dict[str, Any]) -> dict[str, Any]:
+    """Numbers to five digits: the rest is noise."""
+    return {name: float(f"{value:.5g}") if isinstance(value, float) else value for name, value in row.items()}

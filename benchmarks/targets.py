@@ -1,0 +1,68 @@
+"""The targets: what each piece of work must reach, in the order the tables are shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Target:
+    key: str
+    work: str
+    reach: str
+
+
+TARGETS = [
+    Target(
+        "intervals-one",
+        "1-d, 100k queries, 1M rows, 1 match a row",
+        "4 x the best of DuckDB, Polars, ncls; 2 x superintervals",
+    ),
+    Target(
+        "intervals-ten",
+        "1-d, 100k and 1M queries, 1M rows, 10 matches a row; widths uniform and heavy-tailed; list form",
+        "8 x the best of DuckDB, Polars, ncls; 2 x superintervals",
+    ),
+    Target(
+        "rectangles",
+        "2-d, 32k and 256k rectangles on the VCR paper's grid, uniform and 90-10",
+        "20 x shapely's STRtree, at 300 bytes a query or less",
+    ),
+    Target("small-boxes", "2-d, 1M boxes, 1M rows, 5 matches a row", "12 x STRtree"),
+    Target("conjunctions", "4 and 8 attributes, 10k and 100k random conjunctions as in Lim et al.", "60 x DuckDB"),
+    Target(
+        "spark-one",
+        "`vs.match`, 4M rows of three columns, 100k queries, at most 1 match a row, list output",
+        "within 1.5 x of identity `mapInArrow` in the same run",
+    ),
+    Target("spark-ten", "the same with 10 matches a row", "within 2.5 x"),
+    Target("spark-join", "`vs.match` against Spark's own broadcast join, 100k queries x 100k rows, warm", "100 x"),
+    Target(
+        "load-boxes",
+        "`add_boxes` of 1M 1-d queries until the first match can run",
+        "within 5 x of one `np.argsort` of their 2M ends",
+    ),
+    Target("load-texts", "`add_many` of 1M texts of five shapes", "10 x sqlglot's `parse_one` in a loop"),
+    Target(
+        "churn",
+        "1,000 additions and 1,000 removals on a set of 1M, then a match of 100k rows",
+        "within 1.3 x of the same match without them",
+    ),
+    Target("match-one", "`match_one` at 100k queries", "median under 50 microseconds"),
+    Target("memory", "memory of a 1-d query", "100 bytes or less"),
+    Target(
+        "cold-start",
+        "a process that starts cold with a warm Numba cache, to its first answer",
+        "under 3 s; `import vedette` under half a second, heavy imports lazy, no pyspark",
+    ),
+]
+
+# Work that no target speaks of, shown after the targets.
+EXTRAS = [
+    Target("intervals-hundred", "1-d, 100k queries, 200k rows, 100 matches a row; list form", ""),
+    Target("planner", "the planner's choice against every index forced, time over the best time", ""),
+]
+
+
+def find_target(key: str) -> Target:
+    return next(target for target in [*TARGETS, *EXTRAS] if target.key == key)
