@@ -53,7 +53,9 @@ class AnswerFile:
             return _JsonLines(self._sink)
         for column in schema:
             if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
-                raise FileError(f"column {column.name!r} is {column.type}, which CSV cannot hold; use -o with .jsonl or .parquet")
+                raise FileError(
+                    f"column {column.name!r} is {column.type}, which CSV cannot hold; use -o with .jsonl or .parquet"
+                )
         return pa_csv.CSVWriter(self._sink, schema, write_options=pa_csv.WriteOptions(quoting_style="needed"))  # type: ignore[no-any-return]
 
 

@@ -66,7 +66,8 @@ def match_command(
     queries: QueriesOption,
     schema: SchemaOption = None,
     out: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Where to write: .csv, .jsonl or .parquet  [default: CSV on stdout]")
+        Path | None,
+        typer.Option("-o", "--output", help="Where to write: .csv, .jsonl or .parquet  [default: CSV on stdout]"),
     ] = None,
     spark: Annotated[bool, typer.Option("--spark", help="Match inside a local Spark session")] = False,
     time_zone: ZoneOption = "UTC",
@@ -83,9 +84,7 @@ def match_command(
 def explain_command(
     queries: QueriesOption,
     schema: SchemaOption = None,
-    rows: Annotated[
-        Path | None, typer.Option("--rows", help="Take the schema from this file of rows")
-    ] = None,
+    rows: Annotated[Path | None, typer.Option("--rows", help="Take the schema from this file of rows")] = None,
     time_zone: ZoneOption = "UTC",
     skip_bad: SkipBadOption = False,
 ) -> None:
@@ -94,7 +93,9 @@ def explain_command(
     from vedette.cli.rows_file import RowsFile
 
     if schema is None and rows is None:
-        raise SchemaError("the queries' fields have no types yet; give --schema 'name type, ...', or --rows with a file of rows")
+        raise SchemaError(
+            "the queries' fields have no types yet; give --schema 'name type, ...', or --rows with a file of rows"
+        )
     given = schema if schema is not None or rows is None else RowsFile.open(rows, None, time_zone).schema
     loaded = load_queries(queries, given or "", time_zone, skip_bad=skip_bad)
     print(loaded.explain())
@@ -102,7 +103,9 @@ def explain_command(
 
 @query_app.command("check")
 def check_command(
-    text: Annotated[str, typer.Argument(help="The query's text, as in: price < 40 AND symbol = 'IBM'", show_default=False)],
+    text: Annotated[
+        str, typer.Argument(help="The query's text, as in: price < 40 AND symbol = 'IBM'", show_default=False)
+    ],
     schema: Annotated[str, typer.Option("--schema", help="Fields of the rows, as in: symbol string, price double")],
     time_zone: ZoneOption = "UTC",
 ) -> None:

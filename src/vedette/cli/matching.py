@@ -36,7 +36,7 @@ def match_files(
     with timed() as seconds, open_answer(out) as place:
         make = _match_in_spark if spark else _match_here
         n_rows, n_pairs = 0, 0
-        for n_rows, batch in make(rows, queries, declared, time_zone, skip_bad, quiet):
+        for n_rows, batch in make(rows, queries, declared, time_zone, skip_bad, quiet):  # noqa: B007
             n_pairs += batch.num_rows
             place.write(batch)
     if not quiet and sys.stderr.isatty():

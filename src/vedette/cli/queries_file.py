@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -113,18 +114,18 @@ def _read_csv(path: Path, lines: Lines) -> None:
         id_place, text_place = header.index("id"), header.index("where")
         for number, record in _numbered(reader, lines):
             if len(record) != len(header):
-                lines.add_bad(number, f"it has {len(record)} columns, the first line has {len(header)}; quote texts with commas")
+                got = f"it has {len(record)} columns, the first line has {len(header)}"
+                lines.add_bad(number, f"{got}; put texts with commas into quotes")
             else:
                 lines.add(number, record[id_place], record[text_place])
 
 
-def _numbered(reader: csv.reader, lines: Lines) -> Iterator[tuple[int, list[str]]]:  # type: ignore[valid-type]
+def _numbered(reader: Any, lines: Lines) -> Iterator[tuple[int, list[str]]]:
     """The records with the line each starts on; empty lines are passed over."""
-    rows = iter(reader)  # type: ignore[call-overload]
     while True:
-        number = reader.line_num + 1  # type: ignore[attr-defined]
+        number = reader.line_num + 1
         try:
-            record = next(rows)
+            record = next(reader)
         except StopIteration:
             return
         except (csv.Error, UnicodeDecodeError) as error:
@@ -167,4 +168,7 @@ def _read_parquet(path: Path, lines: Lines) -> None:
 def _check_columns(path: Path, names: list[str]) -> None:
     missing = [name for name in ("id", "where") if name not in names]
     if missing:
-        raise FileError(f"{path} lacks the column {missing[0]!r}; a queries file has columns id and where, it has: {', '.join(names)}")
+        has = ", ".join(names)
+        raise FileError(
+            f"{path} lacks the column {missing[0]!r}; a queries file has columns id and where, this has: {has}"
+        )

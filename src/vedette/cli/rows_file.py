@@ -68,7 +68,10 @@ class RowsFile:
     def _open_text(cls, path: Path, schema: Schema | None, kind: str) -> RowsFile:
         n_bytes = path.stat().st_size
         if n_bytes == 0:
-            raise FileError(f"{path} is empty; it needs rows" + (", and a first line with the columns' names" if kind == "csv" else ""))
+            raise FileError(
+                f"{path} is empty; it needs rows"
+                + (", and a first line with the columns' names" if kind == "csv" else "")
+            )
         open_reader = _open_csv if kind == "csv" else _open_json
         first = open_reader(path, {}).schema  # by the first block
         types = {} if schema is None else _declared_types(schema, first, path)
@@ -81,7 +84,9 @@ class RowsFile:
                 n_read["bytes"] += _BLOCK_BYTES
                 yield batch
 
-        return cls(schema or infer_schema(first), reader.schema, counted(), n_bytes, lambda _: min(n_read["bytes"], n_bytes))
+        return cls(
+            schema or infer_schema(first), reader.schema, counted(), n_bytes, lambda _: min(n_read["bytes"], n_bytes)
+        )
 
 
 def infer_schema(columns: pa.Schema) -> Schema:

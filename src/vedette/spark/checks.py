@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from vedette.engine.query_set import QuerySet
 
+_DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 19}  # that the widest value of the type may have
 _UTC_NAMES = {"UTC", "ETC/UTC", "Z", "GMT", "UTC+0", "+00:00", "UTC+00:00", "GMT+0", "ZULU", "ETC/UCT", "UCT"}
 
 
@@ -54,7 +55,7 @@ def check_time_zone(rows: DataFrame, queries: QuerySet) -> None:
     zone = rows.sparkSession.conf.get("spark.sql.session.timeZone") or ""
     if _folded(zone) != _folded(queries.time_zone):
         raise PipelineError(
-            f"the Spark session's time zone is {zone!r} but the query set's is {queries.time_zone!r}; set the session's: "
+            f"the Spark session's time zone is {zone!r} but the query set's is {queries.time_zone!r}; set it: "
             f'spark.conf.set("spark.sql.session.timeZone", {queries.time_zone!r}), or make the set with '
             f"time_zone={zone!r}"
         )
@@ -83,8 +84,7 @@ def _is_integer(got: t.DataType) -> bool:
 def _fits_decimal(got: t.DataType, wanted: Type) -> bool:
     if isinstance(got, t.DecimalType):
         return got.scale <= wanted.scale and got.precision - got.scale <= wanted.precision - wanted.scale
-    digits = {t.ByteType: 3, t.ShortType: 5, t.IntegerType: 10, t.LongType: 19}
-    return type(got) in digits and digits[type(got)] <= wanted.precision - wanted.scale
+    return _is_integer(got) and _DIGITS[got.typeName()] <= wanted.precision - wanted.scale
 
 
 _READABLE: dict[str, Callable[[t.DataType, Type], bool]] = {

@@ -21,7 +21,7 @@ from vedette.spark.session import session
 if TYPE_CHECKING:
     from vedette.engine.query_set import QuerySet
 
-_TYPES = {
+_TYPES: dict[type[t.DataType], str] = {
     t.ByteType: "bigint",
     t.ShortType: "bigint",
     t.IntegerType: "bigint",
@@ -48,8 +48,10 @@ def open_rows(path: Path, kind: str, schema: Schema | None, time_zone: str) -> t
         else:
             rows = reader.json(where)
         if schema is not None and kind != "parquet":
-            rows = (reader.option("header", True) if kind == "csv" else reader).schema(_declared(rows, schema)).load(
-                where, format="csv" if kind == "csv" else "json"
+            rows = (
+                (reader.option("header", True) if kind == "csv" else reader)
+                .schema(_declared(rows, schema))
+                .load(where, format="csv" if kind == "csv" else "json")
             )
         return rows, schema or schema_of(rows)
     except PySparkException as error:
@@ -96,4 +98,7 @@ def _declared(rows: DataFrame, schema: Schema) -> t.StructType:
 
 
 def _spark_type(type_: Type) -> t.DataType:
-    return t.StructType.fromDDL(f"x {type_}").fields[0].dataType
+    if type_.name == "decimal":
+        return t.DecimalType(type_.precision, type_.scale)
+    (widest,) = [spark_type for spark_type, name in _TYPES.items() if name == type_.name][-1:]
+    return widest()

@@ -68,8 +68,8 @@ def _worker_function(parcel: Any, places: dict[str, int], output: str) -> Callab
             import sys
 
             raise RuntimeError(
-                f"the Spark worker on {socket.gethostname()} cannot import {error.name!r} with {sys.executable}; install "
-                f"vedette {facts['sender']} there (pip install), or point PYSPARK_PYTHON at a Python that has it"
+                f"the Spark worker on {socket.gethostname()} cannot import {error.name!r} by {sys.executable}; "
+                f"install vedette {facts['sender']} there, or point PYSPARK_PYTHON at a Python that has it"
             ) from None
         return match_batches(batches, facts, places, output)
 

@@ -40,7 +40,7 @@ def session(
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     values = _query_settings() if is_far else _query_settings() | _process_settings(log_level)
     values |= {name: str(value) for name, value in conf.items()}
-    builder: SparkSession.Builder = SparkSession.builder.appName(app_name)  # type: ignore[attr-defined]
+    builder: SparkSession.Builder = SparkSession.builder.appName(app_name)
     builder = builder.master(master) if remote is None else builder.remote(remote)
     for name, value in values.items():
         builder = builder.config(name, value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +28,8 @@ class Market:
     """Symbols with their opening prices and how often each is traded.
 
     >>> market = Market.open(seed=7, n_symbols=3)
-    >>> [text for text in market.alerts(2).column("where").to_pylist()]
-    ["symbol = 'RUN' AND price < 19.46", "symbol = 'YOR' AND price > 24.79"]
+    >>> market.alerts(2).column("where").to_pylist()
+    ["symbol = 'VRM' AND price < 37.46", "symbol = 'FWG' AND price > 58.11"]
     """
 
     seed: int
@@ -42,7 +43,8 @@ class Market:
     def open(cls, seed: int, n_symbols: int = 500) -> Market:
         random = np.random.default_rng([seed, 0])
         shares = 1 / np.arange(3, n_symbols + 3)
-        return cls(seed, _names(random, n_symbols), random.lognormal(4.0, 0.9, n_symbols).round(2), shares / shares.sum())
+        openings = random.lognormal(4.0, 0.9, n_symbols).round(2)
+        return cls(seed, _names(random, n_symbols), openings, shares / shares.sum())
 
     def ticks(self, n_rows: int, n_batches: int = 1) -> Iterator[pa.RecordBatch]:
         """A day of trading in time order, in batches of equal size."""
@@ -53,7 +55,7 @@ class Market:
         micros = np.sort(random.integers(0, int(SECONDS * 1e6), n_rows)) + int(OPENING.timestamp() * 1e6)
         names = pa.array(self.symbols.tolist())
         ends = np.linspace(0, n_rows, n_batches + 1).astype(np.int64)
-        for start, end in zip(ends, ends[1:], strict=False):
+        for start, end in pairwise(ends):
             part = slice(int(start), int(end))
             yield pa.RecordBatch.from_pydict(
                 {
@@ -85,8 +87,8 @@ class Market:
         shapes = random.choice(list(SHAPES), n, p=list(SHAPES.values()))
         alerts = [self._alert(random, str(shape)) for shape in shapes]
         columns = {name: [alert[name] for alert in alerts] for name in _ALERT_TYPES.names[3:]}
-        texts = [_text(alert) for alert in alerts]
-        return pa.table({"id": [f"A{i:06d}" for i in range(n)], "where": texts, "shape": shapes, **columns}, _ALERT_TYPES)
+        ids, texts = [f"A{i:06d}" for i in range(n)], [_text(alert) for alert in alerts]
+        return pa.table({"id": ids, "where": texts, "shape": shapes, **columns}, _ALERT_TYPES)
 
     def _alert(self, random: np.random.Generator, shape: str) -> dict[str, object]:
         alert: dict[str, object] = dict.fromkeys(_ALERT_TYPES.names)
