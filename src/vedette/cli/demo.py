@@ -121,7 +121,7 @@ class Demo:
             report.symbols = demo.busiest_symbols(_TOP)
             report.alerts = [(alert, texts[alert], *rest) for alert, *rest in demo.most_triggered(_TOP)]
             report.n_triggered = demo.triggered_alerts()
-            report.by_minutes = demo.hits_by_minutess(10)
+            report.by_minutes = demo.hits_by_minutes(10)
             if report.alerts:
                 report.choose_shown()
                 report.prices = demo.prices(report.shown_symbol, 4000)
