@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vedette.boxes import CLOSED, OPEN, UNBOUNDED, Nulls, Ranges
-from vedette.columns import INT64_DECIMAL_PRECISION, Column, large_strings, string_buffers
+from vedette.columns import INT64_DECIMAL_PRECISION, Column, large_strings, string_buffers, strings_over
 from vedette.hashing import empty_slots, find_strings, insert_strings
 from vedette.kernels import kernel
 from vedette.schema import Type
@@ -94,8 +93,7 @@ class StringAxis:
 
     @property
     def cuts(self) -> NDArray[Any]:
-        buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self.data)]
-        strings = pa.LargeStringArray.from_buffers(pa.large_string(), len(self.offsets) - 1, buffers)
+        strings = strings_over(self.offsets, self.data, len(self.offsets) - 1)
         return strings.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
     def locate(self, column: Column) -> Cells:
@@ -127,7 +125,7 @@ class WideAxis:
 
     @property
     def cuts(self) -> NDArray[Any]:
-        return (self.high_halves.astype(object) << 64) + self.low_halves.astype(object)
+        return np.asarray((self.high_halves.astype(object) << 64) + self.low_halves.astype(object))
 
     def locate(self, column: Column) -> Cells:
         cuts = self.cuts
@@ -211,17 +209,17 @@ def _distinct(ordered: NDArray[Any]) -> NDArray[Any]:
 
 
 @kernel
-def _tabulate_steps(cuts, base, scale, n_steps):  # type: ignore[no-untyped-def]
+def _tabulate_steps(cuts: NDArray[Any], base: float, scale: float, n_steps: int) -> NDArray[np.int32]:
     table = np.zeros(n_steps + 1, np.int32)
     for i in range(len(cuts)):
-        table[_step_of(cuts[i], base, scale, n_steps) + 1] += 1
+        table[step_of(cuts[i], base, scale, n_steps) + 1] += 1
     for step in range(n_steps):
         table[step + 1] += table[step]
     return table
 
 
 @kernel
-def _step_of(value, base, scale, n_steps):  # type: ignore[no-untyped-def]
+def step_of(value: Any, base: float, scale: float, n_steps: int) -> int:
     """A step that never falls as the value grows, whatever the rounding; NaN goes with the greatest."""
     if scale == 0.0:
         return 0
@@ -229,12 +227,14 @@ def _step_of(value, base, scale, n_steps):  # type: ignore[no-untyped-def]
     if place <= 0.0:
         return 0
     if place < n_steps:
-        return np.int64(place)
+        return int(place)
     return n_steps - 1
 
 
 @kernel
-def _locate_numbers(values, cuts, table, base, scale):  # type: ignore[no-untyped-def]
+def _locate_numbers(
+    values: NDArray[Any], cuts: NDArray[Any], table: NDArray[np.int32], base: float, scale: float
+) -> Cells:
     cells = np.empty(len(values), np.int32)
     n_steps = len(table) - 1
     n_cuts = len(cuts)
@@ -244,7 +244,7 @@ def _locate_numbers(values, cuts, table, base, scale):  # type: ignore[no-untype
             at_nan = n_cuts > 0 and cuts[n_cuts - 1] != cuts[n_cuts - 1]
             cells[i] = 2 * n_cuts - 1 if at_nan else 2 * n_cuts
             continue
-        step = _step_of(value, base, scale, n_steps)
+        step = step_of(value, base, scale, n_steps)
         low, high = table[step], table[step + 1]
         while high - low > 8:
             middle = (low + high) >> 1
@@ -259,18 +259,26 @@ def _locate_numbers(values, cuts, table, base, scale):  # type: ignore[no-untype
 
 
 @kernel
-def _compare_bytes(left, left_start, left_end, right, right_start, right_end):  # type: ignore[no-untyped-def]
+def _compare_bytes(
+    left: NDArray[np.uint8], left_start: int, left_end: int, right: NDArray[np.uint8], right_start: int, right_end: int
+) -> int:
     """Negative, zero or positive as the left string is below, equal to or above the right one."""
     left_length, right_length = left_end - left_start, right_end - right_start
     for i in range(min(left_length, right_length)):
         difference = np.int64(left[left_start + i]) - np.int64(right[right_start + i])
         if difference != 0:
-            return difference
+            return difference  # type: ignore[return-value]
     return left_length - right_length
 
 
 @kernel
-def _search_strings(offsets, data, cut_offsets, cut_data, found):  # type: ignore[no-untyped-def]
+def _search_strings(
+    offsets: NDArray[np.int64],
+    data: NDArray[np.uint8],
+    cut_offsets: NDArray[np.int64],
+    cut_data: NDArray[np.uint8],
+    found: NDArray[np.int32],
+) -> Cells:
     """Cells from the cut that equals each string, or -1: then the gap is searched for."""
     cells = np.empty(len(found), np.int32)
     for i in range(len(found)):

@@ -1,4 +1,4 @@
-"""Output arrays from Arrow's memory pool, which keeps pages warm: first touch of fresh memory costs more than a probe."""
+"""Output arrays from Arrow's memory pool, which keeps pages warm: first touch costs more than a probe."""
 
 from __future__ import annotations
 

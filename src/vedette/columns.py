@@ -39,6 +39,10 @@ class Column:
     def __len__(self) -> int:
         return len(self.values)
 
+    def take(self, rows: NDArray[np.int64]) -> Column:
+        values = self.values[rows] if isinstance(self.values, np.ndarray) else self.values.take(pa.array(rows))
+        return Column(values, None if self.valid is None else self.valid[rows])
+
 
 def read_column(array: pa.Array | pa.ChunkedArray, field: Field) -> Column:
     """An Arrow column in the physical form of the field's type; narrower types are widened, others refused."""
@@ -70,6 +74,11 @@ def string_buffers(strings: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDA
         return np.zeros(1, np.int64), np.empty(0, np.uint8)
     bytes_ = np.empty(0, np.uint8) if data is None else writable(np.frombuffer(data, np.uint8))
     return writable(np.frombuffer(offsets, np.int64, len(strings) + 1, 8 * strings.offset)), bytes_
+
+
+def strings_over(offsets: NDArray[np.int64], data: NDArray[np.uint8], n: int) -> pa.LargeStringArray:
+    """The first `n` strings over such buffers, not copied."""
+    return pa.Array.from_buffers(pa.large_string(), n, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
 
 
 def _filler(type_: Type, n: int) -> Any:

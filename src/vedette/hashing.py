@@ -22,7 +22,7 @@ def has_room(slots: NDArray[np.int32], n: int) -> bool:
 
 
 @kernel
-def insert_numbers(numbers, start, end, slots):  # type: ignore[no-untyped-def]
+def insert_numbers(numbers: NDArray[np.int64], start: int, end: int, slots: NDArray[np.int32]) -> int:
     """Enter the positions [start, end); of equal numbers the last stays. Returns one that was there before, or -1."""
     mask = len(slots) - 1
     twice = -1
@@ -37,7 +37,7 @@ def insert_numbers(numbers, start, end, slots):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find_numbers(wanted, numbers, slots):  # type: ignore[no-untyped-def]
+def find_numbers(wanted: NDArray[np.int64], numbers: NDArray[np.int64], slots: NDArray[np.int32]) -> NDArray[np.int32]:
     """The position of each wanted number, or -1."""
     mask = len(slots) - 1
     found = np.empty(len(wanted), np.int32)
@@ -50,7 +50,9 @@ def find_numbers(wanted, numbers, slots):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def insert_strings(offsets, data, start, end, slots):  # type: ignore[no-untyped-def]
+def insert_strings(
+    offsets: NDArray[np.int64], data: NDArray[np.uint8], start: int, end: int, slots: NDArray[np.int32]
+) -> int:
     """As `insert_numbers`, for strings in Arrow's layout."""
     mask = len(slots) - 1
     twice = -1
@@ -63,7 +65,13 @@ def insert_strings(offsets, data, start, end, slots):  # type: ignore[no-untyped
 
 
 @kernel
-def find_strings(wanted_offsets, wanted_data, offsets, data, slots):  # type: ignore[no-untyped-def]
+def find_strings(
+    wanted_offsets: NDArray[np.int64],
+    wanted_data: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    data: NDArray[np.uint8],
+    slots: NDArray[np.int32],
+) -> NDArray[np.int32]:
     """The position of each wanted string, or -1."""
     mask = len(slots) - 1
     found = np.empty(len(wanted_offsets) - 1, np.int32)
@@ -74,7 +82,15 @@ def find_strings(wanted_offsets, wanted_data, offsets, data, slots):  # type: ig
 
 
 @kernel
-def _slot_of(wanted, first, last, offsets, data, slots, mask):  # type: ignore[no-untyped-def]
+def _slot_of(
+    wanted: NDArray[np.uint8],
+    first: int,
+    last: int,
+    offsets: NDArray[np.int64],
+    data: NDArray[np.uint8],
+    slots: NDArray[np.int32],
+    mask: int,
+) -> int:
     """The slot of an equal string, or the empty one where it belongs."""
     slot = _hash_string(wanted, first, last) & mask
     while slots[slot] >= 0:
@@ -90,15 +106,15 @@ def _slot_of(wanted, first, last, offsets, data, slots, mask):  # type: ignore[n
 
 
 @kernel
-def _hash_number(number):  # type: ignore[no-untyped-def]
+def _hash_number(number: np.int64) -> int:
     code = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64((code ^ (code >> np.uint64(32))) & np.uint64(0x7FFFFFFFFFFFFFFF))
+    return np.int64((code ^ (code >> np.uint64(32))) & np.uint64(0x7FFFFFFFFFFFFFFF))  # type: ignore[return-value]
 
 
 @kernel
-def _hash_string(data, start, end):  # type: ignore[no-untyped-def]
+def _hash_string(data: NDArray[np.uint8], start: int, end: int) -> int:
     """FNV-1a over 64 bits, its high bits folded down for use under a mask."""
     code = np.uint64(14695981039346656037)
     for i in range(start, end):
         code = (code ^ np.uint64(data[i])) * np.uint64(1099511628211)
-    return np.int64((code ^ (code >> np.uint64(29))) & np.uint64(0x7FFFFFFFFFFFFFFF))
+    return np.int64((code ^ (code >> np.uint64(29))) & np.uint64(0x7FFFFFFFFFFFFFFF))  # type: ignore[return-value]

@@ -69,11 +69,13 @@ def _read_value(value: Any, field: Field, time_zone: str) -> Column:
     if kind == "timestamp" and isinstance(value, datetime.datetime):
         aware = value if value.tzinfo else value.replace(tzinfo=ZoneInfo(time_zone))
         return Column(np.array([(aware - _EPOCH) // datetime.timedelta(microseconds=1)]))
-    if kind in ("bigint", "double") and isinstance(value, bool):
-        raise RowError(f"field {field.name!r} is {field.type}; got the boolean {value!r}")
     if isinstance(value, np.generic):
         value = value.item()
+    if kind in ("bigint", "double") and isinstance(value, bool):
+        raise RowError(f"field {field.name!r} is {field.type}; got the boolean {value!r}")
     try:
+        if kind == "bigint" and isinstance(value, float):  # Arrow would cut it off
+            raise TypeError
         if kind == "decimal" and isinstance(value, int):
             value = Decimal(value)
         return read_column(pa.array([value], arrow_type(field.type)), field)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.columns import large_strings, string_buffers, writable
+from vedette.columns import large_strings, string_buffers, strings_over, writable
 from vedette.errors import QueryError
 from vedette.hashing import empty_slots, find_numbers, find_strings, has_room, insert_numbers, insert_strings
 
@@ -43,8 +43,7 @@ class Ids:
         """All ids by position: int64, or large_string."""
         if self.kind == INTEGER:
             return pa.Array.from_buffers(pa.int64(), self._n, [None, pa.py_buffer(self._numbers)])
-        buffers = [None, pa.py_buffer(self._offsets), pa.py_buffer(self._data)]
-        return pa.LargeStringArray.from_buffers(pa.large_string(), self._n, buffers)
+        return strings_over(self._offsets, self._data, self._n)
 
     def at(self, positions: NDArray[np.int32]) -> list[str] | list[int]:
         """The ids at some positions, as Python has them."""

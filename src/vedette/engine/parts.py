@@ -18,7 +18,7 @@ from vedette.boxes import BoxBlock, Nulls, Ranges
 from vedette.columns import Column
 from vedette.language import Residual
 from vedette.matches import Matches
-from vedette.operators.match import Group, Part, keep_standing, merge
+from vedette.operators.match import Group, Part, merge
 from vedette.planner import compile_part
 from vedette.schema import Schema
 
@@ -86,8 +86,8 @@ class Parts:
         self._is_current = True
 
     def match(self, columns: dict[str, Column], n_rows: int, is_gone: NDArray[np.bool_]) -> Matches:
-        found = merge([part.match(columns, n_rows) for part in self.compiled], n_rows)
-        return keep_standing(found, is_gone) if self._has_gone else found
+        found = [part.match(columns, n_rows) for part in self.compiled]
+        return merge(found, n_rows, is_gone if self._has_gone else None)
 
     def _compile_again(self, number: int, is_gone: NDArray[np.bool_]) -> None:
         part = self.compiled[number]

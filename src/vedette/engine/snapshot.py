@@ -20,17 +20,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.axes import NumberAxis, StringAxis, WideAxis
-from vedette.columns import string_buffers
+from vedette.columns import string_buffers, strings_over
 from vedette.errors import FileError, SnapshotError
 from vedette.indexes import INDEXES
 from vedette.language import Residual
 from vedette.operators.match import EveryRow, Group, Part
+from vedette.operators.screen import Screen
 
 FORMAT = 1
 _MAGIC = b"VEDETTE\0"
 _ALIGNMENT = 64
 _CLASSES: dict[str, Any] = {
-    each.__name__: each for each in (NumberAxis, StringAxis, WideAxis, Group, Part, EveryRow, *INDEXES.values())
+    each.__name__: each for each in (NumberAxis, StringAxis, WideAxis, Group, Part, EveryRow, Screen, *INDEXES.values())
 }
 
 
@@ -150,9 +151,7 @@ def _decode(tree: Any, arrays: list[NDArray[Any]]) -> Any:
         return np.array([None if each == "None" else int(each) for each in inner], dtype=object)
     if kind == "strings":
         offsets, data = (_decode(each, arrays) for each in inner)
-        return pa.LargeStringArray.from_buffers(
-            pa.large_string(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-        )
+        return strings_over(offsets, data, len(offsets) - 1)
     if kind == "dict":
         return {key: _decode(each, arrays) for key, each in inner}
     if kind == "residual":

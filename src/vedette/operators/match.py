@@ -19,6 +19,9 @@ from vedette.columns import Column
 from vedette.kernels import kernel
 from vedette.language import Residual
 from vedette.matches import Matches
+from vedette.operators.screen import Screen
+
+SCREENED_ROWS = 1024  # a smaller batch is not screened
 
 
 class Index(Protocol):
@@ -60,6 +63,7 @@ class Part:
     residuals: tuple[Residual, ...]
     first_query: int  # queries of this part have positions from here on
     n_queries: int
+    screen: Screen | None
     residual_of: NDArray[np.int32]  # by position less `first_query`; -1: none. Empty where no query has one.
     member_of: NDArray[np.int32]
 
@@ -79,21 +83,29 @@ class Part:
 
     def match(self, columns: dict[str, Column], n_rows: int) -> Matches:
         """The queries of this part that each row matches; every query once a row."""
-        cells = {name: axis.locate(columns[name]) for name, axis in self.axes.items()}
-        found = [self._match_group(group, cells, columns, n_rows) for group in self.groups]
-        return merge(found, n_rows)
+        if self.screen is None or n_rows < SCREENED_ROWS:
+            return self._match(columns, n_rows)
+        rows = self.screen.pass_rows(columns[self.screen.field])
+        if 2 * len(rows) > n_rows:
+            return self._match(columns, n_rows)
+        matches = self._match({name: column.take(rows) for name, column in columns.items()}, len(rows))
+        counts = np.zeros(n_rows + 1, np.int64)
+        counts[rows + 1] = matches.counts
+        return Matches(np.cumsum(counts), matches.positions, n_failed=matches.n_failed)
 
-    def _match_group(self, group: Group, cells: dict[str, Cells], columns: dict[str, Column], n_rows: int) -> Matches:
-        if len(group.fields) == 1:
-            stacked = cells[group.fields[0]].reshape(1, -1)
-        elif group.fields:
-            stacked = np.stack([cells[name] for name in group.fields])
-        else:
-            stacked = np.empty((0, n_rows), np.int32)
-        matches = group.index.match(stacked)
-        if group.repeats:
-            matches = Matches(*_drop_repeats(matches.starts, matches.positions))
-        return self._check_residuals(matches, columns) if group.has_residuals else matches
+    def _match(self, columns: dict[str, Column], n_rows: int) -> Matches:
+        cells = {name: axis.locate(columns[name]) for name, axis in self.axes.items()}
+        by_kind: dict[tuple[bool, bool], list[Matches]] = {}
+        for group in self.groups:
+            kind = group.repeats, group.has_residuals
+            by_kind.setdefault(kind, []).append(group.index.match(_stack(cells, group.fields, n_rows)))
+        found = []
+        for (repeats, has_residuals), candidates in by_kind.items():
+            matches = merge(candidates, n_rows)
+            if repeats:
+                matches = Matches(*_drop_repeats(matches.starts, matches.positions, self.first_query + self.n_queries))
+            found.append(self._check_residuals(matches, columns) if has_residuals else matches)
+        return merge(found, n_rows)
 
     def _check_residuals(self, candidates: Matches, columns: dict[str, Column]) -> Matches:
         local = candidates.positions - self.first_query
@@ -106,7 +118,8 @@ class Part:
             residual = self.residuals[number]
             keep[pairs], failed = residual.evaluate(columns, rows[pairs], self.member_of[local[pairs]].astype(np.int64))
             n_failed += failed
-        return Matches(*_keep_pairs(candidates.starts, candidates.positions, keep), n_failed=n_failed)
+        starts, positions = _keep_pairs(candidates.starts, candidates.positions, keep)
+        return Matches(starts, positions, n_failed=n_failed)
 
 
 @dataclass(frozen=True)
@@ -125,53 +138,106 @@ class EveryRow:
         return Matches(starts, np.tile(self.ids, n_rows))
 
 
-def merge(found: Sequence[Matches], n_rows: int) -> Matches:
-    """All matches of several answers about the same rows."""
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        return Matches.none(n_rows)
-    starts = np.sum([matches.starts for matches in found], axis=0)
-    positions = empty_int32(int(starts[-1]))
-    cursors = starts[:-1].copy()
-    for matches in found:
-        _append_lists(matches.starts, matches.positions, cursors, positions)
-    return Matches(starts, positions, n_failed=sum(matches.n_failed for matches in found))
+def _stack(cells: dict[str, Cells], fields: tuple[str, ...], n_rows: int) -> Cells:
+    if len(fields) == 1:
+        return cells[fields[0]].reshape(1, -1)
+    return np.stack([cells[name] for name in fields]) if fields else np.empty((0, n_rows), np.int32)
 
 
-def keep_standing(matches: Matches, is_gone: NDArray[np.bool_]) -> Matches:
-    """The matches whose query is not gone."""
-    kept = _keep_standing(matches.starts, matches.positions, is_gone)
-    return Matches(*kept, n_failed=matches.n_failed)
+def merge(found: Sequence[Matches], n_rows: int, is_gone: NDArray[np.bool_] | None = None) -> Matches:
+    """All matches of several answers about the same rows, less those of gone queries.
 
-
-@kernel
-def _append_lists(starts, positions, cursors, out):  # type: ignore[no-untyped-def]
-    for row in range(len(starts) - 1):
-        cursor = cursors[row]
-        for i in range(starts[row], starts[row + 1]):
-            out[cursor] = positions[i]
-            cursor += 1
-        cursors[row] = cursor
-
-
-@kernel
-def _drop_repeats(starts, positions):  # type: ignore[no-untyped-def]
-    """Each position once a row.
-
-    Lists are short where queries have several boxes, so a look back is cheap; long ones mark.
+    Cheap where all answers but the first are sparse and few queries are gone.
     """
+    matches = found[0] if found else Matches.none(n_rows)
+    gone = _NO_PAIRS if is_gone is None else _find_gone(matches.positions, is_gone)
+    rest = [merge([more], n_rows, is_gone) for more in found[1:]] if is_gone is not None else found[1:]
+    for more in rest or ([Matches.none(n_rows)] if len(gone) else []):
+        n_failed = matches.n_failed + more.n_failed
+        if len(more.positions) == 0 and len(gone) == 0:
+            matches = Matches(matches.starts, matches.positions, n_failed=n_failed)
+            continue
+        positions = empty_int32(len(matches.positions) + len(more.positions) - len(gone))
+        starts = _merge(matches.starts, matches.positions, gone, more.starts, more.positions, positions)
+        matches = Matches(starts, positions, n_failed=n_failed)
+        gone = _NO_PAIRS
+    return matches
+
+
+_NO_PAIRS = np.empty(0, np.int64)
+
+
+@kernel
+def _merge(
+    starts: NDArray[np.int64],
+    positions: NDArray[np.int32],
+    dropped: NDArray[np.int64],
+    more_starts: NDArray[np.int64],
+    more_positions: NDArray[np.int32],
+    out: NDArray[np.int32],
+) -> NDArray[np.int64]:
+    """Each row's lists one after the other, less the pairs of the first that are `dropped`, which are in order.
+
+    The first lists are copied in runs, up to a pair that is dropped or a row that has more.
+    """
+    n_rows = len(starts) - 1
+    out_starts = np.empty_like(starts)
+    out_starts[0] = 0
+    n = copied = n_dropped = 0
+    for row in range(n_rows):
+        end = starts[row + 1]
+        while n_dropped < len(dropped) and dropped[n_dropped] < end:
+            for i in range(copied, dropped[n_dropped]):
+                out[n + i - copied] = positions[i]
+            n += dropped[n_dropped] - copied
+            copied = dropped[n_dropped] + 1
+            n_dropped += 1
+        first, last = more_starts[row], more_starts[row + 1]
+        if first < last or row == n_rows - 1:
+            for i in range(copied, end):
+                out[n + i - copied] = positions[i]
+            n += end - copied
+            copied = end
+            for i in range(first, last):
+                out[n + i - first] = more_positions[i]
+            n += last - first
+        out_starts[row + 1] = end - n_dropped + last
+    return out_starts
+
+
+@kernel
+def _find_gone(positions: NDArray[np.int32], is_gone: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The pairs whose query is gone. Chunks are searched without branches: to look them up is all that takes time."""
+    found = np.empty(1024, np.int64)
+    n_found = 0
+    chunk = np.empty(4096, np.int64)
+    for start in range(0, len(positions), len(chunk)):
+        n = 0
+        for pair in range(start, min(start + len(chunk), len(positions))):
+            chunk[n] = pair
+            n += is_gone[positions[pair]]
+        if n_found + n > len(found):
+            larger = np.empty(2 * (n_found + n), np.int64)
+            larger[:n_found] = found[:n_found]
+            found = larger
+        found[n_found : n_found + n] = chunk[:n]
+        n_found += n
+    return found[:n_found]
+
+
+@kernel
+def _drop_repeats(
+    starts: NDArray[np.int64], positions: NDArray[np.int32], n_queries: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Each position once a row. A position remembers the last row that had it."""
     kept_starts = np.zeros_like(starts)
     kept = np.empty_like(positions)
-    highest = 0
-    for i in range(len(positions)):
-        highest = max(highest, positions[i])
-    last_row = np.full(highest + 1, -1, np.int32)
+    last_rows = np.full(n_queries, -1, np.int32)
     n = 0
     for row in range(len(starts) - 1):
         for i in range(starts[row], starts[row + 1]):
-            if last_row[positions[i]] != row:
-                last_row[positions[i]] = row
+            if last_rows[positions[i]] != row:
+                last_rows[positions[i]] = row
                 kept[n] = positions[i]
                 n += 1
         kept_starts[row + 1] = n
@@ -179,7 +245,9 @@ def _drop_repeats(starts, positions):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _keep_pairs(starts, positions, keep):  # type: ignore[no-untyped-def]
+def _keep_pairs(
+    starts: NDArray[np.int64], positions: NDArray[np.int32], keep: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     kept_starts = np.zeros_like(starts)
     kept = np.empty_like(positions)
     n = 0
@@ -187,18 +255,5 @@ def _keep_pairs(starts, positions, keep):  # type: ignore[no-untyped-def]
         for i in range(starts[row], starts[row + 1]):
             kept[n] = positions[i]
             n += keep[i]
-        kept_starts[row + 1] = n
-    return kept_starts, kept[:n]
-
-
-@kernel
-def _keep_standing(starts, positions, is_gone):  # type: ignore[no-untyped-def]
-    kept_starts = np.zeros_like(starts)
-    kept = np.empty_like(positions)
-    n = 0
-    for row in range(len(starts) - 1):
-        for i in range(starts[row], starts[row + 1]):
-            kept[n] = positions[i]
-            n += not is_gone[positions[i]]
         kept_starts[row + 1] = n
     return kept_starts, kept[:n]

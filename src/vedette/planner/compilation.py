@@ -17,6 +17,7 @@ from vedette.axes import Axis, build_axis, to_cells
 from vedette.boxes import BoxBlock
 from vedette.language import Residual
 from vedette.operators.match import Part
+from vedette.operators.screen import Screen
 from vedette.planner.choice import Boxes, choose_index
 from vedette.schema import Schema
 
@@ -47,6 +48,7 @@ def compile_part(
         tuple(residuals),
         first_query,
         n_queries,
+        Screen.of(groups, axes),
         residual_of,
         member_of,
     )

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import datetime
+import math
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from vedette.errors import RowError
+from vedette.rows import read_row, read_rows
+from vedette.schema import Schema
+
+SCHEMA = Schema.parse(
+    "s string, x double, n bigint, d decimal(10,2), w decimal(30,2), b boolean, day date, ts timestamp"
+)
+NAMES = SCHEMA.names
+NOON = datetime.datetime(2024, 7, 1, 12, tzinfo=datetime.UTC)
+ROWS = [
+    {
+        "s": "é",
+        "x": 1.5,
+        "n": 2**60 + 1,
+        "d": Decimal("-1.25"),
+        "w": Decimal(10**20) + Decimal("0.01"),
+        "b": True,
+        "day": datetime.date(1969, 12, 31),
+        "ts": NOON,
+    },
+    {"s": "", "x": -0.0, "n": -1, "d": Decimal("0"), "w": Decimal(-3), "b": False, "day": NOON.date(), "ts": NOON},
+    dict.fromkeys(NAMES),
+]
+EXPECTED = {
+    "s": ["é", "", None],
+    "x": [1.5, 0.0, None],
+    "n": [2**60 + 1, -1, None],
+    "d": [-125, 0, None],
+    "w": [10**22 + 1, -300, None],
+    "b": [True, False, None],
+    "day": [-1, 19905, None],
+    "ts": [1719835200000000, 1719835200000000, None],
+}
+
+
+def values(columns):
+    return {
+        name: [
+            (value.as_py() if isinstance(value, pa.Scalar) else value.item() if hasattr(value, "item") else value)
+            if column.valid is None or column.valid[i]
+            else None
+            for i, value in enumerate(column.values)
+        ]
+        for name, column in columns.items()
+    }
+
+
+TABLE = pa.Table.from_pylist(ROWS, SCHEMA.to_arrow())
+HOLDERS = {
+    "table": TABLE,
+    "batch": TABLE.to_batches()[0],
+    "sliced": pa.concat_tables([TABLE.slice(2), TABLE, TABLE.slice(0, 1)]).slice(1, 3),
+    "chunked": pa.concat_tables([TABLE.slice(0, 1), TABLE.slice(1)]),
+    "polars": pl.from_arrow(TABLE),
+    "dict of Arrow": {name: TABLE.column(name) for name in NAMES},
+    "dict of lists": {name: [row[name] for row in ROWS] for name in NAMES},
+    "dictionary-encoded": TABLE.set_column(0, "s", TABLE.column("s").dictionary_encode()),
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_rows_read_alike_however_they_are_held(holder):
+    columns, n_rows = read_rows(HOLDERS[holder], SCHEMA, NAMES, "UTC")
+
+    assert n_rows == 3
+    assert values(columns) == EXPECTED
+
+
+def test_single_rows_read_as_batches_do():
+    for place, row in enumerate(ROWS):
+        read = values(read_row(row, SCHEMA, NAMES, "UTC"))
+        assert read == {name: [EXPECTED[name][place]] for name in NAMES}
+
+
+def test_missing_in_pandas_is_null_and_nan_in_numpy_is_a_number():
+    frame = pd.DataFrame({"x": [1.0, math.nan]})
+    (from_pandas, _), (from_numpy, _) = (
+        read_rows(rows, SCHEMA, ["x"], "UTC") for rows in (frame, {"x": np.array([1.0, math.nan])})
+    )
+
+    assert from_pandas["x"].valid.tolist() == [True, False]
+    assert from_numpy["x"].valid is None
+    assert math.isnan(from_numpy["x"].values[1])
+
+
+def test_narrow_columns_are_widened():
+    rows = {"x": np.array([1.5], np.float32), "n": np.array([7], np.int8), "d": np.array([3], np.int32)}
+
+    columns, _ = read_rows(rows, SCHEMA, ["x", "n", "d"], "UTC")
+
+    assert values(columns) == {"x": [1.5], "n": [7], "d": [300]}
+
+
+def test_names_match_whatever_their_case():
+    columns, _ = read_rows({"X": np.array([1.0])}, SCHEMA, ["x"], "UTC")
+
+    assert columns["x"].values.tolist() == [1.0]
+    assert read_row({"X": 2.0}, SCHEMA, ["x"], "UTC")["x"].values.tolist() == [2.0]
+
+
+def test_wall_clock_time_is_in_the_zone_of_the_set():
+    naive = np.array(["2024-07-01T14:00", "2024-10-27T02:30"], "datetime64[us]")
+    (utc, _), (berlin, _) = (read_rows({"ts": naive}, SCHEMA, ["ts"], zone) for zone in ("UTC", "Europe/Berlin"))
+    one = read_row({"ts": datetime.datetime(2024, 7, 1, 14)}, SCHEMA, ["ts"], "Europe/Berlin")
+
+    assert (utc["ts"].values - berlin["ts"].values).tolist() == [2 * 3600 * 10**6] * 2  # the earlier of two 02:30
+    assert one["ts"].values[0] == berlin["ts"].values[0]
+    assert berlin["ts"].values[0] == NOON.timestamp() * 1e6
+    aware = {"ts": NOON.astimezone(ZoneInfo("Asia/Tokyo"))}
+    assert read_row(aware, SCHEMA, ["ts"], "Europe/Berlin")["ts"].values[0] == NOON.timestamp() * 1e6
+
+
+def test_nanoseconds_are_floored_to_microseconds():
+    rows = {"ts": pa.array([-1, 1999], pa.timestamp("ns", "UTC"))}
+
+    assert read_rows(rows, SCHEMA, ["ts"], "UTC")[0]["ts"].values.tolist() == [-1, 1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ({"y": [1.0]}, "the rows lack field 'x', which queries use; they have: y"),
+        ({"x": ["a"]}, "field 'x' is double in the schema but string in the rows; cast the column"),
+        ({"x": [1.0], "y": [1.0, 2.0]}, r"differ in length \(x: 1, y: 2\)"),
+        ([{"x": 1.0}], "rows are an Arrow table or batch, a pandas or polars frame, or a dict of arrays; got list"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused(rows, words):
+    with pytest.raises(RowError, match=words):
+        read_rows(rows, SCHEMA, ["x"], "UTC")
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"x": "much"}, "field 'x' is double; cannot read 'much' as one"),
+        ({"n": 1.5}, "field 'n' is bigint; cannot read 1.5 as one"),
+        ({"n": 2**70}, "field 'n' is bigint; cannot read"),
+        ({"n": True}, "field 'n' is bigint; got the boolean True"),
+        ({"d": Decimal("1.005")}, r"field 'd' is decimal\(10,2\); cannot read"),
+    ],
+)
+def test_a_row_that_does_not_fit_is_refused(row, words):
+    with pytest.raises(RowError, match=words):
+        read_row(row, SCHEMA, list(row), "UTC")
