@@ -1,9 +1,9 @@
-"""Boxes on two axes, cut at a grid of leaves: boxes that only touch a leaf are tested there, those that cover leaves are
-listed at the largest squares they cover, as in a quadtree, and copied.
+"""Boxes on two axes, listed by leaf: those that only touch the leaf are tested, those that cover it are copied.
 
-Wins at low selectivity on two axes, as fast as lists per cell at a tenth of their memory. A leaf is about as large as a box,
-or smaller while memory stays within `BYTES_PER_BOX`. The squares are the virtual construct rectangles of Wu, Chen and
-Yu, section 3; a large batch is put in leaf order first, as in Lim et al., section 5.
+Wins at low selectivity on two axes, as fast as lists by cell at a tenth of their memory. Leaves form a grid, fine enough to
+keep tests below a quarter of the matches or as fine as `BYTES_PER_BOX` allows; a leaf that is crowded beyond the others
+splits in 4 x 4, again and again, like a quadtree. Covered leaves are the virtual construct rectangles of Wu, Chen and
+Yu, section 3. Rows are taken as they come, with leaves fetched ahead: sorting them as Lim et al. do (section 5) costs more.
 """
 
 from __future__ import annotations
@@ -15,39 +15,44 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.buffers import empty_int32
+from vedette.indexes.growth import collect
 from vedette.indexes.index import SMALL_BATCH, as_boxes, as_cells, count_bytes
-from vedette.indexes.order import order_rows
+from vedette.indexes.prefetch import prefetch
 from vedette.kernels import kernel
 from vedette.matches import Matches
 
 BYTES_PER_BOX = 240
+FEW_TESTS = 8  # a leaf may always have so many tests
+CROWDED = 32  # tests make a leaf split, if they are four times the copies and memory allows
+MAX_SPLITS = 6
+SPLIT = 2  # a split halves each side so many times
 SAMPLE = 2048  # boxes that the choice of the leaf looks at
-MAX_LEVELS = 12
-ORDER_FROM_ROWS = 1024
+FAR, NEAR = 24, 12  # rows ahead for which a leaf's number and its block are fetched
+COPIED = 8  # covering boxes that are copied without asking whether there are so many
+SLACK = 16  # room for what is copied too much
+MAX_SHIFT = 15  # offsets within a leaf have 15 bits
 
-# A tested rectangle is one word of four fields: 0x80 - lo and 0x80 + hi for x and for y, of 8 bits each while a leaf's
-# sides are at most 128 cells, else 0x4000 - lo and so on, of 15 bits. Adding the offsets of a row to the first and taking
-# them from the second of each pair leaves all four top bits set exactly when the rectangle holds the row.
+# A tested range of offsets lo..hi is a pair of fields, half - lo and half + hi. Adding an offset to the one and taking it
+# from the other leaves both top bits set exactly when lo <= offset <= hi. In leaves of at most 128 x 128 cells one word
+# holds the four fields of a rectangle, 8 bits each; else one word holds two fields of 16 bits for x, another for y.
 _GUARD_8 = 0x80808080
-_GUARD_15 = 0x4000 | 0x4000 << 15 | 0x4000 << 30 | 0x4000 << 45
-_MAX_SHIFT = 14
+_GUARD_16 = 0x80008000
 
 
 @dataclass(frozen=True)
 class Quadtree:
-    """Leaf (x, y) tests `touch_ids[touch_starts[leaf]:touch_starts[leaf + 1]]` and copies what its squares list."""
+    """`table` names the block in `entries` of each leaf; where it is negative, minus it is the first of 4 x 4 children.
 
-    shift_x: int  # a leaf is 2 ** shift_x cells by 2 ** shift_y
+    A block holds its number of tests, the number of boxes that cover it, the words and the ids to test, and the ids of
+    the boxes that cover it.
+    """
+
+    shift_x: int  # a leaf of the grid is 2 ** shift_x cells by 2 ** shift_y
     shift_y: int
-    n_y: int  # leaf number = x * n_y + y
-    field: int  # bits of a field of a word
-    level_nodes: NDArray[np.int64]  # the first node of each level; level 0 has a node for each leaf
-    touch_starts: NDArray[np.int32]
-    touch_words: NDArray[np.int32] | NDArray[np.int64]
-    touch_ids: NDArray[np.int32]
-    cover_starts: NDArray[np.int32]
-    cover_ids: NDArray[np.int32]
+    n_y: int  # leaf (x, y) of the grid stands at table[x * n_y + y]
+    most: int  # the most ids of any block
+    table: NDArray[np.int32]
+    entries: NDArray[np.int32]
 
     @classmethod
     def build(
@@ -56,42 +61,41 @@ class Quadtree:
         """Index boxes on two axes."""
         firsts, lasts, ids = as_boxes(firsts, lasts, ids)
         shift_x, shift_y = choose_leaf(firsts, lasts, n_cells)
-        n_levels = _count_levels(firsts, lasts, shift_x, shift_y)
-        n_x, n_y = (
-            -(-(((n - 1) >> shift) + 1) // (1 << n_levels - 1)) << n_levels - 1
-            for n, shift in zip(n_cells, (shift_x, shift_y), strict=True)
-        )
-        field = 8 if max(shift_x, shift_y) <= 7 else 15
-        level_nodes = np.cumsum([0] + [(n_x >> level) * (n_y >> level) for level in range(n_levels)])
-        touch_starts, cover_starts = _count_lists(firsts, lasts, shift_x, shift_y, n_y, level_nodes)
-        touch_words = np.empty(touch_starts[-1], np.int32 if field == 8 else np.int64)
-        touch_ids = np.empty(touch_starts[-1], np.int32)
-        cover_ids = np.empty(cover_starts[-1], np.int32)
-        _fill_lists(
-            firsts, lasts, ids, shift_x, shift_y, n_y, field, level_nodes,
-            touch_starts, touch_words, touch_ids, cover_starts, cover_ids,
-        )  # fmt: skip
-        return cls(
-            shift_x, shift_y, n_y, field, level_nodes, touch_starts, touch_words, touch_ids, cover_starts, cover_ids
-        )
+        n_x, n_y = ((n_cells[0] - 1) >> shift_x) + 1, ((n_cells[1] - 1) >> shift_y) + 1
+        order = _order_boxes(firsts, shift_x, shift_y, n_x, n_y)
+        table = np.zeros(n_x * n_y, np.int32)
+        n_tests, n_covering = _count_by_slot(firsts, lasts, order, shift_x, shift_y, n_y, table)
+        width = 2 if max(shift_x, shift_y) <= 7 else 3
+        for splits in range(1, MAX_SPLITS + 1):
+            crowded = np.flatnonzero((n_tests > CROWDED) & (n_tests > 4 * n_covering))
+            if len(crowded) == 0 or min(shift_x, shift_y) < SPLIT * splits:
+                break
+            finer = np.concatenate([table, np.zeros(len(crowded) << 2 * SPLIT, np.int32)])
+            finer[crowded] = -len(table) - (np.arange(len(crowded), dtype=np.int32) << 2 * SPLIT)
+            counts = _count_by_slot(firsts, lasts, order, shift_x, shift_y, n_y, finer)
+            if 4 * (width * counts[0].sum() + counts[1].sum() + 3 * len(finer)) > BYTES_PER_BOX * len(ids):
+                break
+            table, (n_tests, n_covering) = finer, counts
+        used = n_tests + n_covering > 0
+        entries = np.empty(2 + int((width * n_tests + n_covering + 2)[used].sum(dtype=np.int64)) + SLACK, np.int32)
+        _fill_blocks(firsts, lasts, ids, order, shift_x, shift_y, n_y, table, n_tests, n_covering, entries)
+        return cls(shift_x, shift_y, n_y, int((n_tests + n_covering).max()) + SLACK, table, entries)
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
-        tree = (
-            self.shift_x, self.shift_y, self.n_y, self.field, self.level_nodes,
-            self.touch_starts, self.touch_words, self.touch_ids, self.cover_starts, self.cover_ids,
+        shift_x, shift_y, n_y, most, table, entries = (
+            self.shift_x, self.shift_y, self.n_y, self.most, self.table, self.entries
         )  # fmt: skip
-        if cells.shape[1] <= SMALL_BATCH:
-            return Matches(*_match(cells, *tree))
-        order = np.empty(0, np.int32)
-        if cells.shape[1] >= ORDER_FROM_ROWS:
-            leaves = _find_leaves(cells, self.shift_x, self.shift_y, self.n_y)
-            order = order_rows(leaves, len(self.touch_starts) - 1)
-        starts = np.empty(cells.shape[1] + 1, np.int64)
-        _count(cells, order, starts, *tree)
-        positions = empty_int32(int(starts[-1]))
-        _fill(cells, order, starts, positions, *tree)
-        return Matches(starts, positions)
+        n_rows = cells.shape[1]
+        if n_rows <= SMALL_BATCH:
+            return Matches(*_match(cells, shift_x, shift_y, n_y, most, table, entries))
+        return collect(
+            n_rows,
+            most,
+            lambda done, starts, positions: _fill(
+                cells, done, starts, positions, shift_x, shift_y, n_y, most, table, entries
+            ),
+        )
 
     @property
     def nbytes(self) -> int:
@@ -99,255 +103,284 @@ class Quadtree:
 
 
 def choose_leaf(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: Sequence[int]) -> tuple[int, int]:
-    """The powers of two of a leaf's sides: the finest leaf that the memory allows."""
+    """The powers of two of a leaf's sides: no finer than work asks for and memory allows."""
     n = firsts.shape[1]
+    shifts = [min(MAX_SHIFT, (cells - 1).bit_length()) for cells in n_cells]
     if n == 0:
-        return tuple(min(_MAX_SHIFT, max(0, (cells - 1).bit_length() - 1)) for cells in n_cells)  # type: ignore[return-value]
-    chosen = slice(None, None, -(-n // SAMPLE))
-    firsts, lasts = np.ascontiguousarray(firsts[:, chosen]), np.ascontiguousarray(lasts[:, chosen])
-    sides = (lasts - firsts + 1).mean(axis=1)
-    shifts = [min(_MAX_SHIFT, max(0, int(np.log2(side)) - 3)) for side in sides]
-    while min(shifts) < _MAX_SHIFT:
+        return shifts[0], shifts[1]
+    step = -(-n // SAMPLE)
+    firsts, lasts = np.ascontiguousarray(firsts[:, ::step]), np.ascontiguousarray(lasts[:, ::step])
+    sides = np.log2((lasts - firsts + 1.0).mean(axis=1))
+    coarsest = min(shift - side for shift, side in zip(shifts, sides, strict=True))
+    n_matches = n * float(np.prod((lasts - firsts + 1.0) / np.array(n_cells)[:, None], axis=0).mean())
+    best = shifts
+    for finer in range(40):
+        shifts = [max(0, min(MAX_SHIFT, round(side + coarsest - finer))) for side in sides]
         n_touching, n_covering = _count_entries(firsts, lasts, shifts[0], shifts[1])
-        n_leaves = (n_cells[0] >> shifts[0]) * (n_cells[1] >> shifts[1])
-        entry = 8 if max(shifts) <= 7 else 12
-        if (n_touching * entry + 4 * n_covering) / firsts.shape[1] + 9 * n_leaves / n <= BYTES_PER_BOX:
+        n_leaves = ((n_cells[0] >> shifts[0]) + 1) * ((n_cells[1] >> shifts[1]) + 1)
+        word = 4 if max(shifts) <= 7 else 8
+        size = ((4 + word) * n_touching + 4 * n_covering) / firsts.shape[1] + 12 * n_leaves / n
+        if finer > 0 and size > BYTES_PER_BOX:
             break
-        shifts = [min(_MAX_SHIFT, shift + 1) for shift in shifts]
-    return shifts[0], shifts[1]
-
-
-@kernel
-def _find_leaves(cells: NDArray[np.int32], shift_x: int, shift_y: int, n_y: int) -> NDArray[np.int32]:
-    leaves = np.empty(cells.shape[1], np.int32)
-    for row in range(cells.shape[1]):
-        leaves[row] = (cells[0, row] >> shift_x) * n_y + (cells[1, row] >> shift_y)
-    return leaves
+        best = shifts
+        if n_touching * n / firsts.shape[1] <= max(FEW_TESTS, n_matches / 4) * n_leaves:
+            break
+    return best[0], best[1]
 
 
 @kernel
 def _match(
-    cells, shift_x, shift_y, n_y, field, level_nodes, touch_starts, touch_words, touch_ids, cover_starts, cover_ids
-):  # type: ignore[no-untyped-def]
-    order = np.empty(0, np.int32)
-    starts = np.empty(cells.shape[1] + 1, np.int64)
-    _count(
-        cells, order, starts, shift_x, shift_y, n_y, field, level_nodes,
-        touch_starts, touch_words, touch_ids, cover_starts, cover_ids,
-    )  # fmt: skip
-    positions = np.empty(starts[-1], np.int32)
-    _fill(
-        cells, order, starts, positions, shift_x, shift_y, n_y, field, level_nodes,
-        touch_starts, touch_words, touch_ids, cover_starts, cover_ids,
-    )  # fmt: skip
-    return starts, positions
+    cells: NDArray[np.int32],
+    shift_x: int,
+    shift_y: int,
+    n_y: int,
+    most: int,
+    table: NDArray[np.int32],
+    entries: NDArray[np.int32],
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    room = np.int64(SLACK)
+    for row in range(cells.shape[1]):
+        at = _find(cells[0, row], cells[1, row], shift_x, shift_y, n_y, table)
+        room += entries[at] + entries[at + 1]
+    starts = np.zeros(cells.shape[1] + 1, np.int64)
+    positions = np.empty(room, np.int32)
+    _fill(cells, 0, starts, positions, shift_x, shift_y, n_y, 0, table, entries)
+    return starts, positions[: starts[-1]]
 
 
 @kernel
-def _count(
-    cells, order, starts, shift_x, shift_y, n_y, field, level_nodes,
-    touch_starts, touch_words, touch_ids, cover_starts, cover_ids,
-):  # type: ignore[no-untyped-def] # fmt: skip
-    guard = np.int64(_GUARD_8) if field == 8 else np.int64(_GUARD_15)
-    n_levels = len(level_nodes) - 1
-    previous = -1
-    n_covering = np.int64(0)
-    starts[0] = 0
-    for i in range(cells.shape[1]):
-        row = order[i] if len(order) > 0 else i
-        x, y = np.int64(cells[0, row]), np.int64(cells[1, row])
-        leaf_x, leaf_y = x >> shift_x, y >> shift_y
-        leaf = leaf_x * n_y + leaf_y
-        if leaf != previous:
-            previous = leaf
-            n_covering = np.int64(0)
-            for level in range(n_levels):
-                node = level_nodes[level] + (leaf_x >> level) * (n_y >> level) + (leaf_y >> level)
-                n_covering += cover_starts[node + 1] - cover_starts[node]
-        moved = _move(x - (leaf_x << shift_x), y - (leaf_y << shift_y), field)
-        found = n_covering
-        for j in range(touch_starts[leaf], touch_starts[leaf + 1]):
-            found += ((touch_words[j] + moved) & guard) == guard
-        starts[row + 1] = found
-    for row in range(cells.shape[1]):
-        starts[row + 1] += starts[row]
+def _find(x: int, y: int, shift_x: int, shift_y: int, n_y: int, table: NDArray[np.int32]) -> int:
+    """The block of the leaf around a cell."""
+    at = np.int64(table[(x >> shift_x) * n_y + (y >> shift_y)])
+    while at < 0:
+        shift_x -= SPLIT
+        shift_y -= SPLIT
+        at = np.int64(table[(((x >> shift_x) & 3) << SPLIT) + ((y >> shift_y) & 3) - at])
+    return at  # type: ignore[return-value]
 
 
 @kernel
 def _fill(
-    cells, order, starts, positions, shift_x, shift_y, n_y, field, level_nodes,
-    touch_starts, touch_words, touch_ids, cover_starts, cover_ids,
-):  # type: ignore[no-untyped-def] # fmt: skip
-    guard = np.int64(_GUARD_8) if field == 8 else np.int64(_GUARD_15)
-    n_levels = len(level_nodes) - 1
-    previous = -1
-    covering = np.int64(0)  # where the covering boxes of the previous row stand in the output, and how many
-    n_covering = np.int64(0)
-    for i in range(cells.shape[1]):
-        row = order[i] if len(order) > 0 else i
+    cells: NDArray[np.int32],
+    done: int,
+    starts: NDArray[np.int64],
+    positions: NDArray[np.int32],
+    shift_x: int,
+    shift_y: int,
+    n_y: int,
+    most: int,
+    table: NDArray[np.int32],
+    entries: NDArray[np.int32],
+) -> int:
+    """Write the matches of rows from `done` on while there is room for `most`; how many rows are done then."""
+    n_rows = cells.shape[1]
+    inside_x, inside_y = (1 << shift_x) - 1, (1 << shift_y) - 1
+    small = max(shift_x, shift_y) <= 7
+    out = starts[done]
+    for row in range(done, n_rows):
+        if len(positions) - out < most:
+            return row
+        if row + FAR < n_rows:
+            prefetch(table, (cells[0, row + FAR] >> shift_x) * n_y + (cells[1, row + FAR] >> shift_y))
+            ahead = table[(cells[0, row + NEAR] >> shift_x) * n_y + (cells[1, row + NEAR] >> shift_y)]
+            if ahead >= 0:
+                prefetch(entries, ahead)
+                prefetch(entries, ahead + 16)
+                prefetch(entries, ahead + 32)
         x, y = np.int64(cells[0, row]), np.int64(cells[1, row])
-        leaf_x, leaf_y = x >> shift_x, y >> shift_y
-        leaf = leaf_x * n_y + leaf_y
-        out = starts[row]
-        end = starts[row + 1]
-        if leaf == previous:
-            for j in range(n_covering):
-                positions[out + j] = positions[covering + j]
-            covering = out
-            out += n_covering
+        at = _find(x, y, shift_x, shift_y, n_y, table)
+        n_tests = entries[at]
+        n_covering = entries[at + 1]
+        x &= inside_x
+        y &= inside_y
+        word = at + 2
+        if small:
+            covering = word + 2 * n_tests
         else:
-            previous = leaf
-            covering = out
-            for level in range(n_levels):
-                node = level_nodes[level] + (leaf_x >> level) * (n_y >> level) + (leaf_y >> level)
-                first = cover_starts[node]
-                n_listed = cover_starts[node + 1] - first
-                for j in range(n_listed):
-                    positions[out + j] = cover_ids[first + j]
-                out += n_listed
-            n_covering = out - covering
-        moved = _move(x - (leaf_x << shift_x), y - (leaf_y << shift_y), field)
-        j = touch_starts[leaf]
-        while out < end:
-            positions[out] = touch_ids[j]
-            out += ((touch_words[j] + moved) & guard) == guard
-            j += 1
-
-
-@kernel
-def _move(x: int, y: int, field: int) -> int:
-    """What the place of a row within its leaf adds to each word."""
-    return x - (x << field) + ((y - (y << field)) << (2 * field))
-
-
-@kernel
-def _make_word(low_x: int, high_x: int, low_y: int, high_y: int, field: int) -> int:
-    half = np.int64(1) << (field - 1)
-    word = half - low_x + ((half + high_x) << field) + ((half - low_y) << (2 * field))
-    word += (half + high_y) << (3 * field)
-    return word - (np.int64(1) << 32) if field == 8 else word  # as 32 signed bits, of which the top one is always set
-
-
-@kernel
-def _covered(firsts: NDArray[np.int32], lasts: NDArray[np.int32], box: int, shift_x: int, shift_y: int):  # type: ignore[no-untyped-def]
-    """The leaves a box touches and, second, those it covers: first and last on each axis."""
-    round_x, round_y = (1 << shift_x) - 1, (1 << shift_y) - 1
-    return (
-        (firsts[0, box] >> shift_x, lasts[0, box] >> shift_x, firsts[1, box] >> shift_y, lasts[1, box] >> shift_y),
-        (
-            (firsts[0, box] + round_x) >> shift_x,
-            ((lasts[0, box] + 1) >> shift_x) - 1,
-            (firsts[1, box] + round_y) >> shift_y,
-            ((lasts[1, box] + 1) >> shift_y) - 1,
-        ),
-    )
-
-
-@kernel
-def _count_levels(firsts: NDArray[np.int32], lasts: NDArray[np.int32], shift_x: int, shift_y: int) -> int:
-    """One more than the level of the largest square that a box could cover."""
-    widest = 1
-    for box in range(firsts.shape[1]):
-        _, (a, b, c, d) = _covered(firsts, lasts, box, shift_x, shift_y)
-        widest = max(widest, min(b - a, d - c) + 1)
-    n_levels = 1
-    while n_levels < MAX_LEVELS and (2 << (n_levels - 1)) <= widest:
-        n_levels += 1
-    return n_levels
+            covering = word + 3 * n_tests
+        for j in range(COPIED):
+            positions[out + j] = entries[covering + j]
+        for j in range(COPIED, n_covering):
+            positions[out + j] = entries[covering + j]
+        out += n_covering
+        if small:
+            moved = x - (x << 8) + ((y - (y << 8)) << 16)
+            for j in range(word, word + n_tests):
+                positions[out] = entries[j + n_tests]
+                out += ((entries[j] + moved) & _GUARD_8) == _GUARD_8
+        else:
+            moved_x = x - (x << 16)
+            moved_y = y - (y << 16)
+            for j in range(word, word + n_tests):
+                positions[out] = entries[j + 2 * n_tests]
+                out += ((entries[j] + moved_x) & (entries[j + n_tests] + moved_y) & _GUARD_16) == _GUARD_16
+        starts[row + 1] = out
+    return n_rows
 
 
 @kernel
 def _count_entries(firsts: NDArray[np.int32], lasts: NDArray[np.int32], shift_x: int, shift_y: int) -> tuple[int, int]:
-    """How many tests and how many squares the boxes become."""
+    """How many leaves of the grid the boxes touch without covering them, and how many they cover."""
     n_touching, n_covering = 0, 0
+    round_x, round_y = (1 << shift_x) - 1, (1 << shift_y) - 1
     for box in range(firsts.shape[1]):
-        (ta, tb, tc, td), (a, b, c, d) = _covered(firsts, lasts, box, shift_x, shift_y)
-        n_touching += (tb - ta + 1) * (td - tc + 1)
-        if a > b or c > d:
-            continue
-        n_touching -= (b - a + 1) * (d - c + 1)
-        while True:
-            n_covering += (b - a + 1) * (d - c + 1)
-            a, b, c, d = (a + 1) >> 1, ((b + 1) >> 1) - 1, (c + 1) >> 1, ((d + 1) >> 1) - 1
-            if a > b or c > d:
-                break
-            n_covering -= 4 * (b - a + 1) * (d - c + 1)
+        touched_x = (lasts[0, box] >> shift_x) - (firsts[0, box] >> shift_x) + 1
+        touched_y = (lasts[1, box] >> shift_y) - (firsts[1, box] >> shift_y) + 1
+        covered_x = max(0, ((lasts[0, box] + 1) >> shift_x) - ((firsts[0, box] + round_x) >> shift_x))
+        covered_y = max(0, ((lasts[1, box] + 1) >> shift_y) - ((firsts[1, box] + round_y) >> shift_y))
+        n_covering += covered_x * covered_y
+        n_touching += touched_x * touched_y - covered_x * covered_y
     return n_touching, n_covering
 
 
 @kernel
-def _count_lists(firsts, lasts, shift_x, shift_y, n_y, level_nodes):  # type: ignore[no-untyped-def]
-    touch_starts = np.zeros(level_nodes[1] + 1, np.int32)
-    cover_starts = np.zeros(level_nodes[-1] + 1, np.int32)
-    none = np.empty(0, np.int32)
-    for box in range(firsts.shape[1]):
-        _walk(firsts, lasts, box, shift_x, shift_y, n_y, 8, level_nodes, touch_starts, none, none, cover_starts, none, 0)
-    for leaf in range(len(touch_starts) - 1):
-        touch_starts[leaf + 1] += touch_starts[leaf]
-    for node in range(len(cover_starts) - 1):
-        cover_starts[node + 1] += cover_starts[node]
-    return touch_starts, cover_starts
+def _order_boxes(firsts: NDArray[np.int32], shift_x: int, shift_y: int, n_x: int, n_y: int) -> NDArray[np.int32]:
+    """The boxes by the leaf of the grid they start in, so that lists are written close together."""
+    n = firsts.shape[1]
+    ends = np.zeros(n_x * n_y + 1, np.int32)
+    for box in range(n):
+        ends[(firsts[0, box] >> shift_x) * n_y + (firsts[1, box] >> shift_y) + 1] += 1
+    for leaf in range(n_x * n_y):
+        ends[leaf + 1] += ends[leaf]
+    order = np.empty(n, np.int32)
+    for box in range(n):
+        leaf = (firsts[0, box] >> shift_x) * n_y + (firsts[1, box] >> shift_y)
+        order[ends[leaf]] = box
+        ends[leaf] += 1
+    return order
 
 
 @kernel
-def _fill_lists(
-    firsts, lasts, ids, shift_x, shift_y, n_y, field, level_nodes,
-    touch_starts, touch_words, touch_ids, cover_starts, cover_ids,
-):  # type: ignore[no-untyped-def] # fmt: skip
-    touch_ends, cover_ends = touch_starts.copy(), cover_starts.copy()
-    for box in range(firsts.shape[1]):
-        _walk(
-            firsts, lasts, box, shift_x, shift_y, n_y, field, level_nodes,
-            touch_ends, touch_words, touch_ids, cover_ends, cover_ids, ids[box],
-        )  # fmt: skip
+def _visit(
+    first_x: int,
+    last_x: int,
+    first_y: int,
+    last_y: int,
+    shift_x: int,
+    shift_y: int,
+    n_y: int,
+    table: NDArray[np.int32],
+    slots: NDArray[np.int64],
+) -> int:
+    """Write the slots of `table` whose leaves a box meets, four numbers each: slot, its first cells, its splits.
 
-
-@kernel
-def _walk(
-    firsts, lasts, box, shift_x, shift_y, n_y, field, level_nodes,
-    touch_ends, touch_words, touch_ids, cover_ends, cover_ids, box_id,
-):  # type: ignore[no-untyped-def] # fmt: skip
-    """Visit the leaves a box touches and the squares it covers.
-
-    With lists to fill, write the box at each one's end and move that on; without, count it one place further.
+    The splits are complemented where the box covers the leaf. How many slots there are.
     """
-    (ta, tb, tc, td), (a, b, c, d) = _covered(firsts, lasts, box, shift_x, shift_y)
-    counting = len(touch_ids) == 0 and len(cover_ids) == 0
-    for x in range(ta, tb + 1):
-        for y in range(tc, td + 1):
-            if a <= x <= b and c <= y <= d:
-                continue
-            leaf = x * n_y + y
-            if counting:
-                touch_ends[leaf + 1] += 1
-                continue
-            at = touch_ends[leaf]
-            low_x, low_y = x << shift_x, y << shift_y
-            touch_words[at] = _make_word(
-                max(0, firsts[0, box] - low_x),
-                min((1 << shift_x) - 1, lasts[0, box] - low_x),
-                max(0, firsts[1, box] - low_y),
-                min((1 << shift_y) - 1, lasts[1, box] - low_y),
-                field,
-            )
-            touch_ids[at] = box_id
-            touch_ends[leaf] += 1
-    level = 0
-    n_levels = len(level_nodes) - 1
-    while a <= b and c <= d:
-        # The squares of the next level lie over those of this one from 2 * up_a to 2 * up_b + 1.
-        up_a, up_b, up_c, up_d = (a + 1) >> 1, ((b + 1) >> 1) - 1, (c + 1) >> 1, ((d + 1) >> 1) - 1
-        if level + 1 == n_levels or up_a > up_b or up_c > up_d:
-            up_a, up_b, up_c, up_d = 1, 0, 1, 0
-        for x in range(a, b + 1):
-            for y in range(c, d + 1):
-                if 2 * up_a <= x <= 2 * up_b + 1 and 2 * up_c <= y <= 2 * up_d + 1:
+    n_slots = 0
+    for leaf_x in range(first_x >> shift_x, (last_x >> shift_x) + 1):
+        for leaf_y in range(first_y >> shift_y, (last_y >> shift_y) + 1):
+            pushed = n_slots
+            slots[n_slots, 0] = leaf_x * n_y + leaf_y
+            slots[n_slots, 1] = leaf_x << shift_x
+            slots[n_slots, 2] = leaf_y << shift_y
+            slots[n_slots, 3] = 0
+            n_slots += 1
+            while pushed < n_slots:
+                slot, x, y, splits = slots[pushed, 0], slots[pushed, 1], slots[pushed, 2], slots[pushed, 3]
+                side_x, side_y = 1 << (shift_x - SPLIT * splits), 1 << (shift_y - SPLIT * splits)
+                if table[slot] >= 0:
+                    covers = first_x <= x and x + side_x - 1 <= last_x and first_y <= y and y + side_y - 1 <= last_y
+                    slots[pushed, 3] = ~splits if covers else splits
+                    pushed += 1
                     continue
-                node = level_nodes[level] + x * (n_y >> level) + y
-                if counting:
-                    cover_ends[node + 1] += 1
-                    continue
-                cover_ids[cover_ends[node]] = box_id
-                cover_ends[node] += 1
-        a, b, c, d = up_a, up_b, up_c, up_d
-        level += 1
+                # The children take the place of their parent at the end of the list.
+                n_slots -= 1
+                slots[pushed, 0] = slots[n_slots, 0]
+                slots[pushed, 1] = slots[n_slots, 1]
+                slots[pushed, 2] = slots[n_slots, 2]
+                slots[pushed, 3] = slots[n_slots, 3]
+                side_x >>= SPLIT
+                side_y >>= SPLIT
+                for child in range(1 << 2 * SPLIT):
+                    low_x, low_y = x + (child >> SPLIT) * side_x, y + (child & 3) * side_y
+                    if low_x <= last_x and first_x < low_x + side_x and low_y <= last_y and first_y < low_y + side_y:
+                        slots[n_slots, 0] = child - table[slot]
+                        slots[n_slots, 1] = low_x
+                        slots[n_slots, 2] = low_y
+                        slots[n_slots, 3] = splits + 1
+                        n_slots += 1
+    return n_slots
+
+
+@kernel
+def _count_by_slot(
+    firsts: NDArray[np.int32],
+    lasts: NDArray[np.int32],
+    order: NDArray[np.int32],
+    shift_x: int,
+    shift_y: int,
+    n_y: int,
+    table: NDArray[np.int32],
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """How many boxes touch the leaf of each slot without covering it, and how many cover it."""
+    n_tests = np.zeros(len(table), np.int32)
+    n_covering = np.zeros(len(table), np.int32)
+    slots = np.empty((len(table) + 1, 4), np.int64)
+    for i in range(len(order)):
+        box = order[i]
+        n_slots = _visit(
+            firsts[0, box], lasts[0, box], firsts[1, box], lasts[1, box], shift_x, shift_y, n_y, table, slots
+        )
+        for j in range(n_slots):
+            if slots[j, 3] < 0:
+                n_covering[slots[j, 0]] += 1
+            else:
+                n_tests[slots[j, 0]] += 1
+    return n_tests, n_covering
+
+
+@kernel
+def _fill_blocks(
+    firsts: NDArray[np.int32],
+    lasts: NDArray[np.int32],
+    ids: NDArray[np.int32],
+    order: NDArray[np.int32],
+    shift_x: int,
+    shift_y: int,
+    n_y: int,
+    table: NDArray[np.int32],
+    n_tests: NDArray[np.int32],
+    n_covering: NDArray[np.int32],
+    entries: NDArray[np.int32],
+) -> None:
+    """Lay out the blocks and name them in `table`; empty leaves share one."""
+    small = max(shift_x, shift_y) <= 7
+    width = 2 if small else 3
+    entries[:2] = 0
+    entries[len(entries) - SLACK :] = 0
+    total = np.int64(2)
+    for slot in range(len(table)):
+        if n_tests[slot] + n_covering[slot] > 0:
+            table[slot] = total
+            entries[total] = n_tests[slot]
+            entries[total + 1] = n_covering[slot]
+            total += 2 + width * n_tests[slot] + n_covering[slot]
+
+    tests_left, covering_left = n_tests.copy(), n_covering.copy()
+    slots = np.empty((len(table) + 1, 4), np.int64)
+    for i in range(len(order)):
+        box = order[i]
+        first_x, last_x, first_y, last_y = firsts[0, box], lasts[0, box], firsts[1, box], lasts[1, box]
+        n_slots = _visit(first_x, last_x, first_y, last_y, shift_x, shift_y, n_y, table, slots)
+        for j in range(n_slots):
+            slot = slots[j, 0]
+            at = np.int64(table[slot]) + 2
+            n = n_tests[slot]
+            if slots[j, 3] < 0:
+                covering_left[slot] -= 1
+                entries[at + width * n + covering_left[slot]] = ids[box]
+                continue
+            tests_left[slot] -= 1
+            at += tests_left[slot]
+            # Offsets count from the corner of the grid's leaf, however often that is split.
+            corner_x, corner_y = (slots[j, 1] >> shift_x) << shift_x, (slots[j, 2] >> shift_y) << shift_y
+            low_x, high_x = max(0, first_x - corner_x), min((1 << shift_x) - 1, last_x - corner_x)
+            low_y, high_y = max(0, first_y - corner_y), min((1 << shift_y) - 1, last_y - corner_y)
+            if small:
+                words = (0x80 - low_x) + ((0x80 + high_x) << 8) + ((0x80 - low_y) << 16) + ((high_y - 0x80) << 24)
+                entries[at] = words
+                entries[at + n] = ids[box]
+            else:
+                entries[at] = (0x8000 - low_x) + ((high_x - 0x8000) << 16)
+                entries[at + n] = (0x8000 - low_y) + ((high_y - 0x8000) << 16)
+                entries[at + 2 * n] = ids[box]

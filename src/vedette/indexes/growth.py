@@ -1,0 +1,31 @@
+"""Matches of unknown number, written row by row in one pass into room that grows when it runs out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.buffers import empty_int32
+from vedette.matches import Matches
+
+PROBED_ROWS = 64  # the first room; how it is used up tells what all rows will need
+
+# Writes the matches of rows from the given one on while there is room, and tells the row it stopped at.
+Fill = Callable[[int, NDArray[np.int64], NDArray[np.int32]], int]
+
+
+def collect(n_rows: int, most: int, fill: Fill) -> Matches:
+    """The matches of all rows, where `fill` goes on while there is room for `most` more."""
+    starts = np.empty(n_rows + 1, np.int64)
+    starts[0] = 0
+    positions = empty_int32(most + min(most, 256) * min(n_rows, PROBED_ROWS))
+    done = fill(0, starts, positions)
+    while done < n_rows:
+        found = int(starts[done])
+        larger = empty_int32(int(found / done * n_rows * 1.1) + 2 * most)
+        larger[:found] = positions[:found]
+        positions = larger
+        done = fill(done, starts, positions)
+    return Matches(starts, positions[: int(starts[-1])])
