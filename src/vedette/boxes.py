@@ -69,9 +69,10 @@ class BoxBlock:
     @classmethod
     def concat(cls, many: Sequence[BoxBlock]) -> BoxBlock:
         """One block of blocks over the same fields, whose ranges are of the same kind."""
-        ranges = {
-            name: type(first).concat([each.ranges[name] for each in many]) for name, first in many[0].ranges.items()
-        }  # type: ignore[misc]
+        ranges: dict[str, Any] = {}
+        for name, first in many[0].ranges.items():
+            same: list[Any] = [each.ranges[name] for each in many]
+            ranges[name] = type(first).concat(same)
         return cls(np.concatenate([each.queries for each in many]), ranges)
 
     def take(self, chosen: NDArray[Any]) -> BoxBlock:

@@ -99,7 +99,7 @@ def writable(array: NDArray[Any]) -> NDArray[Any]:
         return array
     memory = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
     memory.owner = array  # type: ignore[attr-defined]  # keeps the memory alive
-    return np.frombuffer(memory, array.dtype).reshape(array.shape)
+    return np.asarray(np.frombuffer(memoryview(memory), array.dtype).reshape(array.shape))
 
 
 def _numbers(array: pa.Array, to: pa.DataType) -> NDArray[Any]:
@@ -132,7 +132,7 @@ def _read_date(array: pa.Array, field: Field) -> NDArray[np.int64]:
 def _read_timestamp(array: pa.Array, field: Field) -> NDArray[np.int64]:
     if array.type.unit == "ns":  # Spark keeps microseconds and floors what is finer
         nanoseconds = _numbers(array.view(pa.int64()), pa.int64())
-        return np.floor_divide(nanoseconds, 1000)
+        return np.asarray(np.floor_divide(nanoseconds, 1000))
     try:
         return _numbers(array.cast(pa.timestamp("us", tz=array.type.tz)).view(pa.int64()), pa.int64())
     except pa.ArrowInvalid as error:
@@ -152,13 +152,13 @@ def _read_decimal(array: pa.Array, field: Field) -> NDArray[Any]:
     halves = np.frombuffer(exact.buffers()[1], np.int64, 2 * len(exact), 16 * exact.offset)
     if field.type.precision <= INT64_DECIMAL_PRECISION:
         return np.ascontiguousarray(halves[0::2])
-    return halves[1::2].astype(object) * (1 << 64) + halves[0::2].view(np.uint64).astype(object)
+    return np.asarray(halves[1::2].astype(object) * (1 << 64) + halves[0::2].view(np.uint64).astype(object))
 
 
 def _is_readable_decimal(got: pa.DataType, wanted: Type) -> bool:
     if pa.types.is_integer(got):
         return True
-    return pa.types.is_decimal(got) and got.scale <= wanted.scale
+    return bool(pa.types.is_decimal(got) and got.scale <= wanted.scale)
 
 
 _READERS: dict[str, Any] = {

@@ -51,4 +51,4 @@ class Matches:
         """One line per pair: `row` and `query`."""
         import pyarrow as pa
 
-        return pa.table({"row": self.rows, "query": self.ids})
+        return pa.table({"row": self.rows, "query": self.ids.dictionary_decode()})

@@ -90,10 +90,10 @@ class Ids:
         read = _read_ids(ids)
         kind = INTEGER if isinstance(read, np.ndarray) else STRING
         if self.kind not in (None, kind) and len(read):
-            raise QueryError(f"the ids of this set are {self.kind}s; got the {kind} {_first(read)!r}")
+            raise QueryError(f"the ids of this set are {self.kind}s; got the {kind} {item(read, 0)!r}")
         twice = _find_twice(read)
         if twice >= 0:
-            raise QueryError(f"id {_item(read, twice)!r} stands twice in what is added; ids must be distinct")
+            raise QueryError(f"id {item(read, twice)!r} stands twice in what is added; ids must be distinct")
         return read
 
     def to_parts(self) -> tuple[str | None, list[NDArray[Any]]]:
@@ -140,12 +140,8 @@ def _read_ids(ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
     raise QueryError(f"ids are all strings or all 64-bit integers; got {kind}")
 
 
-def _item(ids: NDArray[np.int64] | pa.LargeStringArray, place: int) -> str | int:
-    return int(ids[place]) if isinstance(ids, np.ndarray) else ids[place].as_py()  # type: ignore[no-any-return]
-
-
-def _first(ids: NDArray[np.int64] | pa.LargeStringArray) -> str | int:
-    return _item(ids, 0)
+def item(ids: NDArray[np.int64] | pa.LargeStringArray, place: int) -> str | int:
+    return int(ids[place]) if isinstance(ids, np.ndarray) else str(ids[place])
 
 
 def _find_twice(ids: NDArray[np.int64] | pa.LargeStringArray) -> int:

@@ -18,7 +18,7 @@ from vedette.boxes import BoxBlock
 from vedette.engine import snapshot
 from vedette.engine.bounds import read_bounds
 from vedette.engine.explanation import explain
-from vedette.engine.ids import Ids
+from vedette.engine.ids import Ids, item
 from vedette.engine.parts import Parts
 from vedette.engine.versions import Versions
 from vedette.errors import QueryError
@@ -125,7 +125,7 @@ class QuerySet:
         if not len(unknown):
             unknown = np.flatnonzero(self._versions.is_gone[positions])
         if len(unknown):
-            raise QueryError(f"no query {read[unknown[0]]!s} stands in this set")
+            raise QueryError(f"no query {item(read, int(unknown[0]))!r} stands in this set")
         self._remove(positions)
 
     def check(self, text: str) -> list[str]:

@@ -86,7 +86,7 @@ def _pieces(content: dict[str, Any]) -> list[bytes | memoryview]:
     header += b" " * (-(len(header) + 24) % _ALIGNMENT)
     body: list[bytes | memoryview] = [header]
     for array in arrays:
-        body.append(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
+        body.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         body.append(bytes(-array.nbytes % _ALIGNMENT))
     checksum = 0
     for piece in body:

@@ -8,6 +8,7 @@ wrong.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -186,4 +187,4 @@ def _check_cost(candidates: float, n_axes: int) -> float:
 
 def _miss_cost(n: int, bytes_each: float) -> float:
     """Waiting for memory: nothing while the index fits the second cache, then a few misses a row."""
-    return 20.0 * max(0.0, np.log2(max(1.0, n * bytes_each / (1 << 20)))) / 5
+    return 4.0 * max(0.0, math.log2(max(1.0, n * bytes_each / (1 << 20))))

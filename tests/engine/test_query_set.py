@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import vedette as vd
+
+SCHEMA = "symbol string, price double, volume bigint, ts timestamp"
+
+
+@pytest.fixture
+def alerts():
+    made = vd.QuerySet(SCHEMA)
+    made.add("cheap-ibm", "symbol = 'IBM' AND price < 40")
+    made.add_many(["mid", "busy"], ["price BETWEEN 3 AND 50", "volume > 100 OR price < 1"])
+    return made
+
+
+ROWS = {"symbol": ["IBM", "SAP", "SAP"], "price": [39.5, 0.5, 100.0], "volume": [10, 200, 3]}
+
+
+def found(queries, rows):
+    """By row, the sorted ids."""
+    hits = queries.match(rows)
+    ids = hits.ids.to_pylist()
+    return [sorted(ids[hits.starts[i] : hits.starts[i + 1]]) for i in range(len(hits))]
+
+
+def test_a_row_matches_the_queries_whose_condition_it_meets(alerts):
+    assert found(alerts, ROWS) == [["cheap-ibm", "mid"], ["busy"], []]
+    assert alerts.match(pa.table(ROWS)).to_arrow().sort_by(
+        [("row", "ascending"), ("query", "ascending")]
+    ).to_pylist() == [
+        {"row": 0, "query": "cheap-ibm"},
+        {"row": 0, "query": "mid"},
+        {"row": 1, "query": "busy"},
+    ]
+
+
+def test_one_row_matches_as_in_a_batch(alerts):
+    assert sorted(alerts.match_one({"symbol": "IBM", "price": 39.5, "volume": None})) == ["cheap-ibm", "mid"]
+    assert alerts.match_one({"price": 0.5}) == ["busy"]
+
+
+def test_every_change_is_a_version(alerts):
+    assert (alerts.version, len(alerts)) == (2, 3)
+    alerts.replace("cheap-ibm", "symbol = 'IBM' AND price <= 38")
+    assert (alerts.version, len(alerts)) == (3, 3)
+    assert found(alerts, ROWS) == [["mid"], ["busy"], []]
+    alerts.remove("mid")
+    assert (alerts.version, len(alerts)) == (4, 2)
+    assert "mid" not in alerts
+    assert "busy" in alerts
+    alerts.add("mid", "price > 99")
+    assert found(alerts, ROWS) == [[], ["busy"], ["mid"]]
+
+
+def test_removing_many_is_one_change(alerts):
+    alerts.remove_many(["mid", "busy"])
+
+    assert (alerts.version, len(alerts)) == (3, 1)
+    assert found(alerts, ROWS) == [["cheap-ibm"], [], []]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda a: a.add("busy", "price > 1"), "id 'busy' stands already; use replace"),
+        (lambda a: a.add(7, "price > 1"), "the ids of this set are strings; got the integer 7"),
+        (lambda a: a.add(None, "price > 1"), "an id is null"),
+        (lambda a: a.add(1.5, "price > 1"), "ids are all strings or all 64-bit integers"),
+        (lambda a: a.add("new", "prise > 1"), "query 'new': unknown field 'prise'.*did you mean 'price'"),
+        (lambda a: a.add_many(["a", "a"], ["price > 1", "price > 2"]), "id 'a' stands twice"),
+        (lambda a: a.add_many(["a"], ["price > 1", "price > 2"]), "got 1 ids but 2 texts"),
+        (lambda a: a.add_many(["a", "b"], ["price > 1", "price >"]), "query 'b'"),
+        (lambda a: a.add_many("ab", "xy"), "one string"),
+        (lambda a: a.replace("none", "price > 1"), "no query 'none' stands"),
+        (lambda a: a.replace("busy", "price >"), "query 'busy'"),
+        (lambda a: a.remove("none"), "no query 'none' stands"),
+        (lambda a: a.remove_many(["busy", "none"]), "no query 'none' stands"),
+        (lambda a: a.add_boxes(["b"], {"prize": (1, 2)}), "unknown field 'prize'.*did you mean 'price'"),
+        (lambda a: a.add_boxes(["b"], {"price": ([1.0, 2.0], [2.0, 3.0])}), "2 bounds but there are 1 ids"),
+        (lambda a: a.add_boxes(["b"], {"price": ([np.nan], [2.0])}), "bound 0 of field 'price' is NaN"),
+        (lambda a: a.add_boxes(["b"], {"price": ([1.0], [2.0])}, closed="up"), "closed is one of both"),
+        (lambda a: a.add_boxes(["b"], {"price": [1.0]}), r"are a pair: \(lows, highs\)"),
+        (lambda a: a.add_boxes(["b"], {"symbol": ([1.0], [2.0])}), "its bounds cannot be floating numbers"),
+        (lambda a: a.check("prise > 1"), "unknown field 'prise'"),
+    ],
+)
+def test_a_refused_change_says_why_and_changes_nothing(alerts, change, words):
+    before = found(alerts, ROWS), alerts.version, len(alerts), alerts.ids.to_pylist()
+
+    with pytest.raises(vd.QueryError, match=f"(?s){words}"):
+        change(alerts)
+
+    assert (found(alerts, ROWS), alerts.version, len(alerts), alerts.ids.to_pylist()) == before
+
+
+def test_boxes_are_bounded_as_told():
+    for closed, inside in [("both", [1, 2]), ("left", [1]), ("right", [2]), ("neither", [])]:
+        boxes = vd.QuerySet("x double")
+        boxes.add_boxes([1], {"x": ([1.0], [2.0])}, closed=closed)
+        hits = boxes.match({"x": np.array([0.9, 1.0, 1.5, 2.0, 2.1])})
+        assert hits.counts.tolist() == [0, 1 in inside, 1, 2 in inside, 0], closed
+
+
+def test_a_bound_that_is_infinite_or_null_is_none():
+    boxes = vd.QuerySet("x double, n bigint, s string")
+    boxes.add_boxes(
+        [0, 1, 2], {"x": ([-np.inf, 1.0, -np.inf], [1.0, np.inf, np.inf]), "n": ([None, None, 5], [3, None, None])}
+    )
+    boxes.add_boxes([3], {"n": (np.array([1.5]), np.array([np.inf]))}, closed="neither")
+    boxes.add_boxes([4], {"s": (["b"], [None])})
+    rows = {"x": [0.5, 1.0, None, None, np.nan], "n": [3, 4, 5, 2, 1], "s": ["a", None, "b", "c", ""]}
+
+    assert found(boxes, rows) == [[0, 3], [1, 3], [2, 3, 4], [3, 4], [1]]
+
+
+def test_a_bound_that_no_integer_meets_leaves_nothing():
+    boxes = vd.QuerySet("n bigint")
+    boxes.add_boxes([0, 1, 2], {"n": (np.array([np.inf, -1e30, 1e30]), np.array([np.inf, 1e30, np.inf]))})
+
+    assert found(boxes, {"n": [0, 2**63 - 1, None]}) == [[1], [1], [1]]
+
+
+def test_a_contradiction_is_kept_and_never_matches():
+    queries = vd.QuerySet("x double")
+    queries.add("never", "x > 5 AND x < 3")
+    queries.add("always", "x > 5 OR TRUE")
+
+    assert len(queries) == 2
+    assert found(queries, {"x": [4.0, None]}) == [["always"], ["always"]]
+
+
+def test_rows_need_only_the_fields_that_queries_use(alerts):
+    assert alerts.fields == ["symbol", "price", "volume"]
+    with pytest.raises(vd.RowError, match="the rows lack field 'volume', which queries use; they have: price, symbol"):
+        alerts.match({"symbol": ["IBM"], "price": [1.0]})
+
+
+def test_an_empty_set_and_an_empty_batch_match_nothing(alerts):
+    empty = vd.QuerySet(SCHEMA)
+
+    assert empty.match({}).counts.tolist() == []
+    assert empty.match({"price": [1.0]}).counts.tolist() == [0]
+    assert empty.explain().startswith("0 queries at version 0")
+    assert empty.match_one({}) == []
+    assert len(alerts.match({"symbol": [], "price": [], "volume": []})) == 0
+
+
+def test_ids_may_be_integers():
+    queries = vd.QuerySet("x double")
+    queries.add_many([2**62, -5], ["x > 1", "x > 2"])
+
+    assert found(queries, {"x": [3.0]}) == [[-5, 2**62]]
+    assert queries.match({"x": [3.0]}).ids.type.value_type == pa.int64()
+    assert -5 in queries
+    assert "x" not in queries
+
+
+@pytest.mark.parametrize("way", ["pickle", "bytes", "file"])
+def test_a_set_travels_with_its_versions_and_goes_on(alerts, way, tmp_path):
+    alerts.remove("mid")
+    alerts.add("odd", "length(symbol) = 3 AND price * 2 > volume")
+    if way == "file":
+        alerts.save(tmp_path / "alerts.vedette")
+        again = vd.QuerySet.load(tmp_path / "alerts.vedette")
+    else:
+        again = pickle.loads(pickle.dumps(alerts)) if way == "pickle" else vd.QuerySet.from_bytes(alerts.to_bytes())
+
+    assert (again.version, len(again), again.schema, again.time_zone) == (4, 3, alerts.schema, "UTC")
+    assert found(again, ROWS) == found(alerts, ROWS) == [["cheap-ibm", "odd"], ["busy"], ["odd"]]
+    again.add("more", "price > 99")
+    again.remove("odd")
+    assert found(again, ROWS) == [["cheap-ibm"], ["busy"], ["more"]]
+    assert found(alerts, ROWS) == [["cheap-ibm", "odd"], ["busy"], ["odd"]]
+
+
+def test_explain_tells_which_index_and_why():
+    queries = vd.QuerySet("x double, y double", index="Scan")
+    queries.add_boxes(np.arange(1000), {"x": (np.arange(1000.0), np.arange(1000.0) + 2)})
+    told = queries.explain()
+
+    assert "1,000 boxes on x: Scan" in told
+    assert "forced, instead of Buckets" in told
+    assert "ns a row" in told
+    assert "axis x: 1,002 cuts" in told
+
+
+def test_an_unknown_index_is_refused():
+    with pytest.raises(
+        vd.QueryError, match="unknown index 'Bucket'; indexes are: Scan, Buckets,.*did you mean 'Buckets'"
+    ):
+        vd.QuerySet("x double", index="Bucket")
+
+
+def test_comparisons_that_spark_would_fail_over_are_null_and_counted():
+    queries = vd.QuerySet("a bigint, b bigint")
+    queries.add("ratio", "a / b > 2")
+
+    hits = queries.match({"a": [5, 5, 1], "b": [0, 1, 1]})
+
+    assert hits.counts.tolist() == [0, 1, 0]
+    assert hits.n_failed == 1
