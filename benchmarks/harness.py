@@ -88,7 +88,7 @@ class Bench:
     @property
     def limit_seconds(self) -> float:
         """How long one run of one contestant may take."""
-        return 1.0 if self.quick else 8.0
+        return 0.25 if self.quick else 4.0
 
     def size(self, full: int, quick: int) -> int:
         """The one size or the other, by the kind of run."""

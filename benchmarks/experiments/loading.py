@@ -17,7 +17,7 @@ from benchmarks.workloads import MARKET_SCHEMA, intervals, market_rows, market_t
 
 
 @experiment("load-boxes")
-def loading_boxes(bench: Bench) -> None:
+def load_boxes(bench: Bench) -> None:
     """`add_boxes` of a million intervals and a first match of one row, against one `np.argsort` of their ends."""
     n_queries = bench.size(1_000_000, 100_000)
     for widths in ("uniform", "pareto"):
@@ -48,7 +48,7 @@ def loading_boxes(bench: Bench) -> None:
 
 
 @experiment("load-texts")
-def loading_texts(bench: Bench) -> None:
+def load_texts(bench: Bench) -> None:
     """`add_many` of a million texts of five shapes, until the first match, against sqlglot's `parse_one` in a loop."""
     n_texts, n_sample = bench.size(1_000_000, 50_000), bench.size(4_000, 1_000)
     texts = market_texts(n_texts)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from benchmarks import workloads
 from benchmarks.harness import AtLeast, Bench, experiment
 from benchmarks.peers import duckdb, numpy_scan, polars, rtree, strtree
 from benchmarks.peers.vedette import VedettePairs
-from benchmarks.workloads import small_boxes, vcr_rectangles
 
 TREES = [strtree.STRtree, strtree.STRtreeSorted, rtree.Rtree]
 SCANS = [duckdb.DuckDB, duckdb.DuckDBFilter, polars.Polars, numpy_scan.NumpyScan]
@@ -15,10 +15,10 @@ SCANS = [duckdb.DuckDB, duckdb.DuckDBFilter, polars.Polars, numpy_scan.NumpyScan
 def rectangles(bench: Bench) -> None:
     """Rectangles on the grid of Wu, Chen and Yu, figure 13: 32k with W = 20 and 256k with W = 40, as pairs."""
     goal = AtLeast(20, "STRtree", ("STRtree",))
-    for n_queries, n_rows, max_side in ((32_000, 250_000, 20), (256_000, 10_000, 40)):
+    sizes = ((32_000, bench.size(250_000, 25_000), 20), (256_000, bench.size(10_000, 1_000), 40))
+    for n_queries, n_rows, max_side in sizes:
         for placed in ("uniform", "90-10"):
-            n_rows = n_rows if not bench.quick else n_rows // 10
-            workload = vcr_rectangles(n_queries, n_rows, max_side, placed)
+            workload = workloads.vcr_rectangles(n_queries, n_rows, max_side, placed)
             case = f"{n_queries // 1000}k, {workload.name}"
             ours = bench.race("rectangles", case, workload, VedettePairs, [*TREES, *SCANS], [goal])
             assert isinstance(ours, VedettePairs)
@@ -26,9 +26,9 @@ def rectangles(bench: Bench) -> None:
 
 
 @experiment("small-boxes")
-def small_boxes_five(bench: Bench) -> None:
+def small_boxes(bench: Bench) -> None:
     """A million small boxes with five matches a row, as pairs."""
-    workload = small_boxes(bench.size(1_000_000, 100_000), bench.size(1_000_000, 100_000), 5)
+    workload = workloads.small_boxes(bench.size(1_000_000, 100_000), bench.size(1_000_000, 100_000), 5)
     others = [*TREES, numpy_scan.NumpyScan]
     ours = bench.race(
         "small-boxes", "small boxes", workload, VedettePairs, others, [AtLeast(12, "STRtree", ("STRtree",))]

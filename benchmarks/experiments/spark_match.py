@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import vedette as vd
 from benchmarks.harness import AnswersDifferError, Bench, experiment
-from benchmarks.peers import spark_join
+from benchmarks.peers.spark_join import broadcast_join, make_queries, make_rows, pass_through, run
 from benchmarks.peers.vedette import boxes
 from benchmarks.workloads import DOMAIN, Workload, disjoint_intervals, intervals
 from vedette import spark as vs
@@ -22,7 +22,7 @@ def spark_identity(bench: Bench) -> None:
     """`vs.match` with list output against an identity `mapInArrow` over the same rows."""
     n_queries, n_rows = bench.size(100_000, 20_000), bench.size(4_000_000, 400_000)
     spark = vs.session("benchmarks")
-    rows = spark_join.make_rows(spark, n_rows, DOMAIN)
+    rows = make_rows(spark, n_rows, DOMAIN)
     for target, workload, bound in (
         ("spark-one", disjoint_intervals(n_queries, 1), 1.5),
         ("spark-ten", intervals(n_queries, 1, 10), 2.5),
@@ -30,7 +30,7 @@ def spark_identity(bench: Bench) -> None:
         queries = _query_set(workload)
         hits = rows.transform(vs.match(queries, output="list"))
         matches_a_row = _check_lists(rows, hits, queries) / n_rows
-        frames = {"vs.match, list output": hits, "identity mapInArrow": spark_join.pass_through(rows)}
+        frames = {"vs.match, list output": hits, "identity mapInArrow": pass_through(rows)}
         case = f"{matches_a_row:.1f} matches a row"
         seconds = _time_frames(bench, frames)
         for name, value in seconds.items():
@@ -41,19 +41,19 @@ def spark_identity(bench: Bench) -> None:
 
 
 @experiment("spark-join")
-def spark_against_join(bench: Bench) -> None:
+def spark_join(bench: Bench) -> None:
     """`vs.match` with pairs against Spark's broadcast nested-loop join, both warm."""
     n_queries, n_rows = bench.size(100_000, 20_000), bench.size(100_000, 20_000)
     spark = vs.session("benchmarks")
     workload = intervals(n_queries, 1, 1)
-    queries, table = _query_set(workload), spark_join.make_queries(spark, workload)
-    rows = spark_join.make_rows(spark, n_rows, DOMAIN).cache()
+    queries, table = _query_set(workload), make_queries(spark, workload)
+    rows = make_rows(spark, n_rows, DOMAIN).cache()
     rows.count()
     n_small, n_large = n_rows // 50, n_rows // 10
     slices = {n: _slice(spark, rows, n) for n in (n_small, n_large)}
     _check_pairs(slices[n_small], queries, table)
     frames = {"vs.match, pairs": rows.transform(vs.match(queries))}
-    frames |= {f"join of {n:,} rows": spark_join.broadcast_join(part, table) for n, part in slices.items()}
+    frames |= {f"join of {n:,} rows": broadcast_join(part, table) for n, part in slices.items()}
     seconds = _time_frames(bench, frames)
     small, large = seconds[f"join of {n_small:,} rows"], seconds[f"join of {n_large:,} rows"]
     join = large + (large - small) / (n_large - n_small) * (n_rows - n_large)  # what a job costs anyway counts once
@@ -84,8 +84,8 @@ def _query_set(workload: Workload) -> Any:
 def _time_frames(bench: Bench, frames: dict[str, DataFrame]) -> dict[str, float]:
     for _ in range(2):  # Java compiles what it sees often, and Python workers load the set
         for frame in frames.values():
-            spark_join.run(frame)
-    timings = bench.time_in_turns({name: partial(spark_join.run, frame) for name, frame in frames.items()})
+            run(frame)
+    timings = bench.time_in_turns({name: partial(run, frame) for name, frame in frames.items()})
     return {name: statistics.median(runs) for name, runs in timings.items()}
 
 
@@ -113,7 +113,7 @@ def _check_pairs(rows: DataFrame, queries: Any, table: DataFrame) -> None:
     """Compare the pairs of `vs.match` with those of Spark's join."""
     ours, theirs = (
         sorted((line["row"], line["query"]) for line in frame.select("row", "query").collect())
-        for frame in (rows.transform(vs.match(queries)), spark_join.broadcast_join(rows, table))
+        for frame in (rows.transform(vs.match(queries)), broadcast_join(rows, table))
     )
     if ours != theirs:
         raise AnswersDifferError(f"vs.match finds {len(ours):,} pairs and Spark's join {len(theirs):,}")

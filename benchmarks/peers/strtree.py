@@ -53,7 +53,7 @@ class STRtreeSorted(STRtree):
 def _z_order(points: NDArray[np.float64]) -> NDArray[np.intp]:
     """By the interleaved bits of 16-bit coordinates."""
     lowest, highest = points.min(axis=1, keepdims=True), points.max(axis=1, keepdims=True)
-    scaled = ((points - lowest) * (65535 / (highest - lowest))).astype(np.uint32)
+    scaled = ((points - lowest) * (65535 / np.maximum(highest - lowest, 1e-9))).astype(np.uint32)
     return np.argsort(_spread(scaled[0]) | _spread(scaled[1]) << np.uint32(1))
 
 
