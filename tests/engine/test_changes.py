@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import vedette as vd
-from vedette.engine import parts
+from vedette.engine import parts, query_set
 from vedette.planner import compilation
 
 SYMBOLS = ["A", "B", "C", None]
@@ -46,18 +46,18 @@ PREDICATES = {
 
 
 class Changes(RuleBasedStateMachine):
-    @initialize(small=st.sampled_from([0, 2048]), groups=st.sampled_from([0, 256]))
-    def start(self, small, groups):
-        # Small sets would never grow a second part or an index other than a scan.
-        self.kept = parts.SMALL_PART, compilation.SMALL_GROUP
-        parts.SMALL_PART, compilation.SMALL_GROUP = small, groups
+    @initialize(small=st.sampled_from([0, 2048]), groups=st.sampled_from([0, 256]), gone=st.sampled_from([0, 1024]))
+    def start(self, small, groups, gone):
+        # Small sets would never grow a second part or an index other than a scan, nor be compacted.
+        self.kept = parts.SMALL_PART, compilation.SMALL_GROUP, query_set.FEW_GONE
+        parts.SMALL_PART, compilation.SMALL_GROUP, query_set.FEW_GONE = small, groups, gone
         self.queries = vd.QuerySet("symbol string, x double, n bigint")
         self.model = {}
         self.version = 0
 
     def teardown(self):
         if hasattr(self, "kept"):
-            parts.SMALL_PART, compilation.SMALL_GROUP = self.kept
+            parts.SMALL_PART, compilation.SMALL_GROUP, query_set.FEW_GONE = self.kept
 
     @rule(shape=st.sampled_from(sorted(PREDICATES)), a=number, b=st.integers(-3, 3), key=st.integers(0, 30))
     def add_or_replace(self, shape, a, b, key):
@@ -93,6 +93,11 @@ class Changes(RuleBasedStateMachine):
     @rule()
     def save_and_load(self):
         self.queries = vd.QuerySet.from_bytes(self.queries.to_bytes())
+
+    @rule()
+    def compact(self):
+        self.queries.compact()
+        assert sorted(self.queries.ids.to_pylist()) == sorted(self.model)
 
     @rule()
     def match(self):

@@ -192,7 +192,7 @@ def test_explain_tells_which_index_and_why():
 
 def test_an_unknown_index_is_refused():
     with pytest.raises(
-        vd.QueryError, match="unknown index 'Bucket'; indexes are: Scan, Buckets,.*did you mean 'Buckets'"
+        vd.QueryError, match=r"unknown index 'Bucket'; indexes are: Scan, Buckets,.*did you mean 'Buckets'"
     ):
         vd.QuerySet("x double", index="Bucket")
 

@@ -62,6 +62,8 @@ class Ids:
 
     def append(self, ids: NDArray[np.int64] | pa.LargeStringArray) -> None:
         """Add ids, of the set's kind and distinct among themselves, at the next positions."""
+        if len(ids) == 0:
+            return
         n_before, n_after = self._n, self._n + len(ids)
         if isinstance(ids, np.ndarray):
             self.kind = INTEGER

@@ -85,6 +85,19 @@ class Parts:
         self.fields = [name for name in self.schema.names if name in used]
         self._is_current = True
 
+    def without_gone(self, is_gone: NDArray[np.bool_]) -> Parts:
+        """The queries that stand, which move up to the positions of those that are gone, as one part to be compiled."""
+        self.compile(is_gone)
+        moved = np.cumsum(~is_gone) - 1
+        kept = Parts(self.schema, self.index)
+        for part in self.compiled:
+            blocks, residuals = decompile(part, is_gone)
+            kept._blocks += [BoxBlock(moved[block.queries], block.ranges) for block in blocks]
+            kept._residuals += [dataclasses.replace(each, queries=moved[each.queries]) for each in residuals]
+        kept._n_queries = int(np.count_nonzero(~is_gone))
+        kept._is_current = False
+        return kept
+
     def match(self, columns: dict[str, Column], n_rows: int, is_gone: NDArray[np.bool_]) -> Matches:
         found = [part.match(columns, n_rows) for part in self.compiled]
         return merge(found, n_rows, is_gone if self._has_gone else None)

@@ -29,6 +29,9 @@ from vedette.rows import read_row, read_rows
 from vedette.schema import Schema, check_time_zone
 
 
+FEW_GONE = 1024  # so many removed queries are always borne
+
+
 class QuerySet:
     """Standing queries over rows of one schema.
 
@@ -128,6 +131,18 @@ class QuerySet:
             raise QueryError(f"no query {item(read, int(unknown[0]))!r} stands in this set")
         self._remove(positions)
 
+    def compact(self) -> None:
+        """Forget removed queries: those that stand get new positions, and the set is compiled as a whole.
+
+        It happens by itself once more queries are gone than stand.
+        """
+        is_gone = self._versions.is_gone
+        ids = self._ids.to_arrow().filter(pa.array(~is_gone))
+        self._parts = self._parts.without_gone(is_gone)
+        self._ids = Ids()
+        self._ids.append(self._ids.read(ids))
+        self._versions = self._versions.without_gone()
+
     def check(self, text: str) -> list[str]:
         """Warnings about a text; raises QueryError if it is wrong. Nothing is registered.
 
@@ -200,6 +215,8 @@ class QuerySet:
     # Inside.
 
     def _compiled(self) -> Parts:
+        if self._versions.n_gone > max(self._versions.n_standing, FEW_GONE):
+            self.compact()
         self._parts.compile(self._versions.is_gone)
         return self._parts
 

@@ -35,6 +35,10 @@ class Versions:
         return self._n - self._n_gone
 
     @property
+    def n_gone(self) -> int:
+        return self._n_gone
+
+    @property
     def is_gone(self) -> NDArray[np.bool_]:
         return self._gone[: self._n]
 
@@ -66,6 +70,17 @@ class Versions:
         self._gone[positions] = True
         self._removed[positions] = self.current
         self._n_gone += len(positions)
+
+    def without_gone(self) -> Versions:
+        """The versions of the queries that stand, which move up to the positions of those that are gone."""
+        standing = np.flatnonzero(~self.is_gone)
+        added = np.array(self._run_versions, np.int64)[np.searchsorted(self._run_starts, standing, side="right") - 1]
+        kept = Versions()
+        for start in np.flatnonzero(np.diff(added, prepend=-1)).tolist():
+            kept._run_starts.append(start)
+            kept._run_versions.append(int(added[start]))
+        kept.current, kept._n, kept._gone = self.current, len(standing), np.zeros(len(standing), np.bool_)
+        return kept
 
     def to_parts(self) -> list[Any]:
         """What a file keeps."""

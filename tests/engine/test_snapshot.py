@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+import vedette as vd
+
+
+@pytest.fixture
+def file(tmp_path):
+    queries = vd.QuerySet("x double")
+    queries.add_boxes(np.arange(5000), {"x": (np.arange(5000.0), np.arange(5000.0) + 3)})
+    path = tmp_path / "queries.vedette"
+    queries.save(path)
+    return path
+
+
+def test_a_file_that_is_none_of_ours_is_refused(tmp_path):
+    other = tmp_path / "other"
+    other.write_bytes(b"something else, and long enough to look at")
+    empty = tmp_path / "empty"
+    empty.touch()
+
+    with pytest.raises(vd.SnapshotError, match="is not a saved query set"):
+        vd.QuerySet.load(other)
+    with pytest.raises(vd.SnapshotError, match="is empty; it is not a saved query set"):
+        vd.QuerySet.load(empty)
+    with pytest.raises(vd.FileError, match="cannot read the query set .*: No such file"):
+        vd.QuerySet.load(tmp_path / "none")
+
+
+@pytest.mark.parametrize("harm", ["cut", "changed"])
+def test_a_damaged_file_is_refused(file, harm):
+    data = bytearray(file.read_bytes())
+    if harm == "cut":
+        data = data[: len(data) // 2]
+    else:
+        data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+
+    with pytest.raises(vd.SnapshotError, match="is damaged: its checksum does not fit; save the set again"):
+        vd.QuerySet.load(file)
+
+
+def test_a_file_of_another_format_is_refused(file):
+    data = bytearray(file.read_bytes())
+    data[8] = 99
+    file.write_bytes(data)
+
+    with pytest.raises(vd.SnapshotError, match="has format 99; this Vedette reads format 1: save the set again"):
+        vd.QuerySet.load(file)
+
+
+def test_what_cannot_be_written_is_refused_and_leaves_nothing(file):
+    queries = vd.QuerySet.load(file)
+    with pytest.raises(vd.FileError, match="cannot write the query set"):
+        queries.save(file.parent / "no such folder" / "queries.vedette")
+
+    assert os.listdir(file.parent) == [file.name]
+
+
+def test_changes_of_a_loaded_set_do_not_reach_the_file(file):
+    before = file.read_bytes()
+    loaded = vd.QuerySet.load(file)
+    loaded.remove_many(np.arange(2000))
+    loaded.add("new" if loaded.ids.type == "string" else 99_999, "x > 4")
+
+    assert loaded.match({"x": [2500.0]}).counts.tolist() == [5]
+    assert file.read_bytes() == before
+    assert vd.QuerySet.load(file).match({"x": [100.0]}).counts.tolist() == [4]
