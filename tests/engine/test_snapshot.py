@@ -27,7 +27,7 @@ def test_a_file_that_is_none_of_ours_is_refused(tmp_path):
         vd.QuerySet.load(other)
     with pytest.raises(vd.SnapshotError, match="is empty; it is not a saved query set"):
         vd.QuerySet.load(empty)
-    with pytest.raises(vd.FileError, match="cannot read the query set .*: No such file"):
+    with pytest.raises(vd.FileError, match=r"cannot read the query set .*: No such file"):
         vd.QuerySet.load(tmp_path / "none")
 
 

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import vedette as vd
+from vedette.matches import Matches
+from vedette.operators.match import merge
+from vedette.operators.screen import Screen
+
+
+def matches_of(lists):
+    starts = np.cumsum([0, *map(len, lists)], dtype=np.int64)
+    return Matches(starts, np.array([each for row in lists for each in row], np.int32))
+
+
+def lists_of(matches):
+    return [matches.positions[matches.starts[i] : matches.starts[i + 1]].tolist() for i in range(len(matches))]
+
+
+positions = st.lists(st.integers(0, 5), max_size=3)
+
+
+@given(
+    st.integers(0, 5).flatmap(
+        lambda n: st.lists(st.lists(positions, min_size=n, max_size=n), max_size=3).map(lambda answers: (n, answers))
+    ),
+    st.none() | st.sets(st.integers(0, 5)),
+)
+def test_merged_answers_list_what_each_lists_less_what_is_gone(drawn, gone):
+    n_rows, answers = drawn
+    is_gone = None if gone is None else np.array([each in gone for each in range(6)])
+
+    merged = merge([matches_of(each) for each in answers], n_rows, is_gone)
+
+    assert lists_of(merged) == [
+        [each for answer in answers for each in answer[row] if each not in (gone or ())] for row in range(n_rows)
+    ]
+
+
+def test_a_screen_puts_aside_rows_that_cannot_match():
+    random = np.random.default_rng(3)
+    queries = vd.QuerySet("x double, n bigint")
+    lows = random.random(200) * 1000
+    queries.add_boxes(np.arange(200), {"x": (lows, lows + 0.01), "n": ([None] * 200, random.integers(0, 9, 200))})
+    rows = {
+        "x": np.concatenate([random.random(2000) * 1200 - 100, lows, lows + 0.01, [np.nan, np.inf, -np.inf]]),
+        "n": random.integers(-1, 10, 2403),
+    }
+
+    hits = queries.match(rows)
+
+    screen = queries._compiled().compiled[0].screen
+    assert isinstance(screen, Screen)
+    assert screen.marks.mean() < 0.05
+    one_by_one = [queries.match_one({"x": x, "n": int(n)}) for x, n in zip(*rows.values(), strict=True)]
+    assert lists_of(hits) == one_by_one  # a single row is not screened
+    assert hits.counts.sum() > 200
+
+
+def test_sets_with_wide_queries_or_nulls_have_no_screen():
+    wide, nulls = vd.QuerySet("x double"), vd.QuerySet("x double")
+    wide.add_many([1, 2], ["x > 1", "x < 5"])
+    nulls.add_many([1, 2], ["x IS NULL OR x BETWEEN 1 AND 2", "x = 1000000"])
+
+    assert wide._compiled().compiled[0].screen is None
+    assert nulls._compiled().compiled[0].screen is None
+    rows = {"x": np.ma.array(np.full(3000, 1.5), mask=np.arange(3000) % 2 == 0)}
+    assert nulls.match(rows).counts.tolist() == [1] * 3000
