@@ -149,10 +149,30 @@ class Analyser:
     # -- comparisons
 
     def compare(self, node: Written, op: str, left: Typed, right: Typed) -> Typed:
+        if op in ("<", "<=", ">", ">="):
+            known = self._integer_beside_decimal(node, op, left, right)
+            if known is not None:
+                return known
         left, right = self._sized(left, right), self._sized(right, left)
         to = common_type([left.type, right.type])
         if to is None:
             self.refuse(node, f"cannot compare {self._shown(left)} with {self._shown(right)}")
+        return self.made(node, op, BOOLEAN, self.cast(node, left, to), self.cast(node, right, to))
+
+    def _integer_beside_decimal(self, node: Written, op: str, left: Typed, right: Typed) -> Typed | None:
+        """The order of an integer and a decimal literal: Spark compares them exactly, whatever the digits.
+
+        Beyond 64 bits it does not look at the integer at all: the comparison holds, or not, even for null.
+        """
+        flipped = left.op == "slot" and left.type.name == "decimal"
+        integer, decimal = (right, left) if flipped else (left, right)
+        if not (is_integral(integer.type) and decimal.op == "slot" and decimal.type.name == "decimal"):
+            return None
+        beyond = self.kinds[decimal.slot].beyond
+        if beyond:
+            return self.made(node, "constant", BOOLEAN, value=(beyond > 0) == ((op in ("<", "<=")) != flipped))
+        size = decimal.type
+        to = Type("decimal", 20 + size.scale, size.scale) if size.precision else size
         return self.made(node, op, BOOLEAN, self.cast(node, left, to), self.cast(node, right, to))
 
     def membership(self, node: Written) -> Typed:
@@ -232,6 +252,8 @@ class Analyser:
         if op == "isnan":
             return self.made(node, op, BOOLEAN, self.cast(node, inner, DOUBLE))
         if op in ("abs", "negative"):
+            if type_.precision > 34:
+                self.refuse(node, f"{op} of {self._shown(inner)} is not taken: Spark rounds beyond 34 digits")
             return self.made(node, op, type_, inner)
         if op in ("floor", "ceil"):
             if type_.name == "decimal":

@@ -168,7 +168,7 @@ def _groups(shape: Shape, slots: _Slots, *, sized: bool) -> list[_Group]:
         elif escape is not None and kinds[0] == "string":
             kinds = [("string", _pattern_class(raw, escape)) for raw in raws]
         elif sized:
-            kinds = [(kind, *size_of(raw, kind)) for kind, raw in zip(kinds, raws, strict=True)]
+            kinds = [(kind, *size_of(raw, kind.rstrip("<>"))) for kind, raw in zip(kinds, raws, strict=True)]
         keys.append(kinds)
     if all(kinds.count(kinds[0]) == len(kinds) for kinds in keys):
         return [_group(shape, tuple(kinds[0] for kinds in keys), sized)]
@@ -187,7 +187,8 @@ def _group(shape: Shape, key: tuple[Any, ...], sized: bool) -> _Group:
     for part in key:
         name, *more = (part,) if isinstance(part, str) else part
         text = more[0] if len(more) == 1 else ""
-        kinds.append(Kind(name, *more) if len(more) == 2 else Kind(name))
+        precision, scale = more if len(more) == 2 else (0, 0)
+        kinds.append(Kind(name.rstrip("<>"), precision, scale, {">": 1, "<": -1}.get(name[-1], 0)))
         statics.append(text)
     return _Group(shape, tuple(kinds), tuple(statics), sized)
 
@@ -278,8 +279,10 @@ def _residual(
     whole = nodes[0] if len(nodes) == 1 else Typed("and", BOOLEAN, tuple(nodes))
     numbers: dict[tuple[int, Type], int] = {}
     expression = _renumber(whole, numbers, leaf)
-    constants = tuple(_column(leaf.values(slot, type_)) if type_.name == "string" else leaf.values(slot, type_)
-                      for slot, type_ in numbers)  # fmt: skip
+    constants = tuple(
+        _column(leaf.values(slot, type_)) if type_.name == "string" else leaf.values(slot, type_)
+        for slot, type_ in numbers
+    )
     return Residual(queries, expression, constants, time_zone)
 
 

@@ -107,7 +107,7 @@ class Leaf:
             if op != "<=>":
                 return NOTHING  # null, whatever the row
             return is_null(field.name) if wanted else not_null(field.name, field.type, self.n)
-        cut = self._cut(field, constant)
+        cut = self._cut(field, constant, exact=op in ("<", "<=", ">", ">="))
         if cut is None:
             return UNKNOWN
         if op == "<=>":
@@ -139,8 +139,11 @@ class Leaf:
             return NOTHING
         return either([Form([{field.name: band}]) for band in _between_cuts(cuts)])
 
-    def _cut(self, field: Typed, constant: Typed) -> Cut | None:
-        """Where a constant lies among the field's values; None where it is no constant or the cast is not monotone."""
+    def _cut(self, field: Typed, constant: Typed, *, exact: bool = False) -> Cut | None:
+        """Where a constant lies among the field's values; None where it is no constant or the cast is not monotone.
+
+        With `exact`, a bigint and a decimal are compared without rounding, whatever their digits.
+        """
         to = constant.type
         if to.name not in _MONOTONE[field.type.name]:
             return None
@@ -152,7 +155,8 @@ class Leaf:
         kind = self.kinds[slot].name
         if to.name == "decimal":
             self.values(slot, Type("double"))  # checks the digits
-            return integers_in_decimals(self.columns[slot], self.negated[slot], field.type)
+            exact = exact and field.type.name == "bigint"
+            return integers_in_decimals(self.columns[slot], self.negated[slot], field.type, exact=exact)
         values = self.values(slot, to)
         if field.type.name == to.name:
             return exact_cut(values)

@@ -39,6 +39,7 @@ class Kind:
     name: str  # int, bigint, decimal, double, string, date, timestamp
     precision: int = 0
     scale: int = 0
+    beyond: int = 0  # of a decimal: 1 where it is above, -1 where it is below what 64 bits hold
 
     @property
     def type(self) -> Type:
@@ -48,7 +49,7 @@ class Kind:
 
 
 def kinds_of(raws: Sequence[str], negated: bool) -> list[str]:
-    """The kind of each literal of a slot."""
+    """The kind of each literal of a slot; 'decimal>' and 'decimal<' are those beyond 64 bits."""
     if all(map(str.isdigit, raws)) and len(max(raws, key=len)) < 10:
         return ["int"] * len(raws)
     return [_kind(raw, negated) for raw in raws]
@@ -66,13 +67,20 @@ def _kind(raw: str, negated: bool) -> str:
         return "timestamp"
     if raw.isdigit():
         value = int(raw)
-        return "int" if value < 2**31 + negated else "bigint" if value < 2**63 + negated else "decimal"
+        return "int" if value < 2**31 + negated else "bigint" if value < 2**63 + negated else f"decimal{'><'[negated]}"
     last = raw[-1]
     if last in "lL":
         return "bigint"
-    if raw[-2:] in ("BD", "bd", "Bd", "bD"):
-        return "decimal"
-    return "double" if last in "dD" or "e" in raw or "E" in raw else "decimal"
+    if last in "dD" and raw[-2] not in "bB":
+        return "double"
+    if "e" in raw or "E" in raw:
+        return "decimal" if last in "dD" else "double"
+    return "decimal" if len(raw) < 20 or not _is_beyond(raw, negated) else f"decimal{'><'[negated]}"
+
+
+def _is_beyond(raw: str, negated: bool) -> bool:
+    unscaled, scale = _decimal(raw)
+    return unscaled > (2**63 if negated else 2**63 - 1) * int(10**scale)
 
 
 def size_of(raw: str, kind: str) -> tuple[int, int]:
@@ -107,8 +115,10 @@ def check_numbers(raws: Sequence[str], kind: str, negated: bool) -> None:
 
 
 def read_strings(raws: Sequence[str]) -> list[str]:
-    return [raw[1:-1] if "\\" not in raw and raw[0] == "'" and raw.find("'", 1) == len(raw) - 1 else _unquote(raw)
-            for raw in raws]  # fmt: skip
+    return [
+        raw[1:-1] if "\\" not in raw and raw[0] == "'" and raw.find("'", 1) == len(raw) - 1 else _unquote(raw)
+        for raw in raws
+    ]
 
 
 def _unquote(raw: str) -> str:
@@ -216,7 +226,7 @@ def rescale(unscaled: int, scale: int, to: int) -> int:
     """An unscaled decimal at another scale, rounded half away from zero."""
     if to >= scale:
         return unscaled * int(10 ** (to - scale))
-    step = 10 ** (scale - to)
+    step = int(10 ** (scale - to))
     quotient, rest = divmod(abs(unscaled), step)
     quotient += 2 * rest >= step
     return -quotient if unscaled < 0 else quotient

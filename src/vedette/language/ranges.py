@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,13 +40,18 @@ class Band:
         high = _later(self.highs, self.high_ends, other.highs, other.high_ends, above=False)
         lows, low_ends = np.where(low, other.lows, self.lows), np.where(low, other.low_ends, self.low_ends)
         highs, high_ends = np.where(high, other.highs, self.highs), np.where(high, other.high_ends, self.high_ends)
-        return Band(lows, highs, low_ends, high_ends, self.alive & other.alive & _holds(lows, highs, low_ends, high_ends))
+        return Band(
+            lows, highs, low_ends, high_ends, self.alive & other.alive & _holds(lows, highs, low_ends, high_ends)
+        )
 
     def hull(self, other: Band) -> Band:
         """The smallest range that holds both."""
         low = _later(self.lows, self.low_ends, other.lows, other.low_ends, above=True)
         high = _later(self.highs, self.high_ends, other.highs, other.high_ends, above=False)
-        low, high = np.where(self.alive & other.alive, ~low, ~self.alive), np.where(self.alive & other.alive, ~high, ~self.alive)
+        low, high = (
+            np.where(self.alive & other.alive, ~low, ~self.alive),
+            np.where(self.alive & other.alive, ~high, ~self.alive),
+        )
         return Band(
             np.where(low, other.lows, self.lows),
             np.where(high, other.highs, self.highs),
@@ -81,7 +87,7 @@ def _holds(
     both = (low_ends != UNBOUNDED) & (high_ends != UNBOUNDED)
     crossed = less(highs, lows)
     point = ~crossed & ~less(lows, highs)
-    return ~(both & (crossed | (point & ((low_ends == OPEN) | (high_ends == OPEN)))))
+    empty: NDArray[np.bool_] = both & (crossed | (point & ((low_ends == OPEN) | (high_ends == OPEN)))))
 
 
 def dtype_of(field: Type) -> Any:
@@ -175,8 +181,11 @@ def decimal_in_doubles(constants: NDArray[np.float64], field: Type) -> Cut:
     return cut
 
 
-def integers_in_decimals(raws: Sequence[str], negated: bool, field: Type) -> Cut:
-    """A bigint or decimal field against numbers without exponent, compared exactly unless that takes over 38 digits."""
+def integers_in_decimals(raws: Sequence[str], negated: bool, field: Type, *, exact: bool) -> Cut:
+    """A bigint or decimal field against numbers without exponent.
+
+    Unless `exact`, what takes over 38 digits is rounded first, as Spark does.
+    """
     as_field = Type("decimal", 20, 0) if field.name == "bigint" else field
     bottom, top = _INT64 if field.name == "bigint" else (-(10**field.precision) + 1, 10**field.precision - 1)
     unscaled, scales = exact_decimals(raws, negated)
@@ -187,13 +196,14 @@ def integers_in_decimals(raws: Sequence[str], negated: bool, field: Type) -> Cut
     powers = [10**power for power in range(77)]
     for i in range(n):
         value, scale = unscaled[i], scales[i]
-        if scale + as_field.precision > 38 or len(str(value)) + as_field.scale > 38:
+        if exact:
+            pass
+        elif scale + as_field.precision > 38 or len(str(value)) + as_field.scale > 38:
             literal = Type("decimal", max(len(str(abs(value))), scale), scale)
             met = wider_decimal(as_field, literal)
             if met.scale < max(scale, as_field.scale):
-                constant = rescale(value, scale, met.scale)
-                shift = as_field.scale
-                _search(cut, i, lambda v, s=shift, t=met.scale: rescale(v, s, t), constant, bottom, top)
+                widen = partial(rescale, scale=as_field.scale, to=met.scale)
+                _search(cut, i, widen, rescale(value, scale, met.scale), bottom, top)
                 firsts[i], hits[i] = cut.firsts[i], cut.hits[i]
                 continue
         if scale <= as_field.scale:

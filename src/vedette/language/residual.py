@@ -58,9 +58,7 @@ class Residual:
         first = residuals[0]
         if any(one.expression != first.expression or one.time_zone != first.time_zone for one in residuals):
             raise ValueError("residuals of different expressions cannot be joined")
-        constants = tuple(
-            _concat([one.constants[slot] for one in residuals]) for slot in range(len(first.constants))
-        )
+        constants = tuple(_concat([one.constants[slot] for one in residuals]) for slot in range(len(first.constants)))
         queries = np.concatenate([one.queries for one in residuals])
         return Residual(queries, first.expression, constants, first.time_zone)
 

@@ -97,6 +97,7 @@ _KNOWN_NODES: dict[str, tuple[str, tuple[str, ...]]] = {
     "Least": ("least", ("this", "expressions")),
     "Greatest": ("greatest", ("this", "expressions")),
     "If": ("if", ("this", "true", "false")),
+    "Negative": ("negative", ("this",)),
     "IsNan": ("isnan", ("this",)),
     "Nullif": ("nullif", ("this", "expression")),
     "Round": ("round", ("this", "decimals")),
@@ -159,6 +160,9 @@ def parse_skeleton(skeleton: str) -> Written:
 
 def _check_characters(skeleton: str) -> None:
     plain = re.sub(r"`(?:[^`]|``)*`", lambda found: "_" * len(found.group()), skeleton)
+    plain = re.sub(
+        r"(\bescape\s*)('.{1,3}'|\".{1,3}\")", lambda found: "_" * len(found.group()), plain, flags=re.IGNORECASE
+    )
     if not plain.strip():
         raise QueryError("the text is empty; write a condition, such as price < 40", skeleton)
     found = _FORBIDDEN.search(plain)
@@ -170,7 +174,9 @@ def _check_characters(skeleton: str) -> None:
         raise QueryError(f"a {quote.group()} that is never closed", skeleton, quote.start(), quote.start() + 1)
     twice = re.search(rf"{MARK}\s+{MARK}", plain)
     if twice:
-        raise QueryError("two literals in a row; an operator or a comma is missing", skeleton, twice.start(), twice.end())
+        raise QueryError(
+            "two literals in a row; an operator or a comma is missing", skeleton, twice.start(), twice.end()
+        )
     reserved = re.search(r"__literal_", plain)
     if reserved:
         raise QueryError("names with __literal_ are reserved", skeleton, reserved.start(), reserved.end())
@@ -245,7 +251,9 @@ class _Reader:
         if not places:
             return -1, -1
         own = node.meta.get("start", min(start for start, _ in places))
-        return _origin(self.origins, min(own, min(p[0] for p in places))), _origin(self.origins, max(p[1] for p in places))
+        return _origin(self.origins, min(own, min(p[0] for p in places))), _origin(
+            self.origins, max(p[1] for p in places)
+        )
 
     def made(self, node: Any, op: str, *args: Written, **more: Any) -> Written:
         start, end = self.span(node)
@@ -306,7 +314,9 @@ class _Reader:
 
     def _read_column(self, node: Any) -> Written:
         if node.args.get("table") is not None:
-            self.refuse(node, "a name with a dot is not taken; use the field's name alone, in backquotes if it has a dot")
+            self.refuse(
+                node, "a name with a dot is not taken; use the field's name alone, in backquotes if it has a dot"
+            )
         self.only(node, "this")
         identifier = node.this
         if type(identifier).__name__ != "Identifier":
@@ -359,9 +369,7 @@ class _Reader:
         self.only(node, "this", "expression", "negate")
         if type(node.expression).__name__ in ("Any", "All", "Tuple"):
             self.refuse(node, "LIKE ANY and LIKE ALL are not taken; join single LIKEs with OR and AND")
-        like = self.made(
-            node, "like", self.tight(node.this, "LIKE"), self.tight(node.expression, "LIKE"), name=escape
-        )
+        like = self.made(node, "like", self.tight(node.this, "LIKE"), self.tight(node.expression, "LIKE"), name=escape)
         return self.made(node, "not", like) if node.args.get("negate") else like
 
     def _read_escape(self, node: Any) -> Written:

@@ -1,0 +1,219 @@
+"""Evaluation of a typed expression over pairs of a row and a query, all pairs at once.
+
+Branches are evaluated for all pairs, but a failure counts only where Spark would have taken the branch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from vedette.columns import Column
+from vedette.language.arithmetic import calculate
+from vedette.language.casts import cast
+from vedette.language.expressions import BOOLEAN, Typed
+from vedette.language.functions import call
+from vedette.language.ranges import less
+from vedette.language.vectors import Mask, Vector, choose, filler, join, strict
+from vedette.schema import Type
+
+_COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+_ARITHMETIC = ("+", "-", "*", "/", "%", "div", "pmod")
+
+
+def evaluate_pairs(
+    expression: Typed,
+    constants: tuple[Any, ...],
+    zone: str,
+    columns: dict[str, Column],
+    rows: NDArray[np.int64],
+    members: NDArray[np.int64],
+) -> tuple[NDArray[np.bool_], int]:
+    """For which pairs the expression is TRUE, and for how many a comparison failed."""
+    result = _Evaluation(constants, zone, columns, rows, members).of(expression).settled()
+    kept = result.values.astype(np.bool_) & result.usable
+    return kept, 0 if result.lost is None else int(np.count_nonzero(result.lost))
+
+
+class _Evaluation:
+    def __init__(
+        self,
+        constants: tuple[Any, ...],
+        zone: str,
+        columns: dict[str, Column],
+        rows: NDArray[np.int64],
+        members: NDArray[np.int64],
+    ) -> None:
+        self.constants = constants
+        self.zone = zone
+        self.columns = columns
+        self.rows = rows
+        self.members = members
+        self._known: dict[Typed, Vector] = {}
+
+    def of(self, node: Typed) -> Vector:
+        known = self._known.get(node)
+        if known is None:
+            known = self._evaluate(node)
+            if node.type == BOOLEAN and node.op != "cast":
+                known = known.settled()
+            self._known[node] = known
+        return known
+
+    def _evaluate(self, node: Typed) -> Vector:
+        op = node.op
+        if op == "field":
+            column = self.columns[node.name]
+            valid = None if column.valid is None else column.valid[self.rows]
+            return Vector(_gather(column.values, self.rows), valid)
+        if op == "slot":
+            return Vector(_gather(self.constants[node.slot], self.members))
+        if op == "constant":
+            return self._constant(node)
+        if op == "and" or op == "or":
+            return self._logic([self._truth(arg) for arg in node.args], short=op == "or")
+        if op == "not":
+            inner = self._truth(node.args[0])
+            return inner.with_values(~inner.values)
+        if op == "isnull":
+            inner = self.of(node.args[0])
+            return Vector(inner.nulls, None, inner.failed, inner.lost)
+        if op == "case":
+            return self._case(node)
+        args = [self.of(arg) for arg in node.args]
+        if op in _COMPARISONS or op == "<=>":
+            return compare(op, args[0], args[1], node.args[0].type)
+        if op == "in":
+            return self._membership(node, args)
+        if op == "cast":
+            return cast(args[0], node.args[0].type, node.type, self.zone)
+        if op == "try":
+            inner = args[0]
+            return Vector(inner.values, inner.usable, None, inner.lost)
+        if op in _ARITHMETIC:
+            return calculate(op, args[0], args[1], node.args[0].type, node.args[1].type, node.type)
+        if op == "coalesce":
+            return _coalesce(args, node.type)
+        if op in ("least", "greatest"):
+            return _extreme(args, node.type, greatest=op == "greatest")
+        if op == "nullif":
+            equal, value = args[0].settled(), args[1]
+            hit = equal.values & equal.usable
+            return Vector(value.values, ~value.nulls & ~hit, value.failed, join(equal.lost, value.lost))
+        return call(op, args, [arg.type for arg in node.args], node.type, node.value, self.zone)
+
+    def _truth(self, node: Typed) -> Vector:
+        return self.of(node).settled()
+
+    def _constant(self, node: Typed) -> Vector:
+        n = len(self.rows)
+        if node.value is None:
+            type_ = node.type if node.type.name != "null" else BOOLEAN
+            return Vector(filler(type_, n), np.zeros(n, np.bool_))
+        return Vector(np.full(n, bool(node.value), np.bool_))
+
+    def _logic(self, args: list[Vector], *, short: bool) -> Vector:
+        """AND, or OR where `short` is True: from left to right until one argument has the short value."""
+        n = len(self.rows)
+        decided, unknown = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+        lost: Mask | None = None
+        for arg in args:
+            if arg.lost is not None:
+                lost = join(lost, arg.lost & ~decided)
+            decided = decided | (arg.usable & (arg.values == short))
+            unknown |= arg.nulls
+        return Vector(decided if short else ~decided, decided | ~unknown, None, lost)
+
+    def _case(self, node: Typed) -> Vector:
+        n = len(self.rows)
+        open_ = np.ones(n, np.bool_)
+        values: Any = filler(node.type if node.type.name != "null" else BOOLEAN, n)
+        valid, failed, lost = np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+        branches = [(self._truth(c), self.of(v)) for c, v in zip(node.args[:-1:2], node.args[1::2], strict=True)]
+        branches.append((Vector(np.ones(n, np.bool_)), self.of(node.args[-1])))
+        for condition, value in branches:
+            if condition.lost is not None:
+                lost |= condition.lost & open_
+            taken = open_ & condition.usable & condition.values
+            values = choose(node.type, taken, value.values, values)
+            valid |= taken & ~value.nulls
+            if value.failed is not None:
+                failed |= taken & value.failed
+            if value.lost is not None:
+                lost |= taken & value.lost
+            open_ &= ~taken
+        return Vector(values, valid, failed if failed.any() else None, lost if lost.any() else None)
+
+    def _membership(self, node: Typed, args: list[Vector]) -> Vector:
+        """IN as the comparisons it stands for, from left to right until one is TRUE."""
+        tests = [compare("=", args[0], arg, node.args[0].type).settled() for arg in args[1:]]
+        return self._logic(tests, short=True)
+
+
+def compare(op: str, a: Vector, b: Vector, type_: Type) -> Vector:
+    """a op b in Spark's order: NaN is the greatest double, and equal to itself."""
+    if op == "<=>":
+        equal = compare("=", a, b, type_)
+        both = a.nulls & b.nulls
+        same = np.where(a.nulls | b.nulls, both, equal.values)
+        return Vector(same, None, equal.failed, equal.lost)
+    if type_.name == "string":
+        function = {
+            "=": pc.equal,
+            "<>": pc.not_equal,
+            "<": pc.less,
+            "<=": pc.less_equal,
+            ">": pc.greater,
+            ">=": pc.greater_equal,
+        }
+        result = function[op](a.values, b.values).fill_null(False).to_numpy(zero_copy_only=False)
+        return strict(result, a, b)
+    x, y = a.values, b.values
+    if type_.name == "null":
+        return strict(np.zeros(len(a), np.bool_), a, b)
+    if op in ("<", ">="):
+        below = less(x, y)
+        return strict(below if op == "<" else ~below, a, b)
+    if op in (">", "<="):
+        above = less(y, x)
+        return strict(above if op == ">" else ~above, a, b)
+    same = np.asarray(x == y, np.bool_)
+    if type_.name == "double":
+        same = same | (np.isnan(x) & np.isnan(y))
+    return strict(same if op == "=" else ~same, a, b)
+
+
+def _gather(values: Any, places: NDArray[np.int64]) -> Any:
+    if isinstance(values, pa.Array):
+        return values.take(pa.array(places))
+    return values[places]
+
+
+def _coalesce(args: list[Vector], type_: Type) -> Vector:
+    values, valid = args[0].values, ~args[0].nulls
+    failed, lost = args[0].failed, args[0].lost
+    for arg in args[1:]:
+        open_ = ~valid if failed is None else ~valid & ~failed
+        values = choose(type_, valid, values, arg.values)
+        if arg.failed is not None:
+            failed = join(failed, arg.failed & open_)
+        if arg.lost is not None:
+            lost = join(lost, arg.lost & open_)
+        valid = valid | (open_ & ~arg.nulls)
+    return Vector(values, valid, failed, lost)
+
+
+def _extreme(args: list[Vector], type_: Type, *, greatest: bool) -> Vector:
+    """The least or greatest argument that is not null."""
+    best, valid = args[0].values, ~args[0].nulls
+    for arg in args[1:]:
+        order = compare(">" if greatest else "<", Vector(arg.values), Vector(best), type_)
+        better = ~arg.nulls & (~valid | order.values)
+        best = choose(type_, better, arg.values, best)
+        valid = valid | ~arg.nulls
+    whole = strict(best, *args)
+    return Vector(best, valid, whole.failed, whole.lost)

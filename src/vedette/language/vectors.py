@@ -1,0 +1,127 @@
+"""Vectors: the values of an expression for many pairs at once, with what is null and what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.schema import Type
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Vector:
+    """Values in the physical form of their type. A mask that is None is False everywhere, `valid` True everywhere.
+
+    `failed` marks pairs whose evaluation failed and has not yet met a comparison; `lost` those where one did, and was made
+    null. What stands in `values` where a pair is null or failed is arbitrary.
+    """
+
+    values: Any
+    valid: Mask | None = None
+    failed: Mask | None = None
+    lost: Mask | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def usable(self) -> Mask:
+        """Pairs that have a value."""
+        mask = np.ones(len(self), np.bool_) if self.valid is None else self.valid
+        return mask if self.failed is None else mask & ~self.failed
+
+    @property
+    def nulls(self) -> Mask:
+        return np.zeros(len(self), np.bool_) if self.valid is None else ~self.valid
+
+    def settled(self) -> Vector:
+        """The vector of a condition: what failed below is null here, and counted."""
+        if self.failed is None:
+            return self
+        return Vector(self.values, self.usable, None, join(self.lost, self.failed))
+
+    def with_values(self, values: Any) -> Vector:
+        return replace(self, values=values)
+
+    def failing(self, where: Mask) -> Vector:
+        """The same, failed also there, where it has a value."""
+        more = where if self.valid is None else where & self.valid
+        return replace(self, failed=join(self.failed, more)) if more.any() else self
+
+
+def join(a: Mask | None, b: Mask | None) -> Mask | None:
+    """Either of two masks."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a | b
+
+
+def meet(a: Mask | None, b: Mask | None) -> Mask | None:
+    """Both of two `valid` masks."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a & b
+
+
+def strict(values: Any, *args: Vector) -> Vector:
+    """The result of a function that is null where an argument is, and fails where an argument failed."""
+    valid = failed = lost = None
+    for arg in args:
+        valid, failed, lost = meet(valid, arg.valid), join(failed, arg.failed), join(lost, arg.lost)
+    return Vector(values, valid, failed, lost)
+
+
+def is_wide(type_: Type) -> bool:
+    return type_.name == "decimal" and type_.precision > 18
+
+
+def dtype_of(type_: Type) -> Any:
+    """The dtype of a type's values; strings are Arrow arrays."""
+    if is_wide(type_):
+        return object
+    return {"double": np.float64, "boolean": np.bool_}.get(type_.name, np.int64)
+
+
+def filler(type_: Type, n: int) -> Any:
+    if type_.name == "string":
+        return pa.array([""] * n, pa.large_string())
+    return np.zeros(n, dtype_of(type_))
+
+
+def choose(type_: Type, mask: Mask, a: Any, b: Any) -> Any:
+    """Values of a where the mask holds, else of b."""
+    if type_.name != "string":
+        return np.where(mask, a, b)
+    import pyarrow.compute as pc
+
+    return pc.if_else(pa.array(mask), a, b)
+
+
+def map_distinct(values: Any, usable: Mask, read: Callable[[Any], Any], dtype: Any) -> tuple[NDArray[Any], Mask]:
+    """A Python function over values, once per distinct one; where it gives None, the mask says it failed."""
+    known: dict[Any, Any] = {}
+    n = len(values)
+    out = np.zeros(n, dtype)
+    failed = np.zeros(n, np.bool_)
+    items = values.to_pylist() if isinstance(values, pa.Array) else values.tolist()
+    for i in np.flatnonzero(usable):
+        item = items[i]
+        result = known.get(item, known)
+        if result is known:
+            result = known[item] = read(item)
+        if result is None:
+            failed[i] = True
+        else:
+            out[i] = result
+    return out, failed
+
+
+def text_vector(texts: list[str], *args: Vector) -> Vector:
+    return strict(pa.array(texts, pa.large_string()), *args)

@@ -1,0 +1,587 @@
+"""Random schemas, rows and predicates.
+
+`Maker` draws from a `random.Random`, so a seed repeats a run; the hypothesis strategies below drive the same maker. A predicate
+comes as a pair of texts: ours, and the one Spark is given. They differ where ANSI mode would fail the whole job over one
+row: there Spark gets its `try_` form, which is null for that row.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import strategies as st
+
+SCHEMA = (
+    "i bigint, j bigint, x double, y double, m decimal(10,2), n decimal(18,6), w decimal(38,10), b boolean, c boolean, "
+    "s string, z string, r string, d date, e date, t timestamp, u timestamp"
+)
+
+INTEGERS = [
+    *(
+        -(2**63),
+        -(2**63) + 1,
+        -(2**53) - 1,
+        -(2**53),
+        -(2**31),
+        -7,
+        -2,
+        -1,
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+        10,
+        100,
+        2**31 - 1,
+        2**31,
+    ),
+    *(2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2, 2**53 + 3, 10**18, 2**62, 2**63 - 513, 2**63 - 512, 2**63 - 1),
+]
+SMALL = [-7, -3, -2, -1, 0, 1, 2, 3, 4, 5, 10, 12, 25, 100]
+DOUBLES = [
+    *(
+        float("nan"),
+        float("inf"),
+        float("-inf"),
+        -0.0,
+        0.0,
+        5e-324,
+        -5e-324,
+        0.1,
+        0.3,
+        0.30000000000000004,
+        1.0,
+        1.5,
+        2.0,
+    ),
+    *(
+        2.5,
+        3.0,
+        4.0,
+        100.0,
+        -1.0,
+        -1.5,
+        -2.5,
+        1e300,
+        -1e300,
+        2.0**53,
+        2.0**53 + 2,
+        2.0**63,
+        -(2.0**63),
+        1e18,
+        0.01,
+        1.005,
+    ),
+]
+MONEY = [
+    "0",
+    "0.01",
+    "-0.01",
+    "0.1",
+    "1",
+    "1.5",
+    "2.5",
+    "-1.5",
+    "3",
+    "100",
+    "99999999.99",
+    "-99999999.99",
+    "0.3",
+    "4.99",
+]
+FINE = [
+    "0",
+    "0.000001",
+    "-0.000001",
+    "0.1",
+    "0.3",
+    "1",
+    "1.5",
+    "2.5",
+    "3",
+    "999999999999.999999",
+    "-999999999999.999999",
+    "4.99",
+]
+WIDE = [
+    "0",
+    "0.0000000001",
+    "1",
+    "1.5",
+    "2.5",
+    "-1.5",
+    "3",
+    "9007199254740993",
+    "9223372036854775807.5",
+    "9" * 28 + "." + "9" * 10,
+    "-" + "9" * 28 + "." + "9" * 10,
+    "0.1",
+    "100",
+]
+TEXTS = [
+    "",
+    " ",
+    "a",
+    "ab",
+    "abc",
+    "abd",
+    "b",
+    "B",
+    "ba",
+    " a ",
+    "a%b",
+    "a_b",
+    "a\\b",
+    "it's",
+    "é",
+    "É",
+    "日本",
+    "\U0001f600",
+    "\ud7ff",
+    "\uffff",
+    "ab\U0010ffff",
+    "\U0010ffff",
+    "ab\ud7ff",
+    "Zebra",
+    "a\nb",
+]
+NUMERALS = [
+    "1",
+    "2",
+    " 3 ",
+    "-1",
+    "+5",
+    "1.5",
+    "2.50",
+    "1e2",
+    "NaN",
+    "inf",
+    "-Infinity",
+    "",
+    "abc",
+    "true",
+    "no",
+    "9007199254740993",
+    "9223372036854775808",
+    "2020-01-01",
+    "2020-02-30",
+    "2020-03-01 12:30:00",
+    "1.5d",
+    "0x1",
+    "1_000",
+    "4",
+    "t",
+    "0",
+]
+DAYS = [dt.date(2020, 1, 1) + dt.timedelta(days) for days in (-1, 0, 1, 59, 60)] + [
+    *(dt.date(1, 1, 1), dt.date(9999, 12, 31), dt.date(1970, 1, 1), dt.date(1969, 12, 31), dt.date(2018, 11, 4)),
+    *(dt.date(2021, 3, 14), dt.date(2021, 11, 7), dt.date(1900, 1, 1)),
+]
+MOMENTS = [
+    dt.datetime(2020, 1, 1) + dt.timedelta(microseconds=shift)
+    for shift in (0, -1, 1, 5 * 3600 * 10**6, 5 * 3600 * 10**6 - 1, 12 * 3600 * 10**6, 86400 * 10**6)
+] + [
+    *(
+        dt.datetime(1970, 1, 1),
+        dt.datetime(1969, 12, 31, 23, 59, 59, 999999),
+        dt.datetime(2021, 3, 14, 7),
+        dt.datetime(2021, 11, 7, 5, 30),
+    ),
+    *(
+        dt.datetime(2018, 11, 4, 3),
+        dt.datetime(2018, 11, 4, 2, 59, 59),
+        dt.datetime(1900, 1, 1),
+        dt.datetime(2021, 11, 7, 6, 30),
+    ),
+    *(dt.datetime(2021, 3, 14, 5), dt.datetime(2021, 3, 14, 4), dt.datetime(9999, 12, 30, 1), dt.datetime(2, 1, 1)),
+]
+
+POOLS: dict[str, list[Any]] = {
+    "i": INTEGERS,
+    "j": SMALL,
+    "x": DOUBLES,
+    "y": DOUBLES,
+    "m": [Decimal(text).quantize(Decimal("0.01")) for text in MONEY],
+    "n": [Decimal(text).quantize(Decimal("0.000001")) for text in FINE],
+    "w": [Decimal(text) for text in WIDE],
+    "b": [True, False],
+    "c": [True, False],
+    "s": TEXTS,
+    "z": TEXTS,
+    "r": NUMERALS,
+    "d": DAYS,
+    "e": DAYS,
+    "t": [moment.replace(tzinfo=dt.UTC) for moment in MOMENTS],
+    "u": [moment.replace(tzinfo=dt.UTC) for moment in MOMENTS],
+}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A text of ours and the text Spark is given."""
+
+    ours: str
+    spark: str
+
+    def __str__(self) -> str:
+        return self.ours
+
+    @staticmethod
+    def same(text: str) -> Pair:
+        return Pair(text, text)
+
+
+def fill(template: str, *parts: Pair, spark: str | None = None) -> Pair:
+    """A template filled with both spellings of its parts."""
+    return Pair(
+        template.format(*(part.ours for part in parts)), (spark or template).format(*(part.spark for part in parts))
+    )
+
+
+@dataclass
+class Maker:
+    """Draws rows and predicates."""
+
+    random: random.Random
+
+    def pick(self, *choices: Any) -> Any:
+        return self.random.choice(choices)
+
+    def chance(self, probability: float) -> bool:
+        return self.random.random() < probability
+
+    # -- rows
+
+    def rows(self, n: int) -> dict[str, list[Any]]:
+        """Columns of n rows, a tenth of the values null; the first row is all null."""
+        return {
+            name: [None if k == 0 or self.chance(0.1) else self.random.choice(pool) for k in range(n)]
+            for name, pool in POOLS.items()
+        }
+
+    # -- literals
+
+    def literal(self, family: str) -> Pair:
+        """A literal that may stand beside a field of the family: number, text, day, moment or truth."""
+        return Pair.same(getattr(self, f"_{family}")())
+
+    def _number(self) -> str:
+        style = self.random.random()
+        if style < 0.3:
+            return str(self.random.choice(INTEGERS if self.chance(0.4) else SMALL))
+        if style < 0.5:
+            text = self.random.choice([*MONEY, *FINE, "2.55", ".5", "1.", "0.30000000000000004", "1.10", "007.5"])
+            return text + self.pick("", "", "BD") if text[-1] != "." else text
+        if style < 0.7:
+            value = self.random.choice(DOUBLES)
+            if value != value or value in (float("inf"), float("-inf")):
+                return self.pick("1e308", "-1E308")
+            text = repr(value)
+            return text if "e" in text else text + self.pick("e0", "D", "E+0")
+        if style < 0.8:
+            return str(self.random.choice(INTEGERS)) + "L"
+        return self.pick(
+            "99999999999999999999",
+            "1e16",
+            "9007199254740992e0",
+            "9007199254740993.0",
+            "-1e-3",
+            "1e2",
+            "2.5E1",
+            "0.005",
+            "123456789012345678901234567890.12345678",
+            "-0.0",
+            "-0e0",
+            "0.1",
+            "-99999999999999999999",
+            "9223372036854775807.5",
+            "-9223372036854775809",
+            "9223372036854775808",
+            "-9223372036854775808.5",
+            "1.0000000000000000000000000001",
+        )
+
+    def _text(self) -> str:
+        return quote(self.random.choice(TEXTS))
+
+    def _day(self) -> str:
+        return f"DATE '{self.random.choice(DAYS).isoformat()}'"
+
+    def _moment(self) -> str:
+        moment = self.random.choice(MOMENTS)
+        zone = self.pick("", "", "", "Z", "+02:00", " UTC", " Europe/Paris", "-0330")
+        text = moment.isoformat(sep=self.pick(" ", "T"))
+        if zone and "." not in text and text.count(":") < 2:
+            zone = ""
+        return f"TIMESTAMP '{text}{zone}'"
+
+    def _truth(self) -> str:
+        return self.pick("TRUE", "FALSE", "true", "false")
+
+    def quoted(self, family: str) -> Pair:
+        """A string literal that Spark can cast to the family's type."""
+        if family == "number":
+            return Pair.same(
+                self.pick("'1.5'", "'2'", "' 3 '", "'1e2'", "'NaN'", "'-Infinity'", "'0.1'", "'9007199254740993'")
+            )
+        if family == "truth":
+            return Pair.same(self.pick("'true'", "'f'", "' YES '", "'0'"))
+        if family == "day":
+            return Pair.same(self.pick("'2020-01-01'", "'2020'", "' 2020-1-1 '", "'2020-03'", "'2020-01-01T12:00'"))
+        if family == "moment":
+            return Pair.same(
+                self.pick(
+                    "'2020-01-01'", "'2020-01-01 05:00:00'", "'2020-01-01T00:00:00.000001'", "'2021-3-14 2:30:00'"
+                )
+            )
+        return Pair.same(self._text())
+
+    # -- conditions
+
+    def predicate(self, depth: int = 2) -> Pair:
+        style = self.random.random()
+        if depth and style < 0.25:
+            parts = [self.predicate(depth - 1) for _ in range(self.random.randint(2, 3))]
+            return fill(" AND ".join(["({})"] * len(parts)), *parts)
+        if depth and style < 0.45:
+            parts = [self.predicate(depth - 1) for _ in range(self.random.randint(2, 3))]
+            return fill(" OR ".join(["({})"] * len(parts)), *parts)
+        if depth and style < 0.55:
+            return fill(self.pick("NOT ({})", "NOT({})", "!({})"), self.predicate(depth - 1))
+        if style < 0.85:
+            return self.box_atom()
+        return self.residual_atom()
+
+    def operator(self) -> str:
+        return self.pick("=", "<>", "!=", "<", "<=", ">", ">=", "<=>", "==")
+
+    def box_atom(self) -> Pair:
+        """A comparison of one field with literals."""
+        name = self.pick(*(name for name in POOLS if name != "r"))
+        family = FAMILIES[name]
+        style = self.random.random()
+        field = Pair.same(self.spelled(name))
+        if style < 0.45:
+            parts = (field, self.beside(name, family))
+            flipped = self.chance(0.2)
+            return fill(f"{{0}} {self.operator()} {{1}}", *(reversed(parts) if flipped else parts))
+        not_ = self.pick("", "", "NOT ")
+        if style < 0.6:
+            return fill(
+                f"{{}} {not_}BETWEEN {{}} AND {{}}", field, self.beside(name, family), self.beside(name, family)
+            )
+        if style < 0.75:
+            items = [self.beside(name, family) for _ in range(self.random.randint(1, 4))]
+            if self.chance(0.15):
+                items.append(Pair.same("NULL"))
+            return fill(f"{{}} {not_}IN ({', '.join(['{}'] * len(items))})", field, *items)
+        if style < 0.85:
+            return fill(
+                self.pick("{} IS NULL", "{} IS NOT NULL", "isnull({})", "isnotnull({})", "{} <=> NULL", "{} = NULL"),
+                field,
+            )
+        if family == "truth":
+            return fill(self.pick("{}", "NOT {}", "{} IS TRUE", "{} IS NOT TRUE", "{} IS FALSE", "{} = TRUE"), field)
+        if family == "text":
+            return fill(f"{{}} {not_}LIKE {{}}", field, self.pattern())
+        return fill("{} " + self.pick("<", ">=") + " {}", field, self.beside(name, family))
+
+    def spelled(self, name: str) -> str:
+        return self.pick(name, name, name, name.upper(), f"`{name}`")
+
+    def beside(self, name: str, family: str) -> Pair:
+        """A literal to compare a field with, now and then of another type."""
+        style = self.random.random()
+        if name == "i" and style < 0.1:
+            return Pair.same(self.pick("'5'", "' -7 '", "'9007199254740993'"))
+        if style < 0.1 and name not in ("i", "j"):
+            return self.quoted(family)
+        if style < 0.3 and family in ("day", "moment"):
+            return self.literal(self.pick("day", "moment"))
+        return self.literal(family)
+
+    def pattern(self) -> Pair:
+        return Pair.same(
+            self.pick(
+                "'a%'",
+                "'ab%'",
+                "'%'",
+                "''",
+                "'abc'",
+                "'%b'",
+                "'a_%'",
+                "'_'",
+                "'a\\\\%b'",
+                "'a\\\\_%'",
+                "'%a%'",
+                "'\U0010ffff%'",
+                "'\ud7ff%'",
+                "'ab\U0010ffff%'",
+                "'it''s%'",
+                "'a%%'",
+                "'A%'",
+                "'/%%' ESCAPE '/'",
+                "'a/_b' ESCAPE '/'",
+                '"a%"',
+                "r'a%'",
+            )
+        )
+
+    # -- residuals
+
+    def residual_atom(self) -> Pair:
+        style = self.random.random()
+        family = self.pick("number", "number", "number", "text", "day", "moment", "truth")
+        if style < 0.6:
+            op = self.operator()  # where an operand fails, <=> is null here and never null in Spark's try_ form
+            safe = op == "<=>"
+            return fill(f"{{}} {op} {{}}", self.expression(family, 2, safe=safe), self.expression(family, 1, safe=safe))
+        if style < 0.68:
+            return fill(
+                "{} " + self.pick("", "NOT ") + "BETWEEN {} AND {}", *(self.expression(family, 1) for _ in range(3))
+            )
+        if style < 0.76:
+            return fill("{} " + self.pick("", "NOT ") + "IN ({}, {})", *(self.expression(family, 1) for _ in range(3)))
+        if style < 0.82:
+            return fill(self.pick("{} IS NULL", "{} IS NOT NULL"), self.expression(family, 2, safe=True))
+        if style < 0.9:
+            return self.cast_string()
+        return fill(
+            self.pick("{} LIKE {}", "startswith({}, {})", "endswith({}, {})", "contains({}, {})", "{} NOT LIKE {}"),
+            self.expression("text", 1),
+            self.pick(Pair.same("'a%'"), Pair.same("'%b%'"), Pair.same("'a'")),
+        )
+
+    def cast_string(self) -> Pair:
+        """The string field of numerals against another type: most of its values cannot be cast."""
+        op = self.pick("=", "<>", "<", "<=", ">", ">=")
+        to, literal = self.pick(
+            ("bigint", Pair.same(str(self.random.choice(SMALL)))),
+            ("bigint", self.field("i")),
+            ("double", Pair.same(self.pick("1.5", "1e2", "2.5", "0.0"))),
+            ("double", self.field(self.pick("x", "m"))),
+            ("boolean", self.literal("truth")),
+            ("boolean", self.field("b")),
+            ("date", self.literal("day")),
+            ("date", self.field("d")),
+            ("timestamp", self.literal("moment")),
+            ("timestamp", self.field("t")),
+        )
+        return fill(f"{{}} {op} {{}}", Pair("r", f"try_cast(r AS {to})"), literal)
+
+    def field(self, name: str) -> Pair:
+        return Pair.same(name)
+
+    def expression(self, family: str, depth: int, *, safe: bool = False) -> Pair:
+        """An expression of the family; a `safe` one cannot fail for a row."""
+        names = [name for name, its in FAMILIES.items() if its == family and name != "r"]
+        if depth == 0 or self.chance(0.3):
+            return self.literal(family) if self.chance(0.3) else self.field(self.random.choice(names))
+        style = self.random.random()
+        if style < 0.3:
+            return self._choice(family, depth, names)
+        make: Callable[[int, bool], Pair] = getattr(self, f"_{family}_expression")
+        return make(depth, safe)
+
+    def _choice(self, family: str, depth: int, names: list[str]) -> Pair:
+        one = lambda: self.expression(family, depth - 1, safe=True)  # noqa: E731
+        style = self.pick("coalesce", "if", "case", "nullif", "least", "greatest")
+        if style == "if":
+            return fill("if({}, {}, {})", self.box_atom(), one(), one())
+        if style == "case":
+            return fill("CASE WHEN {} THEN {} WHEN {} THEN {} END", self.box_atom(), one(), self.box_atom(), one())
+        return fill(style + "({}, {})", self.field(self.random.choice(names)), one())
+
+    def _number_expression(self, depth: int, safe: bool) -> Pair:
+        a, b = self.expression("number", depth - 1, safe=safe), self.expression("number", depth - 1, safe=safe)
+        style = self.random.random()
+        if style < 0.4 and not safe:
+            op, function = self.pick(
+                ("+", "try_add"), ("-", "try_subtract"), ("*", "try_multiply"), ("/", "try_divide"), ("%", "try_mod")
+            )
+            return fill(f"({{}} {op} {{}})", a, b, spark=f"{function}({{}}, {{}})")
+        if style < 0.5:
+            return fill(
+                f"({{}} {self.pick('%', '/')} {self.pick('2', '3', '7', '2.5', '1.5e0', '-4')})",
+                self.field(self.pick("j", "m", "n", "x", "w")),
+            )
+        if style < 0.6:
+            return fill(self.pick("length({})", "length(trim({}))"), self.expression("text", depth - 1))
+        if style < 0.7:
+            return fill(
+                self.pick("year({})", "month({})", "day({})", "dayofweek({})", "hour({})", "minute({})", "second({})"),
+                self.expression(self.pick("day", "moment"), depth - 1),
+            )
+        if style < 0.8:
+            name = self.pick("j", "x", "m", "n", "w")
+            function = self.pick("abs", "floor", "ceil", "sign", "sqrt", "-", "negative")
+            if name == "x" and function in ("floor", "ceil"):
+                if safe:
+                    function = "abs"
+                else:
+                    fits = ">= -9223372036854775808D AND (x < 9223372036854775808D OR isnan(x))"
+                    return Pair(f"{function}(x)", f"(CASE WHEN x {fits} THEN {function}(x) END)")
+            if name == "w" and function in ("abs", "-", "negative"):  # Spark rounds to 34 digits here, and we refuse
+                name = "n"
+            return fill(function + "({})", self.field(name))
+        if style < 0.9:
+            return fill(f"round({{}}, {self.pick(0, 1, 2, -1)})", self.field(self.pick("j", "m", "n", "x")))
+        if style < 0.95:
+            return fill(f"pmod({{}}, {self.pick('3', '-4', '2.5', '2e0')})", self.field(self.pick("j", "m", "x", "i")))
+        to = self.pick("bigint", "int", "double", "decimal(12,3)", "decimal(38,2)")
+        names = ["i", "j", "m", "n", "w", "r"] + (["x"] if "decimal" not in to else [])
+        name = self.random.choice(names) if not safe else "j"
+        return Pair(f"CAST({name} AS {to})", f"try_cast({name} AS {to})")
+
+    def _text_expression(self, depth: int, safe: bool) -> Pair:
+        a, b = self.expression("text", depth - 1, safe=safe), self.expression("text", depth - 1, safe=safe)
+        style = self.random.random()
+        if style < 0.3:
+            return fill(self.pick("concat({}, {})", "({} || {})"), a, b)
+        if style < 0.6:
+            return fill(self.pick("lower({})", "upper({})", "trim({})", "ltrim({})", "rtrim({})"), a)
+        if style < 0.85:
+            tail = self.pick("1", "2, 1", "-2", "0, 2", "-5, 4", "1, 0", "2, -1")
+            return fill(f"{self.pick('substring', 'substr')}({{}}, {tail})", a)
+        return fill("CAST({} AS STRING)", self.field(self.pick("i", "b", "m", "w", "d", "n")))
+
+    def _day_expression(self, depth: int, safe: bool) -> Pair:
+        return fill("CAST({} AS DATE)", self.expression("moment", depth - 1, safe=safe))
+
+    def _moment_expression(self, depth: int, safe: bool) -> Pair:
+        return fill("CAST({} AS TIMESTAMP)", self.expression("day", depth - 1, safe=safe))
+
+    def _truth_expression(self, depth: int, safe: bool) -> Pair:
+        if self.chance(0.3):
+            return fill("CAST({} AS BOOLEAN)", self.field(self.pick("j", "m", "x")))
+        return fill("({})", self.box_atom())
+
+
+FAMILIES = {
+    **dict.fromkeys("ijxymnw", "number"),
+    **dict.fromkeys("bc", "truth"),
+    **dict.fromkeys("szr", "text"),
+    **dict.fromkeys("de", "day"),
+    **dict.fromkeys("tu", "moment"),
+}
+
+
+def quote(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def predicates(depth: int = 2) -> st.SearchStrategy[Pair]:
+    """Random predicates over SCHEMA."""
+    return st.randoms(use_true_random=False).map(lambda source: Maker(source).predicate(depth))
+
+
+def rows(n: int) -> st.SearchStrategy[dict[str, list[Any]]]:
+    """Random columns over SCHEMA."""
+    return st.randoms(use_true_random=False).map(lambda source: Maker(source).rows(n))
