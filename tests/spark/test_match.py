@@ -95,9 +95,9 @@ def test_a_streaming_frame_gives_the_same_pairs_as_a_batch(spark, ticks, alerts,
     query = writer.option("checkpointLocation", str(tmp_path / "state")).trigger(availableNow=True).start()
     query.awaitTermination()
 
-    assert {(row["id"], row["query"]) for row in spark.read.parquet(str(tmp_path / "hits")).collect()} == pairs_by_filter(
-        ticks
-    )
+    assert {
+        (row["id"], row["query"]) for row in spark.read.parquet(str(tmp_path / "hits")).collect()
+    } == pairs_by_filter(ticks)
 
 
 def test_a_watermark_set_before_the_match_holds_after_it(spark, ticks, alerts, tmp_path):
@@ -106,7 +106,7 @@ def test_a_watermark_set_before_the_match_holds_after_it(spark, ticks, alerts, t
     counts = (
         stream.withWatermark("ts", "1 minute")
         .transform(vs.match(alerts))
-        .groupBy(f.window("ts", "1 hour"), "query")
+        .groupBy(f.window("ts", "10 minutes"), "query")
         .count()
     )
     writer = counts.writeStream.format("parquet").option("path", str(tmp_path / "counts")).outputMode("append")
@@ -152,7 +152,9 @@ def test_the_set_is_taken_as_it_stands_when_the_transform_meets_the_frame(ticks)
 
 
 def test_a_lacking_field_is_told_with_the_nearest_column(ticks, alerts):
-    with pytest.raises(vd.RowError, match=r"use field 'symbol', which the DataFrame lacks; it has: .* did you mean 'symbl'"):
+    with pytest.raises(
+        vd.RowError, match=r"use field 'symbol', which the DataFrame lacks; it has: .* did you mean 'symbl'"
+    ):
         ticks.withColumnRenamed("symbol", "symbl").transform(vs.match(alerts))
 
 

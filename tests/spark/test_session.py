@@ -29,7 +29,9 @@ def test_without_java_the_error_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    with pytest.raises(vd.PipelineError, match=r"needs Java 17 or later, but there is no java on the PATH.*install it:"):
+    with pytest.raises(
+        vd.PipelineError, match=r"needs Java 17 or later, but there is no java on the PATH.*install it:"
+    ):
         vs.session()
 
 

@@ -1,0 +1,271 @@
+"""The commands as a shell sees them: output, exit code, and what is said on standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+
+from vedette.cli import main
+
+ROWS = {
+    "symbol": ["IBM", "SAP", "IBM", None],
+    "price": [39.5, 100.0, 41.0, None],
+    "volume": [100, 2000, 5, 7],
+}
+QUERIES = [("cheap-ibm", "symbol = 'IBM' AND price < 40"), ("block", "volume >= 1000"), ("unpriced", "price IS NULL")]
+PAIRS = [("IBM", "cheap-ibm"), ("SAP", "block"), (None, "unpriced")]
+
+
+@pytest.fixture
+def run(monkeypatch, capfdbinary):
+    """Run a command; exit code, standard output and standard error."""
+
+    def run_command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["vedette", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+        sys.stdout.flush()
+        said = capfdbinary.readouterr()
+        return code, said.out.decode(), said.err.decode()
+
+    return run_command
+
+
+def write_rows(path):
+    table = pa.table(ROWS)
+    if path.suffix == ".parquet":
+        pq.write_table(table, path)
+    elif path.suffix == ".csv":
+        pa_csv.write_csv(table, path)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    return path
+
+
+def write_queries(path, queries=QUERIES):
+    table = pa.table({"id": [q for q, _ in queries], "where": [w for _, w in queries], "owner": ["me"] * len(queries)})
+    if path.suffix == ".parquet":
+        pq.write_table(table, path)
+    elif path.suffix == ".csv":
+        pa_csv.write_csv(table, path)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    return path
+
+
+def read_pairs(path):
+    if path.suffix == ".parquet":
+        rows = pq.read_table(path).to_pylist()
+    elif path.suffix == ".csv":
+        options = pa_csv.ConvertOptions(null_values=[""], strings_can_be_null=True)
+        rows = pa_csv.read_csv(path, convert_options=options).to_pylist()
+    else:
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert set(rows[0]) == {"symbol", "price", "volume", "query"}
+    return [(row["symbol"], row["query"]) for row in rows]
+
+
+@pytest.mark.parametrize("rows_kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_match_reads_and_writes_each_format(run, tmp_path, rows_kind, kind):
+    rows, queries, out = (
+        write_rows(tmp_path / f"rows.{rows_kind}"),
+        write_queries(tmp_path / f"q.{kind}"),
+        tmp_path / f"o.{kind}",
+    )
+
+    assert run("match", rows, "--queries", queries, "-o", out) == (0, "", "")
+
+    assert read_pairs(out) == PAIRS
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([rows.name, queries.name, out.name])
+
+
+def test_match_without_an_output_writes_csv_to_standard_output(run, tmp_path):
+    code, out, err = run("match", write_rows(tmp_path / "r.csv"), "--queries", write_queries(tmp_path / "q.csv"))
+
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        '"symbol","price","volume","query"',
+        '"IBM",39.5,100,"cheap-ibm"',
+        '"SAP",100,2000,"block"',
+        ',,7,"unpriced"',
+    ]
+
+
+def test_match_in_spark_gives_the_same(spark, run, tmp_path):
+    rows, queries = write_rows(tmp_path / "r.csv"), write_queries(tmp_path / "q.csv")
+
+    assert run("match", rows, "--queries", queries, "--spark", "-o", tmp_path / "o.jsonl")[0] == 0
+
+    assert sorted(read_pairs(tmp_path / "o.jsonl"), key=str) == sorted(PAIRS, key=str)
+
+
+def test_a_declared_schema_goes_before_what_the_rows_look_like(run, tmp_path):
+    (tmp_path / "r.csv").write_text("code,at\n007,2026-03-02 14:00:00\n")
+    queries = write_queries(tmp_path / "q.csv", [("bond", "code = '007' AND at >= TIMESTAMP '2026-03-02 14:00:00'")])
+
+    code, out, _ = run("match", tmp_path / "r.csv", "--queries", queries, "--schema", "code string, at timestamp")
+
+    assert code == 0
+    assert len(out.splitlines()) == 2
+    assert ',"bond"' in out
+
+
+def test_nothing_matched_leaves_the_header(run, tmp_path):
+    queries = write_queries(tmp_path / "q.csv", [("none", "price < 0")])
+
+    assert (
+        run("match", write_rows(tmp_path / "r.csv"), "--queries", queries)[1] == '"symbol","price","volume","query"\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("q.csv", "id,where\na,price < 1\nb,price <\n", "q.csv, line 3: query 'b'"),
+        ("q.csv", "id,where\na,price < 1\nb\n", "q.csv, line 3: it has 1 columns, the first line has 2"),
+        ("q.csv", "id,where\na,price < 1\na,price < 2\n", "q.csv, line 3: "),
+        ("q.csv", "id,where\na,\n", "q.csv, line 2: query 'a' has no text under 'where'"),
+        ("q.csv", "name,where\na,price < 1\n", "lacks the column 'id'"),
+        ("q.csv", "id,where\n", "holds no queries"),
+        ("q.jsonl", '{"id": "a", "where": "price < 1"}\n{"id": \n', "q.jsonl, line 2: it is no JSON"),
+        ("q.jsonl", '{"id": "a"}\n', "q.jsonl, line 1: it is no object with 'id' and 'where'"),
+        (
+            "q.jsonl",
+            '{"id": 1, "where": "price < 1"}\n{"id": "a", "where": "price < 1"}\n',
+            "line 2: the id 'a' is a string",
+        ),
+        ("q.parquet", "no parquet", "q.parquet is no Parquet file"),
+        ("q.txt", "", "cannot tell the format of"),
+    ],
+)
+def test_what_is_wrong_with_a_queries_file_is_told_with_its_line(run, tmp_path, name, content, message):
+    (tmp_path / name).write_text(content)
+    out = tmp_path / "out.csv"
+
+    code, _, err = run("match", write_rows(tmp_path / "r.csv"), "--queries", tmp_path / name, "-o", out)
+
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in err
+    assert not out.exists()
+
+
+def test_skip_bad_goes_on_and_counts(run, tmp_path):
+    (tmp_path / "q.csv").write_text(
+        "id,where\ncheap,price < 40\nbad,price <\nworse\ncheap,price < 3\nblock,volume > 1000\n"
+    )
+
+    code, out, err = run("match", write_rows(tmp_path / "r.csv"), "--queries", tmp_path / "q.csv", "--skip-bad")
+
+    assert code == 0
+    assert [line.rsplit(",", 1)[1] for line in out.splitlines()[1:]] == ['"cheap"', '"block"']
+    assert "skipped 3 bad queries" in err
+    assert "line 3" in err
+
+
+def test_an_output_that_cannot_be_written_is_told_before_any_work(run, tmp_path):
+    rows = write_rows(tmp_path / "r.csv")
+    (tmp_path / "q.csv").write_text("this is not even looked at")
+
+    code, _, err = run("match", rows, "--queries", tmp_path / "q.csv", "-o", tmp_path / "none" / "out.csv")
+
+    assert (code, err) == (
+        2,
+        f"vedette: cannot write {tmp_path}/none/out.csv: No such file or directory; choose another place with -o\n",
+    )
+
+
+def test_rows_that_are_not_there_are_told(run, tmp_path):
+    code, _, err = run("match", tmp_path / "r.csv", "--queries", write_queries(tmp_path / "q.csv"))
+
+    assert (code, err) == (2, f"vedette: cannot read {tmp_path}/r.csv: No such file or directory\n")
+
+
+def test_rows_that_cannot_be_read_on_leave_no_output(run, tmp_path):
+    (tmp_path / "r.csv").write_text("price\n1.5\nmany\n")
+    queries = write_queries(tmp_path / "q.csv", [("a", "price < 40")])
+
+    code, _, err = run(
+        "match", tmp_path / "r.csv", "--queries", queries, "--schema", "price double", "-o", tmp_path / "o.csv"
+    )
+
+    assert code == 2
+    assert "cannot read" in err
+    assert "many" in err
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_check_says_ok_or_warns_or_shows_the_place(run):
+    schema = ("--schema", "symbol string, price double")
+
+    assert run("query", "check", "price < 40", *schema) == (0, "ok\n", "")
+    code, out, _ = run("query", "check", "price < 1 AND price > 2", *schema)
+    assert code == 0
+    assert out.startswith("warning: ")
+    code, out, err = run("query", "check", "prise < 40", *schema)
+    assert (code, out) == (2, "")
+    assert "did you mean 'price'?" in err
+    assert "\n  ^^^^^\n" in err
+
+
+def test_explain_says_what_answers(run, tmp_path):
+    queries = write_queries(tmp_path / "q.csv")
+
+    code, out, _ = run("explain", "--queries", queries, "--schema", "symbol string, price double, volume bigint")
+    assert code == 0
+    assert "3" in out
+    assert run("explain", "--queries", queries, "--rows", write_rows(tmp_path / "r.csv"))[1] == out
+
+
+def test_explain_without_types_says_how_to_give_them(run, tmp_path):
+    code, _, err = run("explain", "--queries", write_queries(tmp_path / "q.csv"))
+
+    assert code == 2
+    assert "give --schema" in err
+
+
+def test_version_is_the_package_s(run):
+    assert run("--version") == (0, "vedette 0.1.0\n", "")
+
+
+def test_a_wrong_option_is_told_without_a_traceback(run):
+    code, _, err = run("match", "--colour")
+
+    assert code == 2
+    assert "Traceback" not in err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+def test_progress_shows_on_a_terminal_and_not_when_quiet(tmp_path):
+    rows, queries = write_rows(tmp_path / "r.csv"), write_queries(tmp_path / "q.csv")
+
+    assert "3 matches" in said_on_terminal("match", rows, "--queries", queries, "-o", tmp_path / "o.csv")
+    assert said_on_terminal("match", rows, "--queries", queries, "-o", tmp_path / "o.csv", "--quiet") == ""
+
+
+def said_on_terminal(*arguments):
+    import pty
+    import subprocess
+
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", "from vedette.cli import main; main()", *map(str, arguments)]
+    assert subprocess.run(command, stderr=theirs, stdout=subprocess.DEVNULL).returncode == 0
+    os.close(theirs)
+    said = b""
+    try:
+        while piece := os.read(ours, 4096):
+            said += piece
+    except OSError:  # a terminal whose other end is closed
+        pass
+    os.close(ours)
+    return said.decode()

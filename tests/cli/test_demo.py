@@ -1,0 +1,36 @@
+"""The demo at a small size: it ends well, its check is real, and its report is there."""
+
+from __future__ import annotations
+
+import pytest
+
+from vedette.cli.demo import Demo
+from vedette.cli.report import in_words
+from vedette.errors import FileError
+
+
+def test_the_demo_agrees_with_spark_and_leaves_a_report(spark, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(type(spark), "stop", lambda self: None)  # other tests go on with the session
+    monkeypatch.setattr("vedette.cli.demo._JOIN_SECONDS", 0.2)
+
+    assert Demo(20_000, 3_000, seed=1, output_dir=tmp_path, quiet=True).run()
+
+    said = capsys.readouterr().out
+    assert "Busiest symbols" in said
+    assert "Most triggered alerts" in said
+    assert "times faster" in said
+    assert (tmp_path / "report.png").read_bytes().startswith(b"\x89PNG")
+    assert "data:image/png;base64," in (tmp_path / "report.html").read_text()
+
+
+def test_a_place_that_cannot_be_written_is_told_before_any_work(tmp_path):
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(FileError, match=r"cannot write .*; choose another with --output-dir"):
+        Demo(1000, 10, 1, tmp_path / "file" / "report").run()
+
+
+def test_lengths_of_time_are_said_as_one_says_them():
+    assert in_words(59.96) == "60.0 seconds"
+    assert in_words(61) == "1 minute 1 second"
+    assert in_words(3600) == "1 hour"
