@@ -1,8 +1,8 @@
 """Random schemas, rows and predicates.
 
-`Maker` draws from a `random.Random`, so a seed repeats a run; the hypothesis strategies below drive the same maker. A predicate
-comes as a pair of texts: ours, and the one Spark is given. They differ where ANSI mode would fail the whole job over one
-row: there Spark gets its `try_` form, which is null for that row.
+`Maker` draws from a `random.Random`, so a seed repeats a run; the hypothesis strategies below drive the same maker. A
+predicate comes as a pair of texts: ours, and the one Spark is given. They differ where ANSI mode would fail the whole
+job over one row: there Spark gets its `try_` form, which is null for that row.
 """
 
 from __future__ import annotations

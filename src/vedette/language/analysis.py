@@ -43,7 +43,7 @@ _CASTS: dict[str, tuple[str, ...]] = {  # from -> to, where Spark allows the cas
 }
 
 
-class NeedsSizes(Exception):
+class NeedsSizesError(Exception):
     """The tree cannot be typed while decimals of several sizes are taken together."""
 
 
@@ -213,7 +213,7 @@ class Analyser:
 
     def _need_size(self, *operands: Typed) -> None:
         if any(operand.type.name == "decimal" and not operand.type.precision for operand in operands):
-            raise NeedsSizes
+            raise NeedsSizesError
 
     # -- functions
 

@@ -1,7 +1,7 @@
 """Texts to boxes and residuals.
 
-Texts are cut into shapes; a shape is parsed and typed once, whatever its literals, and the box ends of all its texts are
-computed as arrays.
+Texts are cut into shapes; a shape is parsed and typed once, whatever its literals, and the box ends of all its texts
+are computed as arrays.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from vedette.boxes import BoxBlock
 from vedette.errors import QueryError
-from vedette.language.analysis import Analyser, NeedsSizes
+from vedette.language.analysis import Analyser, NeedsSizesError
 from vedette.language.expressions import BOOLEAN, Typed, Written
 from vedette.language.leaves import Leaf, SlotError
 from vedette.language.literals import Kind, kinds_of, read_strings, size_of
 from vedette.language.normal_form import Form, blocks_of, both_tracked, form_of
-from vedette.language.patterns import BadPattern, classify
+from vedette.language.patterns import BadPatternError, classify
 from vedette.language.residual import Residual
 from vedette.language.syntax import parse_skeleton
 from vedette.language.tokens import Shape, cut_texts, literal_span, place_in_text
@@ -196,7 +196,7 @@ def _group(shape: Shape, key: tuple[Any, ...], sized: bool) -> _Group:
 def _pattern_class(raw: str, escape: str) -> str:
     try:
         return classify(read_strings([raw])[0], escape)[0]
-    except BadPattern:
+    except BadPatternError:
         return "bad"
 
 
@@ -241,10 +241,10 @@ def _compile_group(
         leaf = Leaf(columns, group.kinds, slots.negated, len(shape.indices), time_zone)
         form, loose = both_tracked([form_of(node, wanted, leaf.form) for node, wanted in plan.conjuncts])
         if loose and not group.sized and any(kind.name in ("int", "bigint", "decimal") for kind in group.kinds):
-            raise NeedsSizes
+            raise NeedsSizesError
         queries = np.array(shape.indices, np.int64)
         rest = _residual([plan.conjuncts[i] for i in sorted(loose)], leaf, queries, time_zone) if loose else None
-    except NeedsSizes:
+    except NeedsSizesError:
         for part in _groups(shape, slots, sized=True):
             _compile_group(part, written, slots, schema, time_zone, texts, compiled, found)
         return

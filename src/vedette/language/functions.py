@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from vedette.language.arithmetic import absolute, negate
 from vedette.language.casts import civil, fit, rescaled
 from vedette.language.literals import rescale
-from vedette.language.patterns import BadPattern, expression_of
+from vedette.language.patterns import BadPatternError, expression_of
 from vedette.language.times import MICROS_PER_DAY, MICROS_PER_SECOND, Zone
 from vedette.language.vectors import Vector, strict, text_vector
 from vedette.schema import Type
@@ -153,7 +153,7 @@ def _like(texts: Vector, patterns: Vector, escape: str) -> Vector:
         if pattern not in known:
             try:
                 known[pattern] = expression_of(pattern, escape).fullmatch
-            except BadPattern:
+            except BadPatternError:
                 known[pattern] = None
         match = known[pattern]
         bad[i] = match is None

@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from vedette.boxes import CLOSED, OPEN, UNBOUNDED
 from vedette.language.expressions import BOOLEAN, Typed
-from vedette.language.literals import BadLiteral, Kind, physical, read_strings
+from vedette.language.literals import BadLiteralError, Kind, physical, read_strings
 from vedette.language.normal_form import NOTHING, UNKNOWN, Form, either, is_null, not_null
-from vedette.language.patterns import BadPattern, classify
+from vedette.language.patterns import BadPatternError, classify
 from vedette.language.ranges import (
     Band,
     Cut,
@@ -70,7 +71,7 @@ class Leaf:
             try:
                 kind = self.kinds[slot].name
                 self._values[key] = physical(self.columns[slot], kind, self.negated[slot], to, self.zone)
-            except BadLiteral as bad:
+            except BadLiteralError as bad:
                 raise SlotError(bad.reason, slot, bad.position) from None
         return self._values[key]
 
@@ -179,7 +180,7 @@ class Leaf:
             for position, text in enumerate(texts):
                 try:
                     parsed.append(classify(text, str(node.value)))
-                except BadPattern as bad:
+                except BadPatternError as bad:
                     raise SlotError(str(bad), slot, position) from None
             classes = {what for what, _ in parsed}
             texts = [stem for _, stem in parsed]
@@ -216,11 +217,11 @@ def _slot_in(node: Typed) -> int | None:
 
 
 def _between_cuts(cuts: list[Cut]) -> list[Band]:
-    """The ranges that none of the constants is in, text by text: below the least, between neighbours, above the greatest."""
+    """The ranges none of the constants is in, text by text: below the least, between neighbours, above the greatest."""
     if len(cuts) > 1:
         cuts = _sorted_cuts(cuts)
     bands = [cuts[0].band("<")]
-    for before, after in zip(cuts, cuts[1:], strict=False):
+    for before, after in pairwise(cuts):
         bands.append(before.band(">").meet(after.band("<")))
     bands.append(cuts[-1].band(">"))
     return bands

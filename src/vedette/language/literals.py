@@ -23,7 +23,7 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7][0-7]
 _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
 
-class BadLiteral(Exception):
+class BadLiteralError(Exception):
     """Literal number `position` of a slot cannot be read or cast; the compiler makes it a QueryError with the place."""
 
     def __init__(self, reason: str, position: int) -> None:
@@ -102,16 +102,16 @@ def check_numbers(raws: Sequence[str], kind: str, negated: bool) -> None:
     """Refuse numbers that Spark refuses: integers with an L beyond 64 bits, decimals beyond 38 digits."""
     for position, raw in enumerate(raws):
         if kind == "bigint" and raw[-1] in "lL" and int(raw[:-1]) >= 2**63 + negated:
-            raise BadLiteral(f"{raw} is beyond 64 bits", position)
+            raise BadLiteralError(f"{raw} is beyond 64 bits", position)
         if kind == "decimal" and len(raw) > 38:
             if "e" in raw.lower():
-                raise BadLiteral("a decimal with an exponent is not taken; write its digits", position)
+                raise BadLiteralError("a decimal with an exponent is not taken; write its digits", position)
             if size_of(raw, kind)[0] > 38:
-                raise BadLiteral(f"{raw} has more than 38 digits", position)
+                raise BadLiteralError(f"{raw} has more than 38 digits", position)
         elif kind == "decimal" and ("e" in raw or "E" in raw):
-            raise BadLiteral("a decimal with an exponent is not taken; write its digits", position)
+            raise BadLiteralError("a decimal with an exponent is not taken; write its digits", position)
         if kind == "double" and not np.isfinite(float(raw.rstrip("dD"))):
-            raise BadLiteral(f"{raw} is beyond the range of a double", position)
+            raise BadLiteralError(f"{raw} is beyond the range of a double", position)
 
 
 def read_strings(raws: Sequence[str]) -> list[str]:
@@ -145,7 +145,7 @@ def text_of(raw: str) -> str:
 def physical(raws: Sequence[str], kind: str, negated: bool, to: Type, zone: str) -> Any:
     """Literals of one kind, cast to `to` as Spark would cast them, in the physical form of that type.
 
-    Strings come as an object array of `str`. Raises BadLiteral where Spark would fail to read or cast.
+    Strings come as an object array of `str`. Raises BadLiteralError where Spark would fail to read or cast.
     """
     if kind in ("int", "bigint", "decimal", "double"):
         return _physical_number(raws, kind, negated, to)
@@ -156,20 +156,20 @@ def physical(raws: Sequence[str], kind: str, negated: bool, to: Type, zone: str)
         if to.name == "timestamp":
             instants = Zone(zone).midnights(np.array(days, np.int64))
             if instants.dtype == object:
-                raise BadLiteral("the date is beyond what a timestamp can hold", 0)
+                raise BadLiteralError("the date is beyond what a timestamp can hold", 0)
             return instants
-        raise BadLiteral(f"a date cannot become {to} here", 0)
+        raise BadLiteralError(f"a date cannot become {to} here", 0)
     if kind == "timestamp":
         texts = [text_of(raw) for raw in raws]
         if to.name != "timestamp":
-            raise BadLiteral(f"a timestamp cannot become {to} here", 0)
+            raise BadLiteralError(f"a timestamp cannot become {to} here", 0)
         hint = "is no timestamp; write TIMESTAMP '2024-12-31 23:59:59'"
         return np.array(_read_all(texts, lambda text: parse_timestamp(text, zone), hint), np.int64)
     return cast_strings(read_strings(raws), to, zone)
 
 
 def cast_strings(texts: list[str], to: Type, zone: str) -> Any:
-    """String literals cast to another type; a text that cannot be cast is a BadLiteral."""
+    """String literals cast to another type; a text that cannot be cast is a BadLiteralError."""
     if to.name == "string":
         return np.array(texts, object)
     readers: dict[str, tuple[Callable[[str], Any], Any]] = {
@@ -189,7 +189,7 @@ def _read_all(texts: list[str], read: Callable[[str], Any], complaint: str) -> l
     values = list(map(read, texts))
     if None in values:
         position = values.index(None)
-        raise BadLiteral(f"{texts[position]!r} {complaint}", position)
+        raise BadLiteralError(f"{texts[position]!r} {complaint}", position)
     return values
 
 
@@ -208,7 +208,7 @@ def _physical_number(raws: Sequence[str], kind: str, negated: bool, to: Type) ->
         return np.array([-value for value in values] if negated else values, np.int64)
     if to.name == "decimal":
         return _physical_decimal(raws, negated, to)
-    raise BadLiteral(f"a number cannot become {to} here", 0)
+    raise BadLiteralError(f"a number cannot become {to} here", 0)
 
 
 def _physical_decimal(raws: Sequence[str], negated: bool, to: Type) -> Any:
@@ -217,7 +217,7 @@ def _physical_decimal(raws: Sequence[str], negated: bool, to: Type) -> Any:
         unscaled, scale = _decimal(raw)
         moved = rescale(-unscaled if negated else unscaled, scale, to.scale)
         if abs(moved) >= 10**to.precision:
-            raise BadLiteral(f"{raw} does not fit into {to}", position)
+            raise BadLiteralError(f"{raw} does not fit into {to}", position)
         values.append(moved)
     return np.array(values, np.int64 if to.precision <= 18 else object)
 
@@ -279,7 +279,7 @@ def decimal_of(text: str, to: Type) -> int | None:
     return moved if abs(moved) < 10**to.precision else None
 
 
-def as_query_error(bad: BadLiteral, text: str, start: int, end: int) -> QueryError:
+def as_query_error(bad: BadLiteralError, text: str, start: int, end: int) -> QueryError:
     return QueryError(bad.reason, text, start, end)
 
 

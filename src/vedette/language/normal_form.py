@@ -1,7 +1,7 @@
 """A typed predicate as boxes: its disjunctive normal form, for all texts of a shape at once.
 
-Each disjunct is one band or null mark per field it constrains. Where the product of disjunctions grows beyond the cap, a
-bounding form takes its place and the predicate stays as a residual, so the answer is the same.
+Each disjunct is one band or null mark per field it constrains. Where the product of disjunctions grows beyond the cap,
+a bounding form takes its place and the predicate stays as a residual, so the answer is the same.
 """
 
 from __future__ import annotations

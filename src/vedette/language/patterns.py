@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 
-class BadPattern(Exception):
+class BadPatternError(Exception):
     """The escape character stands before something it cannot escape."""
 
 
@@ -17,7 +17,9 @@ def parts_of(pattern: str, escape: str) -> list[str]:
         character = pattern[place]
         if character == escape:
             if place + 1 == len(pattern) or pattern[place + 1] not in ("_", "%", escape):
-                raise BadPattern(f"{escape!r} in a LIKE pattern stands before %, _ or itself; double it to mean itself")
+                raise BadPatternError(
+                    f"{escape!r} in a LIKE pattern stands before %, _ or itself; double it to mean itself"
+                )
             parts.append("=" + pattern[place + 1])
             place += 2
             continue

@@ -1,8 +1,8 @@
 """A comparison of a field with constants as ranges of the field's values, for all texts of a shape at once.
 
-Spark may compare in a wider type than the field's: a bigint against `9007199254740992e0` is compared as doubles, so several
-integers are equal to it. The cast is monotone, so what a comparison accepts is still a range of field values. It is
-found from two ends: the first and the last value whose cast equals the constant.
+Spark may compare in a wider type than the field's: a bigint against `9007199254740992e0` is compared as doubles, so
+several integers are equal to it. The cast is monotone, so what a comparison accepts is still a range of field values. It
+is found from two ends: the first and the last value whose cast equals the constant.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ def _holds(
     both = (low_ends != UNBOUNDED) & (high_ends != UNBOUNDED)
     crossed = less(highs, lows)
     point = ~crossed & ~less(lows, highs)
-    empty: NDArray[np.bool_] = both & (crossed | (point & ((low_ends == OPEN) | (high_ends == OPEN)))))
+    empty: NDArray[np.bool_] = both & (crossed | (point & ((low_ends == OPEN) | (high_ends == OPEN))))
+    return ~empty
 
 
 def dtype_of(field: Type) -> Any:
@@ -111,8 +112,8 @@ def everything(field: Type, n: int) -> Band:
 class Cut:
     """Where constants lie among a field's values.
 
-    Values from `firsts` to `lasts` are equal to the constant, where `hits`; otherwise `firsts` is the first value above it,
-    or, where `above`, the constant is above all values.
+    Values from `firsts` to `lasts` are equal to the constant, where `hits`; otherwise `firsts` is the first value above
+    it, or, where `above`, the constant is above all values.
     """
 
     firsts: NDArray[Any]

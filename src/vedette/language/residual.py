@@ -1,7 +1,7 @@
 """Residuals: what of a predicate is not a box, checked on candidate pairs of a row and a query.
 
-One residual serves all queries of a shape. Its expression is one typed tree; where a literal stood, the tree has a slot, and
-`constants` holds that slot's values, one per query.
+One residual serves all queries of a shape. Its expression is one typed tree; where a literal stood, the tree has a
+slot, and `constants` holds that slot's values, one per query.
 """
 
 from __future__ import annotations

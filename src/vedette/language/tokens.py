@@ -1,7 +1,7 @@
 """Texts cut into shapes and literals.
 
-A shape is a text whose literals are replaced by marks: `price < 40.25` and `price < 7` have one shape. Texts of one shape
-share a parse; only their literals are read one by one.
+A shape is a text whose literals are replaced by marks: `price < 40.25` and `price < 7` have one shape. Texts of one
+shape share a parse; only their literals are read one by one.
 """
 
 from __future__ import annotations

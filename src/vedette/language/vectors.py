@@ -19,8 +19,8 @@ Mask = NDArray[np.bool_]
 class Vector:
     """Values in the physical form of their type. A mask that is None is False everywhere, `valid` True everywhere.
 
-    `failed` marks pairs whose evaluation failed and has not yet met a comparison; `lost` those where one did, and was made
-    null. What stands in `values` where a pair is null or failed is arbitrary.
+    `failed` marks pairs whose evaluation failed and has not yet met a comparison; `lost` those where one did, and was
+    made null. What stands in `values` where a pair is null or failed is arbitrary.
     """
 
     values: Any
