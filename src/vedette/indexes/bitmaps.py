@@ -1,8 +1,8 @@
-"""Boxes as bits, on any number of axes: per axis and bucket of cells a bitmap of the boxes that may hold a row there.
+"""Boxes as bits, on any number of axes: per axis and bucket of cells a bitmap of the boxes that reach into it.
 
-Wins where a row matches a percent of all boxes or more, and on many axes. A row ANDs one bitmap per axis, clears the boxes
-that end inside its buckets on the wrong side of it, and reads out the bits. Costs a bit per box, axis and bucket: about
-130 bytes a box and axis at 1,024 buckets.
+Wins where a row matches a percent of all boxes or more, on many axes, and for a few hundred boxes. A row ANDs one bitmap
+per axis, clears the boxes that begin above it or end below it inside its buckets, and reads out the bits. Costs a bit
+per box, axis and bucket, about 140 bytes a box and axis where there are many boxes.
 """
 
 from __future__ import annotations
@@ -14,28 +14,37 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.buffers import empty_int32
-from vedette.indexes.bits import lowest_one, without_lowest
+from vedette.indexes.bits import count_ones, lowest_one, without_lowest
+from vedette.indexes.growth import collect
 from vedette.indexes.index import as_boxes, as_cells, count_bytes
 from vedette.kernels import kernel
 from vedette.matches import Matches
 
+MIN_BUCKETS = 512  # per axis and at most; the true number is between half of that and that
 MAX_BUCKETS = 1024
-MIN_BUCKETS = 256
-PROBED_ROWS = 64  # the first rows tell how much room the answer needs
+BOXES_PER_BUCKET = 64
+ONE_CALL = 1 << 20  # rows times boxes up to which one kernel call does everything
+SLACK = 64  # bits of a word that may be read out too much
 
 
 @dataclass(frozen=True)
 class Bitmaps:
-    """Axis `a` has the buckets from `axis_buckets[a]` on, each of `2 ** shifts[a]` cells."""
+    """Axis `a` has the buckets from `axis_buckets[a]` on, each of `2 ** shifts[a]` cells.
+
+    The boxes that begin inside bucket `b`, not with it, are `first_boxes[first_starts[b]:first_starts[b + 1]]`, by their
+    first cells, which stand in `first_cells`; likewise those that end inside it, by their last cells.
+    """
 
     ids: NDArray[np.int32]
     shifts: NDArray[np.int64]
     axis_buckets: NDArray[np.int64]
     bitmaps: NDArray[np.int64]  # (buckets, words): bit b of word w stands for box 64 w + b
-    touch_starts: NDArray[np.int32]  # per bucket, the boxes that end inside it
-    touch_boxes: NDArray[np.int32]
-    touch_ends: NDArray[np.int32]  # two each: first and last cell
+    first_starts: NDArray[np.int64]
+    first_cells: NDArray[np.int32]
+    first_boxes: NDArray[np.int32]
+    last_starts: NDArray[np.int64]
+    last_cells: NDArray[np.int32]
+    last_boxes: NDArray[np.int32]
 
     @classmethod
     def build(
@@ -43,36 +52,116 @@ class Bitmaps:
     ) -> Self:
         """Index boxes on any number of axes."""
         firsts, lasts, ids = as_boxes(firsts, lasts, ids)
-        most = max(MIN_BUCKETS, min(MAX_BUCKETS, len(ids) // 32))
+        most = max(MIN_BUCKETS, min(MAX_BUCKETS, len(ids) // BOXES_PER_BUCKET))
         shifts = np.array([max(0, (n - 1).bit_length() - most.bit_length() + 1) for n in n_cells], np.int64)
         n_buckets = [((n - 1) >> int(shift)) + 1 for n, shift in zip(n_cells, shifts, strict=True)]
         axis_buckets = np.cumsum([0, *n_buckets], dtype=np.int64)
         bitmaps = np.zeros((int(axis_buckets[-1]), (len(ids) + 63) // 64), np.int64)
-        touching = _build(firsts, lasts, shifts, axis_buckets, bitmaps)
-        return cls(ids, shifts, axis_buckets, bitmaps, *touching)
+        _set_bits(firsts, lasts, shifts, axis_buckets, bitmaps)
+        begins = _list_ends(firsts, (firsts & ((1 << shifts) - 1)[:, None]) != 0, shifts, axis_buckets)
+        ends = _list_ends(lasts, ((lasts + 1) & ((1 << shifts) - 1)[:, None]) != 0, shifts, axis_buckets)
+        return cls(np.pad(ids, (0, SLACK)), shifts, axis_buckets, bitmaps, *begins, *ends)
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
         n_rows = cells.shape[1]
-        starts = np.empty(n_rows + 1, np.int64)
-        starts[0] = 0
-        positions = empty_int32(min(len(self.ids), 1 << 14) * min(n_rows, PROBED_ROWS) + len(self.ids))
-        done = 0
-        while True:
-            done = _fill(
-                cells, done, starts, positions, self.ids, self.shifts, self.axis_buckets, self.bitmaps,
-                self.touch_starts, self.touch_boxes, self.touch_ends,
-            )  # fmt: skip
-            if done == n_rows:
-                return Matches(starts, positions[: int(starts[-1])])
-            found = int(starts[done])
-            larger = empty_int32(int(found / done * n_rows * 1.1) + 2 * len(self.ids))
-            larger[:found] = positions[:found]
-            positions = larger
+        bits = (
+            self.ids, self.shifts, self.axis_buckets, self.bitmaps, self.first_starts, self.first_cells, self.first_boxes,
+            self.last_starts, self.last_cells, self.last_boxes,
+        )  # fmt: skip
+        if n_rows * len(self.ids) <= ONE_CALL:
+            return Matches(*_match(cells, *bits))
+        most = len(self.ids) + SLACK
+        return collect(n_rows, most, lambda done, starts, positions: _fill(cells, done, starts, positions, *bits))
 
     @property
     def nbytes(self) -> int:
         return count_bytes(self)
+
+
+def _list_ends(
+    cells: NDArray[np.int32], inside: NDArray[np.bool_], shifts: NDArray[np.int64], axis_buckets: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    """Per bucket the boxes with an end inside it, by that end: starts, ends, boxes."""
+    n_listed = np.zeros(int(axis_buckets[-1]) + 1, np.int64)
+    listed_cells, listed_boxes = [], []
+    for axis, shift in enumerate(shifts):
+        boxes = np.flatnonzero(inside[axis]).astype(np.int32)
+        boxes = boxes[np.argsort(cells[axis, boxes])]
+        listed_cells.append(cells[axis, boxes])
+        listed_boxes.append(boxes)
+        n_buckets = int(axis_buckets[axis + 1] - axis_buckets[axis])
+        counts = np.bincount(listed_cells[-1] >> shift, minlength=n_buckets)
+        n_listed[axis_buckets[axis] + 1 : axis_buckets[axis + 1] + 1] = counts
+    return np.cumsum(n_listed), np.concatenate(listed_cells), np.concatenate(listed_boxes)
+
+
+@kernel
+def _set_bits(
+    firsts: NDArray[np.int32],
+    lasts: NDArray[np.int32],
+    shifts: NDArray[np.int64],
+    axis_buckets: NDArray[np.int64],
+    bitmaps: NDArray[np.int64],
+) -> None:
+    """Make each bitmap from the one before it: the boxes that begin are set, those that have ended cleared."""
+    n = firsts.shape[1]
+    order = np.empty(n, np.int32)
+    for axis in range(len(shifts)):
+        low, high, shift = axis_buckets[axis], axis_buckets[axis + 1], shifts[axis]
+        starts = _order_by_bucket(firsts[axis], shift, high - low, order)
+        for bucket in range(low, high):
+            if bucket > low:
+                bitmaps[bucket] = bitmaps[bucket - 1]
+            for i in range(starts[bucket - low], starts[bucket - low + 1]):
+                bitmaps[bucket, order[i] >> 6] |= np.int64(1) << np.int64(order[i] & 63)
+        starts = _order_by_bucket(lasts[axis], shift, high - low, order)
+        words = np.zeros(bitmaps.shape[1], np.int64)
+        for bucket in range(low, high):
+            for w in range(len(words)):
+                bitmaps[bucket, w] &= ~words[w]
+            for i in range(starts[bucket - low], starts[bucket - low + 1]):
+                words[order[i] >> 6] |= np.int64(1) << np.int64(order[i] & 63)
+
+
+@kernel
+def _order_by_bucket(
+    cells: NDArray[np.int32], shift: int, n_buckets: int, order: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    """Write the boxes into `order` by the bucket of their cell; where each bucket starts in it."""
+    starts = np.zeros(n_buckets + 2, np.int64)
+    for box in range(len(cells)):
+        starts[(cells[box] >> shift) + 2] += 1
+    for bucket in range(n_buckets):
+        starts[bucket + 2] += starts[bucket + 1]
+    for box in range(len(cells)):
+        bucket = cells[box] >> shift
+        order[starts[bucket + 1]] = box
+        starts[bucket + 1] += 1
+    return starts
+
+
+@kernel
+def _match(
+    cells: NDArray[np.int32],
+    ids: NDArray[np.int32],
+    shifts: NDArray[np.int64],
+    axis_buckets: NDArray[np.int64],
+    bitmaps: NDArray[np.int64],
+    first_starts: NDArray[np.int64],
+    first_cells: NDArray[np.int32],
+    first_boxes: NDArray[np.int32],
+    last_starts: NDArray[np.int64],
+    last_cells: NDArray[np.int32],
+    last_boxes: NDArray[np.int32],
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    starts = np.zeros(cells.shape[1] + 1, np.int64)
+    positions = np.empty(cells.shape[1] * len(ids) + SLACK, np.int32)
+    _fill(
+        cells, 0, starts, positions, ids, shifts, axis_buckets, bitmaps,
+        first_starts, first_cells, first_boxes, last_starts, last_cells, last_boxes,
+    )  # fmt: skip
+    return starts, positions[: starts[-1]].copy()
 
 
 @kernel
@@ -85,9 +174,12 @@ def _fill(
     shifts: NDArray[np.int64],
     axis_buckets: NDArray[np.int64],
     bitmaps: NDArray[np.int64],
-    touch_starts: NDArray[np.int32],
-    touch_boxes: NDArray[np.int32],
-    touch_ends: NDArray[np.int32],
+    first_starts: NDArray[np.int64],
+    first_cells: NDArray[np.int32],
+    first_boxes: NDArray[np.int32],
+    last_starts: NDArray[np.int64],
+    last_cells: NDArray[np.int32],
+    last_boxes: NDArray[np.int32],
 ) -> int:
     """Write the matches of rows from `done` on while there is room; how many rows are done then."""
     n_words = bitmaps.shape[1]
@@ -106,56 +198,37 @@ def _fill(
         for axis in range(len(shifts)):
             cell = cells[axis, row]
             bucket = axis_buckets[axis] + (cell >> shifts[axis])
-            for j in range(touch_starts[bucket], touch_starts[bucket + 1]):
-                box = touch_boxes[j]
-                fails = np.int64((cell < touch_ends[2 * j]) | (cell > touch_ends[2 * j + 1]))
-                words[box >> 6] &= ~(fails << (box & 63))
+            j = first_starts[bucket + 1] - 1
+            while j >= first_starts[bucket] and first_cells[j] > cell:
+                box = np.int64(first_boxes[j])
+                words[box >> 6] &= ~(np.int64(1) << (box & 63))
+                j -= 1
+            j = last_starts[bucket]
+            while j < last_starts[bucket + 1] and last_cells[j] < cell:
+                box = np.int64(last_boxes[j])
+                words[box >> 6] &= ~(np.int64(1) << (box & 63))
+                j += 1
         for w in range(n_words):
             word = words[w]
+            if word == 0:
+                continue
+            # Branches on the number of bits are few: up to 4, 8 and 16 are written whether they are there or not.
+            n_ones = count_ones(word)
             base = w << 6
-            while word != 0:
-                positions[out] = ids[base + lowest_one(word)]
+            for j in range(4):
+                positions[out + j] = ids[base + lowest_one(word)]
                 word = without_lowest(word)
-                out += 1
+            if n_ones > 4:
+                for j in range(4, 8):
+                    positions[out + j] = ids[base + lowest_one(word)]
+                    word = without_lowest(word)
+                if n_ones > 8:
+                    for j in range(8, 16):
+                        positions[out + j] = ids[base + lowest_one(word)]
+                        word = without_lowest(word)
+                    for j in range(16, n_ones):
+                        positions[out + j] = ids[base + lowest_one(word)]
+                        word = without_lowest(word)
+            out += n_ones
         starts[row + 1] = out
     return cells.shape[1]
-
-
-@kernel
-def _build(
-    firsts: NDArray[np.int32],
-    lasts: NDArray[np.int32],
-    shifts: NDArray[np.int64],
-    axis_buckets: NDArray[np.int64],
-    bitmaps: NDArray[np.int64],
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Set the bits and list the boxes that end inside each bucket."""
-    touch_starts = np.zeros(len(bitmaps) + 1, np.int32)
-    for filling in (False, True):
-        if filling:
-            for bucket in range(len(bitmaps)):
-                touch_starts[bucket + 1] += touch_starts[bucket]
-            touch_boxes = np.empty(touch_starts[-1], np.int32)
-            touch_ends = np.empty(2 * touch_starts[-1], np.int32)
-            ends = touch_starts.copy()
-        for axis in range(len(shifts)):
-            inside = (1 << shifts[axis]) - 1
-            for box in range(firsts.shape[1]):
-                first, last = firsts[axis, box], lasts[axis, box]
-                low, high = axis_buckets[axis] + (first >> shifts[axis]), axis_buckets[axis] + (last >> shifts[axis])
-                touches_low = (first & inside) != 0
-                touches_high = (last & inside) != inside and not (low == high and touches_low)
-                if not filling:
-                    touch_starts[low + 1] += touches_low
-                    touch_starts[high + 1] += touches_high
-                    bit = np.int64(1) << (box & 63)
-                    for bucket in range(low, high + 1):
-                        bitmaps[bucket, box >> 6] |= bit
-                    continue
-                for bucket, touches in ((low, touches_low), (high, touches_high)):
-                    if touches:
-                        touch_boxes[ends[bucket]] = box
-                        touch_ends[2 * ends[bucket]] = first
-                        touch_ends[2 * ends[bucket] + 1] = last
-                        ends[bucket] += 1
-    return touch_starts, touch_boxes, touch_ends

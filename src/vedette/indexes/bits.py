@@ -1,32 +1,45 @@
-"""Finding the set bits of 64-bit words: the processor's own instructions, which Numba does not name."""
+"""Counting and finding the set bits of 64-bit words: the processor's own instructions, which Numba does not name."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numba import config, types
+from numba import types
+from numba.core import config
 from numba.extending import intrinsic
 
 if config.DISABLE_JIT:
 
-    def lowest_one(word: Any) -> int:
-        """The place of the lowest set bit of a word that is not zero."""
-        low = int(word) & 0xFFFFFFFFFFFFFFFF
-        return (low & -low).bit_length() - 1
+    def count_ones(word: Any) -> int:
+        """The number of set bits."""
+        return (int(word) & 0xFFFFFFFFFFFFFFFF).bit_count()
 
-    def without_lowest(word: Any) -> np.int64:
+    def lowest_one(word: Any) -> int:
+        """The place of the lowest set bit, 64 where there is none."""
+        return (int(word) & -int(word)).bit_length() - 1 if word else 64
+
+    def without_lowest(word: Any) -> Any:
         """The word with its lowest set bit cleared."""
-        return np.int64(word ^ (np.int64(1) << np.int64(lowest_one(word))))
+        return word ^ (np.int64(1) << np.int64(lowest_one(word))) if word else word
 
 else:
 
     @intrinsic
-    def lowest_one(typing_context: Any, word: Any) -> Any:
-        """The place of the lowest set bit of a word that is not zero."""
+    def count_ones(typing_context: Any, word: Any) -> Any:
+        """The number of set bits."""
 
         def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.cttz(arguments[0], context.get_constant(types.boolean, True))
+            return builder.ctpop(arguments[0])
+
+        return types.int64(types.int64), emit
+
+    @intrinsic
+    def lowest_one(typing_context: Any, word: Any) -> Any:
+        """The place of the lowest set bit, 64 where there is none."""
+
+        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.cttz(arguments[0], context.get_constant(types.boolean, False))
 
         return types.int64(types.int64), emit
 

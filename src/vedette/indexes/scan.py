@@ -13,11 +13,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.buffers import empty_int32
 from vedette.indexes.bits import lowest_one, without_lowest
-from vedette.indexes.index import SMALL_BATCH, as_boxes, as_cells, count_bytes
+from vedette.indexes.growth import collect
+from vedette.indexes.index import as_boxes, as_cells, count_bytes
 from vedette.kernels import kernel
 from vedette.matches import Matches
+
+ONE_CALL = 1 << 20  # rows times boxes up to which one kernel call does everything
+SLACK = 8
 
 
 @dataclass(frozen=True)
@@ -37,14 +40,14 @@ class Scan:
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
-        if cells.shape[1] <= SMALL_BATCH:
+        n_rows = cells.shape[1]
+        if n_rows * len(self.ids) <= ONE_CALL:
             return Matches(*_match(cells, self.firsts, self.lasts, self.ids))
-        starts = np.empty(cells.shape[1] + 1, np.int64)
-        starts[0] = 0
-        _count(cells, self.firsts, self.lasts, starts)
-        positions = empty_int32(int(starts[-1]))
-        _fill(cells, self.firsts, self.lasts, self.ids, starts, positions)
-        return Matches(starts, positions)
+        return collect(
+            n_rows,
+            len(self.ids) + SLACK,
+            lambda done, starts, positions: _fill(cells, done, starts, positions, self.firsts, self.lasts, self.ids),
+        )
 
     @property
     def nbytes(self) -> int:
@@ -56,60 +59,41 @@ def _match(
     cells: NDArray[np.int32], firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     starts = np.zeros(cells.shape[1] + 1, np.int64)
-    _count(cells, firsts, lasts, starts)
-    positions = np.empty(starts[-1], np.int32)
-    _fill(cells, firsts, lasts, ids, starts, positions)
-    return starts, positions
-
-
-@kernel
-def _test(
-    cells: NDArray[np.int32], row: int, firsts: NDArray[np.int32], lasts: NDArray[np.int32], holds: NDArray[np.uint8]
-) -> None:
-    """Set `holds[box]` to 1 where the box holds the row, else to 0."""
-    n = firsts.shape[1]
-    cell = cells[0, row]
-    for box in range(n):
-        holds[box] = (firsts[0, box] <= cell) & (cell <= lasts[0, box])
-    for axis in range(1, firsts.shape[0]):
-        cell = cells[axis, row]
-        for box in range(n):
-            holds[box] &= (firsts[axis, box] <= cell) & (cell <= lasts[axis, box])
-
-
-@kernel
-def _count(
-    cells: NDArray[np.int32], firsts: NDArray[np.int32], lasts: NDArray[np.int32], starts: NDArray[np.int64]
-) -> None:
-    n = firsts.shape[1]
-    holds = np.zeros((n + 7) // 8 * 8, np.uint8)
-    for row in range(cells.shape[1]):
-        _test(cells, row, firsts, lasts, holds)
-        found = 0
-        for box in range(n):
-            found += holds[box]
-        starts[row + 1] = starts[row] + found
+    positions = np.empty((cells.shape[1] + 1) * len(ids) + SLACK, np.int32)
+    _fill(cells, 0, starts, positions, firsts, lasts, ids)
+    return starts, positions[: starts[-1]].copy()
 
 
 @kernel
 def _fill(
     cells: NDArray[np.int32],
+    done: int,
+    starts: NDArray[np.int64],
+    positions: NDArray[np.int32],
     firsts: NDArray[np.int32],
     lasts: NDArray[np.int32],
     ids: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    positions: NDArray[np.int32],
-) -> None:
-    holds = np.zeros((firsts.shape[1] + 7) // 8 * 8, np.uint8)
+) -> int:
+    """Write the matches of rows from `done` on while there is room; how many rows are done then."""
+    n_axes, n = firsts.shape
+    holds = np.zeros((n + 7) // 8 * 8, np.uint8)
     eights = holds.view(np.int64)
-    for row in range(cells.shape[1]):
-        if starts[row] == starts[row + 1]:
-            continue
-        _test(cells, row, firsts, lasts, holds)
-        out = starts[row]
+    out = starts[done]
+    for row in range(done, cells.shape[1]):
+        if len(positions) - out < n + SLACK:
+            return row
+        cell = cells[0, row]
+        for box in range(n):
+            holds[box] = (firsts[0, box] <= cell) & (cell <= lasts[0, box])
+        for axis in range(1, n_axes):
+            cell = cells[axis, row]
+            for box in range(n):
+                holds[box] &= (firsts[axis, box] <= cell) & (cell <= lasts[axis, box])
         for i in range(len(eights)):
             eight = eights[i]
             while eight != 0:
                 positions[out] = ids[8 * i + (lowest_one(eight) >> 3)]
                 out += 1
                 eight = without_lowest(eight)
+        starts[row + 1] = out
+    return cells.shape[1]
