@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from vedette.spark.demo import Comparison
     from vedette.spark.demo import Demo as SparkDemo
 
-_FILES = 16  # the ticks come in so many files, one to a micro-batch
+_FILES, _FILES_PER_BATCH = 48, 4  # the ticks come in so many files, some of them to a micro-batch
 _CHECKED = 20  # alerts whose ticks are compared with Spark's filter
 _TOP = 8
 _JOIN_SECONDS = 5.0
@@ -48,7 +48,7 @@ class Demo:
         self._console = Console(highlight=False)
         try:
             self.output_dir.mkdir(parents=True, exist_ok=True)
-            (self.output_dir / "report.html").open("ab").close()
+            tempfile.TemporaryFile(dir=self.output_dir).close()
         except OSError as error:
             raise FileError(
                 f"cannot write {self.output_dir}: {error.strerror}; choose another with --output-dir"
@@ -107,7 +107,7 @@ class Demo:
 
     def _stream(self, demo: SparkDemo, alerts: QuerySet) -> tuple[float, int]:
         with timed() as seconds, show_progress("  streaming", self.n_rows, self.quiet) as advance:
-            for progress in demo.stream(alerts):
+            for progress in demo.stream(alerts, _FILES_PER_BATCH):
                 advance(progress.n_rows, progress.n_rows)
         rate = progress.n_rows / seconds()
         self._console.print(
@@ -118,9 +118,11 @@ class Demo:
 
     def _show_answers(self, demo: SparkDemo, texts: dict[str, str], report: Report) -> None:
         with self._step("reading the hits"):
-            report.symbols = demo.busiest_symbols(_TOP)
-            report.alerts = [(alert, texts[alert], *rest) for alert, *rest in demo.most_triggered(_TOP)]
-            report.n_triggered = demo.triggered_alerts()
+            counts = demo.count_hits()
+            report.symbols = demo.busiest_symbols(counts, _TOP)
+            report.alerts = [(alert, texts[alert], *rest) for alert, *rest in demo.most_triggered(counts, _TOP)]
+            report.n_triggered = demo.count_triggered(counts)
+            counts.unpersist()
             report.by_minutes = demo.hits_by_minutes(10)
             if report.alerts:
                 report.choose_shown()

@@ -95,7 +95,7 @@ class Report:
         bars = axes.barh(names, [self.join_seconds, self.stream_seconds], color=[_QUIET, _ORANGE], height=0.55)
         axes.bar_label(bars, [in_words(self.join_seconds), in_words(self.stream_seconds)], padding=4)
         axes.set_xscale("log")
-        axes.set_xlim(min(1.0, self.stream_seconds / 2), self.join_seconds * 20)
+        axes.set_xlim(min(1.0, self.stream_seconds / 2), self.join_seconds * 100)
         axes.set_xlabel("seconds, logarithmic")
         _dress(axes, f"Time for {self.n_rows:,} ticks and {self.n_alerts:,} alerts")
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -20,17 +23,14 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 0.2
 
-# An alert's columns say what its text says; this is the join that Spark would have to run over them. Not all alerts
-# name a symbol, so there is no equality that all share, and Spark compares every tick with every alert.
+# What Spark would have to run instead. Not all alerts name a symbol, so there is no equality that all share, and Spark
+# compares every tick with every alert. It gets them in the form that suits it best: bounds that are always there and
+# closed, and first the test that most pairs fail.
 _JOIN_CONDITION = """
-    (alerts.symbols IS NULL OR array_contains(alerts.symbols, ticks.symbol))
-    AND (alerts.price_low IS NULL OR ticks.price > alerts.price_low
-         OR (ticks.price = alerts.price_low AND alerts.price_high IS NOT NULL))
-    AND (alerts.price_high IS NULL OR ticks.price < alerts.price_high
-         OR (ticks.price = alerts.price_high AND alerts.price_low IS NOT NULL))
-    AND (alerts.volume_low IS NULL OR ticks.volume >= alerts.volume_low)
-    AND (alerts.turnover_low IS NULL OR ticks.price * ticks.volume > alerts.turnover_low)
-    AND (alerts.since IS NULL OR ticks.ts >= alerts.since)
+    (alerts.symbol IS NULL OR alerts.symbol = ticks.symbol)
+    AND ticks.price >= alerts.price_low AND ticks.price <= alerts.price_high
+    AND ticks.volume >= alerts.volume_low AND ticks.ts >= alerts.since
+    AND ticks.price * ticks.volume > alerts.turnover_low
 """
 
 
@@ -71,9 +71,10 @@ class Demo:
 
     def warm_up(self, alerts: QuerySet) -> None:
         """Start the workers and let them load the alerts."""
-        self.ticks.limit(1000).transform(match(alerts, output="list")).write.format("noop").mode("overwrite").save()
+        some = self.ticks.limit(1000).repartition(os.cpu_count() or 2)
+        some.transform(match(alerts, output="list")).write.format("noop").mode("overwrite").save()
 
-    def stream(self, alerts: QuerySet, files_per_batch: int = 1) -> Iterator[Progress]:
+    def stream(self, alerts: QuerySet, files_per_batch: int) -> Iterator[Progress]:
         """Run the stream to its end, and tell how far it is now and then. Hits are written as Parquet."""
         ticks = self.spark.readStream.schema(self.ticks.schema).option("maxFilesPerTrigger", files_per_batch)
         hits = (
@@ -105,18 +106,25 @@ class Demo:
         if failure is not None:
             raise PipelineError(f"the stream failed: {failure}")
 
-    def pairs(self) -> DataFrame:
-        return self.hits.select("tick", "symbol", "price", "volume", "ts", f.explode("queries").alias("query"))
+    def count_hits(self) -> DataFrame:
+        """Alert, symbol, hits, first and last time, lowest and highest price: what the tables below are made of."""
+        pairs = self.hits.select("symbol", "price", "ts", f.explode("queries").alias("query"))
+        aggregates = (f.count("*").alias("n_hits"), f.min("ts").alias("first"), f.max("ts").alias("last"))
+        bounds = (f.min("price").alias("low"), f.max("price").alias("high"))
+        return pairs.groupBy("query", "symbol").agg(*aggregates, *bounds).cache()
 
-    def busiest_symbols(self, n: int) -> list[tuple[Any, ...]]:
-        """Symbol, hits, alerts that were hit, lowest and highest price."""
-        counted = (f.count("*").alias("n_hits"), f.countDistinct("query"), f.min("price"), f.max("price"))
-        return _collect(self.pairs().groupBy("symbol").agg(*counted).orderBy(f.desc("n_hits"), "symbol").limit(n))
+    def busiest_symbols(self, counts: DataFrame, n: int) -> list[tuple[Any, ...]]:
+        """Symbol, hits, alerts that were hit, lowest and highest price among the hits."""
+        aggregates = (f.sum("n_hits").alias("n_hits"), f.count("*"), f.min("low"), f.max("high"))
+        return _collect(counts.groupBy("symbol").agg(*aggregates).orderBy(f.desc("n_hits"), "symbol").limit(n))
 
-    def most_triggered(self, n: int) -> list[tuple[Any, ...]]:
+    def most_triggered(self, counts: DataFrame, n: int) -> list[tuple[Any, ...]]:
         """Alert, hits, first and last time."""
-        counted = (f.count("*").alias("n_hits"), f.min("ts"), f.max("ts"))
-        return _collect(self.pairs().groupBy("query").agg(*counted).orderBy(f.desc("n_hits"), "query").limit(n))
+        aggregates = (f.sum("n_hits").alias("n_hits"), f.min("first"), f.max("last"))
+        return _collect(counts.groupBy("query").agg(*aggregates).orderBy(f.desc("n_hits"), "query").limit(n))
+
+    def count_triggered(self, counts: DataFrame) -> int:
+        return counts.select("query").distinct().count()
 
     def hits_by_minutes(self, minutes: int) -> list[tuple[Any, ...]]:
         """The start of each stretch of the day, and its hits."""
@@ -125,24 +133,20 @@ class Demo:
 
     def prices(self, symbol: str, n: int) -> list[tuple[Any, ...]]:
         """About `n` of the symbol's ticks in time order: time and price."""
-        ticks = self.ticks.where(f.col("symbol") == symbol).select("ts", "price")
-        share = min(1.0, n / max(1, ticks.count()))
-        return _collect(ticks.where(f.rand(1) < share).orderBy("ts"))
+        return _some(self.ticks.where(f.col("symbol") == symbol), n)
 
     def firings(self, alert: str, n: int) -> list[tuple[Any, ...]]:
-        """At most `n` of the ticks that hit the alert: time and price."""
-        return _collect(self.pairs().where(f.col("query") == alert).select("ts", "price").orderBy("ts").limit(n))
-
-    def triggered_alerts(self) -> int:
-        return self.pairs().select("query").distinct().count()
+        """About `n` of the ticks that hit the alert, in time order: time and price."""
+        return _some(self.hits.where(f.array_contains("queries", alert)), n)
 
     def check(self, ids: list[str], texts: list[str], tell: Callable[[int], None]) -> list[tuple[str, int, int]]:
         """Alert, our hits and Spark's, for each alert on which Spark's `filter` keeps other ticks than we reported."""
         # A number that stands for a set of ticks: their count and the sum of their hashes.
         fingerprint = (f.count("*"), f.sum(f.xxhash64("tick").cast("decimal(38,0)")))
+        pairs = self.hits.select("tick", f.explode("queries").alias("query"))
         ours = {
             row["query"]: (row[1], row[2])
-            for row in self.pairs().where(f.col("query").isin(ids)).groupBy("query").agg(*fingerprint).collect()
+            for row in pairs.where(f.col("query").isin(ids)).groupBy("query").agg(*fingerprint).collect()
         }
         ticks = self.ticks.cache()
         wrong = []
@@ -157,8 +161,7 @@ class Demo:
 
     def time_nested_loop(self, alerts: pa.Table, seconds: float) -> Comparison:
         """Spark's own join on a slice of the ticks, as large as it takes to run about so many seconds."""
-        kept = alerts.drop_columns(["where", "shape"])
-        standing = self.spark.createDataFrame(kept).cache()
+        standing = self.spark.createDataFrame(_closed(alerts)).cache()
         standing.count()
         n_rows = 100
         self._nested_loop(standing, n_rows)  # the first run compiles
@@ -184,3 +187,34 @@ class Demo:
 def _collect(rows: DataFrame) -> list[tuple[Any, ...]]:
     """The rows, with times that know they are UTC."""
     return [tuple(row.values()) for row in rows.toArrow().to_pylist()]
+
+
+def _some(rows: DataFrame, n: int) -> list[tuple[Any, ...]]:
+    """About `n` rows, evenly taken: time and price."""
+    chosen = rows.select("ts", "price")
+    share = min(1.0, n / max(1, chosen.count()))
+    return _collect(chosen.where(f.rand(1) < share).orderBy("ts"))
+
+
+def _closed(alerts: pa.Table) -> pa.Table:
+    """The alerts, one row for each symbol they name, with closed bounds, so wide where there are none that all pass."""
+    low, high = alerts["price_low"].to_numpy(), alerts["price_high"].to_numpy()  # NaN where there is none
+    one_sided = np.isnan(low) | np.isnan(high)
+    bounds = {
+        "price_low": np.where(np.isnan(low), -np.inf, np.where(one_sided, np.nextafter(low, np.inf), low)),
+        "price_high": np.where(np.isnan(high), np.inf, np.where(one_sided, np.nextafter(high, -np.inf), high)),
+        "volume_low": pc.fill_null(alerts["volume_low"], 0),
+        "turnover_low": pc.fill_null(alerts["turnover_low"], -np.inf),
+        "since": pc.fill_null(alerts["since"], pa.scalar(0, pa.timestamp("us", tz="UTC"))),
+    }
+    named = pc.list_parent_indices(alerts["symbols"])
+    unnamed = pc.indices_nonzero(pc.is_null(alerts["symbols"]))
+    symbols = pa.concat_arrays(
+        [pc.list_flatten(alerts["symbols"]).combine_chunks(), pa.nulls(len(unnamed), pa.string())]
+    )
+    places = pa.concat_arrays([_one(named).cast(pa.int64()), _one(unnamed).cast(pa.int64())])
+    return pa.table({"id": alerts["id"], **bounds}).take(places).append_column("symbol", symbols)
+
+
+def _one(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

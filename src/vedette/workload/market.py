@@ -113,6 +113,7 @@ class Market:
                 alert["symbols"] = sorted({str(self.symbols[which]), *map(str, others)})
                 alert["volume_low"] = int(random.integers(10, 60)) * 1000
             case "turnover":
+                alert["volume_low"] = 1000
                 alert["turnover_low"] = float(round(opening * 8_000 * (1 + random.exponential(2.0)), -3))
             case "penny":
                 alert["symbols"] = None
