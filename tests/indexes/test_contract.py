@@ -19,7 +19,6 @@ from vedette.indexes.quadtree import Quadtree
 from vedette.indexes.scan import Scan
 from vedette.indexes.verified import Verified
 
-
 # The numbers of axes an index takes, and whether its first axis must be points.
 CONTRACT = [
     (Scan, 1, False),

@@ -1,8 +1,8 @@
 """Boxes as bits, on any number of axes: per axis and bucket of cells a bitmap of the boxes that reach into it.
 
-Wins where a row matches a percent of all boxes or more, on many axes, and for a few hundred boxes. A row ANDs one bitmap
-per axis, clears the boxes that begin above it or end below it inside its buckets, and reads out the bits. Costs a bit
-per box, axis and bucket, about 140 bytes a box and axis where there are many boxes.
+Wins where a row matches a percent of all boxes or more, on many axes, and for a few hundred boxes. A row ANDs one
+bitmap per axis, clears the boxes that begin above it or end below it inside its buckets, and reads out the bits. Costs
+a bit per box, axis and bucket, about 140 bytes a box and axis where there are many boxes.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ SLACK = 64  # bits of a word that may be read out too much
 class Bitmaps:
     """Axis `a` has the buckets from `axis_buckets[a]` on, each of `2 ** shifts[a]` cells.
 
-    The boxes that begin inside bucket `b`, not with it, are `first_boxes[first_starts[b]:first_starts[b + 1]]`, by their
-    first cells, which stand in `first_cells`; likewise those that end inside it, by their last cells.
+    The boxes that begin inside bucket `b`, not with it, are `first_boxes[first_starts[b]:first_starts[b + 1]]`, ordered
+    by their first cells, which stand in `first_cells`; likewise those that end inside it, by their last cells.
     """
 
     ids: NDArray[np.int32]
@@ -66,8 +66,8 @@ class Bitmaps:
         cells = as_cells(cells)
         n_rows = cells.shape[1]
         bits = (
-            self.ids, self.shifts, self.axis_buckets, self.bitmaps, self.first_starts, self.first_cells, self.first_boxes,
-            self.last_starts, self.last_cells, self.last_boxes,
+            self.ids, self.shifts, self.axis_buckets, self.bitmaps,
+            self.first_starts, self.first_cells, self.first_boxes, self.last_starts, self.last_cells, self.last_boxes,
         )  # fmt: skip
         if n_rows * len(self.ids) <= ONE_CALL:
             return Matches(*_match(cells, *bits))
@@ -231,4 +231,4 @@ def _fill(
                         word = without_lowest(word)
             out += n_ones
         starts[row + 1] = out
-    return cells.shape[1]
+    return int(cells.shape[1])

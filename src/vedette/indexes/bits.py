@@ -9,7 +9,7 @@ from numba import types
 from numba.core import config
 from numba.extending import intrinsic
 
-if config.DISABLE_JIT:
+if config.DISABLE_JIT:  # type: ignore[attr-defined]
 
     def count_ones(word: Any) -> int:
         """The number of set bits."""

@@ -1,7 +1,7 @@
 """Boxes on one axis, listed by bucket: those that only touch the bucket are tested, those that cover it are copied.
 
 Wins on one axis for any number of boxes. A bucket is as wide as keeps its tests below a third of its copies (or at
-`FEW_TESTS`), so work follows the output and memory stays near 50 bytes a box however widths are distributed. The lists of
+`FEW_TESTS`), so work follows the output and memory stays near 50 bytes a box however widths are distributed. Lists of
 covering boxes are the covering construct intervals of Wu, Chen and Yu, section 2, with cuts chosen from the boxes.
 Lim et al., section 5, sort the rows of a batch for locality; fetching ahead does better: 40 ns a row against 170 at a
 million boxes and ten matches.

@@ -1,7 +1,7 @@
 """What every index is: boxes in cell space, built once, that tell which of them hold each row of a batch.
 
-An index is a frozen dataclass whose fields are NumPy arrays, whole numbers, or another index, so that it pickles and maps
-from a file as it is. Null is an ordinary cell, the last of its axis.
+An index is a frozen dataclass whose fields are NumPy arrays, whole numbers, or another index, so that it pickles and
+maps from a file as it is. Null is an ordinary cell, the last of its axis.
 """
 
 from __future__ import annotations

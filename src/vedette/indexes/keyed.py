@@ -1,8 +1,8 @@
 """Boxes of one cell on axis 0 and a range on axis 1: `symbol = 'IBM' AND price < 40`.
 
-Wins wherever queries name a key: a row meets the boxes of its own key alone, at the price of a lookup. The ends of each key
-are ranked by themselves and laid one key after another on a single axis, on which `Lists` or `Buckets` answers; about 70 bytes a
-box.
+Wins wherever queries name a key: a row meets the boxes of its own key alone, at the price of a lookup. The ends of each
+key are ranked by themselves and laid one key after another on a single axis, on which `Lists` or `Buckets` answers;
+about 70 bytes a box.
 """
 
 from __future__ import annotations
@@ -18,20 +18,22 @@ from vedette.indexes import lists
 from vedette.indexes.buckets import Buckets
 from vedette.indexes.index import as_boxes, as_cells, count_bytes
 from vedette.indexes.lists import Lists
+from vedette.indexes.prefetch import prefetch
 from vedette.kernels import kernel
 from vedette.matches import Matches
+
+FAR, NEAR = 16, 8  # rows ahead for which a slot and its ends are fetched
 
 
 @dataclass(frozen=True)
 class Keyed:
-    """The ends of key `k` are `ends[key_ends[k]:key_ends[k + 1]]`, each the first cell of a segment of axis 1.
+    """`keys` has four numbers for each cell of axis 0: its first end, its shift, its first slot, its number of slots.
 
-    Slots of `2 ** key_shifts[k]` cells from the key's first end on tell how many of all `ends` lie below them.
+    An end is the first cell of a segment of axis 1. Slots of `2 ** shift` cells, from the key's first end on, tell how
+    many of the ends of this and all lesser keys lie below them.
     """
 
-    key_ends: NDArray[np.int32]
-    key_slots: NDArray[np.int32]  # the first of the key's slots, which are one more than it needs
-    key_shifts: NDArray[np.int32]
+    keys: NDArray[np.int32]
     slot_ends: NDArray[np.int32]
     ends: NDArray[np.int32]
     inner: Buckets | Lists  # over the segments of all keys; segment 0 is for rows that match nothing
@@ -55,9 +57,7 @@ class Keyed:
         return cls(*table, inner)
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
-        segments = _find_segments(
-            as_cells(cells), self.key_ends, self.key_slots, self.key_shifts, self.slot_ends, self.ends
-        )
+        segments = _find_segments(as_cells(cells), self.keys, self.slot_ends, self.ends)
         return self.inner.match_axis(segments)
 
     @property
@@ -70,9 +70,7 @@ def _join(keys: NDArray[np.int32], cells: NDArray[np.int32]) -> NDArray[np.int64
 
 
 @kernel
-def _rank(
-    keyed_ends: NDArray[np.int64], n_keys: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+def _rank(keyed_ends: NDArray[np.int64], n_keys: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
     """Lay out the distinct ends of each key with a table of about as many slots."""
     key_ends = np.zeros(n_keys + 1, np.int32)
     ends = np.empty(len(keyed_ends), np.int32)
@@ -84,54 +82,71 @@ def _rank(
             key_ends[(keyed_ends[i] >> 32) + 1] += 1
     ends = ends[:n_ends].copy()
 
-    key_slots = np.zeros(n_keys + 1, np.int32)
-    key_shifts = np.zeros(n_keys, np.int32)
+    keys = np.zeros((n_keys, 4), np.int32)
+    n_slots = 0
     for key in range(n_keys):
         n_ends = key_ends[key + 1]
         key_ends[key + 1] += key_ends[key]
-        key_slots[key + 1] = key_slots[key]
+        keys[key, 2] = n_slots
         if n_ends > 0:
+            keys[key, 0] = ends[key_ends[key]]
             spread = ends[key_ends[key + 1] - 1] - ends[key_ends[key]]
-            while (spread >> key_shifts[key]) > n_ends:
-                key_shifts[key] += 1
-            key_slots[key + 1] += (spread >> key_shifts[key]) + 2
+            while (spread >> keys[key, 1]) > n_ends:
+                keys[key, 1] += 1
+            keys[key, 3] = (spread >> keys[key, 1]) + 1
+            n_slots += keys[key, 3] + 1  # the last tells where the ends stop
 
-    slot_ends = np.empty(key_slots[n_keys], np.int32)
+    slot_ends = np.empty(n_slots, np.int32)
     for key in range(n_keys):
         at = key_ends[key]
-        for slot in range(key_slots[key], key_slots[key + 1]):
-            low = np.int64(slot - key_slots[key]) << key_shifts[key]
-            while at < key_ends[key + 1] and ends[at] - ends[key_ends[key]] < low:
-                at += 1
-            slot_ends[slot] = at
-    return key_ends, key_slots, key_shifts, slot_ends, ends
+        if key_ends[key + 1] > at:
+            for slot in range(keys[key, 3] + 1):
+                low = keys[key, 0] + (np.int64(slot) << keys[key, 1])
+                while at < key_ends[key + 1] and ends[at] < low:
+                    at += 1
+                slot_ends[keys[key, 2] + slot] = at
+    return keys, slot_ends, ends
 
 
 @kernel
 def _find_segments(
-    cells: NDArray[np.int32],
-    key_ends: NDArray[np.int32],
-    key_slots: NDArray[np.int32],
-    key_shifts: NDArray[np.int32],
-    slot_ends: NDArray[np.int32],
-    ends: NDArray[np.int32],
+    cells: NDArray[np.int32], keys: NDArray[np.int32], slot_ends: NDArray[np.int32], ends: NDArray[np.int32]
 ) -> NDArray[np.int32]:
     """The segment of each row: how many ends lie at or below it, counting all those of lesser keys; 0 for no boxes."""
-    segments = np.empty(cells.shape[1], np.int32)
-    for row in range(cells.shape[1]):
-        key, cell = cells[0, row], cells[1, row]
-        segments[row] = 0
-        low, high = key_ends[key], key_ends[key + 1]
-        if low == high or cell < ends[low]:
+    n_rows = cells.shape[1]
+    segments = np.empty(n_rows, np.int32)
+    for row in range(n_rows):
+        if row + FAR < n_rows:
+            slot = _find_slot(cells, row + FAR, keys)
+            if slot >= 0:
+                prefetch(slot_ends, slot)
+            slot = _find_slot(cells, row + NEAR, keys)
+            if slot >= 0:
+                prefetch(ends, slot_ends[slot])
+        slot = _find_slot(cells, row, keys)
+        if slot < 0:
+            segments[row] = 0
             continue
-        slot = key_slots[key] + ((cell - ends[low]) >> key_shifts[key])
-        if slot + 1 < key_slots[key + 1]:
-            low, high = slot_ends[slot], slot_ends[slot + 1]
-            while low < high:
-                middle = (low + high) >> 1
-                if ends[middle] <= cell:
-                    low = middle + 1
-                else:
-                    high = middle
-        segments[row] = high
+        cell = cells[1, row]
+        low, high = slot_ends[slot], slot_ends[slot + 1]
+        while high - low > 8:
+            middle = (low + high) >> 1
+            if ends[middle] <= cell:
+                low = middle + 1
+            else:
+                high = middle
+        segment = low
+        for i in range(low, high):
+            segment += ends[i] <= cell
+        segments[row] = segment
     return segments
+
+
+@kernel
+def _find_slot(cells: NDArray[np.int32], row: int, keys: NDArray[np.int32]) -> int:
+    """The slot of a row's cell on axis 1 among those of its key; -1 where no box of the key can hold it."""
+    key, cell = cells[0, row], cells[1, row]
+    if cell < keys[key, 0] or keys[key, 3] == 0:
+        return -1
+    slot = (cell - keys[key, 0]) >> keys[key, 1]
+    return int(keys[key, 2] + slot) if slot < keys[key, 3] else -1

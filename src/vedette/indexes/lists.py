@@ -1,7 +1,7 @@
 """Boxes on one axis, listed by cell: a row is one lookup and one copy, without a test.
 
-Wins where boxes span few cells: equality, or ranges that seldom overlap (a match or two a row). Costs 4 bytes for each cell
-and for each cell of each box; `fits` tells whether that is little.
+Wins where boxes span few cells: equality, or ranges that seldom overlap (a match or two a row). Costs 4 bytes for each
+cell and for each cell of each box; `fits` tells whether that is little.
 """
 
 from __future__ import annotations

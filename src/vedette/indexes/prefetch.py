@@ -1,15 +1,15 @@
-"""Asking the processor for memory that a loop will need some rows later, so that rows need not be sorted for the cache."""
+"""Asking the processor for memory that a loop needs some rows later, so that rows need no sorting for the cache."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils, config
 from numba.extending import intrinsic
 
-if config.DISABLE_JIT:
+if config.DISABLE_JIT:  # type: ignore[attr-defined]
 
     def prefetch(array: Any, place: Any) -> None:
         """Bring `array[place]` near; a place outside the array does nothing."""
@@ -24,7 +24,7 @@ else:
             data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
             byte = builder.bitcast(builder.gep(data, [arguments[1]]), cgutils.voidptr_t)
             flag = ir.IntType(32)
-            function = cgutils.get_or_insert_function(
+            function = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
                 builder.module,
                 ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, flag, flag, flag]),
                 "llvm.prefetch.p0",

@@ -1,9 +1,9 @@
 """Boxes on two axes, listed by leaf: those that only touch the leaf are tested, those that cover it are copied.
 
-Wins at low selectivity on two axes, as fast as lists by cell at a tenth of their memory. Leaves form a grid, fine enough to
-keep tests below a quarter of the matches or as fine as `BYTES_PER_BOX` allows; a leaf that is crowded beyond the others
-splits in 4 x 4, again and again, like a quadtree. Covered leaves are the virtual construct rectangles of Wu, Chen and
-Yu, section 3. Rows are taken as they come, with leaves fetched ahead: sorting them as Lim et al. do (section 5) costs more.
+Wins at low selectivity on two axes, as fast as lists by cell at a tenth of their memory. Leaves form a grid, fine
+enough to keep tests below a quarter of the matches or as fine as `BYTES_PER_BOX` allows; a crowded leaf splits in
+4 x 4, again and again, like a quadtree. Covered leaves are the virtual construct rectangles of Wu, Chen and Yu,
+section 3. Rows are taken as they come, with leaves fetched ahead: sorting them first (Lim et al., section 5) costs more.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ COPIED = 8  # covering boxes that are copied without asking whether there are so
 SLACK = 16  # room for what is copied too much
 MAX_SHIFT = 15  # offsets within a leaf have 15 bits
 
-# A tested range of offsets lo..hi is a pair of fields, half - lo and half + hi. Adding an offset to the one and taking it
-# from the other leaves both top bits set exactly when lo <= offset <= hi. In leaves of at most 128 x 128 cells one word
-# holds the four fields of a rectangle, 8 bits each; else one word holds two fields of 16 bits for x, another for y.
+# A tested range of offsets lo..hi is a pair of fields, half - lo and half + hi. Adding an offset to the one and taking
+# it from the other leaves both top bits set exactly when lo <= offset <= hi. In leaves of at most 128 x 128 cells one
+# word holds the four fields of a rectangle, 8 bits each; else one word holds two of 16 bits for x, another for y.
 _GUARD_8 = 0x80808080
 _GUARD_16 = 0x80008000
 
@@ -156,7 +156,7 @@ def _find(x: int, y: int, shift_x: int, shift_y: int, n_y: int, table: NDArray[n
         shift_x -= SPLIT
         shift_y -= SPLIT
         at = np.int64(table[(((x >> shift_x) & 3) << SPLIT) + ((y >> shift_y) & 3) - at])
-    return at  # type: ignore[return-value]
+    return int(at)
 
 
 @kernel
@@ -179,7 +179,7 @@ def _fill(
     out = starts[done]
     for row in range(done, n_rows):
         if len(positions) - out < most:
-            return row
+            return int(row)
         if row + FAR < n_rows:
             prefetch(table, (cells[0, row + FAR] >> shift_x) * n_y + (cells[1, row + FAR] >> shift_y))
             ahead = table[(cells[0, row + NEAR] >> shift_x) * n_y + (cells[1, row + NEAR] >> shift_y)]
@@ -187,17 +187,12 @@ def _fill(
                 prefetch(entries, ahead)
                 prefetch(entries, ahead + 16)
                 prefetch(entries, ahead + 32)
-        x, y = np.int64(cells[0, row]), np.int64(cells[1, row])
-        at = _find(x, y, shift_x, shift_y, n_y, table)
+        at = _find(cells[0, row], cells[1, row], shift_x, shift_y, n_y, table)
         n_tests = entries[at]
         n_covering = entries[at + 1]
-        x &= inside_x
-        y &= inside_y
+        x, y = np.int64(cells[0, row] & inside_x), np.int64(cells[1, row] & inside_y)
         word = at + 2
-        if small:
-            covering = word + 2 * n_tests
-        else:
-            covering = word + 3 * n_tests
+        covering = word + (2 if small else 3) * n_tests
         for j in range(COPIED):
             positions[out + j] = entries[covering + j]
         for j in range(COPIED, n_covering):
@@ -215,7 +210,7 @@ def _fill(
                 positions[out] = entries[j + 2 * n_tests]
                 out += ((entries[j] + moved_x) & (entries[j + n_tests] + moved_y) & _GUARD_16) == _GUARD_16
         starts[row + 1] = out
-    return n_rows
+    return int(n_rows)
 
 
 @kernel

@@ -1,7 +1,7 @@
 """Every row compared with every box, on any number of axes.
 
-Wins up to a few hundred boxes, and where boxes come and go too fast to be worth an index: building it is a copy. A row costs
-the number of boxes times the number of axes, in vector instructions.
+Wins where boxes come and go too fast to be worth an index, for building it is a copy, and ties with the others for some
+tens of boxes. A row costs the number of boxes times the number of axes, in vector instructions.
 """
 
 from __future__ import annotations
@@ -96,4 +96,4 @@ def _fill(
                 out += 1
                 eight = without_lowest(eight)
         starts[row + 1] = out
-    return cells.shape[1]
+    return int(cells.shape[1])

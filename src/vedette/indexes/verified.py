@@ -1,7 +1,7 @@
 """An index on the most selective one or two axes, its candidates checked on the others.
 
-Wins on three and more axes where one or two of them leave few candidates, such as a key and a range. Costs the inner index
-and 8 bytes a box and further axis; a candidate costs about as much as a match.
+Wins on three and more axes where one or two of them leave few candidates, such as a key and a range. Costs the inner
+index and 8 bytes a box and further axis; a candidate costs about as much as a match.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from vedette.buffers import empty_int32
 from vedette.indexes.buckets import Buckets
 from vedette.indexes.index import as_boxes, as_cells, count_bytes
 from vedette.indexes.keyed import Keyed
+from vedette.indexes.prefetch import prefetch
 from vedette.indexes.quadtree import Quadtree
 from vedette.kernels import kernel
 from vedette.matches import Matches
 
 CHUNK_ROWS = 1 << 16  # so many rows are probed before their candidates are checked
+AHEAD = 16  # candidates ahead for which the ends are fetched
 
 
 @dataclass(frozen=True)
 class Verified:
-    """Candidates are numbers of boxes, whose other ends stand together in a row of `ends`: first, last, first, last..."""
+    """Candidates are numbers of boxes, whose other ends stand together in a row of `ends`: first, last, first..."""
 
     axes: NDArray[np.int64]  # those of the inner index, in its order
     others: NDArray[np.int64]
@@ -109,6 +111,8 @@ def _verify(
     for row in range(cells.shape[1]):
         last = starts[row + 1]
         for j in range(first, last):
+            if j + AHEAD < len(positions):
+                prefetch(ends, np.int64(positions[j + AHEAD]) * ends.shape[1])
             box = positions[j]
             holds = True
             for axis in range(cells.shape[0]):
@@ -118,4 +122,4 @@ def _verify(
             out += holds
         first = last
         starts[row + 1] = out
-    return out
+    return int(out)
