@@ -1,0 +1,32 @@
+"""The README's Python is run, and says what its comments say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def blocks():
+    return re.findall(r"^```python\n(.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def test_the_readme_runs_as_it_stands():
+    scope: dict[str, object] = {}
+    for block in blocks():
+        if "vedette import spark" not in block:  # needs a DataFrame; tests/spark has it
+            exec(block, scope)
+
+    alerts, hits = scope["alerts"], scope["hits"]
+    assert alerts.match_one({"symbol": "IBM", "price": 39.5, "volume": 100}) == ["cheap-ibm"]
+    np.testing.assert_array_equal(hits.starts, [0, 1, 3, 4])
+    assert hits.to_arrow().column_names == ["row", "query"]
+    assert hits.ids.to_pylist() == hits.positions.tolist()
+
+
+def test_every_file_that_the_readme_names_is_there():
+    for name in re.findall(r"\]\(([\w./-]+)\)", README.read_text(encoding="utf-8")):
+        assert (README.parent / name).exists(), name
