@@ -24,7 +24,7 @@ from vedette.matches import Matches
 
 FEW_TESTS = 4  # a bucket may always have so many tests; tests come in fours, made up with words that never hold
 MAX_BUCKET_CELLS = 1 << 15  # offsets within a bucket have 15 bits
-FAR, NEAR = 16, 8  # rows ahead for which a slot and a block are fetched
+FAR, NEAR, NEXT = 16, 8, 3  # rows ahead for which a slot, the begin of a block and the rest of it are fetched
 COPIED = 8  # covering boxes that are copied without asking whether there are so many
 SLACK = 16  # room after the last row's matches, and after the last block, for what is copied or tested too much
 
@@ -132,12 +132,17 @@ def _fill(
 ) -> None:
     """Write the matches row by row; what is written too much, the next row overwrites."""
     n_rows = len(cells)
+    large = len(entries) > 22 * len(slot_blocks)  # many blocks are longer than what is fetched of each
     for row in range(n_rows):
         if row + FAR < n_rows:
             prefetch(slot_blocks, cells[row + FAR] >> shift)
             ahead = slot_blocks[cells[row + NEAR] >> shift]
             prefetch(entries, ahead)
             prefetch(entries, ahead + 16)
+            if large:
+                ahead = slot_blocks[cells[row + NEXT] >> shift]
+                for place in range(32, 3 + 2 * entries[ahead + 1] + entries[ahead + 2], 16):
+                    prefetch(entries, ahead + place)
         at = slot_blocks[cells[row] >> shift]
         offset = np.int64(cells[row]) - entries[at]
         moved = offset - (offset << 16)

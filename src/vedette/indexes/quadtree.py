@@ -3,7 +3,7 @@
 Wins at low selectivity on two axes, as fast as lists by cell at a tenth of their memory. Leaves form a grid, fine
 enough to keep tests below a quarter of the matches or as fine as `BYTES_PER_BOX` allows; a crowded leaf splits in
 4 x 4, again and again, like a quadtree. Covered leaves are the virtual construct rectangles of Wu, Chen and Yu,
-section 3. Rows are taken as they come, with leaves fetched ahead: sorting them first (Lim et al., section 5) costs more.
+section 3. Rows come as they are, with leaves fetched ahead: sorting them first (Lim et al., section 5) costs more.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CROWDED = 32  # tests make a leaf split, if they are four times the copies and m
 MAX_SPLITS = 6
 SPLIT = 2  # a split halves each side so many times
 SAMPLE = 2048  # boxes that the choice of the leaf looks at
-FAR, NEAR = 24, 12  # rows ahead for which a leaf's number and its block are fetched
+FAR, NEAR, NEXT = 24, 12, 4  # rows ahead for which a leaf's number, the begin of its block and the rest are fetched
 COPIED = 8  # covering boxes that are copied without asking whether there are so many
 SLACK = 16  # room for what is copied too much
 MAX_SHIFT = 15  # offsets within a leaf have 15 bits
@@ -176,6 +176,7 @@ def _fill(
     n_rows = cells.shape[1]
     inside_x, inside_y = (1 << shift_x) - 1, (1 << shift_y) - 1
     small = max(shift_x, shift_y) <= 7
+    large = len(entries) > 32 * len(table)  # many blocks are longer than what is fetched of each
     out = starts[done]
     for row in range(done, n_rows):
         if len(positions) - out < most:
@@ -187,6 +188,12 @@ def _fill(
                 prefetch(entries, ahead)
                 prefetch(entries, ahead + 16)
                 prefetch(entries, ahead + 32)
+            if large:
+                ahead = table[(cells[0, row + NEXT] >> shift_x) * n_y + (cells[1, row + NEXT] >> shift_y)]
+                if ahead >= 0:
+                    size = 2 + (2 if small else 3) * entries[ahead] + entries[ahead + 1]
+                    for place in range(48, size, 16):
+                        prefetch(entries, ahead + place)
         at = _find(cells[0, row], cells[1, row], shift_x, shift_y, n_y, table)
         n_tests = entries[at]
         n_covering = entries[at + 1]

@@ -28,7 +28,7 @@ AHEAD = 16  # candidates ahead for which the ends are fetched
 
 @dataclass(frozen=True)
 class Verified:
-    """Candidates are numbers of boxes, whose other ends stand together in a row of `ends`: first, last, first..."""
+    """Candidates are numbers of boxes; `ends[i, box]` is the box's first and last cell on axis `others[i]`."""
 
     axes: NDArray[np.int64]  # those of the inner index, in its order
     others: NDArray[np.int64]
@@ -54,8 +54,8 @@ class Verified:
         numbers = np.arange(len(ids), dtype=np.int32)
         inner = inner_class.build(firsts[chosen], lasts[chosen], numbers, [n_cells[axis] for axis in chosen])
         others = [axis for axis in range(len(n_cells)) if axis not in chosen]
-        ends = np.stack([firsts[others], lasts[others]], axis=1).reshape(2 * len(others), len(ids))
-        return cls(np.array(chosen, np.int64), np.array(others, np.int64), inner, ends.T.copy(), ids)
+        ends = np.stack([firsts[others], lasts[others]], axis=2)
+        return cls(np.array(chosen, np.int64), np.array(others, np.int64), inner, ends, ids)
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
@@ -108,18 +108,23 @@ def _verify(
     """Keep the candidates whose ends hold the row, moved together and turned into ids; how many there are."""
     out = np.int64(0)
     first = np.int64(0)
+    n_axes = len(cells)
     for row in range(cells.shape[1]):
-        last = starts[row + 1]
-        for j in range(first, last):
-            if j + AHEAD < len(positions):
-                prefetch(ends, np.int64(positions[j + AHEAD]) * ends.shape[1])
-            box = positions[j]
-            holds = True
-            for axis in range(cells.shape[0]):
-                cell = cells[axis, row]
-                holds &= (ends[box, 2 * axis] <= cell) & (cell <= ends[box, 2 * axis + 1])
-            positions[out] = ids[box]
-            out += holds
-        first = last
+        # Axis by axis, so that each loop is short and without branches, and the next one has fewer to look at.
+        begin, low, high = out, first, starts[row + 1]
+        first = high
+        for axis in range(n_axes):
+            cell = cells[axis, row]
+            out = begin
+            for j in range(low, high):
+                if axis == 0 and j + AHEAD < len(positions):
+                    prefetch(ends, 2 * np.int64(positions[j + AHEAD]))
+                box = positions[j]
+                positions[out] = box
+                out += (ends[axis, box, 0] <= cell) & (cell <= ends[axis, box, 1])
+            low, high = begin, out
+        for j in range(high - low):
+            positions[begin + j] = ids[positions[low + j]]
+        out = begin + high - low
         starts[row + 1] = out
     return int(out)
