@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -355,9 +356,41 @@ class Maker:
             return fill(" OR ".join(["({})"] * len(parts)), *parts)
         if depth and style < 0.55:
             return fill(self.pick("NOT ({})", "NOT({})", "!({})"), self.predicate(depth - 1))
+        if depth and style < 0.6:
+            return self.loose()
+        if depth and style < 0.61:
+            return self.wide()
         if style < 0.85:
             return self.box_atom()
         return self.residual_atom()
+
+    def loose(self) -> Pair:
+        """Conditions joined without parentheses, so that precedence decides."""
+        parts = [self.box_atom() if self.chance(0.8) else self.chain() for _ in range(self.random.randint(2, 5))]
+        text = self.pick("", "", "NOT ") + "{}"
+        for _ in parts[1:]:
+            text += f" {self.pick('AND', 'OR', 'and', 'Or')} {self.pick('', '', 'NOT ', 'not ')}{{}}"
+        return fill(text, *parts)
+
+    def wide(self) -> Pair:
+        """A product of disjunctions that has too many boxes, or one long list of values."""
+        if self.chance(0.5):
+            ors = [fill("({} OR {} OR {})", *(self.box_atom() for _ in range(3))) for _ in range(5)]
+            return fill(" AND ".join(["{}"] * 5), *ors)
+        name = self.pick("i", "s", "x", "m")
+        items = [self.literal(FAMILIES[name]) for _ in range(90)]
+        rest = fill("{} OR {}", self.box_atom(), self.box_atom())
+        listed = fill(f"{name} {self.pick('', 'NOT ')}IN ({', '.join(['{}'] * 90)})", *items)
+        return fill("{} AND ({})", listed, rest)
+
+    def chain(self) -> Pair:
+        """Arithmetic on doubles without parentheses: none of it can fail."""
+        text = ""
+        for step in range(self.random.randint(2, 4)):
+            text += "" if step == 0 else self.pick(" + ", " - ", " * ", "-", "+", "*")
+            text += self.pick("x", "y", "-x", "- y", "2e0", "-1.5D", "abs(-y)", "x % 3", "y / 2e0")
+        text += f" {self.pick('<', '>=', '=', '<>')} {self.pick('x', '-y', '1.5', '-2', 'x * 2')}"
+        return Pair.same(text.replace("--", "- -"))
 
     def operator(self) -> str:
         return self.pick("=", "<>", "!=", "<", "<=", ">", ">=", "<=>", "==")
@@ -439,6 +472,13 @@ class Maker:
     def residual_atom(self) -> Pair:
         style = self.random.random()
         family = self.pick("number", "number", "number", "text", "day", "moment", "truth")
+        if style < 0.05:
+            sides = [self.expression("day", 1, safe=True), self.expression("moment", 1, safe=True)]
+            self.random.shuffle(sides)
+            return fill(f"{{}} {self.operator()} {{}}", *sides)
+        if style < 0.1:
+            distinct = self.pick("{} IS DISTINCT FROM {}", "{} IS NOT DISTINCT FROM {}")
+            return fill(distinct, *(self.expression(family, 1, safe=True) for _ in range(2)))
         if style < 0.6:
             op = self.operator()  # where an operand fails, <=> is null here and never null in Spark's try_ form
             safe = op == "<=>"
@@ -571,6 +611,35 @@ FAMILIES = {
     **dict.fromkeys("de", "day"),
     **dict.fromkeys("tu", "moment"),
 }
+
+
+TOKENS = re.split(
+    r"\s+",
+    """AND OR NOT IN BETWEEN LIKE IS NULL TRUE FALSE CASE WHEN THEN ELSE END CAST AS bigint DATE TIMESTAMP INTERVAL
+    ESCAPE SYMMETRIC ALL ANY EXISTS DISTINCT FROM DIV RLIKE ILIKE SELECT WITH OVER COLLATE AT ( ) , = <> < <= > >= <=> +
+    - * / % || | & ^ ~ ! . ; -- /* */ == != @ # $ { } ? : :: ::bigint i x s b d t m 1 2.5 1e0 'a' 'true' '2020-01-01'
+    nosuch length( abs( rand() i.x x[1] 1L 2BD 3Y "a" `s` DESC ASC""",
+)
+
+
+def mutate(text: str, source: random.Random) -> str:
+    """The text with a few of its tokens dropped, doubled, moved or replaced."""
+    tokens = re.findall(r"'(?:[^'\\]|\\.|'')*'|\w+|<=>|[<>!=]=|<>|\|\||\s+|.", text, re.DOTALL)
+    for _ in range(source.randint(1, 2)):
+        place = source.randrange(len(tokens))
+        act = source.randrange(4)
+        if act == 0:
+            del tokens[place]
+        elif act == 1:
+            tokens.insert(place, f" {source.choice(TOKENS)} ")
+        elif act == 2:
+            tokens[place] = f" {source.choice(TOKENS)} "
+        else:
+            other = source.randrange(len(tokens))
+            tokens[place], tokens[other] = tokens[other], tokens[place]
+        if not tokens:
+            break
+    return "".join(tokens)
 
 
 def quote(text: str) -> str:

@@ -1,6 +1,7 @@
 """The language of queries: Spark SQL conditions over a schema, compiled to boxes and residuals."""
 
+from vedette.language.check import check_text
 from vedette.language.compiler import CompiledTexts, compile_texts
 from vedette.language.residual import Residual
 
-__all__ = ["CompiledTexts", "Residual", "compile_texts"]
+__all__ = ["CompiledTexts", "Residual", "check_text", "compile_texts"]

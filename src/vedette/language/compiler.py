@@ -264,6 +264,25 @@ def _compile_group(
     _add(form, rest, queries, compiled)
 
 
+def emptied_fields(text: str, schema: Schema, time_zone: str) -> list[str]:
+    """The fields whose ranges, taken one by one, leave no value: why a conjunction never matches."""
+    shape, *_ = cut_texts([text])
+    written = _parse(shape.skeleton)
+    slots = _slots_of(written)
+    group, *_ = _groups(shape, slots, sized=True)
+    plan = _plan(written, schema, group.kinds, group.statics)
+    leaf = Leaf(list(zip(*shape.literals, strict=True)), group.kinds, slots.negated, 1, time_zone)
+    forms = [form_of(node, wanted, leaf.form) for node, wanted in plan.conjuncts]
+    fields = sorted({name for form in forms for disjunct in form.disjuncts for name in disjunct})
+    return [name for name in fields if not blocks_of(_only(name, forms), np.zeros(1, np.int64))]
+
+
+def _only(name: str, forms: list[Form]) -> Form:
+    """What the conjuncts that speak of one field alone say together."""
+    about = [form for form in forms if form.disjuncts and all(set(disjunct) == {name} for disjunct in form.disjuncts)]
+    return both_tracked(about)[0]
+
+
 def _add(form: Form, rest: Residual | None, queries: NDArray[np.int64], compiled: CompiledTexts) -> None:
     blocks = blocks_of(form, queries)
     compiled.blocks += blocks

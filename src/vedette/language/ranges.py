@@ -1,8 +1,8 @@
 """A comparison of a field with constants as ranges of the field's values, for all texts of a shape at once.
 
 Spark may compare in a wider type than the field's: a bigint against `9007199254740992e0` is compared as doubles, so
-several integers are equal to it. The cast is monotone, so what a comparison accepts is still a range of field values. It
-is found from two ends: the first and the last value whose cast equals the constant.
+several integers are equal to it. The cast is monotone, so what a comparison accepts is still a range of field values.
+It is found from two ends: the first and the last value whose cast equals the constant.
 """
 
 from __future__ import annotations

@@ -150,12 +150,22 @@ def parse_skeleton(skeleton: str) -> Written:
         raise _syntax_error(error, text, origins, skeleton) from None
     except RecursionError:
         raise QueryError("the expression nests too deeply; flatten its parentheses") from None
+    except Exception:  # sqlglot stumbles over some texts that are no SQL, such as 0e01.5BD
+        raise QueryError("syntax error: the text cannot be read as a condition", skeleton) from None
     if len(trees) != 1 or trees[0] is None:
         raise QueryError("the text is empty; write a condition, such as price < 40", skeleton)
     try:
-        return _Reader(text, origins).read(trees[0])
+        written = _Reader(text, origins).read(trees[0])
     except RecursionError:
         raise QueryError("the expression nests too deeply; flatten its parentheses") from None
+    if _slots_in(written) != set(range(skeleton.count(MARK))):
+        raise QueryError("syntax error: a literal stands where none can", skeleton)
+    return written
+
+
+def _slots_in(written: Written) -> set[int]:
+    own = {written.slot} if written.op == "literal" else set()
+    return own.union(*(_slots_in(arg) for arg in written.args))
 
 
 def _check_characters(skeleton: str) -> None:
@@ -172,29 +182,49 @@ def _check_characters(skeleton: str) -> None:
     quote = re.search(r"['\"`]", plain)
     if quote:
         raise QueryError(f"a {quote.group()} that is never closed", skeleton, quote.start(), quote.start() + 1)
-    twice = re.search(rf"{MARK}\s+{MARK}", plain)
+    twice = re.search(rf"{MARK}\s*{MARK}", plain)
     if twice:
         raise QueryError(
             "two literals in a row; an operator or a comma is missing", skeleton, twice.start(), twice.end()
         )
+    _check_parentheses(plain, skeleton)
     reserved = re.search(r"__literal_", plain)
     if reserved:
         raise QueryError("names with __literal_ are reserved", skeleton, reserved.start(), reserved.end())
 
 
+def _check_parentheses(plain: str, skeleton: str) -> None:
+    opened: list[int] = []
+    for place, character in enumerate(plain):
+        if character == "(":
+            opened.append(place)
+        elif character == ")":
+            if not opened:
+                raise QueryError("syntax error: a ) without its (", skeleton, place, place + 1)
+            opened.pop()
+    if opened:
+        raise QueryError("syntax error: a ( without its )", skeleton, opened[-1], opened[-1] + 1)
+
+
 def _with_names(skeleton: str) -> tuple[str, list[tuple[int, int]]]:
-    """The skeleton with a name for each mark, and (place in it, place in the skeleton) where the two drift apart."""
+    """The skeleton in parentheses, so that no first word makes it a statement, with a name for each mark.
+
+    And (place in it, place in the skeleton) where the two drift apart.
+    """
     pieces = skeleton.split(MARK)
-    text, place = pieces[0], len(pieces[0])
-    origins = [(0, 0)]
+    text, place = "(" + pieces[0], len(pieces[0])
+    origins = [(0, 0), (1, 0)]
     for slot, piece in enumerate(pieces[1:]):
+        text += " "
         origins.append((len(text), place))
         text += _SLOT.format(slot)
         place += 1
         origins.append((len(text), place))
+        text += " "
+        origins.append((len(text), place))
         text += piece
         place += len(piece)
-    return text, origins
+    return text + ")", origins
 
 
 def _origin(origins: list[tuple[int, int]], place: int) -> int:
@@ -212,7 +242,7 @@ def _syntax_error(error: Any, text: str, origins: list[tuple[int, int]], skeleto
     lines = text.split("\n")
     end = sum(len(before) + 1 for before in lines[: line - 1]) + column  # sqlglot's column is where the token ends
     start = max(0, end - len(highlight))
-    if start >= len(text.rstrip()) - len(highlight) and not highlight:
+    if end >= len(text.rstrip()):
         return QueryError("syntax error: the text ends too early", skeleton, len(skeleton.rstrip()))
     start, end = _origin(origins, start), _origin(origins, end)
     shown = "the literal" if MARK in skeleton[start:end] else repr(skeleton[start:end])
@@ -228,6 +258,8 @@ class _Reader:
 
     def read(self, node: Any) -> Written:
         kind = type(node).__name__
+        if not hasattr(node, "comments"):
+            raise QueryError("syntax error: something is missing")
         if node.comments:
             self.refuse(node, "comments are not taken; remove it")
         if kind in COMPARISONS:
@@ -348,6 +380,9 @@ class _Reader:
         if kind == "Boolean":
             return self.made(node, "<=>", operand, self.read(node.expression))
         self.refuse(node, "IS takes NULL, TRUE or FALSE")
+
+    def _read_nullsafeneq(self, node: Any) -> Written:
+        return self.made(node, "not", self._binary(node, "<=>"))
 
     def _read_between(self, node: Any) -> Written:
         if node.args.get("symmetric"):

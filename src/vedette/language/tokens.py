@@ -16,12 +16,16 @@ MARK = "\0"
 _STRING = r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\""
 _NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:BD|bd|Bd|bD|[lLdD])?(?![\w.])"
 _BEFORE = r"(?<![\w.`\\])"
-_LITERAL = re.compile(
-    rf"({_BEFORE}(?:[dD][aA][tT][eE]|[tT][iI][mM][eE][sS][tT][aA][mM][pP])\s*(?:{_STRING})|{_BEFORE}[rR](?:{_STRING})"
-    rf"|{_STRING}|{_BEFORE}{_NUMBER})",
+_LITERAL = re.compile(rf"({_BEFORE}[rR](?:'[^']*'|\"[^\"]*\")|{_STRING}|{_BEFORE}{_NUMBER})", re.DOTALL)
+_LITERAL_OR_NAME = re.compile(rf"(`(?:[^`]|``)*`)|{_LITERAL.pattern}", re.DOTALL)
+# The same literals but for r'...', found three times as fast: the first character decides before anything is tried.
+_QUICK = re.compile(
+    r"""(['"0-9.](?:(?<=')(?:[^'\\]|\\.|'')*'|(?<=")(?:[^"\\]|\\.|"")*"|(?<![\w.`\\][0-9.])"""
+    r"""(?:(?<=\.)[0-9]+|(?<=[0-9])[0-9]*(?:\.[0-9]*)?)(?:[eE][+-]?[0-9]+)?(?:BD|bd|Bd|bD|[lLdD])?(?![\w.])))""",
     re.DOTALL,
 )
-_LITERAL_OR_NAME = re.compile(rf"(`(?:[^`]|``)*`)|{_LITERAL.pattern}", re.DOTALL)
+_RAW = re.compile(rf"{_BEFORE}[rR]{MARK}")
+_TYPED = re.compile(rf"{_BEFORE}(?:date|timestamp)\s*(?={MARK})", re.IGNORECASE)
 # Literals that are part of the syntax and not values: the parameters of a type, the character of an ESCAPE.
 _SYNTACTIC = re.compile(
     rf"\b(?:decimal|dec|numeric)\s*\(\s*({MARK})\s*(?:,\s*({MARK})\s*)?\)|\bescape\s*({MARK})", re.IGNORECASE
@@ -40,7 +44,7 @@ class Shape:
 def cut_texts(texts: Sequence[str]) -> list[Shape]:
     """The texts grouped by shape, in order of first appearance."""
     shapes: dict[str, Shape] = {}
-    split = _LITERAL.split
+    split = _QUICK.split
     for index, text in enumerate(texts):
         if "`" in text or MARK in text:
             skeleton, literals = _cut_with_names(text)
@@ -53,10 +57,11 @@ def cut_texts(texts: Sequence[str]) -> list[Shape]:
             shape = shapes[skeleton] = Shape(skeleton)
         shape.indices.append(index)
         shape.literals.append(literals)
-    cut: list[Shape] = []
-    for shape in shapes.values():
-        cut += _inline(shape) if _SYNTACTIC.search(shape.skeleton) else [shape]
-    return cut
+    cut = list(shapes.values())
+    if any(_RAW.search(shape.skeleton) for shape in cut):
+        cut = [part for shape in cut for part in (_recut(shape, texts) if _RAW.search(shape.skeleton) else [shape])]
+    cut = [part for shape in cut for part in (_absorb(shape) if _TYPED.search(shape.skeleton) else [shape])]
+    return [part for shape in cut for part in (_inline(shape) if _SYNTACTIC.search(shape.skeleton) else [shape])]
 
 
 def place_in_text(skeleton: str, literals: tuple[str, ...], place: int) -> int:
@@ -91,6 +96,34 @@ def _cut_with_names(text: str) -> tuple[str, tuple[str, ...]]:
         last = found.end()
     skeleton.append(text[last:])
     return "".join(skeleton), tuple(literals)
+
+
+def _recut(shape: Shape, texts: Sequence[str]) -> list[Shape]:
+    """The shape cut again, text by text, with an eye on r'...', in which a backslash is only a backslash."""
+    shapes: dict[str, Shape] = {}
+    for index in shape.indices:
+        skeleton, literals = _cut_with_names(texts[index])
+        part = shapes.setdefault(skeleton, Shape(skeleton))
+        part.indices.append(index)
+        part.literals.append(literals)
+    return list(shapes.values())
+
+
+def _absorb(shape: Shape) -> list[Shape]:
+    """The words DATE and TIMESTAMP moved from the skeleton into the strings they stand before."""
+    words = {shape.skeleton.count(MARK, 0, found.end()): found for found in _TYPED.finditer(shape.skeleton)}
+    skeleton = _TYPED.sub("", shape.skeleton)
+    absorbed, other = Shape(skeleton), Shape(shape.skeleton)
+    for index, literals in zip(shape.indices, shape.literals, strict=True):
+        if all(literals[slot][0] in "'\"" for slot in words):
+            absorbed.indices.append(index)
+            absorbed.literals.append(
+                tuple(words[slot].group() + raw if slot in words else raw for slot, raw in enumerate(literals))
+            )
+        else:
+            other.indices.append(index)
+            other.literals.append(literals)
+    return [part for part in (absorbed, other) if part.indices]
 
 
 def _inline(shape: Shape) -> list[Shape]:
