@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.buffers import empty_int64
+from vedette.kernels import kernel
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -36,7 +39,9 @@ class Matches:
     @property
     def rows(self) -> NDArray[np.int64]:
         """The row of each pair."""
-        return np.repeat(np.arange(len(self), dtype=np.int64), self.counts)
+        rows = empty_int64(len(self.positions))
+        _write_rows(self.starts, rows)
+        return rows
 
     @property
     def ids(self) -> pa.DictionaryArray:
@@ -52,3 +57,10 @@ class Matches:
         import pyarrow as pa
 
         return pa.table({"row": self.rows, "query": self.ids.dictionary_decode()})
+
+
+@kernel
+def _write_rows(starts: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+    for row in range(len(starts) - 1):
+        for pair in range(starts[row], starts[row + 1]):
+            rows[pair] = row

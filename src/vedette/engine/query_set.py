@@ -22,7 +22,7 @@ from vedette.engine.ids import Ids, item
 from vedette.engine.parts import Parts
 from vedette.engine.versions import Versions
 from vedette.errors import QueryError
-from vedette.language import Residual, compile_texts
+from vedette.language import Residual, check_text, compile_texts
 from vedette.matches import Matches
 from vedette.planner import check_index_name
 from vedette.rows import read_row, read_rows
@@ -147,10 +147,8 @@ class QuerySet:
         """Warnings about a text; raises QueryError if it is wrong. Nothing is registered.
 
         >>> QuerySet("price double").check("price > 5 AND price < 3")
-        ['never matches: no value of price is both above 5 and below 3']
+        ['never matches: no value of price lies in all its ranges']
         """
-        from vedette.language import check_text
-
         return check_text(text, self.schema, self.time_zone)
 
     # Answers.
