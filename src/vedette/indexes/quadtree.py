@@ -60,7 +60,8 @@ class Quadtree:
     ) -> Self:
         """Index boxes on two axes."""
         firsts, lasts, ids = as_boxes(firsts, lasts, ids)
-        shift_x, shift_y = choose_leaf(firsts, lasts, n_cells)
+        leaf = choose_leaf(firsts, lasts, n_cells)
+        shift_x, shift_y = leaf.shift_x, leaf.shift_y
         n_x, n_y = ((n_cells[0] - 1) >> shift_x) + 1, ((n_cells[1] - 1) >> shift_y) + 1
         order = _order_boxes(firsts, shift_x, shift_y, n_x, n_y)
         table = np.zeros(n_x * n_y, np.int32)
@@ -102,30 +103,44 @@ class Quadtree:
         return count_bytes(self)
 
 
-def choose_leaf(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: Sequence[int]) -> tuple[int, int]:
-    """The powers of two of a leaf's sides: no finer than work asks for and memory allows."""
+@dataclass(frozen=True)
+class Leaf:
+    """The leaf of a grid and what it would cost."""
+
+    shift_x: int
+    shift_y: int
+    bytes_per_box: float
+    tests_per_row: float
+    matches_per_row: float
+
+
+def choose_leaf(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: Sequence[int]) -> Leaf:
+    """A leaf no finer than work asks for and memory allows, from a sample of the boxes and rows anywhere."""
     n = firsts.shape[1]
-    shifts = [min(MAX_SHIFT, (cells - 1).bit_length()) for cells in n_cells]
+    widest = [min(MAX_SHIFT, (cells - 1).bit_length()) for cells in n_cells]
     if n == 0:
-        return shifts[0], shifts[1]
+        return Leaf(widest[0], widest[1], 0, 0, 0)
     step = -(-n // SAMPLE)
     firsts, lasts = np.ascontiguousarray(firsts[:, ::step]), np.ascontiguousarray(lasts[:, ::step])
     sides = np.log2((lasts - firsts + 1.0).mean(axis=1))
-    coarsest = min(shift - side for shift, side in zip(shifts, sides, strict=True))
-    n_matches = n * float(np.prod((lasts - firsts + 1.0) / np.array(n_cells)[:, None], axis=0).mean())
-    best = shifts
+    coarsest = max(widest - sides)
+    matches = n * float(np.prod((lasts - firsts + 1.0) / np.array(n_cells)[:, None], axis=0).mean())
+    best: Leaf | None = None
     for finer in range(40):
-        shifts = [max(0, min(MAX_SHIFT, round(side + coarsest - finer))) for side in sides]
-        n_touching, n_covering = _count_entries(firsts, lasts, shifts[0], shifts[1])
-        n_leaves = ((n_cells[0] >> shifts[0]) + 1) * ((n_cells[1] >> shifts[1]) + 1)
-        word = 4 if max(shifts) <= 7 else 8
-        size = ((4 + word) * n_touching + 4 * n_covering) / firsts.shape[1] + 12 * n_leaves / n
-        if finer > 0 and size > BYTES_PER_BOX:
+        shift_x, shift_y = (
+            max(0, min(shift, round(side + coarsest - finer))) for shift, side in zip(widest, sides, strict=True)
+        )
+        n_touching, n_covering = (count * step for count in _count_entries(firsts, lasts, shift_x, shift_y))
+        n_leaves = ((n_cells[0] >> shift_x) + 1) * ((n_cells[1] >> shift_y) + 1)
+        touching_bytes = 8 if max(shift_x, shift_y) <= 7 else 12
+        size = (touching_bytes * n_touching + 4 * n_covering + 12 * n_leaves) / n
+        if best and size > BYTES_PER_BOX:
             break
-        best = shifts
-        if n_touching * n / firsts.shape[1] <= max(FEW_TESTS, n_matches / 4) * n_leaves:
+        best = Leaf(shift_x, shift_y, size, n_touching / n_leaves, matches)
+        if best.tests_per_row <= max(FEW_TESTS, matches / 4) or shift_x + shift_y == 0:
             break
-    return best[0], best[1]
+    assert best
+    return best
 
 
 @kernel
