@@ -1,4 +1,4 @@
-"""The same pipeline locally, on a cluster of two workers, and through Spark Connect. One process each."""
+"""One pipeline on a cluster of two workers and through Spark Connect, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 
 PIPELINE = Path(__file__).with_name("pipeline.py")
 MODES = {
-    "local": {"master": "local[2]"},
     "cluster": {"master": "local-cluster[2,1,1024]"},
     "connect": {"remote": "local[2]"},
 }
