@@ -110,6 +110,16 @@ def small_boxes(n_queries: int, n_rows: int, matches_a_row: float, seed: int = 3
     return Workload("small boxes", lows, highs, random.random((2, n_rows)))
 
 
+def keyed_ranges(n_queries: int, n_rows: int, matches_a_row: float, n_keys: int = 500, seed: int = 9) -> Workload:
+    """An equality on the first field, one of `n_keys` numbers, and a range of the second."""
+    random = np.random.default_rng(seed)
+    keys = random.integers(0, n_keys, n_queries).astype(np.float64)
+    lows = random.random(n_queries)
+    highs = lows + random.uniform(0, 2 * matches_a_row * n_keys / n_queries, n_queries)
+    rows = np.stack([random.integers(0, n_keys, n_rows).astype(np.float64), random.random(n_rows)])
+    return Workload("keyed ranges", np.stack([keys, lows]), np.stack([keys, highs]), rows)
+
+
 def conjunctions(n_attributes: int, n_queries: int, n_rows: int, seed: int = 4) -> Workload:
     """Random conjunctions as in Lim et al., section 7.1, over rows of `n_attributes` uniform values.
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from benchmarks.harness import Bench, experiment
 from benchmarks.peers.vedette import Vedette
-from benchmarks.workloads import Workload, conjunctions, intervals, small_boxes, vcr_rectangles
+from benchmarks.workloads import Workload, conjunctions, intervals, keyed_ranges, small_boxes, vcr_rectangles
 from vedette.indexes import INDEXES
 
 
@@ -39,6 +39,7 @@ def _workloads(bench: Bench) -> dict[str, Workload]:
         "2-d, 32k rectangles, W = 20": vcr_rectangles(bench.size(32_000, 8_000), n_rows, 20),
         "2-d, 256k rectangles, W = 40, 90-10": vcr_rectangles(bench.size(256_000, 32_000), n_rows // 20, 40, "90-10"),
         "2-d, 200k small boxes": small_boxes(bench.size(200_000, 50_000), n_rows, 5),
+        "2-d, 100k, an equality and a range": keyed_ranges(bench.size(100_000, 20_000), n_rows, 5),
         "4 attributes, 10k conjunctions": conjunctions(4, bench.size(10_000, 5_000), n_rows // 50),
         "8 attributes, 100k conjunctions": conjunctions(8, bench.size(100_000, 20_000), n_rows // 200),
     }
