@@ -4,6 +4,7 @@ from vedette.indexes.bitmaps import Bitmaps
 from vedette.indexes.buckets import Buckets
 from vedette.indexes.index import Index
 from vedette.indexes.keyed import Keyed
+from vedette.indexes.lists import Lists
 from vedette.indexes.quadtree import Quadtree
 from vedette.indexes.scan import Scan
 from vedette.indexes.verified import Verified
@@ -18,4 +19,4 @@ INDEXES: dict[str, type[Scan | Buckets | Keyed | Quadtree | Bitmaps | Verified]]
     "Verified": Verified,
 }
 
-__all__ = ["INDEXES", "Bitmaps", "Buckets", "Index", "Keyed", "Quadtree", "Scan", "Verified"]
+__all__ = ["INDEXES", "Bitmaps", "Buckets", "Index", "Keyed", "Lists", "Quadtree", "Scan", "Verified"]

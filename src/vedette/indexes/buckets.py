@@ -16,7 +16,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.buffers import empty_int32
+from vedette.buffers import empty_int32, empty_int64
 from vedette.indexes.index import SMALL_BATCH, as_boxes, as_cells, count_bytes
 from vedette.indexes.prefetch import prefetch
 from vedette.kernels import kernel
@@ -54,9 +54,21 @@ class Buckets:
         firsts, lasts, ids = as_boxes(firsts, lasts, ids)
         cells_per_slot = max(1, 2 * n_cells[0] // max(1, len(ids)))
         shift = min(cells_per_slot.bit_length() - 1, MAX_BUCKET_CELLS.bit_length() - 2)
-        slot_blocks, entries, counts = _build(firsts[0], lasts[0], ids, n_cells[0], shift)
-        keep_counts = n_cells[0] <= 8 * len(ids) + 1024 and counts.max(initial=0) < 1 << 16
-        return cls(shift, slot_blocks, entries, counts.astype(np.uint16) if keep_counts else np.empty(0, np.uint16))
+        n_slots = ((n_cells[0] - 1) >> shift) + 1
+        counts = np.empty(n_cells[0] if n_cells[0] <= 8 * len(ids) + 1024 else 0, np.uint16)
+        slot_buckets, bucket_cells = np.empty(n_slots, np.int32), np.empty(n_slots + 1, np.int32)
+        n_begun, n_ended = empty_int32(n_cells[0]), empty_int32(n_cells[0])
+        n_buckets, most = _cut(firsts[0], lasts[0], n_begun, n_ended, shift, counts, slot_buckets, bucket_cells)
+        if most >= 1 << 16:
+            counts = np.empty(0, np.uint16)
+        bucket_cells = bucket_cells[: n_buckets + 1]
+        order = empty_int32(len(ids))
+        n_touching, n_covering, blocks = _order(firsts[0], lasts[0], shift, slot_buckets, bucket_cells, order)
+        entries = np.empty(int(blocks[-1]) + SLACK, np.int32)
+        _fill_blocks(
+            firsts[0], lasts[0], ids, shift, slot_buckets, bucket_cells, order, n_touching, n_covering, blocks, entries
+        )
+        return cls(shift, blocks[slot_buckets].astype(np.int32), entries, counts)
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         return self.match_axis(as_cells(cells)[0])
@@ -65,7 +77,8 @@ class Buckets:
         """Matches of rows given by their cells on the one axis."""
         if len(cells) <= SMALL_BATCH:
             return Matches(*_match(cells, self.cell_counts, self.shift, self.slot_blocks, self.entries))
-        starts = _count(cells, self.cell_counts, self.shift, self.slot_blocks, self.entries)
+        starts = empty_int64(len(cells) + 1)
+        _count(cells, starts, self.cell_counts, self.shift, self.slot_blocks, self.entries)
         n_found = int(starts[-1])
         positions = empty_int32(n_found + SLACK)
         _fill(cells, starts, positions, self.shift, self.slot_blocks, self.entries)
@@ -84,7 +97,8 @@ def _match(
     slot_blocks: NDArray[np.int32],
     entries: NDArray[np.int32],
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    starts = _count(cells, cell_counts, shift, slot_blocks, entries)
+    starts = np.empty(len(cells) + 1, np.int64)
+    _count(cells, starts, cell_counts, shift, slot_blocks, entries)
     n_found = starts[-1]
     positions = np.empty(n_found + SLACK, np.int32)
     _fill(cells, starts, positions, shift, slot_blocks, entries)
@@ -94,19 +108,19 @@ def _match(
 @kernel
 def _count(
     cells: NDArray[np.int32],
+    starts: NDArray[np.int64],
     cell_counts: NDArray[np.uint16],
     shift: int,
     slot_blocks: NDArray[np.int32],
     entries: NDArray[np.int32],
-) -> NDArray[np.int64]:
-    """Where the matches of each row start."""
+) -> None:
+    """Write where the matches of each row start."""
     n_rows = len(cells)
-    starts = np.empty(n_rows + 1, np.int64)
     starts[0] = 0
     if len(cell_counts) > 0:
         for row in range(n_rows):
             starts[row + 1] = starts[row] + cell_counts[cells[row]]
-        return starts
+        return
     for row in range(n_rows):
         if row + FAR < n_rows:
             prefetch(slot_blocks, cells[row + FAR] >> shift)
@@ -118,7 +132,6 @@ def _count(
         for word in range(at + 3, at + 3 + entries[at + 1]):
             found += ((entries[word] + moved) & _GUARD) == _GUARD
         starts[row + 1] = starts[row] + found
-    return starts
 
 
 @kernel
@@ -168,47 +181,67 @@ def _fill(
 
 
 @kernel
-def _build(
-    firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: int, shift: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    n = len(firsts)
-    n_slots = ((n_cells - 1) >> shift) + 1
-    n_firsts = np.zeros(n_cells, np.int32)
-    n_lasts = np.zeros(n_cells, np.int32)
-    for q in range(n):
-        n_firsts[firsts[q]] += 1
-        n_lasts[lasts[q]] += 1
-    counts = np.empty(n_cells, np.int32)
-    alive = np.int32(0)
-    for c in range(n_cells):
-        alive += n_firsts[c]
-        counts[c] = alive
-        alive -= n_lasts[c]
-
-    # A bucket grows by slots while the ends inside it stay within what its matches allow.
-    slot_buckets = np.empty(n_slots, np.int32)
-    bucket_cells = np.empty(n_slots + 1, np.int32)
+def _cut(
+    firsts: NDArray[np.int32],
+    lasts: NDArray[np.int32],
+    n_begun: NDArray[np.int32],
+    n_ended: NDArray[np.int32],
+    shift: int,
+    counts: NDArray[np.uint16],
+    slot_buckets: NDArray[np.int32],
+    bucket_cells: NDArray[np.int32],
+) -> tuple[int, int]:
+    """Cut the axis into buckets and count the matches of each cell; how many buckets, and the most matches."""
+    n_cells = len(n_begun)
+    n_begun[:] = 0
+    n_ended[:] = 0
+    for box in range(len(firsts)):
+        n_begun[firsts[box]] += 1
+        n_ended[lasts[box]] += 1
+    # A bucket grows by slots while the ends inside it stay within what its matches allow. A box that begins with the
+    # bucket does not begin inside it, nor does one that ends with it end there.
     n_buckets = 0
     bucket_cells[0] = 0
-    allowed = max(FEW_TESTS, counts[0] // 3)
-    inside = -n_firsts[0]  # a box that starts with the bucket does not end inside it, nor one that ends with it
-    for slot in range(n_slots):
+    matched = np.int64(0)
+    most = np.int64(0)
+    allowed = np.int64(max(FEW_TESTS, n_begun[0] // 3))
+    inside = np.int64(-n_begun[0])
+    for slot in range(len(slot_buckets)):
         low = slot << shift
         high = min(n_cells, low + (1 << shift))
+        at_low = matched + n_begun[low]
         more = np.int64(0)
-        for c in range(low, high):
-            more += n_firsts[c] + n_lasts[c]
-        fits = inside + more - n_lasts[high - 1] <= allowed and high - bucket_cells[n_buckets] <= MAX_BUCKET_CELLS
+        for cell in range(low, high):
+            more += n_begun[cell] + n_ended[cell]
+            matched += n_begun[cell]
+            most = max(most, matched)
+            if len(counts) > 0:
+                counts[cell] = matched & 0xFFFF
+            matched -= n_ended[cell]
+        fits = inside + more - n_ended[high - 1] <= allowed and high - bucket_cells[n_buckets] <= MAX_BUCKET_CELLS
         if low > bucket_cells[n_buckets] and not fits:
             n_buckets += 1
             bucket_cells[n_buckets] = low
-            allowed = max(FEW_TESTS, counts[low] // 3)
-            inside = -n_firsts[low]
+            allowed = max(np.int64(FEW_TESTS), at_low // 3)
+            inside = np.int64(-n_begun[low])
         inside += more
         slot_buckets[slot] = n_buckets
-    n_buckets += 1
-    bucket_cells[n_buckets] = n_cells
+    bucket_cells[n_buckets + 1] = n_cells
+    return n_buckets + 1, int(most)
 
+
+@kernel
+def _order(
+    firsts: NDArray[np.int32],
+    lasts: NDArray[np.int32],
+    shift: int,
+    slot_buckets: NDArray[np.int32],
+    bucket_cells: NDArray[np.int32],
+    order: NDArray[np.int32],
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+    """Per bucket, how many boxes touch it, how many cover it, where its block starts; and boxes by first bucket."""
+    n = len(firsts)
+    n_buckets = len(bucket_cells) - 1
     n_touching = np.zeros(n_buckets + 1, np.int32)
     n_covering = np.zeros(n_buckets + 2, np.int32)
     by_bucket = np.zeros(n_buckets + 1, np.int32)
@@ -236,7 +269,29 @@ def _build(
         n_tests = max(1, (n_touching[b] + FEW_TESTS - 1) // FEW_TESTS) * FEW_TESTS
         blocks[b + 1] = blocks[b] + 3 + 2 * n_tests + n_covering[b]
         by_bucket[b + 1] += by_bucket[b]
-    entries = np.empty(blocks[n_buckets] + SLACK, np.int32)
+    # Boxes in the order of their first bucket, so that writes stay close together.
+    for q in range(n):
+        b = slot_buckets[firsts[q] >> shift]
+        order[by_bucket[b]] = q
+        by_bucket[b] += 1
+    return n_touching, n_covering, blocks
+
+
+@kernel
+def _fill_blocks(
+    firsts: NDArray[np.int32],
+    lasts: NDArray[np.int32],
+    ids: NDArray[np.int32],
+    shift: int,
+    slot_buckets: NDArray[np.int32],
+    bucket_cells: NDArray[np.int32],
+    order: NDArray[np.int32],
+    n_touching: NDArray[np.int32],
+    n_covering: NDArray[np.int32],
+    blocks: NDArray[np.int64],
+    entries: NDArray[np.int32],
+) -> None:
+    n_buckets = len(bucket_cells) - 1
     entries[blocks[n_buckets] :] = 0
     for b in range(n_buckets):
         n_tests = max(1, (n_touching[b] + FEW_TESTS - 1) // FEW_TESTS) * FEW_TESTS
@@ -246,14 +301,7 @@ def _build(
         entries[blocks[b]] = bucket_cells[b]
         entries[blocks[b] + 1] = n_tests
         entries[blocks[b] + 2] = n_covering[b]
-
-    # Boxes in the order of their first bucket, so that writes stay close together.
-    order = np.empty(n, np.int32)
-    for q in range(n):
-        b = slot_buckets[firsts[q] >> shift]
-        order[by_bucket[b]] = q
-        by_bucket[b] += 1
-    for i in range(n):
+    for i in range(len(order)):
         q = order[i]
         b, d = slot_buckets[firsts[q] >> shift], slot_buckets[lasts[q] >> shift]
         first_low, last_low = bucket_cells[b], bucket_cells[d]
@@ -274,11 +322,6 @@ def _build(
         for c in range(b, d + 1):
             n_covering[c] -= 1
             entries[blocks[c + 1] - 1 - n_covering[c]] = ids[q]
-
-    slot_blocks = np.empty(n_slots, np.int32)
-    for slot in range(n_slots):
-        slot_blocks[slot] = blocks[slot_buckets[slot]]
-    return slot_blocks, entries, counts
 
 
 @kernel

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.buffers import empty_int32
+from vedette.buffers import empty_int32, empty_int64
 from vedette.matches import Matches
 
 PROBED_ROWS = 64  # the first room; how it is used up tells what all rows will need
@@ -18,7 +18,7 @@ Fill = Callable[[int, NDArray[np.int64], NDArray[np.int32]], int]
 
 def collect(n_rows: int, most: int, fill: Fill) -> Matches:
     """The matches of all rows, where `fill` goes on while there is room for `most` more."""
-    starts = np.empty(n_rows + 1, np.int64)
+    starts = empty_int64(n_rows + 1)
     starts[0] = 0
     positions = empty_int32(most + min(most, 256) * min(n_rows, PROBED_ROWS))
     done = fill(0, starts, positions)

@@ -14,6 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.buffers import empty_int32
 from vedette.indexes import lists
 from vedette.indexes.buckets import Buckets
 from vedette.indexes.index import as_boxes, as_cells, count_bytes
@@ -49,15 +50,18 @@ class Keyed:
         keyed_ends = np.concatenate([_join(firsts[0], firsts[1]), _join(firsts[0], lasts[1] + 1)])
         keyed_ends.sort()
         table = _rank(keyed_ends, n_cells[0])
-        first_segments = _find_segments(firsts, *table)
-        last_segments = _find_segments(np.stack([lasts[0], lasts[1] + 1]), *table) - 1
+        first_segments, last_segments = empty_int32(len(ids)), empty_int32(len(ids))
+        _find_segments(firsts, *table, first_segments)
+        _find_segments(np.stack([lasts[0], lasts[1] + 1]), *table, last_segments)
+        last_segments -= 1
         n_segments = 1 + len(table[-1])
         inner_class = Lists if lists.fits(first_segments, last_segments, n_segments) else Buckets
         inner = inner_class.build(first_segments[None], last_segments[None], ids, [n_segments])
         return cls(*table, inner)
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
-        segments = _find_segments(as_cells(cells), self.keys, self.slot_ends, self.ends)
+        segments = empty_int32(cells.shape[1])
+        _find_segments(as_cells(cells), self.keys, self.slot_ends, self.ends, segments)
         return self.inner.match_axis(segments)
 
     @property
@@ -110,11 +114,14 @@ def _rank(keyed_ends: NDArray[np.int64], n_keys: int) -> tuple[NDArray[np.int32]
 
 @kernel
 def _find_segments(
-    cells: NDArray[np.int32], keys: NDArray[np.int32], slot_ends: NDArray[np.int32], ends: NDArray[np.int32]
-) -> NDArray[np.int32]:
-    """The segment of each row: how many ends lie at or below it, counting all those of lesser keys; 0 for no boxes."""
+    cells: NDArray[np.int32],
+    keys: NDArray[np.int32],
+    slot_ends: NDArray[np.int32],
+    ends: NDArray[np.int32],
+    segments: NDArray[np.int32],
+) -> None:
+    """Write the segment of each row: how many ends are not above it, with all those of lesser keys; 0 for no boxes."""
     n_rows = cells.shape[1]
-    segments = np.empty(n_rows, np.int32)
     for row in range(n_rows):
         if row + FAR < n_rows:
             slot = _find_slot(cells, row + FAR, keys)
@@ -139,7 +146,6 @@ def _find_segments(
         for i in range(low, high):
             segment += ends[i] <= cell
         segments[row] = segment
-    return segments
 
 
 @kernel

@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.buffers import empty_int32
+from vedette.buffers import empty_int32, empty_int64
 from vedette.indexes.index import SMALL_BATCH, as_boxes, as_cells, count_bytes
 from vedette.indexes.prefetch import prefetch
 from vedette.kernels import kernel
@@ -50,7 +50,8 @@ class Lists:
         """Matches of rows given by their cells on the one axis."""
         if len(cells) <= SMALL_BATCH:
             return Matches(*_match(cells, self.cell_starts, self.cell_ids))
-        starts = _count(cells, self.cell_starts)
+        starts = empty_int64(len(cells) + 1)
+        _count(cells, starts, self.cell_starts)
         n_found = int(starts[-1])
         positions = empty_int32(n_found + SLACK)
         _fill(cells, starts, positions, self.cell_starts, self.cell_ids)
@@ -74,7 +75,8 @@ def _count_listed(firsts: NDArray[np.int32], lasts: NDArray[np.int32]) -> int:
 def _match(
     cells: NDArray[np.int32], cell_starts: NDArray[np.int32], cell_ids: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    starts = _count(cells, cell_starts)
+    starts = np.empty(len(cells) + 1, np.int64)
+    _count(cells, starts, cell_starts)
     n_found = starts[-1]
     positions = np.empty(n_found + SLACK, np.int32)
     _fill(cells, starts, positions, cell_starts, cell_ids)
@@ -82,13 +84,11 @@ def _match(
 
 
 @kernel
-def _count(cells: NDArray[np.int32], cell_starts: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Where the matches of each row start."""
-    starts = np.empty(len(cells) + 1, np.int64)
+def _count(cells: NDArray[np.int32], starts: NDArray[np.int64], cell_starts: NDArray[np.int32]) -> None:
+    """Write where the matches of each row start."""
     starts[0] = 0
     for row in range(len(cells)):
         starts[row + 1] = starts[row] + (cell_starts[cells[row] + 1] - cell_starts[cells[row]])
-    return starts
 
 
 @kernel
