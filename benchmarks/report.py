@@ -6,6 +6,7 @@ A part of the page that is written here stands between `<!-- begin NAME -->` and
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterable
@@ -49,18 +50,19 @@ def _replace(page: str, name: str, text: str) -> str:
 
 
 def _machine(rows: list[Row]) -> str:
-    """What the results were measured on; a line for each if they differ."""
-    lines = []
-    for about in {_describe(row): None for row in rows}:
-        lines.append(about)
-    return "\n\n".join(lines)
+    """What the results were measured on; a paragraph for each machine if they differ."""
+    machines: dict[str, list[Row]] = {}
+    for row in rows:
+        machines.setdefault(json.dumps(row["machine"], sort_keys=True), []).append(row)
+    return "\n\n".join(_describe(group) for group in machines.values())
 
 
-def _describe(row: Row) -> str:
-    machine = row["machine"]
+def _describe(rows: list[Row]) -> str:
+    machine = rows[0]["machine"]
+    dates, commits = sorted({row["date"] for row in rows}), sorted({f"`{row['commit']}`" for row in rows})
     packages = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
     return (
-        f"Measured on {row['date']} at commit `{row['commit']}` on {machine['cores']} cores of {machine['processor']}, "
+        f"Measured on {', '.join(dates)} at commit {', '.join(commits)} on {machine['cores']} cores of {machine['processor']}, "
         f"{machine['memory_gib']} GiB, {machine['system']}, Python {machine['python']}; {packages}."
     )
 
@@ -71,10 +73,9 @@ def _summary(rows: list[Row]) -> str:
     for target in TARGETS:
         verdicts = [row for row in rows if row["kind"] == "verdict" and row["target"] == target.key]
         n_met = sum(row["met"] for row in verdicts)
-        met = (
-            "not measured" if not verdicts else "yes" if n_met == len(verdicts) else f"{n_met} of {len(verdicts)} cases"
-        )
-        lines.append([f"[{target.work}](#{target.key})", target.reach, _extremes(verdicts), met])
+        met = "yes" if n_met == len(verdicts) else f"{n_met} of {len(verdicts)}" if n_met else "**no**"
+        measured, met = (_extremes(verdicts), met) if verdicts else ("not yet", "")
+        lines.append([f"[{target.work}](#{target.key})", target.reach, measured, met])
     return _table(["work", "target", "measured", "met"], lines)
 
 
@@ -84,8 +85,8 @@ def _extremes(verdicts: list[Row]) -> str:
         by_measure.setdefault(_plain(row["measure"]), []).append(row)
     words = []
     for measure, group in by_measure.items():
-        low, high = min(row["value"] for row in group), max(row["value"] for row in group)
-        numbers = _number(low) if low == high else f"{_number(low)} to {_number(high)}"
+        low, high = _number(min(row["value"] for row in group)), _number(max(row["value"] for row in group))
+        numbers = low if low == high else f"{low} to {high}"
         words.append(f"{numbers} {measure}")
     return "; ".join(words)
 
