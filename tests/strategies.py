@@ -599,6 +599,8 @@ class Maker:
         return fill("CAST({} AS TIMESTAMP)", self.expression("day", depth - 1, safe=safe))
 
     def _truth_expression(self, depth: int, safe: bool) -> Pair:
+        if self.chance(0.2):
+            return fill("isnan({})", self.field(self.pick("x", "y")))
         if self.chance(0.3):
             return fill("CAST({} AS BOOLEAN)", self.field(self.pick("j", "m", "x")))
         return fill("({})", self.box_atom())

@@ -73,6 +73,9 @@ class Analyser:
                 self.refuse(node, self.schema.unknown_field(node.name))
             return self.made(node, "field", found.type, name=found.name)
         if op == "literal":
+            kind = self.kinds[node.slot]
+            if node.negated and kind.name in ("string", "date", "timestamp"):
+                self.refuse(node, f"a minus before a {kind.name} is not taken")
             return self.made(node, "slot", self.kinds[node.slot].type, slot=node.slot)
         if op == "constant":
             if node.name == "null":

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from vedette.boxes import CLOSED, UNBOUNDED, Nulls, Ranges
 from vedette.language.compiler import CompiledTexts, compile_texts
 from vedette.schema import Schema
 
@@ -19,9 +22,39 @@ def check_text(text: str, schema: Schema, time_zone: str = "UTC") -> list[str]:
         return [f"never matches: {_why_never(text, schema, time_zone)}"]
     if compiled.residuals and not any(residual.fields for residual in compiled.residuals):
         return _check_constant(compiled)
-    if any(not block.ranges for block in compiled.blocks) and not compiled.residuals:
+    if not compiled.residuals and _covers_everything(compiled):
         return ["always true: it matches every row, whatever its values"]
     return []
+
+
+def _covers_everything(compiled: CompiledTexts) -> bool:
+    """Whether boxes hold every row: one has no ranges, or those on one field leave neither a value nor null out."""
+    if any(not block.ranges for block in compiled.blocks):
+        return True
+    alone = [block.ranges for block in compiled.blocks if len(block.ranges) == 1]
+    with_null = {name for ranges in alone for name, part in ranges.items() if isinstance(part, Nulls)}
+    return any(
+        _joins_ends(
+            [part for ranges in alone for key, part in ranges.items() if key == name and isinstance(part, Ranges)]
+        )
+        for name in with_null
+    )
+
+
+def _joins_ends(parts: list[Ranges]) -> bool:
+    """Whether one range reaches all values, or one from below all values meets one to above all."""
+    upwards: list[tuple[Any, bool]] = []  # where a range without a low end ends, and whether it holds that value
+    downwards: list[tuple[Any, bool]] = []
+    for part in parts:
+        for k in range(len(part)):
+            low_end, high_end = part.low_ends[k], part.high_ends[k]
+            if low_end == UNBOUNDED and high_end == UNBOUNDED:
+                return True
+            if low_end == UNBOUNDED:
+                upwards.append((part.highs[k], high_end == CLOSED))
+            if high_end == UNBOUNDED:
+                downwards.append((part.lows[k], low_end == CLOSED))
+    return any(low < high or (low == high and (a or b)) for high, a in upwards for low, b in downwards)
 
 
 def _why_never(text: str, schema: Schema, time_zone: str) -> str:

@@ -82,6 +82,9 @@ class _Evaluation:
         if op == "isnull":
             inner = self.of(node.args[0])
             return Vector(inner.nulls, None, inner.failed, inner.lost)
+        if op == "isnan":  # false of null, not null
+            inner = self.of(node.args[0])
+            return Vector(np.isnan(inner.values) & ~inner.nulls, None, inner.failed, inner.lost)
         if op == "case":
             return self._case(node)
         args = [self.of(arg) for arg in node.args]

@@ -47,7 +47,6 @@ def call(op: str, args: list[Vector], types: list[Type], type_: Type, value: obj
 _DOUBLE_FUNCTIONS: dict[str, Callable[[NDArray[np.float64]], NDArray[Any]]] = {
     "sqrt": np.sqrt,
     "sign": lambda values: np.where(np.isnan(values), np.nan, np.sign(values)),
-    "isnan": np.isnan,
 }
 
 

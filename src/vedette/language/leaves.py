@@ -232,9 +232,9 @@ def _sorted_cuts(cuts: list[Cut]) -> list[Cut]:
     above = np.stack([cut.above for cut in cuts])
     hits = np.stack([cut.hits for cut in cuts])
     lasts = np.stack([cut.lasts for cut in cuts])
-    order = np.argsort(firsts, axis=0, kind="stable")
-    for keys in (hits, above):  # at one place a value that is not hit comes first, one above all values last
+    order = np.argsort(hits, axis=0, kind="stable")  # at one place, a constant that is not hit lies below one that is
+    for keys in (firsts, above):
         inner = np.argsort(np.take_along_axis(keys, order, 0), axis=0, kind="stable")
-        order = np.take_along_axis(order, inner, 0) if keys is above else order
+        order = np.take_along_axis(order, inner, 0)
     firsts, lasts, hits, above = (np.take_along_axis(keys, order, 0) for keys in (firsts, lasts, hits, above))
     return [Cut(*parts) for parts in zip(firsts, lasts, hits, above, strict=True)]

@@ -7,6 +7,7 @@ list of the nodes and arguments that are known, and nothing else passes.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any, NoReturn
 
 from vedette.errors import QueryError, nearest
@@ -16,6 +17,7 @@ from vedette.schema import Type
 
 _SLOT = "__literal_{}__"
 _SLOT_NAME = re.compile(r"__literal_(\d+)__")
+_CALL = "__call_"  # before the name of a function, so that sqlglot reads it as one it does not know, by its arguments
 _FORBIDDEN = re.compile(r"--|/\*|;|:|\[|\{|@|\$|\?|->|(?<!<)=>")
 _MEANINGS = {
     "--": "comments are not taken; remove it",
@@ -81,47 +83,41 @@ FUNCTIONS: dict[str, tuple[str, int, int]] = {
     "upper": ("upper", 1, 1),
     "year": ("year", 1, 1),
 }
-# What sqlglot makes of those names -> our name, and the arguments in order.
-_KNOWN_NODES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "Abs": ("abs", ("this",)),
-    "Ceil": ("ceil", ("this",)),
-    "Floor": ("floor", ("this",)),
-    "Length": ("length", ("this",)),
-    "Lower": ("lower", ("this",)),
-    "Upper": ("upper", ("this",)),
-    "Coalesce": ("coalesce", ("this", "expressions")),
-    "Concat": ("concat", ("expressions",)),
-    "Contains": ("contains", ("this", "expression")),
-    "StartsWith": ("startswith", ("this", "expression")),
-    "EndsWith": ("endswith", ("this", "expression")),
-    "Least": ("least", ("this", "expressions")),
-    "Greatest": ("greatest", ("this", "expressions")),
-    "If": ("if", ("this", "true", "false")),
-    "Negative": ("negative", ("this",)),
-    "IsNan": ("isnan", ("this",)),
-    "Nullif": ("nullif", ("this", "expression")),
-    "Round": ("round", ("this", "decimals")),
-    "Sign": ("sign", ("this",)),
-    "Sqrt": ("sqrt", ("this",)),
-    "Substring": ("substring", ("this", "start", "length")),
-    "Year": ("year", ("this",)),
-    "Month": ("month", ("this",)),
-    "Day": ("day", ("this",)),
-    "DayOfMonth": ("day", ("this",)),
-    "DayOfWeek": ("dayofweek", ("this",)),
-    "Hour": ("hour", ("this",)),
-    "Minute": ("minute", ("this",)),
-    "Second": ("second", ("this",)),
-    "SafeAdd": ("try_+", ("this", "expression")),
-    "SafeSubtract": ("try_-", ("this", "expression")),
-    "SafeMultiply": ("try_*", ("this", "expression")),
-    "SafeDivide": ("try_/", ("this", "expression")),
-}
 # Flags sqlglot sets by itself and that say nothing about the text.
-_HARMLESS = {"safe", "typed", "coalesce", "ignore_nulls", "_type"}
-_COUNTS: dict[str, tuple[int, int]] = {}
-for _ours, _least, _most in FUNCTIONS.values():
-    _COUNTS[_ours] = (min(_least, _COUNTS.get(_ours, (99, 0))[0]), max(_most, _COUNTS.get(_ours, (99, 0))[1]))
+_HARMLESS = {"safe", "typed", "_type"}
+# Words that are no names. Every one of them in a text must be found again in the tree.
+_KEYWORDS = frozenset(
+    (
+        "AND",
+        "OR",
+        "NOT",
+        "IN",
+        "BETWEEN",
+        "LIKE",
+        "RLIKE",
+        "ILIKE",
+        "IS",
+        "NULL",
+        "TRUE",
+        "FALSE",
+        "CASE",
+        "WHEN",
+        "THEN",
+        "ELSE",
+        "END",
+        "CAST",
+        "TRY_CAST",
+        "AS",
+        "ESCAPE",
+        "DISTINCT",
+        "FROM",
+        "DIV",
+    )
+)
+# What a parenthesis may follow without making it a call that could be taken.
+_NO_CALLS = ("decimal", "dec", "numeric", "over", "select", "exists", "any", "all", "some", "with", "interval")
+_TOKEN = re.compile(r"`(?:[^`]|``)*`|'[^']*'|\"[^\"]*\"|\w+|<=>|<>|<=|>=|==|!=|\|\||\0|\S")
+_COMPARING = {"=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>"}
 
 _CAST_TYPES = {
     "BIGINT": "bigint",
@@ -154,18 +150,61 @@ def parse_skeleton(skeleton: str) -> Written:
         raise QueryError("syntax error: the text cannot be read as a condition", skeleton) from None
     if len(trees) != 1 or trees[0] is None:
         raise QueryError("the text is empty; write a condition, such as price < 40", skeleton)
+    reader = _Reader(text, origins)
     try:
-        written = _Reader(text, origins).read(trees[0])
+        written = reader.read(trees[0])
     except RecursionError:
         raise QueryError("the expression nests too deeply; flatten its parentheses") from None
-    if _slots_in(written) != set(range(skeleton.count(MARK))):
-        raise QueryError("syntax error: a literal stands where none can", skeleton)
+    _check_tokens(skeleton, reader.tokens)
     return written
 
 
-def _slots_in(written: Written) -> set[int]:
-    own = {written.slot} if written.op == "literal" else set()
-    return own.union(*(_slots_in(arg) for arg in written.args))
+def _check_tokens(skeleton: str, read: Counter[str]) -> None:
+    """Refuse a text with a token that is not in the tree, or the other way round: sqlglot passes over some mistakes."""
+    left = read.copy()
+    left["("] -= 1  # the parentheses around the whole
+    for token, place in _tokens_of(skeleton):
+        left[token] -= 1
+        if left[token] < 0:
+            raise QueryError("syntax error: something is missing or too much here", skeleton, place, place + 1)
+    missing = +left
+    if missing == {"(": 1}:  # sqlglot puts parentheses around a comparison before IS
+        raise QueryError("a condition before IS needs parentheses around it", skeleton)
+    if missing:
+        raise QueryError(f"syntax error: {min(missing)} is missing", skeleton)
+
+
+def _tokens_of(skeleton: str) -> list[tuple[str, int]]:
+    """The tokens as the reader counts them, with their places. Closing parentheses go without saying."""
+    found = [(match.group(), match.start()) for match in _TOKEN.finditer(skeleton)]
+    tokens: list[tuple[str, int]] = []
+    for k, (token, place) in enumerate(found):
+        word = token.upper()
+        after = [next_.upper() for next_, _ in found[k : k + 4]]
+        if word == "IS" and "DISTINCT" in (after[1:2] + after[2:3]):
+            kind = "compare"
+        elif word in ("DISTINCT", "FROM") or (word == "NOT" and after[1:3] == ["DISTINCT", "FROM"]) or token == ")":
+            continue
+        elif word in _KEYWORDS:
+            kind = word
+        elif token in _COMPARING:
+            kind = "compare"
+        elif token == "!":
+            if after[1:2] and after[1] in ("BETWEEN", "IN", "LIKE", "NULL"):
+                raise QueryError("syntax error: write NOT here", skeleton, place, place + 1)
+            kind = "NOT"
+        elif token == "+" and not _ends_operand(found[k - 1][0] if k else ""):
+            raise QueryError("a + before a value is not taken; leave it out", skeleton, place, place + 1)
+        else:
+            kind = "name" if re.match(r"[`\w'\"\0]", token) else token
+        tokens.append((kind, place))
+    return tokens
+
+
+def _ends_operand(token: str) -> bool:
+    return token == ")" or (
+        bool(re.match(r"[`\w'\"\0]", token)) and (token.upper() not in _KEYWORDS or token.upper() == "END")
+    )
 
 
 def _check_characters(skeleton: str) -> None:
@@ -188,9 +227,9 @@ def _check_characters(skeleton: str) -> None:
             "two literals in a row; an operator or a comma is missing", skeleton, twice.start(), twice.end()
         )
     _check_parentheses(plain, skeleton)
-    reserved = re.search(r"__literal_", plain)
+    reserved = re.search(r"__literal_|__call_", plain)
     if reserved:
-        raise QueryError("names with __literal_ are reserved", skeleton, reserved.start(), reserved.end())
+        raise QueryError("names with __literal_ or __call_ are reserved", skeleton, reserved.start(), reserved.end())
 
 
 def _check_parentheses(plain: str, skeleton: str) -> None:
@@ -211,20 +250,23 @@ def _with_names(skeleton: str) -> tuple[str, list[tuple[int, int]]]:
 
     And (place in it, place in the skeleton) where the two drift apart.
     """
-    pieces = skeleton.split(MARK)
-    text, place = "(" + pieces[0], len(pieces[0])
+    text, place, slot = "(", 0, 0
     origins = [(0, 0), (1, 0)]
-    for slot, piece in enumerate(pieces[1:]):
-        text += " "
+    for found in re.finditer(rf"{MARK}|`(?:[^`]|``)*`|\w+(?=\s*\()", skeleton):
+        text += skeleton[place : found.start()]
+        token = found.group()
+        if token == MARK:
+            named = f" {_SLOT.format(slot)} "
+            slot += 1
+        elif token[0] == "`" or token.upper() in _KEYWORDS or token.lower() in _NO_CALLS:
+            named = token
+        else:
+            named = _CALL + token
+        origins.append((len(text) + (token == MARK), found.start()))
+        text += named
+        place = found.end()
         origins.append((len(text), place))
-        text += _SLOT.format(slot)
-        place += 1
-        origins.append((len(text), place))
-        text += " "
-        origins.append((len(text), place))
-        text += piece
-        place += len(piece)
-    return text + ")", origins
+    return text + skeleton[place:] + ")", origins
 
 
 def _origin(origins: list[tuple[int, int]], place: int) -> int:
@@ -255,6 +297,7 @@ class _Reader:
     def __init__(self, text: str, origins: list[tuple[int, int]]) -> None:
         self.text = text
         self.origins = origins
+        self.tokens: Counter[str] = Counter()  # what the nodes read so far are written with
 
     def read(self, node: Any) -> Written:
         kind = type(node).__name__
@@ -267,12 +310,13 @@ class _Reader:
         if kind in _ARITHMETIC:
             return self._arithmetic(node, kind)
         reader = getattr(self, f"_read_{kind.lower()}", None)
-        if reader is not None:
-            written: Written = reader(node)
-            return written
-        if kind in _KNOWN_NODES:
-            return self._function(node, *_KNOWN_NODES[kind])
-        self.refuse(node, f"{_describe(node)} is not taken{_offer(node)}")
+        if reader is None:
+            self.refuse(node, f"{_describe(node)} is not taken")
+        written: Written = reader(node)
+        return written
+
+    def count(self, *tokens: str) -> None:
+        self.tokens.update(tokens)
 
     def refuse(self, node: Any, reason: str) -> NoReturn:
         start, end = self.span(node)
@@ -306,11 +350,13 @@ class _Reader:
 
     def _binary(self, node: Any, op: str) -> Written:
         self.only(node, "this", "expression")
+        self.count("compare")
         return self.made(node, op, self.tight(node.this, op), self.tight(node.expression, op))
 
     def _arithmetic(self, node: Any, kind: str) -> Written:
         op = _ARITHMETIC[kind]
         self.only(node, "this", "expression")
+        self.count(op.upper())
         left, right = self.tight(node.this, op), self.tight(node.expression, op)
         for side, inner in ((node.this, left), (node.expression, right)):
             mixed = (op == "||") != (inner.op == "||") and inner.op in _ARITHMETIC.values()
@@ -320,6 +366,7 @@ class _Reader:
 
     def _read_paren(self, node: Any) -> Written:
         self.only(node, "this")
+        self.count("(")
         return self.read(node.this)
 
     def _read_and(self, node: Any) -> Written:
@@ -335,6 +382,7 @@ class _Reader:
         at = node
         while type(at) is kind:
             self.only(at, "this", "expression")
+            self.count(op.upper())
             operands.append(at.expression)
             at = at.this
         operands.append(at)
@@ -342,6 +390,7 @@ class _Reader:
 
     def _read_not(self, node: Any) -> Written:
         self.only(node, "this")
+        self.count("NOT")
         return self.made(node, "not", self.read(node.this))
 
     def _read_column(self, node: Any) -> Written:
@@ -353,19 +402,24 @@ class _Reader:
         identifier = node.this
         if type(identifier).__name__ != "Identifier":
             self.refuse(node, f"{_describe(node)} is not taken")
+        self.count("name")
         slot = None if identifier.args.get("quoted") else _SLOT_NAME.fullmatch(identifier.this)
         if slot:
             return self.made(node, "literal", slot=int(slot.group(1)))
         return self.made(node, "field", name=identifier.this)
 
     def _read_boolean(self, node: Any) -> Written:
-        return self.made(node, "constant", name="true" if node.this else "false")
+        name = "true" if node.this else "false"
+        self.count(name.upper())
+        return self.made(node, "constant", name=name)
 
     def _read_null(self, node: Any) -> Written:
+        self.count("NULL")
         return self.made(node, "constant", name="null")
 
     def _read_neg(self, node: Any) -> Written:
         self.only(node, "this")
+        self.count("-")
         inner = self.tight(node.this, "-")
         if inner.op == "literal" and not inner.negated and type(node.this).__name__ == "Column":
             return self.made(node, "literal", slot=inner.slot, negated=True)
@@ -375,10 +429,10 @@ class _Reader:
         self.only(node, "this", "expression")
         kind = type(node.expression).__name__
         operand = self.read(node.this)
-        if kind == "Null":
-            return self.made(node, "isnull", operand)
-        if kind == "Boolean":
-            return self.made(node, "<=>", operand, self.read(node.expression))
+        self.count("IS")
+        if kind in ("Null", "Boolean"):
+            constant = self.read(node.expression)
+            return self.made(node, "isnull", operand) if kind == "Null" else self.made(node, "<=>", operand, constant)
         self.refuse(node, "IS takes NULL, TRUE or FALSE")
 
     def _read_nullsafeneq(self, node: Any) -> Written:
@@ -388,6 +442,7 @@ class _Reader:
         if node.args.get("symmetric"):
             self.refuse(node, "BETWEEN SYMMETRIC is not taken; write the smaller end first")
         self.only(node, "this", "low", "high")
+        self.count("BETWEEN", "AND")
         parts = [self.tight(node.args[name], "BETWEEN") for name in ("this", "low", "high")]
         return self.made(node, "between", *parts)
 
@@ -398,12 +453,14 @@ class _Reader:
         items = node.args.get("expressions") or []
         if not items:
             self.refuse(node, "IN needs at least one value")
+        self.count("IN", "(", *[","] * (len(items) - 1))
         return self.made(node, "in", self.tight(node.this, "IN"), *(self.read(item) for item in items))
 
     def _read_like(self, node: Any, escape: str = "\\") -> Written:
         self.only(node, "this", "expression", "negate")
         if type(node.expression).__name__ in ("Any", "All", "Tuple"):
             self.refuse(node, "LIKE ANY and LIKE ALL are not taken; join single LIKEs with OR and AND")
+        self.count("LIKE", *["NOT"] * bool(node.args.get("negate")))
         like = self.made(node, "like", self.tight(node.this, "LIKE"), self.tight(node.expression, "LIKE"), name=escape)
         return self.made(node, "not", like) if node.args.get("negate") else like
 
@@ -412,6 +469,7 @@ class _Reader:
         literal = node.expression
         if type(node.this).__name__ != "Like" or type(literal).__name__ != "Literal" or len(literal.this) != 1:
             self.refuse(node, "ESCAPE takes one character, such as '/'")
+        self.count("ESCAPE", "name")
         return self._read_like(node.this, literal.this)
 
     def _read_regexplike(self, node: Any) -> Written:
@@ -430,11 +488,14 @@ class _Reader:
 
     def _cast(self, node: Any, op: str) -> Written:
         to = node.args["to"]
+        self.count("TRY_CAST" if op == "try_cast" else "CAST", "(", "AS", "name")
         name = _CAST_TYPES.get(getattr(to.this, "name", str(to.this)))
         parameters = [int(part.this.this) for part in to.expressions] if name == "decimal" else []
         if name is None or (to.expressions and name != "decimal"):
             known = "bigint, int, double, decimal, boolean, string, date, timestamp"
             self.refuse(node, f"a cast to {to.sql('spark')} is not taken; types are: {known}")
+        if parameters:
+            self.count("(", *["name"] * len(parameters), *[","] * (len(parameters) - 1))
         if name == "decimal":
             precision, scale = ((*parameters, 0) if parameters else (10, 0))[:2]
             if not 1 <= precision <= 38 or scale > precision:
@@ -445,48 +506,38 @@ class _Reader:
     def _read_case(self, node: Any) -> Written:
         """CASE as its branches in a row: condition, value, condition, value, ..., default."""
         self.only(node, "this", "ifs", "default")
+        self.count("CASE", "END")
         subject = None if node.this is None else self.read(node.this)
         branches: list[Written] = []
         for branch in node.args["ifs"]:
+            self.only(branch, "this", "true")
+            self.count("WHEN", "THEN")
             condition = self.read(branch.this)
             branches.append(condition if subject is None else self.made(branch, "=", subject, condition))
-            branches.append(self.read(branch.args["true"]))
+            branches.append(self.read(branch.args.get("true")))
         default = node.args.get("default")
-        last = self.made(node, "constant", name="null") if default is None else self.read(default)
-        return self.made(node, "case", *branches, last)
-
-    def _read_trim(self, node: Any) -> Written:
-        self.only(node, "this", "position")
-        op = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(node.args.get("position") or "", "trim")
-        return self.made(node, op, self.read(node.this))
-
-    def _read_tsordstodate(self, node: Any) -> Written:
-        self.only(node, "this")
-        return self.read(node.this)
+        if default is None:
+            return self.made(node, "case", *branches, self.made(node, "constant", name="null"))
+        self.count("ELSE")
+        return self.made(node, "case", *branches, self.read(default))
 
     def _read_anonymous(self, node: Any) -> Written:
-        name = str(node.this).lower()
+        """A call of a function by its name."""
+        name = str(node.this).lower().removeprefix(_CALL)
         if name not in FUNCTIONS:
-            self.refuse(node, f"unsupported function {name!r}{nearest(name, FUNCTIONS)} {function_list()}")
+            why = "non-deterministic" if name in _RANDOM else "unsupported"
+            self.refuse(node, f"{why} function {name!r}{nearest(name, FUNCTIONS)} {function_list()}")
         self.only(node, "this", "expressions")
-        return self._counted(node, FUNCTIONS[name][0], [self.read(arg) for arg in node.expressions])
-
-    def _function(self, node: Any, op: str, names: tuple[str, ...]) -> Written:
-        self.only(node, *names)
-        args: list[Written] = []
-        for name in names:
-            value = node.args.get(name)
-            for arg in value if isinstance(value, list) else [value]:
-                if arg is not None:
-                    args.append(self.read(arg))
-        return self._counted(node, op, args)
-
-    def _counted(self, node: Any, op: str, args: list[Written]) -> Written:
-        least, most = _COUNTS[op]
+        args = node.expressions
+        self.count("name", "(", *[","] * (len(args) - 1))
+        op, least, most = FUNCTIONS[name]
         if not least <= len(args) <= most:
             wanted = str(least) if least == most else f"{least} or more" if most == 99 else f"{least} to {most}"
-            self.refuse(node, f"{op} takes {wanted} arguments, got {len(args)}")
-        return self.made(node, op, *args)
+            self.refuse(node, f"{name} takes {wanted} arguments, got {len(args)}")
+        return self.made(node, op, *(self.read(arg) for arg in args))
+
+
+_RANDOM = ("rand", "random", "randn", "uuid", "now", "current_timestamp", "current_date", "monotonically_increasing_id")
 
 
 def function_list() -> str:
@@ -497,17 +548,6 @@ def _describe(node: Any) -> str:
     kind = type(node).__name__
     words = {"Subquery": "a subquery", "Select": "a subquery", "Exists": "a subquery", "Window": "a window function"}
     words |= {"Literal": "a literal here", "Interval": "INTERVAL", "Dot": "a name with a dot", "Distinct": "DISTINCT"}
-    words |= {"Alias": "a name after an expression", "Star": "*", "Rand": "the non-deterministic function rand"}
-    if kind in words:
-        return words[kind]
-    if hasattr(node, "sql_name") and hasattr(type(node), "sql_names"):
-        try:
-            return f"the function {type(node).sql_name().lower()}"
-        except Exception:  # a node that has no name in SQL
-            return kind
-    return {"BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^", "BitwiseNot": "~"}.get(kind, kind)
-
-
-def _offer(node: Any) -> str:
-    described = _describe(node)
-    return f"; {function_list()}" if described.startswith("the function") else ""
+    words |= {"Alias": "a name after an expression", "Star": "*", "Tuple": "a list of expressions"}
+    words |= {"BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^", "BitwiseNot": "~"}
+    return words.get(kind, kind)

@@ -1,0 +1,71 @@
+"""The examples of docs/language.md: its schema, its rows and its tables."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from vedette.schema import Schema
+
+PAGE = Path(__file__).parents[2] / "docs" / "language.md"
+_READ: dict[str, Any] = {
+    "string": lambda cell: "" if cell == "''" else cell,
+    "double": float,
+    "bigint": int,
+    "decimal": Decimal,
+    "boolean": lambda cell: cell == "true",
+    "date": dt.date.fromisoformat,
+    "timestamp": lambda cell: dt.datetime.fromisoformat(cell).replace(tzinfo=dt.UTC),
+}
+
+
+def sample() -> tuple[Schema, dict[str, list[Any]]]:
+    """The page's schema and rows, as columns."""
+    text = PAGE.read_text()
+    found = re.search(r"```\n(.*?)\n```", text, re.DOTALL)
+    assert found
+    schema = Schema.parse(found.group(1))
+    lines = tables(text)["row"]
+    columns = {
+        field.name: [None if line[k + 1] == "" else _READ[field.type.name](line[k + 1]) for line in lines]
+        for k, field in enumerate(schema)
+    }
+    return schema, columns
+
+
+def tables(text: str) -> dict[str, list[list[str]]]:
+    """The lines of all tables, by the first word of their heads."""
+    found: dict[str, list[list[str]]] = {}
+    head = ""
+    for line in text.splitlines():
+        if not line.startswith("|"):
+            head = ""
+            continue
+        cells = [cell.strip().replace(r"\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if not head:
+            head = cells[0]
+        elif not cells[0].startswith("---"):
+            found.setdefault(head, []).append(cells)
+    return found
+
+
+def conditions() -> list[tuple[str, set[int], str]]:
+    """Condition, the numbers of the rows it keeps, and its spelling in Spark."""
+    lines = tables(PAGE.read_text())["condition"]
+    return [(_code(line[0]), _rows(line[1]), _code(line[2] if len(line) > 2 else line[0])) for line in lines]
+
+
+def refusals() -> list[tuple[str, str]]:
+    """Text, and words of the error it gets."""
+    return [(_code(line[0]), line[1]) for line in tables(PAGE.read_text())["text"]]
+
+
+def _code(cell: str) -> str:
+    return cell.strip("`").strip() if cell.startswith("``") else cell[1:-1]
+
+
+def _rows(cell: str) -> set[int]:
+    return {int(number) for number in re.findall(r"\d+", cell)}
