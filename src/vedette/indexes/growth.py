@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vedette.buffers import empty_int32, empty_int64
 from vedette.matches import Matches
 
-PROBED_ROWS = 64  # the first room; how it is used up tells what all rows will need
+FIRST_ROOM = 1 << 20  # how it is used up tells what all rows will need
 
 # Writes the matches of rows from the given one on while there is room, and tells the row it stopped at.
 Fill = Callable[[int, NDArray[np.int64], NDArray[np.int32]], int]
@@ -20,12 +20,13 @@ def collect(n_rows: int, most: int, fill: Fill) -> Matches:
     """The matches of all rows, where `fill` goes on while there is room for `most` more."""
     starts = empty_int64(n_rows + 1)
     starts[0] = 0
-    positions = empty_int32(most + min(most, 256) * min(n_rows, PROBED_ROWS))
+    positions = empty_int32(most + min(64 * n_rows, FIRST_ROOM))
     done = fill(0, starts, positions)
     while done < n_rows:
         found = int(starts[done])
-        larger = empty_int32(int(found / done * n_rows * 1.1) + 2 * most)
+        larger = empty_int32(int(found / done * n_rows * 1.05) + 2 * most)
         larger[:found] = positions[:found]
         positions = larger
         done = fill(done, starts, positions)
-    return Matches(starts, positions[: int(starts[-1])])
+    found = int(starts[-1])
+    return Matches(starts, positions[:found] if 2 * found >= len(positions) else positions[:found].copy())

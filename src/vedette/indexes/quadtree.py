@@ -25,6 +25,7 @@ BYTES_PER_BOX = 240
 FEW_TESTS = 8  # a leaf may always have so many tests
 CROWDED = 32  # tests make a leaf split, if they are four times the copies and memory allows
 MAX_SPLITS = 6
+GROUPED = 2  # boxes to a word, on average, make blocks grouped
 SPLIT = 2  # a split halves each side so many times
 SAMPLE = 2048  # boxes that the choice of the leaf looks at
 FAR, NEAR, NEXT = 24, 12, 4  # rows ahead for which a leaf's number, the begin of its block and the rest are fetched
@@ -44,13 +45,16 @@ class Quadtree:
     """`table` names the block in `entries` of each leaf; where it is negative, minus it is the first of 4 x 4 children.
 
     A block holds its number of tests, the number of boxes that cover it, the words and the ids to test, and the ids of
-    the boxes that cover it.
+    the boxes that cover it. Where many boxes share a word, as on a coarse grid, they are tested as one: a grouped block
+    holds its number of groups, the number of boxes that cover it, the words and the sizes of the groups, the ids of the
+    boxes that cover it, and the ids of the groups.
     """
 
     shift_x: int  # a leaf of the grid is 2 ** shift_x cells by 2 ** shift_y
     shift_y: int
     n_y: int  # leaf (x, y) of the grid stands at table[x * n_y + y]
-    most: int  # the most ids of any block
+    grouped: int  # 1 where blocks are grouped, else 0
+    most: int  # the most ids of any block, and slack
     table: NDArray[np.int32]
     entries: NDArray[np.int32]
 
@@ -80,23 +84,22 @@ class Quadtree:
         used = n_tests + n_covering > 0
         entries = np.empty(2 + int((width * n_tests + n_covering + 2)[used].sum(dtype=np.int64)) + SLACK, np.int32)
         _fill_blocks(firsts, lasts, ids, order, shift_x, shift_y, n_y, table, n_tests, n_covering, entries)
-        return cls(shift_x, shift_y, n_y, int((n_tests + n_covering).max()) + SLACK, table, entries)
+        most = int((n_tests + n_covering).max()) + SLACK
+        n_groups = _sort_tests(table, entries) if width == 2 else 0
+        grouped = 0 < n_groups * GROUPED <= int(n_tests.sum())
+        if grouped:
+            smaller = np.empty(len(entries) - int(n_tests.sum(dtype=np.int64)) + 2 * n_groups, np.int32)
+            _group_tests(table, entries, smaller)
+            entries = smaller
+        return cls(shift_x, shift_y, n_y, int(grouped), most, table, entries)
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
-        shift_x, shift_y, n_y, most, table, entries = (
-            self.shift_x, self.shift_y, self.n_y, self.most, self.table, self.entries
-        )  # fmt: skip
+        tree = (self.shift_x, self.shift_y, self.n_y, self.grouped, self.most, self.table, self.entries)
         n_rows = cells.shape[1]
         if n_rows <= SMALL_BATCH:
-            return Matches(*_match(cells, shift_x, shift_y, n_y, most, table, entries))
-        return collect(
-            n_rows,
-            most,
-            lambda done, starts, positions: _fill(
-                cells, done, starts, positions, shift_x, shift_y, n_y, most, table, entries
-            ),
-        )
+            return Matches(*_match(cells, *tree))
+        return collect(n_rows, self.most, lambda done, starts, positions: _fill(cells, done, starts, positions, *tree))
 
     @property
     def nbytes(self) -> int:
@@ -149,6 +152,7 @@ def _match(
     shift_x: int,
     shift_y: int,
     n_y: int,
+    grouped: int,
     most: int,
     table: NDArray[np.int32],
     entries: NDArray[np.int32],
@@ -156,11 +160,11 @@ def _match(
     room = np.int64(SLACK)
     for row in range(cells.shape[1]):
         at = _find(cells[0, row], cells[1, row], shift_x, shift_y, n_y, table)
-        room += entries[at] + entries[at + 1]
+        room += most if grouped else entries[at] + entries[at + 1]
     starts = np.zeros(cells.shape[1] + 1, np.int64)
     positions = np.empty(room, np.int32)
-    _fill(cells, 0, starts, positions, shift_x, shift_y, n_y, 0, table, entries)
-    return starts, positions[: starts[-1]]
+    _fill(cells, 0, starts, positions, shift_x, shift_y, n_y, grouped, 0, table, entries)
+    return starts, positions[: starts[-1]].copy()
 
 
 @kernel
@@ -183,6 +187,7 @@ def _fill(
     shift_x: int,
     shift_y: int,
     n_y: int,
+    grouped: int,
     most: int,
     table: NDArray[np.int32],
     entries: NDArray[np.int32],
@@ -220,7 +225,20 @@ def _fill(
         for j in range(COPIED, n_covering):
             positions[out + j] = entries[covering + j]
         out += n_covering
-        if small:
+        if grouped:
+            moved = x - (x << 8) + ((y - (y << 8)) << 16)
+            listed = covering + n_covering
+            for j in range(word, word + n_tests):
+                size = entries[j + n_tests]
+                held = ((entries[j] + moved) & _GUARD_8) == _GUARD_8
+                for i in range(COPIED):
+                    positions[out + i] = entries[listed + i]
+                if held and size > COPIED:
+                    for i in range(COPIED, size):
+                        positions[out + i] = entries[listed + i]
+                listed += size
+                out += size * held
+        elif small:
             moved = x - (x << 8) + ((y - (y << 8)) << 16)
             for j in range(word, word + n_tests):
                 positions[out] = entries[j + n_tests]
@@ -401,3 +419,58 @@ def _fill_blocks(
                 entries[at] = (0x8000 - low_x) + ((high_x - 0x8000) << 16)
                 entries[at + n] = (0x8000 - low_y) + ((high_y - 0x8000) << 16)
                 entries[at + 2 * n] = ids[box]
+
+
+@kernel
+def _sort_tests(table: NDArray[np.int32], entries: NDArray[np.int32]) -> int:
+    """Sort the tests of each block by their words; how many different words the blocks have in all."""
+    n_groups = 0
+    for slot in range(len(table)):
+        at = table[slot]
+        if at <= 0 or entries[at] == 0:
+            continue
+        n = entries[at]
+        words, ids = entries[at + 2 : at + 2 + n], entries[at + 2 + n : at + 2 + 2 * n]
+        order = np.argsort(words)
+        words[:] = words[order]
+        ids[:] = ids[order]
+        n_groups += 1
+        for j in range(1, n):
+            n_groups += words[j] != words[j - 1]
+    return n_groups
+
+
+@kernel
+def _group_tests(table: NDArray[np.int32], entries: NDArray[np.int32], grouped: NDArray[np.int32]) -> None:
+    """Write the blocks of `entries`, sorted by word, as grouped blocks, and name those in `table`."""
+    grouped[:2] = 0
+    out = 2
+    for slot in range(len(table)):
+        at = table[slot]
+        if at <= 0:
+            continue
+        n_tests, n_covering = entries[at], entries[at + 1]
+        words = entries[at + 2 : at + 2 + n_tests]
+        n_groups = 0
+        for j in range(n_tests):
+            n_groups += j == 0 or words[j] != words[j - 1]
+        table[slot] = out
+        grouped[out] = n_groups
+        grouped[out + 1] = n_covering
+        out += 2
+        group = out - 1
+        for j in range(n_tests):
+            if j == 0 or words[j] != words[j - 1]:
+                group += 1
+                grouped[group] = words[j]
+                grouped[group + n_groups] = 0
+            grouped[group + n_groups] += 1
+        out += 2 * n_groups
+        covering = at + 2 + 2 * n_tests
+        for j in range(n_covering):
+            grouped[out + j] = entries[covering + j]
+        out += n_covering
+        for j in range(n_tests):
+            grouped[out + j] = entries[at + 2 + n_tests + j]
+        out += n_tests
+    grouped[out:] = 0
