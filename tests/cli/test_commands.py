@@ -269,3 +269,47 @@ def said_on_terminal(*arguments):
         pass
     os.close(ours)
     return said.decode()
+
+
+def test_comparisons_that_cannot_be_made_are_counted_aloud(run, tmp_path):
+    (tmp_path / "r.csv").write_text("a,b\n1,0\n4,2\n")
+    queries = write_queries(tmp_path / "q.csv", [("half", "a / b = 2")])
+
+    code, out, err = run("match", tmp_path / "r.csv", "--queries", queries)
+
+    assert (code, out.splitlines()[1:]) == (0, ['4,2,"half"'])
+    assert err == ("vedette: 1 comparisons could not be made (a division by zero, an overflow) and counted as null\n")
+
+
+def test_without_java_the_demo_and_spark_say_what_to_install(run, tmp_path, monkeypatch):
+    rows, queries = write_rows(tmp_path / "r.csv"), write_queries(tmp_path / "q.csv")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    for command in (("demo", "--output-dir", tmp_path / "out"), ("match", rows, "--queries", queries, "--spark")):
+        code, out, err = run(*command)
+        assert (code, out) == (2, "")
+        assert err.startswith("vedette: Spark needs Java 17 or later")
+        assert err.count("\n") == 1
+
+
+def test_rows_with_a_column_named_query_are_refused(run, tmp_path):
+    (tmp_path / "r.csv").write_text("price,query\n1.5,a\n")
+
+    code, _, err = run(
+        "match", tmp_path / "r.csv", "--queries", write_queries(tmp_path / "q.csv", [("a", "price < 4")])
+    )
+
+    assert (code, err) == (2, "vedette: the rows have a column 'query' already, which the answer needs; rename it\n")
+
+
+def test_what_csv_cannot_hold_is_told_and_leaves_no_output(run, tmp_path):
+    (tmp_path / "r.jsonl").write_text('{"price": 1.5, "tags": ["a", "b"]}\n')
+    queries = write_queries(tmp_path / "q.csv", [("a", "price < 4")])
+
+    code, _, err = run("match", tmp_path / "r.jsonl", "--queries", queries, "-o", tmp_path / "o.csv")
+    assert (code, "which CSV cannot hold; use -o with .jsonl or .parquet" in err) == (2, True)
+    assert not (tmp_path / "o.csv").exists()
+
+    assert run("match", tmp_path / "r.jsonl", "--queries", queries, "-o", tmp_path / "o.jsonl")[0] == 0
+    assert json.loads((tmp_path / "o.jsonl").read_text()) == {"price": 1.5, "tags": ["a", "b"], "query": "a"}

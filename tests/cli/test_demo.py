@@ -11,7 +11,8 @@ from vedette.errors import FileError
 
 def test_the_demo_agrees_with_spark_and_leaves_a_report(spark, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(type(spark), "stop", lambda self: None)  # other tests go on with the session
-    monkeypatch.setattr("vedette.cli.demo._JOIN_SECONDS", 0.2)
+    for name, value in (("_JOIN_SECONDS", 0.2), ("_FILES", 8), ("_CHECKED", 12)):
+        monkeypatch.setattr(f"vedette.cli.demo.{name}", value)
 
     assert Demo(20_000, 3_000, seed=1, output_dir=tmp_path, quiet=True).run()
 

@@ -45,6 +45,8 @@ class Demo:
 
     def run(self) -> bool:
         """Show it all; whether the answers agree with Spark's own."""
+        from vedette.spark.java import check_java
+
         self._console = Console(highlight=False)
         try:
             self.output_dir.mkdir(parents=True, exist_ok=True)
@@ -53,6 +55,7 @@ class Demo:
             raise FileError(
                 f"cannot write {self.output_dir}: {error.strerror}; choose another with --output-dir"
             ) from None
+        check_java()
         work_dir = Path(tempfile.mkdtemp(prefix="vedette-demo-"))
         try:
             return self._run(work_dir)
@@ -137,8 +140,8 @@ class Demo:
         for alert, text, n_hits, first, last in report.alerts:
             alerts.add_row(alert, f"{n_hits:,}", f"{first:%H:%M:%S}", f"{last:%H:%M:%S}", text)
         for table in (symbols, alerts):
-            for column in table.columns[1:-1]:
-                column.justify = "right"
+            for column in table.columns[1:]:
+                column.justify = "left" if column.header == "text" else "right"
             self._console.print()
             self._console.print(table)
         self._console.print(f"\n  {report.n_triggered:,} of the {self.n_alerts:,} alerts were hit at least once.\n")

@@ -14,6 +14,7 @@ from vedette.cli.progress import show_progress, timed
 from vedette.cli.queries_file import load_queries
 from vedette.cli.rows_file import RowsFile, check_readable, format_of
 from vedette.errors import FileError
+from vedette.matches import Matches
 from vedette.schema import Schema
 
 
@@ -50,7 +51,14 @@ def _match_here(
     rows = RowsFile.open(path, schema, time_zone)
     _check_name(rows.columns.names)
     queries = load_queries(queries_path, rows.schema, time_zone, skip_bad=skip_bad)
-    n_rows = 0
+    n_rows, n_failed = 0, 0
+
+    def match(batch: pa.RecordBatch) -> Matches:
+        nonlocal n_failed
+        matches = queries.match(batch)
+        n_failed += matches.n_failed
+        return matches
+
     with show_progress("matching", rows.n_steps, quiet) as advance:
 
         def read() -> Iterator[pa.RecordBatch]:
@@ -60,8 +68,11 @@ def _match_here(
                 n_rows += batch.num_rows
                 advance(rows.steps_done(n_rows), n_rows)
 
-        for batch in answer(read(), queries.match, queries.ids, "pairs"):
+        for batch in answer(read(), match, queries.ids, "pairs"):
             yield n_rows, batch
+    if n_failed:
+        what = "comparisons could not be made (a division by zero, an overflow) and counted as null"
+        print(f"vedette: {n_failed:,} {what}", file=sys.stderr)
     if n_rows == 0:  # an answer without rows still has columns
         columns = pa.schema([*rows.columns, pa.field("query", queries.ids.type)])
         yield 0, pa.RecordBatch.from_pylist([], columns)
@@ -70,12 +81,12 @@ def _match_here(
 def _match_in_spark(
     path: Path, queries_path: Path, schema: Schema | None, time_zone: str, skip_bad: bool, quiet: bool
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    from vedette.spark.files import match_rows, open_rows
+    from vedette.spark.files import STEPS, match_rows, open_rows
 
     rows, rows_schema = open_rows(path, format_of(path), schema, time_zone)
     _check_name(rows.columns)
     queries = load_queries(queries_path, rows_schema, time_zone, skip_bad=skip_bad)
-    with show_progress("matching in Spark", None, quiet) as advance:
+    with show_progress("matching in Spark", STEPS, quiet) as advance:
         yield from match_rows(rows, queries, advance)
 
 

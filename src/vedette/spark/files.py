@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from vedette.errors import FileError, SchemaError
+from vedette.errors import FileError, PipelineError, SchemaError
 from vedette.schema import Field, Schema, Type
 from vedette.spark.match import match
 from vedette.spark.session import session
 
 if TYPE_CHECKING:
     from vedette.engine.query_set import QuerySet
+
+STEPS = 1000  # of which progress tells how many are done
 
 _TYPES: dict[type[t.DataType], str] = {
     t.ByteType: "bigint",
@@ -74,18 +79,47 @@ def schema_of(rows: DataFrame) -> Schema:
 def match_rows(
     rows: DataFrame, queries: QuerySet, advance: Callable[[int, int], None]
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The pairs, with the number of rows so far. Spark writes them to a temporary place first."""
+    """The pairs, with the number of rows. Spark writes them to a temporary place first."""
+    seen = Observation()
+    hits = rows.observe(seen, f.count(f.lit(1)).alias("n_rows")).transform(match(queries))
     with tempfile.TemporaryDirectory(prefix="vedette-") as directory:
-        try:
-            rows.transform(match(queries)).write.mode("overwrite").parquet(Path(directory).as_uri())
-        except PySparkException as error:
-            raise FileError(f"Spark cannot match the rows: {str(error).strip().splitlines()[0]}") from None
-        n_rows = 0
+        _run(lambda: hits.write.mode("overwrite").parquet(Path(directory).as_uri()), rows, advance)
+        n_rows = int(seen.get["n_rows"])
+        advance(STEPS, n_rows)
         for part in sorted(Path(directory).glob("*.parquet")):
             for batch in pq.ParquetFile(part).iter_batches():
-                n_rows += batch.num_rows
-                advance(0, n_rows)
                 yield n_rows, batch
+        if not n_rows:
+            yield 0, pa.RecordBatch.from_pylist([], _arrow_schema(hits))
+
+
+def _run(work: Callable[[], None], rows: DataFrame, advance: Callable[[int, int], None]) -> None:
+    """Do the work in a thread, and tell how many of its tasks are done."""
+    tracker = rows.sparkSession.sparkContext.statusTracker()
+    with ThreadPoolExecutor(1) as thread:
+        running = thread.submit(work)
+        while not running.done():
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            n_tasks = sum(stage.numTasks for stage in stages if stage)
+            if n_tasks:
+                n_done = sum(stage.numCompletedTasks for stage in stages if stage)
+                advance(STEPS * n_done // n_tasks, 0)
+            wait([running], timeout=0.2)
+        try:
+            running.result()
+        except PySparkException as error:
+            raise PipelineError(f"Spark cannot match the rows: {_reason(error)}") from None
+
+
+def _reason(error: PySparkException) -> str:
+    """The sentence that matters: a worker's own last line, or else Spark's first."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if re.match(r"(vedette\.errors\.\w+|RuntimeError): ", line)]
+    return told[-1].split(": ", 1)[1] if told else lines[0]
+
+
+def _arrow_schema(rows: DataFrame) -> pa.Schema:
+    return rows.limit(0).toArrow().schema
 
 
 def _declared(rows: DataFrame, schema: Schema) -> t.StructType:

@@ -153,7 +153,7 @@ def _text(alert: dict[str, object]) -> str:
     if alert["volume_low"] is not None:
         parts.append(f"volume >= {alert['volume_low']}")
     if alert["turnover_low"] is not None:
-        parts.append(f"price * volume > {alert['turnover_low']:.0f}e0")
+        parts.append(f"price * volume > {alert['turnover_low']:.0f}")
     if isinstance(alert["since"], datetime):
         parts.append(f"ts >= TIMESTAMP '{alert['since']:%Y-%m-%d %H:%M:%S}'")
     return " AND ".join(parts)
