@@ -62,8 +62,8 @@ def _describe(rows: list[Row]) -> str:
     dates, commits = sorted({row["date"] for row in rows}), sorted({f"`{row['commit']}`" for row in rows})
     packages = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
     return (
-        f"Measured on {', '.join(dates)} at commit {', '.join(commits)} on {machine['cores']} cores of {machine['processor']}, "
-        f"{machine['memory_gib']} GiB, {machine['system']}, Python {machine['python']}; {packages}."
+        f"Measured on {', '.join(dates)} at commit {', '.join(commits)} on {machine['cores']} cores of "
+        f"{machine['processor']}, {machine['memory_gib']} GiB, {machine['system']}, Python {machine['python']}; {packages}."
     )
 
 
