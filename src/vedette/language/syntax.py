@@ -87,32 +87,8 @@ FUNCTIONS: dict[str, tuple[str, int, int]] = {
 _HARMLESS = {"safe", "typed", "_type"}
 # Words that are no names. Every one of them in a text must be found again in the tree.
 _KEYWORDS = frozenset(
-    (
-        "AND",
-        "OR",
-        "NOT",
-        "IN",
-        "BETWEEN",
-        "LIKE",
-        "RLIKE",
-        "ILIKE",
-        "IS",
-        "NULL",
-        "TRUE",
-        "FALSE",
-        "CASE",
-        "WHEN",
-        "THEN",
-        "ELSE",
-        "END",
-        "CAST",
-        "TRY_CAST",
-        "AS",
-        "ESCAPE",
-        "DISTINCT",
-        "FROM",
-        "DIV",
-    )
+    {"AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "RLIKE", "ILIKE", "IS", "NULL", "TRUE", "FALSE"}
+    | {"CASE", "WHEN", "THEN", "ELSE", "END", "CAST", "TRY_CAST", "AS", "ESCAPE", "DISTINCT", "FROM", "DIV"}
 )
 # What a parenthesis may follow without making it a call that could be taken.
 _NO_CALLS = ("decimal", "dec", "numeric", "over", "select", "exists", "any", "all", "some", "with", "interval")
