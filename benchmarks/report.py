@@ -63,7 +63,8 @@ def _describe(rows: list[Row]) -> str:
     packages = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
     return (
         f"Measured on {', '.join(dates)} at commit {', '.join(commits)} on {machine['cores']} cores of "
-        f"{machine['processor']}, {machine['memory_gib']} GiB, {machine['system']}, Python {machine['python']}; {packages}."
+        f"{machine['processor']}, {machine['memory_gib']} GiB, {machine['system']}, "
+        f"Python {machine['python']}; {packages}."
     )
 
 
