@@ -313,3 +313,14 @@ def test_what_csv_cannot_hold_is_told_and_leaves_no_output(run, tmp_path):
 
     assert run("match", tmp_path / "r.jsonl", "--queries", queries, "-o", tmp_path / "o.jsonl")[0] == 0
     assert json.loads((tmp_path / "o.jsonl").read_text()) == {"price": 1.5, "tags": ["a", "b"], "query": "a"}
+
+
+@pytest.mark.parametrize(("time", "query"), [("2026-03-02T14:00:00Z", "zoned"), ("2026-03-02T14:00:00", "local")])
+def test_times_in_json_lines_keep_the_zone_they_name(run, tmp_path, time, query):
+    (tmp_path / "r.jsonl").write_text(json.dumps({"ts": time}) + "\n")
+    texts = [("zoned", "ts = TIMESTAMP '2026-03-02 15:00:00'"), ("local", "ts = TIMESTAMP '2026-03-02 14:00:00'")]
+    queries = write_queries(tmp_path / "q.csv", texts)
+
+    _, out, _ = run("match", tmp_path / "r.jsonl", "--queries", queries, "--time-zone", "Europe/Berlin")
+
+    assert [line.rsplit(",", 1)[1] for line in out.splitlines()[1:]] == [f'"{query}"']

@@ -96,7 +96,7 @@ def explain_command(
         raise SchemaError(
             "the queries' fields have no types yet; give --schema 'name type, ...', or --rows with a file of rows"
         )
-    given = schema if schema is not None or rows is None else RowsFile.open(rows, None, time_zone).schema
+    given = schema if schema is not None or rows is None else RowsFile.open(rows, None).schema
     loaded = load_queries(queries, given or "", time_zone, skip_bad=skip_bad)
     print(loaded.explain())
 

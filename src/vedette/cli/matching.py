@@ -48,7 +48,7 @@ def _match_here(
     path: Path, queries_path: Path, schema: Schema | None, time_zone: str, skip_bad: bool, quiet: bool
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows read so far and a batch of pairs, again and again."""
-    rows = RowsFile.open(path, schema, time_zone)
+    rows = RowsFile.open(path, schema)
     _check_name(rows.columns.names)
     queries = load_queries(queries_path, rows.schema, time_zone, skip_bad=skip_bad)
     n_rows, n_failed = 0, 0

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
 from vedette.errors import FileError, SchemaError
-from vedette.schema import Field, Schema, Type
+from vedette.schema import Field, Schema, Type, arrow_type
 
 FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
 _BLOCK_BYTES = 8 << 20
+_ZONE = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"  # at the end of a time, not of a date
 _BATCH_ROWS = 262_144
 
 
@@ -46,7 +48,7 @@ class RowsFile:
     steps_done: Callable[[int], int]  # by the number of rows read
 
     @classmethod
-    def open(cls, path: Path, schema: Schema | None, time_zone: str) -> RowsFile:
+    def open(cls, path: Path, schema: Schema | None) -> RowsFile:
         """Open a file; without a schema, the types are those of its first rows."""
         kind = format_of(path)
         check_readable(path)
@@ -74,19 +76,20 @@ class RowsFile:
             )
         open_reader = _open_csv if kind == "csv" else _open_json
         first = open_reader(path, {}).schema  # by the first block
-        types = {} if schema is None else _declared_types(schema, first, path)
+        if kind == "jsonl":
+            first = _with_zones(path, first, schema)
+        types = _declared_types(schema or infer_schema(first), first)
         reader = open_reader(path, types)
         batches = _tell_where(iter(reader), path, "declare the columns' types with --schema")
-        n_read = {"bytes": 0, "rows": 0}
+        n_done = 0
 
         def counted() -> Iterator[pa.RecordBatch]:
+            nonlocal n_done
             for batch in batches:
-                n_read["bytes"] += _BLOCK_BYTES
+                n_done = min(n_done + _BLOCK_BYTES, n_bytes)
                 yield batch
 
-        return cls(
-            schema or infer_schema(first), reader.schema, counted(), n_bytes, lambda _: min(n_read["bytes"], n_bytes)
-        )
+        return cls(schema or infer_schema(first), reader.schema, counted(), n_bytes, lambda _: n_done)
 
 
 def infer_schema(columns: pa.Schema) -> Schema:
@@ -119,10 +122,24 @@ _FITS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _declared_types(schema: Schema, first: pa.Schema, path: Path) -> dict[str, pa.DataType]:
-    """How to read the declared columns of a text file. Times keep the zone that the file writes, or have none."""
-    from vedette.schema import arrow_type
+def _with_zones(path: Path, first: pa.Schema, schema: Schema | None) -> pa.Schema:
+    """The columns of JSON lines, with a zone on the times that name one: Arrow reads both kinds alike."""
+    names = []
+    for column in first:
+        field = None if schema is None else schema.find(column.name)
+        if pa.types.is_timestamp(column.type) if field is None else field.type.name == "timestamp":
+            names.append(column.name)
+    if not names:
+        return first
+    block = next(iter(_open_json(path, dict.fromkeys(names, pa.string()))))
+    for name in names:
+        zoned = pc.any(pc.match_substring_regex(block.column(name), _ZONE)).as_py()
+        first = first.set(first.get_field_index(name), pa.field(name, pa.timestamp("us", tz="UTC" if zoned else None)))
+    return first
 
+
+def _declared_types(schema: Schema, first: pa.Schema) -> dict[str, pa.DataType]:
+    """How to read the declared columns of a text file. Times keep the zone that the file writes, or have none."""
     types: dict[str, pa.DataType] = {}
     for column in first:
         field = schema.find(column.name)

@@ -42,8 +42,10 @@ _TYPES: dict[type[t.DataType], str] = {
 
 def open_rows(path: Path, kind: str, schema: Schema | None, time_zone: str) -> tuple[DataFrame, Schema]:
     """A file as a DataFrame of a local session, and the fields that queries may use."""
-    spark = session("vedette match", **{"spark.sql.session.timeZone": time_zone})
-    reader = spark.read.option("mode", "FAILFAST")
+    times = {"spark.sql.session.timeZone": time_zone, "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
+    spark = session("vedette match", **times)
+    # With a null that no file contains, "" in CSV is the empty string, and nothing between two commas is null.
+    reader = spark.read.option("mode", "FAILFAST").option("nullValue", "\0")
     where = path.absolute().as_uri()
     try:
         if kind == "parquet":
