@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +36,7 @@ def match_files(
     for path in (rows, queries):
         format_of(path)
         check_readable(path)
+    quiet = quiet or not _is_apart(out)
     with timed() as seconds, open_answer(out) as place:
         make = _match_in_spark if spark else _match_here
         n_rows, n_pairs = 0, 0
@@ -42,6 +45,11 @@ def match_files(
             place.write(batch)
     if not quiet and sys.stderr.isatty():
         print(f"{n_rows:,} rows, {n_pairs:,} matches, {seconds():.1f} s", file=sys.stderr)
+
+
+def _is_apart(out: Path | None) -> bool:
+    """Whether the answer goes where progress cannot disturb it: into a file, not to the terminal or down a pipe."""
+    return out is not None or stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
 
 
 def _match_here(

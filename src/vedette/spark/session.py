@@ -52,8 +52,8 @@ def _query_settings() -> dict[str, str]:
     """What may be set on any session, at any time."""
     return {
         "spark.sql.session.timeZone": "UTC",
-        # Rows cross to Python and back in batches; 256k rows cost a third less than Spark's 10k. The limit in bytes
-        # (Spark's own, 64 MB) cuts batches of wide rows.
+        # Rows cross to Python and back in batches. Matching 4M rows of three columns took a fifth less time in batches
+        # of 256k rows than in Spark's 10k. Spark's own limit of 64 MB cuts batches of wide rows.
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(settings().arrow_batch_rows),
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
         "spark.sql.streaming.stateStore.providerClass": (
