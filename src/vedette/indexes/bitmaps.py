@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from vedette.indexes.bits import count_ones, lowest_one, without_lowest
 from vedette.indexes.growth import collect
 from vedette.indexes.index import as_boxes, as_cells, count_bytes
+from vedette.indexes.vectors import add_eight
 from vedette.kernels import kernel
 from vedette.matches import Matches
 
@@ -25,6 +26,10 @@ MAX_BUCKETS = 1024
 BOXES_PER_BUCKET = 64
 ONE_CALL = 1 << 20  # rows times boxes up to which one kernel call does everything
 SLACK = 64  # bits of a word that may be read out too much
+
+# The places of the set bits of each byte, eight to a byte.
+_PLACES = np.array([place for byte in range(256) for place in ([i for i in range(8) if byte >> i & 1] + [0] * 8)[:8]])
+_PLACES = _PLACES.astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ class Bitmaps:
     """
 
     ids: NDArray[np.int32]
+    offset: int  # the id of box 0 where ids are consecutive, else -1
     shifts: NDArray[np.int64]
     axis_buckets: NDArray[np.int64]
     bitmaps: NDArray[np.int64]  # (buckets, words): bit b of word w stands for box 64 w + b
@@ -60,13 +66,14 @@ class Bitmaps:
         _set_bits(firsts, lasts, shifts, axis_buckets, bitmaps)
         begins = _list_ends(firsts, (firsts & ((1 << shifts) - 1)[:, None]) != 0, shifts, axis_buckets)
         ends = _list_ends(lasts, ((lasts + 1) & ((1 << shifts) - 1)[:, None]) != 0, shifts, axis_buckets)
-        return cls(np.pad(ids, (0, SLACK)), shifts, axis_buckets, bitmaps, *begins, *ends)
+        offset = int(ids[0]) if len(ids) and (np.diff(ids) == 1).all() and ids[0] >= 0 else -1
+        return cls(np.pad(ids, (0, SLACK)), offset, shifts, axis_buckets, bitmaps, *begins, *ends)
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
         n_rows = cells.shape[1]
         bits = (
-            self.ids, self.shifts, self.axis_buckets, self.bitmaps,
+            self.ids, self.offset, self.shifts, self.axis_buckets, self.bitmaps,
             self.first_starts, self.first_cells, self.first_boxes, self.last_starts, self.last_cells, self.last_boxes,
         )  # fmt: skip
         if n_rows * len(self.ids) <= ONE_CALL:
@@ -145,6 +152,7 @@ def _order_by_bucket(
 def _match(
     cells: NDArray[np.int32],
     ids: NDArray[np.int32],
+    offset: int,
     shifts: NDArray[np.int64],
     axis_buckets: NDArray[np.int64],
     bitmaps: NDArray[np.int64],
@@ -158,7 +166,7 @@ def _match(
     starts = np.zeros(cells.shape[1] + 1, np.int64)
     positions = np.empty(cells.shape[1] * len(ids) + SLACK, np.int32)
     _fill(
-        cells, 0, starts, positions, ids, shifts, axis_buckets, bitmaps,
+        cells, 0, starts, positions, ids, offset, shifts, axis_buckets, bitmaps,
         first_starts, first_cells, first_boxes, last_starts, last_cells, last_boxes,
     )  # fmt: skip
     return starts, positions[: starts[-1]].copy()
@@ -171,6 +179,7 @@ def _fill(
     starts: NDArray[np.int64],
     positions: NDArray[np.int32],
     ids: NDArray[np.int32],
+    offset: int,
     shifts: NDArray[np.int64],
     axis_buckets: NDArray[np.int64],
     bitmaps: NDArray[np.int64],
@@ -212,9 +221,15 @@ def _fill(
             word = words[w]
             if word == 0:
                 continue
-            # Branches on the number of bits are few: up to 4, 8 and 16 are written whether they are there or not.
             n_ones = count_ones(word)
             base = w << 6
+            if offset >= 0 and n_ones > 4:
+                for byte in range(8):
+                    ones = (word >> (8 * byte)) & 0xFF
+                    add_eight(positions, out, _PLACES, 8 * ones, offset + base + 8 * byte)
+                    out += count_ones(ones)
+                continue
+            # Branches on the number of bits are few: up to 4, 8 and 16 are written whether they are there or not.
             for j in range(4):
                 positions[out + j] = ids[base + lowest_one(word)]
                 word = without_lowest(word)

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from vedette.buffers import empty_int32, empty_int64
 from vedette.indexes.index import SMALL_BATCH, as_boxes, as_cells, count_bytes
 from vedette.indexes.prefetch import prefetch
+from vedette.indexes.vectors import copy_eight
 from vedette.kernels import kernel
 from vedette.matches import Matches
 
 FEW_TESTS = 4  # a bucket may always have so many tests; tests come in fours, made up with words that never hold
 MAX_BUCKET_CELLS = 1 << 15  # offsets within a bucket have 15 bits
 FAR, NEAR, NEXT = 16, 8, 3  # rows ahead for which a slot, the begin of a block and the rest of it are fetched
-COPIED = 8  # covering boxes that are copied without asking whether there are so many
 SLACK = 16  # room after the last row's matches, and after the last block, for what is copied or tested too much
 
 # A tested range of offsets lo..hi is one word of two fields, 0x8000 - lo and 0x8000 + hi. Adding an offset to the one
@@ -163,10 +163,9 @@ def _fill(
         n_covering = entries[at + 2]
         out = starts[row]
         covering = at + 3 + 2 * n_tests
-        for j in range(COPIED):
-            positions[out + j] = entries[covering + j]
-        for j in range(COPIED, n_covering):
-            positions[out + j] = entries[covering + j]
+        copy_eight(positions, out, entries, covering)
+        for j in range(8, n_covering, 8):
+            copy_eight(positions, out + j, entries, covering + j)
         out += n_covering
         word = at + 3
         for j in range(FEW_TESTS):

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from vedette.buffers import empty_int32, empty_int64
 from vedette.indexes.index import SMALL_BATCH, as_boxes, as_cells, count_bytes
 from vedette.indexes.prefetch import prefetch
+from vedette.indexes.vectors import copy_eight
 from vedette.kernels import kernel
 from vedette.matches import Matches
 
 BYTES_PER_BOX = 60
 FAR, NEAR = 16, 8  # rows ahead for which the start of a list and the list are fetched
-COPIED = 4  # boxes that are copied without asking whether there are so many
-SLACK = 4
+SLACK = 8  # eight boxes are copied without asking whether there are so many
 
 
 @dataclass(frozen=True)
@@ -107,10 +107,9 @@ def _fill(
             prefetch(cell_ids, cell_starts[cells[row + NEAR]])
         at = cell_starts[cells[row]]
         out = starts[row]
-        for j in range(COPIED):
-            positions[out + j] = cell_ids[at + j]
-        for j in range(COPIED, starts[row + 1] - out):
-            positions[out + j] = cell_ids[at + j]
+        copy_eight(positions, out, cell_ids, at)
+        for j in range(8, starts[row + 1] - out, 8):
+            copy_eight(positions, out + j, cell_ids, at + j)
 
 
 @kernel

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from vedette.indexes.growth import collect
 from vedette.indexes.index import SMALL_BATCH, as_boxes, as_cells, count_bytes
 from vedette.indexes.prefetch import prefetch
+from vedette.indexes.vectors import copy_eight
 from vedette.kernels import kernel
 from vedette.matches import Matches
 
@@ -29,7 +30,6 @@ GROUPED = 2  # boxes to a word, on average, make blocks grouped
 SPLIT = 2  # a split halves each side so many times
 SAMPLE = 2048  # boxes that the choice of the leaf looks at
 FAR, NEAR, NEXT = 24, 12, 4  # rows ahead for which a leaf's number, the begin of its block and the rest are fetched
-COPIED = 8  # covering boxes that are copied without asking whether there are so many
 SLACK = 16  # room for what is copied too much
 MAX_SHIFT = 15  # offsets within a leaf have 15 bits
 
@@ -220,10 +220,9 @@ def _fill(
         x, y = np.int64(cells[0, row] & inside_x), np.int64(cells[1, row] & inside_y)
         word = at + 2
         covering = word + (2 if small else 3) * n_tests
-        for j in range(COPIED):
-            positions[out + j] = entries[covering + j]
-        for j in range(COPIED, n_covering):
-            positions[out + j] = entries[covering + j]
+        copy_eight(positions, out, entries, covering)
+        for j in range(8, n_covering, 8):
+            copy_eight(positions, out + j, entries, covering + j)
         out += n_covering
         if grouped:
             moved = x - (x << 8) + ((y - (y << 8)) << 16)
@@ -231,11 +230,10 @@ def _fill(
             for j in range(word, word + n_tests):
                 size = entries[j + n_tests]
                 held = ((entries[j] + moved) & _GUARD_8) == _GUARD_8
-                for i in range(COPIED):
-                    positions[out + i] = entries[listed + i]
-                if held and size > COPIED:
-                    for i in range(COPIED, size):
-                        positions[out + i] = entries[listed + i]
+                copy_eight(positions, out, entries, listed)
+                if held and size > 8:
+                    for i in range(8, size, 8):
+                        copy_eight(positions, out + i, entries, listed + i)
                 listed += size
                 out += size * held
         elif small:
