@@ -1,4 +1,4 @@
-"""Conditions that were once answered otherwise than by Spark, or that random ones rarely reach; Spark agrees with each."""
+"""Conditions once answered otherwise than by Spark, or that random ones rarely reach; Spark agrees with each."""
 
 from __future__ import annotations
 

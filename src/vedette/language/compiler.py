@@ -115,10 +115,9 @@ def _compile_shape(
     found: list[tuple[int, QueryError]],
 ) -> None:
     try:
-        written = _parse(shape.skeleton)
-        slots = _slots_of(written)
+        slots = _slots_of(shape.skeleton)
         for group in _groups(shape, slots, sized=False):
-            _compile_group(group, written, slots, schema, time_zone, texts, compiled, found)
+            _compile_group(group, slots, schema, time_zone, texts, compiled, found)
     except QueryError as error:
         found += [(i, _placed(error, shape, literals, texts[i])) for i, literals in _members(shape)]
 
@@ -148,8 +147,8 @@ def _parse(skeleton: str) -> Written:
 
 
 @lru_cache(maxsize=8192)
-def _slots_of(written: Written) -> _Slots:
-    nodes = list(_walk(written))
+def _slots_of(skeleton: str) -> _Slots:
+    nodes = list(_walk(_parse(skeleton)))
     n = 1 + max((node.slot for node in nodes), default=-1)
     negated, static = [False] * n, [False] * n
     escapes: list[str | None] = [None] * n
@@ -224,8 +223,8 @@ class _Plan:
 
 
 @lru_cache(maxsize=8192)
-def _plan(written: Written, schema: Schema, kinds: tuple[Kind, ...], statics: tuple[str, ...]) -> _Plan:
-    typed = Analyser(schema, kinds, statics).condition(written)
+def _plan(skeleton: str, schema: Schema, kinds: tuple[Kind, ...], statics: tuple[str, ...]) -> _Plan:
+    typed = Analyser(schema, kinds, statics).condition(_parse(skeleton))
     return _Plan(tuple(_conjuncts(typed, True)))
 
 
@@ -241,7 +240,6 @@ def _conjuncts(node: Typed, wanted: bool) -> Any:
 
 def _compile_group(
     group: _Group,
-    written: Written,
     slots: _Slots,
     schema: Schema,
     time_zone: str,
@@ -252,7 +250,7 @@ def _compile_group(
     """Add the group's boxes and residuals; a group with a bad literal is halved until the text is alone."""
     shape = group.shape
     try:
-        plan = _plan(written, schema, group.kinds, group.statics)
+        plan = _plan(shape.skeleton, schema, group.kinds, group.statics)
         columns = list(zip(*shape.literals, strict=True))
         leaf = Leaf(columns, group.kinds, slots.negated, len(shape.indices), time_zone)
         form, loose = both_tracked([form_of(node, wanted, leaf.form) for node, wanted in plan.conjuncts])
@@ -262,13 +260,13 @@ def _compile_group(
         rest = _residual([plan.conjuncts[i] for i in sorted(loose)], leaf, queries, time_zone) if loose else None
     except NeedsSizesError:
         for part in _groups(shape, slots, sized=True):
-            _compile_group(part, written, slots, schema, time_zone, texts, compiled, found)
+            _compile_group(part, slots, schema, time_zone, texts, compiled, found)
         return
     except SlotError as error:
         if len(shape.indices) > 1:
             for half in _halves(shape):
                 part = _Group(half, group.kinds, group.statics, group.sized)
-                _compile_group(part, written, slots, schema, time_zone, texts, compiled, found)
+                _compile_group(part, slots, schema, time_zone, texts, compiled, found)
             return
         (index, literals), *_ = _members(shape)
         start, end = literal_span(shape.skeleton, literals, error.slot)
@@ -283,10 +281,9 @@ def _compile_group(
 def emptied_fields(text: str, schema: Schema, time_zone: str) -> list[str]:
     """The fields whose ranges, taken one by one, leave no value: why a conjunction never matches."""
     shape, *_ = cut_texts([text])
-    written = _parse(shape.skeleton)
-    slots = _slots_of(written)
+    slots = _slots_of(shape.skeleton)
     group, *_ = _groups(shape, slots, sized=True)
-    plan = _plan(written, schema, group.kinds, group.statics)
+    plan = _plan(shape.skeleton, schema, group.kinds, group.statics)
     leaf = Leaf(list(zip(*shape.literals, strict=True)), group.kinds, slots.negated, 1, time_zone)
     forms = [form_of(node, wanted, leaf.form) for node, wanted in plan.conjuncts]
     fields = sorted({name for form in forms for disjunct in form.disjuncts for name in disjunct})

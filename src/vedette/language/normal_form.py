@@ -18,7 +18,8 @@ from vedette.language.expressions import Typed
 from vedette.language.ranges import Band, everything
 from vedette.schema import Type
 
-MAX_BOXES = 64  # of a query, unless a single list of values is longer
+MAX_BOXES = 64  # that AND may make by multiplying disjunctions, unless one of them alone is longer
+MAX_UNION = 4096  # that OR may make, unless all are on one field
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Form:
 
     disjuncts: list[Disjunct]
     exact: bool = True
-    longest: int = 1  # the longest union on one field within
+    longest: int = 1  # the longest union within
 
     @property
     def is_everything(self) -> bool:
@@ -70,11 +71,10 @@ def either(forms: list[Form]) -> Form:
     if {} in disjuncts:
         disjuncts = [{}]
         exact = any(form.exact and form.is_everything for form in forms)
-    fields = {name for disjunct in disjuncts for name in disjunct}
-    if len(fields) == 1 and all(len(disjunct) == 1 for disjunct in disjuncts):
-        return Form(disjuncts, exact, max(1, len(disjuncts)))
-    form = Form(disjuncts, exact, max((form.longest for form in forms), default=1))
-    return form if len(disjuncts) <= max(MAX_BOXES, form.longest) else bounding(form)
+    form = Form(disjuncts, exact, max(1, len(disjuncts)))
+    if len(disjuncts) <= MAX_UNION or len({name for disjunct in disjuncts for name in disjunct}) == 1:
+        return form
+    return bounding(form)
 
 
 def both(forms: list[Form]) -> Form:
@@ -123,7 +123,10 @@ def _meet(a: Disjunct, b: Disjunct) -> Disjunct | None:
         if mine is None:
             met[name] = part
         elif isinstance(mine, Band) and isinstance(part, Band):
-            met[name] = mine.meet(part)
+            both_hold = mine.meet(part)
+            if not both_hold.alive.any():
+                return None
+            met[name] = both_hold
         elif not (isinstance(mine, Is) and isinstance(part, Is)):
             return None
     return met

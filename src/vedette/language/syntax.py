@@ -7,7 +7,11 @@ list of the nodes and arguments that are known, and nothing else passes.
 from __future__ import annotations
 
 import re
+import sys
+from bisect import bisect_right
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from vedette.errors import QueryError, nearest
@@ -15,6 +19,7 @@ from vedette.language.expressions import Written
 from vedette.language.tokens import MARK
 from vedette.schema import Type
 
+_MAX_DEPTH = 100  # so that a tree is walked well within Python's own limit, on workers too
 _SLOT = "__literal_{}__"
 _SLOT_NAME = re.compile(r"__literal_(\d+)__")
 _CALL = "__call_"  # before the name of a function, so that sqlglot reads it as one it does not know, by its arguments
@@ -117,7 +122,8 @@ def parse_skeleton(skeleton: str) -> Written:
     _check_characters(skeleton)
     text, origins = _with_names(skeleton)
     try:
-        trees = sqlglot.parse(text, dialect="spark")
+        with _deep_recursion():
+            trees = sqlglot.parse(text, dialect="spark")
     except (ParseError, TokenError) as error:
         raise _syntax_error(error, text, origins, skeleton) from None
     except RecursionError:
@@ -128,11 +134,33 @@ def parse_skeleton(skeleton: str) -> Written:
         raise QueryError("the text is empty; write a condition, such as price < 40", skeleton)
     reader = _Reader(text, origins)
     try:
-        written = reader.read(trees[0])
+        with _deep_recursion():
+            written = reader.read(trees[0])
     except RecursionError:
         raise QueryError("the expression nests too deeply; flatten its parentheses") from None
+    if _depth(written) > _MAX_DEPTH:
+        raise QueryError(f"the expression nests deeper than {_MAX_DEPTH} levels; flatten it")
     _check_tokens(skeleton, reader.tokens)
     return written
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    """Room for sqlglot, which takes some twenty calls for a pair of parentheses."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, 8000))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _depth(written: Written) -> int:
+    depth, level = 0, [written]
+    while level:
+        depth += 1
+        level = [arg for node in level for arg in node.args]
+    return depth
 
 
 def _check_tokens(skeleton: str, read: Counter[str]) -> None:
@@ -246,7 +274,7 @@ def _with_names(skeleton: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def _origin(origins: list[tuple[int, int]], place: int) -> int:
-    at, from_ = max(pair for pair in origins if pair[0] <= place)
+    at, from_ = origins[bisect_right(origins, place, key=lambda pair: pair[0]) - 1]
     return from_ + (place - at)
 
 
