@@ -137,6 +137,16 @@ def test_a_long_list_of_values_stays_a_list_of_boxes() -> None:
     assert compiled.residuals == []
 
 
+@pytest.mark.parametrize(
+    "name", ["date", "timestamp", "day", "year", "user", "order", "key", "left", "type", "r", "x", "group"]
+)
+def test_a_field_may_have_the_name_of_a_word_of_sql(name: str) -> None:
+    schema = Schema.parse(f"{name} string")
+    texts = [f"{name} = 'a'", f"'a'<{name.upper()} OR {name} IN ('b')", f"NOT {name} IS NULL", f"length({name}) > 2"]
+
+    assert len(compile_texts(texts, schema).residuals) == 1
+
+
 def test_deep_nesting_is_an_error_and_not_a_crash() -> None:
     with pytest.raises(QueryError, match=r"too deeply|ends too early|without"):
         compile_texts(["(" * 3000 + "price > 1" + ")" * 3000], market)

@@ -95,8 +95,11 @@ _KEYWORDS = frozenset(
     {"AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "RLIKE", "ILIKE", "IS", "NULL", "TRUE", "FALSE"}
     | {"CASE", "WHEN", "THEN", "ELSE", "END", "CAST", "TRY_CAST", "AS", "ESCAPE", "DISTINCT", "FROM", "DIV"}
 )
-# What a parenthesis may follow without making it a call that could be taken.
-_NO_CALLS = ("decimal", "dec", "numeric", "over", "select", "exists", "any", "all", "some", "with", "interval")
+# Words left to sqlglot, because the error then says more. Fields of these names stand in backquotes.
+_TELLING = frozenset(
+    {"decimal", "dec", "numeric", "over", "select", "exists", "any", "all", "some", "with", "interval", "symmetric"}
+)
+_RENAMED = re.compile(rf"{MARK}|`(?:[^`]|``)*`|'[^']*'|\"[^\"]*\"|\w+")
 _TOKEN = re.compile(r"`(?:[^`]|``)*`|'[^']*'|\"[^\"]*\"|\w+|<=>|<>|<=|>=|==|!=|\|\||\0|\S")
 _COMPARING = {"=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>"}
 
@@ -230,6 +233,12 @@ def _check_characters(skeleton: str) -> None:
         raise QueryError(
             "two literals in a row; an operator or a comma is missing", skeleton, twice.start(), twice.end()
         )
+    number = re.search(r"(?<![\w.])[0-9]\w*[A-Za-z_]\w*", plain)
+    if number:
+        reason = (
+            f"{number.group()} is no number: the suffixes are L, D and BD; a name that begins with a digit stands in ``"
+        )
+        raise QueryError(reason, skeleton, number.start(), number.end())
     _check_parentheses(plain, skeleton)
     reserved = re.search(r"__literal_|__call_", plain)
     if reserved:
@@ -256,21 +265,27 @@ def _with_names(skeleton: str) -> tuple[str, list[tuple[int, int]]]:
     """
     text, place, slot = "(", 0, 0
     origins = [(0, 0), (1, 0)]
-    for found in re.finditer(rf"{MARK}|`(?:[^`]|``)*`|\w+(?=\s*\()", skeleton):
+    for found in _RENAMED.finditer(skeleton):
         text += skeleton[place : found.start()]
         token = found.group()
-        if token == MARK:
-            named = f" {_SLOT.format(slot)} "
-            slot += 1
-        elif token[0] == "`" or token.upper() in _KEYWORDS or token.lower() in _NO_CALLS:
-            named = token
-        else:
-            named = _CALL + token
+        named = f" {_SLOT.format(slot)} " if token == MARK else _named(found, skeleton)
+        slot += token == MARK
         origins.append((len(text) + (token == MARK), found.start()))
         text += named
         place = found.end()
-        origins.append((len(text), place))
+        origins += [(len(text) - 1, place), (len(text), place)] if token == MARK else [(len(text), place)]
     return text + skeleton[place:] + ")", origins
+
+
+def _named(found: re.Match[str], skeleton: str) -> str:
+    """A word as sqlglot should see it: a name in backquotes, so that it is no keyword; a function as an unknown one."""
+    word = found.group()
+    if word[0] in "`'\"" or word.isdigit() or word.upper() in _KEYWORDS or word.lower() in _TELLING:
+        return word
+    if re.match(r"\s*\(", skeleton[found.end() :]):
+        return _CALL + word
+    is_type = re.search(r"\bas\s+$", skeleton[: found.start()], re.IGNORECASE)
+    return word if is_type else f"`{word}`"
 
 
 def _origin(origins: list[tuple[int, int]], place: int) -> int:
