@@ -6,7 +6,8 @@ import numpy as np
 import oracles
 from numba.core import config
 
-from vedette.indexes.quadtree import Quadtree, choose_leaf
+from vedette.indexes.leaves import choose_leaf
+from vedette.indexes.quadtree import Quadtree
 
 SLOW = bool(config.DISABLE_JIT)
 
