@@ -6,11 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from language.documentation import conditions, refusals, sample
+from language.documentation import PAGE, conditions, refusals, sample
 from language.plain import answers, columns_of
 
 from vedette.errors import QueryError
 from vedette.language import compile_texts
+from vedette.language.catalogue import FUNCTIONS
 
 
 def test_the_examples_keep_the_rows_the_page_says() -> None:
@@ -35,6 +36,12 @@ def test_spark_keeps_the_same_rows(spark: Any) -> None:
     for k, (condition, expected, _) in enumerate(examples):
         kept = {row + 1 for row, value in enumerate(result.column(k).to_pylist()) if value is True}
         assert kept == expected, condition
+
+
+def test_every_function_is_on_the_page() -> None:
+    page = PAGE.read_text()
+
+    assert [name for name in FUNCTIONS if f"`{name}" not in page] == []
 
 
 @pytest.mark.parametrize(("text", "words"), refusals())

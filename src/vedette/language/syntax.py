@@ -6,103 +6,27 @@ list of the nodes and arguments that are known, and nothing else passes.
 
 from __future__ import annotations
 
-import re
 import sys
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from vedette.errors import QueryError, nearest
+from vedette.language.catalogue import FUNCTIONS, RANDOM, function_list
 from vedette.language.expressions import Written
+from vedette.language.spelling import CALL, SLOT_NAME, check_characters, check_tokens, origin, with_names
 from vedette.language.tokens import MARK
 from vedette.schema import Type
 
 _MAX_DEPTH = 100  # so that a tree is walked well within Python's own limit, on workers too
-_SLOT = "__literal_{}__"
-_SLOT_NAME = re.compile(r"__literal_(\d+)__")
-_CALL = "__call_"  # before the name of a function, so that sqlglot reads it as one it does not know, by its arguments
-_FORBIDDEN = re.compile(r"--|/\*|;|:|\[|\{|@|\$|\?|->|(?<!<)=>")
-_MEANINGS = {
-    "--": "comments are not taken; remove it",
-    "/*": "comments are not taken; remove it",
-    ";": "a query is one expression; remove the semicolon",
-}
 
 COMPARISONS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "NullSafeEQ": "<=>"}
 _ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Mod": "%", "IntDiv": "div", "DPipe": "||"}
-_LOOSE = {*COMPARISONS.values(), "and", "or", "not", "in", "between", "like", "rlike", "is"}
+_LOOSE = {*COMPARISONS, "NullSafeNEQ", "And", "Or", "Not", "In", "Between", "Like", "Escape", "Is"}
 
-# Functions: the name in Spark -> our name and how many arguments it takes.
-FUNCTIONS: dict[str, tuple[str, int, int]] = {
-    "abs": ("abs", 1, 1),
-    "ceil": ("ceil", 1, 1),
-    "ceiling": ("ceil", 1, 1),
-    "char_length": ("length", 1, 1),
-    "character_length": ("length", 1, 1),
-    "coalesce": ("coalesce", 1, 99),
-    "concat": ("concat", 1, 99),
-    "contains": ("contains", 2, 2),
-    "day": ("day", 1, 1),
-    "dayofmonth": ("day", 1, 1),
-    "dayofweek": ("dayofweek", 1, 1),
-    "endswith": ("endswith", 2, 2),
-    "floor": ("floor", 1, 1),
-    "greatest": ("greatest", 2, 99),
-    "hour": ("hour", 1, 1),
-    "if": ("if", 3, 3),
-    "ifnull": ("coalesce", 2, 2),
-    "isnan": ("isnan", 1, 1),
-    "isnotnull": ("isnotnull", 1, 1),
-    "isnull": ("isnull", 1, 1),
-    "least": ("least", 2, 99),
-    "len": ("length", 1, 1),
-    "length": ("length", 1, 1),
-    "lower": ("lower", 1, 1),
-    "lcase": ("lower", 1, 1),
-    "ltrim": ("ltrim", 1, 1),
-    "minute": ("minute", 1, 1),
-    "mod": ("%", 2, 2),
-    "month": ("month", 1, 1),
-    "negative": ("negative", 1, 1),
-    "nullif": ("nullif", 2, 2),
-    "nvl": ("coalesce", 2, 2),
-    "pmod": ("pmod", 2, 2),
-    "round": ("round", 1, 2),
-    "rtrim": ("rtrim", 1, 1),
-    "second": ("second", 1, 1),
-    "sign": ("sign", 1, 1),
-    "signum": ("sign", 1, 1),
-    "sqrt": ("sqrt", 1, 1),
-    "startswith": ("startswith", 2, 2),
-    "substr": ("substring", 2, 3),
-    "substring": ("substring", 2, 3),
-    "trim": ("trim", 1, 1),
-    "try_add": ("try_+", 2, 2),
-    "try_divide": ("try_/", 2, 2),
-    "try_mod": ("try_%", 2, 2),
-    "try_multiply": ("try_*", 2, 2),
-    "try_subtract": ("try_-", 2, 2),
-    "ucase": ("upper", 1, 1),
-    "upper": ("upper", 1, 1),
-    "year": ("year", 1, 1),
-}
 # Flags sqlglot sets by itself and that say nothing about the text.
 _HARMLESS = {"safe", "typed", "_type"}
-# Words that are no names. Every one of them in a text must be found again in the tree.
-_KEYWORDS = frozenset(
-    {"AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "RLIKE", "ILIKE", "IS", "NULL", "TRUE", "FALSE"}
-    | {"CASE", "WHEN", "THEN", "ELSE", "END", "CAST", "TRY_CAST", "AS", "ESCAPE", "DISTINCT", "FROM", "DIV"}
-)
-# Words left to sqlglot, because the error then says more. Fields of these names stand in backquotes.
-_TELLING = frozenset(
-    {"decimal", "dec", "numeric", "over", "select", "exists", "any", "all", "some", "with", "interval", "symmetric"}
-)
-_RENAMED = re.compile(rf"{MARK}|`(?:[^`]|``)*`|'[^']*'|\"[^\"]*\"|\w+")
-_TOKEN = re.compile(r"`(?:[^`]|``)*`|'[^']*'|\"[^\"]*\"|\w+|<=>|<>|<=|>=|==|!=|\|\||\0|\S")
-_COMPARING = {"=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>"}
-
 _CAST_TYPES = {
     "BIGINT": "bigint",
     "INT": "int",
@@ -122,8 +46,8 @@ def parse_skeleton(skeleton: str) -> Written:
     import sqlglot
     from sqlglot.errors import ParseError, TokenError
 
-    _check_characters(skeleton)
-    text, origins = _with_names(skeleton)
+    check_characters(skeleton)
+    text, origins = with_names(skeleton)
     try:
         with _deep_recursion():
             trees = sqlglot.parse(text, dialect="spark")
@@ -143,7 +67,7 @@ def parse_skeleton(skeleton: str) -> Written:
         raise QueryError("the expression nests too deeply; flatten its parentheses") from None
     if _depth(written) > _MAX_DEPTH:
         raise QueryError(f"the expression nests deeper than {_MAX_DEPTH} levels; flatten it")
-    _check_tokens(skeleton, reader.tokens)
+    check_tokens(skeleton, reader.tokens)
     return written
 
 
@@ -166,133 +90,6 @@ def _depth(written: Written) -> int:
     return depth
 
 
-def _check_tokens(skeleton: str, read: Counter[str]) -> None:
-    """Refuse a text with a token that is not in the tree, or the other way round: sqlglot passes over some mistakes."""
-    left = read.copy()
-    left["("] -= 1  # the parentheses around the whole
-    for token, place in _tokens_of(skeleton):
-        left[token] -= 1
-        if left[token] < 0:
-            raise QueryError("syntax error: something is missing or too much here", skeleton, place, place + 1)
-    missing = +left
-    if missing == {"(": 1}:  # sqlglot puts parentheses around a comparison before IS
-        raise QueryError("a condition before IS needs parentheses around it", skeleton)
-    if missing:
-        raise QueryError(f"syntax error: {min(missing)} is missing", skeleton)
-
-
-def _tokens_of(skeleton: str) -> list[tuple[str, int]]:
-    """The tokens as the reader counts them, with their places. Closing parentheses go without saying."""
-    found = [(match.group(), match.start()) for match in _TOKEN.finditer(skeleton)]
-    tokens: list[tuple[str, int]] = []
-    for k, (token, place) in enumerate(found):
-        word = token.upper()
-        after = [next_.upper() for next_, _ in found[k : k + 4]]
-        if word == "IS" and "DISTINCT" in (after[1:2] + after[2:3]):
-            kind = "compare"
-        elif word in ("DISTINCT", "FROM") or (word == "NOT" and after[1:3] == ["DISTINCT", "FROM"]) or token == ")":
-            continue
-        elif word in _KEYWORDS:
-            kind = word
-        elif token in _COMPARING:
-            kind = "compare"
-        elif token == "!":
-            if after[1:2] and after[1] in ("BETWEEN", "IN", "LIKE", "NULL"):
-                raise QueryError("syntax error: write NOT here", skeleton, place, place + 1)
-            kind = "NOT"
-        elif token == "+" and not _ends_operand(found[k - 1][0] if k else ""):
-            raise QueryError("a + before a value is not taken; leave it out", skeleton, place, place + 1)
-        else:
-            kind = "name" if re.match(r"[`\w'\"\0]", token) else token
-        tokens.append((kind, place))
-    return tokens
-
-
-def _ends_operand(token: str) -> bool:
-    return token == ")" or (
-        bool(re.match(r"[`\w'\"\0]", token)) and (token.upper() not in _KEYWORDS or token.upper() == "END")
-    )
-
-
-def _check_characters(skeleton: str) -> None:
-    plain = re.sub(r"`(?:[^`]|``)*`", lambda found: "_" * len(found.group()), skeleton)
-    plain = re.sub(
-        r"(\bescape\s*)('.{1,3}'|\".{1,3}\")", lambda found: "_" * len(found.group()), plain, flags=re.IGNORECASE
-    )
-    if not plain.strip():
-        raise QueryError("the text is empty; write a condition, such as price < 40", skeleton)
-    found = _FORBIDDEN.search(plain)
-    if found:
-        reason = _MEANINGS.get(found.group(), f"{found.group()!r} has no meaning in a query")
-        raise QueryError(reason, skeleton, found.start(), found.end())
-    quote = re.search(r"['\"`]", plain)
-    if quote:
-        raise QueryError(f"a {quote.group()} that is never closed", skeleton, quote.start(), quote.start() + 1)
-    twice = re.search(rf"{MARK}\s*{MARK}", plain)
-    if twice:
-        raise QueryError(
-            "two literals in a row; an operator or a comma is missing", skeleton, twice.start(), twice.end()
-        )
-    number = re.search(r"(?<![\w.])[0-9]\w*[A-Za-z_]\w*", plain)
-    if number:
-        reason = (
-            f"{number.group()} is no number: the suffixes are L, D and BD; a name that begins with a digit stands in ``"
-        )
-        raise QueryError(reason, skeleton, number.start(), number.end())
-    _check_parentheses(plain, skeleton)
-    reserved = re.search(r"__literal_|__call_", plain)
-    if reserved:
-        raise QueryError("names with __literal_ or __call_ are reserved", skeleton, reserved.start(), reserved.end())
-
-
-def _check_parentheses(plain: str, skeleton: str) -> None:
-    opened: list[int] = []
-    for place, character in enumerate(plain):
-        if character == "(":
-            opened.append(place)
-        elif character == ")":
-            if not opened:
-                raise QueryError("syntax error: a ) without its (", skeleton, place, place + 1)
-            opened.pop()
-    if opened:
-        raise QueryError("syntax error: a ( without its )", skeleton, opened[-1], opened[-1] + 1)
-
-
-def _with_names(skeleton: str) -> tuple[str, list[tuple[int, int]]]:
-    """The skeleton in parentheses, so that no first word makes it a statement, with a name for each mark.
-
-    And (place in it, place in the skeleton) where the two drift apart.
-    """
-    text, place, slot = "(", 0, 0
-    origins = [(0, 0), (1, 0)]
-    for found in _RENAMED.finditer(skeleton):
-        text += skeleton[place : found.start()]
-        token = found.group()
-        named = f" {_SLOT.format(slot)} " if token == MARK else _named(found, skeleton)
-        slot += token == MARK
-        origins.append((len(text) + (token == MARK), found.start()))
-        text += named
-        place = found.end()
-        origins += [(len(text) - 1, place), (len(text), place)] if token == MARK else [(len(text), place)]
-    return text + skeleton[place:] + ")", origins
-
-
-def _named(found: re.Match[str], skeleton: str) -> str:
-    """A word as sqlglot should see it: a name in backquotes, so that it is no keyword; a function as an unknown one."""
-    word = found.group()
-    if word[0] in "`'\"" or word.isdigit() or word.upper() in _KEYWORDS or word.lower() in _TELLING:
-        return word
-    if re.match(r"\s*\(", skeleton[found.end() :]):
-        return _CALL + word
-    is_type = re.search(r"\bas\s+$", skeleton[: found.start()], re.IGNORECASE)
-    return word if is_type else f"`{word}`"
-
-
-def _origin(origins: list[tuple[int, int]], place: int) -> int:
-    at, from_ = origins[bisect_right(origins, place, key=lambda pair: pair[0]) - 1]
-    return from_ + (place - at)
-
-
 def _syntax_error(error: Any, text: str, origins: list[tuple[int, int]], skeleton: str) -> QueryError:
     details = getattr(error, "errors", None) or [{}]
     detail = details[0]
@@ -305,7 +102,7 @@ def _syntax_error(error: Any, text: str, origins: list[tuple[int, int]], skeleto
     start = max(0, end - len(highlight))
     if end >= len(text.rstrip()):
         return QueryError("syntax error: the text ends too early", skeleton, len(skeleton.rstrip()))
-    start, end = _origin(origins, start), _origin(origins, end)
+    start, end = origin(origins, start), origin(origins, end)
     shown = "the literal" if MARK in skeleton[start:end] else repr(skeleton[start:end])
     return QueryError(f"syntax error at {shown}", skeleton, start, max(end, start + 1))
 
@@ -346,7 +143,7 @@ class _Reader:
         if not places:
             return -1, -1
         own = node.meta.get("start", min(start for start, _ in places))
-        return _origin(self.origins, min(own, min(p[0] for p in places))), _origin(
+        return origin(self.origins, min(own, min(p[0] for p in places))), origin(
             self.origins, max(p[1] for p in places)
         )
 
@@ -363,7 +160,7 @@ class _Reader:
     def tight(self, node: Any, operator: str) -> Written:
         """An operand that must be parenthesised where it is itself a condition, as Spark would group it otherwise."""
         written = self.read(node)
-        if written.op in _LOOSE and type(node).__name__ != "Paren":
+        if type(node).__name__ in _LOOSE:
             self.refuse(node, f"a condition beside {operator} needs parentheses around it")
         return written
 
@@ -422,7 +219,7 @@ class _Reader:
         if type(identifier).__name__ != "Identifier":
             self.refuse(node, f"{_describe(node)} is not taken")
         self.count("name")
-        slot = None if identifier.args.get("quoted") else _SLOT_NAME.fullmatch(identifier.this)
+        slot = None if identifier.args.get("quoted") else SLOT_NAME.fullmatch(identifier.this)
         if slot:
             return self.made(node, "literal", slot=int(slot.group(1)))
         return self.made(node, "field", name=identifier.this)
@@ -447,7 +244,7 @@ class _Reader:
     def _read_is(self, node: Any) -> Written:
         self.only(node, "this", "expression")
         kind = type(node.expression).__name__
-        operand = self.read(node.this)
+        operand = self.tight(node.this, "IS")
         self.count("IS")
         if kind in ("Null", "Boolean"):
             constant = self.read(node.expression)
@@ -542,10 +339,11 @@ class _Reader:
 
     def _read_anonymous(self, node: Any) -> Written:
         """A call of a function by its name."""
-        name = str(node.this).lower().removeprefix(_CALL)
+        name = str(node.this).lower().removeprefix(CALL)
         if name not in FUNCTIONS:
-            why = "non-deterministic" if name in _RANDOM else "unsupported"
-            self.refuse(node, f"{why} function {name!r}{nearest(name, FUNCTIONS)} {function_list()}")
+            if name in RANDOM:
+                self.refuse(node, f"the non-deterministic function {name!r} is not taken")
+            self.refuse(node, f"unsupported function {name!r}{nearest(name, FUNCTIONS)} {function_list()}")
         self.only(node, "this", "expressions")
         args = node.expressions
         self.count("name", "(", *[","] * (len(args) - 1))
@@ -554,13 +352,6 @@ class _Reader:
             wanted = str(least) if least == most else f"{least} or more" if most == 99 else f"{least} to {most}"
             self.refuse(node, f"{name} takes {wanted} arguments, got {len(args)}")
         return self.made(node, op, *(self.read(arg) for arg in args))
-
-
-_RANDOM = ("rand", "random", "randn", "uuid", "now", "current_timestamp", "current_date", "monotonically_increasing_id")
-
-
-def function_list() -> str:
-    return f"(functions: {', '.join(sorted(FUNCTIONS))})"
 
 
 def _describe(node: Any) -> str:

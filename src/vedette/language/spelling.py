@@ -1,0 +1,163 @@
+"""A skeleton made ready for sqlglot, and held against what sqlglot read.
+
+Names go into backquotes and functions get a prefix, so that no word is more to sqlglot than it is to us. Afterwards
+every token of the text must be found again in the tree: sqlglot passes over some mistakes, such as a comma too many.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+
+from vedette.errors import QueryError
+from vedette.language.tokens import MARK
+
+_SLOT = "__literal_{}__"
+SLOT_NAME = re.compile(r"__literal_(\d+)__")
+CALL = "__call_"  # before the name of a function, so that sqlglot reads it as one it does not know, by its arguments
+_FORBIDDEN = re.compile(r"--|/\*|;|:|\[|\{|@|\$|\?|->|(?<!<)=>")
+_MEANINGS = {
+    "--": "comments are not taken; remove it",
+    "/*": "comments are not taken; remove it",
+    ";": "a query is one expression; remove the semicolon",
+}
+# Words that are no names. Every one of them in a text must be found again in the tree.
+_KEYWORDS = frozenset(
+    {"AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "RLIKE", "ILIKE", "IS", "NULL", "TRUE", "FALSE"}
+    | {"CASE", "WHEN", "THEN", "ELSE", "END", "CAST", "TRY_CAST", "AS", "ESCAPE", "DISTINCT", "FROM", "DIV"}
+)
+# Words left to sqlglot, because the error then says more. Fields of these names stand in backquotes.
+_TELLING = frozenset(
+    {"decimal", "dec", "numeric", "over", "select", "exists", "any", "all", "some", "with", "interval", "symmetric"}
+)
+_RENAMED = re.compile(rf"{MARK}|`(?:[^`]|``)*`|'[^']*'|\"[^\"]*\"|\w+")
+_TOKEN = re.compile(r"`(?:[^`]|``)*`|'[^']*'|\"[^\"]*\"|\w+|<=>|<>|<=|>=|==|!=|\|\||\0|\S")
+_COMPARING = {"=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>"}
+
+
+def check_characters(skeleton: str) -> None:
+    plain = re.sub(r"`(?:[^`]|``)*`", lambda found: "_" * len(found.group()), skeleton)
+    plain = re.sub(
+        r"(\bescape\s*)('.{1,3}'|\".{1,3}\")", lambda found: "_" * len(found.group()), plain, flags=re.IGNORECASE
+    )
+    if not plain.strip():
+        raise QueryError("the text is empty; write a condition, such as price < 40", skeleton)
+    found = _FORBIDDEN.search(plain)
+    if found:
+        reason = _MEANINGS.get(found.group(), f"{found.group()!r} has no meaning in a query")
+        raise QueryError(reason, skeleton, found.start(), found.end())
+    quote = re.search(r"['\"`]", plain)
+    if quote:
+        raise QueryError(f"a {quote.group()} that is never closed", skeleton, quote.start(), quote.start() + 1)
+    twice = re.search(rf"{MARK}\s*{MARK}", plain)
+    if twice:
+        raise QueryError(
+            "two literals in a row; an operator or a comma is missing", skeleton, twice.start(), twice.end()
+        )
+    number = re.search(r"(?<![\w.])[0-9]\w*[A-Za-z_]\w*", plain)
+    if number:
+        reason = (
+            f"{number.group()} is no number: the suffixes are L, D and BD; a name that begins with a digit stands in ``"
+        )
+        raise QueryError(reason, skeleton, number.start(), number.end())
+    _check_parentheses(plain, skeleton)
+    reserved = re.search(r"__literal_|__call_", plain)
+    if reserved:
+        raise QueryError("names with __literal_ or __call_ are reserved", skeleton, reserved.start(), reserved.end())
+
+
+def _check_parentheses(plain: str, skeleton: str) -> None:
+    opened: list[int] = []
+    for place, character in enumerate(plain):
+        if character == "(":
+            opened.append(place)
+        elif character == ")":
+            if not opened:
+                raise QueryError("syntax error: a ) without its (", skeleton, place, place + 1)
+            opened.pop()
+    if opened:
+        raise QueryError("syntax error: a ( without its )", skeleton, opened[-1], opened[-1] + 1)
+
+
+def with_names(skeleton: str) -> tuple[str, list[tuple[int, int]]]:
+    """The skeleton in parentheses, so that no first word makes it a statement, with a name for each mark.
+
+    And (place in it, place in the skeleton) where the two drift apart.
+    """
+    text, place, slot = "(", 0, 0
+    origins = [(0, 0), (1, 0)]
+    for found in _RENAMED.finditer(skeleton):
+        text += skeleton[place : found.start()]
+        token = found.group()
+        named = f" {_SLOT.format(slot)} " if token == MARK else _named(found, skeleton)
+        slot += token == MARK
+        origins.append((len(text) + (token == MARK), found.start()))
+        text += named
+        place = found.end()
+        origins += [(len(text) - 1, place), (len(text), place)] if token == MARK else [(len(text), place)]
+    return text + skeleton[place:] + ")", origins
+
+
+def _named(found: re.Match[str], skeleton: str) -> str:
+    """A word as sqlglot should see it: a name in backquotes, so that it is no keyword; a function as an unknown one."""
+    word = found.group()
+    if word[0] in "`'\"" or word.isdigit() or word.upper() in _KEYWORDS or word.lower() in _TELLING:
+        return word
+    if re.match(r"\s*\(", skeleton[found.end() :]):
+        return CALL + word
+    is_type = re.search(r"\bas\s+$", skeleton[: found.start()], re.IGNORECASE)
+    return word if is_type else f"`{word}`"
+
+
+def origin(origins: list[tuple[int, int]], place: int) -> int:
+    at, from_ = origins[bisect_right(origins, place, key=lambda pair: pair[0]) - 1]
+    return from_ + (place - at)
+
+
+def check_tokens(skeleton: str, read: Counter[str]) -> None:
+    """Refuse a text with a token that is not in the tree, or the other way round: sqlglot passes over some mistakes."""
+    left = read.copy()
+    left["("] -= 1  # the parentheses around the whole
+    for token, place in _tokens_of(skeleton):
+        left[token] -= 1
+        if left[token] < 0:
+            raise QueryError("syntax error: something is missing or too much here", skeleton, place, place + 1)
+    missing = +left
+    if missing == {"(": 1}:  # sqlglot puts parentheses around a comparison before IS
+        raise QueryError("a condition before IS needs parentheses around it", skeleton)
+    if missing:
+        raise QueryError(f"syntax error: {min(missing)} is missing", skeleton)
+
+
+def _tokens_of(skeleton: str) -> list[tuple[str, int]]:
+    """The tokens as the reader counts them, with their places. Closing parentheses go without saying."""
+    found = [(match.group(), match.start()) for match in _TOKEN.finditer(skeleton)]
+    tokens: list[tuple[str, int]] = []
+    for k, (token, place) in enumerate(found):
+        word = token.upper()
+        after = [next_.upper() for next_, _ in found[k : k + 4]]
+        if word == "IS" and "DISTINCT" in (after[1:2] + after[2:3]):
+            kind = "compare"
+        elif word in ("DISTINCT", "FROM") or (word == "NOT" and after[1:3] == ["DISTINCT", "FROM"]) or token == ")":
+            continue
+        elif word in _KEYWORDS:
+            kind = word
+        elif token in _COMPARING:
+            kind = "compare"
+        elif token == "!":
+            if after[1:2] and after[1] in ("BETWEEN", "IN", "LIKE", "NULL"):
+                raise QueryError("syntax error: write NOT here", skeleton, place, place + 1)
+            kind = "NOT"
+        elif token == "+" and not _ends_operand(found[k - 1][0] if k else ""):
+            raise QueryError("a + before a value is not taken; leave it out", skeleton, place, place + 1)
+        else:
+            kind = "name" if re.match(r"[`\w'\"\0]", token) else token
+        tokens.append((kind, place))
+    return tokens
+
+
+def _ends_operand(token: str) -> bool:
+    return token == ")" or (
+        bool(re.match(r"[`\w'\"\0]", token)) and (token.upper() not in _KEYWORDS or token.upper() == "END")
+    )
