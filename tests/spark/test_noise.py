@@ -1,0 +1,38 @@
+"""What Spark says on every start is kept from the terminal; all else passes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+
+from vedette.spark.noise import quiet_start
+
+SCRIPT = r"""
+import subprocess, sys, threading
+from vedette.spark.noise import quiet_start
+
+child = "import sys; sys.stderr.write('first\\nWARNING: Using incubator modules: jdk.incubator.vector\\nERROR second')"
+with quiet_start():
+    subprocess.run([sys.executable, "-c", child], check=True)
+for thread in threading.enumerate():
+    if thread.name == "vedette-stderr":
+        thread.join(10)
+print(" third", file=sys.stderr)
+"""
+
+
+def test_only_the_known_line_is_dropped():
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
+
+    assert done.stderr == "first\nERROR second third\n"
+
+
+def test_only_the_known_warning_is_dropped():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with quiet_start():
+            warnings.warn("Failed to set spark.driver.host: [CANNOT_MODIFY_CONFIG]", UserWarning, stacklevel=1)
+            warnings.warn("something else", UserWarning, stacklevel=1)
+
+    assert [str(warning.message) for warning in caught] == ["something else"]
