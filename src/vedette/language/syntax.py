@@ -63,6 +63,10 @@ def parse_skeleton(skeleton: str) -> Written:
     try:
         with _deep_recursion():
             written = reader.read(trees[0])
+    except QueryError:
+        raise
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # a node built as no text of ours builds it
+        raise QueryError("syntax error: the text cannot be read as a condition", skeleton) from None
     except RecursionError:
         raise QueryError("the expression nests too deeply; flatten its parentheses") from None
     if _depth(written) > _MAX_DEPTH:
@@ -306,7 +310,10 @@ class _Reader:
         to = node.args["to"]
         self.count("TRY_CAST" if op == "try_cast" else "CAST", "(", "AS", "name")
         name = _CAST_TYPES.get(getattr(to.this, "name", str(to.this)))
-        parameters = [int(part.this.this) for part in to.expressions] if name == "decimal" else []
+        written = [str(part.this.this) for part in to.expressions] if name == "decimal" else []
+        if not all(map(str.isdigit, written)):
+            self.refuse(node, "a decimal's precision and scale are integers, as in decimal(10,2)")
+        parameters = [int(digits) for digits in written]
         if name is None or (to.expressions and name != "decimal"):
             known = "bigint, int, double, decimal, boolean, string, date, timestamp"
             self.refuse(node, f"a cast to {to.sql('spark')} is not taken; types are: {known}")
