@@ -128,6 +128,8 @@ def test_spark_agrees_that(spark: Any, claim: str, text: str, in_spark: str) -> 
         "x > 1 IS NULL",
         "i = 1 = b",
         "i IS NULL = b",
+        "i NOT IS NOT NULL",
+        "i > 1 NOT b",
         "CAST(i AS decimal(5 * 1, 2)) > 1",
         "CAST(i AS decimal(s, 2)) > 1",
         "i IS NULL IS NULL",

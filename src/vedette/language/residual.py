@@ -63,13 +63,13 @@ class Residual:
         return Residual(queries, first.expression, constants, first.time_zone)
 
     def to_parts(self) -> tuple[dict[str, Any], list[Any]]:
-        """A description that is JSON, and the arrays it speaks of."""
+        """A description that is JSON, and the arrays it speaks of; wide decimals are object arrays of integers."""
         description = {"expression": _to_json(self.expression), "time_zone": self.time_zone}
-        return description, [self.queries, *(_storable(values) for values in self.constants)]
+        return description, [self.queries, *self.constants]
 
     @staticmethod
     def from_parts(description: dict[str, Any], arrays: Sequence[Any]) -> Residual:
-        constants = tuple(_restored(values) for values in arrays[1:])
+        constants = tuple(arrays[1:])
         expression = _from_json(description["expression"])
         return Residual(np.asarray(arrays[0], np.int64), expression, constants, description["time_zone"])
 
@@ -82,22 +82,6 @@ def _take(values: Any, indices: NDArray[Any]) -> Any:
 
 def _concat(parts: list[Any]) -> Any:
     return pa.concat_arrays(parts) if isinstance(parts[0], pa.Array) else np.concatenate(parts)
-
-
-def _storable(values: Any) -> Any:
-    """Wide decimals, which are Python integers, as an Arrow array."""
-    if isinstance(values, np.ndarray) and values.dtype == object:
-        from decimal import Context, Decimal
-
-        exact = Context(prec=76)
-        return pa.array([exact.create_decimal(Decimal(int(value))) for value in values], pa.decimal256(76, 0))
-    return values
-
-
-def _restored(values: Any) -> Any:
-    if isinstance(values, pa.Array) and pa.types.is_decimal(values.type):
-        return np.array([int(value) for value in values.to_pylist()] or [], object)
-    return values
 
 
 def _to_json(node: Typed) -> list[Any]:

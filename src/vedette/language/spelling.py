@@ -142,6 +142,9 @@ def _tokens_of(skeleton: str) -> list[tuple[str, int]]:
         elif word in ("DISTINCT", "FROM") or (word == "NOT" and after[1:3] == ["DISTINCT", "FROM"]) or token == ")":
             continue
         elif word in _KEYWORDS:
+            after_operand = word == "NOT" and k > 0 and _ends_operand(found[k - 1][0])
+            if after_operand and after[1:2] and after[1] not in ("IN", "BETWEEN", "LIKE", "RLIKE", "ILIKE"):
+                raise QueryError("syntax error: NOT cannot stand here", skeleton, place, place + 3)
             kind = word
         elif token in _COMPARING:
             kind = "compare"
