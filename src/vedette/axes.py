@@ -19,9 +19,11 @@ from vedette.boxes import CLOSED, OPEN, UNBOUNDED, Nulls, Ranges
 from vedette.columns import INT64_DECIMAL_PRECISION, Column, large_strings, string_buffers, strings_over
 from vedette.hashing import empty_slots, find_strings, insert_strings
 from vedette.kernels import kernel
+from vedette.prefetch import prefetch
 from vedette.schema import Type
 
 Cells = NDArray[np.int32]
+FAR, NEAR = 24, 12  # how many values ahead the table and the cuts are fetched
 
 
 @dataclass(frozen=True)
@@ -235,26 +237,30 @@ def step_of(value: Any, base: float, scale: float, n_steps: int) -> int:
 def _locate_numbers(
     values: NDArray[Any], cuts: NDArray[Any], table: NDArray[np.int32], base: float, scale: float
 ) -> Cells:
-    cells = np.empty(len(values), np.int32)
-    n_steps = len(table) - 1
-    n_cuts = len(cuts)
-    for i in range(len(values)):
+    n_values, n_cuts, n_steps = len(values), len(cuts), len(table) - 1
+    cells = np.empty(n_values, np.int32)
+    for i in range(n_values):
+        cells[i] = step_of(values[i], base, scale, n_steps)
+    for i in range(n_values):
+        if i + FAR < n_values:
+            prefetch(table, cells[i + FAR])
+            prefetch(cuts, table[cells[i + NEAR]])
         value = values[i]
-        if value != value:  # NaN, the greatest double
-            at_nan = n_cuts > 0 and cuts[n_cuts - 1] != cuts[n_cuts - 1]
-            cells[i] = 2 * n_cuts - 1 if at_nan else 2 * n_cuts
-            continue
-        step = step_of(value, base, scale, n_steps)
-        low, high = table[step], table[step + 1]
-        while high - low > 8:
+        low, high = table[cells[i]], table[cells[i] + 1]
+        while high - low > 4:
             middle = (low + high) >> 1
             if cuts[middle] < value:
                 low = middle + 1
             else:
                 high = middle
-        while low < high and cuts[low] < value:
-            low += 1
-        cells[i] = 2 * low + 1 if low < n_cuts and cuts[low] == value else 2 * low
+        at = low
+        for cut in range(low, high):  # without a branch on the value
+            at += cuts[cut] < value
+        if value != value:  # NaN, the greatest double
+            at_nan = n_cuts > 0 and cuts[n_cuts - 1] != cuts[n_cuts - 1]
+            cells[i] = 2 * n_cuts - 1 if at_nan else 2 * n_cuts
+        else:
+            cells[i] = 2 * at + (at < n_cuts and cuts[at] == value)
     return cells
 
 

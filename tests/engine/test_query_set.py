@@ -185,14 +185,14 @@ def test_explain_tells_which_index_and_why():
     told = queries.explain()
 
     assert "1,000 boxes on x: Scan" in told
-    assert "forced, instead of Buckets" in told
+    assert "forced, instead of Lists" in told
     assert "ns a row" in told
     assert "axis x: 1,002 cuts" in told
 
 
 def test_an_unknown_index_is_refused():
     with pytest.raises(
-        vd.QueryError, match=r"unknown index 'Bucket'; indexes are: Scan, Buckets,.*did you mean 'Buckets'"
+        vd.QueryError, match=r"unknown index 'Bucket'; indexes are: Scan, Lists, Buckets,.*did you mean 'Buckets'"
     ):
         vd.QuerySet("x double", index="Bucket")
 

@@ -18,7 +18,8 @@ from vedette.boxes import BoxBlock, Nulls, Ranges
 from vedette.columns import Column
 from vedette.language import Residual
 from vedette.matches import Matches
-from vedette.operators.match import Group, Part, merge
+from vedette.operators.match import Group, Part, find_gone, merge
+from vedette.operators.screen import Screen
 from vedette.planner import compile_part
 from vedette.schema import Schema
 
@@ -40,7 +41,8 @@ class Parts:
         self._blocks: list[BoxBlock] = []
         self._residuals: list[Residual] = []
         self._n_queries = 0
-        self._has_gone = False
+        self._has_gone: list[bool] = []  # by part: it holds queries that are gone
+        self._gone_screens: list[Screen | None] = []  # by part: where they are
         self._is_current = True
         self.fields: list[str] = []  # those that queries use
 
@@ -78,9 +80,13 @@ class Parts:
             if GONE_SHARE * (_count_gone(part, is_gone) - self._n_dropped[number]) > part.n_queries:
                 self._compile_again(number, is_gone)
         self._compile_waiting(is_gone)
-        self._has_gone = any(
+        self._has_gone = [
             _count_gone(part, is_gone) > dropped for part, dropped in zip(self.compiled, self._n_dropped, strict=True)
-        )
+        ]
+        self._gone_screens = [
+            _screen_gone(part, is_gone) if has_gone else None
+            for part, has_gone in zip(self.compiled, self._has_gone, strict=True)
+        ]
         used = {name for part in self.compiled for name in part.fields}
         self.fields = [name for name in self.schema.names if name in used]
         self._is_current = True
@@ -99,8 +105,13 @@ class Parts:
         return kept
 
     def match(self, columns: dict[str, Column], n_rows: int, is_gone: NDArray[np.bool_]) -> Matches:
-        found = [part.match(columns, n_rows) for part in self.compiled]
-        return merge(found, n_rows, is_gone if self._has_gone else None)
+        found, dropped = [], []
+        for part, has_gone, screen in zip(self.compiled, self._has_gone, self._gone_screens, strict=True):
+            matches = part.match(columns, n_rows)
+            found.append(matches)
+            rows = None if screen is None else screen.pass_rows(columns[screen.field])
+            dropped.append(find_gone(matches, is_gone, rows) if has_gone else np.empty(0, np.int64))
+        return merge(found, n_rows, dropped)
 
     def _compile_again(self, number: int, is_gone: NDArray[np.bool_]) -> None:
         part = self.compiled[number]
@@ -172,6 +183,17 @@ def _join_alike(blocks: Sequence[BoxBlock]) -> list[BoxBlock]:
         key = tuple(sorted((name, type(ranges)) for name, ranges in block.ranges.items()))
         alike.setdefault(key, []).append(block)
     return [same[0] if len(same) == 1 else BoxBlock.concat(same) for same in alike.values()]
+
+
+def _screen_gone(part: Part, is_gone: NDArray[np.bool_]) -> Screen | None:
+    """Where the boxes of gone queries are; rows elsewhere have no match to drop."""
+    groups = []
+    for group in part.groups:
+        gone = np.flatnonzero(is_gone[group.queries])
+        if len(gone):
+            boxes = {"firsts": group.firsts[:, gone], "lasts": group.lasts[:, gone], "queries": group.queries[gone]}
+            groups.append(dataclasses.replace(group, **boxes))
+    return Screen.of(groups, part.axes)
 
 
 def _count_gone(part: Part, is_gone: NDArray[np.bool_]) -> int:

@@ -28,7 +28,6 @@ from vedette.planner import check_index_name
 from vedette.rows import read_row, read_rows
 from vedette.schema import Schema, check_time_zone
 
-
 FEW_GONE = 1024  # so many removed queries are always borne
 
 

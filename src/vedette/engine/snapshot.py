@@ -23,7 +23,6 @@ from vedette.axes import NumberAxis, StringAxis, WideAxis
 from vedette.columns import string_buffers, strings_over
 from vedette.errors import FileError, SnapshotError
 from vedette.indexes import INDEXES
-from vedette.indexes.lists import Lists
 from vedette.language import Residual
 from vedette.operators.match import EveryRow, Group, Part
 from vedette.operators.screen import Screen
@@ -32,8 +31,7 @@ FORMAT = 1
 _MAGIC = b"VEDETTE\0"
 _ALIGNMENT = 64
 _CLASSES: dict[str, Any] = {
-    each.__name__: each
-    for each in (NumberAxis, StringAxis, WideAxis, Group, Part, EveryRow, Screen, Lists, *INDEXES.values())
+    each.__name__: each for each in (NumberAxis, StringAxis, WideAxis, Group, Part, EveryRow, Screen, *INDEXES.values())
 }
 
 

@@ -10,8 +10,9 @@ from vedette.indexes.scan import Scan
 from vedette.indexes.verified import Verified
 
 # By the name under which they are asked for.
-INDEXES: dict[str, type[Scan | Buckets | Keyed | Quadtree | Bitmaps | Verified]] = {
+INDEXES: dict[str, type[Scan | Lists | Buckets | Keyed | Quadtree | Bitmaps | Verified]] = {
     "Scan": Scan,
+    "Lists": Lists,
     "Buckets": Buckets,
     "Keyed": Keyed,
     "Quadtree": Quadtree,

@@ -19,9 +19,9 @@ from vedette.indexes import lists
 from vedette.indexes.buckets import Buckets
 from vedette.indexes.index import as_boxes, as_cells, count_bytes
 from vedette.indexes.lists import Lists
-from vedette.indexes.prefetch import prefetch
 from vedette.kernels import kernel
 from vedette.matches import Matches
+from vedette.prefetch import prefetch
 
 FAR, NEAR = 16, 8  # rows ahead for which a slot and its ends are fetched
 

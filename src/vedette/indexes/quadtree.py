@@ -28,10 +28,10 @@ from vedette.indexes.leaves import (
     order_boxes,
     sort_tests,
 )
-from vedette.indexes.prefetch import prefetch
 from vedette.indexes.vectors import copy_eight
 from vedette.kernels import kernel
 from vedette.matches import Matches
+from vedette.prefetch import prefetch
 
 CROWDED = 32  # tests make a leaf split, if they are four times the copies and memory allows
 MAX_SPLITS = 6

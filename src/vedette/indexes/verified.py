@@ -17,10 +17,10 @@ from vedette.buffers import empty_int32
 from vedette.indexes.buckets import Buckets
 from vedette.indexes.index import as_boxes, as_cells, count_bytes
 from vedette.indexes.keyed import Keyed
-from vedette.indexes.prefetch import prefetch
 from vedette.indexes.quadtree import Quadtree
 from vedette.kernels import kernel
 from vedette.matches import Matches
+from vedette.prefetch import prefetch
 
 CHUNK_ROWS = 1 << 16  # so many rows are probed before their candidates are checked
 AHEAD = 16  # candidates ahead for which the ends are fetched

@@ -144,27 +144,64 @@ def _stack(cells: dict[str, Cells], fields: tuple[str, ...], n_rows: int) -> Cel
     return np.stack([cells[name] for name in fields]) if fields else np.empty((0, n_rows), np.int32)
 
 
-def merge(found: Sequence[Matches], n_rows: int, is_gone: NDArray[np.bool_] | None = None) -> Matches:
-    """All matches of several answers about the same rows, less those of gone queries.
+def merge(found: Sequence[Matches], n_rows: int, dropped: Sequence[NDArray[np.int64]] = ()) -> Matches:
+    """All matches of several answers about the same rows, less the pairs `dropped` from each.
 
-    Cheap where all answers but the first are sparse and few queries are gone.
+    Cheap where all answers but the first are sparse and few pairs are dropped.
     """
-    matches = found[0] if found else Matches.none(n_rows)
-    gone = _NO_PAIRS if is_gone is None else _find_gone(matches.positions, is_gone)
-    rest = [merge([more], n_rows, is_gone) for more in found[1:]] if is_gone is not None else found[1:]
-    for more in rest or ([Matches.none(n_rows)] if len(gone) else []):
-        n_failed = matches.n_failed + more.n_failed
-        if len(more.positions) == 0 and len(gone) == 0:
-            matches = Matches(matches.starts, matches.positions, n_failed=n_failed)
-            continue
-        positions = empty_int32(len(matches.positions) + len(more.positions) - len(gone))
-        starts = _merge(matches.starts, matches.positions, gone, more.starts, more.positions, positions)
-        matches = Matches(starts, positions, n_failed=n_failed)
-        gone = _NO_PAIRS
-    return matches
+    none = Matches.none(n_rows)
+    if any(len(pairs) for pairs in dropped[1:]):
+        rest = [_merge_two(more, pairs, none) for more, pairs in zip(found[1:], dropped[1:], strict=True)]
+        found = [found[0], *rest]
+    first, gone = (found[0] if found else none), (dropped[0] if dropped else _NO_PAIRS)
+    if len(found) > 2:
+        dense = [each for each in found if len(each.positions) > n_rows // 8]
+        if len(dense) > 1 and len(gone) == 0:
+            first = _append(dense, n_rows)
+            found = [first, *(each for each in found if len(each.positions) <= n_rows // 8)]
+    for more in found[1:] or [none]:
+        first, gone = _merge_two(first, gone, more), _NO_PAIRS
+    return first
+
+
+def find_gone(matches: Matches, is_gone: NDArray[np.bool_], rows: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """The pairs, among those of `rows` if they are given, whose query is gone."""
+    if rows is None:
+        return _find_gone(matches.positions, is_gone)
+    return _find_gone_in_rows(matches.starts, matches.positions, is_gone, rows)
+
+
+def _merge_two(first: Matches, dropped: NDArray[np.int64], more: Matches) -> Matches:
+    n_failed = first.n_failed + more.n_failed
+    if len(more.positions) == 0 and len(dropped) == 0:
+        return first if n_failed == first.n_failed else Matches(first.starts, first.positions, n_failed=n_failed)
+    positions = empty_int32(len(first.positions) + len(more.positions) - len(dropped))
+    starts = _merge(first.starts, first.positions, dropped, more.starts, more.positions, positions)
+    return Matches(starts, positions, n_failed=n_failed)
+
+
+def _append(found: Sequence[Matches], n_rows: int) -> Matches:
+    """Each row's lists one after the other, however many there are."""
+    starts = np.sum([matches.starts for matches in found], axis=0)
+    positions = empty_int32(int(starts[-1]))
+    cursors = starts[:-1].copy()
+    for matches in found:
+        _append_lists(matches.starts, matches.positions, cursors, positions)
+    return Matches(starts, positions, n_failed=sum(matches.n_failed for matches in found))
 
 
 _NO_PAIRS = np.empty(0, np.int64)
+
+
+@kernel
+def _append_lists(
+    starts: NDArray[np.int64], positions: NDArray[np.int32], cursors: NDArray[np.int64], out: NDArray[np.int32]
+) -> None:
+    for row in range(len(starts) - 1):
+        shift = cursors[row] - starts[row]
+        for i in range(starts[row], starts[row + 1]):
+            out[i + shift] = positions[i]
+        cursors[row] += starts[row + 1] - starts[row]
 
 
 @kernel
@@ -223,6 +260,22 @@ def _find_gone(positions: NDArray[np.int32], is_gone: NDArray[np.bool_]) -> NDAr
         found[n_found : n_found + n] = chunk[:n]
         n_found += n
     return found[:n_found]
+
+
+@kernel
+def _find_gone_in_rows(
+    starts: NDArray[np.int64], positions: NDArray[np.int32], is_gone: NDArray[np.bool_], rows: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    n = 0
+    for i in range(len(rows)):
+        n += starts[rows[i] + 1] - starts[rows[i]]
+    found = np.empty(n + 1, np.int64)
+    n = 0
+    for i in range(len(rows)):
+        for pair in range(starts[rows[i]], starts[rows[i] + 1]):
+            found[n] = pair
+            n += is_gone[positions[pair]]
+    return found[:n]
 
 
 @kernel

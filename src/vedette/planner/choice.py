@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from vedette.axes import Cells
 from vedette.errors import QueryError, nearest
-from vedette.indexes import INDEXES, Bitmaps, Buckets, Keyed, Quadtree, Scan, Verified
+from vedette.indexes import INDEXES, Index, Verified
+from vedette.indexes.leaves import choose_leaf
+from vedette.indexes.lists import fits
 from vedette.operators.match import EveryRow, Group
 
 SAMPLE = 4096  # boxes that the estimate looks at
@@ -38,6 +40,11 @@ class Boxes:
     def __len__(self) -> int:
         return len(self.queries)
 
+    @property
+    def is_consecutive(self) -> bool:
+        """Whether the queries have consecutive positions, in order."""
+        return len(self) > 0 and bool((np.diff(self.queries) == 1).all())
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -56,6 +63,7 @@ class Facts:
     n: int
     shares: NDArray[np.float64]  # (axes, sampled boxes): the part of the axis that a box covers
     is_point: tuple[bool, ...]  # by axis: all boxes are of one cell
+    has_short_lists: bool  # on one axis: lists by cell take little memory
 
     @classmethod
     def of(cls, boxes: Boxes) -> Facts:
@@ -65,7 +73,13 @@ class Facts:
         # Half a cell range is its number of cuts; one cell holds at least a cut's share of the rows.
         shares = np.clip(np.maximum((lasts - firsts) / 2, 1.0) / n_cuts, 0.0, 1.0)
         is_point = tuple(bool((boxes.firsts[axis] == boxes.lasts[axis]).all()) for axis in range(len(boxes.fields)))
-        return cls(len(boxes), shares, is_point)
+        has_short_lists = len(boxes.fields) == 1 and fits(boxes.firsts[0], boxes.lasts[0], boxes.n_cells[0])
+        return cls(len(boxes), shares, is_point, has_short_lists)
+
+    @property
+    def matches(self) -> float:
+        """How many boxes hold a row, on average."""
+        return self.met(tuple(range(len(self.is_point))))
 
     def met(self, axes: tuple[int, ...]) -> float:
         """How many boxes a row meets on these axes, on average."""
@@ -82,7 +96,7 @@ def choose_index(boxes: Boxes, forced: str | None = None) -> Group:
     if not boxes.fields:
         return _group(boxes, (), EveryRow(boxes.queries), "they constrain no field: every row is a candidate")
     facts = Facts.of(boxes)
-    candidates = sorted(_candidates(facts), key=lambda each: each.nanoseconds)
+    candidates = sorted(_candidates(boxes, facts), key=lambda each: each.nanoseconds)
     wanted = [each for each in candidates if each.name == forced]
     if forced and not wanted:  # on more axes than it has, an index works inside a Verified
         wanted = [each for each in candidates if each.name == "Verified" and _inner_name(facts, each.axes) == forced]
@@ -98,12 +112,7 @@ def choose_index(boxes: Boxes, forced: str | None = None) -> Group:
     return _group(boxes, order, INDEXES[best.name].build(*arrays), reason)
 
 
-def _group(
-    boxes: Boxes,
-    order: tuple[int, ...],
-    index: EveryRow | Scan | Buckets | Keyed | Quadtree | Bitmaps | Verified,
-    reason: str,
-) -> Group:
+def _group(boxes: Boxes, order: tuple[int, ...], index: EveryRow | Index, reason: str) -> Group:
     fields = tuple(boxes.fields[axis] for axis in order)
     firsts, lasts = boxes.firsts, boxes.lasts
     if order != tuple(range(len(order))):
@@ -111,9 +120,16 @@ def _group(
     return Group(fields, index, firsts, lasts, boxes.queries, boxes.repeats, boxes.has_residuals, reason)
 
 
+def estimate_cost(boxes: Boxes) -> float:
+    """What a row would cost under the cheapest index."""
+    if not boxes.fields:
+        return float(len(boxes))
+    return min(each.nanoseconds for each in _candidates(boxes, Facts.of(boxes)))
+
+
 def _inner_name(facts: Facts, axes: tuple[int, ...]) -> str:
     if len(axes) == 1:
-        return "Buckets"
+        return "Lists" if facts.has_short_lists else "Buckets"
     return "Keyed" if facts.is_point[axes[0]] else "Quadtree"
 
 
@@ -124,67 +140,73 @@ def _best_of_each(candidates: list[Candidate]) -> list[Candidate]:
     return list(best.values())
 
 
-def _candidates(facts: Facts) -> list[Candidate]:
-    every = tuple(range(len(facts.is_point)))
-    matches = facts.met(every)
+def _candidates(boxes: Boxes, facts: Facts) -> list[Candidate]:
+    every = tuple(range(len(boxes.fields)))
+    n, matches = len(boxes), facts.matches
     found = [
-        Candidate(
-            "Scan", every, _scan_cost(facts.n, len(every), matches), f"{facts.n:,} boxes are few enough to try each"
-        ),
+        Candidate("Scan", every, _scan_cost(n, len(every), matches), f"{n:,} boxes are few enough to try each"),
         Candidate(
             "Bitmaps",
             every,
-            _bitmaps_cost(facts.n, len(every), matches),
-            f"a row meets about {matches:,.0f} of {facts.n:,} boxes, too many for lists to skip the rest",
+            _bitmaps_cost(n, len(every), matches, boxes.is_consecutive),
+            f"a row meets about {matches:,.0f} of {n:,} boxes, too many for lists to skip the rest",
         ),
     ]
     for axes in [(axis,) for axis in every] + _pairs(facts):
         met = facts.met(axes)
         name = _inner_name(facts, axes)
-        cost = {"Buckets": _buckets_cost, "Keyed": _keyed_cost, "Quadtree": _quadtree_cost}[name](facts.n, met)
-        if len(axes) == len(every):
-            found.append(Candidate(name, axes, cost, f"a row meets about {met:,.1f} of {facts.n:,} boxes"))
+        if name == "Quadtree":
+            chosen = list(axes)
+            leaf = choose_leaf(boxes.firsts[chosen], boxes.lasts[chosen], [boxes.n_cells[axis] for axis in axes])
+            cost = _quadtree_cost(n, met, leaf.tests_per_row)
         else:
-            reason = (
-                f"{name} on {len(axes)} of {len(every)} fields leaves about {met:,.1f} of {facts.n:,} boxes to check"
-            )
+            cost = {"Lists": _lists_cost, "Buckets": _buckets_cost, "Keyed": _keyed_cost}[name](n, met)
+        if len(axes) == len(every):
+            found.append(Candidate(name, axes, cost, f"a row meets about {met:,.1f} of {n:,} boxes"))
+            if name == "Lists":
+                found.append(Candidate("Buckets", axes, _buckets_cost(n, met), f"a row meets about {met:,.1f} boxes"))
+        else:
+            reason = f"{name} on {len(axes)} of {len(every)} fields leaves about {met:,.1f} of {n:,} boxes to check"
             found.append(Candidate("Verified", axes, cost + _check_cost(met, len(every) - len(axes)), reason))
     return found
 
 
 def _pairs(facts: Facts) -> list[tuple[int, ...]]:
     """Two axes to index together, a point axis first; the most selective few where there are many."""
-    ranked = sorted(range(len(facts.is_point)), key=lambda axis: float(np.mean(facts.shares[axis])))[:5]
+    ranked = sorted(range(len(facts.is_point)), key=lambda axis: float(np.mean(facts.shares[axis])))[:4]
     return [tuple(sorted(pair, key=lambda axis: not facts.is_point[axis])) for pair in combinations(ranked, 2)]
 
 
 def _scan_cost(n: int, n_axes: int, matches: float) -> float:
-    return 20 + 0.25 * n * n_axes + 1.5 * matches
+    return 10 + 0.12 * n * n_axes + 1.2 * matches
+
+
+def _lists_cost(n: int, matches: float) -> float:
+    return 5 + 0.5 * matches + _miss_cost(n, 60)
 
 
 def _buckets_cost(n: int, matches: float) -> float:
-    return 30 + _miss_cost(n, 60) + 1.0 * matches
+    return 11 + 0.65 * matches + _miss_cost(n, 50)
 
 
 def _keyed_cost(n: int, matches: float) -> float:
-    return 60 + _miss_cost(n, 80) + 1.0 * matches
+    return 26 + 0.65 * matches + 2 * _miss_cost(n, 60)
 
 
-def _quadtree_cost(n: int, matches: float) -> float:
-    return 80 + _miss_cost(n, 150) + 2.0 * matches
+def _quadtree_cost(n: int, matches: float, tests: float) -> float:
+    return 22 + 0.7 * min(tests, matches + 8) + 0.5 * matches + 3 * _miss_cost(n, 150)
 
 
-def _bitmaps_cost(n: int, n_axes: int, matches: float) -> float:
-    n_buckets = max(256, min(1024, n // 32))
-    words = n / 64 * n_axes * 0.35
-    patches = 2 * n / n_buckets * n_axes * 1.5
-    return 60 + words + patches + _miss_cost(n, 16 * n_buckets // 8 * n_axes) + 1.2 * matches
+def _bitmaps_cost(n: int, n_axes: int, matches: float, is_consecutive: bool) -> float:
+    fits_cache = 130 * n * n_axes < 1 << 20
+    words = n / 64 * (1.5 + 0.6 * n_axes) * (1.0 if fits_cache else 1.6)
+    return 8 + words + (0.4 if is_consecutive else 1.25) * matches
 
 
 def _check_cost(candidates: float, n_axes: int) -> float:
-    return 10 + candidates * (2.0 + 1.0 * n_axes)
+    return 10 + candidates * (2.5 + 0.7 * n_axes)
 
 
 def _miss_cost(n: int, bytes_each: float) -> float:
-    """Waiting for memory: nothing while the index fits the second cache, then a few misses a row."""
-    return 4.0 * max(0.0, math.log2(max(1.0, n * bytes_each / (1 << 20))))
+    """Waiting for memory: nothing while the index fits the second cache, some 15 ns once it fits no cache."""
+    return 2.5 * max(0.0, math.log2(max(1.0, n * bytes_each / (1 << 20))))

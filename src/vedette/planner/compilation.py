@@ -18,11 +18,12 @@ from vedette.boxes import BoxBlock
 from vedette.language import Residual
 from vedette.operators.match import Part
 from vedette.operators.screen import Screen
-from vedette.planner.choice import Boxes, choose_index
+from vedette.planner.choice import Boxes, Facts, choose_index, estimate_cost
 from vedette.schema import Schema
 
 SMALL_GROUP = 256  # groups of fewer boxes are put together and scanned
 MAX_GROUPS = 12  # every further group costs each row a look-up
+MERGE_COST, MERGE_PAIR_COST = 8.0, 1.0  # nanoseconds for a row of a group, and for a match in it, to be merged
 
 
 def compile_part(
@@ -40,7 +41,7 @@ def compile_part(
     residuals = _join_residuals(residuals)
     residual_of, member_of = _place_residuals(residuals, first_query, n_queries)
     axes = _build_axes(blocks, schema)
-    groups = _put_small_together(_group(blocks, axes, residual_of, first_query, n_queries), axes)
+    groups = _put_together(_group(blocks, axes, residual_of, first_query, n_queries), axes)
     used = {name for group in groups for name in group.fields}
     return Part(
         {name: axis for name, axis in axes.items() if name in used},
@@ -164,16 +165,22 @@ def _find_repeated(groups: Sequence[Boxes], first_query: int, n_queries: int) ->
     return repeated
 
 
-def _put_small_together(groups: list[Boxes], axes: dict[str, Axis]) -> list[Boxes]:
-    """Small groups, and the smallest of too many, become one over all their fields."""
+def _put_together(groups: list[Boxes], axes: dict[str, Axis]) -> list[Boxes]:
+    """Small groups, and the smallest of too many, become one over all their fields; and all, where that is cheaper."""
     result = []
     for kind in {(group.has_residuals, group.repeats) for group in groups}:
         same = sorted((each for each in groups if (each.has_residuals, each.repeats) == kind), key=len, reverse=True)
-        large = [each for each in same if len(each) > SMALL_GROUP][:MAX_GROUPS]
-        rest = [each for each in same if not any(each is kept for kept in large) and each.fields]
-        result += large + [each for each in same if not each.fields and each not in large]
-        if rest:
-            result.append(rest[0] if len(rest) == 1 else _unite(rest, axes))
+        free = [each for each in same if not each.fields]
+        bound = [each for each in same if each.fields]
+        large = [each for each in bound if len(each) > SMALL_GROUP][:MAX_GROUPS]
+        rest = [each for each in bound if not any(each is kept for kept in large)]
+        apart = large + ([_unite(rest, axes)] if len(rest) > 1 else rest)
+        if len(apart) > 1:
+            united = _unite(bound, axes)
+            merging = sum(MERGE_COST + MERGE_PAIR_COST * Facts.of(each).matches for each in apart)
+            if estimate_cost(united) < sum(map(estimate_cost, apart)) + merging:
+                apart = [united]
+        result += free + apart
     return result
 
 
@@ -190,4 +197,13 @@ def _unite(groups: Sequence[Boxes], axes: dict[str, Axis]) -> Boxes:
             lasts[fields.index(name), start : start + len(group)] = group.lasts[number]
         start += len(group)
     queries = np.concatenate([group.queries for group in groups])
-    return Boxes(fields, firsts, lasts, queries, n_cells, groups[0].has_residuals, groups[0].repeats)
+    order = np.argsort(queries, kind="stable")  # bitmaps are read out faster where positions are consecutive
+    return Boxes(
+        fields,
+        firsts[:, order],
+        lasts[:, order],
+        queries[order],
+        n_cells,
+        groups[0].has_residuals,
+        groups[0].repeats,
+    )
