@@ -29,16 +29,25 @@ def boxes_on(n, **widths):
 @pytest.mark.parametrize(
     ("queries", "index"),
     [
-        (boxes_on(50, x=0.1), "Scan"),
-        (boxes_on(50, x=0.1, y=0.1), "Scan"),
-        (boxes_on(20_000, x=0.0001), "Buckets"),
+        (boxes_on(500, x=0.001), "Lists"),
+        (boxes_on(10, x=0.1, y=0.1), "Scan"),
+        (boxes_on(20_000, x=0.01), "Buckets"),
         (boxes_on(20_000, key=None, x=0.2), "Keyed"),
         (boxes_on(20_000, x=0.01, y=0.01), "Quadtree"),
         (boxes_on(20_000, key=None, x=0.3, y=0.3), "Verified"),
         (boxes_on(20_000, x=0.001, y=0.9, z=0.9), "Verified"),
         (boxes_on(5_000, a=0.6, b=0.6, c=0.6, d=0.6), "Bitmaps"),
     ],
-    ids=["few", "few flat", "narrow", "keyed", "flat", "keyed and flat", "one narrow field", "wide in four"],
+    ids=[
+        "narrow and few",
+        "few flat",
+        "many over each value",
+        "keyed",
+        "flat",
+        "keyed and flat",
+        "one narrow field",
+        "wide in four",
+    ],
 )
 def test_the_planner_takes_the_index_that_suits(queries, index):
     assert f": {index}," in queries.explain()

@@ -200,7 +200,7 @@ def _quadtree_cost(n: int, matches: float, tests: float) -> float:
 def _bitmaps_cost(n: int, n_axes: int, matches: float, is_consecutive: bool) -> float:
     fits_cache = 130 * n * n_axes < 1 << 20
     words = n / 64 * (1.5 + 0.6 * n_axes) * (1.0 if fits_cache else 1.6)
-    return 8 + words + (0.4 if is_consecutive else 1.25) * matches
+    return 14 + words + (0.4 if is_consecutive else 1.25) * matches
 
 
 def _check_cost(candidates: float, n_axes: int) -> float:
