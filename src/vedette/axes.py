@@ -24,6 +24,7 @@ from vedette.schema import Type
 
 Cells = NDArray[np.int32]
 FAR, NEAR = 24, 12  # how many values ahead the table and the cuts are fetched
+MANY_CUTS = 1 << 16  # from here on memory counts more than the last nanosecond
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class NumberAxis:
     def build(cls, ends: NDArray[Any]) -> NumberAxis:
         cuts = _distinct(np.sort(ends))
         finite = cuts[np.isfinite(cuts)] if cuts.dtype == np.float64 else cuts
-        n_steps = max(1, len(cuts))
+        n_steps = max(1, len(cuts) if len(cuts) < MANY_CUTS else len(cuts) // 2)
         base = float(finite[0]) if len(finite) else 0.0
         with np.errstate(over="ignore"):
             span = float(finite[-1]) - base if len(finite) else 0.0

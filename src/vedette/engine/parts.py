@@ -187,13 +187,12 @@ def _join_alike(blocks: Sequence[BoxBlock]) -> list[BoxBlock]:
 
 def _screen_gone(part: Part, is_gone: NDArray[np.bool_]) -> Screen | None:
     """Where the boxes of gone queries are; rows elsewhere have no match to drop."""
-    groups = []
+    boxes = []
     for group in part.groups:
         gone = np.flatnonzero(is_gone[group.queries])
         if len(gone):
-            boxes = {"firsts": group.firsts[:, gone], "lasts": group.lasts[:, gone], "queries": group.queries[gone]}
-            groups.append(dataclasses.replace(group, **boxes))
-    return Screen.of(groups, part.axes)
+            boxes.append((group.fields, group.firsts[:, gone], group.lasts[:, gone]))
+    return Screen.of(boxes, part.axes)
 
 
 def _count_gone(part: Part, is_gone: NDArray[np.bool_]) -> int:

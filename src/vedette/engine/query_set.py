@@ -192,13 +192,14 @@ class QuerySet:
         return QuerySet.from_bytes, (self.to_bytes(),)
 
     def _to_content(self) -> dict[str, Any]:
+        parts = self._compiled()  # which may give out new positions
         return {
             "schema": str(self.schema),
             "time_zone": self.time_zone,
             "index": self.index,
             "ids": self._ids.to_parts(),
             "versions": self._versions.to_parts(),
-            "parts": self._compiled().compiled,
+            "parts": parts.compiled,
         }
 
     @classmethod

@@ -41,17 +41,25 @@ class Group:
     index: Index
     firsts: Cells  # (fields, boxes): closed cell ranges, kept so that the group can be compiled anew
     lasts: Cells
-    queries: NDArray[np.int32]  # the query of each box
+    listed_queries: NDArray[np.int32]  # the query of each box; empty where they are consecutive
+    first_query: int  # then, the query of the first box
     repeats: bool  # several boxes of one query may hold the same row
     has_residuals: bool
     reason: str  # why this index
 
     @property
     def nbytes(self) -> int:
-        return self.index.nbytes + self.firsts.nbytes + self.lasts.nbytes + self.queries.nbytes
+        return self.index.nbytes + self.firsts.nbytes + self.lasts.nbytes + self.listed_queries.nbytes
+
+    @property
+    def queries(self) -> NDArray[np.int32]:
+        """The query of each box."""
+        if len(self.listed_queries):
+            return self.listed_queries
+        return np.arange(self.first_query, self.first_query + len(self), dtype=np.int32)
 
     def __len__(self) -> int:
-        return len(self.queries)
+        return int(self.firsts.shape[1])
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,13 @@ class Screen:
     marks: NDArray[np.bool_]  # by step: some box reaches into it
 
     @classmethod
-    def of(cls, groups: Sequence[Any], axes: dict[str, Axis]) -> Screen | None:
-        """The sharpest screen on a field of numbers that all boxes constrain, or None where none is sharp enough."""
-        shared = set(axes).intersection(*(group.fields for group in groups)) if groups else set()
-        screens = [_mark(name, axis, groups) for name, axis in axes.items() if name in shared]
+    def of(cls, boxes: Sequence[tuple[tuple[str, ...], Cells, Cells]], axes: dict[str, Axis]) -> Screen | None:
+        """The sharpest screen on a field of numbers that all boxes constrain, or None where none is sharp enough.
+
+        Boxes come in groups: their fields, and their first and last cells on each.
+        """
+        shared = set(axes).intersection(*(fields for fields, _, _ in boxes)) if boxes else set()
+        screens = [_mark(name, axis, boxes) for name, axis in axes.items() if name in shared]
         sharp = [each for each in screens if each is not None and each.marks.mean() <= MAX_SHARE]
         return min(sharp, key=lambda each: int(each.marks.sum()), default=None)
 
@@ -43,16 +46,16 @@ class Screen:
         return _pass_rows(values, valid, self.base, self.scale, self.marks)
 
 
-def _mark(name: str, axis: Axis, groups: Sequence[Any]) -> Screen | None:
+def _mark(name: str, axis: Axis, boxes: Sequence[tuple[tuple[str, ...], Cells, Cells]]) -> Screen | None:
     if not isinstance(axis, NumberAxis) or len(axis.cuts) < 2 or axis.scale == 0.0:
         return None
     scale = axis.scale * N_STEPS / (len(axis.table) - 1)
     marks = np.zeros(N_STEPS, np.bool_)
-    for group in groups:
-        number = group.fields.index(name)
-        if (group.lasts[number] >= axis.n_cells - 1).any():  # some box holds null
+    for fields, firsts, lasts in boxes:
+        number = fields.index(name)
+        if (lasts[number] >= axis.n_cells - 1).any():  # some box holds null
             return None
-        _mark_steps(group.firsts[number], group.lasts[number], axis.cuts, axis.base, scale, marks)
+        _mark_steps(firsts[number], lasts[number], axis.cuts, axis.base, scale, marks)
     return Screen(name, axis.base, scale, marks)
 
 

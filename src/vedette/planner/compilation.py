@@ -49,7 +49,7 @@ def compile_part(
         tuple(residuals),
         first_query,
         n_queries,
-        Screen.of(groups, axes),
+        Screen.of([(group.fields, group.firsts, group.lasts) for group in groups], axes),
         residual_of,
         member_of,
     )
