@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vedette.axes import Axis, Cells
 from vedette.buffers import empty_int32
 from vedette.columns import Column
+from vedette.indexes.vectors import copy_eight
 from vedette.kernels import kernel
 from vedette.language import Residual
 from vedette.matches import Matches
@@ -206,10 +207,17 @@ def _append_lists(
     starts: NDArray[np.int64], positions: NDArray[np.int32], cursors: NDArray[np.int64], out: NDArray[np.int32]
 ) -> None:
     for row in range(len(starts) - 1):
-        shift = cursors[row] - starts[row]
-        for i in range(starts[row], starts[row + 1]):
-            out[i + shift] = positions[i]
-        cursors[row] += starts[row + 1] - starts[row]
+        cursors[row] = _copy_run(out, cursors[row], positions, starts[row], starts[row + 1])
+
+
+@kernel
+def _copy_run(out: NDArray[np.int32], at: int, positions: NDArray[np.int32], start: int, end: int) -> int:
+    """Copy `positions[start:end]` to `out[at:]`; returns where the copy ends."""
+    for i in range(start, end - 7, 8):
+        copy_eight(out, at + i - start, positions, i)
+    for i in range(end - (end - start) % 8, end):
+        out[at + i - start] = positions[i]
+    return at + end - start
 
 
 @kernel
@@ -232,20 +240,14 @@ def _merge(
     for row in range(n_rows):
         end = starts[row + 1]
         while n_dropped < len(dropped) and dropped[n_dropped] < end:
-            for i in range(copied, dropped[n_dropped]):
-                out[n + i - copied] = positions[i]
-            n += dropped[n_dropped] - copied
+            n = _copy_run(out, n, positions, copied, dropped[n_dropped])
             copied = dropped[n_dropped] + 1
             n_dropped += 1
         first, last = more_starts[row], more_starts[row + 1]
         if first < last or row == n_rows - 1:
-            for i in range(copied, end):
-                out[n + i - copied] = positions[i]
-            n += end - copied
+            n = _copy_run(out, n, positions, copied, end)
             copied = end
-            for i in range(first, last):
-                out[n + i - first] = more_positions[i]
-            n += last - first
+            n = _copy_run(out, n, more_positions, first, last)
         out_starts[row + 1] = end - n_dropped + last
     return out_starts
 
