@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vedette.columns import Column, read_column, writable
+from vedette.columns import Column, large_strings, read_column, writable
 from vedette.errors import RowError, nearest
 from vedette.schema import Field, Schema, arrow_type
 
@@ -66,6 +66,8 @@ def _read_value(value: Any, field: Field, time_zone: str) -> Column:
         return Column(np.array([value]))
     if kind == "bigint" and type(value) is int and -(1 << 63) <= value < 1 << 63:
         return Column(np.array([value]))
+    if kind == "string" and isinstance(value, str):
+        return Column(large_strings([value]))
     if kind == "timestamp" and isinstance(value, datetime.datetime):
         aware = value if value.tzinfo else value.replace(tzinfo=ZoneInfo(time_zone))
         return Column(np.array([(aware - _EPOCH) // datetime.timedelta(microseconds=1)]))

@@ -38,6 +38,9 @@ class Index(Protocol):
 
 def as_cells(cells: NDArray[np.int32]) -> NDArray[np.int32]:
     """The same cells in the one array type that kernels are compiled for: contiguous, writable int32."""
+    flags = cells.flags
+    if cells.dtype == np.int32 and flags.c_contiguous and flags.writeable:
+        return cells
     return np.require(cells, np.int32, ("C", "W"))
 
 

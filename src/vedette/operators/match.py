@@ -150,7 +150,10 @@ class EveryRow:
 def _stack(cells: dict[str, Cells], fields: tuple[str, ...], n_rows: int) -> Cells:
     if len(fields) == 1:
         return cells[fields[0]].reshape(1, -1)
-    return np.stack([cells[name] for name in fields]) if fields else np.empty((0, n_rows), np.int32)
+    stacked = np.empty((len(fields), n_rows), np.int32)
+    for number, name in enumerate(fields):
+        stacked[number] = cells[name]
+    return stacked
 
 
 def merge(found: Sequence[Matches], n_rows: int, dropped: Sequence[NDArray[np.int64]] = ()) -> Matches:
@@ -158,6 +161,8 @@ def merge(found: Sequence[Matches], n_rows: int, dropped: Sequence[NDArray[np.in
 
     Cheap where all answers but the first are sparse and few pairs are dropped.
     """
+    if len(found) == 1 and not any(map(len, dropped)):
+        return found[0]
     none = Matches.none(n_rows)
     if any(len(pairs) for pairs in dropped[1:]):
         rest = [_merge_two(more, pairs, none) for more, pairs in zip(found[1:], dropped[1:], strict=True)]
