@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 
 from vedette.cli.progress import show_progress, timed
@@ -83,6 +84,10 @@ class Demo:
             demo.warm_up(alerts)
         report = Report(self.n_rows, self.n_alerts, self.seed)
         report.stream_seconds, report.n_hits = self._stream(demo, alerts)
+        if not report.n_hits:
+            self._say("no tick hit an alert, so there is nothing to show; use more --rows or more --alerts")
+            spark.stop()
+            return True
         texts = dict(zip(table["id"].to_pylist(), table["where"].to_pylist(), strict=True))
         self._show_answers(demo, texts, report)
         is_right = self._check(demo, texts, report)
@@ -106,15 +111,15 @@ class Demo:
         shapes = table["shape"].to_pylist()
         for shape in sorted(set(shapes)):
             place = shapes.index(shape)
-            self._console.print(f"      [dim]{table['id'][place]}  {table['where'][place]}[/]")
+            self._console.print(f"      [dim]{table['id'][place]}  {table['where'][place]}[/]", soft_wrap=True)
 
     def _stream(self, demo: SparkDemo, alerts: QuerySet) -> tuple[float, int]:
         with timed() as seconds, show_progress("  streaming", self.n_rows, self.quiet) as advance:
             for progress in demo.stream(alerts, _FILES_PER_BATCH):
                 advance(progress.n_rows, progress.n_rows)
         rate = progress.n_rows / seconds()
-        self._console.print(
-            f"  streamed {progress.n_rows:,} ticks in {progress.n_batches} micro-batches: [bold]{seconds():.1f} s[/], "
+        self._say(
+            f"streamed {progress.n_rows:,} ticks in {progress.n_batches} micro-batches: [bold]{seconds():.1f} s[/], "
             f"{rate:,.0f} ticks a second, [bold]{progress.n_pairs:,}[/] hits"
         )
         return seconds(), progress.n_pairs
@@ -160,8 +165,8 @@ class Demo:
             )
         report.n_checked, report.n_wrong = len(sample), len(wrong)
         if not wrong:
-            self._console.print(
-                f"  [green]checked[/] {len(sample)} alerts against Spark's own filter(text): the same ticks, each time"
+            self._say(
+                f"[green]checked[/] {len(sample)} alerts against Spark's own filter(text): the same ticks, each time"
             )
         return not wrong
 
@@ -173,18 +178,21 @@ class Demo:
         report.join_seconds = comparison.seconds * self.n_rows / comparison.n_rows
         report.join_slice = (comparison.n_rows, comparison.seconds)
         ratio = report.join_seconds / report.stream_seconds
-        self._console.print(
-            f"\n  Spark's own join compares every tick with every alert. It took {comparison.seconds:.1f} s "
-            f"for {comparison.n_rows:,} ticks,\n"
-            f"  so for all {self.n_rows:,} it would need about [bold]{in_words(report.join_seconds)}[/]. "
-            f"Vedette took {in_words(report.stream_seconds)}: [bold]{ratio:,.0f} times[/] faster."
+        self._say(
+            f"\nSpark's own join compares every tick with every alert. It took {comparison.seconds:.1f} s "
+            f"for {comparison.n_rows:,} ticks, so for all {self.n_rows:,} it would need about "
+            f"[bold]{in_words(report.join_seconds)}[/]. Vedette took {in_words(report.stream_seconds)}: [bold]{ratio:,.0f} times[/] faster."
         )
         if comparison.n_pairs != comparison.n_pairs_ours:
-            self._console.print(
-                f"  [red]But on that slice the join finds {comparison.n_pairs:,} hits "
+            self._say(
+                f"[red]But on that slice the join finds {comparison.n_pairs:,} hits "
                 f"and Vedette {comparison.n_pairs_ours:,}.[/]"
             )
         return comparison.n_pairs == comparison.n_pairs_ours
+
+    def _say(self, text: str) -> None:
+        """Print a sentence, indented however it is wrapped."""
+        self._console.print(Padding(text, (0, 2)))
 
     @contextmanager
     def _step(self, doing: str) -> Iterator[None]:
