@@ -181,7 +181,8 @@ class Demo:
         self._say(
             f"\nSpark's own join compares every tick with every alert. It took {comparison.seconds:.1f} s "
             f"for {comparison.n_rows:,} ticks, so for all {self.n_rows:,} it would need about "
-            f"[bold]{in_words(report.join_seconds)}[/]. Vedette took {in_words(report.stream_seconds)}: [bold]{ratio:,.0f} times[/] faster."
+            f"[bold]{in_words(report.join_seconds)}[/]. "
+            f"Vedette took {in_words(report.stream_seconds)}: [bold]{ratio:,.0f} times[/] faster."
         )
         if comparison.n_pairs != comparison.n_pairs_ours:
             self._say(
