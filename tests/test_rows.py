@@ -119,8 +119,53 @@ def test_wall_clock_time_is_in_the_zone_of_the_set():
     assert (utc["ts"].values - berlin["ts"].values).tolist() == [2 * 3600 * 10**6] * 2  # the earlier of two 02:30
     assert one["ts"].values[0] == berlin["ts"].values[0]
     assert berlin["ts"].values[0] == NOON.timestamp() * 1e6
+    assert read_row({"ts": naive[0]}, SCHEMA, ["ts"], "Europe/Berlin")["ts"].values[0] == berlin["ts"].values[0]
     aware = {"ts": NOON.astimezone(ZoneInfo("Asia/Tokyo"))}
     assert read_row(aware, SCHEMA, ["ts"], "Europe/Berlin")["ts"].values[0] == NOON.timestamp() * 1e6
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_wall_clock_time_that_never_was_is_as_far_after_the_gap(unit):
+    naive = np.array(["2024-03-31T02:30", "2024-03-31T03:30", "2024-03-31T01:30", "NaT"], f"datetime64[{unit}]")
+    columns, _ = read_rows({"ts": naive}, SCHEMA, ["ts"], "Europe/Berlin")
+    one = read_row({"ts": datetime.datetime(2024, 3, 31, 2, 30)}, SCHEMA, ["ts"], "Europe/Berlin")
+
+    gap, after, before, _ = columns["ts"].values.tolist()
+    assert gap == after == before + 3600 * 10**6 == one["ts"].values[0]
+    assert columns["ts"].valid.tolist() == [True, True, True, False]
+
+
+def test_a_numpy_time_in_one_row_keeps_its_unit():
+    at = np.datetime64("2024-07-01T12:00:00.000001999", "ns")
+
+    assert read_row({"ts": at}, SCHEMA, ["ts"], "UTC")["ts"].values[0] == NOON.timestamp() * 1e6 + 1
+
+
+@pytest.mark.parametrize("missing", [pd.NA, pd.NaT])
+@pytest.mark.parametrize("name", SCHEMA.names)
+def test_what_pandas_calls_missing_is_null_in_one_row(name, missing):
+    assert read_row({name: missing}, SCHEMA, [name], "UTC")[name].valid.tolist() == [False]
+
+
+def test_other_columns_of_a_frame_are_not_touched():
+    frame = pd.DataFrame({"x": [1.0], "odd": [object()]})
+    twice = pd.DataFrame([[1.0, 2.0, 3.0]], columns=["x", "y", "y"])
+
+    assert [read_rows(rows, SCHEMA, ["x"], "UTC")[0]["x"].values.tolist() for rows in (frame, twice)] == [[1.0]] * 2
+
+
+def test_integers_are_read_as_decimals_of_any_scale():
+    schema = Schema.parse("w decimal(38,30)")
+
+    columns, _ = read_rows({"w": np.array([1, -(10**7)])}, schema, ["w"], "UTC")
+
+    assert columns["w"].values.tolist() == [10**30, -(10**37)]
+
+
+def test_numbers_in_another_byte_order_are_read():
+    rows = {"x": np.array([1.5], ">f8"), "n": np.array([7], ">i8")}
+
+    assert values(read_rows(rows, SCHEMA, ["x", "n"], "UTC")[0]) == {"x": [1.5], "n": [7]}
 
 
 def test_nanoseconds_are_floored_to_microseconds():
@@ -135,6 +180,11 @@ def test_nanoseconds_are_floored_to_microseconds():
         ({"y": [1.0]}, "the rows lack field 'x', which queries use; they have: y"),
         ({"x": ["a"]}, "field 'x' is double in the schema but string in the rows; cast the column"),
         ({"x": [1.0], "y": [1.0, 2.0]}, r"differ in length \(x: 1, y: 2\)"),
+        ({"x": 1.0}, "field 'x' holds 1.0, not an array; use match_one for a single row"),
+        ({"x": "1.0"}, "field 'x' holds '1.0', not an array; use match_one"),
+        ({"x": np.zeros((2, 2))}, "field 'x' is an array of 2 dimensions; a column has one"),
+        ({1: [1.0]}, "the rows lack field 'x', which queries use; they have: 1"),
+        ({"x": ["\ud800"]}, r"field 'x' \(double\) cannot be read"),
         ([{"x": 1.0}], "rows are an Arrow table or batch, a pandas or polars frame, or a dict of arrays; got list"),
     ],
 )
@@ -149,10 +199,19 @@ def test_rows_that_do_not_fit_are_refused(rows, words):
         ({"x": "much"}, "field 'x' is double; cannot read 'much' as one"),
         ({"n": 1.5}, "field 'n' is bigint; cannot read 1.5 as one"),
         ({"n": 2**70}, "field 'n' is bigint; cannot read"),
-        ({"n": True}, "field 'n' is bigint; got the boolean True"),
+        ({"n": True}, "field 'n' is bigint; cannot read True as one"),
+        ({"n": math.nan}, "field 'n' is bigint; cannot read nan as one"),
+        ({"ts": 5}, "field 'ts' is timestamp; cannot read 5 as one"),
+        ({"ts": "\ud800"}, "field 'ts' is timestamp; cannot read"),
+        ({"d": True}, r"field 'd' is decimal\(10,2\); cannot read True as one"),
         ({"d": Decimal("1.005")}, r"field 'd' is decimal\(10,2\); cannot read"),
     ],
 )
 def test_a_row_that_does_not_fit_is_refused(row, words):
     with pytest.raises(RowError, match=words):
         read_row(row, SCHEMA, list(row), "UTC")
+
+
+def test_one_row_is_a_dict():
+    with pytest.raises(RowError, match="a row is a dict of values by field; got list; use match for many rows"):
+        read_row([{"x": 1.0}], SCHEMA, ["x"], "UTC")

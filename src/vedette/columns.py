@@ -27,6 +27,7 @@ from vedette.errors import RowError
 from vedette.schema import Field, Type
 
 INT64_DECIMAL_PRECISION = 18  # the widest decimal whose unscaled values all fit into int64
+_UINT64_DIGITS = 20
 
 
 @dataclass(frozen=True)
@@ -144,9 +145,9 @@ def _read_string(array: pa.Array, field: Field) -> pa.LargeStringArray:
 
 
 def _read_decimal(array: pa.Array, field: Field) -> NDArray[Any]:
-    wide = array.cast(pa.decimal128(38, field.type.scale)) if not pa.types.is_decimal(array.type) else array
     try:
-        exact = wide.cast(pa.decimal128(field.type.precision, field.type.scale))
+        whole = array if pa.types.is_decimal(array.type) else array.cast(pa.decimal128(_UINT64_DIGITS, 0))
+        exact = whole.cast(pa.decimal128(field.type.precision, field.type.scale))
     except pa.ArrowInvalid as error:
         raise RowError(f"field {field.name!r} holds a value that {field.type} cannot: {error}") from None
     halves = np.frombuffer(exact.buffers()[1], np.int64, 2 * len(exact), 16 * exact.offset)

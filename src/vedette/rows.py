@@ -21,6 +21,7 @@ from vedette.errors import RowError, nearest
 from vedette.schema import Field, Schema, arrow_type
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MISSING = ("NAType", "NaTType")  # what pandas has for null, known without importing it
 _NUMBERS = {"double": np.dtype(np.float64), "bigint": np.dtype(np.int64)}
 
 
@@ -33,13 +34,14 @@ def read_rows(rows: Any, schema: Schema, fields: Collection[str], time_zone: str
     else:
         n_rows = table.num_rows
         names = table.schema.names
-    places = {name.lower(): place for place, name in reversed(list(enumerate(names)))}
+    places = {str(name).lower(): place for place, name in reversed(list(enumerate(names)))}
     columns = {}
     for name in fields:
         place = places.get(name.lower())
         if place is None:
-            have = ", ".join(sorted(map(str, names))) or "none"
-            raise RowError(f"the rows lack field {name!r}, which queries use; they have: {have}{nearest(name, names)}")
+            known = sorted(map(str, names))
+            have = f"{', '.join(known) or 'none'}{nearest(name, known)}"
+            raise RowError(f"the rows lack field {name!r}, which queries use; they have: {have}")
         field = schema.find(name)
         assert field is not None
         values = table[names[place]] if isinstance(table, Mapping) else table.column(place)
@@ -49,11 +51,13 @@ def read_rows(rows: Any, schema: Schema, fields: Collection[str], time_zone: str
 
 def read_row(row: Mapping[str, Any], schema: Schema, fields: Collection[str], time_zone: str) -> dict[str, Column]:
     """One row as columns of length one; a field that is absent or None is null."""
+    if not isinstance(row, Mapping):
+        raise RowError(f"a row is a dict of values by field; got {type(row).__name__}; use match for many rows")
     columns = {}
     for name in fields:
         value = row.get(name)
         if value is None:
-            value = next((row[key] for key in row if key.lower() == name.lower()), None)
+            value = next((row[key] for key in row if str(key).lower() == name.lower()), None)
         field = schema.find(name)
         assert field is not None
         columns[name] = _read_value(value, field, time_zone)
@@ -66,22 +70,20 @@ def _read_value(value: Any, field: Field, time_zone: str) -> Column:
         return Column(np.array([value]))
     if kind == "bigint" and type(value) is int and -(1 << 63) <= value < 1 << 63:
         return Column(np.array([value]))
-    if kind == "string" and isinstance(value, str):
-        return Column(large_strings([value]))
+    if type(value).__name__ in _MISSING:
+        value = None
     if kind == "timestamp" and isinstance(value, datetime.datetime):
         aware = value if value.tzinfo else value.replace(tzinfo=ZoneInfo(time_zone))
         return Column(np.array([(aware - _EPOCH) // datetime.timedelta(microseconds=1)]))
-    if isinstance(value, np.generic):
-        value = value.item()
-    if kind in ("bigint", "double") and isinstance(value, bool):
-        raise RowError(f"field {field.name!r} is {field.type}; got the boolean {value!r}")
     try:
-        if kind == "bigint" and isinstance(value, float):  # Arrow would cut it off
-            raise TypeError
-        if kind == "decimal" and isinstance(value, int):
-            value = Decimal(value)
-        return read_column(pa.array([value], arrow_type(field.type)), field)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
+        if kind == "string" and isinstance(value, str):
+            return Column(large_strings([value]))
+        if isinstance(value, np.generic):
+            return read_values(np.array([value]), field, time_zone)
+        if kind == "decimal" and isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+            return read_column(pa.array([Decimal(value)], arrow_type(field.type)), field)
+        return read_values([value], field, time_zone)
+    except (RowError, pa.ArrowException, OverflowError, TypeError, UnicodeError):
         raise RowError(f"field {field.name!r} is {field.type}; cannot read {value!r} as one") from None
 
 
@@ -90,7 +92,7 @@ def _as_mapping(rows: Any) -> Any:
         return rows
     module = type(rows).__module__.partition(".")[0]
     if module == "pandas" and hasattr(rows, "columns"):
-        return {str(name): pa.array(rows[name], from_pandas=True) for name in rows.columns}
+        return {str(name): rows.iloc[:, place] for place, name in reversed(list(enumerate(rows.columns)))}
     if hasattr(rows, "__arrow_c_stream__"):  # polars, DuckDB relations, whoever speaks Arrow
         return pa.table(rows)
     raise RowError(
@@ -98,7 +100,10 @@ def _as_mapping(rows: Any) -> Any:
     )
 
 
-def _common_length(arrays: Mapping[str, Any]) -> int:
+def _common_length(arrays: Mapping[Any, Any]) -> int:
+    for name, values in arrays.items():
+        if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) == 0:
+            raise RowError(f"field {name!r} holds {values!r}, not an array; use match_one for a single row")
     lengths = {len(values) for values in arrays.values()}
     if len(lengths) > 1:
         each = ", ".join(f"{name}: {len(values)}" for name, values in arrays.items())
@@ -108,6 +113,11 @@ def _common_length(arrays: Mapping[str, Any]) -> int:
 
 def read_values(values: Any, field: Field, time_zone: str) -> Column:
     """One field's values, however they are held."""
+    if isinstance(values, np.ndarray):
+        if values.ndim != 1:
+            raise RowError(f"field {field.name!r} is an array of {values.ndim} dimensions; a column has one")
+        if not values.dtype.isnative:
+            values = values.astype(values.dtype.newbyteorder("="))
     if isinstance(values, np.ndarray) and values.dtype == _NUMBERS.get(field.type.name):
         if isinstance(values, np.ma.MaskedArray):
             return Column(writable(values.data), ~np.ma.getmaskarray(values))
@@ -115,15 +125,20 @@ def read_values(values: Any, field: Field, time_zone: str) -> Column:
     if not isinstance(values, (pa.Array, pa.ChunkedArray)):
         try:
             values = pa.array(values)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        except (pa.ArrowException, OverflowError, TypeError, UnicodeError) as error:
             raise RowError(f"field {field.name!r} ({field.type}) cannot be read: {error}") from None
     if field.type.name == "timestamp" and pa.types.is_timestamp(values.type) and values.type.tz is None:
         values = _in_zone(values, time_zone)
     return read_column(values, field)
 
 
-def _in_zone(wall_clock: pa.Array, time_zone: str) -> pa.Array:
-    """Wall-clock times as instants: the earlier of two, and the end of a gap for what never was, as Spark has it."""
+def _in_zone(wall_clock: pa.Array | pa.ChunkedArray, time_zone: str) -> pa.Array | pa.ChunkedArray:
+    """Wall-clock times as instants, as in Spark: the earlier of two; in a gap, by the offset before it."""
     if time_zone == "UTC":
         return wall_clock
-    return pc.assume_timezone(wall_clock, time_zone, ambiguous="earliest", nonexistent="latest")
+    try:
+        return pc.assume_timezone(wall_clock, time_zone, ambiguous="earliest")
+    except pa.ArrowInvalid:
+        instants = pc.assume_timezone(wall_clock, time_zone, ambiguous="earliest", nonexistent="earliest")
+        skipped = pc.subtract(wall_clock, pc.local_timestamp(instants))  # how far into a gap, from just before it
+        return pc.add(instants, skipped)
