@@ -123,8 +123,8 @@ def keyed_ranges(n_queries: int, n_rows: int, matches_a_row: float, n_keys: int 
 def conjunctions(n_attributes: int, n_queries: int, n_rows: int, all_used: bool = True, seed: int = 4) -> Workload:
     """Random conjunctions as in Lim et al., section 7.1, over rows of `n_attributes` uniform values.
 
-    A query constrains all attributes (R_pred = 1), or a random number of randomly chosen ones. A condition is bounded on
-    the left, on the right or on both sides with equal probability; its constants are uniform in [0, 1].
+    A query constrains all attributes (R_pred = 1), or a random number of randomly chosen ones. A condition is bounded
+    on the left, on the right or on both sides with equal probability; its constants are uniform in [0, 1].
     """
     random = np.random.default_rng(seed)
     n_used = np.full(n_queries, n_attributes) if all_used else random.integers(1, n_attributes + 1, n_queries)
