@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import vedette as vd
+from vedette.engine import parts
 
 SCHEMA = "symbol string, price double, volume bigint, ts timestamp"
 
@@ -205,3 +207,60 @@ def test_comparisons_that_spark_would_fail_over_are_null_and_counted():
 
     assert hits.counts.tolist() == [0, 1, 0]
     assert hits.n_failed == 1
+
+
+def test_threads_that_read_a_changed_set_at_once_get_whole_answers():
+    lows = np.arange(3000.0)
+    queries = vd.QuerySet("x double")
+    queries.add_boxes(np.arange(3000), {"x": (lows, lows + 1)})
+    queries.match_one({"x": 10.5})
+    with ThreadPoolExecutor(4) as threads:
+        for n in range(1, 6):
+            queries.add_boxes(np.arange(3000) + 3000 * n, {"x": (lows, lows + 1)})
+            found = list(threads.map(lambda _: sorted(queries.match_one({"x": 10.5})), range(4)))
+            assert found == [[10 + 3000 * k for k in range(n + 1)]] * 4
+
+
+def test_an_interrupted_match_loses_no_query(alerts, monkeypatch):
+    alerts.match_one({})
+    alerts.add("new", "price < 1")
+    with monkeypatch.context() as patch:
+        patch.setattr(parts, "compile_part", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            alerts.match(ROWS)
+
+    assert found(alerts, ROWS) == [["cheap-ibm", "mid"], ["busy", "new"], []]
+
+
+def test_rows_need_no_field_that_only_removed_queries_used():
+    queries = vd.QuerySet("x double, n bigint, s string")
+    queries.add_many(range(100), [f"x > {i}" for i in range(100)])
+    queries.add_many([100, 101], ["n > 5 AND x > 1", "length(s) > 2"])
+    assert queries.fields == ["x", "n", "s"]
+    queries.remove_many([100, 101])
+
+    assert queries.fields == ["x"]
+    assert queries.match({"x": [3.5]}).counts.tolist() == [4]
+
+
+def test_a_query_replaced_without_end_takes_no_more_memory():
+    queries = vd.QuerySet("x double")
+    for i in range(5000):
+        queries.replace("a", f"x > {i}") if i else queries.add("a", "x > 0")
+
+    assert len(queries.ids) < 2000
+    assert len(queries._parts._blocks) < 2000
+    assert queries.version == 5000
+    assert queries.match_one({"x": 4999.5}) == ["a"]
+    assert queries.match_one({"x": 4999.0}) == []
+
+
+def test_a_loaded_set_compiles_nothing_anew(monkeypatch):
+    queries = vd.QuerySet("x double")
+    queries.add_many(range(100), [f"x > {i}" for i in range(100)])
+    queries.match_one({})
+    queries.remove_many(range(40))
+    data = queries.to_bytes()
+    monkeypatch.setattr(parts, "compile_part", None)
+
+    assert found(vd.QuerySet.from_bytes(data), {"x": [41.5]}) == [[40, 41]]

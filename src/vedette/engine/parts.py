@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,7 @@ class Parts:
         """Parts that were compiled before."""
         parts = cls(schema, index)
         parts.compiled = compiled
-        parts._n_dropped = [0] * len(compiled)
+        parts._n_dropped = [_count_gone(part, is_gone) - _count_gone_held(part, is_gone) for part in compiled]
         parts._n_queries = sum(part.n_queries for part in compiled)
         parts._is_current = False
         parts.compile(is_gone)
@@ -73,33 +74,41 @@ class Parts:
         self._is_current = False
 
     def compile(self, is_gone: NDArray[np.bool_]) -> None:
-        """Compile what waits, and anew the parts in which too many queries are gone."""
+        """Compile what waits, and anew the parts in which too many queries are gone, or all that use a field.
+
+        What is compiled takes its place at the end, so that an interruption loses nothing.
+        """
         if self._is_current:
             return
-        for number, part in enumerate(self.compiled):
-            if GONE_SHARE * (_count_gone(part, is_gone) - self._n_dropped[number]) > part.n_queries:
-                self._compile_again(number, is_gone)
-        self._compile_waiting(is_gone)
-        self._has_gone = [
-            _count_gone(part, is_gone) > dropped for part, dropped in zip(self.compiled, self._n_dropped, strict=True)
-        ]
+        compiled, n_dropped = list(self.compiled), list(self._n_dropped)
+        for number, part in enumerate(compiled):
+            n_gone = _count_gone(part, is_gone)
+            n_held = n_gone - n_dropped[number]
+            if GONE_SHARE * n_held > part.n_queries or (n_held and _fields_in_use(part, is_gone) != part.fields):
+                blocks, residuals = decompile(part, is_gone)
+                compiled[number] = self._compile_part(blocks, residuals, part.first_query, part.n_queries)
+                n_dropped[number] = n_gone
+        self._compile_waiting(compiled, n_dropped, is_gone)
+        has_gone = [_count_gone(part, is_gone) > n for part, n in zip(compiled, n_dropped, strict=True)]
         self._gone_screens = [
-            _screen_gone(part, is_gone) if has_gone else None
-            for part, has_gone in zip(self.compiled, self._has_gone, strict=True)
+            _screen_gone(part, is_gone) if has else None for part, has in zip(compiled, has_gone, strict=True)
         ]
-        used = {name for part in self.compiled for name in part.fields}
+        used = {name for part in compiled for name in part.fields}
         self.fields = [name for name in self.schema.names if name in used]
+        self.compiled, self._n_dropped, self._has_gone = compiled, n_dropped, has_gone
+        self._blocks, self._residuals = [], []
         self._is_current = True
 
     def without_gone(self, is_gone: NDArray[np.bool_]) -> Parts:
         """The queries that stand, which move up to the positions of those that are gone, as one part to be compiled."""
-        self.compile(is_gone)
+        blocks, residuals = _take_standing(_join_alike(self._blocks), self._residuals, is_gone)
+        for part in reversed(self.compiled):
+            older_blocks, older_residuals = decompile(part, is_gone)
+            blocks, residuals = older_blocks + blocks, older_residuals + residuals
         moved = np.cumsum(~is_gone) - 1
         kept = Parts(self.schema, self.index)
-        for part in self.compiled:
-            blocks, residuals = decompile(part, is_gone)
-            kept._blocks += [BoxBlock(moved[block.queries], block.ranges) for block in blocks]
-            kept._residuals += [dataclasses.replace(each, queries=moved[each.queries]) for each in residuals]
+        kept._blocks = [BoxBlock(moved[block.queries], block.ranges) for block in blocks]
+        kept._residuals = [dataclasses.replace(each, queries=moved[each.queries]) for each in residuals]
         kept._n_queries = int(np.count_nonzero(~is_gone))
         kept._is_current = False
         return kept
@@ -113,44 +122,48 @@ class Parts:
             dropped.append(find_gone(matches, is_gone, rows) if has_gone else np.empty(0, np.int64))
         return merge(found, n_rows, dropped)
 
-    def _compile_again(self, number: int, is_gone: NDArray[np.bool_]) -> None:
-        part = self.compiled[number]
-        blocks, residuals = decompile(part, is_gone)
-        self.compiled[number] = compile_part(
-            blocks, residuals, self.schema, part.first_query, part.n_queries, self.index
-        )
-        self._n_dropped[number] = _count_gone(part, is_gone)
-
-    def _compile_waiting(self, is_gone: NDArray[np.bool_]) -> None:
-        first = self.compiled[-1].first_query + self.compiled[-1].n_queries if self.compiled else 0
+    def _compile_waiting(self, compiled: list[Part], n_dropped: list[int], is_gone: NDArray[np.bool_]) -> None:
+        """Put the part of what waits, and of the newest parts that are not much larger, in the place of these."""
+        first = compiled[-1].first_query + compiled[-1].n_queries if compiled else 0
         if first == self._n_queries:
             return
-        blocks, residuals = self._blocks, self._residuals
-        while self.compiled:
+        blocks, residuals = _take_standing(_join_alike(self._blocks), self._residuals, is_gone)
+        while compiled:
             n_boxes = sum(len(block) for block in blocks)
-            if self.compiled[-1].n_boxes >= max(MERGE_RATIO * n_boxes, SMALL_PART):
+            if compiled[-1].n_boxes >= max(MERGE_RATIO * n_boxes, SMALL_PART):
                 break
-            older = self.compiled.pop()
-            self._n_dropped.pop()
+            older = compiled.pop()
+            n_dropped.pop()
             older_blocks, older_residuals = decompile(older, is_gone)
             blocks, residuals = older_blocks + blocks, older_residuals + residuals
             first = older.first_query
-        n_queries = self._n_queries - first
-        part = compile_part(_join_alike(blocks), residuals, self.schema, first, n_queries, self.index)
-        self.compiled.append(part)
-        self._n_dropped.append(0)
-        self._blocks, self._residuals = [], []
+        part = self._compile_part(blocks, residuals, first, self._n_queries - first)
+        compiled.append(part)
+        n_dropped.append(_count_gone(part, is_gone))
+
+    def _compile_part(
+        self, blocks: Sequence[BoxBlock], residuals: Sequence[Residual], first_query: int, n_queries: int
+    ) -> Part:
+        return compile_part(_join_alike(blocks), residuals, self.schema, first_query, n_queries, self.index)
 
 
 def decompile(part: Part, is_gone: NDArray[np.bool_]) -> tuple[list[BoxBlock], list[Residual]]:
     """The boxes and residuals that a part was compiled from, less those of gone queries."""
     blocks = [block for group in part.groups for block in _decompile_group(part, group, is_gone)]
-    residuals = []
-    for residual in part.residuals:
-        standing = np.flatnonzero(~is_gone[residual.queries])
-        if len(standing):
-            residuals.append(residual.take(standing))
-    return blocks, residuals
+    return blocks, _take_standing([], part.residuals, is_gone)[1]
+
+
+def _take_standing(
+    blocks: Sequence[BoxBlock], residuals: Sequence[Residual], is_gone: NDArray[np.bool_]
+) -> tuple[list[BoxBlock], list[Residual]]:
+    """The boxes and residuals of queries that stand."""
+
+    def take(each: Any) -> Any:
+        gone = is_gone[each.queries]
+        return each.take(np.flatnonzero(~gone)) if gone.any() else each
+
+    taken = [[take(each) for each in many] for many in (blocks, residuals)]
+    return [each for each in taken[0] if len(each)], [each for each in taken[1] if len(each)]
 
 
 def _decompile_group(part: Part, group: Group, is_gone: NDArray[np.bool_]) -> list[BoxBlock]:
@@ -195,5 +208,24 @@ def _screen_gone(part: Part, is_gone: NDArray[np.bool_]) -> Screen | None:
     return Screen.of(boxes, part.axes)
 
 
+def _fields_in_use(part: Part, is_gone: NDArray[np.bool_]) -> set[str]:
+    """The fields that queries which stand compare."""
+    used = {name for each in part.residuals if not is_gone[each.queries].all() for name in each.fields}
+    for group in part.groups:
+        stands = ~is_gone[group.queries]
+        for name, firsts, lasts in zip(group.fields, group.firsts, group.lasts, strict=True):
+            if name not in used and (stands & ((firsts > 0) | (lasts < part.axes[name].n_cells - 1))).any():
+                used.add(name)
+    return used
+
+
 def _count_gone(part: Part, is_gone: NDArray[np.bool_]) -> int:
     return int(np.count_nonzero(is_gone[part.first_query : part.first_query + part.n_queries]))
+
+
+def _count_gone_held(part: Part, is_gone: NDArray[np.bool_]) -> int:
+    """How many queries are gone that still have boxes in the part."""
+    is_held = np.zeros(part.n_queries, np.bool_)
+    for group in part.groups:
+        is_held[group.queries - part.first_query] = True
+    return int(np.count_nonzero(is_held & is_gone[part.first_query : part.first_query + part.n_queries]))

@@ -7,6 +7,7 @@ alike, so that there are few, and every query is compiled again only a few times
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -51,6 +52,7 @@ class QuerySet:
         self._ids = Ids()
         self._versions = Versions()
         self._parts = Parts(self.schema, index)
+        self._lock = threading.RLock()  # readers compile what waits, one at a time
 
     def __len__(self) -> int:
         """The number of queries that stand."""
@@ -136,11 +138,10 @@ class QuerySet:
         It happens by itself once more queries are gone than stand.
         """
         is_gone = self._versions.is_gone
-        ids = self._ids.to_arrow().filter(pa.array(~is_gone))
-        self._parts = self._parts.without_gone(is_gone)
-        self._ids = Ids()
-        self._ids.append(self._ids.read(ids))
-        self._versions = self._versions.without_gone()
+        parts = self._parts.without_gone(is_gone)
+        ids = Ids()
+        ids.append(ids.read(self._ids.to_arrow().filter(pa.array(~is_gone))))
+        self._parts, self._ids, self._versions = parts, ids, self._versions.without_gone()
 
     def check(self, text: str) -> list[str]:
         """Warnings about a text; raises QueryError if it is wrong. Nothing is registered.
@@ -192,14 +193,13 @@ class QuerySet:
         return QuerySet.from_bytes, (self.to_bytes(),)
 
     def _to_content(self) -> dict[str, Any]:
-        parts = self._compiled()  # which may give out new positions
         return {
             "schema": str(self.schema),
             "time_zone": self.time_zone,
             "index": self.index,
             "ids": self._ids.to_parts(),
             "versions": self._versions.to_parts(),
-            "parts": parts.compiled,
+            "parts": self._compiled().compiled,
         }
 
     @classmethod
@@ -213,10 +213,13 @@ class QuerySet:
     # Inside.
 
     def _compiled(self) -> Parts:
+        with self._lock:
+            self._parts.compile(self._versions.is_gone)
+            return self._parts
+
+    def _forget_many_gone(self) -> None:
         if self._versions.n_gone > max(self._versions.n_standing, FEW_GONE):
             self.compact()
-        self._parts.compile(self._versions.is_gone)
-        return self._parts
 
     def _find_standing(self, query_id: object) -> int:
         position = int(self._ids.find(self._ids.read([query_id]))[0])
@@ -252,11 +255,13 @@ class QuerySet:
         self._ids.append(ids)
         self._versions.add(len(ids))
         self._parts.append(blocks, residuals, len(ids))
+        self._forget_many_gone()
 
     def _remove(self, positions: NDArray[np.int32]) -> None:
         self._versions.current += 1
         self._versions.remove(positions)
         self._parts.note_removal()
+        self._forget_many_gone()
 
 
 def _as_texts(texts: Any) -> Sequence[str]:
