@@ -84,6 +84,9 @@ def test_is_null_is_a_box_of_nulls() -> None:
         ("ts < DATE '1970-01-02'", (None, UNBOUNDED, 86_400_000_000, OPEN)),
         ("day = CAST('1970-01-03' AS DATE)", (2, CLOSED, 2, CLOSED)),
         ("symbol LIKE 'ab%'", ("ab", CLOSED, "ac", OPEN)),
+        (r"symbol = '\uD83D\uDE00'", ("\U0001f600", CLOSED, "\U0001f600", CLOSED)),
+        (r"symbol = '\U00110000'", ("??", CLOSED, "??", CLOSED)),
+        (r"symbol = 'a\ud800'", ("a?", CLOSED, "a?", CLOSED)),
         ("symbol LIKE 'ab'", ("ab", CLOSED, "ab", CLOSED)),
         ("symbol LIKE '\U0010ffff%'", ("\U0010ffff", CLOSED, None, UNBOUNDED)),
         ("symbol LIKE 'a\U0010ffff%'", ("a\U0010ffff", CLOSED, "b", OPEN)),
@@ -164,6 +167,11 @@ def test_bad_texts_can_be_collected_in_order() -> None:
 
     assert [index for index, _ in errors] == [1, 2, 4, 5]
     assert {int(q) for block in compiled.blocks for q in block.queries} == {0, 3}
+
+
+def test_half_a_character_is_an_error() -> None:
+    with pytest.raises(QueryError, match=r"(?s)the text holds half a character.*symbol = 'a\?'\n {13}\^"):
+        compile_texts(["symbol = 'b'", "symbol = 'a\ud800'"], market)
 
 
 def test_what_is_no_text_is_an_error() -> None:

@@ -126,13 +126,25 @@ def _unquote(raw: str) -> str:
         return raw[2:-1]
     quote = raw[0]
     inside = raw[1:-1].replace(quote * 2, quote)
-    return _ESCAPE.sub(_unescape, inside) if "\\" in inside else inside
+    return _join_surrogates(_ESCAPE.sub(_unescape, inside)) if "\\" in inside else inside
+
+
+def _join_surrogates(text: str) -> str:
+    """Two escapes may write one character, as in Java; half a one is a question mark."""
+    if text.isascii():
+        return text
+    pairs = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return pairs.encode(errors="replace").decode()
 
 
 def _unescape(found: re.Match[str]) -> str:
     four, eight, octal, other = found.groups()
     if four or eight:
-        return chr(int(four or eight, 16))
+        code = int(four or eight, 16)
+        if code < 0x110000:
+            return chr(code)
+        high, low = divmod(code - 0x10000, 0x400)  # beyond Unicode: the two halves that Spark makes of it
+        return chr((0xD800 + high) & 0xFFFF) + chr(0xDC00 + low)
     return chr(int(octal, 8)) if octal else _ESCAPED.get(other, other)
 
 

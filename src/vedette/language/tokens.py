@@ -52,6 +52,8 @@ def cut_texts(texts: Sequence[str]) -> list[Shape]:
             parts = split(text)
             skeleton = MARK.join(parts[::2])
             literals = tuple(parts[1::2])
+        if not text.isascii():
+            _refuse_surrogates(text)
         shape = shapes.get(skeleton)
         if shape is None:
             shape = shapes[skeleton] = Shape(skeleton)
@@ -77,6 +79,14 @@ def literal_span(skeleton: str, literals: tuple[str, ...], slot: int) -> tuple[i
         place = skeleton.index(MARK, place + 1)
     start = place_in_text(skeleton, literals, place)
     return start, start + len(literals[slot])
+
+
+def _refuse_surrogates(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        shown = text.encode(errors="replace").decode()
+        raise QueryError("the text holds half a character, a surrogate; remove it", shown, error.start) from None
 
 
 def _cut_with_names(text: str) -> tuple[str, tuple[str, ...]]:
