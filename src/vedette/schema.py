@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TYPE_NAMES = ("bigint", "double", "decimal", "boolean", "string", "date", "timestamp")
 _ALIASES = {"long": "bigint", "dec": "decimal", "numeric": "decimal"}
 _FIELD = re.compile(
-    r"\s*(?:`((?:[^`]|``)+)`|([A-Za-z_]\w*))\s*:?\s+([A-Za-z_]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*"
+    r"\s*(?:`((?:[^`]|``)+)`|([A-Za-z_]\w*))(?:\s*:\s*|\s+)([A-Za-z_]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*"
 )
 _MAX_PRECISION = 38
 
@@ -55,6 +55,8 @@ class Schema:
 
     @classmethod
     def parse(cls, text: str) -> Schema:
+        if not isinstance(text, str):
+            raise SchemaError(f"a schema is a text such as 'symbol string, price double'; got {type(text).__name__}")
         fields: list[Field] = []
         place = 0
         while place < len(text):
@@ -156,6 +158,6 @@ def check_time_zone(name: str) -> str:
     """The name, if it is that of a time zone."""
     try:
         ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
+    except (ZoneInfoNotFoundError, ValueError, OSError, TypeError, AttributeError):
         raise SchemaError(f"unknown time zone {name!r}; use a name such as UTC or Europe/Berlin") from None
     return name

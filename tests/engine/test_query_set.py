@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import datetime
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 import vedette as vd
 from vedette.engine import parts
 
+NOON = datetime.datetime(2024, 7, 1, 12, tzinfo=datetime.UTC)
 SCHEMA = "symbol string, price double, volume bigint, ts timestamp"
 
 
@@ -75,18 +79,30 @@ def test_removing_many_is_one_change(alerts):
         (lambda a: a.add(None, "price > 1"), "an id is null"),
         (lambda a: a.add(1.5, "price > 1"), "ids are all strings or all 64-bit integers"),
         (lambda a: a.add("new", "prise > 1"), "query 'new': unknown field 'prise'.*did you mean 'price'"),
-        (lambda a: a.add_many(["a", "a"], ["price > 1", "price > 2"]), "id 'a' stands twice"),
+        (lambda a: a.add_many(["a", "a"], ["price > 1", "price > 2"]), "id 'a' is given twice"),
         (lambda a: a.add_many(["a"], ["price > 1", "price > 2"]), "got 1 ids but 2 texts"),
         (lambda a: a.add_many(["a", "b"], ["price > 1", "price >"]), "query 'b'"),
         (lambda a: a.add_many("ab", "xy"), "one string"),
         (lambda a: a.replace("none", "price > 1"), "no query 'none' stands"),
         (lambda a: a.replace("busy", "price >"), "query 'busy'"),
+        (lambda a: a.add_many(["a"], None), "texts are a sequence of strings; got NoneType"),
+        (lambda a: a.add_many(iter(["a", "b"]), ["price > 1", "price >"]), "query 'b'"),
+        (lambda a: a.add_many(pd.Series(["a", "b"], index=[7, 8]), ["price > 1", "price >"]), "query 'b'"),
+        (lambda a: a.remove_many(["busy", "busy"]), "id 'busy' is given twice"),
         (lambda a: a.remove("none"), "no query 'none' stands"),
         (lambda a: a.remove_many(["busy", "none"]), "no query 'none' stands"),
         (lambda a: a.add_boxes(["b"], {"prize": (1, 2)}), "unknown field 'prize'.*did you mean 'price'"),
         (lambda a: a.add_boxes(["b"], {"price": ([1.0, 2.0], [2.0, 3.0])}), "2 bounds but there are 1 ids"),
         (lambda a: a.add_boxes(["b"], {"price": ([np.nan], [2.0])}), "bound 0 of field 'price' is NaN"),
         (lambda a: a.add_boxes(["b"], {"price": ([1.0], [2.0])}, closed="up"), "closed is one of both"),
+        (lambda a: a.add_boxes(["b"], [1.0]), "bounds are a dict of pairs by field"),
+        (lambda a: a.add_boxes(["b"], {7: (1, 2)}), "unknown field '7'"),
+        (lambda a: a.add_boxes(["b"], {"price": (1, 2), "PRICE": (3, 4)}), "field 'price' has bounds twice"),
+        (lambda a: a.add_boxes(["b", "c"], {"volume": ([1.0, "a"], 2)}), "a bound cannot be taken"),
+        (lambda a: a.add_boxes(["b", "c"], {"volume": ([1, [2]], 2)}), "a bound cannot be taken"),
+        (lambda a: a.add_boxes(["b"], {"volume": ([2**70], None)}), "a bound cannot be taken"),
+        (lambda a: a.add_boxes(["b"], {"price": (np.zeros((1, 2)), None)}), "an array of 2 dimensions"),
+        (lambda a: a.add_boxes(["b"], {"symbol": (np.inf, None)}), "its bounds cannot be floating numbers"),
         (lambda a: a.add_boxes(["b"], {"price": [1.0]}), r"are a pair: \(lows, highs\)"),
         (lambda a: a.add_boxes(["b"], {"symbol": ([1.0], [2.0])}), "its bounds cannot be floating numbers"),
         (lambda a: a.check("prise > 1"), "unknown field 'prise'"),
@@ -119,6 +135,32 @@ def test_a_bound_that_is_infinite_or_null_is_none():
     rows = {"x": [0.5, 1.0, None, None, np.nan], "n": [3, 4, 5, 2, 1], "s": ["a", None, "b", "c", ""]}
 
     assert found(boxes, rows) == [[0, 3], [1, 3], [2, 3, 4], [3, 4], [1]]
+
+
+def test_an_infinite_bound_is_none_on_a_field_of_any_type():
+    for name, value in [("s", "b"), ("d", Decimal("1.5")), ("t", NOON), ("day", NOON.date()), ("n", 3)]:
+        boxes = vd.QuerySet("s string, d decimal(10,2), t timestamp, day date, n bigint")
+        boxes.add_boxes([0, 1], {name: (-np.inf, [value, value])})
+        boxes.add_boxes([2], {name: (np.array([-np.inf]), np.array([np.inf]))})
+        assert sorted(boxes.match_one({name: value})) == [0, 1, 2]
+        assert boxes.match_one({}) == [2]
+
+
+def test_a_missing_bound_in_pandas_is_none():
+    boxes = vd.QuerySet("n bigint")
+    boxes.add_boxes([0, 1], {"n": (pd.Series([2, None]), pd.array([3.5, None], "Float64"))})
+
+    assert found(boxes, {"n": [1, 3, None]}) == [[1], [0, 1], [1]]
+
+
+def test_boxes_may_have_more_fields_than_bits_in_a_word():
+    names = [f"f{i}" for i in range(70)]
+    boxes = vd.QuerySet(", ".join(f"{name} double" for name in names))
+    boxes.add_boxes([0, 1], {name: ([None if name == "f0" else 0.0, 0.0], [1.0, 1.0]) for name in names[1:]})
+    boxes.add_boxes([2, 3], {name: ([None if name == "f0" else 0.0, 0.0], [None, None]) for name in names})
+
+    assert sorted(boxes.match_one(dict.fromkeys(names[1:], 0.5))) == [0, 1, 2]
+    assert sorted(boxes.match_one(dict.fromkeys(names, 0.5))) == [0, 1, 2, 3]
 
 
 def test_a_bound_that_no_integer_meets_leaves_nothing():

@@ -31,13 +31,13 @@ def test_a_file_that_is_none_of_ours_is_refused(tmp_path):
         vd.QuerySet.load(tmp_path / "none")
 
 
-@pytest.mark.parametrize("harm", ["cut", "changed"])
+@pytest.mark.parametrize("harm", ["cut", "changed", "length changed"])
 def test_a_damaged_file_is_refused(file, harm):
     data = bytearray(file.read_bytes())
     if harm == "cut":
         data = data[: len(data) // 2]
     else:
-        data[len(data) // 2] ^= 1
+        data[16 if harm == "length changed" else len(data) // 2] ^= 1
     file.write_bytes(data)
 
     with pytest.raises(vd.SnapshotError, match="is damaged: its checksum does not fit; save the set again"):
@@ -59,6 +59,13 @@ def test_what_cannot_be_written_is_refused_and_leaves_nothing(file):
         queries.save(file.parent / "no such folder" / "queries.vedette")
 
     assert os.listdir(file.parent) == [file.name]
+
+
+def test_a_file_is_as_readable_as_others_of_its_owner(file):
+    other = file.parent / "other"
+    other.touch()
+
+    assert file.stat().st_mode == other.stat().st_mode
 
 
 def test_changes_of_a_loaded_set_do_not_reach_the_file(file):

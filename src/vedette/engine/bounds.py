@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vedette.boxes import CLOSED, OPEN, UNBOUNDED, BoxBlock, Nulls, Ranges
 from vedette.errors import QueryError, RowError
 from vedette.rows import read_values
-from vedette.schema import Field, Schema
+from vedette.schema import Field, Schema, Type
 
 _ENDS = {"both": (CLOSED, CLOSED), "left": (CLOSED, OPEN), "right": (OPEN, CLOSED), "neither": (OPEN, OPEN)}
 
@@ -26,12 +26,16 @@ def read_bounds(
     """
     if closed not in _ENDS:
         raise QueryError(f"closed is one of {', '.join(_ENDS)}; got {closed!r}")
+    if not isinstance(bounds, Mapping):
+        raise QueryError(f"bounds are a dict of pairs by field: (lows, highs); got {type(bounds).__name__}")
     low_end, high_end = _ENDS[closed]
-    ranges = {}
+    ranges: dict[str, Ranges] = {}
     for name, pair in bounds.items():
-        field = schema.find(name)
+        field = schema.find(str(name))
         if field is None:
-            raise QueryError(schema.unknown_field(name))
+            raise QueryError(schema.unknown_field(str(name)))
+        if field.name in ranges:
+            raise QueryError(f"field {field.name!r} has bounds twice; names differ by more than case")
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise QueryError(f"the bounds of field {name!r} are a pair: (lows, highs)")
         lows, low_ends = _read_side(pair[0], field, low_end, time_zone, n_boxes, is_low=True)
@@ -42,34 +46,32 @@ def read_bounds(
 
 def _by_constrained_fields(ranges: dict[str, Ranges], n_boxes: int) -> list[BoxBlock]:
     queries = np.arange(n_boxes, dtype=np.int64)
-    codes = np.zeros(n_boxes, np.int64)
-    for each in ranges.values():
-        codes = 2 * codes + ((each.low_ends != UNBOUNDED) | (each.high_ends != UNBOUNDED))
-    full = 2 ** len(ranges) - 1
-    if (codes == full).all():
+    is_bound = {name: (each.low_ends != UNBOUNDED) | (each.high_ends != UNBOUNDED) for name, each in ranges.items()}
+    if all(each.all() for each in is_bound.values()):
         return [BoxBlock(queries, dict(ranges))] if n_boxes else []
+    alike = [queries]
+    for each in is_bound.values():
+        alike = [part for same in alike for part in (same[each[same]], same[~each[same]]) if len(part)]
     blocks = []
-    for code in np.unique(codes).tolist():
-        chosen = np.flatnonzero(codes == code)
-        constrained = [name for place, name in enumerate(reversed(ranges)) if code >> place & 1]
-        kept: dict[str, Ranges | Nulls] = {name: ranges[name].take(chosen) for name in ranges if name in constrained}
-        blocks.append(BoxBlock(queries[chosen], kept))
+    for same in alike:
+        kept: dict[str, Ranges | Nulls] = {name: ranges[name].take(same) for name in ranges if is_bound[name][same[0]]}
+        blocks.append(BoxBlock(same, kept))
     return blocks
 
 
 def _read_side(
     values: Any, field: Field, end: int, time_zone: str, n_boxes: int, *, is_low: bool
 ) -> tuple[NDArray[Any], NDArray[np.int8]]:
-    if np.ndim(values) == 0 and not isinstance(values, (pa.Array, pa.ChunkedArray)):
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) == 0:
         values = [values] * n_boxes
     if len(values) != n_boxes:
         raise QueryError(f"field {field.name!r} has {len(values)} bounds but there are {n_boxes} ids")
     ends = np.full(n_boxes, end, np.int8)
-    numbers = _as_floats(values, -np.inf if is_low else np.inf)
-    if numbers is not None and field.type.name != "double":
-        return _read_floats(numbers, field, ends, is_low=is_low)
     try:
-        column = read_values(values, field, time_zone)
+        numbers = None if field.type.name == "double" else _as_floats(values, field, -np.inf if is_low else np.inf)
+        if numbers is not None and field.type.name == "bigint":
+            return _read_floats(numbers, field, ends, is_low=is_low)
+        column = read_values(values if numbers is None else pa.nulls(n_boxes), field, time_zone)
     except RowError as error:
         raise QueryError(f"a bound cannot be taken: {error}") from None
     read = column.values
@@ -85,23 +87,30 @@ def _read_side(
     return read, ends
 
 
-def _as_floats(values: Any, missing: float) -> NDArray[np.float64] | None:
-    """The values as doubles, where they are floating numbers, with `missing` for null."""
+def _as_floats(values: Any, field: Field, none: float) -> NDArray[np.float64] | None:
+    """The values as doubles, where they are floating numbers, with the infinity that is `none` for null.
+
+    Of fields that hold no numbers, or decimals, all must be that.
+    """
     if isinstance(values, np.ndarray):
-        return values.astype(np.float64) if np.issubdtype(values.dtype, np.floating) else None
-    if isinstance(values, (pa.Array, pa.ChunkedArray)):
-        return values.fill_null(missing).to_numpy() if pa.types.is_floating(values.type) else None
-    if any(isinstance(value, float) for value in values):
-        return np.array([missing if value is None else value for value in values], np.float64)
-    return None
+        if values.dtype.kind != "f":
+            return None
+    elif isinstance(values, (pa.Array, pa.ChunkedArray)):
+        if not pa.types.is_floating(values.type):
+            return None
+    elif not any(isinstance(value, float) for value in values):
+        return None
+    column = read_values(values, Field(field.name, Type("double")), "UTC")
+    numbers = column.values if column.valid is None else np.where(column.valid, column.values, none)
+    if field.type.name != "bigint" and not (numbers == none).all():
+        raise QueryError(f"field {field.name!r} is {field.type}; its bounds cannot be floating numbers")
+    return np.asarray(numbers)
 
 
 def _read_floats(
     numbers: NDArray[np.float64], field: Field, ends: NDArray[np.int8], *, is_low: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
     """Floating bounds of an integer field: the nearest integers inside. One that no integer can meet leaves nothing."""
-    if field.type.name != "bigint":
-        raise QueryError(f"field {field.name!r} is {field.type}; its bounds cannot be floating numbers")
     _refuse_nan(numbers, field, None)
     whole = np.ceil(numbers) if is_low else np.floor(numbers)
     ends[whole != numbers] = CLOSED

@@ -95,13 +95,15 @@ class Ids:
             raise QueryError(f"the ids of this set are {self.kind}s; got the {kind} {item(read, 0)!r}")
         twice = _find_twice(read)
         if twice >= 0:
-            raise QueryError(f"id {item(read, twice)!r} stands twice in what is added; ids must be distinct")
+            raise QueryError(f"id {item(read, twice)!r} is given twice; ids must be distinct")
         return read
 
     def to_parts(self) -> tuple[str | None, list[NDArray[Any]]]:
         """The kind and the exact arrays, for a file."""
-        arrays = [self._numbers[: self._n]] if self.kind == INTEGER else [self._offsets[: self._n + 1], self._data]
-        return self.kind, [*arrays, self._slots]
+        if self.kind == INTEGER:
+            return self.kind, [self._numbers[: self._n], self._slots]
+        offsets = self._offsets[: self._n + 1]
+        return self.kind, [offsets, self._data[: offsets[-1]], self._slots]
 
     @classmethod
     def from_parts(cls, kind: str | None, arrays: Sequence[NDArray[Any]]) -> Ids:
@@ -137,7 +139,7 @@ def _read_ids(ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
         if len(array) == 0:
             return large_strings([])
         kind: Any = array.type
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+    except (pa.ArrowException, OverflowError, TypeError, UnicodeError) as error:
         kind = error
     raise QueryError(f"ids are all strings or all 64-bit integers; got {kind}")
 

@@ -98,7 +98,8 @@ class QuerySet:
         read, texts = self._read_new_ids(ids), _as_texts(texts)
         if len(read) != len(texts):
             raise QueryError(f"got {len(read)} ids but {len(texts)} texts; each query needs both")
-        compiled = compile_texts(texts, self.schema, self.time_zone, ids=ids)
+        named = ids if isinstance(ids, (list, tuple)) else read.tolist()
+        compiled = compile_texts(texts, self.schema, self.time_zone, ids=named)
         self._append(read, compiled.blocks, compiled.residuals)
 
     def add_boxes(self, ids: Any, bounds: Mapping[str, tuple[Any, Any]], closed: str = "both") -> None:
@@ -267,4 +268,6 @@ class QuerySet:
 def _as_texts(texts: Any) -> Sequence[str]:
     if isinstance(texts, str):
         raise QueryError("texts are a sequence of strings; got one string")
+    if not isinstance(texts, Iterable):
+        raise QueryError(f"texts are a sequence of strings; got {type(texts).__name__}")
     return texts.to_pylist() if isinstance(texts, (pa.Array, pa.ChunkedArray)) else list(texts)

@@ -10,7 +10,7 @@ import dataclasses
 import json
 import mmap
 import os
-import tempfile
+import uuid
 import zlib
 from pathlib import Path
 from typing import Any
@@ -41,15 +41,15 @@ def write(content: dict[str, Any], path: str | os.PathLike[str]) -> None:
     The file is there whole or not.
     """
     target = Path(path)
+    temporary = target.parent / f".{target.name}.{uuid.uuid4().hex}"
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
-            with os.fdopen(handle, "wb") as file:
+            with open(temporary, "xb") as file:
                 for piece in _pieces(content):
                     file.write(piece)
             os.replace(temporary, target)
         except BaseException:
-            os.unlink(temporary)
+            temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise FileError(f"cannot write the query set to {str(target)!r}: {error.strerror or error}") from None
@@ -88,11 +88,11 @@ def _pieces(content: dict[str, Any]) -> list[bytes | memoryview]:
     for array in arrays:
         body.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         body.append(bytes(-array.nbytes % _ALIGNMENT))
+    length = np.array([len(header)], np.uint64).tobytes()
     checksum = 0
-    for piece in body:
+    for piece in (length, *body):
         checksum = zlib.crc32(piece, checksum)
-    numbers = np.array([FORMAT, checksum], np.uint32).tobytes() + np.array([len(header)], np.uint64).tobytes()
-    return [_MAGIC + numbers, *body]
+    return [_MAGIC + np.array([FORMAT, checksum], np.uint32).tobytes() + length, *body]
 
 
 def _decode_all(buffer: memoryview, name: str) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def _decode_all(buffer: memoryview, name: str) -> dict[str, Any]:
     format_, checksum = np.frombuffer(buffer[8:16], np.uint32).tolist()
     if format_ != FORMAT:
         raise SnapshotError(f"{name} has format {format_}; this Vedette reads format {FORMAT}: save the set again")
-    if zlib.crc32(buffer[24:]) != checksum:
+    if zlib.crc32(buffer[16:]) != checksum:
         raise SnapshotError(f"{name} is damaged: its checksum does not fit; save the set again")
     header_length = int(np.frombuffer(buffer[16:24], np.uint64)[0])
     header = json.loads(bytes(buffer[24 : 24 + header_length]))

@@ -88,7 +88,7 @@ class Facts:
 
 def check_index_name(name: str | None) -> None:
     if name is not None and name not in INDEXES:
-        raise QueryError(f"unknown index {name!r}; indexes are: {', '.join(INDEXES)}{nearest(name, INDEXES)}")
+        raise QueryError(f"unknown index {name!r}; indexes are: {', '.join(INDEXES)}{nearest(str(name), INDEXES)}")
 
 
 def choose_index(boxes: Boxes, forced: str | None = None) -> Group:
