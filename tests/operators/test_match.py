@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 import vedette as vd
 from vedette.matches import Matches
+from vedette.operators import match
 from vedette.operators.match import find_gone, merge
 from vedette.operators.screen import Screen
 
@@ -60,6 +63,38 @@ def test_a_screen_puts_aside_rows_that_cannot_match():
     one_by_one = [queries.match_one({"x": x, "n": int(n)}) for x, n in zip(*rows.values(), strict=True)]
     assert lists_of(hits) == one_by_one  # a single row is not screened
     assert hits.counts.sum() > 200
+
+
+def test_residuals_are_checked_on_a_few_pairs_at_a_time(monkeypatch):
+    queries = vd.QuerySet("n bigint, x double")
+    texts = ["n % 7 = 3", "n % 5 = 1 OR x > 9", "x BETWEEN 1 AND 4 AND n * 2 > 9", "100 / n > 5", "x > 1"]
+    queries.add_many(range(len(texts)), texts)
+    rows = {"n": np.arange(500) % 23, "x": np.arange(500.0) % 11}
+    whole = queries.match(rows)
+    monkeypatch.setattr(match, "CANDIDATES_AT_ONCE", 64)
+
+    in_slices = queries.match(rows)
+
+    assert whole.n_failed > 0
+    assert in_slices.n_failed == whole.n_failed
+    assert lists_of(in_slices) == lists_of(whole)
+    assert queries.match({"n": [], "x": []}).counts.tolist() == []
+
+
+def test_many_residuals_over_many_rows_fit_into_memory():
+    queries = vd.QuerySet("n bigint")
+    queries.add_many(range(200), [f"n % 1000 = {i}" for i in range(200)])
+    rows = {"n": np.arange(20_000)}
+    queries.match_one({"n": 1})
+    tracemalloc.start()
+    try:
+        n_matches = int(queries.match(rows).counts.sum())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert n_matches == 4000
+    assert peak < 100e6  # of 4 million pairs
 
 
 def test_sets_with_wide_queries_or_nulls_have_no_screen():

@@ -23,6 +23,7 @@ from vedette.matches import Matches
 from vedette.operators.screen import Screen
 
 SCREENED_ROWS = 1024  # a smaller batch is not screened
+CANDIDATES_AT_ONCE = 1 << 20  # pairs whose residuals are checked together, about
 
 
 class Index(Protocol):
@@ -104,23 +105,46 @@ class Part:
 
     def _match(self, columns: dict[str, Column], n_rows: int) -> Matches:
         cells = {name: axis.locate(columns[name]) for name, axis in self.axes.items()}
-        by_kind: dict[tuple[bool, bool], list[Matches]] = {}
+        by_kind: dict[tuple[bool, bool], list[Group]] = {}
         for group in self.groups:
-            kind = group.repeats, group.has_residuals
-            by_kind.setdefault(kind, []).append(group.index.match(_stack(cells, group.fields, n_rows)))
+            by_kind.setdefault((group.repeats, group.has_residuals), []).append(group)
         found = []
-        for (repeats, has_residuals), candidates in by_kind.items():
-            matches = merge(candidates, n_rows)
-            if repeats:
-                matches = Matches(*_drop_repeats(matches.starts, matches.positions, self.first_query + self.n_queries))
-            found.append(self._check_residuals(matches, columns) if has_residuals else matches)
+        for (_, has_residuals), groups in by_kind.items():
+            if has_residuals:
+                found.append(self._filter_candidates(groups, cells, columns, n_rows))
+            else:
+                found.append(self._find_candidates(groups, cells, n_rows))
         return merge(found, n_rows)
 
-    def _check_residuals(self, candidates: Matches, columns: dict[str, Column]) -> Matches:
+    def _find_candidates(self, groups: Sequence[Group], cells: dict[str, Cells], n_rows: int) -> Matches:
+        """The queries of which a box holds the row; groups that repeat queries do so together."""
+        matches = merge([group.index.match(_stack(cells, group.fields, n_rows)) for group in groups], n_rows)
+        if groups[0].repeats:
+            return Matches(*_drop_repeats(matches.starts, matches.positions, self.first_query + self.n_queries))
+        return matches
+
+    def _filter_candidates(
+        self, groups: Sequence[Group], cells: dict[str, Cells], columns: dict[str, Column], n_rows: int
+    ) -> Matches:
+        """The candidates whose residual holds. Rows are taken in slices, as residuals may leave all pairs to check."""
+        found = []
+        start, n_next = 0, max(1, CANDIDATES_AT_ONCE // sum(map(len, groups)))
+        while start < n_rows or start == 0:
+            end = min(start + n_next, n_rows)
+            part = {name: each[start:end] for name, each in cells.items()}
+            candidates = self._find_candidates(groups, part, end - start)
+            found.append(self._check_residuals(candidates, columns, start))
+            if end == n_rows:
+                break
+            fitting = CANDIDATES_AT_ONCE // 2 * (end - start) // max(1, len(candidates.positions))
+            start, n_next = end, max(1, min(fitting, 16 * n_next))
+        return _concat(found)
+
+    def _check_residuals(self, candidates: Matches, columns: dict[str, Column], first_row: int) -> Matches:
         local = candidates.positions - self.first_query
         residual_of = self.residual_of[local]
         keep = residual_of < 0
-        rows = candidates.rows
+        rows = candidates.rows + first_row
         n_failed = 0
         for number in np.unique(residual_of[~keep]):
             pairs = np.flatnonzero(residual_of == number)
@@ -128,7 +152,7 @@ class Part:
             keep[pairs], failed = residual.evaluate(columns, rows[pairs], self.member_of[local[pairs]].astype(np.int64))
             n_failed += failed
         starts, positions = _keep_pairs(candidates.starts, candidates.positions, keep)
-        return Matches(starts, positions, n_failed=n_failed)
+        return Matches(starts, positions.copy(), n_failed=n_failed)  # lest few matches hold all candidates
 
 
 @dataclass(frozen=True)
@@ -202,6 +226,15 @@ def _append(found: Sequence[Matches], n_rows: int) -> Matches:
     for matches in found:
         _append_lists(matches.starts, matches.positions, cursors, positions)
     return Matches(starts, positions, n_failed=sum(matches.n_failed for matches in found))
+
+
+def _concat(found: Sequence[Matches]) -> Matches:
+    """Answers about consecutive rows as one."""
+    if len(found) == 1:
+        return found[0]
+    counts = np.concatenate([[0], *(matches.counts for matches in found)])
+    positions = np.concatenate([matches.positions for matches in found])
+    return Matches(np.cumsum(counts), positions, n_failed=sum(matches.n_failed for matches in found))
 
 
 _NO_PAIRS = np.empty(0, np.int64)
