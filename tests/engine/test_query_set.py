@@ -297,6 +297,14 @@ def test_a_query_replaced_without_end_takes_no_more_memory():
     assert queries.match_one({"x": 4999.0}) == []
 
 
+def test_the_constants_of_residuals_count_as_memory():
+    short, long = vd.QuerySet("s string"), vd.QuerySet("s string")
+    for queries, end in ((short, ""), (long, "x" * 100)):
+        queries.add_many(range(1000), [f"upper(s) = '{i:03}{end}'" for i in range(1000)])
+
+    assert long.nbytes - short.nbytes == 100_000
+
+
 def test_a_loaded_set_compiles_nothing_anew(monkeypatch):
     queries = vd.QuerySet("x double")
     queries.add_many(range(100), [f"x > {i}" for i in range(100)])

@@ -167,7 +167,7 @@ def _take_standing(
 
 
 def _decompile_group(part: Part, group: Group, is_gone: NDArray[np.bool_]) -> list[BoxBlock]:
-    standing = ~is_gone[group.queries]
+    standing = ~group.by_box(is_gone)
     codes = np.zeros(len(group), np.int64)
     kinds = []
     for number, name in enumerate(group.fields):
@@ -202,7 +202,7 @@ def _screen_gone(part: Part, is_gone: NDArray[np.bool_]) -> Screen | None:
     """Where the boxes of gone queries are; rows elsewhere have no match to drop."""
     boxes = []
     for group in part.groups:
-        gone = np.flatnonzero(is_gone[group.queries])
+        gone = np.flatnonzero(group.by_box(is_gone))
         if len(gone):
             boxes.append((group.fields, group.firsts[:, gone], group.lasts[:, gone]))
     return Screen.of(boxes, part.axes)
@@ -212,10 +212,14 @@ def _fields_in_use(part: Part, is_gone: NDArray[np.bool_]) -> set[str]:
     """The fields that queries which stand compare."""
     used = {name for each in part.residuals if not is_gone[each.queries].all() for name in each.fields}
     for group in part.groups:
-        stands = ~is_gone[group.queries]
-        for name, firsts, lasts in zip(group.fields, group.firsts, group.lasts, strict=True):
-            if name not in used and (stands & ((firsts > 0) | (lasts < part.axes[name].n_cells - 1))).any():
-                used.add(name)
+        start = 0
+        while start < len(group) and not used.issuperset(group.fields):  # a few boxes tell, mostly
+            some = slice(start, start + 1024)
+            stands = ~group.by_box(is_gone, some)
+            for name, firsts, lasts in zip(group.fields, group.firsts[:, some], group.lasts[:, some], strict=True):
+                if (stands & ((firsts > 0) | (lasts < part.axes[name].n_cells - 1))).any():
+                    used.add(name)
+            start = some.stop
     return used
 
 

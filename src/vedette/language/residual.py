@@ -32,6 +32,10 @@ class Residual:
     def __len__(self) -> int:
         return len(self.queries)
 
+    @property
+    def nbytes(self) -> int:
+        return int(self.queries.nbytes + sum(values.nbytes for values in self.constants))
+
     @cached_property
     def fields(self) -> tuple[str, ...]:
         """The names of the fields that are read."""

@@ -60,6 +60,12 @@ class Group:
             return self.listed_queries
         return np.arange(self.first_query, self.first_query + len(self), dtype=np.int32)
 
+    def by_box(self, by_query: NDArray[np.bool_], boxes: slice = slice(None)) -> NDArray[np.bool_]:
+        """What an array by query says of the queries of some boxes; not copied where these are consecutive."""
+        if len(self.listed_queries):
+            return by_query[self.listed_queries[boxes]]
+        return by_query[self.first_query : self.first_query + len(self)][boxes]
+
     def __len__(self) -> int:
         return int(self.firsts.shape[1])
 
@@ -80,7 +86,9 @@ class Part:
     @property
     def nbytes(self) -> int:
         arrays = self.residual_of.nbytes + self.member_of.nbytes
-        return arrays + sum(axis.nbytes for axis in self.axes.values()) + sum(group.nbytes for group in self.groups)
+        screen = 0 if self.screen is None else self.screen.marks.nbytes
+        parts = (*self.axes.values(), *self.groups, *self.residuals)
+        return arrays + screen + sum(each.nbytes for each in parts)
 
     @property
     def n_boxes(self) -> int:
