@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Matches:
     """Row `i` matches the queries at `positions[starts[i]:starts[i + 1]]`; their order within a row is not defined."""
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import vedette as vd
+from vedette.engine import snapshot
 
 
 @pytest.fixture
@@ -50,6 +51,14 @@ def test_a_file_of_another_format_is_refused(file):
     file.write_bytes(data)
 
     with pytest.raises(vd.SnapshotError, match="has format 99; this Vedette reads format 1: save the set again"):
+        vd.QuerySet.load(file)
+
+
+@pytest.mark.parametrize("known", [{}, {"Part": vd.Schema}])
+def test_a_file_with_what_another_vedette_knew_is_refused(file, monkeypatch, known):
+    monkeypatch.setattr(snapshot, "_CLASSES", known)
+
+    with pytest.raises(vd.SnapshotError, match="holds what this Vedette does not know: save the set again with it"):
         vd.QuerySet.load(file)
 
 

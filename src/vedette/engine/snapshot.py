@@ -111,7 +111,10 @@ def _decode_all(buffer: memoryview, name: str) -> dict[str, Any]:
         n = int(np.prod(shape, dtype=np.int64))
         array = np.frombuffer(buffer, dtype, n, start + offset) if n else np.empty(0, dtype)
         arrays.append(array.reshape(shape))
-    return _decode(header["content"], arrays)  # type: ignore[no-any-return]
+    try:
+        return _decode(header["content"], arrays)  # type: ignore[no-any-return]
+    except (KeyError, TypeError):
+        raise SnapshotError(f"{name} holds what this Vedette does not know: save the set again with it") from None
 
 
 def _encode(value: Any, arrays: list[NDArray[Any]]) -> Any:

@@ -106,7 +106,7 @@ class Part:
         rows = self.screen.pass_rows(columns[self.screen.field])
         if 2 * len(rows) > n_rows:
             return self._match(columns, n_rows)
-        matches = self._match({name: column.take(rows) for name, column in columns.items()}, len(rows))
+        matches = self._match({name: columns[name].take(rows) for name in self.fields}, len(rows))
         counts = np.zeros(n_rows + 1, np.int64)
         counts[rows + 1] = matches.counts
         return Matches(np.cumsum(counts), matches.positions, n_failed=matches.n_failed)
