@@ -147,6 +147,13 @@ def test_what_pandas_calls_missing_is_null_in_one_row(name, missing):
     assert read_row({name: missing}, SCHEMA, [name], "UTC")[name].valid.tolist() == [False]
 
 
+def test_categories_of_polars_are_strings():
+    frame = pl.DataFrame({"s": ["b", None, "a", "b"]}, schema={"s": pl.Categorical})
+
+    for rows in (frame, frame[1:], pl.concat([frame, frame], rechunk=False)):
+        assert values(read_rows(rows, SCHEMA, ["s"], "UTC")[0]) == {"s": rows["s"].to_list()}
+
+
 def test_other_columns_of_a_frame_are_not_touched():
     frame = pd.DataFrame({"x": [1.0], "odd": [object()]})
     twice = pd.DataFrame([[1.0, 2.0, 3.0]], columns=["x", "y", "y"])

@@ -49,8 +49,7 @@ def read_column(array: pa.Array | pa.ChunkedArray, field: Field) -> Column:
     """An Arrow column in the physical form of the field's type; narrower types are widened, others refused."""
     if isinstance(array, pa.ChunkedArray):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
-    if isinstance(array.type, pa.DictionaryType):
-        array = array.dictionary_decode()
+    array = decode(array)
     if pa.types.is_null(array.type):
         return Column(_filler(field.type, len(array)), np.zeros(len(array), np.bool_))
     readable, read = _READERS[field.type.name]
@@ -61,6 +60,15 @@ def read_column(array: pa.Array | pa.ChunkedArray, field: Field) -> Column:
         )
     valid = None if array.null_count == 0 else pc.is_valid(array).to_numpy(zero_copy_only=False)
     return Column(read(array, field), valid)
+
+
+def decode(array: pa.Array) -> pa.Array:
+    """The values of a dictionary array; any other array as it is."""
+    if not isinstance(array.type, pa.DictionaryType):
+        return array
+    if pa.types.is_string_view(array.type.value_type):  # of polars; Arrow cannot decode it
+        array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.large_string()))
+    return array.dictionary_decode()
 
 
 def large_strings(values: Any) -> pa.LargeStringArray:

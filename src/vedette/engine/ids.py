@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.columns import large_strings, string_buffers, strings_over, writable
+from vedette.columns import decode, large_strings, string_buffers, strings_over, writable
 from vedette.errors import QueryError
 from vedette.hashing import empty_slots, find_numbers, find_strings, has_room, insert_numbers, insert_strings
 
@@ -124,8 +124,7 @@ def _read_ids(ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
         array = ids if isinstance(ids, (pa.Array, pa.ChunkedArray)) else pa.array(ids)
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks()
-        if isinstance(array.type, pa.DictionaryType):
-            array = array.dictionary_decode()
+        array = decode(array)
         if array.null_count:
             raise QueryError("an id is null; ids are strings or integers")
         if pa.types.is_integer(array.type):
