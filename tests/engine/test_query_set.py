@@ -314,3 +314,27 @@ def test_a_loaded_set_compiles_nothing_anew(monkeypatch):
     monkeypatch.setattr(parts, "compile_part", None)
 
     assert found(vd.QuerySet.from_bytes(data), {"x": [41.5]}) == [[40, 41]]
+
+
+def test_forty_fields_and_more_are_compiled_anew_as_they_were():
+    names = [f"f{i}" for i in range(60)]
+    queries = vd.QuerySet(", ".join(f"{name} double" for name in names))
+    queries.add_many(names, [f"{name} > 1" for name in names])
+    before = found(queries, {name: np.array([2.0, 0.0]) for name in names})
+    queries.remove_many(names[:20])
+    queries.add("more", "f0 > 1")
+
+    after = found(queries, {name: np.array([2.0, 0.0]) for name in names})
+
+    assert before == [sorted(names), []]
+    assert after == [sorted([*names[20:], "more"]), []]
+
+
+def test_a_set_that_was_emptied_keeps_the_kind_of_its_ids():
+    queries = vd.QuerySet("x double")
+    queries.add(1, "x > 1")
+    queries.remove(1)
+    queries.compact()
+
+    assert queries.ids.type == pa.int64()
+    assert queries.match({"x": [2.0]}).ids.to_pylist() == []

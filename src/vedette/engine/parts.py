@@ -167,25 +167,25 @@ def _take_standing(
 
 
 def _decompile_group(part: Part, group: Group, is_gone: NDArray[np.bool_]) -> list[BoxBlock]:
-    standing = ~group.by_box(is_gone)
-    codes = np.zeros(len(group), np.int64)
+    queries = group.queries
+    alike = [np.flatnonzero(~is_gone[queries])]  # boxes that constrain the fields in the same way
     kinds = []
     for number, name in enumerate(group.fields):
         null = part.axes[name].n_cells - 1
         firsts, lasts = group.firsts[number], group.lasts[number]
         kinds.append(np.where(lasts < null, _RANGE, np.where(firsts == null, _NULL, _ANY)))
-        codes = 3 * codes + kinds[-1]
+        alike = [same[kinds[-1][same] == kind] for same in alike for kind in (_RANGE, _NULL, _ANY)]
+        alike = [same for same in alike if len(same)]
     blocks = []
-    for code in np.unique(codes[standing]):
-        chosen = np.flatnonzero(standing & (codes == code))
+    for same in alike:
         ranges: dict[str, Ranges | Nulls] = {}
         for number, name in enumerate(group.fields):
-            kind = kinds[number][chosen[0]]
+            kind = kinds[number][same[0]]
             if kind == _NULL:
-                ranges[name] = Nulls(len(chosen))
+                ranges[name] = Nulls(len(same))
             elif kind == _RANGE:
-                ranges[name] = to_values(part.axes[name], group.firsts[number][chosen], group.lasts[number][chosen])
-        blocks.append(BoxBlock(group.queries[chosen].astype(np.int64), ranges))
+                ranges[name] = to_values(part.axes[name], group.firsts[number][same], group.lasts[number][same])
+        blocks.append(BoxBlock(queries[same].astype(np.int64), ranges))
     return blocks
 
 

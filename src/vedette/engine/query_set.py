@@ -141,6 +141,7 @@ class QuerySet:
         is_gone = self._versions.is_gone
         parts = self._parts.without_gone(is_gone)
         ids = Ids()
+        ids.kind = self._ids.kind
         ids.append(ids.read(self._ids.to_arrow().filter(pa.array(~is_gone))))
         self._parts, self._ids, self._versions = parts, ids, self._versions.without_gone()
 

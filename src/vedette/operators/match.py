@@ -23,6 +23,7 @@ from vedette.matches import Matches
 from vedette.operators.screen import Screen
 
 SCREENED_ROWS = 1024  # a smaller batch is not screened
+FEW_PAIRS = 256  # so many are compared with each other sooner than a mark is kept for every query
 CANDIDATES_AT_ONCE = 1 << 20  # pairs whose residuals are checked together, about
 
 
@@ -338,17 +339,25 @@ def _find_gone_in_rows(
 def _drop_repeats(
     starts: NDArray[np.int64], positions: NDArray[np.int32], n_queries: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Each position once a row. A position remembers the last row that had it."""
+    """Each position once a row: a position remembers the last row that had it, or, for few pairs, one looks back."""
     kept_starts = np.zeros_like(starts)
     kept = np.empty_like(positions)
-    last_rows = np.full(n_queries, -1, np.int32)
+    looks_back = len(positions) < FEW_PAIRS
+    last_rows = np.full(0 if looks_back else n_queries, -1, np.int32)
     n = 0
     for row in range(len(starts) - 1):
+        first = n
         for i in range(starts[row], starts[row + 1]):
-            if last_rows[positions[i]] != row:
-                last_rows[positions[i]] = row
-                kept[n] = positions[i]
-                n += 1
+            position = positions[i]
+            if looks_back:
+                is_new = True
+                for j in range(first, n):
+                    is_new &= kept[j] != position
+            else:
+                is_new = last_rows[position] != row
+                last_rows[position] = row
+            kept[n] = position
+            n += is_new
         kept_starts[row + 1] = n
     return kept_starts, kept[:n]
 
