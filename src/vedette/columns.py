@@ -54,10 +54,10 @@ def read_column(array: pa.Array | pa.ChunkedArray, field: Field) -> Column:
         return Column(_filler(field.type, len(array)), np.zeros(len(array), np.bool_))
     readable, read = _READERS[field.type.name]
     if not readable(array.type, field.type):
-        raise RowError(
-            f"field {field.name!r} is {field.type} in the schema but {array.type} in the rows; "
-            f"cast the column, or declare the field as what the rows hold"
-        )
+        hint = "cast the column, or declare the field as what the rows hold"
+        if field.type.name == "bigint" and pa.types.is_floating(array.type):
+            hint += ' (pandas keeps whole numbers with gaps as such: .astype("Int64"))'
+        raise RowError(f"field {field.name!r} is {field.type} in the schema but {array.type} in the rows; {hint}")
     valid = None if array.null_count == 0 else pc.is_valid(array).to_numpy(zero_copy_only=False)
     return Column(read(array, field), valid)
 
