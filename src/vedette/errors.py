@@ -60,9 +60,24 @@ def nearest(name: str, names: Iterable[str]) -> str:
     >>> nearest("tmp", ["humidity", "room", "temp"])
     "; did you mean 'temp'?"
     """
+    close = closest(name, names)
+    return f"; did you mean {close!r}?" if close else ""
+
+
+def closest(name: str, names: Iterable[str]) -> str | None:
+    """The one of `names` that `name` may be a misspelling of."""
     by_folded = {known.lower(): known for known in names}
     close = difflib.get_close_matches(name.lower(), by_folded, n=1)
-    return f"; did you mean {by_folded[close[0]]!r}?" if close else ""
+    return by_folded[close[0]] if close else None
+
+
+def count(n: int, one: str, many: str = "") -> str:
+    """A number with its noun.
+
+    >>> count(1, "query", "queries"), count(2000, "row")
+    ('1 query', '2,000 rows')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def _underline(text: str, start: int | None, end: int | None) -> str:

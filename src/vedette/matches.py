@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.buffers import empty_int64
+from vedette.buffers import empty_int32
 from vedette.kernels import kernel
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ class Matches:
     starts: NDArray[np.int64]
     positions: NDArray[np.int32]
     query_ids: pa.Array | None = None  # the owner's id of each position
+    holds_gone: bool = False  # `query_ids` has ids of removed queries too, and so may have one twice
     n_failed: int = 0  # comparisons that ANSI mode would have failed the job over; they count as null
 
     def __len__(self) -> int:
@@ -37,19 +38,24 @@ class Matches:
         return np.diff(self.starts)
 
     @property
-    def rows(self) -> NDArray[np.int64]:
+    def rows(self) -> NDArray[np.int32]:
         """The row of each pair."""
-        rows = empty_int64(len(self.positions))
+        rows = empty_int32(len(self.positions))
         _write_rows(self.starts, rows)
         return rows
 
     @property
     def ids(self) -> pa.DictionaryArray:
-        """The owner's id of each pair's query: a dictionary over `positions`, which are not copied."""
+        """The owner's id of each pair's query: a dictionary over `positions`.
+
+        Neither is copied, unless queries were removed or replaced and the set has not been compacted since.
+        """
         import pyarrow as pa
 
         if self.query_ids is None:
             raise ValueError("these matches carry positions only")
+        if self.holds_gone:
+            return self.query_ids.take(pa.array(self.positions)).dictionary_encode()
         return pa.DictionaryArray.from_arrays(pa.array(self.positions), self.query_ids)
 
     def to_arrow(self) -> pa.Table:
@@ -60,7 +66,7 @@ class Matches:
 
 
 @kernel
-def _write_rows(starts: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+def _write_rows(starts: NDArray[np.int64], rows: NDArray[np.int32]) -> None:
     for row in range(len(starts) - 1):
         for pair in range(starts[row], starts[row + 1]):
             rows[pair] = row

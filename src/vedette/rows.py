@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vedette.columns import Column, large_strings, read_column, writable
-from vedette.errors import RowError, nearest
+from vedette.errors import RowError, closest, nearest
 from vedette.schema import Field, Schema, arrow_type
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -56,12 +56,26 @@ def read_row(row: Mapping[str, Any], schema: Schema, fields: Collection[str], ti
     columns = {}
     for name in fields:
         value = row.get(name)
-        if value is None:
-            value = next((row[key] for key in row if str(key).lower() == name.lower()), None)
+        if value is None and name not in row:
+            value = _find_folded(row, name, schema)
         field = schema.find(name)
         assert field is not None
         columns[name] = _read_value(value, field, time_zone)
     return columns
+
+
+def _find_folded(row: Mapping[str, Any], name: str, schema: Schema) -> Any:
+    """The value under the name in another case, or None; raises where a name that is no field looks misspelt."""
+    for key in row:
+        if str(key).lower() == name.lower():
+            return row[key]
+    misspelt = closest(name, [str(key) for key in row if schema.find(str(key)) is None])
+    if misspelt:
+        raise RowError(
+            f"the row lacks field {name!r}, which queries use, but has {misspelt!r}, which is no field; "
+            f"rename it, or give {name!r} as None for null"
+        )
+    return None
 
 
 def _read_value(value: Any, field: Field, time_zone: str) -> Column:
@@ -75,6 +89,8 @@ def _read_value(value: Any, field: Field, time_zone: str) -> Column:
     if kind == "timestamp" and isinstance(value, datetime.datetime):
         aware = value if value.tzinfo else value.replace(tzinfo=ZoneInfo(time_zone))
         return Column(np.array([(aware - _EPOCH) // datetime.timedelta(microseconds=1)]))
+    if kind == "double" and isinstance(value, Decimal):
+        return Column(np.array([float(value)]))
     try:
         if kind == "string" and isinstance(value, str):
             return Column(large_strings([value]))

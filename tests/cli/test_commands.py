@@ -249,7 +249,7 @@ def test_a_wrong_option_is_told_without_a_traceback(run):
 def test_progress_shows_on_a_terminal_and_not_when_quiet(tmp_path):
     rows, queries = write_rows(tmp_path / "r.csv"), write_queries(tmp_path / "q.csv")
 
-    assert "3 matches" in said_on_terminal("match", rows, "--queries", queries, "-o", tmp_path / "o.csv")
+    assert "4 rows, 3 matches" in said_on_terminal("match", rows, "--queries", queries, "-o", tmp_path / "o.csv")
     assert said_on_terminal("match", rows, "--queries", queries, "-o", tmp_path / "o.csv", "--quiet") == ""
 
 
@@ -278,7 +278,8 @@ def test_comparisons_that_cannot_be_made_are_counted_aloud(run, tmp_path):
     code, out, err = run("match", tmp_path / "r.csv", "--queries", queries)
 
     assert (code, out.splitlines()[1:]) == (0, ['4,2,"half"'])
-    assert err == ("vedette: 1 comparisons could not be made (a division by zero, an overflow) and counted as null\n")
+    what = "could not be made (a division by zero, an overflow, a cast) and counted as null"
+    assert err == f"vedette: 1 comparison {what}\n"
 
 
 def test_without_java_the_demo_and_spark_say_what_to_install(run, tmp_path, monkeypatch):
@@ -324,3 +325,35 @@ def test_times_in_json_lines_keep_the_zone_they_name(run, tmp_path, time, query)
     _, out, _ = run("match", tmp_path / "r.jsonl", "--queries", queries, "--time-zone", "Europe/Berlin")
 
     assert [line.rsplit(",", 1)[1] for line in out.splitlines()[1:]] == [f'"{query}"']
+
+
+def test_columns_that_no_query_uses_come_along_as_they_are_written(run, tmp_path):
+    (tmp_path / "r.csv").write_text("zip,price,note\n0123,1.50,1.0\n0456,9,\n")
+    queries = write_queries(tmp_path / "q.csv", [("cheap", "price < 4")])
+
+    for declared in ((), ("--schema", "price double")):
+        code, out, _ = run("match", tmp_path / "r.csv", "--queries", queries, *declared)
+        assert (code, out.splitlines()[1:]) == (0, ['"0123",1.5,"1.0","cheap"'])
+
+
+@pytest.mark.parametrize("name", ["r.csv", "q.csv"])
+def test_an_answer_that_would_overwrite_what_is_read_is_refused(run, tmp_path, name):
+    rows, queries = write_rows(tmp_path / "r.csv"), write_queries(tmp_path / "q.csv")
+    before = (tmp_path / name).read_text()
+
+    code, _, err = run("match", rows, "--queries", queries, "-o", tmp_path / name)
+
+    assert code == 2
+    assert "would overwrite" in err
+    assert (tmp_path / name).read_text() == before
+
+
+def test_times_that_spark_cannot_read_are_told_beforehand(spark, run, tmp_path):
+    pq.write_table(pa.table({"price": [1.0], "ts": pa.array([0], pa.timestamp("ns"))}), tmp_path / "r.parquet")
+    queries = write_queries(tmp_path / "q.csv", [("cheap", "price < 4")])
+
+    code, _, err = run("match", tmp_path / "r.parquet", "--queries", queries, "--spark")
+
+    assert code == 2
+    assert "column 'ts'" in err
+    assert 'coerce_timestamps="us"' in err

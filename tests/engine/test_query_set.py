@@ -106,6 +106,7 @@ def test_removing_many_is_one_change(alerts):
         (lambda a: a.add_boxes(["b"], {"price": [1.0]}), r"are a pair: \(lows, highs\)"),
         (lambda a: a.add_boxes(["b"], {"symbol": ([1.0], [2.0])}), "its bounds cannot be floating numbers"),
         (lambda a: a.check("prise > 1"), "unknown field 'prise'"),
+        (lambda a: a.remove(["busy", "mid"]), "remove takes one id; use remove_many"),
     ],
 )
 def test_a_refused_change_says_why_and_changes_nothing(alerts, change, words):
@@ -338,3 +339,24 @@ def test_a_set_that_was_emptied_keeps_the_kind_of_its_ids():
 
     assert queries.ids.type == pa.int64()
     assert queries.match({"x": [2.0]}).ids.to_pylist() == []
+
+
+def test_ids_of_matches_are_a_plain_dictionary_after_a_replacement_too(alerts):
+    alerts.replace("busy", "volume > 150")
+    hits = alerts.match(ROWS)
+
+    assert hits.ids.to_pandas().tolist() == hits.to_arrow().column("query").to_pylist()
+    assert len(set(hits.ids.dictionary.to_pylist())) == len(hits.ids.dictionary)
+
+
+def test_a_row_with_a_misspelt_field_is_refused(alerts):
+    with pytest.raises(vd.RowError, match="the row lacks field 'price', which queries use, but has 'prize'"):
+        alerts.match_one({"symbol": "IBM", "prize": 39.5})
+    assert alerts.match_one({"symbol": "IBM", "price": None, "exchange": "N"}) == []
+
+
+def test_explain_counts_queries_that_never_match():
+    queries = vd.QuerySet("x double")
+    queries.add_many([1, 2], ["x > 5 AND x < 3", "x > 1"])
+
+    assert "1 query never matches: its condition contradicts itself" in queries.explain()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -38,6 +39,9 @@ def run() -> None:
     except VedetteError as error:
         print(f"vedette: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        print("vedette: interrupted", file=sys.stderr, flush=True)
+        os._exit(130)  # Spark would have much to say about its end
     except BrokenPipeError:  # whoever reads our output has seen enough
         sys.stderr.close()
         raise SystemExit(0) from None

@@ -66,6 +66,7 @@ class Demo:
     def _run(self, work_dir: Path) -> bool:
         from vedette import spark as vs
         from vedette.spark.demo import Demo as SparkDemo
+        from vedette.spark.noise import quiet_end
 
         self._console.print(
             f"\n[bold]Vedette[/]: {self.n_alerts:,} standing queries watch {self.n_rows:,} ticks of a market\n"
@@ -80,6 +81,7 @@ class Demo:
         self._show_examples(table)
         with self._step("starting Spark here, on this machine's cores"):
             spark = vs.session("vedette demo")
+            quiet_end()
             demo = SparkDemo(spark, ticks_dir, work_dir)
             demo.warm_up(alerts)
         report = Report(self.n_rows, self.n_alerts, self.seed)
@@ -95,7 +97,7 @@ class Demo:
         is_right = self._show_comparison(comparison, report) and is_right
         with self._step("drawing the report"):
             path = report.write(self.output_dir)
-        self._console.print(f"\nThe report: [bold]{path}[/]\n")
+        self._console.print(f"\nThe report: [bold]{path}[/] (its picture alone: {path.with_suffix('.png').name})\n")
         spark.stop()
         return is_right
 
@@ -180,9 +182,9 @@ class Demo:
         ratio = report.join_seconds / report.stream_seconds
         self._say(
             f"\nSpark's own join compares every tick with every alert. It took {comparison.seconds:.1f} s "
-            f"for {comparison.n_rows:,} ticks, so for all {self.n_rows:,} it would need about "
+            f"for {comparison.n_rows:,} ticks, so for all {self.n_rows:,} it would need roughly "
             f"[bold]{in_words(report.join_seconds)}[/]. "
-            f"Vedette took {in_words(report.stream_seconds)}: [bold]{ratio:,.0f} times[/] faster."
+            f"Vedette took {in_words(report.stream_seconds)}: roughly [bold]{_rounded(ratio):,} times[/] faster."
         )
         if comparison.n_pairs != comparison.n_pairs_ours:
             self._say(
@@ -205,3 +207,8 @@ class Demo:
                 with self._console.status(f"  {doing}"):
                     yield
         self._console.print(f"  {doing}: {seconds():.1f} s")
+
+
+def _rounded(ratio: float) -> int:
+    """Two digits of a figure that rests on a slice."""
+    return int(float(f"{ratio:.2g}"))

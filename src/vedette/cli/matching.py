@@ -15,7 +15,8 @@ from vedette.cli.answer_file import open_answer
 from vedette.cli.progress import show_progress, timed
 from vedette.cli.queries_file import load_queries
 from vedette.cli.rows_file import RowsFile, check_readable, format_of
-from vedette.errors import FileError
+from vedette.engine.query_set import QuerySet
+from vedette.errors import FileError, count
 from vedette.matches import Matches
 from vedette.schema import Schema
 
@@ -36,6 +37,8 @@ def match_files(
     for path in (rows, queries):
         format_of(path)
         check_readable(path)
+        if out is not None and out.exists() and out.samefile(path):
+            raise FileError(f"the answer would overwrite {path}, which is read; name another file after -o")
     quiet = quiet or not _is_apart(out)
     with timed() as seconds, open_answer(out) as place:
         make = _match_in_spark if spark else _match_here
@@ -44,7 +47,8 @@ def match_files(
             n_pairs += batch.num_rows
             place.write(batch)
     if not quiet and sys.stderr.isatty():
-        print(f"{n_rows:,} rows, {n_pairs:,} matches, {seconds():.1f} s", file=sys.stderr)
+        told = f"{count(n_rows, 'row')}, {count(n_pairs, 'match', 'matches')}, {seconds():.1f} s"
+        print(told, file=sys.stderr)
 
 
 def _is_apart(out: Path | None) -> bool:
@@ -59,6 +63,8 @@ def _match_here(
     rows = RowsFile.open(path, schema)
     _check_name(rows.columns.names)
     queries = load_queries(queries_path, rows.schema, time_zone, skip_bad=skip_bad)
+    if schema is None and queries.fields:  # columns that no query uses come along as they are written
+        rows = RowsFile.open(path, _only_used(queries))
     n_rows, n_failed = 0, 0
 
     def match(batch: pa.RecordBatch) -> Matches:
@@ -72,15 +78,15 @@ def _match_here(
         def read() -> Iterator[pa.RecordBatch]:
             nonlocal n_rows
             for batch in rows.batches:
-                yield batch
                 n_rows += batch.num_rows
+                yield batch
                 advance(rows.steps_done(n_rows), n_rows)
 
         for batch in answer(read(), match, queries.ids, "pairs"):
             yield n_rows, batch
     if n_failed:
-        what = "comparisons could not be made (a division by zero, an overflow) and counted as null"
-        print(f"vedette: {n_failed:,} {what}", file=sys.stderr)
+        what = "could not be made (a division by zero, an overflow, a cast) and counted as null"
+        print(f"vedette: {count(n_failed, 'comparison')} {what}", file=sys.stderr)
     if n_rows == 0:  # an answer without rows still has columns
         columns = pa.schema([*rows.columns, pa.field("query", queries.ids.type)])
         yield 0, pa.RecordBatch.from_pylist([], columns)
@@ -94,8 +100,14 @@ def _match_in_spark(
     rows, rows_schema = open_rows(path, format_of(path), schema, time_zone)
     _check_name(rows.columns)
     queries = load_queries(queries_path, rows_schema, time_zone, skip_bad=skip_bad)
+    if schema is None and queries.fields and format_of(path) == "csv":
+        rows, _ = open_rows(path, "csv", _only_used(queries), time_zone)
     with show_progress("matching in Spark", STEPS, quiet) as advance:
         yield from match_rows(rows, queries, advance)
+
+
+def _only_used(queries: QuerySet) -> Schema:
+    return Schema(tuple(field for field in queries.schema if field.name in queries.fields))
 
 
 def _check_name(names: list[str]) -> None:

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from vedette.cli.rows_file import check_readable, format_of
 from vedette.engine.query_set import QuerySet
-from vedette.errors import FileError, QueryError
+from vedette.errors import FileError, QueryError, count
 from vedette.schema import Schema
 
 _CHUNK = 1 << 14  # queries added at once where some may be wrong
@@ -93,7 +93,7 @@ def _report(lines: Lines) -> None:
     for error in lines.bad[:_SHOWN]:
         print(f"vedette: skipped {error}", file=sys.stderr)
     if lines.bad:
-        print(f"vedette: skipped {len(lines.bad):,} bad queries of {lines.path}", file=sys.stderr)
+        print(f"vedette: skipped {count(len(lines.bad), 'bad query', 'bad queries')} of {lines.path}", file=sys.stderr)
 
 
 def read_lines(path: Path) -> Lines:
@@ -145,7 +145,8 @@ def _read_jsonl(path: Path, lines: Lines) -> None:
             try:
                 record = json.loads(line)
             except ValueError as error:
-                lines.add_bad(number, f"it is no JSON: {error}")
+                what = error.msg if isinstance(error, json.JSONDecodeError) else error
+                lines.add_bad(number, f"it is no JSON: {what}")
                 continue
             if not isinstance(record, dict) or "id" not in record or "where" not in record:
                 lines.add_bad(number, "it is no object with 'id' and 'where'")
@@ -168,7 +169,7 @@ def _read_parquet(path: Path, lines: Lines) -> None:
 def _check_columns(path: Path, names: list[str]) -> None:
     missing = [name for name in ("id", "where") if name not in names]
     if missing:
-        has = ", ".join(names)
+        has = ", ".join(names) or "none"
         raise FileError(
             f"{path} lacks the column {missing[0]!r}; a queries file has columns id and where, this has: {has}"
         )

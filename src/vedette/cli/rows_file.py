@@ -79,6 +79,8 @@ class RowsFile:
         if kind == "jsonl":
             first = _with_zones(path, first, schema)
         types = _declared_types(schema or infer_schema(first), first)
+        if kind == "csv" and schema is not None:  # other columns come along as they are written
+            types |= {column.name: pa.string() for column in first if schema.find(column.name) is None}
         reader = open_reader(path, types)
         batches = _tell_where(iter(reader), path, "declare the columns' types with --schema")
         n_done = 0

@@ -120,6 +120,8 @@ class QuerySet:
 
     def remove(self, query_id: str | int) -> None:
         """Let a query stand no longer."""
+        if isinstance(query_id, (list, tuple, set)):
+            raise QueryError("remove takes one id; use remove_many for several")
         self._remove(np.array([self._must_find(query_id)], np.int32))
 
     def remove_many(self, ids: Any) -> None:
@@ -160,7 +162,7 @@ class QuerySet:
         parts = self._compiled()
         columns, n_rows = read_rows(rows, self.schema, parts.fields, self.time_zone)
         found = parts.match(columns, n_rows, self._versions.is_gone)
-        return Matches(found.starts, found.positions, self.ids, found.n_failed)
+        return Matches(found.starts, found.positions, self.ids, self._versions.n_gone > 0, found.n_failed)
 
     def match_one(self, row: Mapping[str, Any]) -> list[str] | list[int]:
         """The ids of the queries that one row matches; a field that is absent or None is null."""
@@ -170,7 +172,7 @@ class QuerySet:
 
     def explain(self) -> str:
         """Which index answers for which queries, and why, in words."""
-        return explain(self, self._compiled())
+        return explain(self, self._compiled(), self._versions.is_gone)
 
     # Files.
 

@@ -108,7 +108,16 @@ def _syntax_error(error: Any, text: str, origins: list[tuple[int, int]], skeleto
         return QueryError("syntax error: the text ends too early", skeleton, len(skeleton.rstrip()))
     start, end = origin(origins, start), origin(origins, end)
     shown = "the literal" if MARK in skeleton[start:end] else repr(skeleton[start:end])
-    return QueryError(f"syntax error at {shown}", skeleton, start, max(end, start + 1))
+    hint = _SPELLINGS.get(skeleton[start:end], "")
+    word = skeleton[:start].split()[-1:]
+    if not hint and word and word[0].upper() not in _KEYWORDS:
+        hint = nearest(word[0], _KEYWORDS)
+    return QueryError(f"syntax error at {shown}{hint}", skeleton, start, max(end, start + 1))
+
+
+# What is meant by signs of other languages, and the words that a misspelt one may stand for.
+_SPELLINGS = {"&&": "; write AND", "&": "; write AND", "||": "; write OR", "|": "; write OR"}
+_KEYWORDS = ("AND", "OR", "NOT", "BETWEEN", "IN", "IS", "NULL", "LIKE", "ESCAPE", "CASE", "WHEN", "THEN", "ELSE", "END")
 
 
 class _Reader:
@@ -367,4 +376,5 @@ def _describe(node: Any) -> str:
     words |= {"Literal": "a literal here", "Interval": "INTERVAL", "Dot": "a name with a dot", "Distinct": "DISTINCT"}
     words |= {"Alias": "a name after an expression", "Star": "*", "Tuple": "a list of expressions"}
     words |= {"BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^", "BitwiseNot": "~"}
+    words |= {"BitwiseLeftShift": "<<", "BitwiseRightShift": ">>"}
     return words.get(kind, kind)

@@ -153,7 +153,7 @@ class Part:
         local = candidates.positions - self.first_query
         residual_of = self.residual_of[local]
         keep = residual_of < 0
-        rows = candidates.rows + first_row
+        rows = candidates.rows.astype(np.int64) + first_row
         n_failed = 0
         for number in np.unique(residual_of[~keep]):
             pairs = np.flatnonzero(residual_of == number)

@@ -19,6 +19,7 @@ from pyspark.sql import types as t
 from vedette.errors import FileError, PipelineError, SchemaError
 from vedette.schema import Field, Schema, Type
 from vedette.spark.match import match
+from vedette.spark.noise import quiet_end
 from vedette.spark.session import session
 
 if TYPE_CHECKING:
@@ -44,9 +45,12 @@ def open_rows(path: Path, kind: str, schema: Schema | None, time_zone: str) -> t
     """A file as a DataFrame of a local session, and the fields that queries may use."""
     times = {"spark.sql.session.timeZone": time_zone, "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
     spark = session("vedette match", **times)
+    quiet_end()
     # With a null that no file contains, "" in CSV is the empty string, and nothing between two commas is null.
     reader = spark.read.option("mode", "FAILFAST").option("nullValue", "\0")
     where = path.absolute().as_uri()
+    if kind == "parquet":
+        _check_times(path)
     try:
         if kind == "parquet":
             rows = reader.parquet(where)
@@ -63,6 +67,16 @@ def open_rows(path: Path, kind: str, schema: Schema | None, time_zone: str) -> t
         return rows, schema or schema_of(rows)
     except PySparkException as error:
         raise FileError(f"Spark cannot read {path}: {str(error).splitlines()[0]}") from None
+
+
+def _check_times(path: Path) -> None:
+    """Raise where a column has times in nanoseconds, as pandas writes them: Spark reads microseconds at most."""
+    for column in pq.read_schema(path):
+        if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+            raise FileError(
+                f"column {column.name!r} of {path} has times in nanoseconds, which Spark cannot read; write the file "
+                f'with microseconds (in pandas: to_parquet(..., coerce_timestamps="us")), or go without --spark'
+            )
 
 
 def schema_of(rows: DataFrame) -> Schema:

@@ -36,6 +36,8 @@ def match(
 
     A set above 4 MB goes to the workers as a file in `snapshot_dir`, which they must see too.
     """
+    if not hasattr(queries, "match_one"):
+        raise PipelineError(f"vs.match takes a QuerySet; got {type(queries).__name__}")
     if output not in _ADDED:
         raise PipelineError(f"unknown output {output!r}; outputs are: {', '.join(map(repr, _ADDED))}")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import sys
 import threading
 import warnings
@@ -33,6 +35,12 @@ def quiet_start() -> Iterator[None]:
             yield
         finally:
             os.dup2(terminal, 2)
+
+
+def quiet_end() -> None:
+    """Let Ctrl-C be a plain KeyboardInterrupt, without what Spark and Py4J write on the way. For commands."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark's own calls Java from inside the handler
+    logging.disable(logging.CRITICAL)
 
 
 def _pass_on(reading: int, terminal: int) -> None:
