@@ -70,6 +70,12 @@ class Parts:
         self._n_queries += n_queries
         self._is_current = False
 
+    @property
+    def is_mostly_compiled(self) -> bool:
+        """Whether what waits is small beside what is compiled, as it is once the first match has been."""
+        n_waiting = sum(len(block) for block in self._blocks)
+        return MERGE_RATIO * n_waiting < sum(part.n_boxes for part in self.compiled)
+
     def note_removal(self) -> None:
         self._is_current = False
 

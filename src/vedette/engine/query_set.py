@@ -30,6 +30,7 @@ from vedette.rows import read_row, read_rows
 from vedette.schema import Schema, check_time_zone
 
 FEW_GONE = 1024  # so many removed queries are always borne
+MANY_CHANGES = 256  # so many at once are worth compiling before the next match asks
 
 
 class QuerySet:
@@ -221,9 +222,12 @@ class QuerySet:
             self._parts.compile(self._versions.is_gone)
             return self._parts
 
-    def _forget_many_gone(self) -> None:
+    def _settle(self, n_changed: int) -> None:
+        """After a change: forget what is gone once it is most, and compile many changes now, not when rows wait."""
         if self._versions.n_gone > max(self._versions.n_standing, FEW_GONE):
             self.compact()
+        elif n_changed >= MANY_CHANGES and self._parts.is_mostly_compiled:
+            self._compiled()
 
     def _find_standing(self, query_id: object) -> int:
         position = int(self._ids.find(self._ids.read([query_id]))[0])
@@ -259,13 +263,13 @@ class QuerySet:
         self._ids.append(ids)
         self._versions.add(len(ids))
         self._parts.append(blocks, residuals, len(ids))
-        self._forget_many_gone()
+        self._settle(len(ids))
 
     def _remove(self, positions: NDArray[np.int32]) -> None:
         self._versions.current += 1
         self._versions.remove(positions)
         self._parts.note_removal()
-        self._forget_many_gone()
+        self._settle(len(positions))
 
 
 def _as_texts(texts: Any) -> Sequence[str]:

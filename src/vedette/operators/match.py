@@ -229,7 +229,9 @@ def _merge_two(first: Matches, dropped: NDArray[np.int64], more: Matches) -> Mat
 
 def _append(found: Sequence[Matches], n_rows: int) -> Matches:
     """Each row's lists one after the other, however many there are."""
-    starts = np.sum([matches.starts for matches in found], axis=0)
+    starts = found[0].starts.copy()
+    for matches in found[1:]:
+        starts += matches.starts
     positions = empty_int32(int(starts[-1]))
     cursors = starts[:-1].copy()
     for matches in found:

@@ -117,7 +117,8 @@ def _group(boxes: Boxes, order: tuple[int, ...], index: EveryRow | Index, reason
     firsts, lasts = boxes.firsts, boxes.lasts
     if order != tuple(range(len(order))):
         firsts, lasts = firsts[list(order)], lasts[list(order)]
-    listed, first = (boxes.queries[:0], int(boxes.queries[0])) if boxes.is_consecutive else (boxes.queries, 0)
+    is_run = boxes.is_consecutive
+    listed, first = (np.empty(0, np.int32), int(boxes.queries[0])) if is_run else (boxes.queries, 0)
     return Group(fields, index, firsts, lasts, listed, first, boxes.repeats, boxes.has_residuals, reason)
 
 
