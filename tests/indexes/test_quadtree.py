@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import oracles
+import pytest
 from numba.core import config
 
+from vedette.indexes.index import TooLargeError, sample_boxes
 from vedette.indexes.leaves import choose_leaf
 from vedette.indexes.quadtree import Quadtree
 
@@ -55,3 +57,19 @@ def test_long_and_narrow_boxes_get_long_and_narrow_leaves():
     assert leaf.shift_y == 15
     assert leaf.bytes_per_box <= 240
     assert Quadtree.build(firsts, lasts, np.arange(5_000, dtype=np.int32), [100_022, 20_000]).nbytes <= 300 * 5_000
+
+
+def test_boxes_that_would_be_listed_in_far_too_many_leaves_are_refused():
+    n, n_cells = 2000, 1 << 20
+    firsts = np.zeros((2, n), np.int32)
+    lasts = np.full((2, n), n_cells - 1, np.int32)
+    firsts[:, ::2] = np.arange(0, n, 2) * 500
+    lasts[:, ::2] = firsts[:, ::2] + 1
+
+    with pytest.raises(TooLargeError, match="too many leaves"):
+        Quadtree.build(firsts, lasts, np.arange(n, dtype=np.int32), [n_cells, n_cells])
+
+
+def test_a_sample_meets_boxes_that_come_in_turns():
+    assert set(sample_boxes(600_000, 2048) % 6) == {0, 1, 2, 3, 4, 5}
+    assert sample_boxes(10, 2048).tolist() == list(range(10))

@@ -93,3 +93,20 @@ def test_queries_on_different_fields_get_indexes_of_their_own():
     assert "boxes on x: Buckets" in told
     assert "5,000 boxes on key, y: Keyed" in told
     assert "2 boxes on key, y, several to a query: Scan" in told
+
+
+def test_long_boxes_on_axes_of_very_many_cells_are_not_cut_into_leaves():
+    n = 60_000
+    queries = vd.QuerySet("x double, y double, z double")
+    lows = RANDOM.random(n)
+    queries.add_boxes(
+        np.arange(n),
+        {
+            "x": (lows, lows + 0.00001),
+            "y": (RANDOM.random(n), np.full(n, np.inf)),
+            "z": (RANDOM.random(n), np.full(n, np.inf)),
+        },
+    )
+
+    assert queries.nbytes / n < 400
+    assert "Verified" in queries.explain()

@@ -15,6 +15,11 @@ from numpy.typing import NDArray
 
 from vedette.matches import Matches
 
+
+class TooLargeError(ValueError):
+    """An index would take far more memory than its boxes are worth; another one should answer for them."""
+
+
 SMALL_BATCH = 256  # up to here one kernel call does everything
 
 
@@ -64,3 +69,10 @@ def count_bytes(index: Any) -> int:
         elif isinstance(value, np.ndarray):
             total += value.nbytes
     return total
+
+
+def sample_boxes(n: int, n_sampled: int) -> NDArray[np.int64]:
+    """Some of `n` boxes, at random: queries often come in turns of a few shapes, which equal steps would not meet."""
+    if n <= n_sampled:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(n).integers(0, n, n_sampled))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.indexes.index import sample_boxes
 from vedette.kernels import kernel
 
 BYTES_PER_BOX = 240
@@ -35,8 +36,9 @@ def choose_leaf(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: Se
     widest = [min(MAX_SHIFT, (cells - 1).bit_length()) for cells in n_cells]
     if n == 0:
         return Leaf(widest[0], widest[1], 0, 0, 0)
-    step = -(-n // SAMPLE)
-    firsts, lasts = np.ascontiguousarray(firsts[:, ::step]), np.ascontiguousarray(lasts[:, ::step])
+    chosen = sample_boxes(n, SAMPLE)
+    step = n / len(chosen)
+    firsts, lasts = np.ascontiguousarray(firsts[:, chosen]), np.ascontiguousarray(lasts[:, chosen])
     sides = np.log2((lasts - firsts + 1.0).mean(axis=1))
     coarsest = max(widest - sides)
     matches = n * float(np.prod((lasts - firsts + 1.0) / np.array(n_cells)[:, None], axis=0).mean())
@@ -45,7 +47,7 @@ def choose_leaf(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: Se
         shift_x, shift_y = (
             max(0, min(shift, round(side + coarsest - finer))) for shift, side in zip(widest, sides, strict=True)
         )
-        n_touching, n_covering = (count * step for count in _count_entries(firsts, lasts, shift_x, shift_y))
+        n_touching, n_covering = (count * step for count in count_entries(firsts, lasts, shift_x, shift_y))
         n_leaves = ((n_cells[0] >> shift_x) + 1) * ((n_cells[1] >> shift_y) + 1)
         touching_bytes = 8 if max(shift_x, shift_y) <= 7 else 12
         size = (touching_bytes * n_touching + 4 * n_covering + 12 * n_leaves) / n
@@ -59,7 +61,7 @@ def choose_leaf(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: Se
 
 
 @kernel
-def _count_entries(firsts: NDArray[np.int32], lasts: NDArray[np.int32], shift_x: int, shift_y: int) -> tuple[int, int]:
+def count_entries(firsts: NDArray[np.int32], lasts: NDArray[np.int32], shift_x: int, shift_y: int) -> tuple[int, int]:
     """How many leaves of the grid the boxes touch without covering them, and how many they cover."""
     n_touching, n_covering = 0, 0
     round_x, round_y = (1 << shift_x) - 1, (1 << shift_y) - 1

@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.indexes.growth import collect
-from vedette.indexes.index import SMALL_BATCH, as_boxes, as_cells, count_bytes
+from vedette.indexes.index import SMALL_BATCH, TooLargeError, as_boxes, as_cells, count_bytes
 from vedette.indexes.leaves import (
     BYTES_PER_BOX,
     SLACK,
     SPLIT,
     choose_leaf,
     count_by_slot,
+    count_entries,
     fill_blocks,
     group_tests,
     order_boxes,
@@ -33,6 +34,7 @@ from vedette.kernels import kernel
 from vedette.matches import Matches
 from vedette.prefetch import prefetch
 
+MAX_ENTRIES_PER_BOX = 256  # before leaves are split; far beyond what any memory limit allows
 CROWDED = 32  # tests make a leaf split, if they are four times the copies and memory allows
 MAX_SPLITS = 6
 GROUPED = 2  # boxes to a word, on average, make blocks grouped
@@ -71,6 +73,8 @@ class Quadtree:
         firsts, lasts, ids = as_boxes(firsts, lasts, ids)
         leaf = choose_leaf(firsts, lasts, n_cells)
         shift_x, shift_y = leaf.shift_x, leaf.shift_y
+        if sum(count_entries(firsts, lasts, shift_x, shift_y)) > MAX_ENTRIES_PER_BOX * (len(ids) + 1000):
+            raise TooLargeError("a quadtree of these boxes would be listed in too many leaves")
         n_x, n_y = ((n_cells[0] - 1) >> shift_x) + 1, ((n_cells[1] - 1) >> shift_y) + 1
         order = order_boxes(firsts, shift_x, shift_y, n_x, n_y)
         table = np.zeros(n_x * n_y, np.int32)

@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 from vedette.axes import Cells
 from vedette.errors import QueryError, nearest
 from vedette.indexes import INDEXES, Index, Verified
+from vedette.indexes.index import TooLargeError, sample_boxes
 from vedette.indexes.leaves import choose_leaf
 from vedette.indexes.lists import fits
 from vedette.operators.match import EveryRow, Group
 
 SAMPLE = 4096  # boxes that the estimate looks at
+MAX_BYTES_PER_BOX = 400  # of a quadtree; boxes that are long on an axis of very many cells would take far more
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,8 @@ class Facts:
 
     @classmethod
     def of(cls, boxes: Boxes) -> Facts:
-        step = max(1, len(boxes) // SAMPLE)
-        firsts, lasts = boxes.firsts[:, ::step].astype(np.float64), boxes.lasts[:, ::step].astype(np.float64)
+        chosen = sample_boxes(len(boxes), SAMPLE)
+        firsts, lasts = boxes.firsts[:, chosen].astype(np.float64), boxes.lasts[:, chosen].astype(np.float64)
         n_cuts = np.maximum(1.0, (np.array(boxes.n_cells, np.float64)[:, None] - 2) / 2)
         # Half a cell range is its number of cuts; one cell holds at least a cut's share of the rows.
         shares = np.clip(np.maximum((lasts - firsts) / 2, 1.0) / n_cuts, 0.0, 1.0)
@@ -100,8 +102,16 @@ def choose_index(boxes: Boxes, forced: str | None = None) -> Group:
     wanted = [each for each in candidates if each.name == forced]
     if forced and not wanted:  # on more axes than it has, an index works inside a Verified
         wanted = [each for each in candidates if each.name == "Verified" and _inner_name(facts, each.axes) == forced]
-    best = (wanted or candidates)[0]
-    reason = f"forced, instead of {candidates[0].name}" if wanted and best is not candidates[0] else best.reason
+    for best in [*wanted, *candidates]:
+        try:
+            return _build(boxes, best, candidates)
+        except TooLargeError:
+            continue
+    raise AssertionError("a scan is never too large")
+
+
+def _build(boxes: Boxes, best: Candidate, candidates: list[Candidate]) -> Group:
+    reason = best.reason if best is candidates[0] else f"instead of {candidates[0].name}: {best.reason}"
     others = [f"{each.name} {each.nanoseconds:,.0f}" for each in _best_of_each(candidates) if each.name != best.name]
     reason += f"; about {best.nanoseconds:,.0f} ns a row" + (f" (others: {', '.join(others)})" if others else "")
     every = tuple(range(len(boxes.fields)))
@@ -160,6 +170,8 @@ def _candidates(boxes: Boxes, facts: Facts) -> list[Candidate]:
         if name == "Quadtree":
             chosen = list(axes)
             leaf = choose_leaf(boxes.firsts[chosen], boxes.lasts[chosen], [boxes.n_cells[axis] for axis in axes])
+            if leaf.bytes_per_box > MAX_BYTES_PER_BOX:
+                continue
             cost = _quadtree_cost(n, met, leaf.tests_per_row)
         else:
             cost = {"Lists": _lists_cost, "Buckets": _buckets_cost, "Keyed": _keyed_cost}[name](n, met)
