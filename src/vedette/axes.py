@@ -31,7 +31,7 @@ MANY_CUTS = 1 << 16  # from here on memory counts more than the last nanosecond
 class NumberAxis:
     """Cuts that are int64 or float64.
 
-    A table over equal steps of value guesses where a value belongs, and a short search confirms. Takes 12 bytes a
+    A table over equal steps of value guesses where a value belongs, and a short search confirms. Takes 10 to 12 bytes a
     cut. Where the cuts are so skewed that the table says nothing, it is a binary search.
     """
 

@@ -1,6 +1,8 @@
-"""Output arrays from Arrow's memory pool, which keeps pages warm: first touch costs more than a probe."""
+"""Room for arrays: output from Arrow's pool, whose pages stay warm (first touch costs more than a probe), and growth."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,3 +17,12 @@ def empty_int32(n: int) -> NDArray[np.int32]:
 def empty_int64(n: int) -> NDArray[np.int64]:
     """A writable array of `n` arbitrary values. Its memory goes back to the pool with the last view of it."""
     return np.frombuffer(pa.allocate_buffer(8 * n), dtype=np.int64)
+
+
+def grown(array: NDArray[Any], used: int, needed: int) -> NDArray[Any]:
+    """The array if it has room, else a larger copy, zero where it is new; views of the old one stay as they are."""
+    if needed <= len(array):
+        return array
+    larger = np.zeros(max(needed, used + used // 2), array.dtype)
+    larger[:used] = array[:used]
+    return larger

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.buffers import grown
 from vedette.columns import decode, large_strings, string_buffers, strings_over, writable
 from vedette.errors import QueryError
 from vedette.hashing import empty_slots, find_numbers, find_strings, has_room, insert_numbers, insert_strings
@@ -67,15 +68,15 @@ class Ids:
         n_before, n_after = self._n, self._n + len(ids)
         if isinstance(ids, np.ndarray):
             self.kind = INTEGER
-            self._numbers = _grown(self._numbers, n_before, n_after)
+            self._numbers = grown(self._numbers, n_before, n_after)
             self._numbers[n_before:n_after] = ids
         else:
             self.kind = STRING
             offsets, data = string_buffers(ids)
             used = self._offsets[n_before]
             added = offsets[-1] - offsets[0]
-            self._offsets = _grown(self._offsets, n_before + 1, n_after + 1)
-            self._data = _grown(self._data, int(used), int(used + added))
+            self._offsets = grown(self._offsets, n_before + 1, n_after + 1)
+            self._data = grown(self._data, int(used), int(used + added))
             self._data[used : used + added] = data[offsets[0] : offsets[-1]]
             self._offsets[n_before + 1 : n_after + 1] = offsets[1:] + (used - offsets[0])
         self._n = n_after
@@ -155,12 +156,3 @@ def _find_twice(ids: NDArray[np.int64] | pa.LargeStringArray) -> int:
     if isinstance(ids, np.ndarray):
         return int(insert_numbers(ids, 0, len(ids), slots))
     return int(insert_strings(*string_buffers(ids), 0, len(ids), slots))
-
-
-def _grown(array: NDArray[Any], used: int, needed: int) -> NDArray[Any]:
-    """The array if it has room, else a larger copy; views of the old one stay as they are."""
-    if needed <= len(array):
-        return array
-    larger = np.empty(max(needed, used + used // 2), array.dtype)
-    larger[:used] = array[:used]
-    return larger

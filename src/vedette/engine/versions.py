@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.buffers import grown
+
 STANDING = int(np.iinfo(np.int32).max)  # the removing version of a query that stands
 
 
@@ -58,9 +60,9 @@ class Versions:
         """`n` queries stand from the current version on."""
         self._run_starts.append(self._n)
         self._run_versions.append(self.current)
-        self._gone = _with_room(self._gone, self._n, self._n + n)
+        self._gone = grown(self._gone, self._n, self._n + n)
         if len(self._removed):
-            self._removed = _with_room(self._removed, self._n, self._n + n)
+            self._removed = grown(self._removed, self._n, self._n + n)
         self._n += n
 
     def remove(self, positions: NDArray[np.int32]) -> None:
@@ -95,11 +97,3 @@ class Versions:
         versions._gone = removed > 0 if len(removed) else np.zeros(n, np.bool_)
         versions._n_gone = int(np.count_nonzero(versions._gone))
         return versions
-
-
-def _with_room(array: NDArray[Any], used: int, needed: int) -> NDArray[Any]:
-    if needed <= len(array):
-        return array
-    larger = np.zeros(max(needed, used + used // 2), array.dtype)
-    larger[:used] = array[:used]
-    return larger

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from vedette.axes import Axis, Cells
 from vedette.buffers import empty_int32
 from vedette.columns import Column
+from vedette.indexes import Index
 from vedette.indexes.vectors import copy_eight
 from vedette.kernels import kernel
 from vedette.language import Residual
@@ -27,21 +27,12 @@ FEW_PAIRS = 256  # so many are compared with each other sooner than a mark is ke
 CANDIDATES_AT_ONCE = 1 << 20  # pairs whose residuals are checked together, about
 
 
-class Index(Protocol):
-    """What answers for a group: which boxes hold a row, in cell space."""
-
-    @property
-    def nbytes(self) -> int: ...
-
-    def match(self, cells: Cells) -> Matches: ...
-
-
 @dataclass(frozen=True)
 class Group:
     """Boxes over the same fields, with the index that answers for them."""
 
     fields: tuple[str, ...]  # in the order of the index's axes; none: every row is a candidate
-    index: Index
+    index: Index | EveryRow
     firsts: Cells  # (fields, boxes): closed cell ranges, kept so that the group can be compiled anew
     lasts: Cells
     listed_queries: NDArray[np.int32]  # the query of each box; empty where they are consecutive
