@@ -1,4 +1,4 @@
-"""Room for arrays: output from Arrow's pool, whose pages stay warm (first touch costs more than a probe), and growth."""
+"""Room for arrays: output from Arrow's pool, whose pages stay warm and need no first touch, and arrays that grow."""
 
 from __future__ import annotations
 
