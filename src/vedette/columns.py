@@ -30,7 +30,7 @@ INT64_DECIMAL_PRECISION = 18  # the widest decimal whose unscaled values all fit
 _UINT64_DIGITS = 20
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # not frozen, which would make one twice as slow to make
 class Column:
     """Values of one field; where `valid` is given and False the value is null, and `values` holds anything."""
 

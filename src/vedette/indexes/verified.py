@@ -74,7 +74,7 @@ class Verified:
 
     def _match_chunk(self, cells: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         candidates = self.inner.match(cells[self.axes])
-        n = _verify(cells[self.others], candidates.starts, candidates.positions, self.ends, self.ids)
+        n = _verify(as_cells(cells), self.others, candidates.starts, candidates.positions, self.ends, self.ids)
         kept = candidates.positions[:n]
         return candidates.starts, kept if 2 * n >= len(candidates.positions) else kept.copy()
 
@@ -100,6 +100,7 @@ def choose_axes(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: Se
 @kernel
 def _verify(
     cells: NDArray[np.int32],
+    axes: NDArray[np.int64],
     starts: NDArray[np.int64],
     positions: NDArray[np.int32],
     ends: NDArray[np.int32],
@@ -108,13 +109,12 @@ def _verify(
     """Keep the candidates whose ends hold the row, moved together and turned into ids; how many there are."""
     out = np.int64(0)
     first = np.int64(0)
-    n_axes = len(cells)
     for row in range(cells.shape[1]):
         # Axis by axis, so that each loop is short and without branches, and the next one has fewer to look at.
         begin, low, high = out, first, starts[row + 1]
         first = high
-        for axis in range(n_axes):
-            cell = cells[axis, row]
+        for axis in range(len(axes)):
+            cell = cells[axes[axis], row]
             out = begin
             for j in range(low, high):
                 if axis == 0 and j + AHEAD < len(positions):
