@@ -51,7 +51,7 @@ def read_column(array: pa.Array | pa.ChunkedArray, field: Field) -> Column:
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     array = decode(array)
     if pa.types.is_null(array.type):
-        return Column(_filler(field.type, len(array)), np.zeros(len(array), np.bool_))
+        return null_column(field.type, len(array))
     readable, read = _READERS[field.type.name]
     if not readable(array.type, field.type):
         hint = "cast the column, or declare the field as what the rows hold"
@@ -88,6 +88,23 @@ def string_buffers(strings: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDA
 def strings_over(offsets: NDArray[np.int64], data: NDArray[np.uint8], n: int) -> pa.LargeStringArray:
     """The first `n` strings over such buffers, not copied."""
     return pa.Array.from_buffers(pa.large_string(), n, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def null_column(type_: Type, n: int) -> Column:
+    """A column of `n` nulls."""
+    return Column(_filler(type_, n), np.zeros(n, np.bool_))
+
+
+def join_columns(first: Column, second: Column) -> Column:
+    """The rows of both, of one field."""
+    if isinstance(first.values, np.ndarray):
+        values: Any = np.concatenate([first.values, second.values])
+    else:
+        values = pa.concat_arrays([first.values, second.values])
+    if first.valid is None and second.valid is None:
+        return Column(values)
+    valid = [np.ones(len(each), np.bool_) if each.valid is None else each.valid for each in (first, second)]
+    return Column(values, np.concatenate(valid))
 
 
 def _filler(type_: Type, n: int) -> Any:

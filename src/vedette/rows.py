@@ -27,7 +27,7 @@ _NUMBERS = {"double": np.dtype(np.float64), "bigint": np.dtype(np.int64)}
 
 def read_rows(rows: Any, schema: Schema, fields: Collection[str], time_zone: str) -> tuple[dict[str, Column], int]:
     """The columns of the named fields, and the number of rows."""
-    table = _as_mapping(rows)
+    table = as_mapping(rows)
     if isinstance(table, Mapping):
         n_rows = _common_length(table)
         names = list(table)
@@ -103,7 +103,8 @@ def _read_value(value: Any, field: Field, time_zone: str) -> Column:
         raise RowError(f"field {field.name!r} is {field.type}; cannot read {value!r} as one") from None
 
 
-def _as_mapping(rows: Any) -> Any:
+def as_mapping(rows: Any) -> Any:
+    """Rows as an Arrow table or batch, or as a mapping from names to columns."""
     if isinstance(rows, (pa.Table, pa.RecordBatch, Mapping)):
         return rows
     module = type(rows).__module__.partition(".")[0]

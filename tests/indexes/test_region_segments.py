@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.indexes.region_segments import RegionSegments
+from vedette.indexes.region_segments import ENTER, EXIT, RegionSegments
 
 N_CELLS = 8
 cell = st.integers(0, N_CELLS - 1)
@@ -14,10 +14,6 @@ cell = st.integers(0, N_CELLS - 1)
 
 def arrays(drawn):
     return np.array(drawn, np.int32)
-
-
-def ids_of(matches, i):
-    return sorted(matches.positions[matches.starts[i] : matches.starts[i + 1]].tolist())
 
 
 @given(
@@ -47,11 +43,18 @@ def test_a_move_enters_and_leaves_what_the_difference_of_matches_says(drawn):
             if all(first <= at <= last for (first, last), at in zip(box, cells, strict=True))
         }
 
-    entered, left = segments.changes(before, after)
+    cells = np.ascontiguousarray(np.concatenate([before, after], axis=1))
+    olds = np.arange(len(moves))
+    n_read = segments.count_read(cells, olds, olds + len(moves))
+    changed = list(
+        zip(*map(np.ndarray.tolist, segments.changes(cells, olds, olds + len(moves), n_read.sum())), strict=True)
+    )
 
     for i, move in enumerate(moves):
         old, new = held([each[0] for each in move]), held([each[1] for each in move])
-        assert ids_of(entered, i) == sorted(new - old)
-        assert ids_of(left, i) == sorted(old - new)
-    n_read = segments.count_read(before, after)
-    assert all(n_read[i] >= len(ids_of(entered, i) + ids_of(left, i)) for i in range(len(moves)))
+        mine = [(box, kind) for at, box, kind in changed if at == i]
+        assert sorted(box for box, kind in mine if kind == ENTER) == sorted(new - old)
+        assert sorted(box for box, kind in mine if kind == EXIT) == sorted(old - new)
+        assert [kind for _, kind in mine] == sorted(kind for _, kind in mine)
+        assert n_read[i] >= len(mine)
+    assert [at for at, *_ in changed] == sorted(at for at, *_ in changed)

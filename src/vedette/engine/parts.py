@@ -105,6 +105,16 @@ class Parts:
         self._blocks, self._residuals = [], []
         self._is_current = True
 
+    def extract(self, is_wanted: NDArray[np.bool_]) -> tuple[list[BoxBlock], list[Residual]]:
+        """The boxes and residuals of the wanted queries, as far as they are still here; they stay."""
+        is_other = ~is_wanted
+        blocks, residuals = _take_standing(_join_alike(self._blocks), self._residuals, is_other)
+        for part in self.compiled:
+            if is_wanted[part.first_query : part.first_query + part.n_queries].any():
+                more_blocks, more_residuals = decompile(part, is_other)
+                blocks, residuals = blocks + more_blocks, residuals + more_residuals
+        return blocks, residuals
+
     def without_gone(self, is_gone: NDArray[np.bool_]) -> Parts:
         """The queries that stand, which move up to the positions of those that are gone, as one part to be compiled."""
         blocks, residuals = _take_standing(_join_alike(self._blocks), self._residuals, is_gone)

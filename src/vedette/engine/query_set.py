@@ -6,30 +6,37 @@ alike, so that there are few, and every query is compiled again only a few times
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.boxes import BoxBlock
-from vedette.engine import snapshot
+from vedette.engine import content, snapshot
 from vedette.engine.bounds import read_bounds
 from vedette.engine.explanation import explain
-from vedette.engine.ids import Ids, item
 from vedette.engine.parts import Parts
+from vedette.engine.retained import Retained
 from vedette.engine.versions import Versions
 from vedette.errors import QueryError
+from vedette.ids import Ids, item
 from vedette.language import Residual, check_text, compile_texts
 from vedette.matches import Matches
 from vedette.planner import check_index_name
 from vedette.rows import read_row, read_rows
 from vedette.schema import Schema, check_time_zone
 
+if TYPE_CHECKING:
+    from vedette.engine.border import Standing
+    from vedette.engine.monitor import BorderMonitor
+
 FEW_GONE = 1024  # so many removed queries are always borne
+RETAINED_VERSIONS = 10_000  # for so many changes a removed query stays known, once borders are monitored
 MANY_CHANGES = 256  # so many at once are worth compiling before the next match asks
 
 
@@ -53,6 +60,9 @@ class QuerySet:
         self._ids = Ids()
         self._versions = Versions()
         self._parts = Parts(self.schema, index)
+        self.retained_versions = 0  # for so many versions removed queries stay known to border monitoring
+        self._retained = Retained(self.schema)
+        self._leaving: list[NDArray[np.int32]] = []  # positions removed since `_retained` was last brought up to date
         self._lock = threading.RLock()  # readers compile what waits, one at a time
 
     def __len__(self) -> int:
@@ -101,7 +111,7 @@ class QuerySet:
             raise QueryError(f"got {len(read)} ids but {len(texts)} texts; each query needs both")
         named = ids if isinstance(ids, (list, tuple)) else read.tolist()
         compiled = compile_texts(texts, self.schema, self.time_zone, ids=named)
-        self._append(read, compiled.blocks, compiled.residuals)
+        self._append(read, compiled.blocks, compiled.residuals, content.of_texts(texts))
 
     def add_boxes(self, ids: Any, bounds: Mapping[str, tuple[Any, Any]], closed: str = "both") -> None:
         """Let many boxes stand at once: by field, arrays of lower and of upper bounds.
@@ -111,13 +121,14 @@ class QuerySet:
         """
         read = self._read_new_ids(ids)
         blocks = read_bounds(bounds, closed, self.schema, self.time_zone, len(read))
-        self._append(read, blocks, [])
+        self._append(read, blocks, [], content.of_blocks(blocks))
 
     def replace(self, query_id: str | int, text: str) -> None:
         """Give a standing query another text."""
         position = self._must_find(query_id)
         compiled = compile_texts([text], self.schema, self.time_zone, ids=[query_id])
-        self._append(self._ids.read([query_id]), compiled.blocks, compiled.residuals, replaced=[position])
+        read = self._ids.read([query_id])
+        self._append(read, compiled.blocks, compiled.residuals, content.of_texts([text]), replaced=[position])
 
     def remove(self, query_id: str | int) -> None:
         """Let a query stand no longer."""
@@ -141,6 +152,7 @@ class QuerySet:
 
         It happens by itself once more queries are gone than stand.
         """
+        self._retain()
         is_gone = self._versions.is_gone
         parts = self._parts.without_gone(is_gone)
         ids = Ids()
@@ -175,6 +187,33 @@ class QuerySet:
         """Which index answers for which queries, and why, in words."""
         return explain(self, self._compiled(), self._versions.is_gone)
 
+    def border(
+        self,
+        *,
+        key: str,
+        time: str,
+        late: str = "drop",
+        null_key: str = "error",
+        expire_after: Any = None,
+        dwell: Any = None,
+        margin: Any = None,
+        cross: bool = False,
+    ) -> BorderMonitor:
+        """A monitor of enter and exit events, for rows with a key and a time; docs/operators.md tells what they mean.
+
+        `late` rows, older than the last of their key, are dropped or applied. `null_key` tells whether a row without a
+        key is an error or dropped. Keys that are silent for longer than `expire_after` leave. An enter is reported
+        after `dwell` inside. A key leaves only when a value is outside by more than `margin`, one number or one by
+        field. With `cross`, rows that jump clean through a range are reported. Durations are such as "5 minutes", or
+        numbers where the time is one.
+        """
+        from vedette.engine.monitor import BorderMonitor
+        from vedette.engine.monitor_options import MonitorOptions
+
+        self.retained_versions = max(self.retained_versions, RETAINED_VERSIONS)
+        options = MonitorOptions(key, time, late, null_key, expire_after, dwell, margin, cross)
+        return BorderMonitor(self, options)
+
     # Files.
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -205,22 +244,59 @@ class QuerySet:
             "ids": self._ids.to_parts(),
             "versions": self._versions.to_parts(),
             "parts": self._compiled().compiled,
+            "retained": [self.retained_versions, self._retained.to_parts()],
         }
 
     @classmethod
-    def _from_content(cls, content: dict[str, Any]) -> QuerySet:
-        made = cls(content["schema"], time_zone=content["time_zone"], index=content["index"])
-        made._ids = Ids.from_parts(*content["ids"])
-        made._versions = Versions.from_parts(*content["versions"])
-        made._parts = Parts.of(content["parts"], made.schema, made.index, made._versions.is_gone)
+    def _from_content(cls, saved: dict[str, Any]) -> QuerySet:
+        made = cls(saved["schema"], time_zone=saved["time_zone"], index=saved["index"])
+        made._ids = Ids.from_parts(*saved["ids"])
+        made._versions = Versions.from_parts(*saved["versions"])
+        made._parts = Parts.of(saved["parts"], made.schema, made.index, made._versions.is_gone)
+        made.retained_versions, retained = saved["retained"]
+        made._retained = Retained.from_parts(made.schema, *retained)
         return made
+
+    # For monitors.
+
+    def standing(self) -> Standing:
+        """The set as a step of a monitor sees it."""
+        from vedette.engine.border import Standing
+
+        parts = self._compiled()
+        return Standing(parts, self._versions, self._ids, self._retained, self.retained_versions)
+
+    def history_mark(self, version: int) -> int | None:
+        """A checksum of all changes up to a version, by which a saved state knows its set."""
+        return self._versions.mark(version)
 
     # Inside.
 
     def _compiled(self) -> Parts:
         with self._lock:
+            self._retain()
             self._parts.compile(self._versions.is_gone)
             return self._parts
+
+    def _retain(self) -> None:
+        """Put aside what was removed lately, before the parts drop it."""
+        if not self._leaving:
+            return
+        positions = np.concatenate(self._leaving)
+        self._leaving = []
+        is_leaving = np.zeros(len(self._versions), np.bool_)
+        is_leaving[positions] = True
+        numbers = np.cumsum(is_leaving) - 1
+        blocks, residuals = self._parts.extract(is_leaving)
+        positions = np.flatnonzero(is_leaving).astype(np.int32)
+        self._retained.forget(self.version - self.retained_versions)
+        self._retained.keep(
+            self._ids.take(positions),
+            self._versions.added_at(positions),
+            self._versions.removed_at(positions),
+            [BoxBlock(numbers[block.queries], block.ranges) for block in blocks],
+            [dataclasses.replace(each, queries=numbers[each.queries]) for each in residuals],
+        )
 
     def _settle(self, n_changed: int) -> None:
         """After a change: forget what is gone once it is most, and compile many changes now, not when rows wait."""
@@ -255,21 +331,27 @@ class QuerySet:
         ids: NDArray[np.int64] | pa.LargeStringArray,
         blocks: Iterable[BoxBlock],
         residuals: Iterable[Residual],
+        pieces: Iterable[Any],
         replaced: Sequence[int] = (),
     ) -> None:
-        self._versions.current += 1
+        self._versions.advance([*content.of_ids(ids), *pieces])
         if replaced:
-            self._versions.remove(np.array(replaced, np.int32))
+            self._drop(np.array(replaced, np.int32))
         self._ids.append(ids)
         self._versions.add(len(ids))
         self._parts.append(blocks, residuals, len(ids))
         self._settle(len(ids))
 
     def _remove(self, positions: NDArray[np.int32]) -> None:
-        self._versions.current += 1
-        self._versions.remove(positions)
+        self._versions.advance(content.of_ids(self._ids.take(positions)))
+        self._drop(positions)
         self._parts.note_removal()
         self._settle(len(positions))
+
+    def _drop(self, positions: NDArray[np.int32]) -> None:
+        self._versions.remove(positions)
+        if self.retained_versions:
+            self._leaving.append(positions)
 
 
 def _as_texts(texts: Any) -> Sequence[str]:

@@ -27,7 +27,7 @@ from vedette.language import Residual
 from vedette.operators.match import EveryRow, Group, Part
 from vedette.operators.screen import Screen
 
-FORMAT = 1
+FORMAT = 2
 _MAGIC = b"VEDETTE\0"
 _ALIGNMENT = 64
 _CLASSES: dict[str, Any] = {
@@ -71,8 +71,10 @@ def to_bytes(content: dict[str, Any]) -> bytes:
     return b"".join(_pieces(content))
 
 
-def from_bytes(data: bytes) -> dict[str, Any]:
-    return _decode_all(memoryview(bytearray(data)), "the bytes")
+def from_bytes(data: bytes, what: str = "query set") -> dict[str, Any]:
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise SnapshotError(f"a saved {what} is bytes; got {type(data).__name__}")
+    return _decode_all(memoryview(bytearray(data)), "the bytes", what)
 
 
 def _pieces(content: dict[str, Any]) -> list[bytes | memoryview]:
@@ -95,9 +97,9 @@ def _pieces(content: dict[str, Any]) -> list[bytes | memoryview]:
     return [_MAGIC + np.array([FORMAT, checksum], np.uint32).tobytes() + length, *body]
 
 
-def _decode_all(buffer: memoryview, name: str) -> dict[str, Any]:
+def _decode_all(buffer: memoryview, name: str, what: str = "query set") -> dict[str, Any]:
     if bytes(buffer[:8]) != _MAGIC or len(buffer) < 24:
-        raise SnapshotError(f"{name} is not a saved query set")
+        raise SnapshotError(f"{name} hold no saved {what}" if name == "the bytes" else f"{name} is not a saved {what}")
     format_, checksum = np.frombuffer(buffer[8:16], np.uint32).tolist()
     if format_ != FORMAT:
         raise SnapshotError(f"{name} has format {format_}; this Vedette reads format {FORMAT}: save the set again")

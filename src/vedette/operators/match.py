@@ -111,19 +111,19 @@ class Part:
         found = []
         for (_, has_residuals), groups in by_kind.items():
             if has_residuals:
-                found.append(self._filter_candidates(groups, cells, columns, n_rows))
+                found.append(self.filter_candidates(groups, cells, columns, n_rows))
             else:
-                found.append(self._find_candidates(groups, cells, n_rows))
+                found.append(self.find_candidates(groups, cells, n_rows))
         return merge(found, n_rows)
 
-    def _find_candidates(self, groups: Sequence[Group], cells: dict[str, Cells], n_rows: int) -> Matches:
+    def find_candidates(self, groups: Sequence[Group], cells: dict[str, Cells], n_rows: int) -> Matches:
         """The queries of which a box holds the row; groups that repeat queries do so together."""
-        matches = merge([group.index.match(_stack(cells, group.fields, n_rows)) for group in groups], n_rows)
+        matches = merge([group.index.match(stack_cells(cells, group.fields, n_rows)) for group in groups], n_rows)
         if groups[0].repeats:
             return Matches(*_drop_repeats(matches.starts, matches.positions, self.first_query + self.n_queries))
         return matches
 
-    def _filter_candidates(
+    def filter_candidates(
         self, groups: Sequence[Group], cells: dict[str, Cells], columns: dict[str, Column], n_rows: int
     ) -> Matches:
         """The candidates whose residual holds. Rows are taken in slices, as residuals may leave all pairs to check."""
@@ -132,7 +132,7 @@ class Part:
         while start < n_rows or start == 0:
             end = min(start + n_next, n_rows)
             part = {name: each[start:end] for name, each in cells.items()}
-            candidates = self._find_candidates(groups, part, end - start)
+            candidates = self.find_candidates(groups, part, end - start)
             found.append(self._check_residuals(candidates, columns, start))
             if end == n_rows:
                 break
@@ -171,7 +171,7 @@ class EveryRow:
         return Matches(starts, np.tile(self.ids, n_rows))
 
 
-def _stack(cells: dict[str, Cells], fields: tuple[str, ...], n_rows: int) -> Cells:
+def stack_cells(cells: dict[str, Cells], fields: tuple[str, ...], n_rows: int) -> Cells:
     if len(fields) == 1:
         return cells[fields[0]].reshape(1, -1)
     stacked = np.empty((len(fields), n_rows), np.int32)

@@ -53,6 +53,14 @@ class Ids:
         offsets, data = self._offsets, self._data
         return [data[offsets[p] : offsets[p + 1]].tobytes().decode() for p in positions.tolist()]
 
+    def read_all(self) -> NDArray[np.int64] | pa.LargeStringArray:
+        """All ids by position, in the form that `find` and `append` take."""
+        return self._numbers[: self._n] if self.kind == INTEGER else self.to_arrow()
+
+    def take(self, positions: NDArray[Any]) -> NDArray[np.int64] | pa.LargeStringArray:
+        """Some ids, in the form that `find` and `append` take."""
+        return self._numbers[positions] if self.kind == INTEGER else self.to_arrow().take(pa.array(positions))
+
     def find(self, ids: NDArray[np.int64] | pa.LargeStringArray) -> NDArray[np.int32]:
         """The newest position of each id, or -1."""
         if self.kind is None:

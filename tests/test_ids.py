@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.engine.ids import Ids
+from vedette.ids import Ids
 from vedette.engine.versions import STANDING, Versions
 from vedette.errors import QueryError
 

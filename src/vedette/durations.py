@@ -1,0 +1,66 @@
+"""Durations as people write them: `5 minutes`, `1 hour 30 minutes`, `250 ms`; or a plain number where time is one."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+
+from vedette.errors import QueryError
+
+_MICROSECONDS = {
+    "microsecond": 1,
+    "us": 1,
+    "millisecond": 1_000,
+    "ms": 1_000,
+    "second": 1_000_000,
+    "sec": 1_000_000,
+    "s": 1_000_000,
+    "minute": 60_000_000,
+    "min": 60_000_000,
+    "m": 60_000_000,
+    "hour": 3_600_000_000,
+    "h": 3_600_000_000,
+    "day": 86_400_000_000,
+    "d": 86_400_000_000,
+    "week": 604_800_000_000,
+    "w": 604_800_000_000,
+}
+_PIECE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*,?")
+
+
+def read_duration(value: object, name: str, *, is_timestamp: bool) -> int | float:
+    """A duration in the units of a time column: microseconds for timestamps, else its own.
+
+    >>> read_duration("1 minute 30 s", "dwell", is_timestamp=True)
+    90000000
+    """
+    if isinstance(value, datetime.timedelta) and is_timestamp:
+        read: int | float | None = value // datetime.timedelta(microseconds=1)
+    elif isinstance(value, str) and is_timestamp:
+        read = _read_text(value)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool) and not is_timestamp:
+        read = value
+    else:
+        read = None
+    if read is None or not math.isfinite(read) or read <= 0:
+        wanted = (
+            "a duration such as '5 minutes'" if is_timestamp else "a number above 0, in the unit of the time column"
+        )
+        raise QueryError(f"{name} is {wanted}; got {value!r}")
+    return read
+
+
+def _read_text(text: str) -> int | None:
+    total, place = 0.0, 0
+    while place < len(text):
+        found = _PIECE.match(text, place)
+        if found is None:
+            return None
+        unit = found[2].lower()
+        scale = _MICROSECONDS.get(unit) or _MICROSECONDS.get(unit.removesuffix("s"))
+        if scale is None:
+            return None
+        total += float(found[1]) * scale
+        place = found.end()
+    return round(total)

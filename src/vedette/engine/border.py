@@ -1,0 +1,231 @@
+"""The events of a batch of moves: what changes between two rows of a key, under queries that change as well.
+
+Queries that stood when a key was last seen and stand now are followed by the borders of each part. Those that were
+added since are matched with the new row alone, and those that were removed with the old row alone; of a query that was
+replaced the old form is thus compared with the new one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.columns import Column
+from vedette.engine.parts import Parts
+from vedette.engine.retained import Retained
+from vedette.engine.versions import Versions
+from vedette.ids import Ids
+from vedette.matches import Matches
+from vedette.operators.changes import Borders, Changes
+from vedette.operators.events import ADDED, ENTER, EXIT, EXPIRED, FIRST, MOVED, REMOVED, REPLACED, Events
+from vedette.operators.match import Part
+from vedette.operators.moves import Moves
+
+_NO_LIMIT = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A query set as one step sees it."""
+
+    parts: Parts
+    versions: Versions
+    ids: Ids
+    retained: Retained
+    retained_versions: int
+
+    @property
+    def first_retained(self) -> int:
+        """What removed queries count from in events."""
+        return len(self.ids)
+
+    @property
+    def all_fields(self) -> set[str]:
+        """The fields that the queries use, those that were removed among them."""
+        return {*self.parts.fields, *self.retained.fields}
+
+    def number(self, ids: Any) -> NDArray[np.int32]:
+        """The one number under which each id is known in events, whatever form of the query is meant; or -1."""
+        positions = self.ids.find(ids)
+        missing = np.flatnonzero(positions < 0)
+        if len(missing) and len(self.retained):
+            some = ids[missing] if isinstance(ids, np.ndarray) else ids.take(pa.array(missing))
+            numbers = self.retained.ids.find(some)
+            positions[missing] = np.where(numbers < 0, -1, numbers + self.first_retained)
+        return positions
+
+    def unify(self, events: Events) -> Events:
+        """The events with all forms of a query under its one number."""
+        removed = np.flatnonzero(events.queries >= self.first_retained)
+        if not len(removed):
+            return events
+        queries = events.queries.copy()
+        queries[removed] = self.number(self.retained.ids.take(queries[removed] - self.first_retained))
+        return Events(events.moves, queries, events.kinds, events.reasons)
+
+    def ids_of(self, queries: NDArray[np.int32]) -> Any:
+        """The ids behind such numbers."""
+        if not len(self.retained):
+            return self.ids.take(queries)
+        joined = pa.concat_arrays([self.ids.to_arrow(), self.retained.ids.to_arrow()]).take(pa.array(queries))
+        return joined.to_numpy() if pa.types.is_integer(joined.type) else joined
+
+
+@dataclass
+class BorderFinder:
+    """Finds events, and keeps the borders of the parts for as long as the parts last."""
+
+    _borders: dict[int, Borders] = field(default_factory=dict)
+
+    def find_events(
+        self,
+        standing: Standing,
+        moves: Moves,
+        columns: dict[str, Column],
+        n_rows: int,
+        seen: NDArray[np.int32],
+        crosses: bool,
+    ) -> tuple[Events, int]:
+        """The events of the moves, and how many comparisons failed. `seen` has the version of each move's old row."""
+        stale = np.flatnonzero((moves.before >= 0) & (seen < standing.versions.current))
+        limits = None
+        if len(stale):
+            limits = np.full(len(moves), _NO_LIMIT, np.int64)
+            limits[stale] = standing.versions.count_at(seen[stale])
+        found = []
+        n_failed = 0
+        for borders in self._borders_of(standing.parts):
+            changes, failed = borders.find_changes(columns, n_rows, moves.before, moves.after)
+            found += [_to_events(each, moves, standing, limits) for each in changes]
+            n_failed += failed
+            if crosses:
+                crossed = borders.find_crossings(columns, n_rows, moves.before, moves.after)
+                found.append(_to_events(crossed, moves, standing, limits))
+        if limits is not None:
+            entered, failed_after = _find_added(standing, moves, columns, stale, limits)
+            left, failed_before = _find_removed(standing, moves, columns, stale, seen)
+            found += _settle_replaced(standing, entered, left, seen)
+            n_failed += failed_after + failed_before
+        return Events.join(found, len(moves)), n_failed
+
+    def _borders_of(self, parts: Parts) -> list[Borders]:
+        known, self._borders = self._borders, {}
+        for part in parts.compiled:
+            borders = known.get(id(part))
+            self._borders[id(part)] = borders if borders is not None and borders.part is part else Borders(part)
+        return list(self._borders.values())
+
+    @property
+    def nbytes(self) -> int:
+        return sum(borders.nbytes for borders in self._borders.values())
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """A move and a query, by position or by the number of a removed one."""
+
+    moves: NDArray[np.int64]
+    queries: NDArray[np.int64]
+
+
+def _to_events(changes: Changes, moves: Moves, standing: Standing, limits: NDArray[np.int64] | None) -> Events:
+    """Changes of queries that stood before and after, with their reason."""
+    if standing.versions.n_gone:
+        changes = changes.take(~standing.versions.is_gone[changes.queries])
+    if limits is not None:
+        changes = changes.take(changes.queries < limits[changes.moves])
+    reasons = np.full(len(changes), MOVED, np.int8)
+    is_enter = changes.kinds == ENTER
+    reasons[is_enter & (moves.before[changes.moves] < 0)] = FIRST
+    reasons[~is_enter & (moves.after[changes.moves] < 0)] = EXPIRED
+    return Events(changes.moves, changes.queries, changes.kinds, reasons)
+
+
+def _find_added(
+    standing: Standing,
+    moves: Moves,
+    columns: dict[str, Column],
+    stale: NDArray[np.int64],
+    limits: NDArray[np.int64],
+) -> tuple[_Pairs, int]:
+    """Queries that were added since the key was last seen, and that hold its new row."""
+    stale = stale[moves.after[stale] >= 0]
+    rows = moves.after[stale]
+    found_moves, found_queries, n_failed = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
+    first = int(limits[stale].min()) if len(stale) else 0
+    for part in standing.parts.compiled:
+        if part.first_query + part.n_queries <= first or not len(stale):
+            continue
+        matches = _match_rows(part, columns, rows)
+        n_failed += matches.n_failed
+        at, queries = stale[matches.rows], matches.positions
+        new = (queries >= limits[at]) & ~standing.versions.is_gone[queries]
+        found_moves.append(at[new])
+        found_queries.append(queries[new].astype(np.int64))
+    return _Pairs(np.concatenate(found_moves), np.concatenate(found_queries)), n_failed
+
+
+def _find_removed(
+    standing: Standing,
+    moves: Moves,
+    columns: dict[str, Column],
+    stale: NDArray[np.int64],
+    seen: NDArray[np.int32],
+) -> tuple[_Pairs, int]:
+    """Queries that were removed since the key was last seen, and that held its old row."""
+    retained = standing.retained
+    if not len(retained):
+        return _Pairs(np.empty(0, np.int64), np.empty(0, np.int64)), 0
+    matches = _match_rows(retained.part, columns, moves.before[stale])
+    at, numbers = stale[matches.rows], matches.positions
+    known = retained.removed[numbers] > standing.versions.current - standing.retained_versions
+    stood = known & (retained.added[numbers] <= seen[at]) & (seen[at] < retained.removed[numbers])
+    return _Pairs(at[stood], numbers[stood].astype(np.int64)), matches.n_failed
+
+
+def _match_rows(part: Part, columns: dict[str, Column], rows: NDArray[np.int64]) -> Matches:
+    return part.match({name: columns[name].take(rows) for name in part.fields}, len(rows))
+
+
+def _settle_replaced(standing: Standing, entered: _Pairs, left: _Pairs, seen: NDArray[np.int32]) -> list[Events]:
+    """Enters and exits of queries that changed; where both forms of a replaced query hold, nothing happens."""
+    retained = standing.retained
+    if not len(retained):
+        return [Events.of(entered.moves, entered.queries, ENTER, ADDED)]
+    successors = standing.ids.find(retained.ids.read_all()).astype(np.int64)  # by number: where its id stands now
+    known = np.flatnonzero(successors >= 0)
+    successors[known[standing.versions.is_gone[successors[known]]]] = -1
+    stays_left = np.isin(_codes(left.moves, successors[left.queries]), _codes(entered.moves, entered.queries))
+    stays_entered = np.isin(_codes(entered.moves, entered.queries), _codes(left.moves, successors[left.queries]))
+    left = _Pairs(left.moves[~stays_left], left.queries[~stays_left])
+    entered = _Pairs(entered.moves[~stays_entered], entered.queries[~stays_entered])
+    exit_reasons = np.where(successors[left.queries] >= 0, REPLACED, REMOVED)
+    enter_reasons = np.where(_had_form(entered, successors, retained, seen), REPLACED, ADDED)
+    return [
+        Events.of(left.moves, left.queries + standing.first_retained, EXIT, exit_reasons),
+        Events.of(entered.moves, entered.queries, ENTER, enter_reasons),
+    ]
+
+
+def _codes(moves: NDArray[np.int64], queries: NDArray[np.int64]) -> NDArray[np.int64]:
+    return (moves << 32) | (queries & 0xFFFFFFFF)
+
+
+def _had_form(
+    entered: _Pairs, successors: NDArray[np.int64], retained: Retained, seen: NDArray[np.int32]
+) -> NDArray[np.bool_]:
+    """Whether an older form of each entered query stood when the key was last seen."""
+    order = np.argsort(successors, kind="stable")
+    firsts = np.searchsorted(successors[order], entered.queries, side="left")
+    lasts = np.searchsorted(successors[order], entered.queries, side="right")
+    had = np.zeros(len(entered.moves), np.bool_)
+    for step in range(int((lasts - firsts).max(initial=0))):  # a query is seldom replaced more than once
+        inside = firsts + step < lasts
+        number = order[np.minimum(firsts + step, len(order) - 1)]
+        version = seen[entered.moves]
+        had |= inside & (retained.added[number] <= version) & (version < retained.removed[number])
+    return had

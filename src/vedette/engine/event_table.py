@@ -1,0 +1,50 @@
+"""Border events as an Arrow table: key, time, query, event and reason, all but the time as dictionaries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.engine.border import Standing
+from vedette.operators.events import KINDS, REASONS, Events
+from vedette.operators.key_state import KeyState
+
+TIME_TYPES = {"timestamp": pa.timestamp("us", tz="UTC"), "bigint": pa.int64(), "double": pa.float64()}
+_FEW = 4  # a dictionary of so many times the values it is used for is made anew
+
+
+def to_table(
+    events: Events, slots: NDArray[np.int32], times: NDArray[Any], time_type: str, state: KeyState, standing: Standing
+) -> pa.Table:
+    """The events, with the slots of their keys and their times."""
+    type_ = TIME_TYPES[time_type]
+    return pa.table(
+        {
+            "key": _encode(slots, state.keys.to_arrow(), may_repeat=False),
+            "time": pa.array(times).view(type_) if time_type == "timestamp" else pa.array(times, type_),
+            "query": _encode_queries(events.queries, standing),
+            "event": pa.DictionaryArray.from_arrays(pa.array(events.kinds), _KINDS),
+            "reason": pa.DictionaryArray.from_arrays(pa.array(events.reasons), _REASONS),
+        }
+    )
+
+
+_KINDS, _REASONS = pa.array(KINDS), pa.array(REASONS)
+
+
+def _encode_queries(queries: NDArray[np.int32], standing: Standing) -> pa.DictionaryArray:
+    ids = standing.ids.to_arrow()
+    holds_removed = bool((queries >= standing.first_retained).any())
+    if holds_removed:
+        ids = pa.concat_arrays([ids, standing.retained.ids.to_arrow()])
+    return _encode(queries, ids, may_repeat=holds_removed or standing.versions.n_gone > 0)
+
+
+def _encode(codes: NDArray[np.int32], values: pa.Array, *, may_repeat: bool) -> pa.DictionaryArray:
+    """A dictionary array; `may_repeat` where the values may hold one twice."""
+    if may_repeat or len(values) > _FEW * len(codes):
+        return values.take(pa.array(codes)).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(pa.array(codes), values)

@@ -1,0 +1,269 @@
+"""Border monitoring of a keyed stream: which queries each key enters and leaves, batch by batch.
+
+The monitor keeps the last row of each key, and the pairs that margins and dwell times leave open. What its answers
+mean is written in docs/operators.md.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.columns import Column, join_columns, null_column
+from vedette.engine import monitor_state
+from vedette.engine.border import BorderFinder, Standing
+from vedette.engine.event_table import to_table
+from vedette.engine.margin import Margins
+from vedette.engine.monitor_options import MonitorOptions
+from vedette.errors import RowError
+from vedette.keyed_rows import TIME_TYPES, KeyedRows, read_keyed_rows, read_time
+from vedette.operators.dwell import settle_dwell
+from vedette.operators.events import ENTER, Events
+from vedette.operators.key_state import KeyState
+from vedette.operators.moves import Moves, find_moves
+from vedette.operators.pair_table import Pairs, PairTable
+
+if TYPE_CHECKING:
+    from vedette.engine.query_set import QuerySet
+
+
+class BorderMonitor:
+    """Enter and exit events of a keyed stream.
+
+    >>> from vedette import QuerySet
+    >>> alerts = QuerySet("symbol string, price double, t bigint")
+    >>> alerts.add("cheap", "price < 40")
+    >>> monitor = alerts.border(key="symbol", time="t")
+    >>> rows = {"symbol": ["IBM", "IBM", "IBM"], "price": [41.0, 39.0, 42.0], "t": [1, 2, 3]}
+    >>> [(event["time"], event["query"], event["event"]) for event in monitor.step(rows).to_pylist()]
+    [(2, 'cheap', 'enter'), (3, 'cheap', 'exit')]
+    """
+
+    def __init__(self, queries: QuerySet, options: MonitorOptions) -> None:
+        options.check(queries.schema)
+        self.options = options
+        self.queries = queries
+        self.n_late = 0  # rows that came too late and were dropped
+        self.n_null_keys = 0  # rows without a key that were dropped
+        self.n_failed = 0  # comparisons that ANSI mode would have failed the job over
+        self._finder = BorderFinder()
+        self._margins = Margins(options.margins(queries.schema), queries.schema)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all keys."""
+        time = self.queries.schema.find(self.options.time)
+        self.time_type = time.type.name if time is not None and time.type.name in TIME_TYPES else ""
+        dtype = TIME_TYPES.get(self.time_type, np.int64)
+        self.keys = KeyState(dtype)
+        self.clock: Any = None  # the greatest time seen
+        self.lingering = PairTable(dtype)  # inside by the margin alone
+        self.pending = PairTable(dtype)  # inside, but not yet for long enough to be reported
+        self.changes = monitor_state.ChangeLog()
+
+    @property
+    def n_keys(self) -> int:
+        """The number of keys in the state."""
+        return self.keys.n_living
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the state and of the region segments; that of the queries comes on top."""
+        return self._finder.nbytes + self.keys.nbytes + self.lingering.nbytes + self.pending.nbytes
+
+    @property
+    def state_fields(self) -> list[str]:
+        """The columns of the rows that the monitor needs."""
+        return list(dict.fromkeys([self.options.key, self.options.time, *self.queries.fields]))
+
+    def step(self, rows: Any, *, advance: bool = True) -> pa.Table:
+        """The events of a batch of rows: columns key, time, query, event and reason.
+
+        Rows are taken by key and in time order, so events of a key come in the order of its rows. With `advance`, keys
+        leave that have been silent for longer than `expire_after` before the greatest time seen.
+        """
+        standing = self.queries.standing()
+        batch = self._read(rows, standing)
+        self.keys.use_fields([field for field in self.queries.schema if field.name in standing.all_fields])
+        slots = self.keys.find_slots(batch.keys)
+        expire_after = self.options.duration("expire_after", self.time_type)
+        drops_late = self.options.late == "drop"
+        moves = find_moves(slots, batch.times, self.keys, drops_late=drops_late, expire_after=expire_after)
+        tables = [self._find(standing, moves, self._join_rows(moves, batch))]
+        self._remember(moves, batch, standing.versions.current)
+        self.n_late += moves.n_late
+        self.n_null_keys += batch.n_null_keys
+        if len(batch):
+            self.clock = batch.times.max() if self.clock is None else max(self.clock, batch.times.max())
+            if advance:
+                tables += self._expire(standing, self.clock)
+        return _concat(tables)
+
+    def advance(self, time: Any) -> pa.Table:
+        """The events that the passing of time alone decides, up to a time before which no more rows come.
+
+        Keys leave that have been silent for too long, and enters are reported whose dwell time is over.
+        """
+        standing = self.queries.standing()
+        if not self.time_type:  # no row was ever seen
+            return to_table(Events.none(), np.empty(0, np.int32), np.empty(0, np.int64), "bigint", self.keys, standing)
+        now = read_time(time, self.time_type, self.queries.time_zone)
+        self.clock = now if self.clock is None else max(self.clock, now)
+        return _concat([*self._expire(standing, now), self._report_dwelt(standing, now)])
+
+    # Saving.
+
+    def save(self) -> bytes:
+        """The whole state."""
+        return monitor_state.save(self)
+
+    def load(self, blob: bytes) -> None:
+        """Take up a saved state in place of this one; raises SnapshotError, and changes nothing, if it does not fit."""
+        monitor_state.load(self, blob)
+
+    def take_delta(self) -> bytes:
+        """What has changed in the state since the last `save`, `load` or `take_delta`."""
+        return monitor_state.take_delta(self)
+
+    def apply_delta(self, blob: bytes) -> None:
+        """Bring a loaded state up to date; deltas are applied in the order in which they were taken."""
+        monitor_state.apply_delta(self, blob)
+
+    # Inside.
+
+    def set_time_type(self, time_type: str) -> None:
+        """Times are of this type from the first row on."""
+        if self.time_type and self.time_type != time_type:
+            raise RowError(f"times were {self.time_type} so far; {self.options.time!r} is now {time_type}")
+        if not self.time_type:
+            self.options.check_durations(time_type)
+            self.time_type = time_type
+            dtype = TIME_TYPES[time_type]
+            self.keys.times = self.keys.times.astype(dtype)
+            self.lingering, self.pending = PairTable(dtype), PairTable(dtype)
+
+    def _read(self, rows: Any, standing: Standing) -> KeyedRows:
+        options = self.options
+        batch = read_keyed_rows(
+            rows,
+            self.queries.schema,
+            standing.parts.fields,
+            self.queries.time_zone,
+            key=options.key,
+            time=options.time,
+            drops_null_keys=options.null_key == "drop",
+        )
+        kind = "integer" if isinstance(batch.keys, np.ndarray) else "string"
+        if self.keys.keys.kind not in (None, kind) and len(batch):
+            raise RowError(f"keys were {self.keys.keys.kind}s so far; {options.key!r} now holds {kind}s")
+        self.set_time_type(batch.time_type)
+        return batch
+
+    def _join_rows(self, moves: Moves, batch: KeyedRows | None) -> dict[str, Column]:
+        """The last rows of the keys, then those of the batch, as moves count them."""
+        joined = self.keys.rows(moves.known)
+        if batch is not None:
+            for name, column in joined.items():
+                if name in batch.columns:
+                    more = batch.columns[name].take(moves.kept)
+                else:  # only removed queries use it, and they see no new row
+                    more = null_column(self.keys.columns[name].type, len(moves.kept))
+                joined[name] = join_columns(column, more)
+        return joined
+
+    def _find(self, standing: Standing, moves: Moves, columns: dict[str, Column]) -> pa.Table:
+        n_known, n_rows = len(moves.known), len(moves.known) + len(moves.kept)
+        seen = np.full(len(moves), standing.versions.current, np.int32)
+        from_state = np.flatnonzero((moves.before >= 0) & (moves.before < n_known))
+        seen[from_state] = self.keys.versions[moves.known[moves.before[from_state]]]
+        events, n_failed = self._finder.find_events(standing, moves, columns, n_rows, seen, self.options.cross)
+        self.n_failed += n_failed
+        times = moves.times[events.moves]
+        if self._margins.margins or self.options.dwell is not None:
+            events, times = self._settle(standing, moves, columns, seen, standing.unify(events))
+        return to_table(events, moves.slots[events.moves], times, self.time_type, self.keys, standing)
+
+    def _settle(
+        self, standing: Standing, moves: Moves, columns: dict[str, Column], seen: NDArray[np.int32], events: Events
+    ) -> tuple[Events, NDArray[Any]]:
+        """The events as margins and dwell times let them be, and their times."""
+        is_touched = np.zeros(len(self.keys), np.bool_)
+        is_touched[moves.slots] = True
+        if self._margins.margins:
+            open_, queries = self._take_open(standing, self.lingering, is_touched)
+            events, staying = self._margins.settle(events, moves, columns, standing, seen, open_.slots, queries)
+            self._put_open(standing, self.lingering, moves, staying, moves.times[staying.moves])
+        times = moves.times[events.moves]
+        dwell = self.options.duration("dwell", self.time_type)
+        if dwell is not None:
+            open_, queries = self._take_open(standing, self.pending, is_touched)
+            events, times, staying, since = settle_dwell(
+                events, moves, dwell, open_.slots, queries, open_.times, open_.reasons
+            )
+            self._put_open(standing, self.pending, moves, staying, since)
+        return events, times
+
+    def _take_open(
+        self, standing: Standing, table: PairTable, is_touched: NDArray[np.bool_]
+    ) -> tuple[Pairs, NDArray[np.int32]]:
+        """The open pairs of keys that move, less those of queries that nobody knows any more."""
+        pairs = table.take(is_touched)
+        queries = standing.number(pairs.ids) if len(pairs) else np.empty(0, np.int32)
+        known = np.flatnonzero(queries >= 0)
+        return Pairs(pairs.slots[known], None, pairs.times[known], pairs.reasons[known]), queries[known]
+
+    def _put_open(
+        self, standing: Standing, table: PairTable, moves: Moves, events: Events, since: NDArray[Any]
+    ) -> None:
+        if len(events):
+            ids = standing.ids_of(events.queries)
+            table.put(Pairs(moves.slots[events.moves], ids, since, events.reasons))
+
+    def _remember(self, moves: Moves, batch: KeyedRows, version: int) -> None:
+        lasts = moves.lasts
+        slots, rows = moves.kept_slots[lasts], moves.kept[lasts]
+        times = batch.times[rows]
+        if self.options.late == "apply":
+            times = np.where(self.keys.lives[slots], np.maximum(times, self.keys.times[slots]), times)
+        columns = {name: column.take(rows) for name, column in batch.columns.items()}
+        self.keys.put_some(slots, times, np.full(len(slots), version, np.int32), columns)
+        self.changes.note(slots)
+
+    def _expire(self, standing: Standing, clock: Any) -> list[pa.Table]:
+        """Let keys leave that have been silent too long."""
+        expire_after = self.options.duration("expire_after", self.time_type)
+        if expire_after is None:
+            return []
+        keys = self.keys
+        used = slice(0, len(keys))
+        silent = np.flatnonzero(keys.lives[used] & (clock - keys.times[used] > expire_after)).astype(np.int32)
+        if not len(silent):
+            return []
+        moves = Moves.away(silent, (keys.times[silent] + expire_after).astype(keys.times.dtype))
+        table = self._find(standing, moves, self._join_rows(moves, None))
+        self.changes.note_freed(keys.keys.take(silent))
+        keys.free(silent)
+        moved = keys.pack()
+        if moved is not None:
+            self.changes.move_slots(moved)
+            self.lingering.move_slots(moved)
+            self.pending.move_slots(moved)
+        return [table]
+
+    def _report_dwelt(self, standing: Standing, now: Any) -> pa.Table:
+        dwell = self.options.duration("dwell", self.time_type)
+        pairs = self.pending.take_until(now - dwell) if dwell is not None else self.pending.take_until(-np.inf)
+        self.changes.note(np.unique(pairs.slots))
+        queries = standing.number(pairs.ids) if len(pairs) else np.empty(0, np.int32)
+        known = np.flatnonzero(queries >= 0)
+        known = known[np.argsort(pairs.times[known], kind="stable")]
+        events = Events.of(np.arange(len(known)), queries[known], ENTER, pairs.reasons[known])
+        times = (pairs.times[known] + (dwell or 0)).astype(self.keys.times.dtype)
+        return to_table(events, pairs.slots[known], times, self.time_type, self.keys, standing)
+
+
+def _concat(tables: list[pa.Table]) -> pa.Table:
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables).unify_dictionaries()

@@ -1,0 +1,113 @@
+"""Rows of a stream that has keys and times: what is needed beside the fields that queries use."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.columns import Column
+from vedette.errors import RowError, nearest
+from vedette.rows import as_mapping, read_rows, read_values
+from vedette.schema import Field, Schema, Type
+
+TIME_TYPES = {"timestamp": np.int64, "bigint": np.int64, "double": np.float64}  # and how their values are kept
+KEY_TYPES = ("string", "bigint")
+
+
+@dataclass(frozen=True)
+class KeyedRows:
+    """Columns of one length."""
+
+    keys: Any  # NDArray[np.int64], or a pa.LargeStringArray
+    times: NDArray[Any]
+    time_type: str  # of TIME_TYPES
+    columns: dict[str, Column]  # the fields that queries use
+    n_null_keys: int  # rows that were left out because they have no key
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+
+def read_keyed_rows(
+    rows: Any, schema: Schema, fields: Collection[str], time_zone: str, *, key: str, time: str, drops_null_keys: bool
+) -> KeyedRows:
+    """The fields, keys and times of rows. `key` and `time` name columns, whether or not these are in the schema."""
+    table = as_mapping(rows)
+    columns, _ = read_rows(table, schema, fields, time_zone)
+    keys = _read_keys(table, schema, time_zone, key)
+    times, time_type = _read_times(table, schema, time_zone, time)
+    if keys.valid is None or keys.valid.all():
+        return KeyedRows(keys.values, times, time_type, columns, 0)
+    kept = np.flatnonzero(keys.valid)
+    if not drops_null_keys:
+        raise RowError(
+            f"key {key!r} is null in row {int(np.argmin(keys.valid))}; give every row a key, "
+            f'or leave such rows out with null_key="drop"'
+        )
+    columns = {name: column.take(kept) for name, column in columns.items()}
+    return KeyedRows(keys.take(kept).values, times[kept], time_type, columns, len(times) - len(kept))
+
+
+def read_time(value: Any, time_type: str, time_zone: str) -> Any:
+    """One time as the rows have them: a datetime where they have timestamps, else a number."""
+    column = read_values([value], Field("time", Type(time_type)), time_zone)
+    if column.valid is not None or column.values[0] != column.values[0]:
+        raise RowError(f"a time is a {'datetime' if time_type == 'timestamp' else 'number'}; got {value!r}")
+    return column.values[0]
+
+
+def _read_keys(table: Any, schema: Schema, time_zone: str, name: str) -> Column:
+    values = _find_column(table, name, "key")
+    field = schema.find(name) or Field(name, Type(_type_of(values)))
+    if field.type.name not in KEY_TYPES:
+        raise RowError(f"key {name!r} is {field.type}; a key is a string or a whole number")
+    return read_values(values, field, time_zone)
+
+
+def _read_times(table: Any, schema: Schema, time_zone: str, name: str) -> tuple[NDArray[Any], str]:
+    values = _find_column(table, name, "time")
+    field = schema.find(name) or Field(name, Type(_type_of(values)))
+    if field.type.name not in TIME_TYPES:
+        raise RowError(f"time {name!r} is {field.type}; a time is a timestamp or a number (bigint or double)")
+    column = read_values(values, field, time_zone)
+    missing = np.zeros(len(column), np.bool_) if column.valid is None else ~column.valid
+    if field.type.name == "double":
+        missing |= np.isnan(column.values)
+    if missing.any():
+        raise RowError(f"time {name!r} is missing in row {int(np.argmax(missing))}; every row needs one")
+    return column.values, field.type.name
+
+
+def _find_column(table: Any, name: str, role: str) -> Any:
+    names = list(table) if isinstance(table, Mapping) else table.schema.names
+    for place, known in enumerate(names):
+        if str(known).lower() == name.lower():
+            return table[known] if isinstance(table, Mapping) else table.column(place)
+    known = sorted(map(str, names))
+    raise RowError(
+        f"the rows have no column {name!r}, which is the {role}; they have: {', '.join(known)}{nearest(name, known)}"
+    )
+
+
+def _type_of(values: Any) -> str:
+    """The type, by our name, of a column that the schema does not know."""
+    try:
+        type_ = values.type if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values).type
+    except (pa.ArrowException, OverflowError, TypeError, UnicodeError) as error:
+        return str(error)
+    if isinstance(type_, pa.DictionaryType):
+        type_ = type_.value_type
+    kinds = pa.types
+    if kinds.is_integer(type_):
+        return "bigint"
+    if kinds.is_floating(type_):
+        return "double"
+    if kinds.is_timestamp(type_):
+        return "timestamp"
+    is_text = kinds.is_string(type_) or kinds.is_large_string(type_) or kinds.is_string_view(type_)
+    return "string" if is_text or kinds.is_null(type_) else str(type_)

@@ -1,0 +1,134 @@
+"""Moves: the rows of a batch, by key and in time order, each after the row that came before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.kernels import kernel
+from vedette.operators.key_state import KeyState
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Move `i` takes a key from row `before[i]` to row `after[i]`, where -1 is no row.
+
+    Rows are numbered over the last rows of `known`, then the rows `kept` of the batch.
+    """
+
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
+    slots: NDArray[np.int32]  # the key of each move; moves of a key follow upon each other
+    times: NDArray[Any]  # when it happens
+    known: NDArray[np.int32]  # slots of the keys that had a last row
+    kept: NDArray[np.int64]  # rows of the batch by key and time, without those that are late
+    kept_slots: NDArray[np.int32]
+    n_late: int
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+    @classmethod
+    def away(cls, slots: NDArray[np.int32], times: NDArray[Any]) -> Moves:
+        """Keys that leave at some time, each after its last row."""
+        n = len(slots)
+        nothing = np.empty(0, np.int64), np.empty(0, np.int32)
+        return cls(np.arange(n), np.full(n, -1, np.int64), slots, times, slots, *nothing, 0)
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """By move: where the moves of its key end."""
+        if not len(self):
+            return np.empty(0, np.int64)
+        lasts = np.flatnonzero(np.append(self.slots[1:] != self.slots[:-1], True))
+        return np.repeat(lasts + 1, np.diff(lasts, prepend=-1))
+
+    def first_of(self, slots: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The first move of each of some keys, which all have one."""
+        heads = np.flatnonzero(np.append(True, self.slots[1:] != self.slots[:-1]))[: len(self)]
+        order = np.argsort(self.slots[heads], kind="stable")
+        return heads[order[np.searchsorted(self.slots[heads][order], slots)]].astype(np.int32)
+
+    @property
+    def lasts(self) -> NDArray[np.int64]:
+        """The places in `kept` of the last row of each key."""
+        slots = self.kept_slots
+        return np.flatnonzero(np.append(slots[1:] != slots[:-1], True)) if len(slots) else np.empty(0, np.int64)
+
+
+def find_moves(
+    slots: NDArray[np.int32],
+    times: NDArray[Any],
+    state: KeyState,
+    *,
+    drops_late: bool,
+    expire_after: int | float | None,
+) -> Moves:
+    """Link the rows of a batch, given by the slot of their key and their time.
+
+    Rows of a key are taken in time order, ties as they came. A key that was silent for longer than `expire_after` makes
+    two moves at its next row: away at the moment it expired, and in anew.
+    """
+    kept = order_rows(slots, times, len(state))
+    kept_slots, kept_times = slots[kept], times[kept]
+    n_late = 0
+    if drops_late:
+        late = state.lives[kept_slots] & (kept_times < state.times[kept_slots])
+        n_late = int(np.count_nonzero(late))
+        if n_late:
+            kept, kept_slots, kept_times = kept[~late], kept_slots[~late], kept_times[~late]
+    heads = np.ones(len(kept), np.bool_)
+    heads[1:] = kept_slots[1:] != kept_slots[:-1]
+    lives = state.lives[kept_slots] & heads
+    known = kept_slots[lives]
+    after = np.arange(len(known), len(known) + len(kept))
+    before = after - 1
+    before[heads] = -1
+    before[lives] = np.arange(len(known))
+    move_slots, move_times = kept_slots, kept_times
+    if expire_after is not None:
+        all_times = np.concatenate([state.times[known], kept_times])
+        expired = (before >= 0) & (kept_times - all_times[before] > expire_after)
+        if expired.any():
+            twice = np.repeat(np.arange(len(kept)), 1 + expired)
+            second = np.zeros(len(twice), np.bool_)
+            second[1:] = twice[1:] == twice[:-1]
+            first = np.append(second[1:], False)
+            before, after = before[twice], after[twice]
+            move_slots, move_times = kept_slots[twice], kept_times[twice]
+            move_times = np.where(first, all_times[before] + expire_after, move_times).astype(times.dtype)
+            before[second] = -1
+            after[first] = -1
+    return Moves(before, after, move_slots, move_times, known, kept, kept_slots, n_late)
+
+
+def order_rows(slots: NDArray[np.int32], times: NDArray[Any], n_slots: int) -> NDArray[np.int64]:
+    """The rows by slot and time, ties as they came."""
+    are_few = len(slots) < n_slots // 8
+    order = np.argsort(slots, kind="stable") if are_few else _sort_by_slot(slots, n_slots)
+    return order if _is_in_time(slots, times, order) else np.lexsort((times, slots))
+
+
+@kernel
+def _sort_by_slot(slots: NDArray[np.int32], n_slots: int) -> NDArray[np.int64]:
+    starts = np.zeros(n_slots + 1, np.int64)
+    for row in range(len(slots)):
+        starts[slots[row] + 1] += 1
+    for slot in range(n_slots):
+        starts[slot + 1] += starts[slot]
+    order = np.empty(len(slots), np.int64)
+    for row in range(len(slots)):
+        order[starts[slots[row]]] = row
+        starts[slots[row]] += 1
+    return order
+
+
+@kernel
+def _is_in_time(slots: NDArray[np.int32], times: NDArray[Any], order: NDArray[np.int64]) -> bool:
+    for i in range(1, len(order)):
+        if slots[order[i]] == slots[order[i - 1]] and times[order[i]] < times[order[i - 1]]:
+            return False
+    return True

@@ -1,0 +1,239 @@
+"""What a monitor refuses, what it keeps, and what its answers look like."""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import vedette as vd
+
+SCHEMA = "symbol string, price double, ts timestamp"
+NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
+
+
+@pytest.fixture
+def alerts():
+    queries = vd.QuerySet(SCHEMA)
+    queries.add("cheap", "price < 40")
+    return queries
+
+
+def ticks(*prices, start=0, symbol="IBM"):
+    times = [NOON + datetime.timedelta(seconds=start + i) for i in range(len(prices))]
+    return {"symbol": [symbol] * len(prices), "price": list(prices), "ts": times}
+
+
+def test_events_are_an_arrow_table(alerts):
+    events = alerts.border(key="symbol", time="ts").step(ticks(39.0, 41.0))
+
+    assert events.column_names == ["key", "time", "query", "event", "reason"]
+    assert events.schema.field("time").type == pa.timestamp("us", tz="UTC")
+    assert events["query"].to_pylist() == ["cheap", "cheap"]
+    assert events["time"].to_pylist() == [NOON, NOON + datetime.timedelta(seconds=1)]
+    assert events.to_pandas()["event"].astype(str).tolist() == ["enter", "exit"]
+
+
+def test_an_empty_batch_has_no_events(alerts):
+    monitor = alerts.border(key="symbol", time="ts")
+
+    assert monitor.step(pa.table(ticks(1.0)).slice(0, 0)).num_rows == 0
+    assert monitor.step(ticks(1.0)).num_rows == 1
+    assert monitor.step(pa.table(ticks(1.0)).slice(0, 0)).num_rows == 0
+
+
+def test_key_and_time_need_not_be_in_the_schema(alerts):
+    rows = pd.DataFrame({"truck": [1, 1], "price": [39.0, 41.0], "clock": [0.5, 1.5]})
+
+    events = alerts.border(key="truck", time="clock").step(rows)
+
+    assert [(e["key"], e["time"], e["event"]) for e in events.to_pylist()] == [(1, 0.5, "enter"), (1, 1.5, "exit")]
+
+
+def test_durations_are_read_in_the_units_of_the_time(alerts):
+    monitor = alerts.border(key="symbol", time="ts", dwell="2 seconds", expire_after="1 minute")
+
+    assert monitor.step(ticks(39.0, 38.0)).num_rows == 0
+    (event,) = monitor.step(ticks(37.0, start=5)).to_pylist()
+    assert event["time"] == NOON + datetime.timedelta(seconds=2)
+    (event,) = monitor.step(ticks(50.0, start=100, symbol="SAP")).to_pylist()
+    assert (event["reason"], event["time"]) == ("expired", NOON + datetime.timedelta(seconds=65))
+
+
+def test_time_alone_is_told_as_a_datetime(alerts):
+    monitor = alerts.border(key="symbol", time="ts", dwell="2 seconds")
+    monitor.step(ticks(39.0))
+
+    assert monitor.advance(NOON + datetime.timedelta(seconds=1)).num_rows == 0
+    assert monitor.advance(NOON + datetime.timedelta(seconds=2)).num_rows == 1
+    assert monitor.advance(NOON + datetime.timedelta(hours=2)).num_rows == 0
+    with pytest.raises(vd.RowError, match="timestamp"):
+        monitor.advance("noon")
+
+
+def test_freed_keys_give_their_memory_back(alerts):
+    monitor = alerts.border(key="symbol", time="t", expire_after=10)
+    for start in range(0, 100_000, 10_000):
+        keys = np.arange(start, start + 10_000)
+        monitor.step({"symbol": keys.astype(str), "price": np.zeros(10_000), "t": np.full(10_000, start)})
+
+    assert monitor.n_keys == 10_000
+    assert len(monitor.keys) < 40_000
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"key": "", "time": "ts"}, "key is the name of a column of the rows; got ''"),
+        ({"key": "symbol", "time": 3}, "time is the name of a column of the rows; got 3"),
+        ({"late": "wait"}, "late is one of: 'drop', 'apply'; got 'wait'"),
+        ({"null_key": "keep"}, "null_key is one of: 'error', 'drop'; got 'keep'"),
+        ({"dwell": 5}, "dwell is a duration such as '5 minutes'; got 5"),
+        ({"dwell": "5 parsecs"}, "dwell is a duration such as '5 minutes'; got '5 parsecs'"),
+        ({"expire_after": "0 s"}, "expire_after is a duration such as '5 minutes'; got '0 s'"),
+        ({"margin": -1}, "a margin is a number from 0 on, or a dict of such by field; got -1"),
+        (
+            {"margin": {"prise": 1}},
+            "margin names 'prise', which is no field of numbers; these are: price; did you",
+        ),
+        ({"cross": "yes"}, "cross is True or False; got 'yes'"),
+    ],
+)
+def test_a_bad_option_is_refused(alerts, options, words):
+    with pytest.raises(vd.QueryError) as caught:
+        alerts.border(**{"key": "symbol", "time": "ts", **options})
+
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ({"price": [1.0], "ts": [NOON]}, "the rows have no column 'symbol', which is the key; they have: price, ts"),
+        (
+            {"symbol": ["A"], "price": [1.0], "tss": [NOON]},
+            "no column 'ts', which is the time; they have: price, symbol, tss; did you mean 'tss'?",
+        ),
+        (
+            {"symbol": ["A", None], "price": [1.0, 1.0], "ts": [NOON, NOON]},
+            "key 'symbol' is null in row 1; give every row a key, or leave such rows out with null_key=\"drop\"",
+        ),
+        ({"symbol": ["A"], "price": [1.0], "ts": [None]}, "time 'ts' is missing in row 0; every row needs one"),
+        ({"symbol": ["A"], "price": [1.0], "ts": ["noon"]}, "field 'ts' is timestamp in the schema but"),
+        ({"symbol": ["A"], "ts": [NOON]}, "the rows lack field 'price', which queries use"),
+    ],
+)
+def test_bad_rows_are_refused_and_change_nothing(alerts, rows, words):
+    monitor = alerts.border(key="symbol", time="ts")
+    monitor.step(ticks(41.0))
+
+    with pytest.raises(vd.RowError) as caught:
+        monitor.step(rows)
+
+    assert words in str(caught.value)
+    assert monitor.step(ticks(39.0, start=1)).num_rows == 1
+
+
+def test_a_time_must_be_a_timestamp_or_a_number(alerts):
+    rows = {"symbol": ["A"], "price": [1.0], "when": ["noon"]}
+
+    with pytest.raises(vd.RowError, match="time 'when' is string; a time is a timestamp or a number"):
+        alerts.border(key="symbol", time="when").step(rows)
+    with pytest.raises(vd.RowError, match="key 'price' is double; a key is a string or a whole number"):
+        alerts.border(key="price", time="ts").step(ticks(1.0))
+
+
+def test_rows_without_a_key_can_be_left_out_and_are_counted(alerts):
+    monitor = alerts.border(key="symbol", time="ts", null_key="drop")
+
+    events = monitor.step({"symbol": ["A", None], "price": [1.0, 1.0], "ts": [NOON, NOON]})
+
+    assert events["key"].to_pylist() == ["A"]
+    assert monitor.n_null_keys == 1
+
+
+def test_a_state_goes_on_where_it_was_saved(alerts):
+    monitor = alerts.border(key="symbol", time="ts", margin=1)
+    monitor.step(ticks(39.0, 40.5))
+    other = alerts.border(key="symbol", time="ts", margin=1)
+
+    other.load(monitor.save())
+
+    assert other.step(ticks(40.9, start=5)).num_rows == 0
+    assert other.step(ticks(41.1, start=6))["event"].to_pylist() == ["exit"]
+
+
+def test_a_delta_is_as_large_as_what_changed():
+    queries = vd.QuerySet("k bigint, x double, t bigint")
+    queries.add_boxes([1], {"x": ([0.0], [1.0])})
+    monitor = queries.border(key="k", time="t")
+    monitor.step({"k": np.arange(100_000), "x": np.zeros(100_000), "t": np.zeros(100_000, np.int64)})
+
+    assert len(monitor.save()) > 2_000_000
+    monitor.step({"k": np.arange(10), "x": np.ones(10), "t": np.ones(10, np.int64)})
+    assert len(monitor.take_delta()) < 5_000
+
+
+def test_the_same_set_made_anew_fits_a_saved_state():
+    def make():
+        queries = vd.QuerySet(SCHEMA)
+        queries.add("cheap", "price < 40")
+        queries.add_boxes(["b"], {"price": ([1.0], [2.0])})
+        return queries.border(key="symbol", time="ts")
+
+    monitor = make()
+    monitor.step(ticks(39.0))
+    restarted = make()
+    restarted.load(monitor.save())
+
+    assert restarted.step(ticks(41.0, start=1))["event"].to_pylist() == ["exit"]
+
+
+def test_a_state_of_another_set_is_refused(alerts):
+    monitor = alerts.border(key="symbol", time="ts")
+    monitor.step(ticks(39.0))
+    blob = monitor.save()
+    other = vd.QuerySet(SCHEMA)
+    other.add("cheap", "price < 41")
+    older = vd.QuerySet(SCHEMA)
+    cases = [
+        (other.border(key="symbol", time="ts"), blob, "the state was saved with another query set"),
+        (older.border(key="symbol", time="ts"), blob, "the state was saved at version 1 of the query set, which is at"),
+        (alerts.border(key="symbol", time="t"), blob, "saved with key 'symbol' and time 'ts'; this monitor has key"),
+        (monitor, blob[:-5], "damaged"),
+        (monitor, b"nonsense", "the bytes hold no saved border state"),
+        (monitor, alerts.to_bytes(), "the bytes are no state of a border monitor"),
+        (monitor, "text", "a saved border state is bytes; got str"),
+    ]
+    for loads, given, words in cases:
+        with pytest.raises(vd.SnapshotError) as caught:
+            loads.load(given)
+        assert words in str(caught.value)
+    assert monitor.n_keys == 1
+
+
+def test_a_removed_query_is_forgotten_after_so_many_versions(alerts):
+    monitor = alerts.border(key="symbol", time="ts")
+    alerts.retained_versions = 3
+    monitor.step(ticks(39.0))
+    alerts.remove("cheap")
+    for number in range(3):
+        alerts.add(f"dear {number}", "price > 100")
+
+    assert monitor.step(ticks(39.0, start=1)).num_rows == 0
+
+
+def test_a_region_segment_takes_less_than_sixty_bytes():
+    rng = np.random.default_rng(1)
+    lows = rng.uniform(0, 1_000_000, 100_000)
+    queries = vd.QuerySet("k bigint, x double, t bigint")
+    queries.add_boxes(np.arange(100_000), {"x": (lows, lows + 1000)})
+    monitor = queries.border(key="k", time="t")
+    for time in range(2):
+        monitor.step({"k": np.zeros(1, np.int64), "x": np.array([5e5 + time]), "t": np.array([time])})
+    axis = queries.standing().parts.compiled[0].axes["x"]
+
+    assert 0 < (monitor._finder.nbytes + axis.nbytes) / 100_000 <= 60
