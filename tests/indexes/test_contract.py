@@ -13,6 +13,8 @@ from numba import config
 
 from vedette.indexes.bitmaps import Bitmaps
 from vedette.indexes.buckets import Buckets
+from vedette.indexes.containment_grid import CEI
+from vedette.indexes.interval_skip_list import ISList
 from vedette.indexes.keyed import Keyed
 from vedette.indexes.lists import Lists
 from vedette.indexes.quadtree import Quadtree
@@ -25,6 +27,8 @@ CONTRACT = [
     (Scan, 3, False),
     (Buckets, 1, False),  # one axis is all it knows
     (Lists, 1, False),  # one axis is all it knows
+    (CEI, 1, False),  # one axis is all it knows
+    (ISList, 1, False),  # one axis is all it knows
     (Keyed, 2, True),  # a key is one cell, so its first axis holds points
     (Quadtree, 2, False),  # two axes are all it knows
     (Bitmaps, 1, False),

@@ -2,7 +2,9 @@
 
 from vedette.indexes.bitmaps import Bitmaps
 from vedette.indexes.buckets import Buckets
+from vedette.indexes.containment_grid import CEI
 from vedette.indexes.index import Index
+from vedette.indexes.interval_skip_list import ISList
 from vedette.indexes.keyed import Keyed
 from vedette.indexes.lists import Lists
 from vedette.indexes.quadtree import Quadtree
@@ -10,7 +12,7 @@ from vedette.indexes.scan import Scan
 from vedette.indexes.verified import Verified
 
 # By the name under which they are asked for.
-INDEXES: dict[str, type[Scan | Lists | Buckets | Keyed | Quadtree | Bitmaps | Verified]] = {
+INDEXES: dict[str, type[Scan | Lists | Buckets | Keyed | Quadtree | Bitmaps | Verified | CEI | ISList]] = {
     "Scan": Scan,
     "Lists": Lists,
     "Buckets": Buckets,
@@ -18,6 +20,24 @@ INDEXES: dict[str, type[Scan | Lists | Buckets | Keyed | Quadtree | Bitmaps | Ve
     "Quadtree": Quadtree,
     "Bitmaps": Bitmaps,
     "Verified": Verified,
+    "CEI": CEI,
+    "IS-list": ISList,
 }
 
-__all__ = ["INDEXES", "Bitmaps", "Buckets", "Index", "Keyed", "Lists", "Quadtree", "Scan", "Verified"]
+# Indexes of the literature, on one axis, to compare with: the planner takes them only where they are asked for.
+FOR_COMPARISON = ("CEI", "IS-list")
+
+__all__ = [
+    "CEI",
+    "FOR_COMPARISON",
+    "INDEXES",
+    "Bitmaps",
+    "Buckets",
+    "ISList",
+    "Index",
+    "Keyed",
+    "Lists",
+    "Quadtree",
+    "Scan",
+    "Verified",
+]

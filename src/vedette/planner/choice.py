@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from vedette.axes import Cells
 from vedette.errors import QueryError, nearest
-from vedette.indexes import INDEXES, Index, Verified
+from vedette.indexes import FOR_COMPARISON, INDEXES, Index, Verified
 from vedette.indexes.index import TooLargeError, sample_boxes
 from vedette.indexes.leaves import choose_leaf
 from vedette.indexes.lists import fits
@@ -100,6 +100,8 @@ def choose_index(boxes: Boxes, forced: str | None = None) -> Group:
     facts = Facts.of(boxes)
     candidates = sorted(_candidates(boxes, facts), key=lambda each: each.nanoseconds)
     wanted = [each for each in candidates if each.name == forced]
+    if forced in FOR_COMPARISON and len(boxes.fields) == 1:
+        wanted = [Candidate(forced, (0,), math.nan, f"{forced} was asked for")]
     if forced and not wanted:  # on more axes than it has, an index works inside a Verified
         wanted = [each for each in candidates if each.name == "Verified" and _inner_name(facts, each.axes) == forced]
     for best in [*wanted, *candidates]:
@@ -113,7 +115,8 @@ def choose_index(boxes: Boxes, forced: str | None = None) -> Group:
 def _build(boxes: Boxes, best: Candidate, candidates: list[Candidate]) -> Group:
     reason = best.reason if best is candidates[0] else f"instead of {candidates[0].name}: {best.reason}"
     others = [f"{each.name} {each.nanoseconds:,.0f}" for each in _best_of_each(candidates) if each.name != best.name]
-    reason += f"; about {best.nanoseconds:,.0f} ns a row" + (f" (others: {', '.join(others)})" if others else "")
+    cost = "no estimate" if math.isnan(best.nanoseconds) else f"about {best.nanoseconds:,.0f} ns a row"
+    reason += f"; {cost}" + (f" (others: {', '.join(others)})" if others else "")
     every = tuple(range(len(boxes.fields)))
     order = best.axes if best.name != "Verified" and len(best.axes) == len(every) else every
     arrays = boxes.firsts[list(order)], boxes.lasts[list(order)], boxes.queries, [boxes.n_cells[axis] for axis in order]

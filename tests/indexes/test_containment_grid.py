@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import numpy as np
+import oracles
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.indexes.containment_grid import CEI
+
+N_CELLS = 23
+cell = st.integers(0, N_CELLS - 1)
+
+
+def build(ranges, segment_cells):
+    firsts, lasts = (np.array([[each[side] for each in ranges]], np.int32).reshape(1, -1) for side in (0, 1))
+    ids = np.arange(len(ranges), dtype=np.int32)
+    return firsts, lasts, ids, CEI.build(firsts, lasts, ids, [N_CELLS], segment_cells=segment_cells)
+
+
+def listed(index, number):
+    return index.listed[index.starts[number] : index.starts[number + 1]].tolist()
+
+
+@given(st.lists(st.tuples(cell, cell), max_size=8), st.integers(1, 40))
+def test_the_length_of_segments_changes_no_answer(ranges, segment_cells):
+    firsts, lasts, ids, index = build(ranges, segment_cells)
+    cells = np.arange(N_CELLS, dtype=np.int32).reshape(1, -1)
+
+    matches = index.match(cells)
+
+    found = [sorted(matches.positions[matches.starts[i] : matches.starts[i + 1]].tolist()) for i in range(N_CELLS)]
+    assert found == oracles.match_boxes(firsts, lasts, ids, cells)
+
+
+def test_a_box_is_listed_in_the_longest_intervals_that_it_contains():
+    _, _, _, index = build([(1, 14)], segment_cells=8)
+
+    # Of segment 0: cell 1, the pair 2 and 3, and the second half. Of segment 1: the first half, the pair 4 and 5, 6.
+    numbers = [number for number in range(len(index.starts) - 1) if listed(index, number)]
+    assert numbers == [3, 5, 8 + 1, 16 + 2, 16 + 6, 16 + 8 + 6]
+
+
+def test_a_segment_that_is_covered_takes_one_listing():
+    _, _, _, index = build([(0, 15)], segment_cells=4)
+
+    assert [listed(index, number) for number in (1, 8 + 1, 16 + 1, 24 + 1)] == [[0]] * 4
+    assert index.starts[-1] == 4
+
+
+def test_shorter_segments_list_wide_boxes_more_often():
+    random = np.random.default_rng(3)
+    firsts = random.integers(0, 90_000, (1, 500)).astype(np.int32)
+    ids = np.arange(500, dtype=np.int32)
+    sizes = [
+        CEI.build(firsts, firsts + 9_000, ids, [100_000], segment_cells=length).starts[-1] for length in (16, 1024)
+    ]
+
+    assert sizes[0] > 10 * sizes[1]
