@@ -9,6 +9,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 
+def empty_int8(n: int) -> NDArray[np.int8]:
+    """A writable array of `n` arbitrary values. Its memory goes back to the pool with the last view of it."""
+    return np.frombuffer(pa.allocate_buffer(n), dtype=np.int8)
+
+
 def empty_int32(n: int) -> NDArray[np.int32]:
     """A writable array of `n` arbitrary values. Its memory goes back to the pool with the last view of it."""
     return np.frombuffer(pa.allocate_buffer(4 * n), dtype=np.int32)

@@ -19,9 +19,10 @@ from vedette.engine.parts import Parts
 from vedette.engine.retained import Retained
 from vedette.engine.versions import Versions
 from vedette.ids import Ids
+from vedette.kernels import kernel
 from vedette.matches import Matches
 from vedette.operators.changes import Borders, Changes
-from vedette.operators.events import ADDED, ENTER, EXIT, EXPIRED, FIRST, MOVED, REMOVED, REPLACED, Events
+from vedette.operators.events import ADDED, ENTER, EXIT, EXPIRED, FIRST, REMOVED, REPLACED, Events
 from vedette.operators.match import Part
 from vedette.operators.moves import Moves
 
@@ -138,11 +139,25 @@ def _to_events(changes: Changes, moves: Moves, standing: Standing, limits: NDArr
         changes = changes.take(~standing.versions.is_gone[changes.queries])
     if limits is not None:
         changes = changes.take(changes.queries < limits[changes.moves])
-    reasons = np.full(len(changes), MOVED, np.int8)
-    is_enter = changes.kinds == ENTER
-    reasons[is_enter & (moves.before[changes.moves] < 0)] = FIRST
-    reasons[~is_enter & (moves.after[changes.moves] < 0)] = EXPIRED
+    reasons = np.zeros(len(changes), np.int8)
+    if moves.lacks_rows:
+        _write_reasons(changes.moves, changes.kinds, moves.before, moves.after, reasons)
     return Events(changes.moves, changes.queries, changes.kinds, reasons)
+
+
+@kernel
+def _write_reasons(
+    moves: NDArray[np.int32],
+    kinds: NDArray[np.int8],
+    before: NDArray[np.int64],
+    after: NDArray[np.int64],
+    reasons: NDArray[np.int8],
+) -> None:
+    for i in range(len(moves)):
+        if before[moves[i]] < 0:
+            reasons[i] = FIRST
+        elif after[moves[i]] < 0:
+            reasons[i] = EXPIRED
 
 
 def _find_added(

@@ -26,8 +26,8 @@ def to_table(
             "key": _encode(slots, state.keys.to_arrow(), may_repeat=False),
             "time": pa.array(times).view(type_) if time_type == "timestamp" else pa.array(times, type_),
             "query": _encode_queries(events.queries, standing),
-            "event": pa.DictionaryArray.from_arrays(pa.array(events.kinds), _KINDS),
-            "reason": pa.DictionaryArray.from_arrays(pa.array(events.reasons), _REASONS),
+            "event": _dictionary(events.kinds, _KINDS),
+            "reason": _dictionary(events.reasons, _REASONS),
         }
     )
 
@@ -47,4 +47,8 @@ def _encode(codes: NDArray[np.int32], values: pa.Array, *, may_repeat: bool) -> 
     """A dictionary array; `may_repeat` where the values may hold one twice."""
     if may_repeat or len(values) > _FEW * len(codes):
         return values.take(pa.array(codes)).dictionary_encode()
-    return pa.DictionaryArray.from_arrays(pa.array(codes), values)
+    return _dictionary(codes, values)
+
+
+def _dictionary(codes: NDArray[Any], values: pa.Array) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(codes), values, safe=False)  # codes are known to be in range

@@ -21,7 +21,7 @@ from vedette.engine.monitor_options import MonitorOptions
 from vedette.errors import RowError
 from vedette.keyed_rows import TIME_TYPES, KeyedRows, read_keyed_rows, read_time
 from vedette.operators.dwell import settle_dwell
-from vedette.operators.events import ENTER, Events
+from vedette.operators.events import ENTER, Events, spread
 from vedette.operators.key_state import KeyState
 from vedette.operators.moves import Moves, find_moves
 from vedette.operators.pair_table import Pairs, PairTable
@@ -181,10 +181,11 @@ class BorderMonitor:
         seen[from_state] = self.keys.versions[moves.known[moves.before[from_state]]]
         events, n_failed = self._finder.find_events(standing, moves, columns, n_rows, seen, self.options.cross)
         self.n_failed += n_failed
-        times = moves.times[events.moves]
         if self._margins.margins or self.options.dwell is not None:
             events, times = self._settle(standing, moves, columns, seen, standing.unify(events))
-        return to_table(events, moves.slots[events.moves], times, self.time_type, self.keys, standing)
+        else:
+            times = spread(moves.times, events.moves)
+        return to_table(events, spread(moves.slots, events.moves), times, self.time_type, self.keys, standing)
 
     def _settle(
         self, standing: Standing, moves: Moves, columns: dict[str, Column], seen: NDArray[np.int32], events: Events

@@ -75,7 +75,8 @@ class Versions:
 
     def added_at(self, positions: NDArray[Any]) -> NDArray[np.int64]:
         """The version that added each of some queries."""
-        return np.array(self._run_versions, np.int64)[np.searchsorted(self._run_starts, positions, side="right") - 1]
+        versions = np.array(self._run_versions, np.int64)
+        return np.asarray(versions[np.searchsorted(self._run_starts, positions, side="right") - 1])
 
     def added(self, position: int) -> int:
         """The version that added the query."""

@@ -15,10 +15,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.buffers import empty_int8, empty_int32
 from vedette.indexes.index import as_boxes, count_bytes
 from vedette.kernels import kernel
+from vedette.prefetch import prefetch
 
 EXIT, ENTER, CROSS = 0, 1, 2  # what a move does with a box; in this order within a move
+AHEAD = 4  # moves ahead for which entries are fetched
+SAMPLED = 16  # one move in so many tells how much room all will take
 
 
 @dataclass(frozen=True)
@@ -68,28 +72,31 @@ class RegionSegments:
     def nbytes(self) -> int:
         return count_bytes(self)
 
-    def count_read(
-        self, cells: NDArray[np.int32], before: NDArray[np.int64], after: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """How many entries each move would read at most; to tell that is a few look-ups.
-
-        Move `i` goes from row `before[i]` to row `after[i]`, where row `r` lies at `cells[axis, r]`.
-        """
-        n_read = np.zeros(len(before), np.int64)
-        _count_read(cells, before, after, self.shifts, self.axis_places, self.places, n_read)
-        return n_read
-
     def changes(
-        self, cells: NDArray[np.int32], before: NDArray[np.int64], after: NDArray[np.int64], n_read: int
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int8]]:
+        self, cells: NDArray[np.int32], before: NDArray[np.int64], after: NDArray[np.int64], max_read: float = np.inf
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int8], NDArray[np.int32]]:
         """What the moves change, as columns: the number of the move, the id, and EXIT or ENTER; in that order.
 
-        `n_read` is the sum of what `count_read` tells.
+        Move `i` goes from row `before[i]` to row `after[i]`, where row `r` lies at `cells[axis, r]`. Moves that lack a
+        row, or would read more than `max_read` entries, are left out; their numbers come last.
         """
-        moves, ids, kinds = np.empty(n_read, np.int32), np.empty(n_read, np.int32), np.empty(n_read, np.int8)
-        tables = self.shifts, self.axis_places, self.places, self.entries, self.ends, self.ids
-        n = _find_changes(cells, before, after, *tables, moves, ids, kinds)
-        return moves[:n], ids[:n], kinds[:n]
+        tables = (self.shifts, self.axis_places, self.places, self.entries, self.ends, self.ids)
+        walk = _walk_line if len(cells) == 1 else _walk_boxes
+        rest = empty_int32(len(before))
+        both = np.flatnonzero((before[::SAMPLED] >= 0) & (after[::SAMPLED] >= 0)) * SAMPLED
+        n_sampled = _count_read(cells, before[both], after[both], max_read, self.shifts, self.axis_places, self.places)
+        n_room = int(1.2 * SAMPLED * n_sampled) + 1024
+        pieces: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int8]]] = []
+        move = n_rest = 0
+        while move < len(before):
+            out = empty_int32(n_room), empty_int32(n_room), empty_int8(n_room)
+            move, n, n_rest = walk(cells, before, after, move, max_read, *tables, *out, rest, n_rest)
+            pieces.append((out[0][:n], out[1][:n], out[2][:n]))
+            n_room *= 2
+        if len(pieces) == 1:
+            return *pieces[0], rest[:n_rest]
+        moves, ids, kinds = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
+        return moves, ids, kinds, rest[:n_rest]
 
     def passed(
         self, cells: NDArray[np.int32], before: NDArray[np.int64], after: NDArray[np.int64]
@@ -99,8 +106,8 @@ class RegionSegments:
         On each axis such a box reaches into what lies between the two cells, and on one it begins or ends in it. On one
         axis the box is given by its id.
         """
-        n_read = int(self.count_read(cells, before, after).sum())
-        moves, boxes = np.empty(n_read, np.int32), np.empty(n_read, np.int32)
+        n_read = _count_read(cells, before, after, np.inf, self.shifts, self.axis_places, self.places)
+        moves, boxes = empty_int32(n_read), empty_int32(n_read)
         tables = self.shifts, self.axis_places, self.places, self.entries, self.ends
         n = _find_passed(cells, before, after, *tables, moves, boxes)
         return moves[:n], boxes[:n]
@@ -120,25 +127,33 @@ def _count_read(
     cells: NDArray[np.int32],
     before: NDArray[np.int64],
     after: NDArray[np.int64],
+    max_read: float,
     shifts: NDArray[np.int64],
     axis_places: NDArray[np.int64],
     places: NDArray[np.int32],
-    n_read: NDArray[np.int64],
-) -> None:
-    for axis in range(len(cells)):
-        for move in range(len(before)):
+) -> int:
+    """How many entries the moves read, less those that would read too many."""
+    n_all = np.int64(0)
+    for move in range(len(before)):
+        n_read = np.int64(0)
+        for axis in range(len(cells)):
             old, new = cells[axis, before[move]], cells[axis, after[move]]
             if old != new:
                 low = axis_places[axis] + (min(old, new) >> shifts[axis])
                 high = axis_places[axis] + (max(old, new) >> shifts[axis])
-                n_read[move] += places[0, high + 1] - places[0, low] + places[1, high + 1] - places[1, low]
+                n_read += places[0, high + 1] - places[0, low] + places[1, high + 1] - places[1, low]
+        if n_read <= max_read:
+            n_all += n_read
+    return n_all  # type: ignore[return-value]
 
 
 @kernel
-def _find_changes(
+def _walk_line(
     cells: NDArray[np.int32],
     before: NDArray[np.int64],
     after: NDArray[np.int64],
+    first_move: int,
+    max_read: float,
     shifts: NDArray[np.int64],
     axis_places: NDArray[np.int64],
     places: NDArray[np.int32],
@@ -148,44 +163,122 @@ def _find_changes(
     out_moves: NDArray[np.int32],
     out_ids: NDArray[np.int32],
     out_kinds: NDArray[np.int8],
-) -> int:
-    """Upwards, boxes that end below the new cell are left and boxes that start above the old one are entered.
+    rest: NDArray[np.int32],
+    n_rest: int,
+) -> tuple[int, int, int]:
+    """Follow moves on one axis while there is room; the next move, and how many changes and moves left out there are.
 
-    Downwards it is the other way round. First what is left, then what is entered.
+    Upwards, boxes that end below the new cell are left and boxes that start above the old one are entered; downwards it
+    is the other way round. First what is left, then what is entered.
     """
+    n = np.int64(0)
+    shift = shifts[0]
+    n_moves = len(before)
+    for move in range(first_move, n_moves):
+        if move + AHEAD < n_moves and before[move + AHEAD] >= 0:
+            place = cells[0, before[move + AHEAD]] >> shift
+            prefetch(entries, 3 * places[0, place])
+            prefetch(entries, 3 * (places[1, place] + np.int64(entries.shape[2])))
+        if before[move] < 0 or after[move] < 0:
+            rest[n_rest] = move
+            n_rest += 1
+            continue
+        old, new = cells[0, before[move]], cells[0, after[move]]
+        if old == new:
+            continue
+        low, high = min(old, new), max(old, new)
+        start_0, end_0 = np.int64(places[0, low >> shift]), np.int64(places[0, (high >> shift) + 1])
+        start_1, end_1 = np.int64(places[1, low >> shift]), np.int64(places[1, (high >> shift) + 1])
+        n_read = end_0 - start_0 + end_1 - start_1
+        if n_read > max_read:
+            rest[n_rest] = move
+            n_rest += 1
+            continue
+        if n + n_read > len(out_moves):
+            return move, n, n_rest  # type: ignore[return-value]
+        if old > new:
+            for place in range(start_0, end_0):
+                own, other = entries[0, 0, place, 0], entries[0, 0, place, 1]
+                out_moves[n] = move
+                out_ids[n] = entries[0, 0, place, 2]
+                out_kinds[n] = EXIT
+                n += (own > low) & (own <= high) & (other >= high)
+        for place in range(start_1, end_1):
+            own, other = entries[1, 0, place, 0], entries[1, 0, place, 1]
+            out_moves[n] = move
+            out_ids[n] = entries[1, 0, place, 2]
+            out_kinds[n] = EXIT if old < new else ENTER
+            n += (own < high) & (own >= low) & (other <= low)
+        if old < new:
+            for place in range(start_0, end_0):
+                own, other = entries[0, 0, place, 0], entries[0, 0, place, 1]
+                out_moves[n] = move
+                out_ids[n] = entries[0, 0, place, 2]
+                out_kinds[n] = ENTER
+                n += (own > low) & (own <= high) & (other >= high)
+    return n_moves, n, n_rest  # type: ignore[return-value]
+
+
+@kernel
+def _walk_boxes(
+    cells: NDArray[np.int32],
+    before: NDArray[np.int64],
+    after: NDArray[np.int64],
+    first_move: int,
+    max_read: float,
+    shifts: NDArray[np.int64],
+    axis_places: NDArray[np.int64],
+    places: NDArray[np.int32],
+    entries: NDArray[np.int32],
+    ends: NDArray[np.int32],
+    ids: NDArray[np.int32],
+    out_moves: NDArray[np.int32],
+    out_ids: NDArray[np.int32],
+    out_kinds: NDArray[np.int8],
+    rest: NDArray[np.int32],
+    n_rest: int,
+) -> tuple[int, int, int]:
+    """As `_walk_line`, on several axes: what changes on one is checked on the others (Lee et al., section 4.3)."""
     n_axes = len(cells)
     n = np.int64(0)
-    for move in range(len(before)):
+    for move in range(first_move, len(before)):
+        n_read = np.int64(0)
+        if before[move] >= 0 and after[move] >= 0:
+            for axis in range(n_axes):
+                old, new = cells[axis, before[move]], cells[axis, after[move]]
+                if old != new:
+                    low = axis_places[axis] + (min(old, new) >> shifts[axis])
+                    high = axis_places[axis] + (max(old, new) >> shifts[axis])
+                    n_read += places[0, high + 1] - places[0, low] + places[1, high + 1] - places[1, low]
+        if before[move] < 0 or after[move] < 0 or n_read > max_read:
+            rest[n_rest] = move
+            n_rest += 1
+            continue
+        if n + n_read > len(out_moves):
+            return move, n, n_rest  # type: ignore[return-value]
         for kind in range(2):
             for axis in range(n_axes):
                 old, new = cells[axis, before[move]], cells[axis, after[move]]
                 if old == new:
                     continue
-                side = int((kind == 1) == (old > new))  # by which end the box is listed
-                inner = new if kind == 1 else old  # the cell that the box holds
-                low = axis_places[axis] + (min(old, new) >> shifts[axis])
-                high = axis_places[axis] + (max(old, new) >> shifts[axis])
-                start, end = np.int64(places[side, low]), np.int64(places[side, high + 1])
-                # Listed by its first cell a box holds the upper cell alone, by its last the lower one alone.
-                outer = old + new - inner
+                side = int((kind == ENTER) == (old > new))  # by which end the box is listed
+                low, high = min(old, new), max(old, new)
+                start = np.int64(places[side, axis_places[axis] + (low >> shifts[axis])])
+                end = np.int64(places[side, axis_places[axis] + (high >> shifts[axis]) + 1])
                 for place in range(start, end):
                     own, other = entries[side, axis, place, 0], entries[side, axis, place, 1]
+                    # Listed by its first cell a box holds the upper cell alone, by its last the lower one alone.
                     if side == 0:
-                        changes = (own > outer) & (own <= inner) & (other >= inner)
+                        changes = (own > low) & (own <= high) & (other >= high)
                     else:
-                        changes = (own < outer) & (own >= inner) & (other <= inner)
+                        changes = (own < high) & (own >= low) & (other <= low)
                     box = entries[side, axis, place, 2]
-                    if n_axes == 1:
-                        out_moves[n] = move
-                        out_ids[n] = box
-                        out_kinds[n] = kind
-                        n += changes
-                    elif changes and _changes_first(box, axis, kind, cells, before[move], after[move], ends):
+                    if changes and _changes_first(box, axis, kind, cells, before[move], after[move], ends):
                         out_moves[n] = move
                         out_ids[n] = ids[box]
                         out_kinds[n] = kind
                         n += 1
-    return n  # type: ignore[return-value]
+    return len(before), n, n_rest  # type: ignore[return-value]
 
 
 @kernel
@@ -196,7 +289,7 @@ def _changes_first(
 
     The latter, so that a box is found once: on the first axis that leaves its outer end outside.
     """
-    inner, outer = (new_row, old_row) if kind == 1 else (old_row, new_row)
+    inner, outer = (new_row, old_row) if kind == ENTER else (old_row, new_row)
     for other in range(len(cells)):
         if other == axis:
             continue
@@ -240,11 +333,12 @@ def _find_passed(
                         out_moves[n] = move
                         out_boxes[n] = box
                         n += (own > low) & (other < high)
-                    elif low <= own <= high and not (side == 1 and low <= other <= high):
-                        if _reaches_first(box, axis, cells, before[move], after[move], ends):
-                            out_moves[n] = move
-                            out_boxes[n] = box
-                            n += 1
+                        continue
+                    is_listed = low <= own <= high and not (side == 1 and low <= other <= high)
+                    if is_listed and _reaches_first(box, axis, cells, before[move], after[move], ends):
+                        out_moves[n] = move
+                        out_boxes[n] = box
+                        n += 1
     return n  # type: ignore[return-value]
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.axes import Cells
+from vedette.buffers import empty_int8, empty_int32
 from vedette.columns import Column
 from vedette.indexes.index import sample_boxes
 from vedette.indexes.region_segments import ENTER, EXIT, RegionSegments
@@ -142,36 +143,15 @@ class _Line:
             queries = self.group.queries
             n_cells = [part.axes[name].n_cells for name in self.group.fields]
             self.segments = RegionSegments.build(self.group.firsts, self.group.lasts, queries, n_cells)
-        segments = self.segments
-        both = (before >= 0) & (after >= 0)
-        if both.all():
-            n_read = segments.count_read(cells, before, after)
-            walks = n_read * READ_COST + WALK_COST <= compare_cost
-        else:
-            chosen = np.flatnonzero(both)
-            n_read = np.zeros(len(before), np.int64)
-            n_read[chosen] = segments.count_read(cells, before[chosen], after[chosen])
-            walks = both & (n_read * READ_COST + WALK_COST <= compare_cost)
-        if walks.all():
-            return [self._walk(segments, cells, before, after, int(n_read.sum()), None)]
-        chosen, rest = np.flatnonzero(walks), np.flatnonzero(~walks)
-        found = [self._walk(segments, cells, before[chosen], after[chosen], int(n_read[chosen].sum()), chosen)]
-        return found + _renumbered(self._compare(cells, before[rest], after[rest], stamps, part), rest)
-
-    def _walk(
-        self,
-        segments: RegionSegments,
-        cells: Cells,
-        before: NDArray[np.int64],
-        after: NDArray[np.int64],
-        n_read: int,
-        numbers: NDArray[np.int64] | None,
-    ) -> Changes:
-        moves, queries, kinds = segments.changes(cells, before, after, n_read)
+        max_read = (compare_cost - WALK_COST) / READ_COST
+        moves, queries, kinds, rest = self.segments.changes(cells, before, after, max_read)
         if self.has_several:
             keep = _keep_single(moves, queries, kinds)
             moves, queries, kinds = moves[keep], queries[keep], kinds[keep]
-        return Changes(moves if numbers is None else numbers[moves].astype(np.int32), queries, kinds)
+        found = [Changes(moves, queries, kinds)]
+        if len(rest):
+            found += _renumbered(self._compare(cells, before[rest], after[rest], stamps, part), rest)
+        return found
 
     def _compare(
         self,
@@ -187,7 +167,7 @@ class _Line:
         return _compare(match, before, after, cells.shape[1], stamps, part.first_query)[0]
 
 
-def _renumbered(found: list[Changes], numbers: NDArray[np.int64]) -> list[Changes]:
+def _renumbered(found: list[Changes], numbers: NDArray[Any]) -> list[Changes]:
     return [Changes(numbers[each.moves].astype(np.int32), each.queries, each.kinds) for each in found]
 
 
@@ -209,11 +189,11 @@ def _compare(
         matches = match(rows)
         n_failed += matches.n_failed
         n_most = _count_most(olds, news, places, matches.starts)
-        moves, queries, kinds = np.empty(n_most, np.int32), np.empty(n_most, np.int32), np.empty(n_most, np.int8)
+        moves, queries, kinds = empty_int32(n_most), empty_int32(n_most), empty_int8(n_most)
         stamps[:] = 0
         lists = matches.starts, matches.positions
         n = _difference(olds, news, places, *lists, first_query, stamps, start, moves, queries, kinds)
-        found.append(Changes(moves[:n].copy(), queries[:n].copy(), kinds[:n].copy()))
+        found.append(Changes(moves[:n], queries[:n], kinds[:n]))
         places[rows] = -1
     return found, n_failed
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,11 @@ class Moves:
         n = len(slots)
         nothing = np.empty(0, np.int64), np.empty(0, np.int32)
         return cls(np.arange(n), np.full(n, -1, np.int64), slots, times, slots, *nothing, 0)
+
+    @cached_property
+    def lacks_rows(self) -> bool:
+        """Whether some move has no row before or after it."""
+        return bool((self.before < 0).any() or (self.after < 0).any())
 
     @property
     def ends(self) -> NDArray[np.int64]:
