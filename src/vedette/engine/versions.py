@@ -71,7 +71,7 @@ class Versions:
 
     def removed_at(self, positions: NDArray[Any]) -> NDArray[np.int64]:
         """The version that removed each of some gone queries."""
-        return self._removed[positions].astype(np.int64)
+        return np.asarray(self._removed[positions], np.int64)
 
     def added_at(self, positions: NDArray[Any]) -> NDArray[np.int64]:
         """The version that added each of some queries."""

@@ -88,7 +88,7 @@ class RegionSegments:
         n_room = int(1.2 * SAMPLED * n_sampled) + 1024
         pieces: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int8]]] = []
         move = n_rest = 0
-        while move < len(before):
+        while move < len(before) or not pieces:
             out = empty_int32(n_room), empty_int32(n_room), empty_int8(n_room)
             move, n, n_rest = walk(cells, before, after, move, max_read, *tables, *out, rest, n_rest)
             pieces.append((out[0][:n], out[1][:n], out[2][:n]))
