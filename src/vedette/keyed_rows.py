@@ -23,7 +23,8 @@ KEY_TYPES = ("string", "bigint")
 class KeyedRows:
     """Columns of one length."""
 
-    keys: Any  # NDArray[np.int64], or a pa.LargeStringArray
+    keys: Any  # NDArray[np.int64], or a pa.LargeStringArray; where there are codes, distinct keys that rows have
+    codes: NDArray[np.int32] | None  # the place among the keys of each row's, or none
     times: NDArray[Any]
     time_type: str  # of TIME_TYPES
     columns: dict[str, Column]  # the fields that queries use
@@ -39,10 +40,10 @@ def read_keyed_rows(
     """The fields, keys and times of rows. `key` and `time` name columns, whether or not these are in the schema."""
     table = as_mapping(rows)
     columns, _ = read_rows(table, schema, fields, time_zone)
-    keys = _read_keys(table, schema, time_zone, key)
+    keys, codes = _read_keys(table, schema, time_zone, key)
     times, time_type = _read_times(table, schema, time_zone, time)
     if keys.valid is None or keys.valid.all():
-        return KeyedRows(keys.values, times, time_type, columns, 0)
+        return KeyedRows(keys.values, codes, times, time_type, columns, 0)
     kept = np.flatnonzero(keys.valid)
     if not drops_null_keys:
         raise RowError(
@@ -50,7 +51,7 @@ def read_keyed_rows(
             f'or leave such rows out with null_key="drop"'
         )
     columns = {name: column.take(kept) for name, column in columns.items()}
-    return KeyedRows(keys.take(kept).values, times[kept], time_type, columns, len(times) - len(kept))
+    return KeyedRows(keys.take(kept).values, None, times[kept], time_type, columns, len(times) - len(kept))
 
 
 def read_time(value: Any, time_type: str, time_zone: str) -> Any:
@@ -61,12 +62,22 @@ def read_time(value: Any, time_type: str, time_zone: str) -> Any:
     return column.values[0]
 
 
-def _read_keys(table: Any, schema: Schema, time_zone: str, name: str) -> Column:
+def _read_keys(table: Any, schema: Schema, time_zone: str, name: str) -> tuple[Column, NDArray[np.int32] | None]:
+    """The keys of the rows; or, of a dictionary, those that are used, and the code of each row."""
     values = _find_column(table, name, "key")
     field = schema.find(name) or Field(name, Type(_type_of(values)))
     if field.type.name not in KEY_TYPES:
         raise RowError(f"key {name!r} is {field.type}; a key is a string or a whole number")
-    return read_values(values, field, time_zone)
+    if isinstance(values, pa.ChunkedArray) and values.num_chunks == 1:
+        values = values.chunk(0)
+    is_plain = not isinstance(values, pa.DictionaryArray) or values.null_count > 0
+    if is_plain or values.dictionary.null_count > 0 or len(values.dictionary) > len(values):
+        return read_values(values, field, time_zone), None
+    codes = values.indices.cast(pa.int32()).to_numpy()
+    used = np.zeros(len(values.dictionary), np.bool_)
+    used[codes] = True
+    keys = read_values(values.dictionary.filter(pa.array(used)), field, time_zone)
+    return keys, (np.cumsum(used, dtype=np.int32) - 1)[codes]
 
 
 def _read_times(table: Any, schema: Schema, time_zone: str, name: str) -> tuple[NDArray[Any], str]:

@@ -53,6 +53,17 @@ def test_key_and_time_need_not_be_in_the_schema(alerts):
     assert [(e["key"], e["time"], e["event"]) for e in events.to_pylist()] == [(1, 0.5, "enter"), (1, 1.5, "exit")]
 
 
+def test_keys_may_come_as_a_dictionary(alerts):
+    keys = pa.DictionaryArray.from_arrays(pa.array([2, 0, 2], pa.int8()), pa.array(["A", "unused", "B"]))
+    rows = pa.table({"symbol": keys, "price": [39.0, 41.0, 41.0], "t": [1, 1, 2]})
+    monitor = alerts.border(key="symbol", time="t")
+
+    events = monitor.step(rows)
+
+    assert [(e["key"], e["event"]) for e in events.to_pylist()] == [("B", "enter"), ("B", "exit")]
+    assert len(monitor.keys) == 2
+
+
 def test_durations_are_read_in_the_units_of_the_time(alerts):
     monitor = alerts.border(key="symbol", time="ts", dwell="2 seconds", expire_after="1 minute")
 

@@ -89,6 +89,8 @@ class BorderMonitor:
         batch = self._read(rows, standing)
         self.keys.use_fields([field for field in self.queries.schema if field.name in standing.all_fields])
         slots = self.keys.find_slots(batch.keys)
+        if batch.codes is not None:
+            slots = slots[batch.codes]
         expire_after = self.options.duration("expire_after", self.time_type)
         drops_late = self.options.late == "drop"
         moves = find_moves(slots, batch.times, self.keys, drops_late=drops_late, expire_after=expire_after)
