@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from vedette.cli.rows_file import format_of
+from vedette.cli.rows_file import check_readable, format_of
 from vedette.errors import FileError
 
 
@@ -57,6 +58,20 @@ class AnswerFile:
                     f"column {column.name!r} is {column.type}, which CSV cannot hold; use -o with .jsonl or .parquet"
                 )
         return pa_csv.CSVWriter(self._sink, schema, write_options=pa_csv.WriteOptions(quoting_style="needed"))  # type: ignore[no-any-return]
+
+
+def check_places(rows: Path, queries: Path, out: Path | None) -> None:
+    """Raise where a file cannot be read, or would be overwritten by the answer."""
+    format_of(rows)
+    for path in (rows, queries):
+        check_readable(path)
+        if out is not None and out.exists() and out.samefile(path):
+            raise FileError(f"the answer would overwrite {path}, which is read; name another file after -o")
+
+
+def is_apart(out: Path | None) -> bool:
+    """Whether the answer goes where progress cannot disturb it: into a file, not to the terminal or down a pipe."""
+    return out is not None or stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
 
 
 @contextmanager

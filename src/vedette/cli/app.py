@@ -25,11 +25,16 @@ SchemaOption = Annotated[
     str | None, typer.Option("--schema", help="Fields of the rows, as in: symbol string, price double, ts timestamp")
 ]
 QueriesOption = Annotated[
-    Path, typer.Option("--queries", help="Queries with columns id and where: CSV, JSON lines (.jsonl) or Parquet")
+    Path, typer.Option("--queries", help="Queries with columns id and where: CSV, JSON lines or Parquet; or GeoJSON")
 ]
 ZoneOption = Annotated[str, typer.Option("--time-zone", help="Of dates, and of times that name no zone")]
 SkipBadOption = Annotated[bool, typer.Option("--skip-bad", help="Leave out queries that are wrong, and count them")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress")]
+RowsArgument = Annotated[Path, typer.Argument(help="Rows: CSV, JSON lines (.jsonl) or Parquet", show_default=False)]
+OutOption = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", help="Where to write: .csv, .jsonl or .parquet  [default: CSV on stdout]"),
+]
 
 
 def run() -> None:
@@ -66,13 +71,10 @@ def vedette(
 
 @app.command("match")
 def match_command(
-    rows: Annotated[Path, typer.Argument(help="Rows: CSV, JSON lines (.jsonl) or Parquet", show_default=False)],
+    rows: RowsArgument,
     queries: QueriesOption,
     schema: SchemaOption = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="Where to write: .csv, .jsonl or .parquet  [default: CSV on stdout]"),
-    ] = None,
+    out: OutOption = None,
     spark: Annotated[bool, typer.Option("--spark", help="Match inside a local Spark session")] = False,
     time_zone: ZoneOption = "UTC",
     skip_bad: SkipBadOption = False,
@@ -82,6 +84,59 @@ def match_command(
     from vedette.cli.matching import match_files
 
     match_files(rows, queries, out, schema=schema, time_zone=time_zone, skip_bad=skip_bad, spark=spark, quiet=quiet)
+
+
+@app.command("border")
+def border_command(
+    rows: RowsArgument,
+    queries: QueriesOption,
+    key: Annotated[str, typer.Option("--key", help="Column that names the object: strings or whole numbers")],
+    time: Annotated[str, typer.Option("--time", help="Column with the time: a timestamp or a number")],
+    schema: SchemaOption = None,
+    out: OutOption = None,
+    late: Annotated[
+        str, typer.Option("--late", metavar="drop|apply", help="Rows older than the key's last: drop, or take them")
+    ] = "drop",
+    null_key: Annotated[
+        str, typer.Option("--null-key", metavar="error|drop", help="Rows without a key: stop, or drop them")
+    ] = "error",
+    expire_after: Annotated[
+        str | None, typer.Option("--expire-after", help="A key silent for longer leaves, as in: 10 minutes")
+    ] = None,
+    dwell: Annotated[
+        str | None, typer.Option("--dwell", help="Report who enters after that long inside, as in: 5 minutes")
+    ] = None,
+    margin: Annotated[
+        list[str] | None,
+        typer.Option("--margin", help="How far outside a key must be to leave: 0.5, or price=0.5 for one field"),
+    ] = None,
+    cross: Annotated[bool, typer.Option("--cross", help="Report who jumps clean through between two rows")] = False,
+    spark: Annotated[bool, typer.Option("--spark", help="Watch inside a local Spark session")] = False,
+    time_zone: ZoneOption = "UTC",
+    skip_bad: SkipBadOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write an event whenever a key enters or leaves a query: key, time, query, event and reason.
+
+    Rows are taken in the order of the file, and at its end time has passed until the latest of them.
+
+    Spark takes rows in time order, so that none is late, and leaves out what is decided only after a key's last row.
+    """
+    from vedette.cli.bordering import border_files, read_duration, read_margin
+
+    options = {
+        "key": key,
+        "time": time,
+        "late": late,
+        "null_key": null_key,
+        "expire_after": read_duration(expire_after),
+        "dwell": read_duration(dwell),
+        "margin": read_margin(margin or []),
+        "cross": cross,
+    }
+    border_files(
+        rows, queries, out, options, schema=schema, time_zone=time_zone, skip_bad=skip_bad, spark=spark, quiet=quiet
+    )
 
 
 @app.command("explain")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from vedette.answers import answer
-from vedette.cli.answer_file import open_answer
+from vedette.cli.answer_file import check_places, is_apart, open_answer
 from vedette.cli.progress import show_progress, timed
 from vedette.cli.queries_file import load_queries
-from vedette.cli.rows_file import RowsFile, check_readable, format_of
+from vedette.cli.rows_file import RowsFile, format_of
 from vedette.engine.query_set import QuerySet
 from vedette.errors import FileError, count
 from vedette.matches import Matches
@@ -34,12 +32,8 @@ def match_files(
 ) -> None:
     """Write the pairs of the two files to `out`, or as CSV to standard output."""
     declared = None if schema is None else Schema.parse(schema)
-    for path in (rows, queries):
-        format_of(path)
-        check_readable(path)
-        if out is not None and out.exists() and out.samefile(path):
-            raise FileError(f"the answer would overwrite {path}, which is read; name another file after -o")
-    quiet = quiet or not _is_apart(out)
+    check_places(rows, queries, out)
+    quiet = quiet or not is_apart(out)
     with timed() as seconds, open_answer(out) as place:
         make = _match_in_spark if spark else _match_here
         n_rows, n_pairs = 0, 0
@@ -49,11 +43,6 @@ def match_files(
     if not quiet and sys.stderr.isatty():
         told = f"{count(n_rows, 'row')}, {count(n_pairs, 'match', 'matches')}, {seconds():.1f} s"
         print(told, file=sys.stderr)
-
-
-def _is_apart(out: Path | None) -> bool:
-    """Whether the answer goes where progress cannot disturb it: into a file, not to the terminal or down a pipe."""
-    return out is not None or stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
 
 
 def _match_here(
@@ -84,9 +73,7 @@ def _match_here(
 
         for batch in answer(read(), match, queries.ids, "pairs"):
             yield n_rows, batch
-    if n_failed:
-        what = "could not be made (a division by zero, an overflow, a cast) and counted as null"
-        print(f"vedette: {count(n_failed, 'comparison')} {what}", file=sys.stderr)
+    tell_failed(n_failed)
     if n_rows == 0:  # an answer without rows still has columns
         columns = pa.schema([*rows.columns, pa.field("query", queries.ids.type)])
         yield 0, pa.RecordBatch.from_pylist([], columns)
@@ -104,6 +91,13 @@ def _match_in_spark(
         rows, _ = open_rows(path, "csv", _only_used(queries), time_zone)
     with show_progress("matching in Spark", STEPS, quiet) as advance:
         yield from match_rows(rows, queries, advance)
+
+
+def tell_failed(n_failed: int) -> None:
+    """Say on standard error how many comparisons could not be made, if any."""
+    if n_failed:
+        what = "could not be made (a division by zero, an overflow, a cast) and counted as null"
+        print(f"vedette: {count(n_failed, 'comparison')} {what}", file=sys.stderr)
 
 
 def _only_used(queries: QuerySet) -> Schema:

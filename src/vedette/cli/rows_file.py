@@ -48,26 +48,33 @@ class RowsFile:
     steps_done: Callable[[int], int]  # by the number of rows read
 
     @classmethod
-    def open(cls, path: Path, schema: Schema | None) -> RowsFile:
-        """Open a file; without a schema, the types are those of its first rows."""
+    def open(cls, path: Path, schema: Schema | None, *, needs_others: bool = True) -> RowsFile:
+        """Open a file; without a schema, the types are those of its first rows.
+
+        Columns that the schema does not have come along as they are written, or, unless `needs_others`, not at all.
+        """
         kind = format_of(path)
         check_readable(path)
         try:
             if kind == "parquet":
-                return cls._open_parquet(path, schema)
-            return cls._open_text(path, schema, kind)
+                return cls._open_parquet(path, schema, needs_others)
+            return cls._open_text(path, schema, kind, needs_others)
         except pa.ArrowInvalid as error:
             raise FileError(f"cannot read {path}: {error}") from None
 
     @classmethod
-    def _open_parquet(cls, path: Path, schema: Schema | None) -> RowsFile:
+    def _open_parquet(cls, path: Path, schema: Schema | None, needs_others: bool) -> RowsFile:
         file = pq.ParquetFile(path)
         columns = file.schema_arrow
-        n_rows = file.metadata.num_rows
-        return cls(schema or infer_schema(columns), columns, file.iter_batches(_BATCH_ROWS), n_rows, lambda n: n)
+        names = None
+        if schema is not None and not needs_others:
+            columns = pa.schema([column for column in columns if schema.find(column.name) is not None])
+            names = columns.names
+        batches = file.iter_batches(_BATCH_ROWS, columns=names)
+        return cls(schema or infer_schema(columns), columns, batches, file.metadata.num_rows, lambda n: n)
 
     @classmethod
-    def _open_text(cls, path: Path, schema: Schema | None, kind: str) -> RowsFile:
+    def _open_text(cls, path: Path, schema: Schema | None, kind: str, needs_others: bool) -> RowsFile:
         n_bytes = path.stat().st_size
         if n_bytes == 0:
             raise FileError(
@@ -79,9 +86,9 @@ class RowsFile:
         if kind == "jsonl":
             first = _with_zones(path, first, schema)
         types = _declared_types(schema or infer_schema(first), first)
-        if kind == "csv" and schema is not None:  # other columns come along as they are written
+        if kind == "csv" and schema is not None and needs_others:
             types |= {column.name: pa.string() for column in first if schema.find(column.name) is None}
-        reader = open_reader(path, types)
+        reader = open_reader(path, types, needs_others=needs_others)
         batches = _tell_where(iter(reader), path, "declare the columns' types with --schema")
         n_done = 0
 
@@ -155,22 +162,29 @@ def _declared_types(schema: Schema, first: pa.Schema) -> dict[str, pa.DataType]:
     return types
 
 
-def _open_csv(path: Path, types: dict[str, pa.DataType]) -> Any:
+def _open_csv(path: Path, types: dict[str, pa.DataType], *, needs_others: bool = True) -> Any:
     return pa_csv.open_csv(
         path,
         read_options=pa_csv.ReadOptions(block_size=_BLOCK_BYTES),
         # As Spark reads CSV: nothing between two commas is null, "" is the empty string.
         convert_options=pa_csv.ConvertOptions(
-            column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+            column_types=types,
+            include_columns=None if needs_others else list(types),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
         ),
     )
 
 
-def _open_json(path: Path, types: dict[str, pa.DataType]) -> Any:
+def _open_json(path: Path, types: dict[str, pa.DataType], *, needs_others: bool = True) -> Any:
     return pa_json.open_json(
         path,
         read_options=pa_json.ReadOptions(block_size=_BLOCK_BYTES),
-        parse_options=pa_json.ParseOptions(explicit_schema=pa.schema(types) if types else None),
+        parse_options=pa_json.ParseOptions(
+            explicit_schema=pa.schema(types) if types else None,
+            unexpected_field_behavior="infer" if needs_others else "ignore",
+        ),
     )
 
 

@@ -1,0 +1,438 @@
+"""`vedette border` as a shell sees it: events, exit code, and what is said on standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+
+from vedette.cli import main
+
+ROWS = [
+    ("IBM", 41.0, "2026-03-02T14:00:00Z"),
+    ("SAP", 39.0, "2026-03-02T14:00:00Z"),
+    ("IBM", 39.5, "2026-03-02T14:01:00Z"),
+    ("IBM", 38.0, "2026-03-02T14:02:00Z"),
+    ("IBM", 40.5, "2026-03-02T14:03:00Z"),
+]
+QUERIES = [("cheap", "price < 40"), ("dear", "price > 100")]
+# By key and time, as the rows above have it.
+EVENTS = [
+    ("IBM", "14:01:00", "cheap", "enter", "moved"),
+    ("IBM", "14:03:00", "cheap", "exit", "moved"),
+    ("SAP", "14:00:00", "cheap", "enter", "first"),
+]
+COLUMNS = ["key", "time", "query", "event", "reason"]
+COUNTS = "vedette: 5 rows, 3 events, 2 keys, 0 late rows dropped, 0 rows without a key dropped, "
+
+
+@pytest.fixture
+def run(monkeypatch, capfdbinary):
+    """Run a command; exit code, standard output and standard error."""
+
+    def run_command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["vedette", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+        sys.stdout.flush()
+        said = capfdbinary.readouterr()
+        return code, said.out.decode(), said.err.decode()
+
+    return run_command
+
+
+def write_rows(path, rows=ROWS, names=("symbol", "price", "ts")):
+    if path.suffix == ".csv":
+        lines = [",".join(names)] + [",".join("" if value is None else str(value) for value in row) for row in rows]
+        path.write_text("\n".join(lines) + "\n")
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows))
+    else:
+        table = pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+        place = table.schema.get_field_index("ts")
+        if pa.types.is_string(table["ts"].type):
+            times = table["ts"].cast(pa.timestamp("us", tz="UTC"))
+            table = table.set_column(place, "ts", times)
+        pq.write_table(table, path)
+    return path
+
+
+def write_queries(path, queries=QUERIES):
+    path.write_text("id,where\n" + "".join(f'{name},"{text}"\n' for name, text in queries))
+    return path
+
+
+def border(tmp_path, *more, rows=ROWS, queries=QUERIES):
+    """The arguments of a command over rows with the columns symbol, price and ts."""
+    paths = write_rows(tmp_path / "r.csv", rows), "--queries", write_queries(tmp_path / "q.csv", queries)
+    return ("border", *paths, "--key", "symbol", "--time", "ts", *more)
+
+
+def read_events(path):
+    if path.suffix == ".parquet":
+        rows = pq.read_table(path).to_pylist()
+    elif path.suffix == ".csv":
+        rows = pa_csv.read_csv(path).to_pylist()
+    else:
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert all(list(row) == COLUMNS for row in rows)
+    return sorted((row["key"], str(row["time"])[11:19], row["query"], row["event"], row["reason"]) for row in rows)
+
+
+def events_of(out):
+    """Events that were written as CSV to standard output."""
+    header, *lines = [line.replace('"', "").split(",") for line in out.splitlines()]
+    assert header == COLUMNS
+    return sorted(tuple(line) for line in lines)
+
+
+@pytest.mark.parametrize("rows_kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_border_reads_and_writes_each_format(run, tmp_path, rows_kind, kind):
+    rows, queries, out = (
+        write_rows(tmp_path / f"r.{rows_kind}"),
+        write_queries(tmp_path / "q.csv"),
+        tmp_path / f"o.{kind}",
+    )
+
+    code, said, err = run("border", rows, "--queries", queries, "--key", "symbol", "--time", "ts", "-o", out)
+
+    assert (code, said) == (0, "")
+    assert err.startswith(COUNTS)
+    assert read_events(out) == EVENTS
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([rows.name, "q.csv", out.name])
+
+
+def test_the_answer_s_columns_are_plain(run, tmp_path):
+    run(*border(tmp_path, "-o", tmp_path / "o.parquet"))
+
+    types = [pa.string(), pa.timestamp("us", tz="UTC"), pa.string(), pa.string(), pa.string()]
+    assert pq.read_schema(tmp_path / "o.parquet").types == types
+
+
+def test_keys_times_and_ids_may_be_numbers(run, tmp_path):
+    rows = [(7, 41.0, 1), (7, 39.0, 2), (8, 12.0, 2)]
+
+    code, out, _ = run(*border(tmp_path, rows=rows, queries=[("1", "price < 40")]))
+
+    assert code == 0
+    assert events_of(out) == [("7", "2", "1", "enter", "moved"), ("8", "2", "1", "enter", "first")]
+
+
+def test_without_an_output_csv_goes_to_standard_output_and_counts_to_standard_error(run, tmp_path):
+    code, out, err = run(*border(tmp_path))
+
+    assert code == 0
+    assert out.splitlines()[0] == '"key","time","query","event","reason"'
+    assert '"IBM",2026-03-02 14:01:00.000000Z,"cheap","enter","moved"' in out.splitlines()
+    assert err.startswith(COUNTS)
+
+
+def test_when_quiet_nothing_is_said_but_what_was_dropped(run, tmp_path):
+    assert run(*border(tmp_path, "-o", tmp_path / "o.csv", "--quiet")) == (0, "", "")
+
+    rows = [*ROWS, (None, 1.0, "2026-03-02T14:04:00Z")]
+    told = run(*border(tmp_path, "-o", tmp_path / "o.csv", "--quiet", "--null-key", "drop", rows=rows))
+    assert told == (0, "", "vedette: 1 row without a key dropped\n")
+
+
+def test_no_event_leaves_the_header(run, tmp_path):
+    code, out, err = run(*border(tmp_path, queries=[("none", "price < 0")]))
+
+    assert (code, out) == (0, '"key","time","query","event","reason"\n')
+    assert "5 rows, 0 events, 2 keys" in err
+
+
+def test_a_file_without_rows_leaves_the_header(run, tmp_path):
+    pq.write_table(pa.table({"symbol": ["a"], "price": [1.0], "ts": [1]}).slice(0, 0), tmp_path / "r.parquet")
+    queries = write_queries(tmp_path / "q.csv")
+
+    code, out, err = run("border", tmp_path / "r.parquet", "--queries", queries, "--key", "symbol", "--time", "ts")
+
+    assert (code, out) == (0, '"key","time","query","event","reason"\n')
+    assert "0 rows, 0 events, 0 keys" in err
+
+
+@pytest.fixture
+def small_batches(monkeypatch):
+    """Parquet files are read two rows at a time."""
+    monkeypatch.setattr("vedette.cli.rows_file._BATCH_ROWS", 2)
+
+
+def border_parquet(tmp_path, rows, *more):
+    path, queries = write_rows(tmp_path / "r.parquet", rows), write_queries(tmp_path / "q.csv")
+    return ("border", path, "--queries", queries, "--key", "symbol", "--time", "ts", *more)
+
+
+# The fourth row comes in the batch after the third, and is older.
+BACKWARDS = [("IBM", 41.0, 1), ("IBM", 39.0, 5), ("IBM", 38.0, 6), ("IBM", 41.0, 6), ("IBM", 50.0, 3), ("IBM", 37.0, 7)]
+
+
+def test_rows_whose_times_run_backwards_are_dropped_and_counted(run, tmp_path, small_batches):
+    code, out, err = run(*border_parquet(tmp_path, BACKWARDS))
+
+    assert code == 0
+    assert [event[1:4] for event in events_of(out)] == [
+        ("5", "cheap", "enter"),
+        ("6", "cheap", "exit"),
+        ("7", "cheap", "enter"),
+    ]
+    assert "6 rows, 3 events, 1 key, 1 late row dropped" in err
+
+
+def test_late_rows_are_taken_as_they_come_on_request(run, tmp_path, small_batches):
+    rows = [("IBM", 41.0, 1), ("IBM", 42.0, 5), ("IBM", 38.0, 3), ("IBM", 37.0, 4)]
+
+    _, out, err = run(*border_parquet(tmp_path, rows, "--late", "apply"))
+
+    assert [event[2:4] for event in events_of(out)] == [("cheap", "enter")]
+    assert "0 late rows dropped" in err
+
+
+def test_what_is_wrong_with_a_row_of_a_later_batch_is_told_with_how_many_come_before(run, tmp_path, small_batches):
+    rows = [("IBM", 41.0, 1), ("IBM", 39.0, 5), ("IBM", 38.0, 6), (None, 41.0, 7)]
+
+    code, _, err = run(*border_parquet(tmp_path, rows))
+
+    assert code == 2
+    assert err.startswith(f"vedette: {tmp_path}/r.parquet, after row 2: key 'symbol' is null in row 1; ")
+    assert err.count("\n") == 1
+
+
+def test_keys_that_follow_one_another_in_the_file_do_not_expire_each_other(run, tmp_path, small_batches):
+    rows = [("IBM", 30.0, 0), ("IBM", 30.0, 50), ("IBM", 30.0, 100), ("SAP", 30.0, 0), ("SAP", 30.0, 20)]
+
+    _, out, _ = run(*border_parquet(tmp_path, rows, "--expire-after", "60"))
+
+    assert events_of(out) == [
+        ("IBM", "0", "cheap", "enter", "first"),
+        ("SAP", "0", "cheap", "enter", "first"),
+        ("SAP", "80", "cheap", "exit", "expired"),
+    ]
+
+
+def test_durations_are_such_as_minutes_where_the_time_is_a_timestamp(run, tmp_path):
+    _, out, _ = run(*border(tmp_path, "--expire-after", "2 minutes 30 seconds"))
+    assert ("SAP", "2026-03-02 14:02:30.000000Z", "cheap", "exit", "expired") in events_of(out)
+
+    _, out, _ = run(*border(tmp_path, "--dwell", "90 s"))
+    times = [(event[0], event[1][11:19], event[3]) for event in events_of(out)]
+    assert times == [("IBM", "14:02:30", "enter"), ("IBM", "14:03:00", "exit"), ("SAP", "14:01:30", "enter")]
+
+
+@pytest.mark.parametrize("margin", [["--margin", "0.6"], ["--margin", "price=0.6"]])
+def test_a_margin_is_one_for_all_or_by_field(run, tmp_path, margin):
+    _, out, _ = run(*border(tmp_path, *margin))
+
+    assert [(event[0], event[3]) for event in events_of(out)] == [("IBM", "enter"), ("SAP", "enter")]
+
+
+def test_margins_of_several_fields_are_given_one_after_another(run, tmp_path):
+    rows = [("a", 1.0, 1.0, 1), ("a", 2.5, 2.5, 2), ("a", 4.0, 2.5, 3)]
+    path = write_rows(tmp_path / "r.csv", rows, ("name", "x", "y", "t"))
+    queries = write_queries(tmp_path / "q.csv", [("box", "x BETWEEN 0 AND 2 AND y BETWEEN 0 AND 2")])
+
+    _, out, _ = run(
+        "border", path, "--queries", queries, "--key", "name", "--time", "t", "--margin", "x=1", "--margin", "y=1"
+    )
+
+    assert [event[1] for event in events_of(out)] == ["1", "3"]
+
+
+def test_cross_reports_who_jumps_through(run, tmp_path):
+    queries = [("band", "price BETWEEN 39.6 AND 39.9")]
+
+    assert len(events_of(run(*border(tmp_path, queries=queries))[1])) == 0
+    out = run(*border(tmp_path, "--cross", queries=queries))[1]
+    assert [event[0::3] for event in events_of(out)] == [("IBM", "cross"), ("IBM", "cross")]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (
+            ["--key", "symbl"],
+            "no column 'symbl', which is the key; they have: price, symbol, ts; did you mean 'symbol'?",
+        ),
+        (["--time", "when"], "no column 'when', which is the time"),
+        (["--key", "price"], "key 'price' is double; a key is a string or a whole number"),
+        (["--time", "symbol"], "time 'symbol' is string; a time is a timestamp or a number"),
+        (["--late", "never"], "late is one of: 'drop', 'apply'; got 'never'"),
+        (["--null-key", "keep"], "null_key is one of: 'error', 'drop'; got 'keep'"),
+        (["--dwell", "soon"], "dwell is a duration such as '5 minutes'; got 'soon'"),
+        (["--expire-after", "600"], "expire_after is a duration such as '5 minutes'; got 600"),
+        (["--margin", "-1"], "a margin is a number from 0 on"),
+        (["--margin", "prise=1"], "margin names 'prise', which is no field of numbers"),
+        (["--margin", "price=much"], "--margin is a number, or a field and a number as in price=0.5"),
+        (["--margin", "1", "--margin", "price=2"], "--margin is given once, or once for each field"),
+        (["--margin", "price=1", "--margin", "price=2"], "--margin is given once, or once for each field"),
+    ],
+)
+def test_wrong_options_are_told_in_a_sentence_before_the_queries_are_read(run, tmp_path, more, message):
+    arguments = border(tmp_path, "-o", tmp_path / "o.csv", *more)
+    (tmp_path / "q.csv").write_text("this is not even looked at")
+
+    code, out, err = run(*arguments)
+
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("vedette: ")
+    assert message in err
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_a_row_without_a_key_is_an_error_that_leaves_no_output(run, tmp_path):
+    code, _, err = run(*border(tmp_path, "-o", tmp_path / "o.csv", rows=[*ROWS, (None, 1.0, "2026-03-02T14:09:00Z")]))
+
+    assert (code, err.count("\n")) == (2, 1)
+    assert "key 'symbol' is null in row 5" in err
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_what_is_wrong_with_a_queries_file_is_told_with_its_line(run, tmp_path):
+    code, _, err = run(*border(tmp_path, queries=[("a", "price < 1"), ("b", "price <")]))
+    assert (code, "q.csv, line 3: query 'b'" in err) == (2, True)
+
+    code, out, err = run(*border(tmp_path, "--skip-bad", queries=[*QUERIES, ("b", "price <")]))
+    assert (code, len(events_of(out))) == (0, 3)
+    assert "skipped 1 bad query" in err
+
+
+def test_a_declared_schema_need_not_name_the_key_and_the_time(run, tmp_path):
+    for schema in ("price double", "price double, symbol string, ts timestamp"):
+        code, out, _ = run(*border(tmp_path, "--schema", schema))
+        assert (code, len(events_of(out))) == (0, 3)
+
+
+def test_keys_are_read_as_the_schema_declares_them(run, tmp_path):
+    code, out, _ = run(*border(tmp_path, "--schema", "symbol string, price double", rows=[("007", 1.0, 1)]))
+
+    assert (code, events_of(out)) == (0, [("007", "1", "cheap", "enter", "first")])
+
+
+def test_times_without_a_zone_are_in_the_time_zone_given(run, tmp_path):
+    rows = [("IBM", 39.0, "2026-03-02 14:00:00")]
+
+    _, out, _ = run(*border(tmp_path, "--time-zone", "Europe/Berlin", rows=rows))
+
+    assert [event[1] for event in events_of(out)] == ["2026-03-02 13:00:00.000000Z"]
+
+
+def test_columns_that_are_not_needed_may_hold_anything(run, tmp_path):
+    names = ("symbol", "price", "ts", "note")
+    lines = [*[(f"s{n}", 1.0, n, n) for n in range(3)], ("s3", 1.0, 3, "many")]
+    queries = write_queries(tmp_path / "q.csv")
+    paths = [write_rows(tmp_path / "r.csv", lines, names)]
+    (tmp_path / "r.jsonl").write_text('{"symbol": "a", "price": 1.0, "ts": 1, "note": [1, 2]}\n')
+    paths.append(tmp_path / "r.jsonl")
+
+    for path, n in zip(paths, (4, 1), strict=True):
+        code, out, _ = run("border", path, "--queries", queries, "--key", "symbol", "--time", "ts")
+        assert (code, len(events_of(out))) == (0, n)
+
+
+def test_comparisons_that_cannot_be_made_are_counted_aloud(run, tmp_path):
+    rows = [("a", 0.0, 1), ("a", 2.0, 2)]
+
+    code, out, err = run(*border(tmp_path, "--quiet", rows=rows, queries=[("half", "1 / price < 1")]))
+
+    assert (code, len(events_of(out))) == (0, 1)
+    assert "1 comparison could not be made" in err
+
+
+def test_an_answer_that_would_overwrite_what_is_read_is_refused(run, tmp_path):
+    code, _, err = run(*border(tmp_path, "-o", tmp_path / "q.csv"))
+
+    assert (code, "would overwrite" in err) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["match", "border"])
+def test_polygons_of_a_geojson_file_are_queries(run, tmp_path, command):
+    square = {"type": "Polygon", "coordinates": [[[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]]]}
+    (tmp_path / "q.geojson").write_text(json.dumps({"type": "Feature", "id": "town", "geometry": square}))
+    rows = write_rows(tmp_path / "r.csv", [("a", 1.0, 1.0, 1), ("a", 5.0, 1.0, 2)], ("name", "x", "y", "t"))
+    keyed = ("--key", "name", "--time", "t") if command == "border" else ()
+
+    code, out, _ = run(command, rows, "--queries", tmp_path / "q.geojson", *keyed)
+
+    assert code == 0
+    assert [line for line in out.splitlines() if "town" in line] == (
+        ['"a",1,"town","enter","first"', '"a",2,"town","exit","moved"']
+        if command == "border"
+        else ['"a",1,1,"1","town"']
+    )
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_border_in_spark_gives_the_same(spark, run, tmp_path, kind):
+    rows, queries = write_rows(tmp_path / f"r.{kind}"), write_queries(tmp_path / "q.csv")
+    given = ("--queries", queries, "--key", "symbol", "--time", "ts", "-o", tmp_path / "o.parquet", "--spark")
+
+    code, _, err = run("border", rows, *given)
+
+    assert code == 0
+    assert err.startswith(COUNTS)
+    assert read_events(tmp_path / "o.parquet") == EVENTS
+    types = [pa.string(), pa.timestamp("us", tz="UTC"), pa.string(), pa.string(), pa.string()]
+    assert pq.read_schema(tmp_path / "o.parquet").types == types
+
+
+def test_border_in_spark_takes_the_same_options(spark, run, tmp_path):
+    rows = [*ROWS, (None, 1.0, "2026-03-02T14:04:00Z"), ("IBM", 39.0, "2026-03-02T14:00:30Z")]
+    more = ("--margin", "price=0.6", "--null-key", "drop", "--schema", "price double", "--spark")
+
+    code, out, err = run(*border(tmp_path, *more, rows=rows))
+
+    assert code == 0
+    assert [(event[0], event[3]) for event in events_of(out)] == [("IBM", "enter"), ("SAP", "enter")]
+    assert "7 rows, 2 events, 2 keys, 0 late rows dropped, 1 row without a key dropped" in err
+
+
+def test_what_is_wrong_in_spark_is_told_in_a_sentence(spark, run, tmp_path):
+    assert run(*border(tmp_path, "--spark", "--late", "never"))[2] == run(*border(tmp_path, "--late", "never"))[2]
+
+    for more, rows, message in (
+        (("--key", "symbl"), ROWS, "did you mean 'symbol'?"),
+        ((), [*ROWS, (None, 1.0, "2026-03-02T14:04:00Z")], "is null in 1 row"),
+    ):
+        code, _, err = run(*border(tmp_path, "--spark", "-o", tmp_path / "o.csv", *more, rows=rows))
+        assert (code, err.count("\n")) == (2, 1)
+        assert message in err
+        assert not (tmp_path / "o.csv").exists()
+
+
+def test_no_event_in_spark_leaves_the_header(spark, run, tmp_path):
+    code, out, _ = run(*border(tmp_path, "--spark", queries=[("none", "price < 0")]))
+
+    assert (code, out) == (0, '"key","time","query","event","reason"\n')
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+def test_counts_show_on_a_terminal_and_not_when_quiet(tmp_path):
+    assert "5 rows, 3 events, 2 keys" in said_on_terminal(*border(tmp_path, "-o", tmp_path / "o.csv"))
+    assert said_on_terminal(*border(tmp_path, "-o", tmp_path / "o.csv", "--quiet")) == ""
+
+
+def said_on_terminal(*arguments):
+    import pty
+    import subprocess
+
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", "from vedette.cli import main; main()", *map(str, arguments)]
+    assert subprocess.run(command, stderr=theirs, stdout=subprocess.DEVNULL).returncode == 0
+    os.close(theirs)
+    said = b""
+    try:
+        while piece := os.read(ours, 4096):
+            said += piece
+    except OSError:  # a terminal whose other end is closed
+        pass
+    os.close(ours)
+    return said.decode()
