@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 
 def match_boxes(firsts, lasts, ids, cells):
     """For each row the sorted ids of the boxes that hold it; `firsts[axis][box]`, `cells[axis][row]`, closed ranges."""
@@ -14,3 +16,36 @@ def match_boxes(firsts, lasts, ids, cells):
         )
         for row in range(n_rows)
     ]
+
+
+def locate(point, polygons):
+    """'inside', 'border' or 'outside'; a polygon is its outer ring and its holes, a ring a closed list of points.
+
+    Right for numbers that are exact: integers, fractions.
+    """
+    if any(on_segment(point, a, b) for rings in polygons for ring in rings for a, b in pairwise(ring)):
+        return "border"
+    inside = any(in_ring(point, rings[0]) and not any(in_ring(point, hole) for hole in rings[1:]) for rings in polygons)
+    return "inside" if inside else "outside"
+
+
+def on_segment(point, a, b):
+    (x, y), (ax, ay), (bx, by) = point, a, b
+    is_between = min(ax, bx) <= x <= max(ax, bx) and min(ay, by) <= y <= max(ay, by)
+    return is_between and (bx - ax) * (y - ay) == (by - ay) * (x - ax)
+
+
+def in_ring(point, ring):
+    """Whether a ray from the point to the right crosses the ring an odd number of times; the point is not on it."""
+    x, y = point
+    crossings = 0
+    for (ax, ay), (bx, by) in pairwise(ring):
+        if (ay > y) != (by > y):
+            side = (bx - ax) * (y - ay) - (by - ay) * (x - ax)  # positive: the point is left of the way upwards
+            crossings += (side > 0) == (by > ay)
+    return crossings % 2 == 1
+
+
+def is_near(point, centre, radius):
+    """Whether two points are at most the radius apart, for numbers that are exact."""
+    return (point[0] - centre[0]) ** 2 + (point[1] - centre[1]) ** 2 <= radius**2

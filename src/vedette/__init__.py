@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         SnapshotError,
         VedetteError,
     )
+    from vedette.geojson import read_geojson
     from vedette.matches import Matches
     from vedette.schema import Schema
 
@@ -40,6 +41,7 @@ _HOMES = {
     "SnapshotError": "vedette.errors",
     "FileError": "vedette.errors",
     "PipelineError": "vedette.errors",
+    "read_geojson": "vedette.geojson",
 }
 
 __all__ = [
@@ -53,6 +55,7 @@ __all__ = [
     "SchemaError",
     "SnapshotError",
     "VedetteError",
+    "read_geojson",
 ]
 
 

@@ -24,11 +24,40 @@ _READ: dict[str, Any] = {
 
 def sample() -> tuple[Schema, dict[str, list[Any]]]:
     """The page's schema and rows, as columns."""
-    text = PAGE.read_text()
+    return _read_sample(PAGE.read_text(), "row")
+
+
+def fence_sample() -> tuple[Schema, dict[str, list[Any]]]:
+    """The schema and points of the examples of geofences."""
+    return _read_sample(_section("Geofences"), "point")
+
+
+def fences() -> list[tuple[str, set[int]]]:
+    """Geofences, and the numbers of the points they keep."""
+    return [(_code(line[0]), _rows(line[1])) for line in tables(PAGE.read_text())["geofence"]]
+
+
+def fence_refusals() -> list[tuple[str, str]]:
+    """Geofences that are refused, and words of the error."""
+    return [(_code(line[0]), line[1]) for line in tables(PAGE.read_text())["bad geofence"]]
+
+
+def fence_program() -> str:
+    """The program that reads geofences from a file."""
+    found = re.search(r"```python\n(.*?)\n```", _section("Geofences"), re.DOTALL)
+    assert found
+    return found.group(1)
+
+
+def _section(title: str) -> str:
+    return PAGE.read_text().split(f"## {title}\n")[1].split("\n## ")[0]
+
+
+def _read_sample(text: str, head: str) -> tuple[Schema, dict[str, list[Any]]]:
     found = re.search(r"```\n(.*?)\n```", text, re.DOTALL)
     assert found
     schema = Schema.parse(found.group(1))
-    lines = tables(text)["row"]
+    lines = tables(text)[head]
     columns = {
         field.name: [None if line[k + 1] == "" else _READ[field.type.name](line[k + 1]) for line in lines]
         for k, field in enumerate(schema)

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from language.documentation import PAGE, conditions, refusals, sample
+from language.documentation import (
+    PAGE,
+    conditions,
+    fence_program,
+    fence_refusals,
+    fence_sample,
+    fences,
+    refusals,
+    sample,
+)
 from language.plain import answers, columns_of
 
 from vedette.errors import QueryError
@@ -39,7 +50,7 @@ def test_spark_keeps_the_same_rows(spark: Any) -> None:
 
 
 def test_every_function_is_on_the_page() -> None:
-    page = PAGE.read_text()
+    page = PAGE.read_text().lower()
 
     assert [name for name in FUNCTIONS if f"`{name}" not in page] == []
 
@@ -53,3 +64,45 @@ def test_what_the_page_says_is_refused_is_refused_with_its_words(text: str, word
 
     assert words in str(caught.value)
     assert text in str(caught.value), "the text is shown, with the place"
+
+
+def test_the_geofences_keep_the_points_the_page_says() -> None:
+    schema, rows = fence_sample()
+    compiled = compile_texts([text for text, _ in fences()], schema)
+    kept = answers(compiled, columns_of(rows, schema), len(rows["lon"]))
+
+    for (text, expected), found in zip(fences(), kept, strict=True):
+        assert {row + 1 for row in found} == expected, text
+
+
+@pytest.mark.parametrize(("text", "words"), fence_refusals())
+def test_the_geofences_the_page_says_are_refused_are_refused_with_its_words(text: str, words: str) -> None:
+    schema, _ = fence_sample()
+
+    with pytest.raises(QueryError) as caught:
+        compile_texts([text], schema)
+
+    assert words in str(caught.value)
+
+
+def test_the_page_s_program_reads_a_file_of_geofences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    feature = {
+        "type": "Feature",
+        "id": "dock",
+        "properties": {"city": "Ghent"},
+        "geometry": {"type": "Polygon", "coordinates": [[[0, 0], [4, 0], [4, 3], [0, 0]]]},
+    }
+    (tmp_path / "zones.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+    monkeypatch.chdir(tmp_path)
+
+    names: dict[str, Any] = {}
+    exec(fence_program(), names)
+
+    assert names["zones"].match_one({"lon": 3.0, "lat": 1.0}) == ["dock"]
+
+
+def test_spark_has_no_function_of_these_names(spark: Any) -> None:
+    functions = {row.function for row in spark.sql("SHOW FUNCTIONS").collect()}
+
+    assert "st_geomfromwkb" in functions
+    assert {name for name in FUNCTIONS if name.startswith("st_")} & functions == set()

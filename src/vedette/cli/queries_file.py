@@ -1,5 +1,7 @@
 """Files of queries: CSV, JSON lines or Parquet with columns `id` and `where`; further columns are the owner's own.
 
+Or GeoJSON, each polygon of which is a query: the fields it is about are found by their names, such as lon and lat.
+
 Whatever is wrong with a query is told with its line. Nothing is half loaded: either all queries stand, or, with
 `skip_bad`, all that are right.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,9 +23,13 @@ import pyarrow.parquet as pq
 from vedette.cli.rows_file import check_readable, format_of
 from vedette.engine.query_set import QuerySet
 from vedette.errors import FileError, QueryError, count
+from vedette.geojson import ROOTS, point_fields, read_geojson
+from vedette.language.geofences import LATITUDES, LONGITUDES
 from vedette.schema import Schema
 
 _CHUNK = 1 << 14  # queries added at once where some may be wrong
+_HEAD = 1 << 16  # bytes of a JSON file that tell what it is
+_GEOJSON = re.compile(rf'"type"\s*:\s*"(?:{"|".join(ROOTS)})"'.encode())
 _SHOWN = 5  # of the bad lines, when they are skipped
 
 
@@ -57,7 +64,7 @@ class Lines:
 def load_queries(path: Path, schema: str | Schema, time_zone: str, *, skip_bad: bool = False) -> QuerySet:
     """A query set of the file's queries. With `skip_bad` wrong ones are left out, counted on standard error."""
     queries = QuerySet(schema, time_zone=time_zone)
-    lines = read_lines(path)
+    lines = read_lines(path, queries.schema)
     if lines.bad and not skip_bad:
         raise lines.bad[0]
     if not skip_bad:
@@ -96,11 +103,17 @@ def _report(lines: Lines) -> None:
         print(f"vedette: skipped {count(len(lines.bad), 'bad query', 'bad queries')} of {lines.path}", file=sys.stderr)
 
 
-def read_lines(path: Path) -> Lines:
-    kind = format_of(path)
+def read_lines(path: Path, schema: Schema) -> Lines:
+    """The queries of a file; `schema` names the fields that polygons are about."""
+    kind = "geojson" if path.suffix.lower() == ".geojson" else format_of(path)
     check_readable(path)
-    lines = Lines(path, "row" if kind == "parquet" else "line")
-    {"csv": _read_csv, "jsonl": _read_jsonl, "parquet": _read_parquet}[kind](path, lines)
+    if path.suffix.lower() == ".json" and _is_geojson(path):
+        kind = "geojson"
+    lines = Lines(path, {"parquet": "row", "geojson": "feature"}.get(kind, "line"))
+    if kind == "geojson":
+        _read_geojson(path, lines, schema)
+    else:
+        {"csv": _read_csv, "jsonl": _read_jsonl, "parquet": _read_parquet}[kind](path, lines)
     if not lines.ids and not lines.bad:
         raise FileError(f"{path} holds no queries; it needs rows with an id and a text under 'where'")
     return lines
@@ -152,6 +165,35 @@ def _read_jsonl(path: Path, lines: Lines) -> None:
                 lines.add_bad(number, "it is no object with 'id' and 'where'")
             else:
                 lines.add(number, record["id"], record["where"])
+
+
+def _is_geojson(path: Path) -> bool:
+    """Whether a JSON file is GeoJSON by what it begins with, and not lines of queries."""
+    with path.open("rb") as file:
+        if not _GEOJSON.search(file.read(_HEAD)):
+            return False
+        file.seek(0)
+        line = file.readline()
+    try:
+        record = json.loads(line)
+    except ValueError:  # an object over several lines
+        return True
+    return not (isinstance(record, dict) and "where" in record)
+
+
+def _read_geojson(path: Path, lines: Lines, schema: Schema) -> None:
+    fields = point_fields(schema)
+    if fields is None:
+        known = f"{' or '.join(LONGITUDES)} with {' or '.join(LATITUDES)}, or x with y"
+        has = ", ".join(schema.names)
+        raise FileError(f"{path} holds polygons, which need two fields of the rows: {known}; the schema has: {has}")
+    errors: list[tuple[int, FileError]] = []
+    ids, texts, _ = read_geojson(path, *fields, errors=errors)
+    bad = {number for number, _ in errors}
+    numbers = [number for number in range(1, len(ids) + len(bad) + 1) if number not in bad]
+    for number, query_id, text in zip(numbers, ids, texts, strict=True):
+        lines.add(number, query_id, text)
+    lines.bad += [error for _, error in errors]
 
 
 def _read_parquet(path: Path, lines: Lines) -> None:

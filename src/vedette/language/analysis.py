@@ -21,6 +21,7 @@ from vedette.language.expressions import (
     Typed,
     Written,
 )
+from vedette.language.geofences import GEOMETRIC, read_fence
 from vedette.language.literals import Kind
 from vedette.language.types import NUMERIC, as_decimal, common_type, decimal_result, is_integral
 from vedette.schema import Schema, Type
@@ -59,7 +60,7 @@ class Analyser:
         """The typed tree of a whole predicate."""
         typed = self.read(node)
         if typed.type != BOOLEAN:
-            self.refuse(node, f"a query is a condition, but this is {self._shown(typed)}")
+            self.refuse(node, f"a query is a condition, but this is {self.shown(typed)}")
         return typed
 
     def refuse(self, node: Written, reason: str) -> NoReturn:
@@ -125,7 +126,7 @@ class Analyser:
         if typed.op == "constant" and typed.value is None:
             return self.made(node, "constant", to)
         if typed.type.name not in _CASTS or to.name not in _CASTS[typed.type.name]:
-            self.refuse(node, f"{self._shown(typed)} as {to} is not taken")
+            self.refuse(node, f"{self.shown(typed)} as {to} is not taken")
         return Typed("cast", to, (typed,), start=typed.start, end=typed.end)
 
     def explicit_cast(self, node: Written) -> Typed:
@@ -146,7 +147,7 @@ class Analyser:
         if typed.type in (NULL, STRING):
             return self.cast(node, typed, BOOLEAN)
         if typed.type != BOOLEAN:
-            self.refuse(node, f"a condition is needed here, but this is {self._shown(typed)}")
+            self.refuse(node, f"a condition is needed here, but this is {self.shown(typed)}")
         return typed
 
     # -- comparisons
@@ -159,7 +160,7 @@ class Analyser:
         left, right = self._sized(left, right), self._sized(right, left)
         to = common_type([left.type, right.type])
         if to is None:
-            self.refuse(node, f"cannot compare {self._shown(left)} with {self._shown(right)}")
+            self.refuse(node, f"cannot compare {self.shown(left)} with {self.shown(right)}")
         return self.made(node, op, BOOLEAN, self.cast(node, left, to), self.cast(node, right, to))
 
     def _integer_beside_decimal(self, node: Written, op: str, left: Typed, right: Typed) -> Typed | None:
@@ -183,7 +184,7 @@ class Analyser:
         to = common_type([item.type for item in items])
         if to is None:
             others = ", ".join(sorted({str(item.type) for item in items[1:]}))
-            self.refuse(node, f"cannot compare {self._shown(items[0])} with a list of {others}")
+            self.refuse(node, f"cannot compare {self.shown(items[0])} with a list of {others}")
         return self.made(node, "in", BOOLEAN, *(self.cast(node, item, to) for item in items))
 
     def _sized(self, typed: Typed, other: Typed) -> Typed:
@@ -200,7 +201,7 @@ class Analyser:
         left, right = self._sized(left, right), self._sized(right, left)
         to = common_type([left.type, right.type])
         if to is None or to.name not in NUMERIC:
-            shown = f"{self._shown(left)} {op} {self._shown(right)}"
+            shown = f"{self.shown(left)} {op} {self.shown(right)}"
             self.refuse(node, f"{shown} is not taken; arithmetic is on numbers")
         if op == "div":
             if not is_integral(to):
@@ -224,6 +225,8 @@ class Analyser:
         op = node.op
         if op in ("coalesce", "if", "case", "nullif", "least", "greatest"):
             return self._choice(node)
+        if op in GEOMETRIC:
+            return read_fence(self, node)
         if op in _TEXT_FUNCTIONS:
             return self.made(node, op, _TEXT_FUNCTIONS[op], *self.texts(node))
         if op in ("startswith", "endswith", "contains"):
@@ -238,13 +241,13 @@ class Analyser:
         if op in _DATE_PARTS or op in _TIME_PARTS:
             inner = self.read(node.args[0])
             if inner.type not in (DATE, TIMESTAMP, STRING, NULL):
-                self.refuse(node, f"{op} takes a date or timestamp, not {self._shown(inner)}")
+                self.refuse(node, f"{op} takes a date or timestamp, not {self.shown(inner)}")
             return self.made(node, op, INT, self.cast(node, inner, DATE if op in _DATE_PARTS else TIMESTAMP))
         inner = self.read(node.args[0])
         if inner.type in (STRING, NULL):
             inner = self.cast(node.args[0], inner, DOUBLE)
         if inner.type.name not in NUMERIC:
-            self.refuse(node, f"{op} takes a number, not {self._shown(inner)}")
+            self.refuse(node, f"{op} takes a number, not {self.shown(inner)}")
         return self._numeric(node, op, inner)
 
     def _numeric(self, node: Written, op: str, inner: Typed) -> Typed:
@@ -256,7 +259,7 @@ class Analyser:
             return self.made(node, op, BOOLEAN, self.cast(node, inner, DOUBLE))
         if op in ("abs", "negative"):
             if type_.precision > 34:
-                self.refuse(node, f"{op} of {self._shown(inner)} is not taken: Spark rounds beyond 34 digits")
+                self.refuse(node, f"{op} of {self.shown(inner)} is not taken: Spark rounds beyond 34 digits")
             return self.made(node, op, type_, inner)
         if op in ("floor", "ceil"):
             if type_.name == "decimal":
@@ -299,7 +302,7 @@ class Analyser:
         values = [self.read(arg) for arg in chosen]
         to = common_type([value.type for value in values], promote_strings=op not in ("least", "greatest"))
         if to is None:
-            shown = ", ".join(self._shown(value) for value in values)
+            shown = ", ".join(self.shown(value) for value in values)
             self.refuse(node, f"{op} needs values of one type, but got {shown}")
         self._need_size(*values)
         values = [self.cast(node, value, to) for value in values]
@@ -315,7 +318,7 @@ class Analyser:
         if typed.type == NULL:
             return self.cast(node, typed, BOOLEAN)
         if typed.type != BOOLEAN:
-            self.refuse(node, f"a condition is needed here, but this is {self._shown(typed)}")
+            self.refuse(node, f"a condition is needed here, but this is {self.shown(typed)}")
         return typed
 
     def texts(self, node: Written) -> list[Typed]:
@@ -326,7 +329,7 @@ class Analyser:
         if typed.type == STRING:
             return typed
         if typed.type.name not in _TO_STRING:
-            self.refuse(node, f"a string is needed here, but this is {self._shown(typed)}")
+            self.refuse(node, f"a string is needed here, but this is {self.shown(typed)}")
         if typed.op == "slot":
             self.refuse(node, "write this number as a string, in quotes")
         self._need_size(typed)
@@ -335,10 +338,11 @@ class Analyser:
     def number(self, node: Written, to: Type) -> Typed:
         typed = self.read(node)
         if typed.type != NULL and typed.type.name != "int":
-            self.refuse(node, f"a small integer is needed here, but this is {self._shown(typed)}")
+            self.refuse(node, f"a small integer is needed here, but this is {self.shown(typed)}")
         return self.cast(node, typed, to)
 
-    def _shown(self, typed: Typed) -> str:
+    def shown(self, typed: Typed) -> str:
+        """An operand in words."""
         core = typed.args[0] if typed.op == "cast" else typed
         name = "decimal" if core.type.name == "decimal" and not core.type.precision else str(core.type)
         if core.op == "field":

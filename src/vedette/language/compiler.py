@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from vedette.boxes import BoxBlock
 from vedette.errors import QueryError
 from vedette.language.analysis import Analyser, NeedsSizesError
-from vedette.language.expressions import BOOLEAN, Typed, Written
-from vedette.language.leaves import Leaf, SlotError
-from vedette.language.literals import Kind, kinds_of, read_strings, size_of
+from vedette.language.expressions import BOOLEAN, DOUBLE, Typed, Written
+from vedette.language.geofences import FENCES
+from vedette.language.leaves import Leaf
+from vedette.language.literals import Kind, SlotError, kinds_of, read_strings, size_of
 from vedette.language.normal_form import Form, blocks_of, both_tracked, form_of
 from vedette.language.patterns import BadPatternError, classify
 from vedette.language.residual import Residual
@@ -217,15 +218,16 @@ def _pattern_class(raw: str, escape: str) -> str:
 
 @dataclass(frozen=True)
 class _Plan:
-    """A typed shape: its conjuncts, each with the truth value it must have."""
+    """A typed shape: its conjuncts, each with the truth value it must have, and the geofences in them."""
 
     conjuncts: tuple[tuple[Typed, bool], ...]
+    fences: tuple[Typed, ...]
 
 
 @lru_cache(maxsize=8192)
 def _plan(skeleton: str, schema: Schema, kinds: tuple[Kind, ...], statics: tuple[str, ...]) -> _Plan:
     typed = Analyser(schema, kinds, statics).condition(_parse(skeleton))
-    return _Plan(tuple(_conjuncts(typed, True)))
+    return _Plan(tuple(_conjuncts(typed, True)), tuple(node for node in typed.walk() if node.op in FENCES))
 
 
 def _conjuncts(node: Typed, wanted: bool) -> Any:
@@ -253,8 +255,10 @@ def _compile_group(
         plan = _plan(shape.skeleton, schema, group.kinds, group.statics)
         columns = list(zip(*shape.literals, strict=True))
         leaf = Leaf(columns, group.kinds, slots.negated, len(shape.indices), time_zone)
+        for fence in plan.fences:
+            leaf.bounds(fence)  # wherever it stands, it must make sense
         form, loose = both_tracked([form_of(node, wanted, leaf.form) for node, wanted in plan.conjuncts])
-        if loose and not group.sized and any(kind.name in ("int", "bigint", "decimal") for kind in group.kinds):
+        if not group.sized and any(_depends_on_sizes(plan.conjuncts[i][0]) for i in loose):
             raise NeedsSizesError
         queries = np.array(shape.indices, np.int64)
         rest = _residual([plan.conjuncts[i] for i in sorted(loose)], leaf, queries, time_zone) if loose else None
@@ -276,6 +280,15 @@ def _compile_group(
         found += [(i, _placed(error, shape, literals, texts[i])) for i, literals in _members(shape)]
         return
     _add(form, rest, queries, compiled)
+
+
+def _depends_on_sizes(node: Typed) -> bool:
+    """Whether a literal's digits may tell in which type something is evaluated; what is cast to double has no say."""
+    if node.op == "cast" and node.type == DOUBLE and node.args[0].op == "slot":
+        return False
+    if node.op == "slot":
+        return node.type.name in ("int", "bigint", "decimal")
+    return any(map(_depends_on_sizes, node.args))
 
 
 def emptied_fields(text: str, schema: Schema, time_zone: str) -> list[str]:

@@ -5,6 +5,7 @@ Branches are evaluated for all pairs, but a failure counts only where Spark woul
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from vedette.language.arithmetic import calculate
 from vedette.language.casts import cast
 from vedette.language.expressions import BOOLEAN, Typed
 from vedette.language.functions import call
+from vedette.language.geofences import POLYGON_TESTS
+from vedette.language.polygons import Polygons
 from vedette.language.ranges import less
 from vedette.language.vectors import Mask, Vector, choose, filler, join, strict
 from vedette.schema import Type
@@ -32,9 +35,13 @@ def evaluate_pairs(
     columns: dict[str, Column],
     rows: NDArray[np.int64],
     members: NDArray[np.int64],
+    polygons: Mapping[int, Polygons],
 ) -> tuple[NDArray[np.bool_], int]:
-    """For which pairs the expression is TRUE, and for how many a comparison failed."""
-    result = _Evaluation(constants, zone, columns, rows, members).of(expression).settled()
+    """For which pairs the expression is TRUE, and for how many a comparison failed.
+
+    `polygons` are those that the constants of a slot write, by slot.
+    """
+    result = _Evaluation(constants, zone, columns, rows, members, polygons).of(expression).settled()
     kept = result.values.astype(np.bool_) & result.usable
     return kept, 0 if result.lost is None else int(np.count_nonzero(result.lost))
 
@@ -47,12 +54,14 @@ class _Evaluation:
         columns: dict[str, Column],
         rows: NDArray[np.int64],
         members: NDArray[np.int64],
+        polygons: Mapping[int, Polygons],
     ) -> None:
         self.constants = constants
         self.zone = zone
         self.columns = columns
         self.rows = rows
         self.members = members
+        self.polygons = polygons
         self._known: dict[Typed, Vector] = {}
 
     def of(self, node: Typed) -> Vector:
@@ -87,6 +96,8 @@ class _Evaluation:
             return Vector(np.isnan(inner.values) & ~inner.nulls, None, inner.failed, inner.lost)
         if op == "case":
             return self._case(node)
+        if op in POLYGON_TESTS:
+            return self._polygon_test(node)
         args = [self.of(arg) for arg in node.args]
         if op in _COMPARISONS or op == "<=>":
             return compare(op, args[0], args[1], node.args[0].type)
@@ -108,6 +119,11 @@ class _Evaluation:
             hit = equal.values & equal.usable
             return Vector(value.values, ~value.nulls & ~hit, value.failed, join(equal.lost, value.lost))
         return call(op, args, [arg.type for arg in node.args], node.type, node.value, self.zone)
+
+    def _polygon_test(self, node: Typed) -> Vector:
+        x, y = (self.of(arg) for arg in node.args[:2])
+        polygons = self.polygons[node.args[2].slot]
+        return strict(polygons.hold(self.members, x.values, y.values, borders=node.op == "st_intersects"), x, y)
 
     def _truth(self, node: Typed) -> Vector:
         return self.of(node).settled()

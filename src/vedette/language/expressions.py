@@ -55,3 +55,10 @@ class Typed:
         yield self
         for arg in self.args:
             yield from arg.walk()
+
+
+def field_in(node: Typed) -> Typed | None:
+    """The field of a node that is a field, or a field under a cast Spark has put there."""
+    while node.op == "cast" and node.value is None:
+        node = node.args[0]
+    return node if node.op == "field" else None

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from vedette.language.arithmetic import absolute, negate
 from vedette.language.casts import civil, fit, rescaled
+from vedette.language.geofences import is_within
 from vedette.language.literals import rescale
 from vedette.language.patterns import BadPatternError, expression_of
 from vedette.language.times import MICROS_PER_DAY, MICROS_PER_SECOND, Zone
@@ -41,6 +42,8 @@ def call(op: str, args: list[Vector], types: list[Type], type_: Type, value: obj
         return first.with_values(_time_part(op, Zone(zone).to_locals(first.values)))
     if op == "like":
         return _like(args[0], args[1], str(value))
+    if op == "st_dwithin":
+        return strict(is_within(*(arg.values for arg in args)), *args)
     return _text(op, args)
 
 

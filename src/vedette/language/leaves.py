@@ -10,11 +10,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vedette.boxes import CLOSED, OPEN, UNBOUNDED
-from vedette.language.expressions import BOOLEAN, Typed
-from vedette.language.literals import BadLiteralError, Kind, physical, read_strings
-from vedette.language.normal_form import NOTHING, UNKNOWN, Form, either, is_null, not_null
+from vedette.language.expressions import BOOLEAN, Typed, field_in
+from vedette.language.geofences import FENCES, Bounds, bounds_of
+from vedette.language.literals import BadLiteralError, Kind, SlotError, physical, read_strings
+from vedette.language.normal_form import NOTHING, UNKNOWN, Form, Part, either, is_null, not_null
 from vedette.language.patterns import BadPatternError, classify
 from vedette.language.ranges import (
     Band,
@@ -43,14 +45,6 @@ _MONOTONE = {
 _READ_AS_LITERAL = ("date", "timestamp", "bigint", "double", "boolean")
 
 
-class SlotError(Exception):
-    """A literal that cannot be read or cast: the slot, and which text of the group."""
-
-    def __init__(self, reason: str, slot: int, position: int) -> None:
-        super().__init__(reason)
-        self.reason, self.slot, self.position = reason, slot, position
-
-
 class Leaf:
     """Forms of leaves, over the literals of `n` texts: `columns[slot]` are those of a slot as written."""
 
@@ -63,6 +57,7 @@ class Leaf:
         self.n = n
         self.zone = zone
         self._values: dict[tuple[int, Type], Any] = {}
+        self._bounds: dict[Typed, Bounds] = {}
 
     def values(self, slot: int, to: Type) -> Any:
         """The literals of a slot in the physical form of a type."""
@@ -74,6 +69,12 @@ class Leaf:
             except BadLiteralError as bad:
                 raise SlotError(bad.reason, slot, bad.position) from None
         return self._values[key]
+
+    def bounds(self, fence: Typed) -> Bounds:
+        """The boxes around a geofence; one that makes no sense is a SlotError."""
+        if fence not in self._bounds:
+            self._bounds[fence] = bounds_of(fence, self.columns, self.values)
+        return self._bounds[fence]
 
     def form(self, node: Typed, wanted: bool) -> Form:
         """Where the node is TRUE, or FALSE; UNKNOWN where that is not a union of boxes."""
@@ -92,6 +93,8 @@ class Leaf:
             return Form([{}]) if null == wanted else NOTHING
         if op in ("like", "startswith") and node.args[0].op == "field" and node.args[1].op == "slot":
             return self._prefix(node, wanted)
+        if op in FENCES and wanted:
+            return self._fence(node)
         return UNKNOWN
 
     # -- comparisons
@@ -99,9 +102,9 @@ class Leaf:
     def _comparison(self, node: Typed, wanted: bool) -> Form:
         left, right = node.args
         op = node.op
-        field, constant = _field_in(left), right
+        field, constant = field_in(left), right
         if field is None:
-            field, constant, op = _field_in(right), left, _FLIPPED[op]
+            field, constant, op = field_in(right), left, _FLIPPED[op]
         if field is None:
             return UNKNOWN
         if constant.op == "constant" and constant.value is None:
@@ -121,7 +124,7 @@ class Leaf:
         return Form([{field.name: cut.band(one)} for one in ops])
 
     def _membership(self, node: Typed, wanted: bool) -> Form:
-        field = _field_in(node.args[0])
+        field = field_in(node.args[0])
         if field is None:
             return UNKNOWN
         cuts: list[Cut] = []
@@ -159,12 +162,12 @@ class Leaf:
             exact = exact and field.type.name == "bigint"
             return integers_in_decimals(self.columns[slot], self.negated[slot], field.type, exact=exact)
         values = self.values(slot, to)
+        if to.name == "double":
+            return _cut_at_doubles(field.type, values)
         if field.type.name == to.name:
             return exact_cut(values)
-        if to.name == "timestamp":
-            return dates_in_timestamps(values, self.zone)
-        assert to.name == "double", kind
-        return bigint_in_doubles(values) if field.type.name == "bigint" else decimal_in_doubles(values, field.type)
+        assert to.name == "timestamp", kind
+        return dates_in_timestamps(values, self.zone)
 
     def _constant_cut(self, value: bool) -> Cut:
         return exact_cut(np.full(self.n, value, np.bool_))
@@ -197,12 +200,27 @@ class Leaf:
         above = Band(band.highs, band.highs, ends, unbounded, band.high_ends != UNBOUNDED)
         return Form([{field.name: below}, {field.name: above}])
 
+    # -- geofences
 
-def _field_in(node: Typed) -> Typed | None:
-    """The field of a node that is a field, or a field under a cast Spark has put there."""
-    while node.op == "cast" and node.value is None:
-        node = node.args[0]
-    return node if node.op == "field" else None
+    def _fence(self, node: Typed) -> Form:
+        """The box around the fence, on those coordinates that are fields."""
+        bounds = self.bounds(node)
+        box: dict[str, Part] = {}
+        ends = ((bounds.x_lows, bounds.x_highs), (bounds.y_lows, bounds.y_highs))
+        for arg, (lows, highs) in zip(node.args[:2], ends, strict=True):
+            field = field_in(arg)
+            if field is not None:
+                least, greatest = _cut_at_doubles(field.type, lows), _cut_at_doubles(field.type, highs)
+                band, other = least.band(">=").meet(greatest.band("<=")), box.get(field.name)
+                box[field.name] = band.meet(other) if isinstance(other, Band) else band
+        return Form([box], exact=False)
+
+
+def _cut_at_doubles(field: Type, constants: NDArray[np.float64]) -> Cut:
+    """Where doubles lie among the values of a field of numbers, which are compared with them as doubles."""
+    if field.name == "double":
+        return exact_cut(constants)
+    return bigint_in_doubles(constants) if field.name == "bigint" else decimal_in_doubles(constants, field)
 
 
 def _slot_in(node: Typed) -> int | None:

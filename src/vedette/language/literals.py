@@ -32,6 +32,14 @@ class BadLiteralError(Exception):
         self.position = position
 
 
+class SlotError(Exception):
+    """A literal that cannot be read or cast: the slot, and which text of the group."""
+
+    def __init__(self, reason: str, slot: int, position: int) -> None:
+        super().__init__(reason)
+        self.reason, self.slot, self.position = reason, slot, position
+
+
 @dataclass(frozen=True)
 class Kind:
     """How Spark types a literal. `precision` and `scale` are 0 where literals of several sizes are taken together."""

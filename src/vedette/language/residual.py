@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from vedette.columns import Column
 from vedette.language.expressions import Typed
+from vedette.language.geofences import POLYGON_TESTS
+from vedette.language.polygons import Polygons
 from vedette.schema import Type
 
 
@@ -41,6 +43,15 @@ class Residual:
         """The names of the fields that are read."""
         return tuple(sorted({node.name for node in self.expression.walk() if node.op == "field"}))
 
+    @cached_property
+    def _polygons(self) -> dict[int, Polygons]:
+        """Of slots whose constants are polygons. What they parse on the way is neither pickled nor saved."""
+        slots = {node.args[2].slot for node in self.expression.walk() if node.op in POLYGON_TESTS}
+        return {slot: Polygons(self.constants[slot]) for slot in slots}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Residual, (self.queries, self.expression, self.constants, self.time_zone)
+
     def evaluate(
         self, columns: dict[str, Column], rows: NDArray[np.int64], members: NDArray[np.int64]
     ) -> tuple[NDArray[np.bool_], int]:
@@ -50,7 +61,7 @@ class Residual:
         """
         from vedette.language.evaluation import evaluate_pairs
 
-        return evaluate_pairs(self.expression, self.constants, self.time_zone, columns, rows, members)
+        return evaluate_pairs(self.expression, self.constants, self.time_zone, columns, rows, members, self._polygons)
 
     def take(self, indices: NDArray[Any]) -> Residual:
         constants = tuple(_take(values, indices) for values in self.constants)

@@ -110,6 +110,13 @@ def _named(found: re.Match[str], skeleton: str) -> str:
     return word if is_type else f"`{word}`"
 
 
+def write_name(name: str) -> str:
+    """A field's name as a text takes it: in backquotes where it has unusual characters or is a word of the language."""
+    is_word = name.upper() in _KEYWORDS or name.lower() in _TELLING
+    plain = re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) and not is_word
+    return name if plain else "`" + name.replace("`", "``") + "`"
+
+
 def origin(origins: list[tuple[int, int]], place: int) -> int:
     at, from_ = origins[bisect_right(origins, place, key=lambda pair: pair[0]) - 1]
     return from_ + (place - at)

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from vedette.errors import QueryError
 
 MARK = "\0"
-_STRING = r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\""
+_STRING = r"'(?:[^'\\]++|\\.|'')*'|\"(?:[^\"\\]++|\\.|\"\")*\""
 _NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:BD|bd|Bd|bD|[lLdD])?(?![\w.])"
 _BEFORE = r"(?<![\w.`\\])"
 _LITERAL = re.compile(rf"({_BEFORE}[rR](?:'[^']*'|\"[^\"]*\")|{_STRING}|{_BEFORE}{_NUMBER})", re.DOTALL)
 _LITERAL_OR_NAME = re.compile(rf"(`(?:[^`]|``)*`)|{_LITERAL.pattern}", re.DOTALL)
 # The same literals but for r'...', found three times as fast: the first character decides before anything is tried.
 _QUICK = re.compile(
-    r"""(['"0-9.](?:(?<=')(?:[^'\\]|\\.|'')*'|(?<=")(?:[^"\\]|\\.|"")*"|(?<![\w.`\\][0-9.])"""
+    r"""(['"0-9.](?:(?<=')(?:[^'\\]++|\\.|'')*'|(?<=")(?:[^"\\]++|\\.|"")*"|(?<![\w.`\\][0-9.])"""
     r"""(?:(?<=\.)[0-9]+|(?<=[0-9])[0-9]*(?:\.[0-9]*)?)(?:[eE][+-]?[0-9]+)?(?:BD|bd|Bd|bD|[lLdD])?(?![\w.])))""",
     re.DOTALL,
 )

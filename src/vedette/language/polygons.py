@@ -1,0 +1,135 @@
+"""Polygons written as WKT: whether they make sense, and which of them hold a point.
+
+A text is checked when its query comes in and kept as a text. It is parsed again, and prepared, when a pair of a row and
+a query first asks for it: what no row comes near costs nothing, and a residual stays plain data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+_POLYGONAL = (3, 6)  # shapely's numbers of Polygon and MultiPolygon
+_EXAMPLE = "'POLYGON ((0 0, 4 0, 4 3, 0 0))'"
+_WORDS = {
+    "Self-intersection": "it crosses itself",
+    "Ring Self-intersection": "a ring touches itself",
+    "Too few points in geometry component": "a ring has too few points",
+    "Hole lies outside shell": "a hole lies outside",
+    "Holes are nested": "a hole lies in another",
+    "Interior is disconnected": "its holes cut it in two",
+    "Nested shells": "one part lies in another",
+    "Duplicate Rings": "a ring stands twice",
+    "Invalid Coordinate": "a coordinate is no finite number",
+}
+
+
+def find_faults(texts: Sequence[str]) -> tuple[NDArray[Any], dict[int, str]]:
+    """The shapely geometries of WKT texts, and what is wrong with those that are no valid polygon, by their place."""
+    import shapely  # type: ignore[import-untyped]
+
+    geometries = _parse(texts)
+    types = shapely.get_type_id(geometries)
+    good = np.isin(types, _POLYGONAL) & ~shapely.is_empty(geometries)
+    good[good] = shapely.is_valid(geometries[good])
+    return geometries, {i: _fault(texts[i], geometries[i]) for i in np.flatnonzero(~good).tolist()}
+
+
+def _parse(texts: Sequence[str]) -> NDArray[Any]:
+    """The geometries; None where a text is no WKT."""
+    import shapely
+
+    wkts = np.empty(len(texts), object)
+    wkts[:] = texts
+    with np.errstate(all="ignore"):  # infinite coordinates are told later
+        try:
+            return np.asarray(shapely.from_wkt(wkts, on_invalid="ignore"), object)
+        except NotImplementedError:  # a curve among them
+            if len(wkts) == 1:
+                return np.array([None], object)
+            return np.concatenate([_parse([text]) for text in texts])
+
+
+def _fault(text: str, geometry: Any) -> str:
+    import shapely
+
+    if geometry is None:
+        return _why_unreadable(text)
+    if geometry.geom_type not in ("Polygon", "MultiPolygon"):
+        return f"a {geometry.geom_type.upper()} is no polygon; a geofence is a POLYGON or a MULTIPOLYGON"
+    if geometry.is_empty:
+        return f"the polygon is empty; write {_EXAMPLE}"
+    reason, _, place = shapely.is_valid_reason(geometry).partition("[")
+    return f"the polygon is not valid: {_WORDS.get(reason, reason)}, at {place.rstrip(']') or 'some point'}"
+
+
+def _why_unreadable(text: str) -> str:
+    import shapely
+
+    try:
+        shapely.from_wkt(text)
+        said = ""
+    except (shapely.errors.GEOSException, NotImplementedError) as error:
+        said = str(error).partition("Exception: ")[2] or str(error)
+    if "closed linestring" in said:
+        return f"a ring of the polygon is not closed: its last point must be its first, as in {_EXAMPLE}"
+    if re.match(r"\s*SRID", text, re.IGNORECASE):
+        return "a geofence has no SRID: its coordinates are those of the fields; leave it out"
+    told = said[:1].lower() + said[1:]
+    return f"the text is no WKT: {told}; write {_EXAMPLE}"
+
+
+class Polygons:
+    """Polygons as texts, parsed and prepared as they are asked for. Several threads may ask at once."""
+
+    def __init__(self, texts: pa.LargeStringArray) -> None:
+        self._texts = texts
+        self._geometries = np.empty(len(texts), object)
+        self._is_ready = np.zeros(len(texts), np.bool_)
+        self._lock = Lock()
+
+    def hold(
+        self, members: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64], *, borders: bool
+    ) -> NDArray[np.bool_]:
+        """Whether polygon `members[j]` holds point j; its border belongs to it where `borders`.
+
+        A point with a coordinate that is NaN or infinite is in none.
+        """
+        import shapely
+
+        held = np.zeros(len(members), np.bool_)
+        finite = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+        order = finite[np.argsort(members[finite], kind="stable")]  # each polygon comes into the cache once
+        wanted = members[order]
+        self._make_ready(wanted)
+        test = shapely.intersects_xy if borders else shapely.contains_xy
+        held[order] = test(self._geometries[wanted], x[order], y[order])
+        return held
+
+    def _make_ready(self, members: NDArray[np.int64]) -> None:
+        """Parse and prepare those of the members that are not yet.
+
+        GEOS builds a prepared polygon's index at the first question, and not safely among threads: it is asked here.
+        """
+        import shapely
+
+        missing = members[~self._is_ready[members]]
+        if len(missing) == 0:
+            return
+        with self._lock:
+            places = np.unique(missing)
+            places = places[~self._is_ready[places]]
+            if len(places):
+                made = shapely.from_wkt(self._texts.take(pa.array(places)).to_numpy(zero_copy_only=False))
+                shapely.prepare(made)
+                corners = shapely.bounds(made)
+                shapely.contains_xy(made, corners[:, 0], corners[:, 1])
+                shapely.intersects_xy(made, corners[:, 0], corners[:, 1])
+                self._geometries[places] = made
+                self._is_ready[places] = True
