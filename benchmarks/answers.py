@@ -6,13 +6,15 @@ and different, but for one chance in 2^64, where a pair is missing, doubled or w
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.workloads import Workload
+from benchmarks.workloads import Moves, Workload
 
 
 @dataclass(frozen=True)
@@ -60,16 +62,46 @@ class Answer:
         return {row: sorted(queries) for row, queries in found.items()}
 
 
+@dataclass(frozen=True)
+class AnswerInParts:
+    """An answer that would not fit in memory as a whole; it is found anew, part by part, whenever it is asked."""
+
+    parts: Callable[[], Iterable[Answer]]
+
+    def digest(self, n_rows: int) -> Digest:
+        digests = [part.digest(n_rows) for part in self.parts()]
+        total, mixed = (sum(getattr(each, name) for each in digests) % 2**64 for name in ("total", "mixed"))
+        return Digest(sum(each.n_pairs for each in digests), total, mixed)
+
+    def of_rows(self, chosen: NDArray[np.integer]) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = defaultdict(list)
+        for part in self.parts():
+            for row, queries in part.of_rows(chosen).items():
+                found[row] += queries
+        return {row: sorted(queries) for row, queries in found.items()}
+
+
+def event_numbers(queries: NDArray[np.integer], is_exit: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Query and kind of event as one number, so that events are compared as pairs are."""
+    return 2 * queries.astype(np.int32, copy=False) + is_exit
+
+
 def brute_force(workload: Workload, chosen: NDArray[np.integer]) -> dict[int, list[int]]:
-    """The queries of the chosen rows by comparing each with every box."""
+    """The queries, or numbers of events, of the chosen rows by comparing each with every box."""
     found = {}
     for row in chosen.tolist():
-        inside = np.ones(workload.n_queries, np.bool_)
-        for axis in range(len(workload.rows)):
-            value = workload.rows[axis, row]
-            inside &= (workload.lows[axis] <= value) & (value <= workload.highs[axis])
-        found[row] = np.flatnonzero(inside).tolist()
+        inside = _inside(workload, workload.rows[:, row])
+        if isinstance(workload, Moves):
+            was_inside = _inside(workload, workload.before[:, row])
+            changed = np.flatnonzero(inside != was_inside)
+            found[row] = event_numbers(changed, was_inside[changed]).tolist()
+        else:
+            found[row] = np.flatnonzero(inside).tolist()
     return found
+
+
+def _inside(workload: Workload, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return ((workload.lows <= values[:, None]) & (values[:, None] <= workload.highs)).all(axis=0)
 
 
 @numba.njit(cache=True)

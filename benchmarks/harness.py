@@ -7,6 +7,7 @@ the limit runs on the first rows only, and its time is scaled up, which the resu
 
 from __future__ import annotations
 
+import functools
 import gc
 import statistics
 import sys
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.answers import Answer, brute_force
+from benchmarks.answers import Answer, AnswerInParts, brute_force
 from benchmarks.peers import Peer
 from benchmarks.targets import EXTRAS, TARGETS
 from benchmarks.workloads import Workload
@@ -105,29 +106,46 @@ class Bench:
         ours: Callable[[Workload], Peer],
         others: Sequence[Callable[[Workload], Peer]],
         goals: Sequence[AtLeast] = (),
+        **more: Any,
     ) -> Peer:
-        """Check and time contestants over one workload, and judge ours by the goals. Returns ours, loaded."""
+        """Check and time contestants over one workload, and judge ours by the goals. Returns ours, loaded.
+
+        `more` is kept with each time.
+        """
         self.say(f"{case}: {workload.n_queries:,} queries, {workload.n_rows:,} rows")
         peers = [make(workload) for make in (ours, *others)]
         try:
             slices = [self._fit(peer, workload) for peer in peers]
             n_pairs = _check(peers, slices, workload)
-            timings = self.time_in_turns({peer.name: peer.match for peer in peers})
+            resets = {peer.name: peer.reset for peer in peers}
+            timings = self.time_in_turns({peer.name: peer.match for peer in peers}, before=resets)
         finally:
             for peer in peers[1:]:
                 peer.close()
         scales = {peer.name: workload.n_rows / n for peer, n in zip(peers, slices, strict=True)}
         seconds = {name: statistics.median(runs) * scales[name] for name, runs in timings.items()}
         for peer, n_rows in zip(peers, slices, strict=True):
-            self._record_time(target, case, peer, seconds, timings[peer.name], workload, n_rows, n_pairs)
+            self._record_time(target, case, peer, seconds, timings[peer.name], workload, n_rows, n_pairs, more)
         for goal in goals:
             self._judge(target, case, goal, seconds, peers[0].name)
         return peers[0]
 
     def time_in_turns(
-        self, runs: Mapping[str, Callable[[], Any]], repeats: int | None = None
+        self,
+        runs: Mapping[str, Callable[[], Any]],
+        repeats: int | None = None,
+        before: Mapping[str, Callable[[], Any]] | None = None,
     ) -> dict[str, list[float]]:
-        """Seconds of each run of each callable. They take turns; a turn is one run to get warm and one that counts."""
+        """Seconds of each run of each callable. They take turns; a turn is one run to get warm and one that counts.
+
+        What is to be done `before` each run of one is not part of its time.
+        """
+
+        def time_run(name: str) -> float:
+            if before:
+                before[name]()
+            return time_once(runs[name])
+
         names = list(runs)
         timings: dict[str, list[float]] = {name: [] for name in names}
         for round_ in range(repeats or self.repeats):
@@ -137,8 +155,8 @@ class Bench:
                 if is_slow and round_ >= 3:
                     continue
                 if not is_slow:
-                    runs[name]()  # caches and memory pools still hold what the others left
-                timings[name].append(time_once(runs[name]))
+                    time_run(name)  # caches and memory pools still hold what the others left
+                timings[name].append(time_run(name))
         return timings
 
     def record(self, target: str, case: str, contestant: str, seconds: float, **more: Any) -> None:
@@ -152,25 +170,30 @@ class Bench:
         self.say(f"{case}: {measure} {value:.4g} ({sense} {bound:g}: {'met' if met else 'MISSED'})")
         self._keep("verdict", target, case, measure=measure, value=value, bound=bound, sense=sense, met=bool(met))
 
-    def note(self, target: str, case: str, measure: str, value: float) -> None:
+    def note(self, target: str, case: str, measure: str, value: float, **more: Any) -> None:
         """Keep a measured value that has no bound."""
         self.say(f"{case}: {measure} {value:.4g}")
-        self._keep("value", target, case, measure=measure, value=value)
+        self._keep("value", target, case, measure=measure, value=value, **more)
 
     def _keep(self, kind: str, target: str, case: str, **more: Any) -> None:
         self.rows.append({"experiment": self.experiment, "kind": kind, "target": target, "case": case} | more)
 
     def _fit(self, peer: Peer, workload: Workload) -> int:
         """Load as many of the rows as the peer can match within the limit; their number. Warms it up, too."""
+
+        def time_match() -> float:
+            peer.reset()
+            return time_once(peer.match)
+
         n_rows = first = max(1, workload.n_rows // PROBE_STEP**3)
         while True:
             peer.load(workload.head(n_rows))
             if n_rows == first:
-                peer.match()  # compiles
-            seconds = time_once(peer.match)
+                time_match()  # compiles
+            seconds = time_match()
             wanted = min(workload.n_rows, n_rows * PROBE_STEP)
             if seconds * wanted / n_rows > self.limit_seconds:  # a larger batch may have compiled some more
-                seconds = time_once(peer.match)
+                seconds = time_match()
             if n_rows == workload.n_rows or seconds * wanted / n_rows > self.limit_seconds:
                 return n_rows
             n_rows = wanted
@@ -185,6 +208,7 @@ class Bench:
         workload: Workload,
         n_rows: int,
         n_pairs: int,
+        more: Mapping[str, Any],
     ) -> None:
         name, ours = peer.name, next(iter(seconds))
         notes = [peer.note] if peer.note else []
@@ -201,7 +225,9 @@ class Bench:
             n_rows=workload.n_rows,
             n_rows_measured=n_rows,
             n_pairs=n_pairs,
+            answers=workload.answers,
             note="; ".join(notes),
+            **more,
         )
 
     def _judge(self, target: str, case: str, goal: AtLeast, seconds: Mapping[str, float], ours: str) -> None:
@@ -219,22 +245,27 @@ class Bench:
 
 def _check(peers: Sequence[Peer], slices: Sequence[int], workload: Workload) -> int:
     """Compare the answers of all with ours, and a sample of ours with brute force. The number of pairs."""
-    ours = peers[0].answer(peers[0].match())
-    n_ours = slices[0]
+    ours, n_ours = _answer(peers[0]), slices[0]
+    digest = functools.cache(ours.digest)
     chosen = np.unique(np.linspace(0, n_ours - 1, SAMPLE).astype(np.int64))
     _check_sample(peers[0], ours, workload, chosen)
     for peer, n_rows in zip(peers[1:], slices[1:], strict=True):
         n_common = min(n_rows, n_ours)
-        theirs, mine = peer.answer(peer.match()).digest(n_common), ours.digest(n_common)
+        theirs, mine = _answer(peer).digest(n_common), digest(n_common)
         if theirs != mine:
             raise AnswersDifferError(
-                f"{peer.name} finds {theirs.n_pairs:,} pairs in {n_common:,} rows and {peers[0].name} "
+                f"{peer.name} finds {theirs.n_pairs:,} {workload.answers} in {n_common:,} rows and {peers[0].name} "
                 f"{mine.n_pairs:,}; checksums {theirs.total:x} and {mine.total:x}"
             )
-    return ours.digest(n_ours).n_pairs
+    return digest(n_ours).n_pairs
 
 
-def _check_sample(peer: Peer, answer: Answer, workload: Workload, chosen: np.ndarray[Any, Any]) -> None:
+def _answer(peer: Peer) -> Answer | AnswerInParts:
+    peer.reset()
+    return peer.answer(peer.match())
+
+
+def _check_sample(peer: Peer, answer: Answer | AnswerInParts, workload: Workload, chosen: np.ndarray[Any, Any]) -> None:
     expected, found = brute_force(workload, chosen), answer.of_rows(chosen)
     for row, queries in expected.items():
         if found.get(row, []) != queries:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import results
+from benchmarks.plots import OWN_PLOTS, draw_plots
 from benchmarks.targets import EXTRAS, TARGETS, Target
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
@@ -35,8 +36,6 @@ def write_report(quick: bool) -> int:
     for name, text in parts.items():
         page = _replace(page, name, text)
     PAGE.write_text(page)
-    from benchmarks.plots import draw_plots
-
     draw_plots(rows, PAGE.parent / "benchmarks")
     return 0
 
@@ -101,12 +100,14 @@ def _section(target: Target, rows: list[Row]) -> str:
     own = [row for row in rows if row["target"] == target.key]
     if not own:
         return "Not measured yet."
+    parts = [f"![{target.work.replace('`', '')}](benchmarks/{target.key}.svg)"] if target.key in OWN_PLOTS else []
     verdicts = [row for row in own if row["kind"] != "time"]
-    tables = [_table(["case", "measure", "measured", "target", "met"], [_verdict_line(row) for row in verdicts])]
+    if verdicts:
+        parts.append(_table(["case", "measure", "measured", "target", "met"], [_verdict_line(row) for row in verdicts]))
     times = [row for row in own if row["kind"] == "time"]
     if times:
-        tables.append(_times_table(times))
-    return "\n\n".join(tables)
+        parts.append(_times_table(times))
+    return "\n\n".join(parts)
 
 
 def _verdict_line(row: Row) -> list[str]:
@@ -131,7 +132,7 @@ def _times_table(times: list[Row]) -> str:
 def _size(row: Row) -> str:
     parts = [f"{row['n_queries']:,} queries"] if "n_queries" in row else []
     parts += [f"{row['n_rows']:,} rows"] if "n_rows" in row else []
-    parts += [f"{row['n_pairs']:,} pairs"] if "n_pairs" in row else []
+    parts += [f"{row['n_pairs']:,} {row.get('answers', 'pairs')}"] if "n_pairs" in row else []
     return ", ".join(parts)
 
 

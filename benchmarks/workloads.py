@@ -1,4 +1,4 @@
-"""Seeded workloads: boxes that stand, rows that pass, and texts of alerts.
+"""Seeded workloads: boxes that stand, rows that pass, keys that move, and texts of alerts.
 
 Coordinates of one-dimensional workloads are whole numbers below 2^30 held as doubles: every peer can take them exactly,
 those that know only 32-bit integers too.
@@ -6,12 +6,15 @@ those that know only 32-bit integers too.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 DOMAIN = 2**30
+PRICES = 1_000_000  # the domain of Lee et al., section 5.1: the highest price of most Korean stocks
 GRID_SIDE = 245  # 245 x 245 = 60,025: the 60,000 cells of Wu, Chen and Yu, sections 3.5 and 3.6
 
 
@@ -23,6 +26,8 @@ class Workload:
     lows: NDArray[np.float64]  # (k, n_queries)
     highs: NDArray[np.float64]
     rows: NDArray[np.float64]  # (k, n_rows)
+
+    answers: ClassVar[str] = "pairs"  # what a contestant finds
 
     @property
     def fields(self) -> list[str]:
@@ -43,6 +48,92 @@ class Workload:
     def sorted_rows(self) -> Workload:
         """The same with the rows in the order of their first field."""
         return Workload(self.name, self.lows, self.highs, self.rows[:, np.argsort(self.rows[0], kind="stable")])
+
+
+@dataclass(frozen=True)
+class Moves(Workload):
+    """Boxes, and keys that move: reading `i` takes key `keys[i]` from `before[:, i]` to `rows[:, i]`.
+
+    Readings are in the order of time, one of each key after another of each key. They are handed out in batches, and
+    what a contestant finds in a batch it may forget after it: there may be hundreds of events a reading.
+    """
+
+    keys: NDArray[np.int32]  # (n_rows,): whole numbers from 0
+    before: NDArray[np.float64]  # (k, n_rows)
+    origins: NDArray[np.float64]  # (k, n_keys): where keys are before the first reading
+    batch_rows: int = 100_000
+
+    answers: ClassVar[str] = "events"
+
+    @property
+    def n_keys(self) -> int:
+        return self.origins.shape[1]
+
+    def head(self, n_rows: int) -> Moves:
+        rows, before = (np.ascontiguousarray(each[:, :n_rows]) for each in (self.rows, self.before))
+        keys = np.ascontiguousarray(self.keys[:n_rows])
+        return Moves(self.name, self.lows, self.highs, rows, keys, before, self.origins, self.batch_rows)
+
+    def batches(self) -> Iterator[slice]:
+        """The readings of each micro-batch."""
+        for start in range(0, self.n_rows, self.batch_rows):
+            yield slice(start, min(start + self.batch_rows, self.n_rows))
+
+
+def price_streams(
+    n_queries: int, n_streams: int, n_readings: int, width: float, fluctuation: float, seed: int = 12
+) -> Moves:
+    """Streams and ranges of Lee et al., section 5.1: prices that walk, and ranges of one width over their domain.
+
+    `width` and `fluctuation`, the average step, are shares of the domain. Each stream has `n_readings` after its first.
+    Prices and bounds are whole numbers.
+    """
+    random = np.random.default_rng(seed)
+    lows = random.integers(1, PRICES, n_queries).astype(np.float64)
+    highs = np.minimum(lows + round(width * PRICES), PRICES)
+    paths = np.round(_walk(random, (1, n_readings, n_streams), fluctuation * PRICES, PRICES))
+    return _interleave("prices", lows[None, :], highs[None, :], paths, random)
+
+
+def moving_keys(
+    n_queries: int, n_keys: int, n_readings: int, matches_a_row: float, steps: float, seed: int = 13
+) -> Moves:
+    """The boxes of `small_boxes`, and keys that walk over the unit square by `steps` mean sides on each axis."""
+    boxes = small_boxes(n_queries, 1, matches_a_row, seed)
+    random = np.random.default_rng(seed + 1)
+    step = steps * (matches_a_row / n_queries) ** 0.5
+    return _interleave("keys", boxes.lows, boxes.highs, _walk(random, (2, n_readings, n_keys), step, 1.0), random)
+
+
+def _walk(random: np.random.Generator, shape: tuple[int, int, int], step: float, highest: float) -> NDArray[np.float64]:
+    """Random walks from anywhere in [0, highest], reflected at both ends; (fields, readings and one more, keys).
+
+    Steps are uniform with `step` as their average length. A walk that is folded is a walk that is reflected.
+    """
+    n_fields, n_readings, n_keys = shape
+    paths = np.empty((n_fields, n_readings + 1, n_keys))
+    paths[:, 0] = random.uniform(0, highest, (n_fields, n_keys))
+    paths[:, 1:] = random.uniform(-2 * step, 2 * step, shape)
+    np.cumsum(paths, axis=1, out=paths)
+    paths %= 2 * highest
+    return np.minimum(paths, 2 * highest - paths)
+
+
+def _interleave(
+    name: str,
+    lows: NDArray[np.float64],
+    highs: NDArray[np.float64],
+    paths: NDArray[np.float64],
+    random: np.random.Generator,
+) -> Moves:
+    """The readings of all keys in the order of time; at each time in another order of keys."""
+    n_fields, n_times, n_keys = paths.shape
+    keys = random.permuted(np.tile(np.arange(n_keys, dtype=np.int32), (n_times - 1, 1)), axis=1)
+    rows, before = (
+        np.take_along_axis(part, np.broadcast_to(keys, part.shape), axis=2).reshape(n_fields, -1)
+        for part in (paths[:, 1:], paths[:, :-1])
+    )
+    return Moves(name, lows, highs, rows, keys.reshape(-1), before, np.ascontiguousarray(paths[:, 0]))
 
 
 def intervals(n_queries: int, n_rows: int, matches_a_row: float, widths: str = "uniform", seed: int = 1) -> Workload:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.experiments import (
+    border,
     churn,
     latency,
     loading,
@@ -14,4 +15,15 @@ from benchmarks.experiments import (
     spark_match,
 )
 
-__all__ = ["churn", "latency", "loading", "match_1d", "match_2d", "match_many", "memory", "planner", "spark_match"]
+__all__ = [
+    "border",
+    "churn",
+    "latency",
+    "loading",
+    "match_1d",
+    "match_2d",
+    "match_many",
+    "memory",
+    "planner",
+    "spark_match",
+]

@@ -1,7 +1,8 @@
 """Peers: other tools that can say which boxes hold which rows, one adapter file each.
 
 A peer is built over the boxes, then `load`s rows in the form it likes best; neither is timed. Only `match` is, and
-what it returns is in the peer's own form until `answer` turns it into pairs, outside the clock.
+what it returns is in the peer's own form until `answer` turns it into pairs, outside the clock. `border` holds peers
+that tell which boxes a key enters and leaves.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
-from benchmarks.answers import Answer
+from benchmarks.answers import Answer, AnswerInParts
 from benchmarks.workloads import Workload
 
 
@@ -26,12 +27,15 @@ class Peer(ABC):
     def load(self, rows: Workload) -> None:
         """Take the rows of this workload, whose queries are those of the constructor."""
 
+    def reset(self) -> None:  # noqa: B027  most keep nothing
+        """Forget what a match has left behind, before the next one."""
+
     @abstractmethod
     def match(self) -> Any:
         """The timed part."""
 
     @abstractmethod
-    def answer(self, result: Any) -> Answer:
+    def answer(self, result: Any) -> Answer | AnswerInParts:
         """What `match` returned as pairs of row and query, both numbered as in the workload."""
 
     def close(self) -> None:  # noqa: B027  most have nothing to free

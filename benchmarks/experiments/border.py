@@ -1,0 +1,116 @@
+"""Border monitoring: the figures of Lee et al., section 5, and events end to end beside other tools."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from benchmarks.harness import AtLeast, Bench, experiment
+from benchmarks.peers.border import ncls, numpy, polars
+from benchmarks.peers.border.cells import Bmq, CellPeer, DiffRmqOnCells
+from benchmarks.peers.border.diff_rmq import DiffRmq
+from benchmarks.peers.border.vedette import VedetteBorder
+from benchmarks.workloads import Moves, moving_keys, price_streams
+from vedette.indexes import CEI
+
+N, W, FL = 100_000, 0.1, 0.01  # queries; width and average step in percent of the domain
+PERCENTS = (0.01, 0.025, 0.05, 0.075, 0.1)
+SIZES = (10_000, 25_000, 50_000, 75_000, 100_000)
+N_NAME, W_NAME, FL_NAME = "queries", "width of queries, % of the domain", "fluctuation level, % of the domain"
+RIVALS = [partial(DiffRmqOnCells, index=name) for name in ("IS-list", "CEI", None)]
+
+PEERS = [
+    numpy.NumpyEnds,
+    numpy.NumpyEndsSorted,
+    numpy.NumpyEndsTable,
+    polars.PolarsCrossed,
+    polars.PolarsCrossedStreaming,
+    ncls.NclsCrossed,
+    ncls.NclsCompared,
+    DiffRmq,
+]
+
+
+@experiment("bmq-fig6")
+def bmq_fig6(bench: Bench) -> None:
+    """Lee et al., figure 6: search efficiency and time against the number of queries."""
+    for n in SIZES:
+        workload = _prices(bench, n=n)
+        case = f"N = {workload.n_queries:,}"
+        _race_figure(bench, "bmq-fig6", case, workload, workload.n_queries, N_NAME)
+
+
+@experiment("bmq-fig7")
+def bmq_fig7(bench: Bench) -> None:
+    """Lee et al., figure 7: search efficiency and time against the width of queries."""
+    for width in PERCENTS:
+        _race_figure(bench, "bmq-fig7", f"W = {width:g}%", _prices(bench, width=width), width, W_NAME)
+
+
+@experiment("bmq-fig8")
+def bmq_fig8(bench: Bench) -> None:
+    """Lee et al., figure 8: search efficiency and time against the fluctuation level."""
+    for step in PERCENTS:
+        _race_figure(bench, "bmq-fig8", f"FL = {step:g}%", _prices(bench, step=step), step, FL_NAME)
+
+
+@experiment("bmq-fig9")
+def bmq_fig9(bench: Bench) -> None:
+    """Lee et al., figure 9: memory of the index against the number and the width of queries."""
+    for n in SIZES:
+        workload = _prices(bench, n=n, n_readings=1)
+        _note_memory(bench, f"N = {workload.n_queries:,}", workload, workload.n_queries, N_NAME)
+    for width in PERCENTS:
+        _note_memory(bench, f"W = {width:g}%", _prices(bench, width=width, n_readings=1), width, W_NAME)
+
+
+@experiment("border-1d")
+def border_1d(bench: Bench) -> None:
+    """Events of 2,000 walking prices over 100k ranges, in micro-batches, against other tools and DiffRMQ."""
+    for step in (0.01, 0.03, 0.1):
+        for width in (0.01, 0.03, 0.1):
+            goals = [AtLeast(5, "the best of NumPy, Polars, ncls", ("NumPy", "Polars", "ncls"))]
+            if step <= 1.001 * width / 10:
+                goals.append(AtLeast(5, "DiffRMQ", ("DiffRMQ",)))
+            elif step < width:
+                goals.append(AtLeast(1, "DiffRMQ", ("DiffRMQ",)))
+            case = f"FL = {step:g}%, W = {width:g}%"
+            bench.race("border-1d", case, _prices(bench, width=width, step=step), VedetteBorder, PEERS, goals)
+
+
+@experiment("border-2d")
+def border_2d(bench: Bench) -> None:
+    """Events of 100k keys that walk over a million boxes, by small and by large steps, against DiffRMQ."""
+    n_queries, n_keys = bench.size(1_000_000, 50_000), bench.size(100_000, 5_000)
+    for kind, steps in (("small steps, a tenth of a side", 0.1), ("large steps, ten sides", 10)):
+        workload = moving_keys(n_queries, n_keys, 10, 5, steps)
+        bench.race("border-2d", kind, workload, VedetteBorder, [DiffRmq], [AtLeast(1, "DiffRMQ", ("DiffRMQ",))])
+
+
+def _prices(bench: Bench, n: int = N, width: float = W, step: float = FL, n_readings: int = 1_000) -> Moves:
+    """The workload of section 5.1; a quick one has a tenth of the queries, of the streams and of the readings."""
+    share = 10 if bench.quick else 1
+    return price_streams(n // share, 2_000 // share, max(1, n_readings // share), width / 100, step / 100)
+
+
+def _race_figure(bench: Bench, target: str, case: str, workload: Moves, x: float, x_name: str) -> None:
+    ours = bench.race(target, case, workload, Bmq, RIVALS, x=x, x_name=x_name)
+    assert isinstance(ours, Bmq)
+    n_events = next(row["n_pairs"] for row in bench.rows if row["kind"] == "time" and row["case"] == case)
+    diff_rmq = DiffRmqOnCells(workload)
+    diff_rmq.load(ours.moves)
+    point: dict[str, Any] = {"x": x, "x_name": x_name, "y_name": "search efficiency, %"}
+    for name, peer in (("BMQ", ours), ("DiffRMQ", diff_rmq)):  # the same over any index: all find the same queries
+        share = 100 * n_events / peer.count_read()
+        bench.note(target, case, f"% of the queries looked at that are events, {name}", share, contestant=name, **point)
+
+
+def _note_memory(bench: Bench, case: str, workload: Moves, x: float, x_name: str) -> None:
+    peers: list[CellPeer] = [Bmq(workload), *(make(workload) for make in RIVALS)]
+    sizes = {peer.name: peer.index.nbytes for peer in peers}
+    boxes = peers[0].boxes
+    short = CEI.build(boxes.firsts, boxes.lasts, boxes.queries, boxes.n_cells, segment_cells=64)
+    sizes["DiffRMQ over CEI, segments of 64 cells"] = short.nbytes
+    for name, size in sizes.items():
+        point: dict[str, Any] = {"x": x, "x_name": x_name, "y_name": "MB", "contestant": name}
+        bench.note("bmq-fig9", case, f"MB, {name}", size / 1e6, **point)

@@ -1,0 +1,121 @@
+"""The indexes themselves, without rows and keys: BMQ and DiffRMQ over paths of cells, as section 5 of Lee et al.
+
+Readings are given as cells, key by key, so that nobody has to find a value's cell or a key's reading before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.peers.border import BorderPeer, Events
+from benchmarks.peers.border.diff_rmq import Difference
+from benchmarks.workloads import Moves, Workload
+from vedette.indexes.region_segments import EXIT, RegionSegments
+from vedette.planner.choice import Boxes, choose_index
+
+Cells = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Readings of some keys, one key after the other, each in the order of time."""
+
+    rows: NDArray[np.int32]
+    cells: Cells  # (1, readings and origins): each key's origin stands before its first reading
+    places: NDArray[np.int64]  # of the readings in `cells`; the reading before stands one place before
+
+
+class CellPeer(BorderPeer):
+    """A peer over the one axis that the ranges make."""
+
+    index: Any
+
+    def __init__(self, workload: Workload) -> None:
+        super().__init__(workload)
+        self.cuts = np.unique(np.concatenate([workload.lows[0], workload.highs[0]]))
+
+    @property
+    def boxes(self) -> Boxes:
+        firsts, lasts = (self.locate(ends)[None, :] for ends in (self.workload.lows[0], self.workload.highs[0]))
+        queries = np.arange(self.workload.n_queries, dtype=np.int32)
+        return Boxes(("x0",), firsts, lasts, queries, (2 * len(self.cuts) + 2,), False, False)
+
+    def locate(self, values: NDArray[np.float64]) -> Cells:
+        at = np.searchsorted(self.cuts, values)
+        is_cut = self.cuts[np.minimum(at, len(self.cuts) - 1)] == values
+        return (2 * at + is_cut).astype(np.int32)
+
+    def cut(self, moves: Moves) -> Iterator[Paths]:
+        order = np.argsort(moves.keys, kind="stable").astype(np.int32)
+        before, after = self.locate(moves.before[0, order]), self.locate(moves.rows[0, order])
+        begins = np.flatnonzero(np.diff(moves.keys[order], prepend=-1))
+        n_batches = max(1, round(moves.n_rows / moves.batch_rows))
+        for some in np.array_split(begins, min(n_batches, len(begins))):
+            following = begins[begins > some[-1]]
+            part = slice(some[0], following[0] if len(following) else moves.n_rows)
+            at = some - part.start
+            cells = np.insert(after[part], at, before[some])
+            places = np.delete(np.arange(len(cells)), at + np.arange(len(at)))
+            yield Paths(order[part], cells[None, :], places)
+
+    def reset(self) -> None:
+        """Nothing: a path begins with its origin."""
+
+    def count_read(self) -> int:
+        """How many queries are looked at for all readings: the size of the intermediate result of section 5.2."""
+        return sum(self.count_read_in(paths) for paths in self.batches)
+
+    def count_read_in(self, paths: Paths) -> int:
+        raise NotImplementedError
+
+
+class Bmq(CellPeer):
+    name = "BMQ"
+
+    def __init__(self, workload: Workload) -> None:
+        super().__init__(workload)
+        boxes = self.boxes
+        self.index = RegionSegments.build(boxes.firsts, boxes.lasts, boxes.queries, boxes.n_cells)
+        self.firsts, self.lasts = np.sort(boxes.firsts[0]), np.sort(boxes.lasts[0])
+
+    def step(self, paths: Paths) -> Any:
+        return self.index.changes(paths.cells, paths.places - 1, paths.places)
+
+    def events(self, paths: Paths, result: Any) -> Events:
+        moves, queries, kinds, _ = result
+        return paths.rows[moves], queries, kinds == EXIT
+
+    def count_read_in(self, paths: Paths) -> int:
+        """Delta queries: the ends between the cells of two readings."""
+        started, ended = (
+            np.searchsorted(self.firsts, paths.cells[0], "right"),
+            np.searchsorted(self.lasts, paths.cells[0]),
+        )
+        return int(sum(np.abs(at[paths.places] - at[paths.places - 1]).sum() for at in (started, ended)))
+
+
+class DiffRmqOnCells(CellPeer):
+    """Over the index of that name, or over the one that the planner takes."""
+
+    def __init__(self, workload: Workload, index: str | None = None) -> None:
+        super().__init__(workload)
+        self.index = choose_index(self.boxes, index).index
+        self.name = f"DiffRMQ over {index or 'our index'}"  # type: ignore[misc]
+        self.difference = Difference(workload.n_queries)
+
+    def step(self, paths: Paths) -> Events:
+        matches = self.index.match(paths.cells)
+        found = matches.starts, matches.positions
+        return self.difference.find(paths.rows, paths.places, paths.places - 1, found, _NO_LISTS)
+
+    def count_read_in(self, paths: Paths) -> int:
+        counts = self.index.match(paths.cells).counts
+        return int(counts[paths.places].sum() + counts[paths.places - 1].sum())
+
+
+_NO_LISTS = np.zeros(1, np.int64), np.empty(0, np.int32)
