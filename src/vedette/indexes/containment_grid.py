@@ -1,11 +1,12 @@
 """Containment-encoded intervals: boxes on one axis, cut at powers of two within segments of equal length.
 
-The CEI-based query index of Wu, Chen and Yu ("Interval Query Indexing for Efficient Stream Processing", CIKM 2004,
-sections 2 and 3), a virtual construct as those of "Indexing Continual Range Queries", section 2, and the grid that
-section 5 of the BMQ paper compares with. A segment of `2 ** shift` cells has one interval of its whole length, two of
+The CEI-based query index of Wu, Chen and Yu ("Interval Query Indexing for Efficient Stream Processing", CIKM 2004),
+the grid that the BMQ paper compares with in section 5: virtual constructs as in "Indexing Continual Range Queries",
+section 2, but nested. A segment of `2 ** shift` cells has one interval of its whole length, two of
 half of it, and so on down to single cells. Their numbers tell which contains which, so a row finds all that hold it by
 shifting the number of its cell to the right. Costs a look-up a level for each row, up to twice as many listings a box,
-and 8 bytes a cell. `Buckets` and `Lists` do the same work faster; it is there to be compared with.
+and 8 bytes a cell. `Buckets` and `Lists` take half the time where a row meets few boxes; it is there to be compared
+with.
 """
 
 from __future__ import annotations

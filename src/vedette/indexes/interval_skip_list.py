@@ -1,7 +1,7 @@
 """An interval skip list: boxes on one axis, as markers on the edges and nodes of a skip list over their ends.
 
 The IS-list of Hanson and Johnson ("Selection Predicate Indexing for Active Databases using Interval Skip Lists",
-Information Systems 21(3), 1996, sections 2 and 3), which section 5 of the BMQ paper compares with. A box marks the
+Information Systems 21(3), 1996), which the BMQ paper compares with in section 5. A box marks the
 longest edges that it covers, from its first end up and down again to its last. A row walks down the list and collects
 the markers of the edges that pass over it. Costs a walk of about 2 log n steps a row, and about log n markers a box.
 `Buckets` and `Lists` do the same work faster; it is there to be compared with.
