@@ -85,6 +85,26 @@ def test_time_alone_is_told_as_a_datetime(alerts):
         monitor.advance("noon")
 
 
+@pytest.mark.parametrize(
+    "fence",
+    [
+        "ST_Contains(ST_GeomFromText('POLYGON ((0 0, 100 0, 100 100, 0 100, 0 0))'), ST_Point(x, y))",
+        "ST_DWithin(ST_Point(x, y), ST_Point(50, 50), 50)",
+        "x BETWEEN 0 AND 100 AND y BETWEEN 0 AND 100",
+        "NOT NOT ST_Within(ST_Point(x, y), ST_GeomFromText('POLYGON ((0 0, 100 0, 100 100, 0 100, 0 0))')) AND k = 1",
+    ],
+)
+def test_a_margin_widens_geofences_too(fence):
+    zones = vd.QuerySet("k bigint, x double, y double, t bigint")
+    zones.add("zone", fence)
+    monitor = zones.border(key="k", time="t", margin=15)
+    xs = [50.0, 105.0, 99.0, 114.9, 115.1, 110.0]
+
+    events = monitor.step({"k": [1] * 6, "x": xs, "y": [50.0] * 6, "t": list(range(6))})
+
+    assert [(e["time"], e["event"]) for e in events.to_pylist()] == [(0, "enter"), (4, "exit")]
+
+
 def test_freed_keys_give_their_memory_back(alerts):
     monitor = alerts.border(key="symbol", time="t", expire_after=10)
     for start in range(0, 20_000, 2_000):

@@ -179,7 +179,7 @@ def _step(monitor: BorderMonitor, batch: pa.RecordBatch, job: Job, n_before: int
 
 def _border_in_spark(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     from vedette.spark.border import border
-    from vedette.spark.files import STEPS, _run, open_rows
+    from vedette.spark.files import STEPS, open_rows, run_with_progress
 
     kind, given = format_of(job.rows), job.schema
     if kind != "parquet":  # types as they are found without Spark, which takes times in JSON for strings
@@ -196,7 +196,7 @@ def _border_in_spark(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
         tempfile.TemporaryDirectory(prefix="vedette-") as directory,
         show_progress("watching borders in Spark", STEPS, job.quiet) as advance,
     ):
-        _run(lambda: events.write.mode("overwrite").parquet(Path(directory).as_uri()), rows, advance)
+        run_with_progress(lambda: events.write.mode("overwrite").parquet(Path(directory).as_uri()), rows, advance)
         for part in sorted(Path(directory).glob("*.parquet")):
             for batch in pq.ParquetFile(part).iter_batches():
                 yield from _some(pa.Table.from_batches([batch]))

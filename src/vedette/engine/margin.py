@@ -18,6 +18,7 @@ from vedette.boxes import CLOSED, UNBOUNDED, BoxBlock, Nulls, Ranges
 from vedette.columns import Column
 from vedette.engine.border import Standing
 from vedette.engine.parts import decompile
+from vedette.language import widen_fences
 from vedette.operators.events import CROSS, EXIT, EXPIRED, MOVED, REMOVED, REPLACED, Events
 from vedette.operators.match import Part
 from vedette.operators.moves import Moves
@@ -143,7 +144,8 @@ class Margins:
                 self._widened.clear()
             blocks, residuals = decompile(part, np.zeros(part.first_query + part.n_queries, np.bool_))
             wide = [BoxBlock(block.queries, self._widen_ranges(block.ranges)) for block in blocks]
-            known = part, compile_part(wide, residuals, self.schema, part.first_query, part.n_queries)
+            fences = [widen_fences(each, self.margins) for each in residuals]
+            known = part, compile_part(wide, fences, self.schema, part.first_query, part.n_queries)
             self._widened[id(part)] = known
         return known[1]
 

@@ -3,5 +3,6 @@
 from vedette.language.check import check_text
 from vedette.language.compiler import CompiledTexts, compile_texts
 from vedette.language.residual import Residual
+from vedette.language.widening import widen_fences
 
-__all__ = ["CompiledTexts", "Residual", "check_text", "compile_texts"]
+__all__ = ["CompiledTexts", "Residual", "check_text", "compile_texts", "widen_fences"]

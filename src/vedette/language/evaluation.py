@@ -123,6 +123,8 @@ class _Evaluation:
     def _polygon_test(self, node: Typed) -> Vector:
         x, y = (self.of(arg) for arg in node.args[:2])
         polygons = self.polygons[node.args[2].slot]
+        if isinstance(node.value, float):  # a margin around them
+            return strict(polygons.are_near(self.members, x.values, y.values, node.value), x, y)
         return strict(polygons.hold(self.members, x.values, y.values, borders=node.op == "st_intersects"), x, y)
 
     def _truth(self, node: Typed) -> Vector:

@@ -43,7 +43,9 @@ def call(op: str, args: list[Vector], types: list[Type], type_: Type, value: obj
     if op == "like":
         return _like(args[0], args[1], str(value))
     if op == "st_dwithin":
-        return strict(is_within(*(arg.values for arg in args)), *args)
+        x, y, centre_x, centre_y, radii = (arg.values for arg in args)
+        margin = value if isinstance(value, float) else 0.0
+        return strict(is_within(x, y, centre_x, centre_y, radii + margin), *args)
     return _text(op, args)
 
 

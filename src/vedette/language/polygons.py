@@ -103,14 +103,31 @@ class Polygons:
         """
         import shapely
 
-        held = np.zeros(len(members), np.bool_)
-        finite = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
-        order = finite[np.argsort(members[finite], kind="stable")]  # each polygon comes into the cache once
-        wanted = members[order]
-        self._make_ready(wanted)
+        order, wanted = self._ready(members, x, y)
         test = shapely.intersects_xy if borders else shapely.contains_xy
-        held[order] = test(self._geometries[wanted], x[order], y[order])
+        held = np.zeros(len(members), np.bool_)
+        held[order] = test(wanted, x[order], y[order])
         return held
+
+    def are_near(
+        self, members: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64], distance: float
+    ) -> NDArray[np.bool_]:
+        """Whether polygon `members[j]` is at most so far from point j."""
+        import shapely
+
+        order, wanted = self._ready(members, x, y)
+        near = np.zeros(len(members), np.bool_)
+        near[order] = shapely.dwithin(wanted, shapely.points(x[order], y[order]), distance)
+        return near
+
+    def _ready(
+        self, members: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """The pairs with a finite point, so that each polygon comes into the cache once, and their polygons."""
+        finite = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+        order = finite[np.argsort(members[finite], kind="stable")]
+        self._make_ready(members[order])
+        return order, self._geometries[members[order]]
 
     def _make_ready(self, members: NDArray[np.int64]) -> None:
         """Parse and prepare those of the members that are not yet.

@@ -99,17 +99,19 @@ def match_rows(
     seen = Observation()
     hits = rows.observe(seen, f.count(f.lit(1)).alias("n_rows")).transform(match(queries))
     with tempfile.TemporaryDirectory(prefix="vedette-") as directory:
-        _run(lambda: hits.write.mode("overwrite").parquet(Path(directory).as_uri()), rows, advance)
+        run_with_progress(lambda: hits.write.mode("overwrite").parquet(Path(directory).as_uri()), rows, advance)
         n_rows = int(seen.get["n_rows"])
         advance(STEPS, n_rows)
+        yield (
+            n_rows,
+            pa.RecordBatch.from_pylist([], _arrow_schema(hits)),
+        )  # so that an answer without a pair has columns
         for part in sorted(Path(directory).glob("*.parquet")):
             for batch in pq.ParquetFile(part).iter_batches():
                 yield n_rows, batch
-        if not n_rows:
-            yield 0, pa.RecordBatch.from_pylist([], _arrow_schema(hits))
 
 
-def _run(work: Callable[[], None], rows: DataFrame, advance: Callable[[int, int], None]) -> None:
+def run_with_progress(work: Callable[[], None], rows: DataFrame, advance: Callable[[int, int], None]) -> None:
     """Do the work in a thread, and tell how many of its tasks are done."""
     tracker = rows.sparkSession.sparkContext.statusTracker()
     with ThreadPoolExecutor(1) as thread:
@@ -124,7 +126,7 @@ def _run(work: Callable[[], None], rows: DataFrame, advance: Callable[[int, int]
         try:
             running.result()
         except PySparkException as error:
-            raise PipelineError(f"Spark cannot match the rows: {_reason(error)}") from None
+            raise PipelineError(f"Spark stopped: {_reason(error)}") from None
 
 
 def _reason(error: PySparkException) -> str:
