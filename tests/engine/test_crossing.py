@@ -30,14 +30,6 @@ def to_text(drawn):
     return " AND ".join(terms + ([f"s = '{drawn[2]}'"] if drawn[2] else []))
 
 
-def as_whole(ends):
-    """A range of whole numbers with closed ends: the language knows that y is one."""
-    if ends is None:
-        return None
-    (low, low_closed), (high, high_closed) = ends
-    return (low if low_closed else low + 1, True), (high if high_closed else high - 1, True)
-
-
 def holds(ends, value):
     if ends is None:
         return True
@@ -90,7 +82,6 @@ def test_a_key_crosses_what_the_line_meets_and_neither_row_is_inside(queries, po
 
     found = {(time, query) for _, time, query, event, _ in from_table(monitor.step(rows)) if event == "cross"}
 
-    queries = [[(x, as_whole(y), text) for x, y, text in boxes] for boxes in queries]
     wanted = set()
     for time, (old, new) in enumerate(pairwise(points), start=1):
         for number, boxes in enumerate(queries):
