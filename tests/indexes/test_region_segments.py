@@ -6,7 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.indexes.region_segments import ENTER, EXIT, RegionSegments
+from vedette.indexes.region_line import RegionLine
+from vedette.indexes.region_segments import RegionSegments
+from vedette.runs import ENTER, EXIT
 
 N_CELLS = 8
 cell = st.integers(0, N_CELLS - 1)
@@ -33,7 +35,8 @@ def test_a_move_enters_and_leaves_what_the_difference_of_matches_says(drawn):
     before, after = (
         arrays([[move[axis][side] for move in moves] for axis in range(k)]).reshape(k, -1) for side in (0, 1)
     )
-    built = RegionSegments.build(firsts, lasts, np.arange(len(boxes), dtype=np.int32) + 10, [N_CELLS] * k)
+    made = RegionLine if k == 1 else RegionSegments
+    built = made.build(firsts, lasts, np.arange(len(boxes), dtype=np.int32) + 10, [N_CELLS] * k)
     segments = pickle.loads(pickle.dumps(built))
 
     def held(cells):
@@ -45,11 +48,16 @@ def test_a_move_enters_and_leaves_what_the_difference_of_matches_says(drawn):
 
     cells = np.ascontiguousarray(np.concatenate([before, after], axis=1))
     olds = np.arange(len(moves))
-    *columns, rest = segments.changes(cells, olds, olds + len(moves))
-    changed = list(zip(*(column.tolist() for column in columns), strict=True))
-    assert len(rest) == 0
+    runs, rest = segments.changes(cells, olds, olds + len(moves))
+    numbers, _, kinds = runs.columns(olds.astype(np.int32), olds)
+    changed = list(zip(numbers.tolist(), runs.queries.tolist(), kinds.tolist(), strict=True))
+    null = N_CELLS - 1
+    lost = [i for i, move in enumerate(moves) if k == 1 and null in move[0] and move[0][0] != move[0][1]]
+    assert rest.tolist() == lost
 
     for i, move in enumerate(moves):
+        if i in lost:
+            continue
         old, new = held([each[0] for each in move]), held([each[1] for each in move])
         mine = [(box, kind) for at, box, kind in changed if at == i]
         assert sorted(box for box, kind in mine if kind == ENTER) == sorted(new - old)

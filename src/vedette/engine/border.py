@@ -19,12 +19,12 @@ from vedette.engine.parts import Parts
 from vedette.engine.retained import Retained
 from vedette.engine.versions import Versions
 from vedette.ids import Ids
-from vedette.kernels import kernel
 from vedette.matches import Matches
-from vedette.operators.changes import Borders, Changes
-from vedette.operators.events import ADDED, ENTER, EXIT, EXPIRED, FIRST, REMOVED, REPLACED, Events
+from vedette.operators.changes import Borders
+from vedette.operators.events import ADDED, CROSS, ENTER, EXIT, EXPIRED, FIRST, MOVED, REMOVED, REPLACED, Events
 from vedette.operators.match import Part
 from vedette.operators.moves import Moves
+from vedette.runs import Runs
 
 _NO_LIMIT = np.iinfo(np.int32).max
 
@@ -90,28 +90,34 @@ class BorderFinder:
         n_rows: int,
         seen: NDArray[np.int32],
         crosses: bool,
-    ) -> tuple[Events, int]:
-        """The events of the moves, and how many comparisons failed. `seen` has the version of each move's old row."""
+    ) -> tuple[Runs, list[Events], int]:
+        """What the moves change, what else happens, and how many comparisons failed.
+
+        `seen` has the version of each move's old row. Runs are of queries that stood before and after.
+        """
         stale = np.flatnonzero((moves.before >= 0) & (seen < standing.versions.current))
-        limits = None
+        limits = np.empty(0, np.int64)
         if len(stale):
             limits = np.full(len(moves), _NO_LIMIT, np.int64)
             limits[stale] = standing.versions.count_at(seen[stale])
-        found = []
+        is_gone = standing.versions.is_gone if standing.versions.n_gone else np.empty(0, np.bool_)
+        found, special = [], []
         n_failed = 0
         for borders in self._borders_of(standing.parts):
-            changes, failed = borders.find_changes(columns, n_rows, moves.before, moves.after)
-            found += [_to_events(each, moves, standing, limits) for each in changes]
+            runs, failed = borders.find_changes(columns, n_rows, moves.before, moves.after)
+            found.append(runs.without(is_gone, limits) if len(is_gone) or len(limits) else runs)
             n_failed += failed
             if crosses:
-                crossed = borders.find_crossings(columns, n_rows, moves.before, moves.after)
-                found.append(_to_events(crossed, moves, standing, limits))
-        if limits is not None:
+                at, queries = borders.find_crossings(columns, n_rows, moves.before, moves.after)
+                stood = np.ones(len(at), np.bool_) if not len(is_gone) else ~is_gone[queries]
+                stood &= queries < limits[at] if len(limits) else True
+                special.append(Events.of(at[stood], queries[stood], CROSS, MOVED))
+        if len(stale):
             entered, failed_after = _find_added(standing, moves, columns, stale, limits)
             left, failed_before = _find_removed(standing, moves, columns, stale, seen)
-            found += _settle_replaced(standing, entered, left, seen)
+            special += _settle_replaced(standing, entered, left, seen)
             n_failed += failed_after + failed_before
-        return Events.join(found, len(moves)), n_failed
+        return Runs.merge(found, len(moves)), [each for each in special if len(each)], n_failed
 
     def _borders_of(self, parts: Parts) -> list[Borders]:
         known, self._borders = self._borders, {}
@@ -133,31 +139,18 @@ class _Pairs:
     queries: NDArray[np.int64]
 
 
-def _to_events(changes: Changes, moves: Moves, standing: Standing, limits: NDArray[np.int64] | None) -> Events:
-    """Changes of queries that stood before and after, with their reason."""
-    if standing.versions.n_gone:
-        changes = changes.take(~standing.versions.is_gone[changes.queries])
-    if limits is not None:
-        changes = changes.take(changes.queries < limits[changes.moves])
-    reasons = np.zeros(len(changes), np.int8)
-    if moves.lacks_rows:
-        _write_reasons(changes.moves, changes.kinds, moves.before, moves.after, reasons)
-    return Events(changes.moves, changes.queries, changes.kinds, reasons)
+def to_events(runs: Runs, moves: Moves) -> Events:
+    """Changes as events."""
+    numbers, _, kinds = runs.columns(np.arange(len(moves), dtype=np.int32), moves.times)
+    return Events(numbers, runs.queries, kinds, reasons_of(runs, moves))
 
 
-@kernel
-def _write_reasons(
-    moves: NDArray[np.int32],
-    kinds: NDArray[np.int8],
-    before: NDArray[np.int64],
-    after: NDArray[np.int64],
-    reasons: NDArray[np.int8],
-) -> None:
-    for i in range(len(moves)):
-        if before[moves[i]] < 0:
-            reasons[i] = FIRST
-        elif after[moves[i]] < 0:
-            reasons[i] = EXPIRED
+def reasons_of(runs: Runs, moves: Moves) -> NDArray[np.int8]:
+    """Why: a first row only enters, and a last one only leaves."""
+    if not moves.lacks_rows:
+        return np.zeros(len(runs), np.int8)
+    by_move = np.where(moves.before < 0, FIRST, np.where(moves.after < 0, EXPIRED, MOVED))
+    return runs.spread(by_move.astype(np.int8))
 
 
 def _find_added(

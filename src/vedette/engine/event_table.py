@@ -8,9 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.engine.border import Standing
+from vedette.engine.border import Standing, reasons_of
 from vedette.operators.events import KINDS, REASONS, Events
 from vedette.operators.key_state import KeyState
+from vedette.operators.moves import Moves
+from vedette.runs import Runs
 
 TIME_TYPES = {"timestamp": pa.timestamp("us", tz="UTC"), "bigint": pa.int64(), "double": pa.float64()}
 _FEW = 4  # a dictionary of so many times the values it is used for is made anew
@@ -20,14 +22,33 @@ def to_table(
     events: Events, slots: NDArray[np.int32], times: NDArray[Any], time_type: str, state: KeyState, standing: Standing
 ) -> pa.Table:
     """The events, with the slots of their keys and their times."""
+    return _table(slots, times, time_type, events.queries, events.kinds, events.reasons, state, standing)
+
+
+def runs_to_table(runs: Runs, moves: Moves, time_type: str, state: KeyState, standing: Standing) -> pa.Table:
+    """The events of moves that change something."""
+    slots, times, kinds = runs.columns(moves.slots, moves.times)
+    return _table(slots, times, time_type, runs.queries, kinds, reasons_of(runs, moves), state, standing)
+
+
+def _table(
+    slots: NDArray[np.int32],
+    times: NDArray[Any],
+    time_type: str,
+    queries: NDArray[np.int32],
+    kinds: NDArray[np.int8],
+    reasons: NDArray[np.int8],
+    state: KeyState,
+    standing: Standing,
+) -> pa.Table:
     type_ = TIME_TYPES[time_type]
     return pa.table(
         {
             "key": _encode(slots, state.keys.to_arrow(), may_repeat=False),
             "time": pa.array(times).view(type_) if time_type == "timestamp" else pa.array(times, type_),
-            "query": _encode_queries(events.queries, standing),
-            "event": _dictionary(events.kinds, _KINDS),
-            "reason": _dictionary(events.reasons, _REASONS),
+            "query": _encode_queries(queries, standing),
+            "event": _dictionary(kinds, _KINDS),
+            "reason": _dictionary(reasons, _REASONS),
         }
     )
 

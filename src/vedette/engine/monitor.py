@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from vedette.columns import Column, join_columns, null_column
 from vedette.engine import monitor_state
-from vedette.engine.border import BorderFinder, Standing
-from vedette.engine.event_table import to_table
+from vedette.engine.border import BorderFinder, Standing, to_events
+from vedette.engine.event_table import runs_to_table, to_table
 from vedette.engine.margin import Margins
 from vedette.engine.monitor_options import MonitorOptions
 from vedette.errors import RowError
 from vedette.keyed_rows import TIME_TYPES, KeyedRows, read_keyed_rows, read_time
 from vedette.operators.dwell import settle_dwell
-from vedette.operators.events import ENTER, Events, spread
+from vedette.operators.events import ENTER, Events
 from vedette.operators.key_state import KeyState
 from vedette.operators.moves import Moves, find_moves
 from vedette.operators.pair_table import Pairs, PairTable
@@ -181,13 +181,16 @@ class BorderMonitor:
         seen = np.full(len(moves), standing.versions.current, np.int32)
         from_state = np.flatnonzero((moves.before >= 0) & (moves.before < n_known))
         seen[from_state] = self.keys.versions[moves.known[moves.before[from_state]]]
-        events, n_failed = self._finder.find_events(standing, moves, columns, n_rows, seen, self.options.cross)
+        runs, special, n_failed = self._finder.find_events(standing, moves, columns, n_rows, seen, self.options.cross)
         self.n_failed += n_failed
-        if self._margins.margins or self.options.dwell is not None:
+        is_settled = not self._margins.margins and self.options.dwell is None
+        if is_settled and not special:
+            return runs_to_table(runs, moves, self.time_type, self.keys, standing)
+        events = Events.join([to_events(runs, moves), *special], len(moves))
+        times = moves.times[events.moves]
+        if not is_settled:
             events, times = self._settle(standing, moves, columns, seen, standing.unify(events))
-        else:
-            times = spread(moves.times, events.moves)
-        return to_table(events, spread(moves.slots, events.moves), times, self.time_type, self.keys, standing)
+        return to_table(events, moves.slots[events.moves], times, self.time_type, self.keys, standing)
 
     def _settle(
         self, standing: Standing, moves: Moves, columns: dict[str, Column], seen: NDArray[np.int32], events: Events

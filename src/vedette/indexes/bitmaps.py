@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from vedette.indexes.bits import count_ones, lowest_one, without_lowest
 from vedette.indexes.growth import collect
 from vedette.indexes.index import as_boxes, as_cells, count_bytes
-from vedette.indexes.vectors import add_eight
 from vedette.kernels import kernel
 from vedette.matches import Matches
+from vedette.vectors import add_eight
 
 MIN_BUCKETS = 512  # per axis and at most; the true number is between half of that and that
 MAX_BUCKETS = 1024

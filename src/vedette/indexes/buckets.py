@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from vedette.buffers import empty_int32, empty_int64
 from vedette.indexes.index import SMALL_BATCH, as_boxes, as_cells, count_bytes
-from vedette.indexes.vectors import copy_eight
 from vedette.kernels import kernel
 from vedette.matches import Matches
 from vedette.prefetch import prefetch
+from vedette.vectors import copy_eight
 
 FEW_TESTS = 4  # a bucket may always have so many tests; tests come in fours, made up with words that never hold
 MAX_BUCKET_CELLS = 1 << 15  # offsets within a bucket have 15 bits

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from vedette.buffers import empty_int32, empty_int64
 from vedette.indexes.index import SMALL_BATCH, as_boxes, as_cells, count_bytes
-from vedette.indexes.vectors import copy_eight
 from vedette.kernels import kernel
 from vedette.matches import Matches
 from vedette.prefetch import prefetch
+from vedette.vectors import copy_eight
 
 BYTES_PER_BOX = 60
 FAR, NEAR = 16, 8  # rows ahead for which the start of a list and the list are fetched

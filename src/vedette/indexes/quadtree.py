@@ -29,10 +29,10 @@ from vedette.indexes.leaves import (
     order_boxes,
     sort_tests,
 )
-from vedette.indexes.vectors import copy_eight
 from vedette.kernels import kernel
 from vedette.matches import Matches
 from vedette.prefetch import prefetch
+from vedette.vectors import copy_eight
 
 MAX_ENTRIES_PER_BOX = 256  # before leaves are split; far beyond what any memory limit allows
 CROWDED = 32  # tests make a leaf split, if they are four times the copies and memory allows

@@ -9,41 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.axes import Cells
-from vedette.buffers import empty_int8, empty_int32
+from vedette.buffers import empty_int32
 from vedette.columns import Column
 from vedette.indexes.index import sample_boxes
-from vedette.indexes.region_segments import ENTER, EXIT, RegionSegments
+from vedette.indexes.region_line import RegionLine
+from vedette.indexes.region_segments import RegionSegments
 from vedette.kernels import kernel
 from vedette.matches import Matches
 from vedette.operators.crossing import find_crossings
 from vedette.operators.match import Group, Part, stack_cells
+from vedette.runs import ENTER, EXIT, Runs
 
 MOVES_AT_ONCE = 1 << 15  # whose rows are matched together, so that the answers stay in the cache
-SAMPLE = 4096  # boxes that the estimate looks at
+SAMPLE = 4096  # boxes, and moves, that estimates look at
 # Nanoseconds on one core of the machine of docs/benchmarks.md; only their ratios matter.
-READ_COST, WALK_COST = 1.5, 15.0  # an entry of a region segment, and a move along them
-MATCH_COST, COMPARE_COST = 4.0, 60.0  # a match of the row in the difference of two, and a row
-
-
-@dataclass(frozen=True)
-class Changes:
-    """Columns of one length: the number of a move, the position of a query, and EXIT or ENTER."""
-
-    moves: NDArray[np.int32]
-    queries: NDArray[np.int32]
-    kinds: NDArray[np.int8]
-
-    def __len__(self) -> int:
-        return len(self.moves)
-
-    def take(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> Changes:
-        return Changes(self.moves[chosen], self.queries[chosen], self.kinds[chosen])
+READ_COST, WALK_COST = 0.9, 15.0  # an entry of a region segment, and a move along them
+MATCH_COST, COMPARE_COST = 3.5, 25.0  # a match of a row in the difference of two, and a row
+SPLIT_COST = 80.0  # a move, where some are followed and others compared
 
 
 class Borders:
@@ -53,7 +41,7 @@ class Borders:
         self.part = part
         self._lines = [_Line.of(group, part) for group in part.groups if not (group.repeats or group.has_residuals)]
         kinds = sorted({(g.repeats, g.has_residuals) for g in part.groups if g.repeats or g.has_residuals})
-        self._crossed: dict[int, RegionSegments] = {}
+        self._crossed: dict[int, RegionLine | RegionSegments] = {}
         self._compared = [
             [group for group in part.groups if (group.repeats, group.has_residuals) == kind] for kind in kinds
         ]
@@ -70,11 +58,8 @@ class Borders:
         n_rows: int,
         before: NDArray[np.int64],
         after: NDArray[np.int64],
-    ) -> tuple[list[Changes], int]:
-        """What moves from row `before[i]` to row `after[i]` change, where -1 is no row.
-
-        Each of the answers is in the order of the moves, exits before enters; the number is that of failed comparisons.
-        """
+    ) -> tuple[Runs, int]:
+        """What moves from row `before[i]` to row `after[i]` change, where -1 is no row; and the failed comparisons."""
         part = self.part
         cells = {name: axis.locate(columns[name]) for name, axis in part.axes.items()}
         found = []
@@ -92,16 +77,16 @@ class Borders:
                     return part.filter_candidates(groups, chosen, values, len(rows))
                 return part.find_candidates(groups, chosen, len(rows))
 
-            changes, failed = _compare(match, before, after, n_rows, stamps, part.first_query)
-            found += changes
+            runs, failed = _compare(match, before, after, n_rows, stamps, part.first_query)
+            found.append(runs)
             n_failed += failed
-        return found, n_failed
+        return Runs.merge(found, len(before)), n_failed
 
     def find_crossings(
         self, columns: dict[str, Column], n_rows: int, before: NDArray[np.int64], after: NDArray[np.int64]
-    ) -> Changes:
-        """The queries that each move goes clean through."""
-        return Changes(*find_crossings(self.part, self._crossed, columns, n_rows, before, after))
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The queries that each move goes clean through: columns of moves and queries."""
+        return find_crossings(self.part, self._crossed, columns, n_rows, before, after)
 
 
 @dataclass
@@ -112,7 +97,7 @@ class _Line:
     n_met: float  # how many boxes hold a row, about
     density: NDArray[np.float64]  # by axis: entries a cell
     has_several: bool  # a query may have several boxes
-    segments: RegionSegments | None = None
+    segments: RegionLine | RegionSegments | None = None
 
     @classmethod
     def of(cls, group: Group, part: Part) -> Self:
@@ -131,26 +116,31 @@ class _Line:
         after: NDArray[np.int64],
         stamps: NDArray[np.int32],
         part: Part,
-    ) -> list[Changes]:
+    ) -> list[Runs]:
+        n_moves = len(before)
         if not self.group.fields:  # every row is in these boxes, so only a first and a last row change something
             chosen = np.flatnonzero((before < 0) | (after < 0))
-            return _renumbered(self._compare(cells, before[chosen], after[chosen], stamps, part), chosen)
+            return [self._compare(cells, before[chosen], after[chosen], stamps, part).of_moves(chosen, n_moves)]
         compare_cost = COMPARE_COST + 2 * MATCH_COST * self.n_met
         if self.segments is None:  # a first estimate, as if borders were spread evenly
             n_walks = _count_walks(cells, before, after, READ_COST * self.density, compare_cost - WALK_COST)
-            if 16 * n_walks < len(before):
-                return self._compare(cells, before, after, stamps, part)
+            if 16 * n_walks < n_moves:
+                return [self._compare(cells, before, after, stamps, part)]
             queries = self.group.queries
             n_cells = [part.axes[name].n_cells for name in self.group.fields]
-            self.segments = RegionSegments.build(self.group.firsts, self.group.lasts, queries, n_cells)
-        max_read = (compare_cost - WALK_COST) / READ_COST
-        moves, queries, kinds, rest = self.segments.changes(cells, before, after, max_read)
-        if self.has_several:
-            keep = _keep_single(moves, queries, kinds)
-            moves, queries, kinds = moves[keep], queries[keep], kinds[keep]
-        found = [Changes(moves, queries, kinds)]
+            made = RegionLine if len(n_cells) == 1 else RegionSegments
+            self.segments = made.build(self.group.firsts, self.group.lasts, queries, n_cells)
+        sample = slice(None, None, max(1, n_moves // SAMPLE))
+        n_read = self.segments.count_read(cells, before[sample], after[sample])
+        max_read = _choose(n_read, compare_cost)
+        if max_read < 0:
+            return [self._compare(cells, before, after, stamps, part)]
+        n_expected = int(1.2 * sample.step * n_read[n_read <= max_read].clip(0).sum())
+        runs, rest = self.segments.changes(cells, before, after, max_read, n_expected)
+        found = [runs.without_returns() if self.has_several else runs]
         if len(rest):
-            found += _renumbered(self._compare(cells, before[rest], after[rest], stamps, part), rest)
+            compared = self._compare(cells, before[rest], after[rest], stamps, part)
+            found.append(compared.of_moves(rest, n_moves))
         return found
 
     def _compare(
@@ -160,15 +150,21 @@ class _Line:
         after: NDArray[np.int64],
         stamps: NDArray[np.int32],
         part: Part,
-    ) -> list[Changes]:
+    ) -> Runs:
         def match(rows: NDArray[np.int64]) -> Matches:
             return self.group.index.match(np.ascontiguousarray(cells[:, rows]))
 
         return _compare(match, before, after, cells.shape[1], stamps, part.first_query)[0]
 
 
-def _renumbered(found: list[Changes], numbers: NDArray[Any]) -> list[Changes]:
-    return [Changes(numbers[each.moves].astype(np.int32), each.queries, each.kinds) for each in found]
+def _choose(n_read: NDArray[np.int64], compare_cost: float) -> float:
+    """How many entries a move may read to be followed: any number, none (-1), or so many that it pays."""
+    walked = np.where(n_read < 0, compare_cost, WALK_COST + READ_COST * n_read)
+    split = np.minimum(walked, compare_cost).sum() + SPLIT_COST * len(n_read)
+    best = min(walked.sum(), compare_cost * len(n_read), split)
+    if best == walked.sum():
+        return np.inf
+    return (compare_cost - WALK_COST) / READ_COST if best == split else -1.0
 
 
 def _compare(
@@ -178,24 +174,24 @@ def _compare(
     n_rows: int,
     stamps: NDArray[np.int32],
     first_query: int,
-) -> tuple[list[Changes], int]:
+) -> tuple[Runs, int]:
     """Match the rows of the moves, some at a time, and take the difference of what follows upon each other."""
-    found = []
+    found = [empty_int32(0)]
     n_failed = 0
+    counts = np.zeros((2, len(before)), np.int32)
     places = np.full(n_rows, -1, np.int32)
     for start in range(0, len(before), MOVES_AT_ONCE):
         olds, news = before[start : start + MOVES_AT_ONCE], after[start : start + MOVES_AT_ONCE]
         rows = _number_rows(olds, news, places)
         matches = match(rows)
         n_failed += matches.n_failed
-        n_most = _count_most(olds, news, places, matches.starts)
-        moves, queries, kinds = empty_int32(n_most), empty_int32(n_most), empty_int8(n_most)
+        queries = empty_int32(_count_most(olds, news, places, matches.starts))
         stamps[:] = 0
         lists = matches.starts, matches.positions
-        n = _difference(olds, news, places, *lists, first_query, stamps, start, moves, queries, kinds)
-        found.append(Changes(moves[:n], queries[:n], kinds[:n]))
+        n = _difference(olds, news, places, *lists, first_query, stamps, start, queries, counts)
+        found.append(queries[:n])
         places[rows] = -1
-    return found, n_failed
+    return Runs(found[1] if len(found) == 2 else np.concatenate(found), counts), n_failed
 
 
 @kernel
@@ -211,25 +207,6 @@ def _count_walks(
                 cost += cell_costs[axis] * abs(cells[axis, after[move]] - cells[axis, before[move]])
             n += cost <= most
     return n
-
-
-@kernel
-def _keep_single(moves: NDArray[np.int32], queries: NDArray[np.int32], kinds: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """All but the pairs of an exit and an enter of one query in one move: it went from one box to another."""
-    keep = np.ones(len(moves), np.bool_)
-    start = 0
-    for end in range(1, len(moves) + 1):
-        if end < len(moves) and moves[end] == moves[start]:
-            continue
-        enters = start
-        while enters < end and kinds[enters] == EXIT:
-            enters += 1
-        for i in range(start, enters):
-            for j in range(enters, end):
-                if queries[i] == queries[j]:
-                    keep[i] = keep[j] = False
-        start = end
-    return keep
 
 
 @kernel
@@ -272,9 +249,8 @@ def _difference(
     first_query: int,
     stamps: NDArray[np.int32],
     first_move: int,
-    out_moves: NDArray[np.int32],
-    out_queries: NDArray[np.int32],
-    out_kinds: NDArray[np.int8],
+    out: NDArray[np.int32],
+    counts: NDArray[np.int32],
 ) -> int:
     """A query bears the move's stamp when the old row matches it, and the negated one when both rows do."""
     n = np.int64(0)
@@ -290,14 +266,14 @@ def _difference(
         for i in range(new_start, new_end):
             if stamps[positions[i] - first_query] == stamp:
                 stamps[positions[i] - first_query] = -stamp
+        begin = n
         for i in range(old_start, old_end):
-            out_moves[n] = first_move + move
-            out_queries[n] = positions[i]
-            out_kinds[n] = EXIT
+            out[n] = positions[i]
             n += stamps[positions[i] - first_query] == stamp
+        counts[EXIT, first_move + move] = n - begin
+        begin = n
         for i in range(new_start, new_end):
-            out_moves[n] = first_move + move
-            out_queries[n] = positions[i]
-            out_kinds[n] = ENTER
+            out[n] = positions[i]
             n += stamps[positions[i] - first_query] != -stamp
+        counts[ENTER, first_move + move] = n - begin
     return n  # type: ignore[return-value]

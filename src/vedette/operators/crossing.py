@@ -13,19 +13,20 @@ from numpy.typing import NDArray
 
 from vedette.axes import Axis, Cells, NumberAxis
 from vedette.columns import Column
-from vedette.indexes.region_segments import CROSS, RegionSegments
+from vedette.indexes.region_line import RegionLine
+from vedette.indexes.region_segments import RegionSegments
 from vedette.operators.match import Group, Part, stack_cells
 
 
 def find_crossings(
     part: Part,
-    segments: dict[int, RegionSegments],
+    segments: dict[int, RegionLine | RegionSegments],
     columns: dict[str, Column],
     n_rows: int,
     before: NDArray[np.int64],
     after: NDArray[np.int64],
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int8]]:
-    """The queries that each move goes through, of which neither row is inside: columns of moves, queries and CROSS.
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The queries that each move goes through, of which neither row is inside: columns of moves and queries.
 
     `segments` are made as needed.
     """
@@ -39,7 +40,8 @@ def find_crossings(
         if number not in segments:
             boxes = np.arange(len(group), dtype=np.int32)
             n_cells = [part.axes[name].n_cells for name in group.fields]
-            segments[number] = RegionSegments.build(group.firsts, group.lasts, boxes, n_cells)
+            made = RegionLine if len(n_cells) == 1 else RegionSegments
+            segments[number] = made.build(group.firsts, group.lasts, boxes, n_cells)
         moves, boxes = segments[number].passed(stack_cells(cells, group.fields, n_rows), olds, news)
         crossed = _crosses(part, group, cells, columns, olds[moves], news[moves], boxes)
         found_moves.append(moves[crossed].astype(np.int64))
@@ -47,8 +49,7 @@ def find_crossings(
     moves, queries = np.concatenate(found_moves), np.concatenate(found_queries)
     codes = np.unique((moves << 32) | queries)
     codes = codes[~_is_inside(part, columns, codes, olds, news)]
-    kinds = np.full(len(codes), CROSS, np.int8)
-    return both[codes >> 32].astype(np.int32), (codes & 0xFFFFFFFF).astype(np.int32), kinds
+    return both[codes >> 32].astype(np.int32), (codes & 0xFFFFFFFF).astype(np.int32)
 
 
 def _crosses(

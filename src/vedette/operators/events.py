@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.buffers import empty_int32, empty_int64
-from vedette.indexes.region_segments import CROSS as CROSS
-from vedette.indexes.region_segments import ENTER as ENTER
-from vedette.indexes.region_segments import EXIT as EXIT
 from vedette.kernels import kernel
+from vedette.runs import CROSS as CROSS
+from vedette.runs import ENTER as ENTER
+from vedette.runs import EXIT as EXIT
 
 KINDS = ("exit", "enter", "cross")  # as EXIT, ENTER and CROSS count them
 REASONS = ("moved", "first", "added", "replaced", "removed", "expired")
@@ -60,19 +59,6 @@ class Events:
 
     def take(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> Events:
         return Events(self.moves[chosen], self.queries[chosen], self.kinds[chosen], self.reasons[chosen])
-
-
-def spread(by_move: NDArray[Any], moves: NDArray[np.int32]) -> NDArray[Any]:
-    """What an array by move says of the moves of events."""
-    out = empty_int32(len(moves)) if by_move.dtype == np.int32 else empty_int64(len(moves)).view(by_move.dtype)
-    _spread(by_move, moves, out)
-    return out
-
-
-@kernel
-def _spread(by_move: NDArray[Any], moves: NDArray[np.int32], out: NDArray[Any]) -> None:
-    for i in range(len(moves)):
-        out[i] = by_move[moves[i]]
 
 
 @kernel

@@ -16,11 +16,11 @@ from vedette.axes import Axis, Cells
 from vedette.buffers import empty_int32
 from vedette.columns import Column
 from vedette.indexes import Index
-from vedette.indexes.vectors import copy_eight
 from vedette.kernels import kernel
 from vedette.language import Residual
 from vedette.matches import Matches
 from vedette.operators.screen import Screen
+from vedette.vectors import copy_eight
 
 SCREENED_ROWS = 1024  # a smaller batch is not screened
 FEW_PAIRS = 256  # so many are compared with each other sooner than a mark is kept for every query

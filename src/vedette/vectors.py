@@ -19,6 +19,10 @@ if config.DISABLE_JIT:  # type: ignore[attr-defined]
         """The same, with a number added to each."""
         target[at : at + 8] = source[place : place + 8] + added
 
+    def fill_eight(target: Any, at: Any, value: Any) -> None:
+        """Write a number, of the target's type, eight times from `target[at]` on."""
+        target[at : at + 8] = value
+
 else:
 
     def _eight(context: Any, builder: Any, array_type: Any, array: Any, place: Any) -> Any:
@@ -51,3 +55,19 @@ else:
             return context.get_dummy_value()
 
         return types.void(target, types.int64, source, types.int64, types.int64), emit
+
+    @intrinsic
+    def fill_eight(typing_context: Any, target: Any, at: Any, value: Any) -> Any:
+        """Write a number, of the target's type, eight times from `target[at]` on."""
+
+        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            element = context.get_value_type(target.dtype)
+            many = ir.Constant(ir.VectorType(element, 8), ir.Undefined)
+            for lane in range(8):
+                many = builder.insert_element(many, arguments[2], ir.IntType(32)(lane))
+            data = context.make_array(target)(context, builder, arguments[0]).data
+            place = builder.bitcast(builder.gep(data, [arguments[1]]), many.type.as_pointer())
+            builder.store(many, place, align=target.dtype.bitwidth // 8)
+            return context.get_dummy_value()
+
+        return types.void(target, types.int64, target.dtype), emit
