@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from vedette.buffers import empty_int32, empty_int64
 from vedette.indexes.index import TooLargeError, as_boxes, as_cells, count_bytes
-from vedette.indexes.vectors import copy_eight
 from vedette.kernels import kernel
 from vedette.matches import Matches
+from vedette.vectors import copy_eight
 
 SLACK = 8  # eight boxes are copied without asking whether there are so many
 
