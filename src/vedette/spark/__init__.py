@@ -9,7 +9,8 @@ Nothing here uses a SparkContext, so all of it works through Spark Connect too.
 
 from __future__ import annotations
 
+from vedette.spark.border import border
 from vedette.spark.match import match
 from vedette.spark.session import session
 
-__all__ = ["match", "session"]
+__all__ = ["border", "match", "session"]

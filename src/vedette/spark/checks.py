@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from vedette.engine.query_set import QuerySet
 
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 19}  # that the widest value of the type may have
 _UTC_NAMES = {"UTC", "ETC/UTC", "Z", "GMT", "UTC+0", "+00:00", "UTC+00:00", "GMT+0", "ZULU", "ETC/UCT", "UCT"}
 
@@ -38,6 +40,65 @@ def find_columns(rows: DataFrame, queries: QuerySet) -> dict[str, int]:
         _check_type(field, columns[found[0]].dataType)
         places[field.name] = found[0]
     return places
+
+
+def find_key(rows: DataFrame, queries: QuerySet, name: str) -> t.StructField:
+    """The column of the key, which is of strings or of integers."""
+    column = _find_column(rows, queries, name, "key")
+    if not (_is_integer(column.dataType) or isinstance(column.dataType, t.StringType | t.VarcharType | t.CharType)):
+        raise RowError(
+            f"a key is a string or an integer; column {column.name!r} is {column.dataType.simpleString()}; "
+            f"cast it to string or bigint"
+        )
+    return column
+
+
+def find_time(rows: DataFrame, queries: QuerySet, name: str) -> t.StructField:
+    """The column of the time, which is a timestamp or a number."""
+    column = _find_column(rows, queries, name, "time")
+    got = column.dataType
+    if not (_is_integer(got) or isinstance(got, t.TimestampType | t.DoubleType | t.FloatType)):
+        if isinstance(got, t.TimestampNTZType):
+            hint = "cast it to timestamp, which reads it in the session's time zone"
+        else:
+            hint = "cast it to timestamp, bigint or double"
+        raise RowError(f"a time is a timestamp or a number; column {column.name!r} is {got.simpleString()}; {hint}")
+    return column
+
+
+def _find_column(rows: DataFrame, queries: QuerySet, name: str, role: str) -> t.StructField:
+    columns = rows.schema.fields
+    found = [column for column in columns if column.name.lower() == name.lower()]
+    if not found:
+        names = [column.name for column in columns]
+        raise RowError(
+            f"{role}={name!r} is no column of the DataFrame; it has: {', '.join(names)}{nearest(name, names)}"
+        )
+    if len(found) > 1:
+        raise RowError(f"the DataFrame has {len(found)} columns named {name!r}; keep or rename one of them")
+    field = queries.schema.find(name)
+    if field is not None:
+        _check_type(field, found[0].dataType)
+    return found[0]
+
+
+def check_watermark(rows: DataFrame, time: t.StructField, because: str) -> None:
+    """Raise unless the time column of a stream has a watermark, which tells how far time has passed."""
+    if "spark.watermarkDelayMs" not in time.metadata:
+        raise PipelineError(
+            f"{because} needs to know how far time has passed, so the stream needs a watermark on {time.name!r} before "
+            f'the transform: .withWatermark({time.name!r}, "10 minutes")'
+        )
+
+
+def check_state_store(rows: DataFrame) -> None:
+    """Raise unless the session keeps state in RocksDB, which Spark asks for here."""
+    provider = rows.sparkSession.conf.get(_PROVIDER, None) or "another one"
+    if provider != _ROCKSDB:
+        raise PipelineError(
+            f"a stream of border events needs RocksDB as its state store; the session has {provider}; set it: "
+            f'spark.conf.set("{_PROVIDER}", "{_ROCKSDB}")'
+        )
 
 
 def check_free(rows: DataFrame, added: str) -> None:

@@ -10,10 +10,11 @@ import hashlib
 import os
 import socket
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vedette.errors import PipelineError
 from vedette.settings import settings
@@ -59,6 +60,27 @@ def unpack(parcel: Parcel) -> QuerySet:
             del _loaded[next(iter(_loaded))]
         _loaded[parcel.token] = _load(parcel)
     return _loaded[parcel.token]
+
+
+def worker_function(module: str, name: str, sender: str, *bound: Any) -> Callable[..., Any]:
+    """One of our functions, for workers. It names nothing of us until it runs, so a worker without us can say so."""
+
+    def call(*arguments: Any) -> Any:
+        import importlib
+
+        try:
+            function = getattr(importlib.import_module(module), name)
+        except ModuleNotFoundError as error:
+            import socket
+            import sys
+
+            raise RuntimeError(
+                f"the Spark worker on {socket.gethostname()} cannot import {error.name!r} by {sys.executable}; "
+                f"install vedette {sender} there, or point PYSPARK_PYTHON at a Python that has it"
+            ) from None
+        return function(*bound, *arguments)
+
+    return call
 
 
 def _load(parcel: Parcel) -> QuerySet:

@@ -1,0 +1,167 @@
+"""The state of a shard in Spark's store: a base, and one delta for each batch since.
+
+What a batch writes follows the keys it touched. Once the deltas outweigh the base, a new base takes their place. Every
+entry bears a random token, so a worker may go on with the monitor it has in memory exactly when the store names its
+token, however batches failed, were repeated or went to other workers in between; it reads only the deltas after it.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from vedette.errors import SnapshotError
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import MapState, ValueState
+
+    from vedette.engine.monitor import BorderMonitor
+
+FORMAT = 1
+PIECE_BYTES = 4 << 20  # in one value of the store
+LEAST_WEIGHT = 64 << 10  # a delta weighs at least this, which is what reading it costs in bytes
+LIGHT = 2 << 20  # deltas up to this weight are always borne
+KEPT_BYTES = 1 << 30  # of monitors that a worker keeps in memory, about; always one
+
+_NEW_CHECKPOINT = "start the stream with a new checkpoint"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A base or a delta, in pieces of the store."""
+
+    token: str
+    n_pieces: int
+    n_bytes: int
+
+
+class ShardState:
+    """One shard's state, during one batch. `facts` describe the stream and must be those of the checkpoint.
+
+    `make` makes an empty monitor; `cache_key` tells apart what monitors of other streams and shards a worker keeps.
+    """
+
+    def __init__(
+        self,
+        head: ValueState,
+        pieces: MapState,
+        facts: dict[str, Any],
+        make: Callable[[], BorderMonitor],
+        cache_key: Hashable,
+    ) -> None:
+        self._head = head
+        self._pieces = pieces
+        self._facts = facts
+        self._make = make
+        self._cache_key = cache_key
+        self._first = 0  # the number of the base; deltas count on from it
+        self._entries: list[Entry] = []
+
+    @property
+    def is_new(self) -> bool:
+        """Nothing was saved yet."""
+        return not self._entries
+
+    def open(self) -> None:
+        """Read what the store has of the shard, and check that it is of this stream."""
+        told = self._head.get()
+        if told is None:
+            return
+        content = json.loads(told[0])
+        _check_facts(content["facts"], self._facts)
+        self._first = content["first"]
+        self._entries = [Entry(*entry) for entry in content["entries"]]
+
+    def load(self) -> BorderMonitor:
+        """The shard's monitor as of the last batch."""
+        token, monitor = _cache.take(self._cache_key)
+        places = {entry.token: place for place, entry in enumerate(self._entries)}
+        start = places.get(token, -1) + 1  # of what the monitor does not have
+        try:
+            if monitor is None or start == 0:
+                monitor = self._make()
+                if not self.is_new:
+                    monitor.load(self._read(0))
+                start = 1
+            for place in range(start, len(self._entries)):
+                monitor.apply_delta(self._read(place))
+        except SnapshotError as error:
+            raise SnapshotError(f"the stream cannot go on from its checkpoint: {error}") from None
+        return monitor
+
+    def save(self, monitor: BorderMonitor) -> None:
+        """Write what changed since `load`."""
+        blob = monitor.take_delta()
+        sizes = [max(entry.n_bytes, LEAST_WEIGHT) for entry in self._entries[1:]]
+        weight = sum(sizes) + max(len(blob), LEAST_WEIGHT)
+        old: list[tuple[int, int]] = []
+        if self.is_new or weight > max(self._entries[0].n_bytes, LIGHT):
+            blob = monitor.save()
+            old = [(self._first + i, piece) for i, each in enumerate(self._entries) for piece in range(each.n_pieces)]
+            self._first += len(self._entries)
+            self._entries = []
+        number = self._first + len(self._entries)
+        cuts = range(0, max(1, len(blob)), PIECE_BYTES)
+        for piece, start in enumerate(cuts):
+            self._pieces.updateValue((number, piece), (blob[start : start + PIECE_BYTES],))
+        for key in old:
+            self._pieces.removeKey(key)
+        self._entries.append(Entry(uuid.uuid4().hex[:16], len(cuts), len(blob)))
+        entries = [[entry.token, entry.n_pieces, entry.n_bytes] for entry in self._entries]
+        content = {"facts": self._facts, "first": self._first, "entries": entries}
+        self._head.update((json.dumps(content, separators=(",", ":")),))
+        self.keep(monitor)
+
+    def keep(self, monitor: BorderMonitor) -> None:
+        """Let the worker have the monitor at hand for the next batch. It must be as the store has it."""
+        _cache.put(self._cache_key, self._entries[-1].token, monitor)
+
+    def _read(self, place: int) -> bytes:
+        found = [self._pieces.getValue((self._first + place, i)) for i in range(self._entries[place].n_pieces)]
+        blob = b"".join(bytes(value[0]) for value in found if value is not None)
+        if len(blob) != self._entries[place].n_bytes:
+            raise SnapshotError(f"a part of the state is missing; {_NEW_CHECKPOINT}")
+        return blob
+
+
+def _check_facts(found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    if found["format"] != wanted["format"]:
+        raise SnapshotError(
+            f"the checkpoint's state has format {found['format']} but this version of vedette writes format "
+            f"{wanted['format']}; go on with the version that wrote it, or {_NEW_CHECKPOINT}"
+        )
+    if found["shards"] != wanted["shards"]:
+        raise SnapshotError(
+            f"the checkpoint has its keys in {found['shards']} shards but the stream asks for {wanted['shards']}; "
+            f"pass shards={found['shards']}, or {_NEW_CHECKPOINT}"
+        )
+    for role in ("key", "time"):
+        if found[role] != wanted[role]:
+            (old_name, old_type), (name, type_) = found[role], wanted[role]
+            raise SnapshotError(
+                f"the checkpoint was written with {role}={old_name!r} ({old_type}) but the stream has {role}={name!r} "
+                f"({type_}); go on with the same column, or {_NEW_CHECKPOINT}"
+            )
+
+
+class _Cache:
+    """Monitors by shard, each under the token of the state it has; those longest unused are dropped."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, tuple[str, BorderMonitor]] = OrderedDict()
+
+    def take(self, key: Hashable) -> tuple[str, BorderMonitor | None]:
+        """The monitor, which leaves the cache: it is about to change, and comes back when that is saved."""
+        return self._kept.pop(key, ("", None))
+
+    def put(self, key: Hashable, token: str, monitor: BorderMonitor) -> None:
+        self._kept[key] = token, monitor
+        while len(self._kept) > 1 and sum(kept.nbytes for _, kept in self._kept.values()) > KEPT_BYTES:
+            self._kept.popitem(last=False)
+
+
+_cache = _Cache()

@@ -1,0 +1,389 @@
+"""The seam between DataFrames and border monitoring: schema, batch and stream, shards, time, restarts, refusals."""
+
+from __future__ import annotations
+
+import datetime
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+from pyspark import cloudpickle
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+from spark import ticks
+
+import vedette as vd
+from vedette import spark as vs
+from vedette.spark import shipping
+from vedette.spark.border import _needed_columns, _processor
+
+ROCKSDB = "spark.sql.streaming.stateStore.providerClass"
+
+
+def read_stream(spark, directory, watermark=None):
+    rows = spark.read.parquet(str(directory / "rows"))
+    stream = spark.readStream.schema(rows.schema).option("maxFilesPerTrigger", 1).parquet(str(directory / "rows"))
+    return stream.withWatermark("ts", watermark) if watermark else stream
+
+
+def run_stream(spark, events, directory):
+    """Let the stream take all files that are there; then all that was ever written."""
+    writer = events.writeStream.format("parquet").option("path", str(directory / "events"))
+    writer = writer.option("checkpointLocation", str(directory / "checkpoint")).trigger(availableNow=True)
+    writer.start().awaitTermination()
+    return spark.read.parquet(str(directory / "events"))
+
+
+def step_locally(monitor, batches):
+    """The events of a monitor in this process, batch by batch."""
+    events = []
+    for batch in batches:
+        table = monitor.step(batch, advance=False)
+        times = table.column("time").cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
+        for event, time in zip(table.to_pylist(), times, strict=True):
+            events.append((event["key"], time // 1_000_000, event["query"], event["event"], event["reason"]))
+    return sorted(events)
+
+
+def at(seconds):
+    return datetime.datetime.fromtimestamp(1_772_000_000 + seconds, datetime.UTC)
+
+
+def rows_of(*rows):
+    """Rows of (symbol, price, seconds)."""
+    symbols, prices, seconds = zip(*rows, strict=True)
+    times = pa.array([at(each) for each in seconds], pa.timestamp("us", "UTC"))
+    return pa.table([pa.array(symbols, pa.string()), pa.array(prices, pa.float64()), times], ["symbol", "price", "ts"])
+
+
+@pytest.fixture(scope="module")
+def queries():
+    return ticks.make_queries()
+
+
+@pytest.mark.parametrize(("shards", "n_files"), [(1, 2), (2, 4), (5, 3)])
+def test_streams_batches_and_local_steps_give_the_same_events(spark, queries, tmp_path, shards, n_files):
+    rows = ticks.make_rows(1000)
+    ticks.write_rows(rows, tmp_path / "rows", n_files)
+    border = vs.border(queries, key="symbol", time="ts", shards=shards)
+    expected = ticks.expected_events(rows)
+
+    assert ticks.as_tuples(run_stream(spark, read_stream(spark, tmp_path).transform(border), tmp_path)) == expected
+    assert ticks.as_tuples(spark.read.parquet(str(tmp_path / "rows")).transform(border)) == expected
+    assert step_locally(queries.border(key="symbol", time="ts"), [rows]) == expected
+
+
+def test_a_batch_is_replayed_in_time_order_whatever_its_order_and_partitions(spark, queries):
+    rows = ticks.make_rows(500)
+    frame = spark.createDataFrame(rows.to_pandas()).orderBy(f.hash("ts")).repartition(5)
+
+    events = frame.transform(vs.border(queries, key="symbol", time="ts"))
+
+    assert ticks.as_tuples(events) == ticks.expected_events(rows)
+
+
+def test_events_have_the_types_of_the_key_the_time_and_the_ids(spark):
+    queries = vd.QuerySet("Price double, n bigint")
+    queries.add("cheap", "price < 10")
+    rows = spark.createDataFrame(
+        [(7, 5.0, 1, "x"), (7, 15.0, 2, "y")], "sensor int, PRICE double, n smallint, m string"
+    )
+
+    events = rows.transform(vs.border(queries, key="SENSOR", time="n"))
+
+    assert events.schema.simpleString() == "struct<key:int,time:smallint,query:string,event:string,reason:string>"
+    assert [tuple(row) for row in events.orderBy("time").collect()] == [
+        (7, 1, "cheap", "enter", "first"),
+        (7, 2, "cheap", "exit", "moved"),
+    ]
+
+
+def test_a_stream_has_the_schema_of_a_batch(spark, queries, tmp_path):
+    ticks.write_rows(ticks.make_rows(10), tmp_path / "rows", 1)
+    border = vs.border(queries, key="symbol", time="ts")
+
+    events = read_stream(spark, tmp_path).transform(border)
+
+    assert events.isStreaming
+    assert events.schema == spark.read.parquet(str(tmp_path / "rows")).transform(border).schema
+    assert events.schema["key"].dataType == t.StringType()
+    assert events.schema["time"].dataType == t.TimestampType()
+    assert events.schema["query"].dataType == t.LongType()
+
+
+def test_only_the_columns_that_are_needed_travel(spark, queries):
+    schema = "`x.y` string, price double, ts timestamp, z binary, w array<int>"
+    frame = spark.createDataFrame([("a", 1.0, at(0), b"", [1])], schema)
+    columns = {column.name: column for column in frame.schema.fields}
+
+    assert _needed_columns(frame, queries, columns["x.y"], columns["ts"]) == ["x.y", "ts", "price"]
+    assert len(frame.transform(vs.border(queries, key="x.y", time="ts")).collect()) == 2
+
+
+@pytest.mark.parametrize("late", ["drop", "apply"])
+def test_late_rows_are_judged_row_by_row(spark, queries, tmp_path, late):
+    batches = [
+        rows_of(("a", 3.0, 100), ("b", 30.0, 100), ("a", 20.0, 300)),
+        rows_of(("a", 9.0, 200), ("b", 31.0, 150), ("b", 50.0, 160)),
+        rows_of(("a", 40.0, 299), ("a", 41.0, 301)),
+    ]
+    for number, batch in enumerate(batches):
+        ticks.write_rows(batch, tmp_path / "rows", 1, first=number)
+    expected = step_locally(queries.border(key="symbol", time="ts", late=late), batches)
+    border = vs.border(queries, key="symbol", time="ts", late=late)
+
+    # A watermark that late rows are far behind changes nothing.
+    stream = read_stream(spark, tmp_path, watermark="1 second")
+    assert ticks.as_tuples(run_stream(spark, stream.transform(border), tmp_path)) == expected
+    times = {time - 1_772_000_000 for _, time, *_ in expected}
+    assert times == ({100, 150, 160, 300, 301} if late == "drop" else {100, 150, 160, 200, 299, 300, 301})
+
+
+def test_null_keys_are_told_or_dropped(spark, queries):
+    frame = spark.createDataFrame([("a", 1.0, at(0)), (None, 1.0, at(1))], ticks.SCHEMA)
+
+    with pytest.raises(Exception, match=r"RowError: the key, column 'symbol', is null in 1 row; .*null_key=.drop"):
+        frame.transform(vs.border(queries, key="symbol", time="ts")).collect()
+    events = frame.transform(vs.border(queries, key="symbol", time="ts", null_key="drop")).collect()
+    assert {row["key"] for row in events} == {"a"}
+
+
+def test_an_empty_frame_and_an_empty_set_give_no_events(spark, queries):
+    frame = spark.createDataFrame([("a", 1.0, at(0))], ticks.SCHEMA)
+
+    assert frame.limit(0).transform(vs.border(queries, key="symbol", time="ts")).collect() == []
+    assert frame.transform(vs.border(vd.QuerySet(ticks.SCHEMA), key="symbol", time="ts")).collect() == []
+
+
+# Time.
+
+
+def test_a_watermark_lets_silent_keys_expire(spark, queries, tmp_path):
+    batches = [
+        rows_of(("a", 0.0, 0), ("b", 0.0, 1), ("c", 0.0, 2)),
+        rows_of(("b", 0.5, 50)),
+        rows_of(("b", 0.5, 100)),
+        rows_of(("b", 0.5, 150), ("a", 0.0, 150)),
+    ]
+    for number, batch in enumerate(batches):
+        ticks.write_rows(batch, tmp_path / "rows", 1, first=number)
+    border = vs.border(queries, key="symbol", time="ts", expire_after="60 seconds", shards=2)
+    stream = read_stream(spark, tmp_path, watermark="10 seconds").transform(border)
+
+    events = ticks.as_tuples(run_stream(spark, stream, tmp_path))
+
+    assert [(key, time - 1_772_000_000, event, reason) for key, time, _, event, reason in events] == [
+        ("a", 0, "enter", "first"),
+        ("a", 60, "exit", "expired"),
+        ("a", 150, "enter", "first"),
+        ("b", 1, "enter", "first"),
+        ("c", 2, "enter", "first"),
+        ("c", 62, "exit", "expired"),
+    ]
+    # On a batch nothing but rows decides, and there is none after the last of c.
+    replayed = ticks.as_tuples(spark.read.parquet(str(tmp_path / "rows")).transform(border))
+    assert replayed == [event for event in events if event[:2] != ("c", 1_772_000_062)]
+
+
+def test_a_watermark_confirms_who_stays(spark, queries, tmp_path):
+    batches = [
+        rows_of(("a", 0.0, 0), ("b", 0.0, 1)),
+        rows_of(("b", 100.0, 10), ("c", 0.0, 12)),
+        rows_of(("d", 100.0, 100)),
+    ]
+    for number, batch in enumerate(batches):
+        ticks.write_rows(batch, tmp_path / "rows", 1, first=number)
+    border = vs.border(queries, key="symbol", time="ts", dwell="30 seconds", shards=2)
+
+    stream = read_stream(spark, tmp_path, watermark="10 seconds").transform(border)
+    events = ticks.as_tuples(run_stream(spark, stream, tmp_path))
+
+    told = [(key, time - 1_772_000_000, event) for key, time, _, event, _ in events]
+    assert told == [("a", 30, "enter"), ("c", 42, "enter")]
+
+
+@pytest.mark.parametrize("option", ["expire_after", "dwell"])
+def test_time_that_passes_needs_a_watermark(spark, queries, tmp_path, option):
+    ticks.write_rows(ticks.make_rows(500), tmp_path / "rows", 1)
+    border = vs.border(queries, key="symbol", time="ts", **{option: "1 minute"})
+
+    with pytest.raises(
+        vd.PipelineError, match=rf"{option} needs .* watermark on 'ts' .*\.withWatermark\('ts', \"10 min"
+    ):
+        read_stream(spark, tmp_path).transform(border)
+    assert spark.read.parquet(str(tmp_path / "rows")).transform(border).count()
+
+
+def test_where_time_is_a_number_the_next_row_decides(spark, tmp_path):
+    queries = vd.QuerySet("price double")
+    queries.add(1, "price < 10")
+    frame = spark.createDataFrame([(1, 5.0, 0.0), (1, 5.0, 99.5), (2, 5.0, 3.0)], "id bigint, price double, at double")
+    frame.coalesce(1).write.parquet(str(tmp_path / "rows"))
+    border = vs.border(queries, key="id", time="at", expire_after=50)
+    expected = [(1, 0.0, "enter"), (1, 50.0, "exit"), (1, 99.5, "enter"), (2, 3.0, "enter")]
+
+    streamed = run_stream(spark, read_stream(spark, tmp_path).transform(border), tmp_path)
+    for events in (streamed, frame.transform(border)):
+        assert sorted((row["key"], row["time"], row["event"]) for row in events.collect()) == expected
+
+
+# Restarts.
+
+
+def test_a_stream_goes_on_from_its_checkpoint_and_from_no_other(spark, queries, tmp_path):
+    rows = ticks.make_rows(400)
+    border = vs.border(queries, key="symbol", time="ts", shards=2)
+    ticks.write_rows(rows.slice(0, 200), tmp_path / "rows", 2)
+    run_stream(spark, read_stream(spark, tmp_path).transform(border), tmp_path)
+    ticks.write_rows(rows.slice(200, 1), tmp_path / "rows", 1, first=2)
+    ticks.write_rows(rows.slice(201), tmp_path / "rows", 1, first=3)
+    others = vd.QuerySet(ticks.SCHEMA)
+    others.add(1, "price > 7")
+    wrong = {
+        # The next file has one row, most likely of a shard that was not there before.
+        "the checkpoint has its keys in 2 shards but the stream": vs.border(queries, "symbol", "ts", shards=7),
+        "the stream cannot go on from its checkpoint: the state was": vs.border(others, "symbol", "ts", shards=2),
+    }
+
+    for message, other in wrong.items():
+        with pytest.raises(StreamingQueryException, match=f"SnapshotError: {message}"):
+            run_stream(spark, read_stream(spark, tmp_path).transform(other), tmp_path)
+    events = run_stream(spark, read_stream(spark, tmp_path).transform(border), tmp_path)
+    assert ticks.as_tuples(events) == ticks.expected_events(rows)
+
+
+def test_queries_that_changed_are_told_when_a_stream_goes_on(spark, tmp_path):
+    queries = ticks.make_queries()
+    ticks.write_rows(rows_of(("a", 0.0, 0), ("b", 3.0, 0)), tmp_path / "rows", 1)
+    run_stream(spark, read_stream(spark, tmp_path).transform(vs.border(queries, key="symbol", time="ts")), tmp_path)
+    queries.remove(3)
+    queries.add(100, "price = 0")
+    ticks.write_rows(rows_of(("a", 0.0, 10), ("b", 3.0, 10)), tmp_path / "rows", 1, first=1)
+
+    stream = read_stream(spark, tmp_path).transform(vs.border(queries, key="symbol", time="ts"))
+    events = ticks.as_tuples(run_stream(spark, stream, tmp_path))
+
+    later = [event for event in events if event[1] == 1_772_000_010]
+    assert later == [("a", 1_772_000_010, 100, "enter", "added"), ("b", 1_772_000_010, 3, "exit", "removed")]
+
+
+# What is refused at the door.
+
+
+@pytest.fixture(scope="module")
+def frame(spark):
+    return spark.createDataFrame([("a", 1.0, at(0))], ticks.SCHEMA)
+
+
+@pytest.mark.parametrize(("option", "column"), [("key", "symbl"), ("time", "tss")])
+def test_a_lacking_column_is_told_with_the_nearest(frame, queries, option, column):
+    options = {"key": "symbol", "time": "ts"} | {option: column}
+    with pytest.raises(
+        vd.RowError, match=rf"{option}='{column}' is no column of the DataFrame; it has: .*did you mean"
+    ):
+        frame.transform(vs.border(queries, **options))
+
+
+def test_a_field_that_queries_use_must_be_there(frame, queries):
+    with pytest.raises(vd.RowError, match="use field 'price', which the DataFrame lacks"):
+        frame.drop("price").transform(vs.border(queries, key="symbol", time="ts"))
+
+
+@pytest.mark.parametrize("type_", ["double", "boolean", "date", "decimal(5,0)"])
+def test_a_key_that_is_no_string_and_no_integer_is_refused(frame, queries, type_):
+    odd = frame.withColumn("odd", f.lit(None).cast(type_))
+    with pytest.raises(vd.RowError, match=r"a key is a string or an integer; column 'odd' is .*; cast it"):
+        odd.transform(vs.border(queries, key="odd", time="ts"))
+
+
+@pytest.mark.parametrize("type_", ["string", "boolean", "date", "timestamp_ntz", "decimal(5,0)"])
+def test_a_time_that_is_no_timestamp_and_no_number_is_refused(frame, queries, type_):
+    odd = frame.withColumn("odd", f.lit(None).cast(type_))
+    with pytest.raises(vd.RowError, match=r"a time is a timestamp or a number; column 'odd' is .*; cast it to times"):
+        odd.transform(vs.border(queries, key="symbol", time="odd"))
+
+
+def test_two_columns_of_one_name_are_refused(frame, queries):
+    doubled = frame.withColumn("other", f.lit("x")).toDF(*frame.columns, "SYMBOL")
+    with pytest.raises(vd.RowError, match="2 columns named 'symbol'"):
+        doubled.transform(vs.border(queries, key="symbol", time="ts"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"late": "later"}, "late"),
+        ({"null_key": "keep"}, "null_key"),
+        ({"dwell": "soon"}, "dwell is a duration"),
+        ({"expire_after": -1}, "expire_after is a duration"),
+        ({"margin": {"pric": 1.0}}, "pric"),
+        ({"cross": "yes"}, "cross"),
+        ({"key": 3}, "key"),
+        ({"shards": 0}, "shards is a whole number from 1 to 10,000; got 0"),
+        ({"shards": True}, "shards is a whole number"),
+    ],
+)
+def test_wrong_options_are_refused(frame, queries, options, message):
+    with pytest.raises(vd.VedetteError, match=message):
+        frame.transform(vs.border(queries, **({"key": "symbol", "time": "ts"} | options)))
+
+
+def test_what_is_no_query_set_is_refused():
+    with pytest.raises(vd.PipelineError, match="takes a QuerySet; got list"):
+        vs.border([], key="symbol", time="ts")
+
+
+def test_a_session_in_another_time_zone_is_refused(spark, frame, queries):
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        with pytest.raises(vd.PipelineError, match="time zone is 'Europe/Berlin' but the query set's is 'UTC'"):
+            frame.transform(vs.border(queries, key="symbol", time="ts"))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_a_stream_without_rocksdb_is_refused(spark, queries, tmp_path):
+    ticks.write_rows(ticks.make_rows(10), tmp_path / "rows", 1)
+    stream = read_stream(spark, tmp_path)
+    provider = spark.conf.get(ROCKSDB)
+    spark.conf.unset(ROCKSDB)
+    try:
+        with pytest.raises(vd.PipelineError, match=r"needs RocksDB as its state store; .* set it: spark\.conf\.set"):
+            stream.transform(vs.border(queries, key="symbol", time="ts"))
+    finally:
+        spark.conf.set(ROCKSDB, provider)
+
+
+PACK = "made(iter([]))"
+PROCESS = """
+class Nothing:
+    def getCurrentWatermarkInMs(self):
+        return 0
+    def __getattr__(self, name):
+        return lambda *arguments: None
+made.init(Nothing())
+list(made.handleInputRows((0,), iter([]), Nothing()))
+"""
+
+
+@pytest.mark.parametrize("use", [PACK, PROCESS])
+def test_a_worker_without_the_package_says_what_to_install(queries, tmp_path, use):
+    parcel = shipping.pack(queries, None)
+    function = shipping.worker_function("vedette.spark.border_worker", "pack_rows", parcel.sender, {})
+    made = function if use == PACK else _processor({}, parcel)
+    (tmp_path / "made").write_bytes(cloudpickle.dumps(made))
+    script = (
+        "import pickle, sys\n"
+        "class Absent:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] == 'vedette':\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Absent())\n"
+        f"made = pickle.load(open({str(tmp_path / 'made')!r}, 'rb'))\n{use}\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+
+    assert "cannot import 'vedette' by" in done.stderr
+    assert f"install vedette {parcel.sender} there" in done.stderr

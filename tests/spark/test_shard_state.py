@@ -1,0 +1,250 @@
+"""The state of a shard between batches: what is written, what is read, and when a worker may trust its memory."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import vedette as vd
+from vedette.spark import shard_state
+from vedette.spark.shard_state import ShardState
+
+FACTS = {"format": 1, "shards": 2, "key": ["symbol", "string"], "time": ["ts", "timestamp"]}
+
+
+class Store:
+    """Spark's state variables of one shard, as a committed batch left them."""
+
+    def __init__(self):
+        self.content, self.pieces, self.n_read, self.n_written = None, {}, 0, 0
+
+    def get(self):
+        return self.content
+
+    def update(self, value):
+        self.content = value
+
+    def getValue(self, key):  # noqa: N802
+        self.n_read += len(self.pieces[key][0])
+        return self.pieces[key]
+
+    def updateValue(self, key, value):  # noqa: N802
+        assert len(value[0]) <= shard_state.PIECE_BYTES
+        self.n_written += len(value[0])
+        self.pieces[key] = value
+
+    def removeKey(self, key):  # noqa: N802
+        del self.pieces[key]
+
+    def copy(self):
+        other = Store()
+        other.content, other.pieces = self.content, dict(self.pieces)
+        return other
+
+
+class Sums:
+    """In place of a monitor: a sum by key."""
+
+    def __init__(self, n_pad=0):
+        self.sums, self.changed, self.n_pad = {}, set(), n_pad
+
+    @property
+    def nbytes(self):
+        return sum(map(len, self.sums))
+
+    def add(self, key, value):
+        self.sums[key] = self.sums.get(key, 0) + value
+        self.changed.add(key)
+
+    def save(self):
+        return json.dumps([self.sums, "x" * self.n_pad]).encode()
+
+    def load(self, blob):
+        if blob.startswith(b"bad"):
+            raise vd.SnapshotError("of another set")
+        self.sums, pad = json.loads(blob)
+        self.n_pad = len(pad)
+        self.changed = set()
+
+    def take_delta(self):
+        delta = {key: self.sums[key] for key in self.changed}
+        self.changed = set()
+        return json.dumps(delta).encode()
+
+    def apply_delta(self, blob):
+        self.sums |= json.loads(blob)
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch):
+    """A worker of its own for every test."""
+    monkeypatch.setattr(shard_state, "_cache", shard_state._Cache())
+
+
+def another_worker(monkeypatch):
+    monkeypatch.setattr(shard_state, "_cache", shard_state._Cache())
+
+
+def opened(store, make=Sums, facts=FACTS, key="shard"):
+    state = ShardState(store, store, facts, make, key)
+    state.open()
+    return state
+
+
+def run_batch(store, additions, make=Sums):
+    state = opened(store, make)
+    monitor = state.load()
+    for key, value in additions.items():
+        monitor.add(key, value)
+    state.save(monitor)
+    return monitor.sums.copy()
+
+
+def test_a_worker_goes_on_with_what_it_has_and_reads_nothing():
+    store = Store()
+    for _ in range(5):
+        sums = run_batch(store, {"a": 1})
+
+    assert sums == {"a": 5}
+    assert store.n_read == 0
+
+
+def test_another_worker_reads_the_base_and_all_deltas(monkeypatch):
+    store = Store()
+    for number in range(5):
+        run_batch(store, {"a": 1, f"k{number}": number})
+    another_worker(monkeypatch)
+
+    assert run_batch(store, {}) == {"a": 5} | {f"k{number}": number for number in range(5)}
+
+
+def test_a_worker_that_missed_batches_reads_only_their_deltas(monkeypatch):
+    store = Store()
+    run_batch(store, {"a": 1}, lambda: Sums(n_pad=100_000))
+    run_batch(store, {"a": 1})
+    mine = shard_state._cache
+    another_worker(monkeypatch)
+    for _ in range(3):
+        run_batch(store, {"a": 1})
+    store.n_read = 0
+    monkeypatch.setattr(shard_state, "_cache", mine)
+
+    assert run_batch(store, {}) == {"a": 5}
+    assert 0 < store.n_read < 100
+
+
+def test_what_an_attempt_left_behind_is_not_used_when_the_batch_runs_again():
+    store = Store()
+    run_batch(store, {"a": 1})
+    committed = store.copy()
+    assert run_batch(store, {"a": 10}) == {"a": 11}  # the batch fails after this, and Spark forgets what it wrote
+
+    assert run_batch(committed, {"a": 2}) == {"a": 3}
+    assert run_batch(committed, {}) == {"a": 3}
+
+
+def test_two_streams_from_copies_of_a_checkpoint_do_not_mix():
+    one = Store()
+    run_batch(one, {"a": 1})
+    other = one.copy()
+    for _ in range(3):
+        run_batch(one, {"a": 1})
+        run_batch(other, {"a": 10})
+
+    assert run_batch(one, {}) == {"a": 4}
+    assert run_batch(other, {}) == {"a": 31}
+
+
+def test_a_batch_writes_what_it_touched_and_not_all_that_is_there():
+    store = Store()
+    run_batch(store, {f"key-{number}": number for number in range(200_000)})
+    store.n_written = 0
+    for _ in range(20):
+        run_batch(store, {"key-1": 1})
+
+    assert store.n_written < 1000
+
+
+def test_deltas_that_outweigh_the_base_become_a_new_base(monkeypatch):
+    store = Store()
+    keys = {f"key-{number}": 1 for number in range(20_000)}
+    for _ in range(20):
+        sums = run_batch(store, keys)
+        stored = sum(len(content) for (content,) in store.pieces.values())
+        assert stored <= shard_state.LIGHT + 2 * len(json.dumps(sums))
+    another_worker(monkeypatch)
+
+    assert run_batch(store, {}) == dict.fromkeys(keys, 20)
+
+
+def test_many_small_deltas_become_a_new_base():
+    store = Store()
+    for _ in range(200):
+        run_batch(store, {"a": 1})
+
+    assert len(store.pieces) <= 1 + shard_state.LIGHT // shard_state.LEAST_WEIGHT
+
+
+def test_a_large_state_is_kept_in_pieces(monkeypatch):
+    monkeypatch.setattr(shard_state, "PIECE_BYTES", 1000)
+    store = Store()
+    keys = {f"key-{number}": number for number in range(5000)}
+    run_batch(store, keys)
+    assert len(store.pieces) > 50
+    run_batch(store, {"key-1": 1})
+    another_worker(monkeypatch)
+
+    assert run_batch(store, {}) == keys | {"key-1": 2}
+
+
+def test_a_worker_keeps_no_more_than_it_may(monkeypatch):
+    monkeypatch.setattr(shard_state, "KEPT_BYTES", 1000)
+    for number in range(10):
+        state = opened(Store(), key=number)
+        monitor = state.load()
+        monitor.add("k" * 400, 1)
+        state.save(monitor)
+
+    assert list(shard_state._cache._kept) == [8, 9]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (
+            {"shards": 5},
+            r"has its keys in 2 shards but the stream asks for 5; pass shards=2, or start .* new",
+        ),
+        ({"format": 9}, r"has format 1 but this version of vedette writes format 9; go on with the version"),
+        ({"key": ["id", "bigint"]}, r"written with key='symbol' \(string\) but the stream has key='id' \(bigint\)"),
+        ({"time": ["t", "bigint"]}, r"written with time='ts' \(timestamp\) but the stream has time='t' \(bigint\)"),
+    ],
+)
+def test_a_checkpoint_of_another_stream_is_refused(changed, message):
+    store = Store()
+    run_batch(store, {"a": 1})
+
+    with pytest.raises(vd.SnapshotError, match=message):
+        opened(store, facts=FACTS | changed)
+
+
+def test_a_state_of_another_query_set_is_told_as_the_checkpoints_fault(monkeypatch):
+    store = Store()
+    run_batch(store, {"a": 1})
+    ((key, (content,)),) = store.pieces.items()
+    store.pieces[key] = (b"bad" + content[3:],)
+    another_worker(monkeypatch)
+
+    with pytest.raises(vd.SnapshotError, match="cannot go on from its checkpoint: of another set"):
+        run_batch(store, {})
+
+
+def test_a_state_with_a_piece_missing_is_told(monkeypatch):
+    store = Store()
+    run_batch(store, {"a": 1})
+    store.pieces = dict.fromkeys(store.pieces, (b"",))
+    another_worker(monkeypatch)
+
+    with pytest.raises(vd.SnapshotError, match="from its checkpoint: a part of the state is missing; start"):
+        run_batch(store, {})

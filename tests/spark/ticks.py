@@ -1,0 +1,69 @@
+"""Ticks of a few symbols whose prices walk about, the ranges that watch them, and what border monitoring should say."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import vedette as vd
+
+SCHEMA = "symbol string, price double, ts timestamp"
+N_KEYS = 25
+N_QUERIES = 40
+WIDTH = 5
+
+
+def make_queries():
+    """Query q holds prices from q to q + 5."""
+    queries = vd.QuerySet(SCHEMA)
+    lows = np.arange(N_QUERIES, dtype=np.float64)
+    queries.add_boxes(np.arange(N_QUERIES), {"price": (lows, lows + WIDTH)})
+    return queries
+
+
+def make_rows(n_rows, seed=7):
+    """One tick a second."""
+    random = np.random.default_rng(seed)
+    symbols = random.integers(0, N_KEYS, n_rows)
+    prices = np.empty(n_rows)
+    last = random.integers(0, 60, N_KEYS).astype(float)
+    for row, symbol in enumerate(symbols):
+        last[symbol] = min(60.0, max(0.0, last[symbol] + random.integers(-3, 4)))
+        prices[row] = last[symbol]
+    times = pa.array(1_772_000_000_000_000 + np.arange(n_rows) * 1_000_000, pa.timestamp("us", "UTC"))
+    return pa.table([pa.array([f"S{symbol}" for symbol in symbols]), prices, times], names=["symbol", "price", "ts"])
+
+
+def write_rows(rows, directory, n_files, first=0):
+    """Files that a stream takes one after another."""
+    directory.mkdir(parents=True, exist_ok=True)
+    cuts = np.linspace(0, rows.num_rows, n_files + 1).astype(int)
+    for number in range(n_files):
+        path = directory / f"{first + number:04}.parquet"
+        pq.write_table(rows.slice(cuts[number], cuts[number + 1] - cuts[number]), path)
+        os.utime(path, (1_700_000_000 + first + number,) * 2)
+
+
+def expected_events(rows):
+    """The events of rows in time order, by plain comparison."""
+    inside = {}
+    events = []
+    for row in rows.to_pylist():
+        now = {query for query in range(N_QUERIES) if query <= row["price"] <= query + WIDTH}
+        before = inside.get(row["symbol"])
+        time = int(row["ts"].timestamp())
+        for query in (before or set()) - now:
+            events.append((row["symbol"], time, query, "exit", "moved"))
+        for query in now - (before or set()):
+            events.append((row["symbol"], time, query, "enter", "first" if before is None else "moved"))
+        inside[row["symbol"]] = now
+    return sorted(events)
+
+
+def as_tuples(events):
+    """The events of a DataFrame, times in seconds."""
+    rows = events.selectExpr("key", "unix_seconds(time) time", "query", "event", "reason").collect()
+    return sorted(tuple(row) for row in rows)
