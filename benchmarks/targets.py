@@ -62,6 +62,16 @@ TARGETS = [
         "never slower than DiffRMQ over our fastest index",
     ),
     Target(
+        "spark-border",
+        "`vs.border`, 1M rows a micro-batch, 100k keys, 100k queries, few events, warm batches, noop sink",
+        "within 2.5 x of the identity streaming pass",
+    ),
+    Target(
+        "spark-state",
+        "`vs.border`, a micro-batch that touches 10k keys, with 1M keys in the state",
+        "within 2 x of the same with 10k keys in the state",
+    ),
+    Target(
         "cold-start",
         "a process that starts cold with a warm Numba cache, to its first answer",
         "under 3 s; `import vedette` under half a second, heavy imports lazy, no pyspark",
@@ -76,6 +86,7 @@ EXTRAS = [
     Target("bmq-fig7", "Lee et al., figure 7: BMQ and DiffRMQ against the width of queries", ""),
     Target("bmq-fig8", "Lee et al., figure 8: BMQ and DiffRMQ against the fluctuation level", ""),
     Target("bmq-fig9", "Lee et al., figure 9: memory against the number and the width of queries", ""),
+    Target("geofences", "`vs.border`, 23,000 circles of 5 km, 100k vehicles, enter and exit", ""),
     Target("planner", "the planner's choice against every index forced, time over the best time", ""),
 ]
 

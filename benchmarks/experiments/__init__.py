@@ -12,6 +12,7 @@ from benchmarks.experiments import (
     match_many,
     memory,
     planner,
+    spark_border,
     spark_match,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "match_many",
     "memory",
     "planner",
+    "spark_border",
     "spark_match",
 ]

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from benchmarks.peers.border import BorderPeer, Events
 from benchmarks.peers.border.diff_rmq import Difference
 from benchmarks.workloads import Moves, Workload
-from vedette.indexes.region_segments import EXIT, RegionSegments
+from vedette.indexes.region_line import RegionLine
+from vedette.runs import EXIT
 from vedette.planner.choice import Boxes, choose_index
 
 Cells = NDArray[np.int32]
@@ -80,15 +81,17 @@ class Bmq(CellPeer):
     def __init__(self, workload: Workload) -> None:
         super().__init__(workload)
         boxes = self.boxes
-        self.index = RegionSegments.build(boxes.firsts, boxes.lasts, boxes.queries, boxes.n_cells)
+        self.index = RegionLine.build(boxes.firsts, boxes.lasts, boxes.queries, boxes.n_cells)
         self.firsts, self.lasts = np.sort(boxes.firsts[0]), np.sort(boxes.lasts[0])
 
     def step(self, paths: Paths) -> Any:
         return self.index.changes(paths.cells, paths.places - 1, paths.places)
 
     def events(self, paths: Paths, result: Any) -> Events:
-        moves, queries, kinds, _ = result
-        return paths.rows[moves], queries, kinds == EXIT
+        runs, left_out = result
+        assert len(left_out) == 0
+        moves, _, kinds = runs.columns(np.arange(len(paths.places), dtype=np.int32), paths.places)
+        return paths.rows[moves], runs.queries, kinds == EXIT
 
     def count_read_in(self, paths: Paths) -> int:
         """Delta queries: the ends between the cells of two readings."""
