@@ -9,7 +9,7 @@ from benchmarks.harness import AtLeast, Bench, experiment
 from benchmarks.peers.border import ncls, numpy, polars
 from benchmarks.peers.border.cells import Bmq, CellPeer, DiffRmqOnCells
 from benchmarks.peers.border.diff_rmq import DiffRmq
-from benchmarks.peers.border.vedette import VedetteBorder
+from benchmarks.peers.border.vedette import VedetteBorder, VedetteCompared
 from benchmarks.workloads import Moves, moving_keys, price_streams
 from vedette.indexes import CEI
 
@@ -84,7 +84,8 @@ def border_2d(bench: Bench) -> None:
     n_queries, n_keys = bench.size(1_000_000, 50_000), bench.size(100_000, 5_000)
     for kind, steps in (("small steps, a tenth of a side", 0.1), ("large steps, ten sides", 10)):
         workload = moving_keys(n_queries, n_keys, 10, 5, steps)
-        bench.race("border-2d", kind, workload, VedetteBorder, [DiffRmq], [AtLeast(1, "DiffRMQ", ("DiffRMQ",))])
+        goals = [AtLeast(0.95, "the same operator comparing all rows", ("Vedette, always",))]
+        bench.race("border-2d", kind, workload, VedetteBorder, [VedetteCompared, DiffRmq], goals)
 
 
 def _prices(bench: Bench, n: int = N, width: float = W, step: float = FL, n_readings: int = 1_000) -> Moves:

@@ -14,6 +14,7 @@ import vedette as vd
 from benchmarks.peers.border import BorderPeer, Events
 from benchmarks.peers.vedette import boxes
 from benchmarks.workloads import Moves, Workload
+from vedette.operators import changes
 
 
 class VedetteBorder(BorderPeer):
@@ -40,6 +41,19 @@ class VedetteBorder(BorderPeer):
         is_exit = pc.equal(result["event"].cast(pa.string()), "exit")
         queries = result["query"].cast(pa.int64())
         return tuple(column.to_numpy() for column in (result["time"], queries, is_exit))  # type: ignore[return-value]
+
+
+class VedetteCompared(VedetteBorder):
+    """The same, made to match both readings of every move: DiffRMQ in our own operator."""
+
+    name = "Vedette, always comparing"
+
+    def step(self, batch: pa.Table) -> pa.Table:
+        usual, changes.WALK_COST = changes.WALK_COST, float("inf")
+        try:
+            return super().step(batch)
+        finally:
+            changes.WALK_COST = usual
 
 
 def _table(moves: Moves, keys: NDArray[Any], times: NDArray[np.int64], values: NDArray[np.float64]) -> pa.Table:

@@ -15,7 +15,7 @@ from vedette.operators.moves import Moves
 from vedette.runs import Runs
 
 TIME_TYPES = {"timestamp": pa.timestamp("us", tz="UTC"), "bigint": pa.int64(), "double": pa.float64()}
-_FEW = 4  # a dictionary of so many times the values it is used for is made anew
+_MANY = 64  # a dictionary of so many times the values it is used for is made anew
 
 
 def to_table(
@@ -66,7 +66,7 @@ def _encode_queries(queries: NDArray[np.int32], standing: Standing) -> pa.Dictio
 
 def _encode(codes: NDArray[np.int32], values: pa.Array, *, may_repeat: bool) -> pa.DictionaryArray:
     """A dictionary array; `may_repeat` where the values may hold one twice."""
-    if may_repeat or len(values) > _FEW * len(codes):
+    if may_repeat or len(values) > _MANY * len(codes):
         return values.take(pa.array(codes)).dictionary_encode()
     return _dictionary(codes, values)
 
