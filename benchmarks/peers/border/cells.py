@@ -16,8 +16,8 @@ from benchmarks.peers.border import BorderPeer, Events
 from benchmarks.peers.border.diff_rmq import Difference
 from benchmarks.workloads import Moves, Workload
 from vedette.indexes.region_line import RegionLine
-from vedette.runs import EXIT
 from vedette.planner.choice import Boxes, choose_index
+from vedette.runs import EXIT
 
 Cells = NDArray[np.int32]
 
