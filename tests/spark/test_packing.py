@@ -68,7 +68,20 @@ def test_payloads_come_back_in_the_order_of_partition_and_number():
     assert packing.read_payloads([(0, 0, b"")]) is None
 
 
-def test_the_first_shard_hears_of_every_batch():
+def test_small_batches_are_put_together(monkeypatch):
+    batches = [batch_of(["k"] * n, pa.string()) for n in (3, 0, 4, 5, 1, 2, 12, 1)]
+    monkeypatch.setattr(packing, "ROWS_AT_ONCE", 6)
+
+    packed = list(packing.pack(batches, [0], 0, "error"))
+
+    rows = [packing.read_payloads([(0, 0, each.column("payload")[0].as_py())]) for each in packed]
+    assert [each.num_rows for each in rows] == [7, 6, 14, 1]
+    assert [each.column("number").to_pylist() for each in packed] == [[0], [1], [2], [3]]
+    assert list(packing.pack([batch_of([], pa.string())] * 2, [0], 0, "error")) == []
+
+
+def test_the_first_shard_hears_of_every_batch(monkeypatch):
+    monkeypatch.setattr(packing, "ROWS_AT_ONCE", 1)
     batches = [batch_of([key], pa.string()) for key in "abcdefgh"]
     packed = list(packing.pack(batches, packing.label_shards(4), 7, "error"))
 

@@ -86,8 +86,8 @@ def another_worker(monkeypatch):
     monkeypatch.setattr(shard_state, "_cache", shard_state._Cache())
 
 
-def opened(store, make=Sums, facts=FACTS, key="shard"):
-    state = ShardState(store, store, facts, make, key)
+def opened(store, make=Sums, facts=FACTS, place="shard", kind="queries"):
+    state = ShardState(store, store, facts, make, place, kind)
     state.open()
     return state
 
@@ -156,6 +156,16 @@ def test_two_streams_from_copies_of_a_checkpoint_do_not_mix():
     assert run_batch(other, {}) == {"a": 31}
 
 
+def test_a_worker_does_not_go_on_with_a_monitor_of_other_queries():
+    store = Store()
+    run_batch(store, {"a": 1})
+    made = []
+    state = opened(store, lambda: made.append(Sums()) or made[-1], kind="other queries")
+
+    assert state.load().sums == {"a": 1}
+    assert made
+
+
 def test_a_batch_writes_what_it_touched_and_not_all_that_is_there():
     store = Store()
     run_batch(store, {f"key-{number}": number for number in range(200_000)})
@@ -201,7 +211,7 @@ def test_a_large_state_is_kept_in_pieces(monkeypatch):
 def test_a_worker_keeps_no_more_than_it_may(monkeypatch):
     monkeypatch.setattr(shard_state, "KEPT_BYTES", 1000)
     for number in range(10):
-        state = opened(Store(), key=number)
+        state = opened(Store(), place=number)
         monitor = state.load()
         monitor.add("k" * 400, 1)
         state.save(monitor)

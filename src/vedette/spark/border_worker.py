@@ -114,8 +114,8 @@ def _open_state(plan: dict[str, Any], head: ValueState, pieces: MapState, shard:
     facts = {"format": FORMAT, "shards": len(plan["labels"]), "key": plan["key"], "time": plan["time"]}
     context = TaskContext.get()
     stream = None if context is None else context.getLocalProperty("sql.streaming.queryId")
-    cache_key = (stream, plan["parcel"]["token"], repr(plan["options"]), shard)
-    state = ShardState(head, pieces, facts, lambda: _make_monitor(plan), cache_key)
+    kind = (plan["parcel"]["token"], repr(plan["options"]))
+    state = ShardState(head, pieces, facts, lambda: _make_monitor(plan), (stream, shard), kind)
     state.open()
     return state
 

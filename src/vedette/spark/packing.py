@@ -22,6 +22,7 @@ _ARROW_SCHEMA = pa.schema(
     [("shard", pa.int32()), ("part", pa.int32()), ("number", pa.int32()), ("payload", pa.binary())]
 )
 _SEED = 42  # with which Spark hashes what it groups by
+ROWS_AT_ONCE, BYTES_AT_ONCE = 1 << 18, 32 << 20  # smaller batches are put together, so that binaries are large
 
 
 def label_shards(n_shards: int) -> list[int]:
@@ -65,8 +66,8 @@ def pack(
     Each batch sends something to the first shard, if only an empty binary, so that there is always one that finds out
     whether the state is of another number of shards.
     """
-    for number, batch in enumerate(batches):
-        batch = _check_rows(batch, null_key)
+    for number, gathered in enumerate(_gather(batches)):
+        batch = _check_rows(gathered, null_key)
         packed = {0: b""} | {shard: to_payload(rows) for shard, rows in split(batch, len(labels))}
         columns = [
             pa.array([labels[shard] for shard in packed], pa.int32()),
@@ -75,6 +76,24 @@ def pack(
             pa.array(list(packed.values()), pa.binary()),
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=_ARROW_SCHEMA)
+
+
+def _gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows in batches of a good size; large ones as they are."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        n_rows, n_bytes = sum(each.num_rows for each in waiting), sum(each.nbytes for each in waiting)
+        if n_rows >= ROWS_AT_ONCE or n_bytes >= BYTES_AT_ONCE:
+            yield from _join(waiting)
+            waiting = []
+    if waiting:
+        yield from _join(waiting)
+
+
+def _join(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """One batch, or none where there is no row."""
+    return batches if len(batches) == 1 else pa.Table.from_batches(batches).combine_chunks().to_batches()
 
 
 def _check_rows(batch: pa.RecordBatch, null_key: str) -> pa.RecordBatch:

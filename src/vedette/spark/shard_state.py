@@ -42,7 +42,8 @@ class Entry:
 class ShardState:
     """One shard's state, during one batch. `facts` describe the stream and must be those of the checkpoint.
 
-    `make` makes an empty monitor; `cache_key` tells apart what monitors of other streams and shards a worker keeps.
+    `make` makes an empty monitor. A worker keeps one monitor by `place`, a stream and a shard; `kind` tells those of
+    other queries and options apart.
     """
 
     def __init__(
@@ -51,13 +52,15 @@ class ShardState:
         pieces: MapState,
         facts: dict[str, Any],
         make: Callable[[], BorderMonitor],
-        cache_key: Hashable,
+        place: Hashable,
+        kind: Hashable,
     ) -> None:
         self._head = head
         self._pieces = pieces
         self._facts = facts
         self._make = make
-        self._cache_key = cache_key
+        self._place = place
+        self._kind = kind
         self._first = 0  # the number of the base; deltas count on from it
         self._entries: list[Entry] = []
 
@@ -78,17 +81,17 @@ class ShardState:
 
     def load(self) -> BorderMonitor:
         """The shard's monitor as of the last batch."""
-        token, monitor = _cache.take(self._cache_key)
-        places = {entry.token: place for place, entry in enumerate(self._entries)}
-        start = places.get(token, -1) + 1  # of what the monitor does not have
+        tag, monitor = _cache.take(self._place)
+        numbers = {(self._kind, entry.token): number for number, entry in enumerate(self._entries)}
+        start = numbers.get(tag, -1) + 1  # of what the monitor does not have
         try:
             if monitor is None or start == 0:
                 monitor = self._make()
                 if not self.is_new:
                     monitor.load(self._read(0))
                 start = 1
-            for place in range(start, len(self._entries)):
-                monitor.apply_delta(self._read(place))
+            for number in range(start, len(self._entries)):
+                monitor.apply_delta(self._read(number))
         except SnapshotError as error:
             raise SnapshotError(f"the stream cannot go on from its checkpoint: {error}") from None
         return monitor
@@ -118,12 +121,13 @@ class ShardState:
 
     def keep(self, monitor: BorderMonitor) -> None:
         """Let the worker have the monitor at hand for the next batch. It must be as the store has it."""
-        _cache.put(self._cache_key, self._entries[-1].token, monitor)
+        _cache.put(self._place, (self._kind, self._entries[-1].token), monitor)
 
-    def _read(self, place: int) -> bytes:
-        found = [self._pieces.getValue((self._first + place, i)) for i in range(self._entries[place].n_pieces)]
+    def _read(self, number: int) -> bytes:
+        entry = self._entries[number]
+        found = [self._pieces.getValue((self._first + number, piece)) for piece in range(entry.n_pieces)]
         blob = b"".join(bytes(value[0]) for value in found if value is not None)
-        if len(blob) != self._entries[place].n_bytes:
+        if len(blob) != entry.n_bytes:
             raise SnapshotError(f"a part of the state is missing; {_NEW_CHECKPOINT}")
         return blob
 
@@ -149,17 +153,17 @@ def _check_facts(found: dict[str, Any], wanted: dict[str, Any]) -> None:
 
 
 class _Cache:
-    """Monitors by shard, each under the token of the state it has; those longest unused are dropped."""
+    """Monitors by place, each under the tag of the state it has; those longest unused are dropped."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, tuple[str, BorderMonitor]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[Any, BorderMonitor]] = OrderedDict()
 
-    def take(self, key: Hashable) -> tuple[str, BorderMonitor | None]:
+    def take(self, place: Hashable) -> tuple[Any, BorderMonitor | None]:
         """The monitor, which leaves the cache: it is about to change, and comes back when that is saved."""
-        return self._kept.pop(key, ("", None))
+        return self._kept.pop(place, (None, None))
 
-    def put(self, key: Hashable, token: str, monitor: BorderMonitor) -> None:
-        self._kept[key] = token, monitor
+    def put(self, place: Hashable, tag: Any, monitor: BorderMonitor) -> None:
+        self._kept[place] = tag, monitor
         while len(self._kept) > 1 and sum(kept.nbytes for _, kept in self._kept.values()) > KEPT_BYTES:
             self._kept.popitem(last=False)
 
