@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark import cloudpickle
 from pyspark.errors import StreamingQueryException
@@ -82,6 +83,24 @@ def test_a_batch_is_replayed_in_time_order_whatever_its_order_and_partitions(spa
     events = frame.transform(vs.border(queries, key="symbol", time="ts"))
 
     assert ticks.as_tuples(events) == ticks.expected_events(rows)
+
+
+def test_a_stream_takes_a_set_of_two_megabytes(spark, tmp_path):
+    queries = vd.QuerySet("k bigint, x double, t bigint")
+    queries.add_boxes(list(range(30_000)), {"x": ([float(i) for i in range(30_000)], [i + 0.5 for i in range(30_000)])})
+    assert 1_500_000 < queries.nbytes < 4_000_000
+    (tmp_path / "rows").mkdir()
+    rows = pa.table({"k": [1, 1, 1], "x": [5.25, 5.75, 7.25], "t": [1, 2, 3]})
+    pq.write_table(rows, tmp_path / "rows" / "rows.parquet")
+
+    events = read_stream(spark, tmp_path).transform(vs.border(queries, key="k", time="t"))
+
+    found = run_stream(spark, events, tmp_path).collect()
+    assert sorted((e["time"], e["query"], e["event"]) for e in found) == [
+        (1, 5, "enter"),
+        (2, 5, "exit"),
+        (3, 7, "enter"),
+    ]
 
 
 def test_events_have_the_types_of_the_key_the_time_and_the_ids(spark):

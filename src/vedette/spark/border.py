@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from vedette.engine.query_set import QuerySet
 
 MOST_SHARDS = 10_000
+# A function above a megabyte Spark sends as a broadcast variable, which its runner of stateful Python does not load.
+STREAM_INLINE_BYTES = 256_000
 BATCH_SHARDS = 4  # for each partition of a shuffle, where no state is kept: a shard is in memory at once
 _WORKER = "vedette.spark.border_worker"
 
@@ -61,7 +63,7 @@ def border(
     for keys that send no more rows. Where time is a number there can be no watermark, and on a batch there is none:
     there they are decided by the key's next row alone, and what no row decides is not reported.
 
-    A set above 4 MB goes to the workers as a file in `snapshot_dir`, which they must see too.
+    A set above 4 MB (on a stream: 256 KB) goes to the workers as a file in `snapshot_dir`, which they must see too.
     """
     if not hasattr(queries, "match_one"):
         raise PipelineError(f"vs.border takes a QuerySet; got {type(queries).__name__}")
@@ -95,7 +97,7 @@ def border(
         n_shards = shards or _default_shards(rows)
         answer = _answer_schema(key_column, time_column, queries)
         needed = _needed_columns(rows, queries, key_column, time_column)
-        parcel = pack(queries, snapshot_dir)
+        parcel = pack(queries, snapshot_dir, STREAM_INLINE_BYTES if rows.isStreaming else None)
         plan = {
             "parcel": vars(parcel).copy(),
             "options": options,

@@ -36,10 +36,13 @@ class Parcel:
     sender: str  # the package's version where it was packed
 
 
-def pack(queries: QuerySet, snapshot_dir: str | Path | None) -> Parcel:
-    """The set as it stands now, to be opened by `unpack` in another process."""
+def pack(queries: QuerySet, snapshot_dir: str | Path | None, inline_bytes: int | None = None) -> Parcel:
+    """The set as it stands now, to be opened by `unpack` in another process.
+
+    Up to `inline_bytes`, or what the settings say where that is less, it travels inside the task.
+    """
     sender = version("vedette")
-    if queries.nbytes <= settings().inline_bytes:
+    if queries.nbytes <= min(settings().inline_bytes, inline_bytes or settings().inline_bytes):
         content = queries.to_bytes()
         return Parcel(hashlib.blake2b(content, digest_size=12).hexdigest(), content, "", sender)
     path = _save(queries, Path(snapshot_dir) if snapshot_dir is not None else settings().snapshot_path)
