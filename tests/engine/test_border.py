@@ -51,6 +51,11 @@ PREDICATES = {
         (number(r["x"]) and (r["x"] < a if m == 0 else r["x"] <= a + m)) or above(r["x"], b, m)
     ),
     "1 = 1": lambda r, a, b, m: True,
+    "TRUE": lambda r, a, b, m: True,
+    "n <= {b}": lambda r, a, b, m: r["n"] is not None and r["n"] <= b,
+    "x >= {a} AND x < {b}": lambda r, a, b, m: (
+        number(r["x"]) and a < b and a - m <= r["x"] and (r["x"] < b if m == 0 else r["x"] <= b + m)
+    ),
 }
 
 

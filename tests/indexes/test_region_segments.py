@@ -12,6 +12,7 @@ from vedette.runs import ENTER, EXIT
 
 N_CELLS = 8
 cell = st.integers(0, N_CELLS - 1)
+odd, even = (cell.filter(lambda at, kind=kind: at % 2 == kind) for kind in (1, 0))
 
 
 def arrays(drawn):
@@ -19,11 +20,11 @@ def arrays(drawn):
 
 
 @given(
-    st.integers(1, 3).flatmap(
-        lambda k: st.tuples(
-            st.lists(st.lists(st.tuples(cell, cell), min_size=k, max_size=k), max_size=6),
-            st.lists(st.lists(st.tuples(cell, cell), min_size=k, max_size=k), max_size=6),
-            st.just(k),
+    st.tuples(st.integers(1, 3), st.sampled_from([cell, odd, even]), st.sampled_from([cell, odd, even])).flatmap(
+        lambda drawn: st.tuples(
+            st.lists(st.lists(st.tuples(drawn[1], drawn[2]), min_size=drawn[0], max_size=drawn[0]), max_size=12),
+            st.lists(st.lists(st.tuples(cell, cell), min_size=drawn[0], max_size=drawn[0]), max_size=6),
+            st.just(drawn[0]),
         )
     )
 )
