@@ -1,0 +1,185 @@
+"""The monitor of a band join: two changing sets of values, and how the answers of all standing queries change.
+
+What its answers mean is written in docs/operators.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.engine import band_state
+from vedette.engine.band_explanation import explain
+from vedette.engine.band_rows import SIDES, read_ids, read_new_values
+from vedette.engine.band_table import to_pair_table, to_query_table
+from vedette.errors import QueryError, RowError, count
+from vedette.operators.band_join import (
+    PairChanges,
+    change_bands,
+    delete_affected,
+    delete_pairs,
+    find_all_pairs,
+    insert_affected,
+    insert_pairs,
+)
+from vedette.operators.band_join_side import Side
+
+if TYPE_CHECKING:
+    from vedette.engine.band_query_set import BandQuerySet
+
+REPORTS = ("pairs", "queries")
+
+
+class BandMonitor:
+    """Values that come and go on two sides, and the pairs, or queries, that this changes.
+
+    >>> from vedette import BandQuerySet
+    >>> bands = BandQuerySet()
+    >>> bands.add_many(["near", "above"], [-1, 0], [1, 100])
+    >>> join = bands.monitor(report="queries")
+    >>> join.insert(left={"id": [1, 2], "value": [5.0, 7.5]}).num_rows
+    0
+    >>> join.insert(right={"id": [9], "value": [3.5]}).to_pylist()
+    [{'query': 'above'}]
+    """
+
+    def __init__(self, queries: BandQuerySet, report: str, max_state_rows: int | None) -> None:
+        if report not in REPORTS:
+            raise QueryError(f"report is one of: {', '.join(map(repr, REPORTS))}; got {report!r}")
+        is_count = isinstance(max_state_rows, int) and not isinstance(max_state_rows, bool) and max_state_rows > 0
+        if max_state_rows is not None and not is_count:
+            raise QueryError(f"max_state_rows is a whole number above 0, or None; got {max_state_rows!r}")
+        self.queries = queries
+        self.report = report
+        self.max_state_rows = max_state_rows
+        self.n_unknown = 0  # ids that were to be deleted and had no value, ever
+        self.unknown: list[str] | list[int] = []  # those of the last call
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all values."""
+        self.left, self.right = Side(1), Side(-1)
+        self.version = self.queries.version  # of the queries, as the answers so far have it
+
+    @property
+    def n_left(self) -> int:
+        return len(self.left)
+
+    @property
+    def n_right(self) -> int:
+        return len(self.right)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the values; that of the queries comes on top."""
+        return self.left.nbytes + self.right.nbytes
+
+    def insert(self, left: Any = None, right: Any = None) -> pa.Table:
+        """Put values in, rows with an `id` and a `value`; the pairs that are new, or the queries that are affected.
+
+        Raises RowError, and changes nothing, where a value is no finite number or its id has one already.
+        """
+        work = [(side, other, read_new_values(rows, side)) for side, other, rows in self._given(left, right)]
+        self._check_room(sum(len(ids) for _, _, (ids, _) in work))
+        self.unknown = []
+        act: Callable[..., Any] = insert_pairs if self.report == "pairs" else insert_affected
+        return self._apply(act, [(side, other, *new) for side, other, new in work if len(new[0])])
+
+    def delete(self, left: Any = None, right: Any = None) -> pa.Table:
+        """Take values out by their ids; the pairs that are gone, or the queries that are affected.
+
+        Ids without a value are listed in `unknown`, counted in `n_unknown`, and otherwise left out.
+        """
+        work, unknown = [], []
+        for side, other, ids in self._given(left, right):
+            read = read_ids(ids, side)
+            slots = side.find(read) if len(read) else np.empty(0, np.int32)
+            missing = np.flatnonzero(slots < 0)
+            unknown += (read[missing] if isinstance(read, np.ndarray) else read.take(pa.array(missing))).tolist()
+            if len(missing) < len(slots):
+                work.append((side, other, slots[slots >= 0]))
+        self.unknown = unknown
+        self.n_unknown += len(unknown)
+        act: Callable[..., Any] = delete_pairs if self.report == "pairs" else delete_affected
+        table = self._apply(act, work)
+        for side, _, _ in work:
+            side.pack()
+        return table
+
+    def refresh(self) -> pa.Table:
+        """What the queries that came, went or were replaced since the last call change. Every call does this first.
+
+        With report="queries" nothing: only values affect queries there.
+        """
+        self.unknown = []
+        return self._apply(insert_pairs, [])
+
+    def pairs(self, query_id: str | int) -> pa.Table:
+        """The pairs of one standing query, as of now: columns left and right."""
+        low, high = self.queries.band(query_id)
+        found = find_all_pairs(self.left, self.right, np.array([low]), np.array([high]), 1)
+        return to_pair_table([found], self.queries.query_ids(), self.left, self.right).select(["left", "right"])
+
+    def explain(self) -> str:
+        """Which structure answers, why, and what it costs, in words."""
+        return explain(self)
+
+    # Saving.
+
+    def save(self) -> bytes:
+        """The whole state: the values of both sides, and the version of the queries they were seen under."""
+        return band_state.save(self)
+
+    def load(self, blob: bytes) -> None:
+        """Take up a saved state in place of this one; raises SnapshotError, and changes nothing, if it does not fit."""
+        band_state.load(self, blob)
+
+    def take_delta(self) -> bytes:
+        """What has changed in the state since the last `save`, `load` or `take_delta`."""
+        return band_state.take_delta(self)
+
+    def apply_delta(self, blob: bytes) -> None:
+        """Bring a loaded state up to date; deltas are applied in the order in which they were taken."""
+        band_state.apply_delta(self, blob)
+
+    # Inside.
+
+    def _given(self, left: Any, right: Any) -> list[tuple[Side, Side, Any]]:
+        both = [(self.left, self.right, left), (self.right, self.left, right)]
+        given = [each for each in both if each[2] is not None]
+        if not given:
+            raise RowError(f"nothing is given; give {' or '.join(f'{name}=' for name in SIDES.values())}, or both")
+        return given
+
+    def _check_room(self, n_new: int) -> None:
+        n_now = self.n_left + self.n_right
+        if self.max_state_rows is not None and n_now + n_new > self.max_state_rows:
+            raise RowError(
+                f"the join holds {count(n_now, 'value')} and would hold {n_now + n_new:,}; max_state_rows is "
+                f"{self.max_state_rows:,}: delete values first, or allow more"
+            )
+
+    def _apply(self, act: Callable[..., Any], work: list[Any]) -> pa.Table:
+        """Follow the queries to their current version, then do the work, side after side."""
+        groups, ids = self.queries.groups(), self.queries.query_ids()
+        changes = self._follow() if self.report == "pairs" else []
+        self.version = self.queries.version
+        found = [act(groups, *each) for each in work]
+        if self.report == "pairs":
+            return to_pair_table([*changes, *found], ids, self.left, self.right)
+        names: NDArray[np.int32] = found[0] if len(found) == 1 else np.unique(np.concatenate([_NONE, *found]))
+        return to_query_table(names, ids)
+
+    def _follow(self) -> list[PairChanges]:
+        if self.version == self.queries.version or not self.n_left or not self.n_right:
+            return []
+        (names, *old), (_, *new) = self.queries.changes_since(self.version)
+        changes = change_bands(self.left, self.right, (old[0], old[1]), (new[0], new[1]))
+        return [PairChanges(each.sign, names[each.queries], each.lefts, each.rights) for each in changes]
+
+
+_NONE = np.empty(0, np.int32)

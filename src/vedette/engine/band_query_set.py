@@ -1,0 +1,301 @@
+"""The band query set: standing band joins over two changing sets of numbers, in one process."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.buffers import grown
+from vedette.engine import content, snapshot
+from vedette.engine.band_ends import read_ends
+from vedette.engine.band_history import BandHistory, Bands
+from vedette.engine.versions import Versions
+from vedette.errors import QueryError, SnapshotError, count
+from vedette.ids import Ids, item
+from vedette.indexes.bands import Groups
+
+if TYPE_CHECKING:
+    from vedette.engine.band_monitor import BandMonitor
+
+FEW_GONE = 1024  # so many names of removed queries are always borne
+_KIND = "band queries"
+
+
+class BandQuerySet:
+    """Standing queries J(low, high): the pairs of a left value r and a right value s with low <= r - s <= high.
+
+    The difference is rounded to a double, and then compared. Ends may be infinite.
+
+    >>> bands = BandQuerySet()
+    >>> bands.add("close", -0.5, 0.5)
+    >>> join = bands.monitor()
+    >>> join.insert(left={"id": ["a"], "value": [10.0]}).num_rows
+    0
+    >>> join.insert(right={"id": ["b", "c"], "value": [10.2, 11.0]}).to_pylist()
+    [{'sign': 1, 'query': 'close', 'left': 'a', 'right': 'b'}]
+    """
+
+    def __init__(self) -> None:
+        self._ids = Ids()  # an id keeps its place, its name here, also while it does not stand
+        self._lows = np.empty(0)
+        self._highs = np.empty(0)
+        self._stands = np.zeros(0, np.bool_)
+        self._n_standing = 0
+        self._versions = Versions()
+        self._history = BandHistory()
+        self._groups: Groups | None = None
+        self._waiting: list[NDArray[np.int32]] = []  # names that changed since the groups were last up to date
+        self._monitors: weakref.WeakSet[BandMonitor] = weakref.WeakSet()
+        self._lock = threading.RLock()  # readers bring the groups up to date, one at a time
+
+    def __len__(self) -> int:
+        """The number of queries that stand."""
+        return self._n_standing
+
+    def __contains__(self, query_id: object) -> bool:
+        try:
+            return self._find_standing(query_id) >= 0
+        except QueryError:
+            return False
+
+    def __repr__(self) -> str:
+        return f"BandQuerySet({count(len(self), 'query', 'queries')}, version {self.version})"
+
+    @property
+    def version(self) -> int:
+        """The number of changes so far."""
+        return self._versions.current
+
+    @property
+    def ids(self) -> pa.Array:
+        """The ids of the queries that stand."""
+        ids = self._ids.to_arrow()
+        return ids if len(ids) == len(self) else ids.take(pa.array(self._names()))
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the set: its queries, their ids, groups and history."""
+        own = self._lows.nbytes + self._highs.nbytes + self._stands.nbytes
+        return own + self._ids.nbytes + self._versions.nbytes + self._history.nbytes + self.groups().nbytes
+
+    # Changes. Each either happens as a whole, under one new version, or raises and changes nothing.
+
+    def add(self, query_id: str | int, low: float, high: float) -> None:
+        """Let a query stand. Raises QueryError if its ends are wrong or its id stands already."""
+        self.add_many([query_id], [low], [high])
+
+    def add_many(self, ids: Any, lows: Any, highs: Any) -> None:
+        """Let many queries stand at once; `lows` and `highs` are arrays, or one number for all."""
+        read = self._ids.read(ids)
+        new_lows, new_highs = read_ends(lows, highs, len(read))
+        if not len(read):
+            return
+        names = self._ids.find(read)
+        known = names[names >= 0]
+        standing = known[self._stands[known]]
+        if len(standing):
+            (twice,) = self._ids.at(standing[:1])
+            raise QueryError(f"id {twice!r} stands already; use replace to change it, or another id")
+        self._versions.advance([*content.of_ids(read), new_lows.data, new_highs.data])
+        unknown = np.flatnonzero(names < 0)
+        if len(unknown):
+            n_before = len(self._ids)
+            self._ids.append(read if len(unknown) == len(names) else _take(read, unknown))
+            names[unknown] = np.arange(n_before, len(self._ids), dtype=np.int32)
+            self._lows = grown(self._lows, n_before, len(self._ids))
+            self._highs = grown(self._highs, n_before, len(self._ids))
+            self._stands = grown(self._stands, n_before, len(self._ids))
+        none = np.full(len(names), np.nan)
+        self._change(names, none, none, new_lows, new_highs)
+
+    def replace(self, query_id: str | int, low: float, high: float) -> None:
+        """Give a standing query another band."""
+        names = np.array([self._must_find(query_id)], np.int32)
+        lows, highs = read_ends([low], [high], 1)
+        self._versions.advance([*content.of_ids(self._ids.take(names)), lows.data, highs.data])
+        self._change(names, self._lows[names], self._highs[names], lows, highs)
+
+    def remove(self, query_id: str | int) -> None:
+        """Let a query stand no longer."""
+        if isinstance(query_id, (list, tuple, set)):
+            raise QueryError("remove takes one id; use remove_many for several")
+        self._remove(np.array([self._must_find(query_id)], np.int32))
+
+    def remove_many(self, ids: Any) -> None:
+        """Let many queries stand no longer."""
+        read = self._ids.read(ids)
+        if not len(read):
+            return
+        names = self._ids.find(read)
+        unknown = np.flatnonzero(names < 0)
+        if not len(unknown):
+            unknown = np.flatnonzero(~self._stands[names])
+        if len(unknown):
+            raise QueryError(f"no query {item(read, int(unknown[0]))!r} stands in this set")
+        self._remove(names)
+
+    # Answers.
+
+    def monitor(self, *, report: str = "pairs", max_state_rows: int | None = None) -> BandMonitor:
+        """A monitor of two changing sets of values; docs/operators.md tells what its answers mean.
+
+        It reports "pairs", or only the "queries" that are affected. `max_state_rows` bounds the values of both sides.
+        """
+        from vedette.engine.band_monitor import BandMonitor
+
+        monitor = BandMonitor(self, report, max_state_rows)
+        self._monitors.add(monitor)
+        return monitor
+
+    # Files.
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the set to one file."""
+        snapshot.write(self._to_content(), path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> BandQuerySet:
+        """A saved set, mapped into memory."""
+        return cls._from_content(snapshot.read(path))
+
+    def to_bytes(self) -> bytes:
+        """The set as `save` writes it."""
+        return snapshot.to_bytes(self._to_content())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> BandQuerySet:
+        return cls._from_content(snapshot.from_bytes(data))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BandQuerySet.from_bytes, (self.to_bytes(),)
+
+    def _to_content(self) -> dict[str, Any]:
+        n, groups = len(self._ids), self.groups()
+        return {
+            "kind": _KIND,
+            "ids": self._ids.to_parts(),
+            "bands": [self._lows[:n], self._highs[:n], self._stands[:n]],
+            "versions": self._versions.to_parts(),
+            "history": self._history.to_parts(),
+            "groups": [getattr(groups, each.name) for each in fields(groups)],
+        }
+
+    @classmethod
+    def _from_content(cls, saved: dict[str, Any]) -> BandQuerySet:
+        if saved.get("kind") != _KIND:
+            raise SnapshotError("this is no saved set of band queries; it may be a set for QuerySet.load")
+        made = cls()
+        made._ids = Ids.from_parts(*saved["ids"])
+        made._lows, made._highs, made._stands = saved["bands"]
+        made._n_standing = int(np.count_nonzero(made._stands))
+        made._versions = Versions.from_parts(*saved["versions"])
+        made._history = BandHistory.from_parts(*saved["history"])
+        made._groups = Groups(*saved["groups"])
+        return made
+
+    # For monitors.
+
+    def groups(self) -> Groups:
+        """The bands that stand, by name, in stabbing groups."""
+        with self._lock:
+            if self._groups is None:
+                self._groups = Groups()
+                self._waiting = [self._names()]
+            if self._waiting:
+                names = np.unique(np.concatenate(self._waiting)) if len(self._waiting) > 1 else self._waiting[0]
+                standing = names[self._stands[names]]
+                self._groups.change(self._groups.among(names), standing, self._lows[standing], self._highs[standing])
+                self._waiting = []
+            return self._groups
+
+    def query_ids(self) -> Ids:
+        """The ids by name, also of queries that were removed lately."""
+        return self._ids
+
+    def changes_since(self, version: int) -> tuple[Bands, Bands]:
+        """The bands that changed after a version: their names and ends at that version, and the same now."""
+        names, lows, highs = self._history.since(version)
+        stands = self._stands[names]
+        now = np.where(stands, self._lows[names], np.nan), np.where(stands, self._highs[names], np.nan)
+        return (names, lows, highs), (names, *now)
+
+    @property
+    def oldest_version(self) -> int:
+        """The version from which on it is known what has changed."""
+        return self._history.first
+
+    def history_mark(self, version: int) -> int | None:
+        """A checksum of all changes up to a version, by which a saved state knows its set."""
+        return self._versions.mark(version)
+
+    def band(self, query_id: str | int) -> tuple[float, float]:
+        """The ends of a standing query."""
+        name = self._must_find(query_id)
+        return float(self._lows[name]), float(self._highs[name])
+
+    # Inside.
+
+    def _remove(self, names: NDArray[np.int32]) -> None:
+        self._versions.advance(content.of_ids(self._ids.take(names)))
+        none = np.full(len(names), np.nan)
+        self._change(names, self._lows[names], self._highs[names], none, none)
+
+    def _change(
+        self,
+        names: NDArray[np.int32],
+        old_lows: NDArray[np.float64],
+        old_highs: NDArray[np.float64],
+        lows: NDArray[np.float64],
+        highs: NDArray[np.float64],
+    ) -> None:
+        """Under the current version these bands change from old to new, NaN where they do not stand."""
+        self._history.note(self.version, names, old_lows, old_highs)
+        self._n_standing += int(np.count_nonzero(lows == lows)) - int(np.count_nonzero(old_lows == old_lows))
+        self._lows[names], self._highs[names] = lows, highs
+        self._stands[names] = lows == lows
+        if self._groups is not None:
+            self._waiting.append(names)
+            if sum(map(len, self._waiting)) > FEW_GONE + len(self):  # nobody asks
+                self._groups, self._waiting = None, []
+        self._history.forget(len(self), min((each.version for each in self._monitors), default=self.version))
+        if len(self._ids) > 2 * (len(self) + len(self._history)) + FEW_GONE:
+            self._compact()
+
+    def _compact(self) -> None:
+        """Forget the ids of queries that are gone and that no change names any more."""
+        is_kept = self._stands[: len(self._ids)].copy()
+        is_kept[self._history.names] = True
+        kept = np.flatnonzero(is_kept).astype(np.int32)
+        ids = Ids()
+        ids.kind = self._ids.kind
+        ids.append(self._ids.take(kept))
+        new_names = np.full(len(self._ids), -1, np.int32)
+        new_names[kept] = np.arange(len(kept), dtype=np.int32)
+        self._history.rename(new_names)
+        self._ids, self._groups, self._waiting = ids, None, []
+        self._lows, self._highs, self._stands = self._lows[kept], self._highs[kept], self._stands[kept]
+
+    def _names(self) -> NDArray[np.int32]:
+        """The names of the queries that stand."""
+        return np.flatnonzero(self._stands[: len(self._ids)]).astype(np.int32)
+
+    def _find_standing(self, query_id: object) -> int:
+        name = int(self._ids.find(self._ids.read([query_id]))[0])
+        return name if name >= 0 and self._stands[name] else -1
+
+    def _must_find(self, query_id: object) -> int:
+        name = self._find_standing(query_id)
+        if name < 0:
+            raise QueryError(f"no query {query_id!r} stands in this set")
+        return name
+
+
+def _take(ids: Any, places: NDArray[np.int64]) -> Any:
+    return ids[places] if isinstance(ids, np.ndarray) else ids.take(pa.array(places))

@@ -1,0 +1,118 @@
+"""The state of a band join as bytes: all of it, or what has changed since.
+
+Values stand there by their owners' ids, so that a state fits every later version of the set whose changes are still
+known. It does not fit another set: a checksum of the set's history tells.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.engine import snapshot
+from vedette.engine.band_rows import SIDES
+from vedette.errors import SnapshotError
+from vedette.operators.band_join_side import Side
+
+if TYPE_CHECKING:
+    from vedette.engine.band_monitor import BandMonitor
+
+_KIND = "band join state"
+
+
+def save(monitor: BandMonitor) -> bytes:
+    sides = {}
+    for side in (monitor.left, monitor.right):
+        side.begin_log()
+        sides[SIDES[side.sign]] = _all_of(side)
+    return _to_bytes(monitor, sides)
+
+
+def take_delta(monitor: BandMonitor) -> bytes:
+    sides = {}
+    for side in (monitor.left, monitor.right):
+        log = side.take_log()
+        sides[SIDES[side.sign]] = _all_of(side) if log is None else _some_of(side, *log)
+    return _to_bytes(monitor, sides)
+
+
+def load(monitor: BandMonitor, blob: bytes) -> None:
+    content = _check(monitor, blob)
+    if not all(content["sides"][name]["is_all"] for name in SIDES.values()):
+        raise SnapshotError("the bytes are what has changed in a state, not a state; load one, then use apply_delta")
+    monitor.clear()
+    _apply(monitor, content)
+
+
+def apply_delta(monitor: BandMonitor, blob: bytes) -> None:
+    _apply(monitor, _check(monitor, blob))
+
+
+def _all_of(side: Side) -> dict[str, Any]:
+    living = np.flatnonzero(side.lives[: len(side.ids)]).astype(np.int32)
+    return {"is_all": True, **_values_of(side, living), "freed": None}
+
+
+def _some_of(side: Side, put: NDArray[np.int32], freed: NDArray[np.int32]) -> dict[str, Any]:
+    return {"is_all": False, **_values_of(side, put), "freed": side.ids.take(freed)}
+
+
+def _values_of(side: Side, slots: NDArray[np.int32]) -> dict[str, Any]:
+    return {"ids": side.ids.take(slots), "values": side.values[slots]}
+
+
+def _to_bytes(monitor: BandMonitor, sides: dict[str, Any]) -> bytes:
+    return snapshot.to_bytes(
+        {
+            "kind": _KIND,
+            "history": [monitor.version, monitor.queries.history_mark(monitor.version)],
+            "n_unknown": monitor.n_unknown,
+            "sides": sides,
+        }
+    )
+
+
+def _check(monitor: BandMonitor, blob: bytes) -> dict[str, Any]:
+    content = snapshot.from_bytes(blob, _KIND)
+    if content.get("kind") != _KIND:
+        raise SnapshotError("the bytes are no state of a band join; give it what `save` returned")
+    queries = monitor.queries
+    version, mark = content["history"]
+    if version > queries.version:
+        raise SnapshotError(
+            f"the state was saved at version {version} of the queries, which are at version {queries.version} here; "
+            f"load the set that was saved with it"
+        )
+    if queries.history_mark(version) != mark:
+        raise SnapshotError(
+            "the state was saved with another set of queries, whose changes were not the same; load the set that was "
+            "saved with it, or begin without a state"
+        )
+    if version < queries.oldest_version:
+        raise SnapshotError(
+            f"the state was saved at version {version} of the queries; what has changed since is known from version "
+            f"{queries.oldest_version} on only: save states more often, or begin without one"
+        )
+    return content
+
+
+def _apply(monitor: BandMonitor, content: dict[str, Any]) -> None:
+    for side in (monitor.left, monitor.right):
+        saved = content["sides"][SIDES[side.sign]]
+        if saved["is_all"]:
+            side.free(np.flatnonzero(side.lives[: len(side.ids)]).astype(np.int32))
+        elif len(saved["freed"]):
+            _free_ids(side, saved["freed"])
+        if len(saved["ids"]):
+            _free_ids(side, saved["ids"])
+            side.put(saved["ids"], saved["values"])
+        side.begin_log()
+    monitor.version = content["history"][0]
+    monitor.n_unknown = content["n_unknown"]
+
+
+def _free_ids(side: Side, ids: Any) -> None:
+    slots = side.find(ids)
+    side.free(slots[slots >= 0])

@@ -1,0 +1,119 @@
+"""The values of one side of a band join, by their owners' ids and in order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.buffers import grown
+from vedette.ids import Ids
+from vedette.indexes.bands import Points
+
+FEW_FREED = 1024  # so many freed slots are always borne
+FEW_LOGGED = 256  # so many notes of changes, before they are gathered into one
+
+
+class Side:
+    """Values by slot. An id keeps its slot, also when its value is gone, until slots are packed.
+
+    `sign` is 1 for the left side and -1 for the right: a value times it, plus another's, is the difference of the two.
+    """
+
+    def __init__(self, sign: int) -> None:
+        self.sign = sign
+        self.ids = Ids()
+        self.values = np.empty(0)
+        self.lives = np.zeros(0, np.bool_)
+        self.points = Points()
+        self.expected = 0  # pairs that one value of this side made lately
+        self._log: list[NDArray[np.int32]] | None = (
+            None  # of changes since the state was last saved; None: anything may have
+        )
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def nbytes(self) -> int:
+        return self.ids.nbytes + self.values.nbytes + self.lives.nbytes + self.points.nbytes
+
+    def find(self, ids: NDArray[np.int64] | Any) -> NDArray[np.int32]:
+        """The slot of each id, or -1 where it has no value."""
+        slots = self.ids.find(ids)
+        known = np.flatnonzero(slots >= 0)
+        slots[known[~self.lives[slots[known]]]] = -1
+        return slots
+
+    def shifts(self, slots: NDArray[np.int32]) -> NDArray[np.float64]:
+        """By how much the values at these slots move the points of the other side."""
+        return self.values[slots] * self.sign
+
+    def put(self, ids: NDArray[np.int64] | Any, values: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Values of ids that have none; their slots."""
+        slots = self.ids.find(ids)
+        unknown = np.flatnonzero(slots < 0)
+        if len(unknown):
+            n_before = len(self.ids)
+            self.ids.append(ids if len(unknown) == len(slots) else _take(ids, unknown))
+            slots[unknown] = np.arange(n_before, len(self.ids), dtype=np.int32)
+            self.values = grown(self.values, n_before, len(self.ids))
+            self.lives = grown(self.lives, n_before, len(self.ids))
+        self.values[slots] = values
+        self.lives[slots] = True
+        self.points.add(values * self.sign, slots)
+        self._note(slots)
+        return slots
+
+    def free(self, slots: NDArray[np.int32]) -> None:
+        """Forget the values at these slots."""
+        self.points.remove(self.shifts(slots), slots)
+        self.lives[slots] = False
+        self._note(slots)
+
+    def pack(self) -> None:
+        """Give up the slots of freed values once they are most."""
+        if len(self.ids) <= 2 * len(self) + FEW_FREED:
+            return
+        living = np.flatnonzero(self.lives[: len(self.ids)]).astype(np.int32)
+        ids = Ids()
+        ids.kind = self.ids.kind
+        ids.append(self.ids.take(living))
+        moved = np.full(len(self.ids), -1, np.int32)
+        moved[living] = np.arange(len(living), dtype=np.int32)
+        self.points.rename(moved)
+        self.ids, self.values, self.lives = ids, self.values[living], np.ones(len(living), np.bool_)
+        self._log = None
+
+    # What has changed since the state was last saved.
+
+    def begin_log(self) -> None:
+        """From here on changes are noted."""
+        self._log = []
+
+    def take_log(self) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
+        """The slots that were put or freed since the last call, each once: those that live, and those that do not.
+
+        None where they are not known: it was too much, or nobody asked before.
+        """
+        log, self._log = self._log, []
+        if log is None:
+            return None
+        slots = np.unique(np.concatenate(log)) if log else np.empty(0, np.int32)
+        lives = self.lives[slots]
+        return slots[lives], slots[~lives]
+
+    def _note(self, slots: NDArray[np.int32]) -> None:
+        if self._log is None:
+            return
+        self._log.append(slots)
+        if len(self._log) > FEW_LOGGED:
+            self._log = [np.unique(np.concatenate(self._log))]
+            if len(self._log[0]) > len(self) + FEW_FREED:
+                self._log = None
+
+
+def _take(ids: Any, places: NDArray[np.int64]) -> Any:
+    return ids[places] if isinstance(ids, np.ndarray) else ids.take(pa.array(places))
