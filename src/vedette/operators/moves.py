@@ -78,22 +78,15 @@ def find_moves(
     Rows of a key are taken in time order, ties as they came. A key that was silent for longer than `expire_after` makes
     two moves at its next row: away at the moment it expired, and in anew.
     """
-    kept = order_rows(slots, times, len(state))
-    kept_slots, kept_times = slots[kept], times[kept]
-    n_late = 0
-    if drops_late:
-        late = state.lives[kept_slots] & (kept_times < state.times[kept_slots])
-        n_late = int(np.count_nonzero(late))
-        if n_late:
-            kept, kept_slots, kept_times = kept[~late], kept_slots[~late], kept_times[~late]
-    heads = np.ones(len(kept), np.bool_)
-    heads[1:] = kept_slots[1:] != kept_slots[:-1]
-    lives = state.lives[kept_slots] & heads
-    known = kept_slots[lives]
-    after = np.arange(len(known), len(known) + len(kept))
-    before = after - 1
-    before[heads] = -1
-    before[lives] = np.arange(len(known))
+    order = order_rows(slots, times, len(state))
+    kept, before = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
+    kept_slots, known = np.empty(len(order), np.int32), np.empty(len(order), np.int32)
+    kept_times = np.empty(len(order), times.dtype)
+    n_kept, n_known = _link(
+        order, slots, times, state.lives, state.times, drops_late, kept, kept_slots, kept_times, known, before
+    )
+    kept, kept_slots, kept_times, before = kept[:n_kept], kept_slots[:n_kept], kept_times[:n_kept], before[:n_kept]
+    known, after = known[:n_known], np.arange(n_known, n_known + n_kept)
     move_slots, move_times = kept_slots, kept_times
     if expire_after is not None:
         all_times = np.concatenate([state.times[known], kept_times])
@@ -108,7 +101,7 @@ def find_moves(
             move_times = np.where(first, all_times[before] + expire_after, move_times).astype(times.dtype)
             before[second] = -1
             after[first] = -1
-    return Moves(before, after, move_slots, move_times, known, kept, kept_slots, n_late)
+    return Moves(before, after, move_slots, move_times, known, kept, kept_slots, len(order) - n_kept)
 
 
 def order_rows(slots: NDArray[np.int32], times: NDArray[Any], n_slots: int) -> NDArray[np.int64]:
@@ -138,3 +131,43 @@ def _is_in_time(slots: NDArray[np.int32], times: NDArray[Any], order: NDArray[np
         if slots[order[i]] == slots[order[i - 1]] and times[order[i]] < times[order[i - 1]]:
             return False
     return True
+
+
+@kernel
+def _link(
+    order: NDArray[np.int64],
+    slots: NDArray[np.int32],
+    times: NDArray[Any],
+    lives: NDArray[np.bool_],
+    last_times: NDArray[Any],
+    drops_late: bool,
+    kept: NDArray[np.int64],
+    kept_slots: NDArray[np.int32],
+    kept_times: NDArray[Any],
+    known: NDArray[np.int32],
+    before: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Write the rows that are kept, the slots that had a last row, and the row before each; how many of each."""
+    n = n_known = 0
+    for i in range(len(order)):
+        slot, time = slots[order[i]], times[order[i]]
+        if drops_late and lives[slot] and time < last_times[slot]:
+            continue
+        kept[n] = order[i]
+        kept_slots[n] = slot
+        kept_times[n] = time
+        if n > 0 and kept_slots[n - 1] == slot:
+            before[n] = n - 1  # of the batch
+        elif lives[slot]:
+            before[n] = -2 - n_known
+            known[n_known] = slot
+            n_known += 1
+        else:
+            before[n] = -1
+        n += 1
+    for i in range(n):
+        if before[i] >= 0:
+            before[i] += n_known
+        elif before[i] < -1:
+            before[i] = -2 - before[i]
+    return n, n_known
