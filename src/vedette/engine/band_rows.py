@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.columns import large_strings
 from vedette.errors import QueryError, RowError, nearest
-from vedette.ids import item
+from vedette.ids import INTEGER, STRING, item
 from vedette.operators.band_join_side import Side
 from vedette.rows import as_mapping, read_values
 from vedette.schema import Field, Type
@@ -23,6 +24,9 @@ def read_new_values(rows: Any, side: Side) -> tuple[Any, NDArray[np.float64]]:
     name = SIDES[side.sign]
     table = as_mapping(rows)
     ids, values = (_find_column(table, column, name) for column in ("id", "value"))
+    one = _read_one(ids, values, side)
+    if one is not None:
+        return one
     read = read_ids(ids, side)
     try:
         column = read_values(values, _VALUE, "UTC")
@@ -48,8 +52,31 @@ def read_new_values(rows: Any, side: Side) -> tuple[Any, NDArray[np.float64]]:
     return read, np.array(column.values, np.float64)
 
 
+def _read_one(ids: Any, values: Any, side: Side) -> tuple[Any, NDArray[np.float64]] | None:
+    """One new value in plain lists, where nothing is wrong with it: many streams come so, and it takes a fifth."""
+    if type(ids) is not list or type(values) is not list or len(ids) != 1 or len(values) != 1:
+        return None
+    value = values[0]
+    if type(value) is not float or not -np.inf < value < np.inf:
+        return None
+    read = _read_one_id(ids[0], side)
+    return None if read is None or side.find(read)[0] >= 0 else (read, np.array([value]))
+
+
+def _read_one_id(value_id: Any, side: Side) -> Any:
+    if type(value_id) is int and -(1 << 63) <= value_id < 1 << 63 and side.ids.kind != STRING:
+        return np.array([value_id], np.int64)
+    if type(value_id) is str and value_id.isascii() and side.ids.kind != INTEGER:
+        return large_strings([value_id])
+    return None
+
+
 def read_ids(ids: Any, side: Side) -> Any:
     """The ids of values of a side, distinct and of its kind."""
+    if type(ids) is list and len(ids) == 1:
+        one = _read_one_id(ids[0], side)
+        if one is not None:
+            return one
     try:
         return side.ids.read(ids)
     except QueryError as error:

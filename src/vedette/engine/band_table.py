@@ -38,4 +38,5 @@ def _join(parts: Sequence[NDArray[Any]], dtype: Any = np.int32) -> NDArray[Any]:
 def _dictionary(codes: NDArray[np.int32], ids: Ids, kind: str | None) -> pa.DictionaryArray:
     """Ids by their places; where there are none, `kind` tells what they would be."""
     values = ids.to_arrow() if ids.kind == kind else pa.array([], pa.int64() if kind == INTEGER else pa.large_string())
-    return pa.DictionaryArray.from_arrays(pa.array(codes), values, safe=False)  # codes are known to be in range
+    type_ = pa.dictionary(pa.int32(), values.type)
+    return pa.DictionaryArray.from_buffers(type_, len(codes), [None, pa.py_buffer(codes)], values)

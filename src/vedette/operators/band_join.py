@@ -58,8 +58,9 @@ def find_all_pairs(
     """All pairs of some bands; a query is the place of its band."""
     groups = Groups.build(lows, highs)
     side, other = (left, right) if len(left) < len(right) else (right, left)
-    _, slots = side.points.in_order()  # in order, so that look-ups lie close to each other
-    return _pairs_of(groups, side, other, slots, sign)
+    shifts, slots = side.points.in_order()  # in order, so that look-ups lie close to each other
+    queries, others, own = find_pairs(groups, other.points, shifts, slots)
+    return _to_changes(side, queries, own, others, sign)
 
 
 def change_bands(
@@ -90,5 +91,11 @@ def change_bands(
 def _pairs_of(groups: Groups, side: Side, other: Side, slots: NDArray[np.int32], sign: int) -> PairChanges:
     queries, others, own = find_pairs(groups, other.points, side.shifts(slots), slots, side.expected * len(slots))
     if len(slots):
-        side.expected = len(queries) // len(slots)
+        side.expected = max(len(queries) // len(slots), side.expected * 7 // 8)
+    return _to_changes(side, queries, own, others, sign)
+
+
+def _to_changes(
+    side: Side, queries: NDArray[np.int32], own: NDArray[np.int32], others: NDArray[np.int32], sign: int
+) -> PairChanges:
     return PairChanges(sign, queries, own, others) if side.sign == 1 else PairChanges(sign, queries, others, own)

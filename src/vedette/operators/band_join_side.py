@@ -43,8 +43,8 @@ class Side:
     def find(self, ids: NDArray[np.int64] | Any) -> NDArray[np.int32]:
         """The slot of each id, or -1 where it has no value."""
         slots = self.ids.find(ids)
-        known = np.flatnonzero(slots >= 0)
-        slots[known[~self.lives[slots[known]]]] = -1
+        if len(self.ids):
+            slots[~self.lives[slots]] = -1  # where it is -1 already, whatever the last slot is
         return slots
 
     def shifts(self, slots: NDArray[np.int32]) -> NDArray[np.float64]:

@@ -13,12 +13,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from indexes.bands import plain
 from numba import config
 
-from vedette.indexes.bands import Groups, Points, find_affected, find_pairs
-from vedette.indexes.bands.groups import CAP, SLACK
+from vedette.indexes.bands import Groups, Points, find_affected, find_pairs, lookup
+from vedette.indexes.bands.group_changes import CAP
+from vedette.indexes.bands.groups import SLACK
 from vedette.indexes.bands.partition import find_partition
 
 SLOW = bool(config.DISABLE_JIT)
 END = st.one_of(*plain.KINDS) | st.sampled_from([float("-inf"), float("inf")])
+WAYS = [lookup.BY_GROUPS, lookup.BY_SHIFTS, lookup.BY_POINTS]
 BAND = st.tuples(END, END).map(lambda pair: (min(pair), max(pair)))
 
 
@@ -48,8 +50,11 @@ def check(groups, bands):
         assert groups.list_lows[listed].tolist() == sorted(bands[name][0] for name in names)
         assert groups.list_highs[listed].tolist() == sorted((bands[name][1] for name in names), reverse=True)
         assert [bands[name][0] for name in names] == groups.list_lows[listed].tolist()
-        assert groups.cover_lows[group] == math.nextafter(groups.list_lows[listed][0], -math.inf)
-        assert groups.cover_highs[group] == math.nextafter(groups.list_highs[listed][0], math.inf)
+        low, high = groups.list_lows[listed][0], groups.list_highs[listed][0]
+        cover = groups.cover_lows[group], groups.cover_highs[group]
+        assert cover[0] == math.nextafter(low, -math.inf) or (low == -math.inf and math.isnan(cover[0]))
+        assert cover[1] == math.nextafter(high, math.inf) or (high == math.inf and math.isnan(cover[1]))
+        assert groups.singles[group] == (names[0] if len(names) == 1 else -1)
         assert all(groups.group_of[name] == group for name in names)
         seen += names
         points.append(point)
@@ -97,14 +102,17 @@ class Machine(RuleBasedStateMachine):
     def is_right(self):
         check(self.groups, self.bands)
 
-    @rule(problem=plain.problems(max_bands=0))
-    def finds_what_brute_force_finds(self, problem):
+    @rule(problem=plain.problems(max_bands=0), way=st.sampled_from(WAYS))
+    def finds_what_brute_force_finds(self, problem, way):
         values, _, shifts = problem
         points = Points()
         points.add(np.array(values), np.arange(len(values), dtype=np.int32))
         names = list(self.bands)
         numbers = np.arange(len(shifts), dtype=np.int32)
-        bands, found, rows = find_pairs(self.groups, points, np.array(shifts), numbers)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(lookup, "choose_way", lambda *_: way)
+            bands, found, rows = find_pairs(self.groups, points, np.array(shifts), numbers)
+            affected = find_affected(self.groups, points, np.array(shifts)).tolist()
         expected = sorted(
             (row, i, names[j])
             for row, shift in enumerate(shifts)
@@ -112,7 +120,6 @@ class Machine(RuleBasedStateMachine):
         )
 
         assert sorted(zip(rows.tolist(), found.tolist(), bands.tolist(), strict=True)) == expected
-        affected = find_affected(self.groups, points, np.array(shifts)).tolist()
         assert sorted(affected) == sorted({name for _, _, name in expected})
 
 
@@ -188,3 +195,41 @@ def test_a_set_that_grows_from_nothing_is_made_anew_a_few_times_only():
         groups.add(np.array([name], np.int32), lows[name : name + 1], highs[name : name + 1])
 
     assert groups.n_made < 8 * n
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_more_pairs_than_there_is_room_for_are_all_found(way, monkeypatch):
+    n = 50 if SLOW else 500
+    monkeypatch.setattr(lookup, "choose_way", lambda *_: way)
+    monkeypatch.setattr(lookup, "FIRST_ROOM", 8)
+    values, lows, highs = plain.clusters(n, n, 5, 0.05, scattered=0.3)
+    points = Points()
+    points.add(values, np.arange(n, dtype=np.int32))
+    shifts = np.array([-0.2, -0.9, -0.5])
+    bands, found, rows = find_pairs(Groups.build(lows, highs), points, shifts, np.arange(3, dtype=np.int32))
+
+    expected = [(row, i, band) for row in range(3) for i, band in brute(values, lows, highs, shifts[row])]
+    assert sorted(zip(rows.tolist(), found.tolist(), bands.tolist(), strict=True)) == expected
+    assert len(expected) > n
+
+
+def brute(values, lows, highs, shift):
+    return plain.pairs(values.tolist(), list(zip(lows.tolist(), highs.tolist(), strict=True)), float(shift))
+
+
+def test_the_way_is_taken_that_is_the_least_work():
+    n = 500 if SLOW else 20_000
+    _, lows, highs = plain.clusters(1, n, n, 1e-7)
+    groups, few, many = Groups.build(lows, highs), Points(), Points()
+    few.add(np.zeros(1), np.zeros(1, np.int32))
+    many.add(np.random.default_rng(1).random(n), np.arange(n, dtype=np.int32))
+
+    assert lookup.choose_way(groups, few, 1) == lookup.BY_GROUPS  # a tree is worth its making for several shifts
+    assert lookup.choose_way(groups, few, 20) == lookup.BY_POINTS
+    find_affected(groups, few, np.zeros(20))
+    assert lookup.choose_way(groups, few, 1) == lookup.BY_POINTS
+    groups.remove(np.zeros(1, np.int32))
+    assert lookup.choose_way(groups, few, 1) == lookup.BY_GROUPS
+    assert lookup.choose_way(groups, many, 10) == lookup.BY_GROUPS
+    assert lookup.choose_way(groups, many, 2 * n) == lookup.BY_SHIFTS
+    assert lookup.choose_way(Groups.build(lows[:1], highs[:1]), many, n // 10) == lookup.BY_SHIFTS

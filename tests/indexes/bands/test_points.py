@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -9,7 +7,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from indexes.bands.plain import KINDS
 from numba import config
 
-from vedette.indexes.bands.points import BLOCK, FILL, Points, find_cell, find_first
+from vedette.indexes.bands.point_blocks import BLOCK, FILL, find_cell, find_first
+from vedette.indexes.bands.points import Points
 
 SLOW = bool(config.DISABLE_JIT)
 N = 2_000 if SLOW else 20_000
@@ -58,16 +57,16 @@ class Machine(RuleBasedStateMachine):
             assert points.begun[word] == sum(each < word for each in words)
 
     @rule(bound=NUMBER)
-    def finds_the_first_value_from_a_bound_on(self, bound):
+    def finds_the_first_value_above_a_bound(self, bound):
         points = self.points
         if points.n_blocks == 0:
             return
-        word = find_cell(math.nextafter(bound, -math.inf), points.grid, points.words) >> 6
+        word = find_cell(bound, points.grid, points.words) >> 6
         block, place = find_first(
             0.0, bound, word, points.values, points.order, points.firsts, points.begun, points.n_blocks
         )
         before = sum(points.sizes[:block]) + place
-        assert before == sum(value < bound for value in self.values.values())
+        assert before == sum(value <= bound for value in self.values.values())
 
 
 TestPoints = Machine.TestCase

@@ -140,7 +140,7 @@ def test_an_interval_of_definition_1_has_its_values_on_both_sides_of_the_point(p
         for shift in (by_place[place], last):
             if math.isinf(shift):
                 continue
-            near = [index.values[j] + shift for j in (before, before + 1) if 0 <= j < len(values)]
+            near = [float(index.values[j]) + shift for j in (before, before + 1) if 0 <= j < len(values)]
             assert before < 0 or near[0] <= points[group]
             assert before + 1 == len(values) or near[-1] > points[group] or points[group] == math.inf
             assert any(lows[group] <= value <= highs[group] for value in near)
