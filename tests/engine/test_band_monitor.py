@@ -412,7 +412,21 @@ def test_explain_tells_the_structure_and_why(bands):
     told = join.explain()
     assert "2 queries at version 1" in told
     assert "2 left values and 0 right values" in told
-    assert "stabbing groups: the bands hold 1 point between them (no fewer can), in 1 group" in told
-    assert "an interval tree over values and groups (Lemma 5) would" in told
+    assert (
+        "stabbing groups: each band holds one of 1 point (no fewer can), in 1 group; memory is that of values" in told
+    )
+    assert "a left value meets nothing: there are no right values" in told
+    assert "a right value is looked up by groups: each group once in a table over 2 left values" in told
+    assert "the tree of Lemma 5 would look up in logarithmic time, but hold 2 intervals and follow no change" in told
     assert "nothing to report yet" in vd.BandQuerySet().monitor().explain()
     assert "only the values next to its point" in bands.monitor(report="queries").explain()
+
+
+def test_explain_tells_when_values_are_so_few_that_they_are_looked_up():
+    bands = vd.BandQuerySet()
+    bands.add_many(range(2_000), np.arange(2_000.0), np.arange(2_000.0) + 0.5)
+    join = bands.monitor()
+    join.insert(left={"id": [1], "value": [0.0]})
+    join.insert(right={"id": range(10), "value": -np.arange(10.0)})
+
+    assert "a right value is looked up by points: each of 1 left value in a tree over the groups" in join.explain()
