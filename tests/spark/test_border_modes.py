@@ -17,8 +17,8 @@ from spark import ticks
 PIPELINE = Path(__file__).with_name("border_pipeline.py")
 CLUSTER = {"master": "local-cluster[2,1,1024]", "spark.executor.memory": "512m"}
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # starts sooner
-COMMITS_BEFORE_KILLS = (0, 1, 2, 1)  # how many batches a run may finish; each is killed in the middle of the next
-N_FILES = 12
+COMMITS_BEFORE_KILLS = (0, 2, 1)  # how many batches a run may finish; each is killed in the middle of the next
+N_FILES = 8
 
 
 @pytest.fixture

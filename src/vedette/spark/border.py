@@ -101,16 +101,15 @@ def border(
         plan = {
             "parcel": vars(parcel).copy(),
             "options": options,
-            "columns": needed,
-            "null_key": null_key,
-            "labels": packing.label_shards(n_shards),
+            "n_shards": n_shards,
             "key": [key_column.name, _wide(key_column).simpleString()],
             "time": [time_column.name, _wide(time_column).simpleString()],
             "answer": [column.dataType.simpleString() for column in answer.fields],
             "is_timed": is_timed,
         }
+        packing_plan = {"columns": needed, "null_key": null_key, "labels": packing.label_shards(n_shards)}
         selected = _select(rows, needed, {column.name: _wide(column) for column in (key_column, time_column)})
-        packed = selected.mapInArrow(worker_function(_WORKER, "pack_rows", parcel.sender, plan), packing.SCHEMA)
+        packed = selected.mapInArrow(worker_function(_WORKER, "pack_rows", parcel.sender, packing_plan), packing.SCHEMA)
         if not rows.isStreaming:
             in_order = packed.repartition("shard").sortWithinPartitions("shard", "part", "number")
             return in_order.mapInArrow(worker_function(_WORKER, "replay_shards", parcel.sender, plan), answer)

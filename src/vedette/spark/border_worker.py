@@ -111,7 +111,7 @@ def _make_monitor(plan: dict[str, Any]) -> BorderMonitor:
 
 
 def _open_state(plan: dict[str, Any], head: ValueState, pieces: MapState, shard: int) -> ShardState:
-    facts = {"format": FORMAT, "shards": len(plan["labels"]), "key": plan["key"], "time": plan["time"]}
+    facts = {"format": FORMAT, "shards": plan["n_shards"], "key": plan["key"], "time": plan["time"]}
     context = TaskContext.get()
     stream = None if context is None else context.getLocalProperty("sql.streaming.queryId")
     kind = (plan["parcel"]["token"], repr(plan["options"]))
