@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.ids import Ids
 from vedette.engine.versions import STANDING, Versions
 from vedette.errors import QueryError
+from vedette.ids import Ids
 
 kinds = st.sampled_from([st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3), st.text(max_size=3)])
 

@@ -29,23 +29,30 @@ _MICROSECONDS = {
 _PIECE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*,?")
 
 
-def read_duration(value: object, name: str, *, is_timestamp: bool) -> int | float:
+_LONGEST = 10**17  # microseconds: three thousand years, and far from where 64 bits end
+
+
+def read_duration(value: object, name: str, time_type: str) -> int | float:
     """A duration in the units of a time column: microseconds for timestamps, else its own.
 
-    >>> read_duration("1 minute 30 s", "dwell", is_timestamp=True)
+    >>> read_duration("1 minute 30 s", "dwell", "timestamp")
     90000000
     """
+    is_timestamp, is_whole = time_type == "timestamp", time_type == "bigint"
     if isinstance(value, datetime.timedelta) and is_timestamp:
         read: int | float | None = value // datetime.timedelta(microseconds=1)
     elif isinstance(value, str) and is_timestamp:
         read = _read_text(value)
     elif isinstance(value, (int, float)) and not isinstance(value, bool) and not is_timestamp:
-        read = value
+        read = int(value) if is_whole and math.isfinite(value) and value == int(value) else value
+        if is_whole and not isinstance(read, int):
+            read = None
     else:
         read = None
-    if read is None or not math.isfinite(read) or read <= 0:
+    if read is None or not 0 < read <= _LONGEST:
+        number = "a whole number" if is_whole else "a number"
         wanted = (
-            "a duration such as '5 minutes'" if is_timestamp else "a number above 0, in the unit of the time column"
+            "a duration such as '5 minutes'" if is_timestamp else f"{number} above 0, in the unit of the time column"
         )
         raise QueryError(f"{name} is {wanted}; got {value!r}")
     return read

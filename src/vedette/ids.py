@@ -63,7 +63,7 @@ class Ids:
 
     def find(self, ids: NDArray[np.int64] | pa.LargeStringArray) -> NDArray[np.int32]:
         """The newest position of each id, or -1."""
-        if self.kind is None:
+        if self.kind is None or not len(ids):
             return np.full(len(ids), -1, np.int32)
         if self.kind == INTEGER:
             return find_numbers(ids, self._numbers, self._slots)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.columns import Column
+from vedette.columns import Column, large_strings
 from vedette.errors import RowError, nearest
 from vedette.rows import as_mapping, read_rows, read_values
 from vedette.schema import Field, Schema, Type
@@ -66,6 +66,8 @@ def _read_keys(table: Any, schema: Schema, time_zone: str, name: str) -> tuple[C
     """The keys of the rows; or, of a dictionary, those that are used, and the code of each row."""
     values = _find_column(table, name, "key")
     field = schema.find(name) or Field(name, Type(_type_of(values)))
+    if field.type.name == "null":
+        return Column(large_strings([""] * len(values)), np.zeros(len(values), np.bool_)), None
     if field.type.name not in KEY_TYPES:
         raise RowError(f"key {name!r} is {field.type}; a key is a string or a whole number")
     if isinstance(values, pa.ChunkedArray) and values.num_chunks == 1:
@@ -76,13 +78,20 @@ def _read_keys(table: Any, schema: Schema, time_zone: str, name: str) -> tuple[C
     codes = values.indices.cast(pa.int32()).to_numpy()
     used = np.zeros(len(values.dictionary), np.bool_)
     used[codes] = True
-    keys = read_values(values.dictionary.filter(pa.array(used)), field, time_zone)
+    names = values.dictionary
+    if pa.types.is_string_view(names.type):  # of polars; Arrow cannot filter it
+        names = names.cast(pa.large_string())
+    keys = read_values(names.filter(pa.array(used)), field, time_zone)
     return keys, (np.cumsum(used, dtype=np.int32) - 1)[codes]
 
 
 def _read_times(table: Any, schema: Schema, time_zone: str, name: str) -> tuple[NDArray[Any], str]:
     values = _find_column(table, name, "time")
     field = schema.find(name) or Field(name, Type(_type_of(values)))
+    if field.type.name == "null":
+        if len(values):
+            raise RowError(f"time {name!r} is missing in row 0; every row needs one")
+        return np.empty(0, np.int64), ""
     if field.type.name not in TIME_TYPES:
         raise RowError(f"time {name!r} is {field.type}; a time is a timestamp or a number (bigint or double)")
     column = read_values(values, field, time_zone)
@@ -109,8 +118,8 @@ def _type_of(values: Any) -> str:
     """The type, by our name, of a column that the schema does not know."""
     try:
         type_ = values.type if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values).type
-    except (pa.ArrowException, OverflowError, TypeError, UnicodeError) as error:
-        return str(error)
+    except (pa.ArrowException, OverflowError, TypeError, UnicodeError):
+        return "of several types"
     if isinstance(type_, pa.DictionaryType):
         type_ = type_.value_type
     kinds = pa.types
@@ -121,4 +130,4 @@ def _type_of(values: Any) -> str:
     if kinds.is_timestamp(type_):
         return "timestamp"
     is_text = kinds.is_string(type_) or kinds.is_large_string(type_) or kinds.is_string_view(type_)
-    return "string" if is_text or kinds.is_null(type_) else str(type_)
+    return "string" if is_text else str(type_)

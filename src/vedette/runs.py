@@ -56,10 +56,14 @@ class Runs:
         n = _filter(self.queries, self.counts, is_gone, limits, queries, counts)
         return Runs(queries[:n], counts)
 
-    def without_returns(self) -> Runs:
-        """Less the queries that a move both leaves and enters: it went from one of their boxes to another."""
+    def without_returns(self, stamps: NDArray[np.int32], first_query: int) -> Runs:
+        """Less the queries that a move both leaves and enters: it went from one of their boxes to another.
+
+        `stamps` has room for every query, from the first one on.
+        """
         queries, counts = empty_int32(len(self)), np.zeros_like(self.counts)
-        n = _drop_returns(self.queries, self.counts, queries, counts)
+        stamps[:] = 0
+        n = _drop_returns(self.queries, self.counts, stamps, first_query, queries, counts)
         return Runs(queries[:n], counts)
 
     def columns(
@@ -122,17 +126,26 @@ def _filter(
 
 @kernel
 def _drop_returns(
-    queries: NDArray[np.int32], counts: NDArray[np.int32], out: NDArray[np.int32], out_counts: NDArray[np.int32]
+    queries: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    stamps: NDArray[np.int32],
+    first_query: int,
+    out: NDArray[np.int32],
+    out_counts: NDArray[np.int32],
 ) -> int:
+    """A query bears the move's stamp when it is left, and the negated one when it is entered as well."""
     at = n = np.int64(0)
     for move in range(counts.shape[1]):
+        stamp = np.int32(move + 1)
         middle = at + counts[EXIT, move]
         end = middle + counts[ENTER, move]
+        for i in range(at, middle):
+            stamps[queries[i] - first_query] = stamp
+        for i in range(middle, end):
+            if stamps[queries[i] - first_query] == stamp:
+                stamps[queries[i] - first_query] = -stamp
         for i in range(at, end):
-            returns = False
-            for j in range(middle, end) if i < middle else range(at, middle):
-                returns |= queries[i] == queries[j]
-            if not returns:
+            if stamps[queries[i] - first_query] != -stamp:
                 out[n] = queries[i]
                 n += 1
                 out_counts[EXIT if i < middle else ENTER, move] += 1

@@ -246,6 +246,114 @@ def test_a_state_of_another_set_is_refused(alerts):
     assert monitor.n_keys == 1
 
 
+def rebuilt(retains):
+    """The set of the fixture, made anew and then changed."""
+    queries = vd.QuerySet(SCHEMA)
+    if retains:
+        queries.retain()
+    queries.add("cheap", "price < 40")
+    queries.replace("cheap", "price < 30")
+    return queries.border(key="symbol", time="ts")
+
+
+def test_a_set_that_changed_before_its_monitor_was_made_must_have_retained(alerts):
+    monitor = alerts.border(key="symbol", time="ts")
+    monitor.step(ticks(35.0))
+    blob = monitor.save()
+
+    with pytest.raises(vd.SnapshotError, match=r"version 2 removed or replaced queries .* call retain\(\) on the set"):
+        rebuilt(retains=False).load(blob)
+    again = rebuilt(retains=True)
+    again.load(blob)
+
+    (event,) = again.step(ticks(35.0, start=1)).to_pylist()
+    assert (event["event"], event["reason"]) == ("exit", "replaced")
+
+
+@pytest.mark.parametrize(("option", "value"), [("dwell", "5 seconds"), ("margin", 2)])
+def test_a_state_that_holds_events_back_needs_a_monitor_that_does(alerts, option, value):
+    monitor = alerts.border(key="symbol", time="ts", **{option: value})
+    monitor.step(ticks(39.0, 41.0))
+
+    with pytest.raises(vd.SnapshotError, match=f"saved by a monitor with {option}; give this one {option}"):
+        alerts.border(key="symbol", time="ts").load(monitor.save())
+
+
+def test_a_refused_state_leaves_the_monitor_as_it_was(alerts):
+    numbers = alerts.border(key="symbol", time="t")
+    numbers.step({"symbol": ["A"], "price": [1.0], "t": [1]})
+    other = alerts.border(key="symbol", time="t", dwell="5 minutes")
+    other.step({"symbol": ["A", "B"], "price": [1.0, 1.0], "t": [NOON, NOON]})
+
+    with pytest.raises(vd.SnapshotError, match="times of type bigint"):
+        other.load(numbers.save())
+
+    assert other.n_keys == 2
+
+
+def test_a_delta_is_no_state(alerts):
+    monitor = alerts.border(key="symbol", time="ts")
+    monitor.step(ticks(1.0))
+    monitor.save()
+    monitor.step(ticks(2.0, start=1))
+
+    with pytest.raises(vd.SnapshotError, match="a delta of a state"):
+        alerts.border(key="symbol", time="ts").load(monitor.take_delta())
+
+
+def test_the_first_delta_of_a_monitor_that_was_never_saved_is_everything(alerts):
+    monitor = alerts.border(key="symbol", time="ts")
+    monitor.step(ticks(1.0))
+    other = alerts.border(key="symbol", time="ts")
+
+    other.apply_delta(monitor.take_delta())
+
+    assert other.n_keys == 1
+
+
+def test_whole_times_have_whole_durations(alerts):
+    monitor = alerts.border(key="symbol", time="t", dwell=10.0)
+    start = 1_700_000_000_000_000_001
+    rows = {"symbol": ["A", "A"], "price": [1.0, 1.0], "t": [start, start + 20]}
+
+    assert monitor.step(rows)["time"].to_pylist() == [start + 10]
+    with pytest.raises(vd.QueryError, match="dwell is a whole number above 0, in the unit of the time column"):
+        alerts.border(key="symbol", time="t", dwell=2.5).step(rows)
+
+
+def test_empty_batches_and_batches_without_keys_fit_any_kind_of_key(alerts):
+    monitor = alerts.border(key="id", time="t", null_key="drop")
+    empty = pa.table(
+        {"id": pa.array([], pa.int64()), "price": pa.array([], pa.float64()), "t": pa.array([], pa.int64())}
+    )
+
+    assert pa.types.is_int64(monitor.step(empty).schema.field("key").type.value_type)
+    assert monitor.step({"id": [7], "price": [1.0], "t": [1]}).num_rows == 1
+    assert monitor.step({"id": [None], "price": [1.0], "t": [2]}).num_rows == 0
+    assert monitor.step({"id": [], "price": [], "t": []}).num_rows == 0
+    assert monitor.step(empty).num_rows == 0
+    alerts.remove_many([])
+
+
+def test_keys_may_come_as_categories_of_polars(alerts):
+    polars = pytest.importorskip("polars")
+    rows = polars.DataFrame({"symbol": ["A", "B"], "price": [1.0, 99.0], "t": [1, 1]})
+    rows = rows.with_columns(polars.col("symbol").cast(polars.Categorical))
+
+    assert alerts.border(key="symbol", time="t").step(rows)["key"].to_pylist() == ["A"]
+
+
+def test_a_pending_enter_ends_with_what_is_known_of_its_query(alerts):
+    monitor = alerts.border(key="symbol", time="ts", dwell="10 seconds")
+    alerts.retained_versions = 2
+    monitor.step(ticks(39.0))
+    alerts.remove("cheap")
+    for number in range(3):
+        alerts.add(f"dear {number}", "price > 100")
+
+    assert monitor.step(ticks(39.0, start=60)).num_rows == 0
+
+
 def test_a_removed_query_is_forgotten_after_so_many_versions(alerts):
     monitor = alerts.border(key="symbol", time="ts")
     alerts.retained_versions = 3
@@ -267,4 +375,4 @@ def test_a_region_segment_takes_less_than_sixty_bytes():
         monitor.step({"k": np.zeros(1, np.int64), "x": np.array([5e5 + time]), "t": np.array([time])})
     axis = queries.standing().parts.compiled[0].axes["x"]
 
-    assert 0 < (monitor._finder.nbytes + axis.nbytes) / 20_000 <= 60
+    assert 0 < (queries.border_finder.nbytes + axis.nbytes) / 20_000 <= 60

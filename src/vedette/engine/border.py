@@ -59,6 +59,17 @@ class Standing:
             positions[missing] = np.where(numbers < 0, -1, numbers + self.first_retained)
         return positions
 
+    def is_known(self, queries: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Whether the query of each number stands, or was removed lately enough to be known."""
+        is_known = (queries >= 0) & (queries < self.first_retained)
+        is_known[is_known] = ~self.versions.is_gone[queries[is_known]]
+        rest = np.flatnonzero((queries >= 0) & ~is_known)
+        if len(rest) and len(self.retained):
+            numbers = self.retained.ids.find(self.ids_of(queries[rest]))
+            removed = self.retained.removed[numbers]
+            is_known[rest] = (numbers >= 0) & (removed > self.versions.current - self.retained_versions)
+        return is_known
+
     def unify(self, events: Events) -> Events:
         """The events with all forms of a query under its one number."""
         removed = np.flatnonzero(events.queries >= self.first_retained)

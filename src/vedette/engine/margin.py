@@ -124,6 +124,8 @@ class Margins:
     ) -> NDArray[np.bool_]:
         """Whether each query, widened, holds the row; no row is in none, and a query that is gone holds none."""
         holds = np.zeros(len(rows), np.bool_)
+        current = {id(part) for part in standing.parts.compiled}
+        self._widened = {number: each for number, each in self._widened.items() if number in current}
         stands = (rows >= 0) & _stands(standing, queries)
         for part in standing.parts.compiled:
             inside = (part.first_query <= queries) & (queries < part.first_query + part.n_queries)
@@ -140,8 +142,6 @@ class Margins:
     def _widen(self, part: Part) -> Part:
         known = self._widened.get(id(part))
         if known is None or known[0] is not part:
-            if len(self._widened) > 16:
-                self._widened.clear()
             blocks, residuals = decompile(part, np.zeros(part.first_query + part.n_queries, np.bool_))
             wide = [BoxBlock(block.queries, self._widen_ranges(block.ranges)) for block in blocks]
             fences = [widen_fences(each, self.margins) for each in residuals]
@@ -172,7 +172,8 @@ def _stands(standing: Standing, queries: NDArray[np.int32]) -> NDArray[np.bool_]
 
 def _shift(values: NDArray[Any], step: Any) -> NDArray[Any]:
     if values.dtype != np.int64:
-        return np.asarray(values + step)
+        with np.errstate(over="ignore"):
+            return np.asarray(values + step)
     return np.asarray(np.clip(values.astype(object) + step, int(_INT64.min), int(_INT64.max)), np.int64)
 
 

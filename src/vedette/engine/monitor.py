@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vedette.columns import Column, join_columns, null_column
 from vedette.engine import monitor_state
-from vedette.engine.border import BorderFinder, Standing, to_events
+from vedette.engine.border import Standing, to_events
 from vedette.engine.event_table import runs_to_table, to_table
 from vedette.engine.margin import Margins
 from vedette.engine.monitor_options import MonitorOptions
@@ -49,7 +49,6 @@ class BorderMonitor:
         self.n_late = 0  # rows that came too late and were dropped
         self.n_null_keys = 0  # rows without a key that were dropped
         self.n_failed = 0  # comparisons that ANSI mode would have failed the job over
-        self._finder = BorderFinder()
         self._margins = Margins(options.margins(queries.schema), queries.schema)
         self.clear()
 
@@ -72,12 +71,7 @@ class BorderMonitor:
     @property
     def nbytes(self) -> int:
         """The memory of the state and of the region segments; that of the queries comes on top."""
-        return self._finder.nbytes + self.keys.nbytes + self.lingering.nbytes + self.pending.nbytes
-
-    @property
-    def state_fields(self) -> list[str]:
-        """The columns of the rows that the monitor needs."""
-        return list(dict.fromkeys([self.options.key, self.options.time, *self.queries.fields]))
+        return self.queries.border_finder.nbytes + self.keys.nbytes + self.lingering.nbytes + self.pending.nbytes
 
     def step(self, rows: Any, *, advance: bool = True) -> pa.Table:
         """The events of a batch of rows: columns key, time, query, event and reason.
@@ -161,7 +155,10 @@ class BorderMonitor:
         kind = "integer" if isinstance(batch.keys, np.ndarray) else "string"
         if self.keys.keys.kind not in (None, kind) and len(batch):
             raise RowError(f"keys were {self.keys.keys.kind}s so far; {options.key!r} now holds {kind}s")
-        self.set_time_type(batch.time_type)
+        if self.keys.keys.kind is None and not batch.n_null_keys:
+            self.keys.keys.kind = kind
+        if batch.time_type:
+            self.set_time_type(batch.time_type)
         return batch
 
     def _join_rows(self, moves: Moves, batch: KeyedRows | None) -> dict[str, Column]:
@@ -181,7 +178,9 @@ class BorderMonitor:
         seen = np.full(len(moves), standing.versions.current, np.int32)
         from_state = np.flatnonzero((moves.before >= 0) & (moves.before < n_known))
         seen[from_state] = self.keys.versions[moves.known[moves.before[from_state]]]
-        runs, special, n_failed = self._finder.find_events(standing, moves, columns, n_rows, seen, self.options.cross)
+        runs, special, n_failed = self.queries.border_finder.find_events(
+            standing, moves, columns, n_rows, seen, self.options.cross
+        )
         self.n_failed += n_failed
         is_settled = not self._margins.margins and self.options.dwell is None
         if is_settled and not special:
@@ -195,38 +194,33 @@ class BorderMonitor:
     def _settle(
         self, standing: Standing, moves: Moves, columns: dict[str, Column], seen: NDArray[np.int32], events: Events
     ) -> tuple[Events, NDArray[Any]]:
-        """The events as margins and dwell times let them be, and their times."""
+        """The events as margins and dwell times let them be, and their times. What is open changes at the end."""
         is_touched = np.zeros(len(self.keys), np.bool_)
         is_touched[moves.slots] = True
+        staying = []
         if self._margins.margins:
-            open_, queries = self._take_open(standing, self.lingering, is_touched)
-            events, staying = self._margins.settle(events, moves, columns, standing, seen, open_.slots, queries)
-            self._put_open(standing, self.lingering, moves, staying, moves.times[staying.moves])
+            open_, queries = self._open(standing, self.lingering.at(is_touched))
+            events, stays = self._margins.settle(events, moves, columns, standing, seen, open_.slots, queries)
+            staying.append((self.lingering, stays, moves.times[stays.moves]))
         times = moves.times[events.moves]
         dwell = self.options.duration("dwell", self.time_type)
         if dwell is not None:
-            open_, queries = self._take_open(standing, self.pending, is_touched)
-            events, times, staying, since = settle_dwell(
+            open_, queries = self._open(standing, self.pending.at(is_touched))
+            events, times, stays, since = settle_dwell(
                 events, moves, dwell, open_.slots, queries, open_.times, open_.reasons
             )
-            self._put_open(standing, self.pending, moves, staying, since)
+            staying.append((self.pending, stays, since))
+        for table, stays, since in staying:
+            table.take(is_touched)
+            if len(stays):
+                table.put(Pairs(moves.slots[stays.moves], standing.ids_of(stays.queries), since, stays.reasons))
         return events, times
 
-    def _take_open(
-        self, standing: Standing, table: PairTable, is_touched: NDArray[np.bool_]
-    ) -> tuple[Pairs, NDArray[np.int32]]:
-        """The open pairs of keys that move, less those of queries that nobody knows any more."""
-        pairs = table.take(is_touched)
+    def _open(self, standing: Standing, pairs: Pairs) -> tuple[Pairs, NDArray[np.int32]]:
+        """Open pairs with the numbers of their queries, less those of queries that nobody knows any more."""
         queries = standing.number(pairs.ids) if len(pairs) else np.empty(0, np.int32)
-        known = np.flatnonzero(queries >= 0)
+        known = np.flatnonzero(standing.is_known(queries))
         return Pairs(pairs.slots[known], None, pairs.times[known], pairs.reasons[known]), queries[known]
-
-    def _put_open(
-        self, standing: Standing, table: PairTable, moves: Moves, events: Events, since: NDArray[Any]
-    ) -> None:
-        if len(events):
-            ids = standing.ids_of(events.queries)
-            table.put(Pairs(moves.slots[events.moves], ids, since, events.reasons))
 
     def _remember(self, moves: Moves, batch: KeyedRows, version: int) -> None:
         lasts = moves.lasts
@@ -263,12 +257,11 @@ class BorderMonitor:
         dwell = self.options.duration("dwell", self.time_type)
         pairs = self.pending.take_until(now - dwell) if dwell is not None else self.pending.take_until(-np.inf)
         self.changes.note(np.unique(pairs.slots))
-        queries = standing.number(pairs.ids) if len(pairs) else np.empty(0, np.int32)
-        known = np.flatnonzero(queries >= 0)
-        known = known[np.argsort(pairs.times[known], kind="stable")]
-        events = Events.of(np.arange(len(known)), queries[known], ENTER, pairs.reasons[known])
-        times = (pairs.times[known] + (dwell or 0)).astype(self.keys.times.dtype)
-        return to_table(events, pairs.slots[known], times, self.time_type, self.keys, standing)
+        pairs, queries = self._open(standing, pairs)
+        order = np.argsort(pairs.times, kind="stable")
+        events = Events.of(order, queries[order], ENTER, pairs.reasons[order])
+        times = (pairs.times[order] + (dwell or 0)).astype(self.keys.times.dtype)
+        return to_table(events, pairs.slots[order], times, self.time_type, self.keys, standing)
 
 
 def _concat(tables: list[pa.Table]) -> pa.Table:

@@ -50,7 +50,7 @@ class MonitorOptions:
     def duration(self, name: str, time_type: str) -> int | float | None:
         """`expire_after` or `dwell` in the units of the time column."""
         value = getattr(self, name)
-        return None if value is None else read_duration(value, name, is_timestamp=time_type == "timestamp")
+        return None if value is None else read_duration(value, name, time_type)
 
     def margins(self, schema: Schema) -> dict[str, float]:
         """By field of numbers, how far outside a range a value may be before the key leaves it."""
@@ -58,7 +58,8 @@ class MonitorOptions:
             return {}
         numbers = [field.name for field in schema if field.type.name in _NUMBERS]
         if not isinstance(self.margin, dict):
-            return dict.fromkeys(numbers, _check_margin(self.margin))
+            margin = _check_margin(self.margin)
+            return dict.fromkeys(numbers, margin) if margin else {}
         margins = {}
         for name, value in self.margin.items():
             field = schema.find(str(name))
@@ -68,7 +69,7 @@ class MonitorOptions:
                     f"{nearest(str(name), numbers)}"
                 )
             margins[field.name] = _check_margin(value)
-        return margins
+        return {name: margin for name, margin in margins.items() if margin}
 
 
 def _check_margin(value: Any) -> float:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vedette.columns import Column
 from vedette.engine import snapshot
-from vedette.errors import SnapshotError
+from vedette.errors import QueryError, SnapshotError
 from vedette.operators.pair_table import Pairs, PairTable
 
 if TYPE_CHECKING:
@@ -23,52 +23,68 @@ _KIND = "border state"
 
 
 class ChangeLog:
-    """Which keys have changed since the state was last saved."""
+    """Which keys have changed since the state was last saved; before it ever was, nothing is noted."""
 
     def __init__(self) -> None:
+        self._is_on = False
         self._slots: list[NDArray[np.int32]] = []
+        self._n_noted = self._n_distinct = 0
         self._freed: list[Any] = []
 
     def note(self, slots: NDArray[np.int32]) -> None:
-        if len(slots):
+        if self._is_on and len(slots):
             self._slots.append(slots)
+            self._n_noted += len(slots)
+            if self._n_noted > 4 * self._n_distinct + 65_536:  # where nobody saves for long
+                self._slots = [np.unique(np.concatenate(self._slots))]
+                self._n_noted = self._n_distinct = len(self._slots[0])
 
     def note_freed(self, keys: Any) -> None:
-        self._freed.append(keys)
+        if self._is_on:
+            self._freed.append(keys)
 
     def move_slots(self, moved: NDArray[np.int32]) -> None:
         self._slots = [moved[slots] for slots in self._slots]
         self._slots = [slots[slots >= 0] for slots in self._slots]
 
-    def take(self) -> tuple[NDArray[np.int32], list[Any]]:
-        """The slots of keys that changed, each once, and the keys that were freed."""
-        slots = np.unique(np.concatenate(self._slots)) if self._slots else np.empty(0, np.int32)
-        freed, self._slots, self._freed = self._freed, [], []
+    def take(self) -> tuple[NDArray[np.int32] | None, list[Any]]:
+        """The slots of keys that changed, each once, and the keys that were freed; None: nothing was ever saved."""
+        slots = np.unique(np.concatenate([np.empty(0, np.int32), *self._slots])) if self._is_on else None
+        freed = self._freed
+        self.__init__()  # type: ignore[misc]
+        self._is_on = True
         return slots, freed
 
 
 def save(monitor: BorderMonitor) -> bytes:
     monitor.changes.take()
     everything = np.flatnonzero(monitor.keys.lives[: len(monitor.keys)]).astype(np.int32)
-    return snapshot.to_bytes(_content(monitor, everything, []))
+    return snapshot.to_bytes(_content(monitor, everything, [], is_delta=False))
 
 
 def take_delta(monitor: BorderMonitor) -> bytes:
     slots, freed = monitor.changes.take()
-    return snapshot.to_bytes(_content(monitor, slots[monitor.keys.lives[slots]], freed))
+    if slots is None:
+        slots = np.arange(len(monitor.keys), dtype=np.int32)
+    return snapshot.to_bytes(_content(monitor, slots[monitor.keys.lives[slots]], freed, is_delta=True))
 
 
 def load(monitor: BorderMonitor, blob: bytes) -> None:
     content = _check(monitor, blob)
+    if content["is_delta"]:
+        raise SnapshotError(
+            "the bytes are a delta of a state; load what `save` returned, then apply the deltas in order"
+        )
     monitor.clear()
     _apply(monitor, content)
+    monitor.changes.take()
 
 
 def apply_delta(monitor: BorderMonitor, blob: bytes) -> None:
     _apply(monitor, _check(monitor, blob))
 
 
-def _content(monitor: BorderMonitor, slots: NDArray[np.int32], freed: list[Any]) -> dict[str, Any]:
+def _content(monitor: BorderMonitor, slots: NDArray[np.int32], freed: list[Any], *, is_delta: bool) -> dict[str, Any]:
     keys = monitor.keys
     version = monitor.queries.version
     is_chosen = np.zeros(len(keys), np.bool_)
@@ -76,6 +92,8 @@ def _content(monitor: BorderMonitor, slots: NDArray[np.int32], freed: list[Any])
     rows = keys.rows(slots)
     return {
         "kind": _KIND,
+        "is_delta": is_delta,
+        "holds_back": _holds_back(monitor),
         "schema": str(monitor.queries.schema),
         "history": [version, monitor.queries.history_mark(version)],
         "columns": [monitor.options.key, monitor.options.time],
@@ -118,6 +136,17 @@ def _check(monitor: BorderMonitor, blob: bytes) -> dict[str, Any]:
             "the state was saved with another query set, whose changes were not the same; load the set that was saved "
             "with it, or begin without a state"
         )
+    if version < queries.forgotten_version:
+        raise SnapshotError(
+            f"the state was saved at version {version} of the query set, and version {queries.forgotten_version} "
+            f"removed or replaced queries that are not known any more; call retain() on the set before you change it"
+        )
+    for name, was in content["holds_back"].items():
+        if was and not _holds_back(monitor)[name]:
+            raise SnapshotError(
+                f"the state was saved by a monitor with {name}; give this one {name} too, or begin anew"
+            )
+    _check_time(monitor, content["time_type"])
     if content["columns"] != [monitor.options.key, monitor.options.time]:
         key, time = content["columns"]
         raise SnapshotError(
@@ -125,6 +154,23 @@ def _check(monitor: BorderMonitor, blob: bytes) -> dict[str, Any]:
             f"time {monitor.options.time!r}"
         )
     return content
+
+
+def _holds_back(monitor: BorderMonitor) -> dict[str, bool]:
+    """Which options let a state hold events back, that no other monitor would report."""
+    options = monitor.options
+    return {"dwell": options.dwell is not None, "margin": bool(options.margins(monitor.queries.schema))}
+
+
+def _check_time(monitor: BorderMonitor, time_type: str) -> None:
+    if not time_type:
+        return
+    if monitor.time_type not in ("", time_type):
+        raise SnapshotError(f"the state was saved with times of type {time_type}; this monitor has {monitor.time_type}")
+    try:
+        monitor.options.check_durations(time_type)
+    except QueryError as error:
+        raise SnapshotError(f"the state was saved with times of type {time_type}, where {error}") from None
 
 
 def _apply(monitor: BorderMonitor, content: dict[str, Any]) -> None:

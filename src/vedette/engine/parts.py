@@ -108,7 +108,7 @@ class Parts:
     def extract(self, is_wanted: NDArray[np.bool_]) -> tuple[list[BoxBlock], list[Residual]]:
         """The boxes and residuals of the wanted queries, as far as they are still here; they stay."""
         is_other = ~is_wanted
-        blocks, residuals = _take_standing(_join_alike(self._blocks), self._residuals, is_other)
+        blocks, residuals = _take_standing(join_alike(self._blocks), self._residuals, is_other)
         for part in self.compiled:
             if is_wanted[part.first_query : part.first_query + part.n_queries].any():
                 more_blocks, more_residuals = decompile(part, is_other)
@@ -117,7 +117,7 @@ class Parts:
 
     def without_gone(self, is_gone: NDArray[np.bool_]) -> Parts:
         """The queries that stand, which move up to the positions of those that are gone, as one part to be compiled."""
-        blocks, residuals = _take_standing(_join_alike(self._blocks), self._residuals, is_gone)
+        blocks, residuals = _take_standing(join_alike(self._blocks), self._residuals, is_gone)
         for part in reversed(self.compiled):
             older_blocks, older_residuals = decompile(part, is_gone)
             blocks, residuals = older_blocks + blocks, older_residuals + residuals
@@ -143,7 +143,7 @@ class Parts:
         first = compiled[-1].first_query + compiled[-1].n_queries if compiled else 0
         if first == self._n_queries:
             return
-        blocks, residuals = _take_standing(_join_alike(self._blocks), self._residuals, is_gone)
+        blocks, residuals = _take_standing(join_alike(self._blocks), self._residuals, is_gone)
         while compiled:
             n_boxes = sum(len(block) for block in blocks)
             if compiled[-1].n_boxes >= max(MERGE_RATIO * n_boxes, SMALL_PART):
@@ -160,7 +160,7 @@ class Parts:
     def _compile_part(
         self, blocks: Sequence[BoxBlock], residuals: Sequence[Residual], first_query: int, n_queries: int
     ) -> Part:
-        return compile_part(_join_alike(blocks), residuals, self.schema, first_query, n_queries, self.index)
+        return compile_part(join_alike(blocks), residuals, self.schema, first_query, n_queries, self.index)
 
 
 def decompile(part: Part, is_gone: NDArray[np.bool_]) -> tuple[list[BoxBlock], list[Residual]]:
@@ -205,7 +205,7 @@ def _decompile_group(part: Part, group: Group, is_gone: NDArray[np.bool_]) -> li
     return blocks
 
 
-def _join_alike(blocks: Sequence[BoxBlock]) -> list[BoxBlock]:
+def join_alike(blocks: Sequence[BoxBlock]) -> list[BoxBlock]:
     """Blocks over the same fields as one: many small additions become few long columns."""
     alike: dict[tuple[tuple[str, type], ...], list[BoxBlock]] = {}
     for block in blocks:

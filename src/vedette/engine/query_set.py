@@ -32,7 +32,7 @@ from vedette.rows import read_row, read_rows
 from vedette.schema import Schema, check_time_zone
 
 if TYPE_CHECKING:
-    from vedette.engine.border import Standing
+    from vedette.engine.border import BorderFinder, Standing
     from vedette.engine.monitor import BorderMonitor
 
 FEW_GONE = 1024  # so many removed queries are always borne
@@ -62,7 +62,9 @@ class QuerySet:
         self._parts = Parts(self.schema, index)
         self.retained_versions = 0  # for so many versions removed queries stay known to border monitoring
         self._retained = Retained(self.schema)
+        self.forgotten_version = 0  # the last one that removed queries which were not retained
         self._leaving: list[NDArray[np.int32]] = []  # positions removed since `_retained` was last brought up to date
+        self._finder: BorderFinder | None = None
         self._lock = threading.RLock()  # readers compile what waits, one at a time
 
     def __len__(self) -> int:
@@ -210,7 +212,7 @@ class QuerySet:
         from vedette.engine.monitor import BorderMonitor
         from vedette.engine.monitor_options import MonitorOptions
 
-        self.retained_versions = max(self.retained_versions, RETAINED_VERSIONS)
+        self.retain()
         options = MonitorOptions(key, time, late, null_key, expire_after, dwell, margin, cross)
         return BorderMonitor(self, options)
 
@@ -244,7 +246,7 @@ class QuerySet:
             "ids": self._ids.to_parts(),
             "versions": self._versions.to_parts(),
             "parts": self._compiled().compiled,
-            "retained": [self.retained_versions, self._retained.to_parts()],
+            "retained": [self.retained_versions, self.forgotten_version, self._retained.to_parts()],
         }
 
     @classmethod
@@ -253,11 +255,18 @@ class QuerySet:
         made._ids = Ids.from_parts(*saved["ids"])
         made._versions = Versions.from_parts(*saved["versions"])
         made._parts = Parts.of(saved["parts"], made.schema, made.index, made._versions.is_gone)
-        made.retained_versions, retained = saved["retained"]
+        made.retained_versions, made.forgotten_version, retained = saved["retained"]
         made._retained = Retained.from_parts(made.schema, *retained)
         return made
 
     # For monitors.
+
+    def retain(self, versions: int = RETAINED_VERSIONS) -> None:
+        """Let queries that are removed or replaced from now on stay known to border monitoring, for so many versions.
+
+        `border` does it. A program that goes on from a saved state does it before it changes the set.
+        """
+        self.retained_versions = max(self.retained_versions, versions)
 
     def standing(self) -> Standing:
         """The set as a step of a monitor sees it."""
@@ -265,6 +274,15 @@ class QuerySet:
 
         parts = self._compiled()
         return Standing(parts, self._versions, self._ids, self._retained, self.retained_versions)
+
+    @property
+    def border_finder(self) -> BorderFinder:
+        """The borders of the parts, which all monitors of the set share."""
+        from vedette.engine.border import BorderFinder
+
+        if self._finder is None:
+            self._finder = BorderFinder()
+        return self._finder
 
     def history_mark(self, version: int) -> int | None:
         """A checksum of all changes up to a version, by which a saved state knows its set."""
@@ -352,6 +370,8 @@ class QuerySet:
         self._versions.remove(positions)
         if self.retained_versions:
             self._leaving.append(positions)
+        else:
+            self.forgotten_version = self.version
 
 
 def _as_texts(texts: Any) -> Sequence[str]:

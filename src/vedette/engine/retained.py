@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.boxes import BoxBlock
-from vedette.engine.parts import decompile
+from vedette.engine.parts import decompile, join_alike
 from vedette.ids import Ids
 from vedette.language import Residual
 from vedette.operators.match import Part
@@ -42,6 +42,7 @@ class Retained:
     def part(self) -> Part:
         """The removed queries compiled, under their numbers."""
         if self._part is None:
+            self._blocks = join_alike(self._blocks)
             self._part = compile_part(self._blocks, self._residuals, self.schema, 0, len(self))
         return self._part
 

@@ -118,6 +118,8 @@ class _Line:
         part: Part,
     ) -> list[Runs]:
         n_moves = len(before)
+        if n_moves == 0:
+            return []
         if not self.group.fields:  # every row is in these boxes, so only a first and a last row change something
             chosen = np.flatnonzero((before < 0) | (after < 0))
             return [self._compare(cells, before[chosen], after[chosen], stamps, part).of_moves(chosen, n_moves)]
@@ -137,7 +139,7 @@ class _Line:
             return [self._compare(cells, before, after, stamps, part)]
         n_expected = int(1.2 * sample.step * n_read[n_read <= max_read].clip(0).sum())
         runs, rest = self.segments.changes(cells, before, after, max_read, n_expected)
-        found = [runs.without_returns() if self.has_several else runs]
+        found = [runs.without_returns(stamps, part.first_query) if self.has_several else runs]
         if len(rest):
             compared = self._compare(cells, before[rest], after[rest], stamps, part)
             found.append(compared.of_moves(rest, n_moves))

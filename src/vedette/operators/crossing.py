@@ -17,6 +17,8 @@ from vedette.indexes.region_line import RegionLine
 from vedette.indexes.region_segments import RegionSegments
 from vedette.operators.match import Group, Part, stack_cells
 
+READ_AT_ONCE = 1 << 22  # entries, so that room for all that might be crossed stays small
+
 
 def find_crossings(
     part: Part,
@@ -42,10 +44,17 @@ def find_crossings(
             n_cells = [part.axes[name].n_cells for name in group.fields]
             made = RegionLine if len(n_cells) == 1 else RegionSegments
             segments[number] = made.build(group.firsts, group.lasts, boxes, n_cells)
-        moves, boxes = segments[number].passed(stack_cells(cells, group.fields, n_rows), olds, news)
-        crossed = _crosses(part, group, cells, columns, olds[moves], news[moves], boxes)
-        found_moves.append(moves[crossed].astype(np.int64))
-        found_queries.append(group.queries[boxes[crossed]].astype(np.int64))
+        stacked = stack_cells(cells, group.fields, n_rows)
+        n_read = np.cumsum(segments[number].count_read(stacked, olds, news).clip(0))
+        cuts = np.searchsorted(n_read, np.arange(READ_AT_ONCE, n_read[-1] + READ_AT_ONCE, READ_AT_ONCE))
+        start = 0
+        for cut in np.unique(np.append(cuts + 1, len(olds)).clip(max=len(olds))).tolist():
+            some, boxes = segments[number].passed(stacked, olds[start:cut], news[start:cut])
+            passed = some.astype(np.int64) + start
+            crossed = _crosses(part, group, cells, columns, olds[passed], news[passed], boxes)
+            found_moves.append(passed[crossed])
+            found_queries.append(group.queries[boxes[crossed]].astype(np.int64))
+            start = cut
     moves, queries = np.concatenate(found_moves), np.concatenate(found_queries)
     codes = np.unique((moves << 32) | queries)
     codes = codes[~_is_inside(part, columns, codes, olds, news)]
@@ -83,8 +92,9 @@ def _crosses(
         crosses &= is_free | (is_number & (stays | ~rests))
         slides = crosses & ~is_free & ~rests
         low, low_open, high, high_open = _ends(axis, firsts, lasts)
-        step = np.where(slides, new - old, 1.0)
-        at_low, at_high = (low - old) / step, (high - old) / step
+        with np.errstate(over="ignore", invalid="ignore"):
+            step = np.where(slides, new - old, 1.0)
+            at_low, at_high = (low - old) / step, (high - old) / step
         rises = step > 0
         for at, is_open, is_entry in ((at_low, low_open, rises), (at_high, high_open, ~rises)):
             later = slides & is_entry & ((at > enter) | ((at == enter) & is_open))

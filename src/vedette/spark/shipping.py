@@ -42,8 +42,9 @@ def pack(queries: QuerySet, snapshot_dir: str | Path | None, inline_bytes: int |
     Up to `inline_bytes`, or what the settings say where that is less, it travels inside the task.
     """
     sender = version("vedette")
-    if queries.nbytes <= min(settings().inline_bytes, inline_bytes or settings().inline_bytes):
-        content = queries.to_bytes()
+    most = min(settings().inline_bytes, inline_bytes or settings().inline_bytes)
+    content = queries.to_bytes() if queries.nbytes <= most else b""
+    if 0 < len(content) <= 2 * most:  # what was removed is in the bytes too
         return Parcel(hashlib.blake2b(content, digest_size=12).hexdigest(), content, "", sender)
     path = _save(queries, Path(snapshot_dir) if snapshot_dir is not None else settings().snapshot_path)
     if snapshot_dir is None and not settings().snapshot_dir:
