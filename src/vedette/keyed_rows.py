@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.columns import Column, large_strings
+from vedette.columns import Column, large_strings, null_column
 from vedette.errors import RowError, nearest
 from vedette.rows import as_mapping, read_rows, read_values
 from vedette.schema import Field, Schema, Type
@@ -56,7 +56,10 @@ def read_keyed_rows(
 
 def read_time(value: Any, time_type: str, time_zone: str) -> Any:
     """One time as the rows have them: a datetime where they have timestamps, else a number."""
-    column = read_values([value], Field("time", Type(time_type)), time_zone)
+    try:
+        column = read_values([value], Field("time", Type(time_type)), time_zone)
+    except RowError:
+        column = null_column(Type(time_type), 1)
     if column.valid is not None or column.values[0] != column.values[0]:
         raise RowError(f"a time is a {'datetime' if time_type == 'timestamp' else 'number'}; got {value!r}")
     return column.values[0]

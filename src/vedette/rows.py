@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vedette.columns import Column, large_strings, read_column, writable
+from vedette.columns import Column, large_strings, null_column, read_column, writable
 from vedette.errors import RowError, closest, nearest
 from vedette.schema import Field, Schema, arrow_type
 
@@ -120,7 +120,7 @@ def as_mapping(rows: Any) -> Any:
 def _common_length(arrays: Mapping[Any, Any]) -> int:
     for name, values in arrays.items():
         if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) == 0:
-            raise RowError(f"field {name!r} holds {values!r}, not an array; use match_one for a single row")
+            raise RowError(f"field {name!r} holds {values!r}, not an array; give arrays of one value, or use match_one")
     lengths = {len(values) for values in arrays.values()}
     if len(lengths) > 1:
         each = ", ".join(f"{name}: {len(values)}" for name, values in arrays.items())
@@ -140,6 +140,8 @@ def read_values(values: Any, field: Field, time_zone: str) -> Column:
             return Column(writable(values.data), ~np.ma.getmaskarray(values))
         return Column(writable(values))
     if not isinstance(values, (pa.Array, pa.ChunkedArray)):
+        if len(values) == 0:  # pandas and NumPy make up a type for nothing
+            return null_column(field.type, 0)
         try:
             values = pa.array(values)
         except (pa.ArrowException, OverflowError, TypeError, UnicodeError) as error:

@@ -41,6 +41,7 @@ def test_an_empty_batch_has_no_events(alerts):
     monitor = alerts.border(key="symbol", time="ts")
 
     assert monitor.step(pa.table(ticks(1.0)).slice(0, 0)).num_rows == 0
+    assert monitor.step(pd.DataFrame({"symbol": [], "price": [], "ts": []})).num_rows == 0
     assert monitor.step(ticks(1.0)).num_rows == 1
     assert monitor.step(pa.table(ticks(1.0)).slice(0, 0)).num_rows == 0
 
@@ -81,7 +82,7 @@ def test_time_alone_is_told_as_a_datetime(alerts):
     assert monitor.advance(NOON + datetime.timedelta(seconds=1)).num_rows == 0
     assert monitor.advance(NOON + datetime.timedelta(seconds=2)).num_rows == 1
     assert monitor.advance(NOON + datetime.timedelta(hours=2)).num_rows == 0
-    with pytest.raises(vd.RowError, match="timestamp"):
+    with pytest.raises(vd.RowError, match="a time is a datetime; got 'noon'"):
         monitor.advance("noon")
 
 
@@ -124,7 +125,10 @@ def test_freed_keys_give_their_memory_back(alerts):
         ({"null_key": "keep"}, "null_key is one of: 'error', 'drop'; got 'keep'"),
         ({"dwell": 5}, "dwell is a duration such as '5 minutes'; got 5"),
         ({"dwell": "5 parsecs"}, "dwell is a duration such as '5 minutes'; got '5 parsecs'"),
-        ({"expire_after": "0 s"}, "expire_after is a duration such as '5 minutes'; got '0 s'"),
+        (
+            {"expire_after": "0 s"},
+            "expire_after is a duration such as '5 minutes'; got '0 s'",
+        ),
         ({"margin": -1}, "a margin is a number from 0 on, or a dict of such by field; got -1"),
         (
             {"margin": {"prise": 1}},
@@ -173,8 +177,10 @@ def test_a_time_must_be_a_timestamp_or_a_number(alerts):
 
     with pytest.raises(vd.RowError, match="time 'when' is string; a time is a timestamp or a number"):
         alerts.border(key="symbol", time="when").step(rows)
-    with pytest.raises(vd.RowError, match="key 'price' is double; a key is a string or a whole number"):
-        alerts.border(key="price", time="ts").step(ticks(1.0))
+    with pytest.raises(vd.QueryError, match="key 'price' is double; a key is a string or a whole number"):
+        alerts.border(key="price", time="ts")
+    with pytest.raises(vd.QueryError, match="time 'symbol' is string; a time is a timestamp or a number"):
+        alerts.border(key="symbol", time="symbol")
 
 
 def test_rows_without_a_key_can_be_left_out_and_are_counted(alerts):

@@ -172,9 +172,8 @@ def _step(monitor: BorderMonitor, batch: pa.RecordBatch, job: Job, n_before: int
     try:
         return monitor.step(batch, advance=False)
     except RowError as error:
-        if not n_before:
-            raise
-        raise RowError(f"{job.rows}, after row {n_before:,}: {error}") from None
+        told = str(error).replace('null_key="drop"', "--null-key drop")
+        raise RowError(f"{job.rows}, after row {n_before:,}: {told}" if n_before else told) from None
 
 
 def _border_in_spark(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from vedette.durations import read_duration
 from vedette.errors import QueryError, nearest
+from vedette.keyed_rows import KEY_TYPES, TIME_TYPES
 from vedette.schema import Schema
 
 _NUMBERS = ("bigint", "double", "decimal")
@@ -39,8 +40,12 @@ class MonitorOptions:
         if not isinstance(self.cross, bool):
             raise QueryError(f"cross is True or False; got {self.cross!r}")
         self.margins(schema)
-        time = schema.find(self.time)
-        if time is not None and time.type.name in ("timestamp", "bigint", "double"):
+        key, time = schema.find(self.key), schema.find(self.time)
+        if key is not None and key.type.name not in KEY_TYPES:
+            raise QueryError(f"key {self.key!r} is {key.type}; a key is a string or a whole number")
+        if time is not None and time.type.name not in TIME_TYPES:
+            raise QueryError(f"time {self.time!r} is {time.type}; a time is a timestamp or a number (bigint or double)")
+        if time is not None:
             self.check_durations(time.type.name)
 
     def check_durations(self, time_type: str) -> None:
