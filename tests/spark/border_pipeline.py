@@ -10,12 +10,12 @@ import json
 import sys
 from pathlib import Path
 
-import ticks
-
 from vedette import spark as vs
 
 
 def main() -> None:
+    import ticks  # beside this file, which is run as a program
+
     settings = json.loads(sys.argv[1])
     directory = Path(sys.argv[2])
     spark = vs.session("border", **settings)
