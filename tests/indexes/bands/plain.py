@@ -12,7 +12,8 @@ decimal = st.integers(-3000, 3000).map(lambda n: n / 1000)
 far_decimal = st.integers(-300, 300).map(lambda n: 1e6 + n / 1000)
 EXTREMES = [0.0, -0.0, 5e-324, -5e-324, 1e-300, 0.1, 0.2, 0.3, 1.0, 1e16, 1e16 + 2, -1e16, 1e308, -1e308, 1.7e308]
 extreme = st.sampled_from([*EXTREMES, -1.7e308]) | st.floats(allow_nan=False, allow_infinity=False)
-KINDS = [whole, decimal, far_decimal, extreme]
+coarse = st.integers(-40, 40).map(lambda n: 1e15 + n / 8) | whole  # eighths are all there is between doubles
+KINDS = [whole, decimal, far_decimal, coarse, extreme]
 
 
 @st.composite

@@ -7,7 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from indexes.bands.plain import KINDS
 from numba import config
 
-from vedette.indexes.bands.point_blocks import BLOCK, FILL, find_cell, find_first
+from vedette.indexes.bands.point_blocks import BLOCK, FILL, STRETCH, find_cell, find_first
 from vedette.indexes.bands.points import Points
 
 SLOW = bool(config.DISABLE_JIT)
@@ -48,22 +48,22 @@ class Machine(RuleBasedStateMachine):
         assert len(self.points) == len(expected)
 
     @invariant()
-    def knows_how_many_blocks_begin_below_each_word(self):
+    def knows_how_many_blocks_begin_below_each_stretch(self):
         points = self.points
         firsts = [points.values[points.order[block], 0] for block in range(points.n_blocks)]
         assert firsts == points.firsts[: points.n_blocks].tolist()
-        words = [find_cell(first, points.grid, points.words) >> 6 for first in firsts]
-        for word in range(len(points.begun)):
-            assert points.begun[word] == sum(each < word for each in words)
+        stretches = [find_cell(first, points.grid, points.words) >> STRETCH for first in firsts]
+        for stretch in range(len(points.begun)):
+            assert points.begun[stretch] == sum(each < stretch for each in stretches)
 
     @rule(bound=NUMBER)
     def finds_the_first_value_above_a_bound(self, bound):
         points = self.points
         if points.n_blocks == 0:
             return
-        word = find_cell(bound, points.grid, points.words) >> 6
+        cell = find_cell(bound, points.grid, points.words)
         block, place = find_first(
-            0.0, bound, word, points.values, points.order, points.firsts, points.begun, points.n_blocks
+            0.0, bound, cell, points.values, points.order, points.firsts, points.begun, points.n_blocks
         )
         before = sum(points.sizes[:block]) + place
         assert before == sum(value <= bound for value in self.values.values())

@@ -10,9 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.indexes.bands.cell_screen import is_near, screen_cells
 from vedette.indexes.bands.group_lists import count_holding, write_affected, write_list
-from vedette.indexes.bands.point_blocks import find_cell, find_first, find_last, find_last_cell
+from vedette.indexes.bands.point_blocks import fetch_block, find_cell, find_first, find_last, find_last_cell
 from vedette.kernels import kernel
+
+AHEAD = 8  # groups ahead for which values are fetched
 
 
 @kernel
@@ -44,14 +47,19 @@ def find_pairs_by_groups(
     words: NDArray[np.uint64],
     begun: NDArray[np.int32],
     n_blocks: int,
+    cells: NDArray[np.int32],
+    spans: NDArray[np.uint8],
 ) -> tuple[int, int, int]:
     """Write what is met from a row and group on, until room runs out: the row and group to go on with, and the end."""
     kept, blocks, places = np.empty(n_groups + 1, np.int32), np.empty(n_groups, np.int32), np.empty(n_groups, np.int8)
     while row < len(shifts):
         shift, name = shifts[row], shift_names[row]
-        n_kept = _screen(
-            shift, cover_lows, cover_highs, n_groups, values, order, firsts, grid, words, n_blocks, kept
-        )  # fmt: skip
+        if len(cells) and is_near(shift, values, order, firsts, grid, n_blocks):
+            n_kept = screen_cells(shift, cells, spans, values, order, firsts, grid, words, n_blocks, kept)
+        else:
+            n_kept = _screen(
+                shift, cover_lows, cover_highs, n_groups, values, order, firsts, grid, words, n_blocks, kept
+            )  # fmt: skip
         n_kept = _locate(
             shift, cover_lows, cover_highs, n_kept, values, order, firsts, grid, words, begun, n_blocks, kept, blocks,
             places,
@@ -118,6 +126,8 @@ def find_affected_by_groups(
     words: NDArray[np.uint64],
     begun: NDArray[np.int32],
     n_blocks: int,
+    cells: NDArray[np.int32],
+    spans: NDArray[np.uint8],
 ) -> int:
     """Of each group only the shifted values next to its point matter, on either side, and of all shifts the nearest.
 
@@ -136,9 +146,12 @@ def find_affected_by_groups(
     out = n_done = 0
     for row in range(len(shifts)):
         shift = shifts[row]
-        n_kept = _screen(
-            shift, lows_left, highs_left, n_left, values, order, firsts, grid, words, n_blocks, kept
-        )  # fmt: skip
+        if row == 0 and len(cells) and is_near(shift, values, order, firsts, grid, n_blocks):
+            n_kept = screen_cells(shift, cells, spans, values, order, firsts, grid, words, n_blocks, kept)
+        else:
+            n_kept = _screen(
+                shift, lows_left, highs_left, n_left, values, order, firsts, grid, words, n_blocks, kept
+            )  # fmt: skip
         n_singles = n_others = 0
         for i in range(n_kept):
             is_single = singles[groups[kept[i]]] >= 0
@@ -158,8 +171,8 @@ def find_affected_by_groups(
                 n_done += 1
         for i in range(n_others):
             stab = stabs[groups[others[i]]]
-            word = find_cell(stab - shift, grid, words) >> 6
-            blocks[i], places[i] = find_first(shift, stab, word, values, order, firsts, begun, n_blocks)
+            cell = find_cell(stab - shift, grid, words)
+            blocks[i], places[i] = find_first(shift, stab, cell, values, order, firsts, begun, n_blocks)
         for i in range(n_others):
             group = groups[others[i]]
             nearest, next_ = _read_nearest(
@@ -248,10 +261,12 @@ def _locate(
     """
     n = 0
     for i in range(n_kept):
+        if i + AHEAD < n_kept:
+            fetch_block(find_cell(cover_lows[kept[i + AHEAD]] - shift, grid, words), values, order, begun)
         group = kept[i]
         low = cover_lows[group]
-        word = find_cell(low - shift, grid, words) >> 6
-        block, place = find_first(shift, low, word, values, order, firsts, begun, n_blocks)
+        cell = find_cell(low - shift, grid, words)
+        block, place = find_first(shift, low, cell, values, order, firsts, begun, n_blocks)
         if place == values.shape[1] or values[order[block], place] == np.inf:
             block, place = block + 1, 0
             if block == n_blocks:

@@ -132,8 +132,8 @@ def _locate(
     n = 0
     for i in range(n_kept):
         row = kept[i]
-        word = find_cell(below - shifts[row], grid, words) >> 6
-        block, place = find_first(shifts[row], below, word, values, order, firsts, begun, n_blocks)
+        cell = find_cell(below - shifts[row], grid, words)
+        block, place = find_first(shifts[row], below, cell, values, order, firsts, begun, n_blocks)
         if place == values.shape[1] or values[order[block], place] == np.inf:
             block, place = block + 1, 0
             if block == n_blocks:

@@ -12,27 +12,23 @@ from vedette.vectors import copy_eight
 @kernel
 def count_up_to(number: float, lows: NDArray[np.float64], start: int, end: int) -> int:
     """How many of the rising lows are at most the number, which the first is."""
-    below, above = start, end
-    while above - below > 1:
-        middle = (below + above) >> 1
-        if lows[middle] <= number:
-            below = middle
-        else:
-            above = middle
-    return above - start
+    n, left = start, end - start
+    while left > 1:  # no branch to guess wrong
+        half = left >> 1
+        n += half if lows[n + half] <= number else 0
+        left -= half
+    return n + 1 - start
 
 
 @kernel
 def count_down_to(number: float, highs: NDArray[np.float64], start: int, end: int) -> int:
     """How many of the falling highs are at least the number, which the first is."""
-    above, below = start, end
-    while below - above > 1:
-        middle = (below + above) >> 1
-        if highs[middle] >= number:
-            above = middle
-        else:
-            below = middle
-    return below - start
+    n, left = start, end - start
+    while left > 1:
+        half = left >> 1
+        n += half if highs[n + half] >= number else 0
+        left -= half
+    return n + 1 - start
 
 
 @kernel

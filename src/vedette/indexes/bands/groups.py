@@ -73,6 +73,7 @@ class Groups:
     high_names: NDArray[np.int32] = field(default_factory=_numbers)
     tree: NDArray[np.float64] = field(default_factory=lambda: np.zeros((2, 0)))  # empty until it is needed
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(4, np.int64))
+    stamp: object = field(default_factory=object, init=False)  # another one after every change
     n: int = 0
     n_made: int = 0  # bands put into place by making groups anew, ever
 
@@ -150,7 +151,7 @@ class Groups:
         n_changed = len(gone) + len(names)
         if n_changed == 0:
             return
-        self.tree = self.tree[:, :0].copy()
+        self.tree, self.stamp = self.tree[:, :0].copy(), object()
         self._reserve_names(int(names.max()) + 1 if len(names) else 0)
         self.n += len(names) - len(gone)
         is_large = n_changed * MANY > self.n

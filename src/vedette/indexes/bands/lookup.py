@@ -20,6 +20,7 @@ from vedette.indexes.bands.groups import Groups
 from vedette.indexes.bands.points import Points
 
 FIRST_ROOM = 1 << 14
+SMALL = 1 << 18  # so many pairs are copied out of the room, which stays warm for the next look-up
 BY_GROUPS, BY_SHIFTS, BY_POINTS = "by groups", "by shifts", "by points"
 
 # What things take, in nanoseconds.
@@ -39,9 +40,11 @@ def find_pairs(
     `expected` is how many there may be; a good guess spares moving them.
     """
     way = choose_way(groups, points, len(shifts))
-    find: Any = find_pairs_by_groups if way == BY_GROUPS else find_pairs_by_shifts
+    find: Any = find_pairs_by_shifts
     held = (*groups.arrays, *points.arrays)
-    if way == BY_POINTS:
+    if way == BY_GROUPS:
+        find, held = find_pairs_by_groups, (*held, *points.cells_of(groups, len(shifts)))
+    elif way == BY_POINTS:
         find, held = find_pairs_by_points, (*groups.tree_arrays, *points.in_order())
     n_room = max(FIRST_ROOM, expected + expected // 8)
     columns = _make_room(n_room)
@@ -50,12 +53,13 @@ def find_pairs(
         row, other, n = find(shifts, names, row, other, n, *columns, *held)
         if row == len(shifts):
             break
-        n_room = 2 * n_room
+        done = other / groups.n_groups if way == BY_SHIFTS else row / len(shifts)
+        n_room = max(2 * n_room, int(1.1 * n / done) if done else 0)
         larger = _make_room(n_room)
         for column, new in zip(columns, larger, strict=True):
             new[:n] = column[:n]
         columns = larger
-    if 4 * n < n_room:  # so much room is not to be held for so little
+    if n < SMALL or 2 * n < n_room:
         return columns[0][:n].copy(), columns[1][:n].copy(), columns[2][:n].copy()
     return columns[0][:n], columns[1][:n], columns[2][:n]
 
@@ -67,7 +71,8 @@ def find_affected(groups: Groups, points: Points, shifts: NDArray[np.float64]) -
         held = (*groups.tree_arrays, points.in_order()[0])
         n = find_affected_by_points(shifts, names, groups.lows, *held)
     else:
-        n = find_affected_by_groups(shifts, names, groups.lows, *groups.arrays, *points.arrays)
+        held = (*groups.arrays, *points.arrays, *points.cells_of(groups, 1))
+        n = find_affected_by_groups(shifts, names, groups.lows, *held)
     return names[:n] if 4 * n > len(groups) else names[:n].copy()
 
 

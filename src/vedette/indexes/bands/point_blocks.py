@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels import kernel
+from vedette.prefetch import prefetch
 
 BLOCK = 32
 FILL = 24  # values in a block that is made anew
+STRETCH = 8  # stretches of 2 to the power of so many cells, for each of which the blocks before it are counted
 
 
 @kernel
@@ -40,7 +42,7 @@ def find_last(values: NDArray[np.float64], order: NDArray[np.int32], n_blocks: i
 def find_first(
     shift: float,
     below: float,
-    word: int,
+    cell: int,
     values: NDArray[np.float64],
     order: NDArray[np.int32],
     firsts: NDArray[np.float64],
@@ -49,10 +51,11 @@ def find_first(
 ) -> tuple[int, int]:
     """A block, in order, and how many of its values are, when shifted, up to `below`: those before all are, too.
 
-    `word` is that of a value not above the first that is not; there is a block at least. Up to NaN there is nothing.
+    `cell` is that of a value not above the first that is not; there is a block at least. Up to NaN there is nothing.
     """
-    block = max(begun[word] - 1, 0)
-    last = min(begun[word + 1], n_blocks - 1)
+    stretch = cell >> STRETCH
+    block = max(begun[stretch] - 1, 0)
+    last = min(begun[stretch + 1], n_blocks - 1)
     while last - block > 8:
         middle = (block + last) >> 1
         if firsts[middle] + shift <= below:
@@ -66,6 +69,14 @@ def find_first(
     for half in (16, 8, 4, 2, 1):  # no branch to guess wrong; twice as fast as counting
         place += half if values[row, place + half - 1] + shift <= below else 0
     return block, place + (1 if values[row, place] + shift <= below else 0)
+
+
+@kernel
+def fetch_block(cell: int, values: NDArray[np.float64], order: NDArray[np.int32], begun: NDArray[np.int32]) -> None:
+    """Bring near what `find_first` will read for a cell."""
+    row = order[max(begun[cell >> STRETCH] - 1, 0)]
+    for place in range(0, BLOCK, 8):
+        prefetch(values, row * BLOCK + place)
 
 
 @kernel
@@ -87,10 +98,10 @@ def fill_blocks(
         words[cell >> 6] |= np.uint64(1) << np.uint64(cell & 63)
         if place == 0:
             firsts[block] = ordered[i]
-            begun[(cell >> 6) + 1] += 1
+            begun[(cell >> STRETCH) + 1] += 1
         sizes[block] = place + 1
-    for word in range(len(begun) - 1):
-        begun[word + 1] += begun[word]
+    for stretch in range(len(begun) - 1):
+        begun[stretch + 1] += begun[stretch]
 
 
 @kernel
@@ -153,7 +164,7 @@ def add_to_blocks(
         if sizes[block] == BLOCK:
             _split(block, values, names, order, firsts, sizes, n_blocks)
             n_blocks += 1
-            begun[(find_cell(firsts[block + 1], grid, words) >> 6) + 1 :] += 1
+            begun[(find_cell(firsts[block + 1], grid, words) >> STRETCH) + 1 :] += 1
             block = _find_block(value, name, values, names, order, firsts, n_blocks)
         row, place = order[block], sizes[block]
         while place > 0 and (
@@ -166,7 +177,7 @@ def add_to_blocks(
         cell = find_cell(value, grid, words)
         words[cell >> 6] |= np.uint64(1) << np.uint64(cell & 63)
         if place == 0:  # of the first block
-            begun[(cell >> 6) + 1 : (find_cell(firsts[block], grid, words) >> 6) + 1] += 1
+            begun[(cell >> STRETCH) + 1 : (find_cell(firsts[block], grid, words) >> STRETCH) + 1] += 1
             firsts[block] = value
     return n_blocks
 
@@ -219,12 +230,12 @@ def remove_from_blocks(
         values[row, sizes[block]] = np.inf
         if place > 0:
             continue
-        old_word = find_cell(firsts[block], grid, words) >> 6
+        stretch = find_cell(firsts[block], grid, words) >> STRETCH
         if sizes[block] > 0:
             firsts[block] = values[row, 0]
-            begun[old_word + 1 : (find_cell(firsts[block], grid, words) >> 6) + 1] -= 1
+            begun[stretch + 1 : (find_cell(firsts[block], grid, words) >> STRETCH) + 1] -= 1
             continue
-        begun[old_word + 1 :] -= 1
+        begun[stretch + 1 :] -= 1
         n_blocks -= 1
         for later in range(block, n_blocks):
             order[later], firsts[later], sizes[later] = order[later + 1], firsts[later + 1], sizes[later + 1]

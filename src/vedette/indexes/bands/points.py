@@ -1,8 +1,8 @@
 """Values in order, that come and go: short sorted blocks under a directory, with a table that leads to them.
 
-A block holds up to 32 values; one that is full is cut in two. The table divides the range of values into cells, 64 to
-a word: a bit tells whether a cell has ever held a value, which puts most narrow bands aside at one look, and for each
-word is kept how many blocks begin below it. Adding or removing a value moves one block, and now and then the
+A block holds up to 32 values; one that is full is cut in two. The table divides the range of values into cells: a bit
+tells whether a cell has ever held a value, which puts most narrow bands aside at one look, and for each stretch of
+cells is kept how many blocks begin below it. Adding or removing a value moves one block, and now and then the
 directory. About 25 bytes a value.
 """
 
@@ -15,20 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.buffers import grown
+from vedette.indexes.bands.cell_screen import find_cells
+from vedette.indexes.bands.groups import Groups
 from vedette.indexes.bands.point_blocks import (
     BLOCK,
     FILL,
+    STRETCH,
     add_to_blocks,
     fill_blocks,
     flatten_blocks,
     remove_from_blocks,
 )
 
-CELLS = 16  # cells a value
+CELLS = 32  # cells a value
 TAIL = 200  # where one in so many values at either end lies far out, the table ends before: it would be thin
 FAR = 4  # times the range without them
 MANY = 4  # so many-th part of the values, added or removed at once, is a reason to make all blocks anew
 FEW_BLOCKS = 16
+FEW_SHIFTS = 4  # so many at once, or asked for again, make the cells of covers worth finding
 
 
 @dataclass
@@ -43,11 +47,16 @@ class Points:
     firsts: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))  # of each block in order
     sizes: NDArray[np.int32] = field(default_factory=lambda: np.zeros(1, np.int32))
     grid: NDArray[np.float64] = field(default_factory=lambda: np.ones(2))  # where cells begin, and cells a unit
-    words: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(2, np.uint64))  # one of no cells behind them
-    begun: NDArray[np.int32] = field(default_factory=lambda: np.zeros(2, np.int32))  # blocks that begin below each word
+    words: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(5, np.uint64))  # one of no cells behind them
+    begun: NDArray[np.int32] = field(default_factory=lambda: np.zeros(2, np.int32))  # blocks that begin below a stretch
     n_blocks: int = 0
     n: int = 0
     n_changes: int = 0  # since the blocks were made
+    # The cells of the covers of some groups, and their stamp; that of the groups asked for last.
+    cells: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    spans: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    cells_stamp: object = None
+    asked_stamp: object = None
 
     def __len__(self) -> int:
         return self.n
@@ -103,6 +112,16 @@ class Points:
         values, names = self.in_order()
         self._make(values, new_names[names])
 
+    def cells_of(self, groups: Groups, n_shifts: int) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+        """The cells of the groups' covers, where they are worth finding for so many shifts; else none."""
+        if self.cells_stamp is not groups.stamp:
+            is_new, self.asked_stamp = self.asked_stamp is not groups.stamp, groups.stamp
+            if is_new and n_shifts < FEW_SHIFTS:
+                return self.cells[:0], self.spans[:0]
+            self.cells, self.spans = find_cells(groups.cover_lows, groups.cover_highs, groups.n_groups, self.grid)
+            self.cells_stamp = groups.stamp
+        return self.cells, self.spans
+
     def _note(self, n_changes: int) -> None:
         """Make the blocks anew once the table no longer fits, or blocks are mostly empty."""
         self.n_changes += n_changes
@@ -112,18 +131,19 @@ class Points:
     def _make(self, values: NDArray[np.float64], names: NDArray[np.int32]) -> None:
         order = np.lexsort((names, values))
         values, names = values[order], names[order]
-        self.n, self.n_changes = len(values), 0
+        self.n, self.n_changes, self.cells_stamp = len(values), 0, None
         self.n_blocks = -(-self.n // FILL)
         n_rows = self.n_blocks + self.n_blocks // 4 + 1
         self.values, self.names = np.full((n_rows, BLOCK), np.inf), np.zeros((n_rows, BLOCK), np.int32)
         self.order = np.arange(n_rows, dtype=np.int32)
         self.firsts, self.sizes = np.zeros(n_rows), np.zeros(n_rows, np.int32)
-        n_words = max(1, self.n * CELLS // 64)
-        self.words, self.begun = np.zeros(n_words + 1, np.uint64), np.zeros(n_words + 1, np.int32)
+        n_stretches = max(1, self.n * CELLS >> STRETCH)
+        n_cells = n_stretches << STRETCH
+        self.words, self.begun = np.zeros(n_cells // 64 + 1, np.uint64), np.zeros(n_stretches + 1, np.int32)
         if self.n:
             low, span = _find_range(values)
             with np.errstate(over="ignore"):
-                self.grid = np.array([low, 64 * n_words / span if 0 < span < np.inf else np.finfo(np.float64).tiny])
+                self.grid = np.array([low, n_cells / span if 0 < span < np.inf else np.finfo(np.float64).tiny])
         fill_blocks(values, names, self.values, self.names, self.firsts, self.sizes, self.grid, self.words, self.begun)
 
     def _reserve(self, n_rows: int) -> None:
