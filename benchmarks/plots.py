@@ -18,7 +18,10 @@ PLOTS = {
     "border-1d": ["border-1d"],
     "border-2d": ["border-2d"],
 }
-FIGURES = ["bmq-fig6", "bmq-fig7", "bmq-fig8", "bmq-fig9"]
+FIGURES = [
+    *("bmq-fig6", "bmq-fig7", "bmq-fig8", "bmq-fig9"),
+    *("band-tau", "band-values", "band-bands", "band-output"),
+]
 OWN_PLOTS = {name for name, targets in PLOTS.items() if targets == [name]} | set(FIGURES)  # shown with their target
 OURS = ("Vedette", "BMQ")
 MARKS = "os^Dv*"

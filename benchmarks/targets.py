@@ -72,6 +72,21 @@ TARGETS = [
         "within 2 x of the same with 10k keys in the state",
     ),
     Target(
+        "band-pairs",
+        "band joins: the pairs that a value makes with 100k values, under 100k bands in 100 clusters, a tenth anywhere",
+        "25 x the best of NumPy with sorted needles, DuckDB, ncls",
+    ),
+    Target(
+        "band-queries",
+        "band joins: the queries that a value affects, the same values and bands",
+        "25 x the best of NumPy with sorted needles, DuckDB, ncls",
+    ),
+    Target(
+        "band-updates",
+        "band joins: a value or a band put in or taken out, 100k values on both sides, 100k bands",
+        "at most 10 x the look-up of a value",
+    ),
+    Target(
         "cold-start",
         "a process that starts cold with a warm Numba cache, to its first answer",
         "under 3 s; `import vedette` under half a second, heavy imports lazy, no pyspark",
@@ -86,6 +101,10 @@ EXTRAS = [
     Target("bmq-fig7", "Lee et al., figure 7: BMQ and DiffRMQ against the width of queries", ""),
     Target("bmq-fig8", "Lee et al., figure 8: BMQ and DiffRMQ against the fluctuation level", ""),
     Target("bmq-fig9", "Lee et al., figure 9: memory against the number and the width of queries", ""),
+    Target("band-tau", "Agarwal et al.: size and time of all structures against the number of stabbing points", ""),
+    Target("band-values", "Agarwal et al.: size and time of all structures against the number of values", ""),
+    Target("band-bands", "Agarwal et al.: size and time of all structures against the number of bands", ""),
+    Target("band-output", "Agarwal et al.: size and time of all structures against the number of pairs found", ""),
     Target("geofences", "`vs.border`, 23,000 circles of 5 km, 100k vehicles, enter and exit", ""),
     Target("planner", "the planner's choice against every index forced, time over the best time", ""),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.experiments import (
+    band_join,
     border,
     churn,
     latency,
@@ -17,6 +18,7 @@ from benchmarks.experiments import (
 )
 
 __all__ = [
+    "band_join",
     "border",
     "churn",
     "latency",

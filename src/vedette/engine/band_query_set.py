@@ -184,7 +184,7 @@ class BandQuerySet:
             "bands": [self._lows[:n], self._highs[:n], self._stands[:n]],
             "versions": self._versions.to_parts(),
             "history": self._history.to_parts(),
-            "groups": [getattr(groups, each.name) for each in fields(groups)],
+            "groups": [getattr(groups, each.name) for each in fields(groups) if each.init],
         }
 
     @classmethod
