@@ -31,7 +31,8 @@ def read_new_values(rows: Any, side: Side) -> tuple[Any, NDArray[np.float64]]:
     try:
         column = read_values(values, _VALUE, "UTC")
     except RowError:
-        first = next(iter(values)).as_py() if hasattr(values, "type") else next(iter(values))
+        first: Any = next(iter(values), None)
+        first = first.as_py() if hasattr(first, "as_py") else first
         raise RowError(f"the {name} values cannot be read as finite numbers; the first is {first!r}") from None
     if len(column) != len(read):
         raise RowError(f"the {name} rows have {len(read)} ids but {len(column)} values")

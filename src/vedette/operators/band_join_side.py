@@ -29,9 +29,7 @@ class Side:
         self.lives = np.zeros(0, np.bool_)
         self.points = Points()
         self.expected = 0  # pairs that one value of this side made lately
-        self._log: list[NDArray[np.int32]] | None = (
-            None  # of changes since the state was last saved; None: anything may have
-        )
+        self._log: list[NDArray[np.int32]] | None = None  # slots changed since the last save; None: any may have
 
     def __len__(self) -> int:
         return len(self.points)

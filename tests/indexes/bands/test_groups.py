@@ -14,6 +14,7 @@ from indexes.bands import plain
 from numba import config
 
 from vedette.indexes.bands import Groups, Points, find_affected, find_pairs, lookup
+from vedette.indexes.bands import groups as groups_module
 from vedette.indexes.bands.group_changes import CAP
 from vedette.indexes.bands.groups import SLACK
 from vedette.indexes.bands.partition import find_partition
@@ -234,3 +235,23 @@ def test_the_way_is_taken_that_is_the_least_work():
     assert lookup.choose_way(groups, many, 10) == lookup.BY_GROUPS
     assert lookup.choose_way(groups, many, 2 * n) == lookup.BY_SHIFTS
     assert lookup.choose_way(Groups.build(lows[:1], highs[:1]), many, n // 10) == lookup.BY_SHIFTS
+
+
+def test_a_wrong_guess_of_the_room_does_no_harm():
+    points = Points()
+    points.add(np.zeros(3), np.arange(3, dtype=np.int32))
+    found = find_pairs(Groups.build(np.zeros(1), np.ones(1)), points, np.zeros(1), np.zeros(1, np.int32), 10**15)
+
+    assert found[1].tolist() == [0, 1, 2]
+
+
+def test_many_new_points_at_once_are_put_into_place_as_a_whole(monkeypatch):
+    monkeypatch.setattr(groups_module, "MANY_GROUPS", 32)
+    n = 2_000
+    _, lows, highs = plain.clusters(1, n, n, 1e-9)
+    groups = Groups.build(lows[: n - n // 10], highs[: n - n // 10])
+    names = np.arange(n - n // 10, n, dtype=np.int32)
+    groups.add(names, lows[names], highs[names])
+
+    assert groups.n_made == 2 * n - n // 10
+    assert groups.n_points == plain.fewest_points(list(zip(lows.tolist(), highs.tolist(), strict=True)))

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vedette.indexes.bands import interval_tree
 from vedette.indexes.bands.interval_tree import IntervalTree
+from vedette.indexes.index import TooLargeError
 
 number = st.integers(-6, 6).map(float)
 
@@ -30,3 +33,10 @@ def test_a_way_through_the_tree_is_short():
 
     assert len(tree) == n
     assert max(depths) <= n.bit_length()
+
+
+def test_more_intervals_than_can_be_numbered_are_refused(monkeypatch):
+    monkeypatch.setattr(interval_tree, "MOST", 3)
+
+    with pytest.raises(TooLargeError, match="can hold 2\\^31 intervals; got 3"):
+        IntervalTree.build(np.zeros(3), np.ones(3))

@@ -20,7 +20,7 @@ bound = number | st.sampled_from([math.inf, -math.inf])
 @example(-1.7e308, 1.7e308)
 @example(0.0, 5e-324)
 def test_the_least_shift_is_enough_and_the_double_below_is_not(value, bound):
-    shift = least_shift(value, bound)
+    shift = float(least_shift(value, bound))
 
     assert value + shift >= bound
     assert shift == -math.inf or value + math.nextafter(shift, -math.inf) < bound
@@ -30,7 +30,7 @@ def test_the_least_shift_is_enough_and_the_double_below_is_not(value, bound):
 @example(1e16, 1e16)
 @example(0.1, -0.2)
 def test_the_greatest_shift_is_not_too_much_and_the_double_above_is(value, bound):
-    shift = greatest_shift(value, bound)
+    shift = float(greatest_shift(value, bound))
 
     assert value + shift <= bound
     assert shift == math.inf or value + math.nextafter(shift, math.inf) > bound

@@ -32,7 +32,8 @@ from vedette.indexes.bands.group_changes import (
 from vedette.indexes.bands.partition import find_partition
 
 SLACK = 64
-MANY = 8  # so many-th part of the bands, changed at once, is a reason to make the groups anew
+MANY = 8  # so many-th part of the bands, changed at once, is a reason to make the groups anew,
+MANY_GROUPS = 1024  # or a smaller one: a new group moves those behind it, so many in the time that one band is made
 
 
 def _floats() -> NDArray[np.float64]:
@@ -154,7 +155,7 @@ class Groups:
         self.tree, self.stamp = self.tree[:, :0].copy(), object()
         self._reserve_names(int(names.max()) + 1 if len(names) else 0)
         self.n += len(names) - len(gone)
-        is_large = n_changed * MANY > self.n
+        is_large = n_changed * max(MANY, self.n_groups // MANY_GROUPS) > self.n
         if is_large:
             self.group_of[gone] = -1
         elif len(gone):

@@ -12,9 +12,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.indexes.index import count_bytes
+from vedette.indexes.index import TooLargeError, count_bytes
 from vedette.kernels import kernel
 
+MOST = 1 << 31  # intervals
 DEPTH = 64  # of a tree at most: each side of a node holds at most half of what is there
 
 
@@ -37,6 +38,8 @@ class IntervalTree:
     @classmethod
     def build(cls, firsts: NDArray[np.float64], lasts: NDArray[np.float64]) -> Self:
         """The closed intervals [firsts[i], lasts[i]], named by their place; those that run backwards hold nothing."""
+        if len(firsts) >= MOST:
+            raise TooLargeError(f"an interval tree can hold 2^31 intervals; got {len(firsts):,}")
         order = np.argsort(firsts, kind="stable").astype(np.int32)
         order = order[(firsts <= lasts)[order]]
         n = len(order)

@@ -19,7 +19,8 @@ from vedette.indexes.bands.group_changes import PAD
 from vedette.indexes.bands.groups import Groups
 from vedette.indexes.bands.points import Points
 
-FIRST_ROOM = 1 << 14
+FIRST_ROOM, MOST_ROOM = 1 << 14, 1 << 24  # pairs that there is room for at first; more only once they are there
+STEP = 8  # by how much room grows at most: what the first shifts make need not be what all make
 SMALL = 1 << 18  # so many pairs are copied out of the room, which stays warm for the next look-up
 BY_GROUPS, BY_SHIFTS, BY_POINTS = "by groups", "by shifts", "by points"
 
@@ -46,7 +47,7 @@ def find_pairs(
         find, held = find_pairs_by_groups, (*held, *points.cells_of(groups, len(shifts)))
     elif way == BY_POINTS:
         find, held = find_pairs_by_points, (*groups.tree_arrays, *points.in_order())
-    n_room = max(FIRST_ROOM, expected + expected // 8)
+    n_room = min(max(FIRST_ROOM, expected + expected // 8), MOST_ROOM)
     columns = _make_room(n_room)
     row = other = n = 0
     while True:
@@ -54,7 +55,7 @@ def find_pairs(
         if row == len(shifts):
             break
         done = other / groups.n_groups if way == BY_SHIFTS else row / len(shifts)
-        n_room = max(2 * n_room, int(1.1 * n / done) if done else 0)
+        n_room = min(max(2 * n_room, int(1.1 * n / done) if done else 0), STEP * n_room)
         larger = _make_room(n_room)
         for column, new in zip(columns, larger, strict=True):
             new[:n] = column[:n]
