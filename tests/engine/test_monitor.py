@@ -333,6 +333,7 @@ def test_empty_batches_and_batches_without_keys_fit_any_kind_of_key(alerts):
         {"id": pa.array([], pa.int64()), "price": pa.array([], pa.float64()), "t": pa.array([], pa.int64())}
     )
 
+    assert monitor.step({"id": [], "price": [], "t": []}).num_rows == 0
     assert pa.types.is_int64(monitor.step(empty).schema.field("key").type.value_type)
     assert monitor.step({"id": [7], "price": [1.0], "t": [1]}).num_rows == 1
     assert monitor.step({"id": [None], "price": [1.0], "t": [2]}).num_rows == 0

@@ -81,6 +81,8 @@ class BorderMonitor:
         """
         standing = self.queries.standing()
         batch = self._read(rows, standing)
+        if not self.time_type:
+            return self._nothing(standing)
         self.keys.use_fields([field for field in self.queries.schema if field.name in standing.all_fields])
         slots = self.keys.find_slots(batch.keys)
         if batch.codes is not None:
@@ -104,8 +106,8 @@ class BorderMonitor:
         Keys leave that have been silent for too long, and enters are reported whose dwell time is over.
         """
         standing = self.queries.standing()
-        if not self.time_type:  # no row was ever seen
-            return to_table(Events.none(), np.empty(0, np.int32), np.empty(0, np.int64), "bigint", self.keys, standing)
+        if not self.time_type:
+            return self._nothing(standing)
         now = read_time(time, self.time_type, self.queries.time_zone)
         self.clock = now if self.clock is None else max(self.clock, now)
         return _concat([*self._expire(standing, now), self._report_dwelt(standing, now)])
@@ -129,6 +131,10 @@ class BorderMonitor:
         monitor_state.apply_delta(self, blob)
 
     # Inside.
+
+    def _nothing(self, standing: Standing) -> pa.Table:
+        """No event, as long as no row was ever seen and nobody knows the type of the time."""
+        return to_table(Events.none(), np.empty(0, np.int32), np.empty(0, np.int64), "bigint", self.keys, standing)
 
     def set_time_type(self, time_type: str) -> None:
         """Times are of this type from the first row on."""
@@ -155,10 +161,10 @@ class BorderMonitor:
         kind = "integer" if isinstance(batch.keys, np.ndarray) else "string"
         if self.keys.keys.kind not in (None, kind) and len(batch):
             raise RowError(f"keys were {self.keys.keys.kind}s so far; {options.key!r} now holds {kind}s")
-        if self.keys.keys.kind is None and not batch.n_null_keys:
-            self.keys.keys.kind = kind
-        if batch.time_type:
+        if batch.time_type:  # else the columns are empty and of no type
             self.set_time_type(batch.time_type)
+            if self.keys.keys.kind is None and not batch.n_null_keys:
+                self.keys.keys.kind = kind
         return batch
 
     def _join_rows(self, moves: Moves, batch: KeyedRows | None) -> dict[str, Column]:
