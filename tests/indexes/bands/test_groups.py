@@ -255,3 +255,16 @@ def test_many_new_points_at_once_are_put_into_place_as_a_whole(monkeypatch):
 
     assert groups.n_made == 2 * n - n // 10
     assert groups.n_points == plain.fewest_points(list(zip(lows.tolist(), highs.tolist(), strict=True)))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_differences_near_the_greatest_double_are_found_again_and_again(way, monkeypatch):
+    """The second time by cells of covers, whose differences with the first value overflow."""
+    monkeypatch.setattr(lookup, "choose_way", lambda *_: way)
+    values, bands = [-1.7e308, -0.0, 0.3, 1.7e308], [(7e307, 1.7e308), (1e308, 1e308), (1.7e308, float("inf"))]
+    points, groups = Points(), Groups.build(*plain.ends(bands))
+    points.add(np.array(values), np.arange(4, dtype=np.int32))
+    for shift in (1.7e308, 1e308, 0.0, -1.7e308) * 2:
+        found, names, _ = find_pairs(groups, points, np.array([shift]), np.zeros(1, np.int32))
+
+        assert sorted(zip(names.tolist(), found.tolist(), strict=True)) == plain.pairs(values, bands, shift)

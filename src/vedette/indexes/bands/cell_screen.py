@@ -52,15 +52,13 @@ def find_cells(
 ) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     """The first cell of each cover under no shift, and how many follow, or WIDE."""
     cells, spans = np.empty(n_groups, np.int32), np.empty(n_groups, np.uint8)
+    origin, farthest = grid[0] * grid[1], 2 * FAR_SHIFT - 1
     for group in range(n_groups):
-        first = np.floor((cover_lows[group] - grid[0]) * grid[1] - MARGIN)
-        last = np.floor((cover_highs[group] - grid[0]) * grid[1] + MARGIN)
-        more = last - first
-        first = first if first > -2 * FAR_SHIFT else -2 * FAR_SHIFT
-        cells[group] = np.int32(first if first < 2 * FAR_SHIFT - 1 else 2 * FAR_SHIFT - 1)
-        spans[group] = np.uint8(more) if more < WIDE else np.uint8(WIDE)  # where an end is NaN, too
-        if cover_lows[group] != cover_lows[group]:
-            cells[group] = 0
+        first = np.floor(cover_lows[group] * grid[1] - origin - MARGIN)  # the difference of ends might overflow
+        last = np.floor(cover_highs[group] * grid[1] - origin + MARGIN)
+        first = min(first if first > -farthest else -farthest, farthest)  # no end, NaN, is as far as can be
+        last = max(last if last < farthest else farthest, -farthest)
+        cells[group], spans[group] = np.int32(first), np.uint8(min(last - first, float(WIDE)))
     return cells, spans
 
 

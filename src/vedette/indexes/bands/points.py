@@ -141,9 +141,10 @@ class Points:
         n_cells = n_stretches << STRETCH
         self.words, self.begun = np.zeros(n_cells // 64 + 1, np.uint64), np.zeros(n_stretches + 1, np.int32)
         if self.n:
-            low, span = _find_range(values)
+            (low, span), limits = _find_range(values), np.finfo(np.float64)
             with np.errstate(over="ignore"):
-                self.grid = np.array([low, n_cells / span if 0 < span < np.inf else np.finfo(np.float64).tiny])
+                scale = min(n_cells / span, limits.max) if 0 < span < np.inf else limits.tiny
+            self.grid = np.array([low, scale])
         fill_blocks(values, names, self.values, self.names, self.firsts, self.sizes, self.grid, self.words, self.begun)
 
     def _reserve(self, n_rows: int) -> None:
