@@ -13,7 +13,7 @@ from pyspark import cloudpickle
 import vedette as vd
 from vedette import spark as vs
 from vedette.spark import shipping
-from vedette.spark.match import _worker_function
+from vedette.spark.match import _WORKER
 
 
 def many_queries(n=200_000):
@@ -80,7 +80,8 @@ def test_a_worker_of_another_version_is_told(monkeypatch):
 
 
 def test_a_worker_without_the_package_says_what_to_install(tmp_path):
-    function = _worker_function(shipping.pack(many_queries(3), None), {"price": 0}, "pairs")
+    parcel = shipping.pack(many_queries(3), None)
+    function = shipping.worker_function(_WORKER, "match_batches", parcel.sender, vars(parcel), {"price": 0}, "pairs")
     (tmp_path / "function").write_bytes(cloudpickle.dumps(function))
     script = (
         "import pickle, sys\n"

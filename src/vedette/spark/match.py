@@ -5,15 +5,15 @@ The work is one `mapInArrow`: all columns of the row go to Python and back as th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
 from vedette.errors import PipelineError
 from vedette.spark.checks import check_free, check_time_zone, find_columns
-from vedette.spark.shipping import pack
+from vedette.spark.shipping import pack, worker_function
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from vedette.engine.query_set import QuerySet
 
+_WORKER = "vedette.spark.worker"
 _ADDED = {"pairs": "query", "list": "queries"}
 
 
@@ -49,30 +50,12 @@ def match(
         id_type = _spark_type(queries.ids.type)
         answer = StructField(added, ArrayType(id_type, False) if output == "list" else id_type, False)
         schema = StructType([*rows.schema.fields, answer])
-        return rows.mapInArrow(_worker_function(pack(queries, snapshot_dir), places, output), schema)
+        parcel = pack(queries, snapshot_dir)
+        work = worker_function(_WORKER, "match_batches", parcel.sender, vars(parcel).copy(), places, output)
+        return rows.mapInArrow(work, schema)
 
     return transform
 
 
 def _spark_type(arrow_type: pa.DataType) -> LongType | StringType:
     return LongType() if str(arrow_type) == "int64" else StringType()
-
-
-def _worker_function(parcel: Any, places: dict[str, int], output: str) -> Callable[[Any], Iterator[Any]]:
-    """What workers run. It names nothing of this package until it runs, so that a worker without us can say so."""
-    facts = vars(parcel).copy()
-
-    def match_batches(batches: Any) -> Iterator[Any]:
-        try:
-            from vedette.spark.worker import match_batches
-        except ModuleNotFoundError as error:
-            import socket
-            import sys
-
-            raise RuntimeError(
-                f"the Spark worker on {socket.gethostname()} cannot import {error.name!r} by {sys.executable}; "
-                f"install vedette {facts['sender']} there, or point PYSPARK_PYTHON at a Python that has it"
-            ) from None
-        return match_batches(batches, facts, places, output)
-
-    return match_batches

@@ -13,7 +13,7 @@ from vedette.spark.shipping import Parcel, unpack
 
 
 def match_batches(
-    batches: Iterator[pa.RecordBatch], facts: dict[str, Any], places: dict[str, int], output: str
+    facts: dict[str, Any], places: dict[str, int], output: str, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The batches with a column `query` and one row per pair, or with a list column `queries`.
 
