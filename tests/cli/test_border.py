@@ -11,8 +11,6 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from vedette.cli import main
-
 ROWS = [
     ("IBM", 41.0, "2026-03-02T14:00:00Z"),
     ("SAP", 39.0, "2026-03-02T14:00:00Z"),
@@ -29,24 +27,6 @@ EVENTS = [
 ]
 COLUMNS = ["key", "time", "query", "event", "reason"]
 COUNTS = "vedette: 5 rows, 3 events, 2 keys, 0 late rows dropped, 0 rows without a key dropped, "
-
-
-@pytest.fixture
-def run(monkeypatch, capfdbinary):
-    """Run a command; exit code, standard output and standard error."""
-
-    def run_command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["vedette", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code or 0
-        sys.stdout.flush()
-        said = capfdbinary.readouterr()
-        return code, said.out.decode(), said.err.decode()
-
-    return run_command
 
 
 def write_rows(path, rows=ROWS, names=("symbol", "price", "ts")):

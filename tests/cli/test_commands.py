@@ -11,8 +11,6 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from vedette.cli import main
-
 ROWS = {
     "symbol": ["IBM", "SAP", "IBM", None],
     "price": [39.5, 100.0, 41.0, None],
@@ -20,24 +18,6 @@ ROWS = {
 }
 QUERIES = [("cheap-ibm", "symbol = 'IBM' AND price < 40"), ("block", "volume >= 1000"), ("unpriced", "price IS NULL")]
 PAIRS = [("IBM", "cheap-ibm"), ("SAP", "block"), (None, "unpriced")]
-
-
-@pytest.fixture
-def run(monkeypatch, capfdbinary):
-    """Run a command; exit code, standard output and standard error."""
-
-    def run_command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["vedette", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code or 0
-        sys.stdout.flush()
-        said = capfdbinary.readouterr()
-        return code, said.out.decode(), said.err.decode()
-
-    return run_command
 
 
 def write_rows(path):
