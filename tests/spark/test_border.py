@@ -18,7 +18,8 @@ from spark import ticks
 import vedette as vd
 from vedette import spark as vs
 from vedette.spark import shipping
-from vedette.spark.border import _needed_columns, _processor
+from vedette.spark.border import _needed_columns
+from vedette.spark.shards import make_processor
 
 ROCKSDB = "spark.sql.streaming.stateStore.providerClass"
 
@@ -137,7 +138,8 @@ def test_only_the_columns_that_are_needed_travel(spark, queries):
     frame = spark.createDataFrame([("a", 1.0, at(0), b"", [1])], schema)
     columns = {column.name: column for column in frame.schema.fields}
 
-    assert _needed_columns(frame, queries, columns["x.y"], columns["ts"]) == ["x.y", "ts", "price"]
+    needed = _needed_columns(frame, queries, columns["x.y"], columns["ts"])
+    assert [column.name for column in needed] == ["x.y", "ts", "price"]
     assert len(frame.transform(vs.border(queries, key="x.y", time="ts")).collect()) == 2
 
 
@@ -262,7 +264,7 @@ def test_a_stream_goes_on_from_its_checkpoint_and_from_no_other(spark, queries, 
     others.add(1, "price > 7")
     wrong = {
         # The next file has one row, most likely of a shard that was not there before.
-        "the checkpoint has its keys in 2 shards but the stream": vs.border(queries, "symbol", "ts", shards=7),
+        "the checkpoint has its rows in 2 shards but the stream": vs.border(queries, "symbol", "ts", shards=7),
         "the stream cannot go on from its checkpoint: the state was": vs.border(others, "symbol", "ts", shards=2),
     }
 
@@ -390,8 +392,8 @@ list(made.handleInputRows((0,), iter([]), Nothing()))
 @pytest.mark.parametrize("use", [PACK, PROCESS])
 def test_a_worker_without_the_package_says_what_to_install(queries, tmp_path, use):
     parcel = shipping.pack(queries, None)
-    function = shipping.worker_function("vedette.spark.border_worker", "pack_rows", parcel.sender, {})
-    made = function if use == PACK else _processor({}, parcel)
+    function = shipping.worker_function("vedette.spark.shard_worker", "pack_rows", parcel.sender, {})
+    made = function if use == PACK else make_processor({}, parcel.sender)
     (tmp_path / "made").write_bytes(cloudpickle.dumps(made))
     script = (
         "import pickle, sys\n"

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import vedette as vd
 from vedette.spark import packing
 
 names = st.text(max_size=3)
@@ -18,30 +17,73 @@ def batch_of(keys, type_):
     return pa.record_batch([pa.array(keys, type_), pa.array(range(len(keys)), pa.int64())], names=["key", "row"])
 
 
+def as_read(packed):
+    """The rows of packed batches by shard, as the shards will see them."""
+    payloads = {}
+    for batch in packed:
+        for shard, *payload in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            payloads.setdefault(shard, []).append(tuple(payload))
+    return {shard: packing.read_payloads(each) for shard, each in payloads.items()}
+
+
+def same(batch):
+    return batch
+
+
 @given(st.lists(names, max_size=50) | st.lists(numbers, max_size=50), st.integers(1, 7))
-def test_every_row_is_in_one_shard_in_its_order_beside_all_others_of_its_key(keys, n_shards):
+def test_every_row_is_in_one_line_in_its_order_beside_all_others_of_its_key(keys, n_lines):
     batch = batch_of(keys, pa.int64() if keys and isinstance(keys[0], int) else pa.string())
 
-    shards = dict(packing.split(batch, n_shards))
+    lines = dict(packing.split(batch, n_lines))
 
-    rows = [row for shard in shards.values() for row in shard.column("row").to_pylist()]
+    rows = [row for line in lines.values() for row in line.column("row").to_pylist()]
     assert sorted(rows) == list(range(len(keys)))
-    for shard in shards.values():
-        got = shard.column("row").to_pylist()
+    for line in lines.values():
+        got = line.column("row").to_pylist()
         assert got == sorted(got)
-        assert shard.column("key").to_pylist() == [keys[row] for row in got]
-    homes = {key: shard for shard, part in shards.items() for key in part.column("key").to_pylist()}
-    assert all(set(part.column("key").to_pylist()) <= {k for k in homes if homes[k] == s} for s, part in shards.items())
+        assert line.column("key").to_pylist() == [keys[row] for row in got]
+    homes = {key: line for line, part in lines.items() for key in part.column("key").to_pylist()}
+    assert all(set(part.column("key").to_pylist()) <= {k for k in homes if homes[k] == s} for s, part in lines.items())
 
 
-def test_a_key_keeps_its_shard_from_version_to_version():
-    """Checkpoints hold keys by these numbers."""
+@given(st.lists(names, max_size=20), st.lists(numbers, max_size=20), st.integers(1, 13))
+def test_on_a_grid_every_pair_meets_in_exactly_one_shard(lefts, rights, n_shards):
+    packed = []
+    for side, (keys, type_) in enumerate([(lefts, pa.string()), (rights, pa.int64())]):
+        packed += packing.pack([batch_of(keys, type_)], same, packing.by_grid(n_shards, side), [], side, 0)
+    shards = as_read(packed)
+
+    assert set(shards) <= set(packing.label_shards(n_shards))
+    met = [
+        (left, right)
+        for sides in shards.values()
+        if len(sides) == 2
+        for left in sides[0].column("row").to_pylist()
+        for right in sides[1].column("row").to_pylist()
+    ]
+    assert sorted(met) == [(left, right) for left in range(len(lefts)) for right in range(len(rights))]
+
+
+@pytest.mark.parametrize(
+    ("n_shards", "grid"),
+    [(1, (1, 1)), (2, (1, 2)), (3, (1, 3)), (4, (2, 2)), (7, (2, 3)), (8, (2, 4)), (12, (3, 4)), (200, (14, 14))],
+)
+def test_a_grid_is_as_square_as_can_be(n_shards, grid):
+    assert packing.grid_of(n_shards) == grid
+    assert [len(packing.by_grid(n_shards, side)) for side in (0, 1)] == list(grid)
+
+
+def test_a_row_keeps_its_place_from_version_to_version():
+    """Checkpoints hold rows by these numbers."""
     words = pa.array(["", "IBM", "SAP", "Zürich", "a" * 100], pa.large_string())
     offsets, data = packing.string_buffers(words)
-    assert packing.shards_of_strings(offsets, data, 1000).tolist() == [342, 863, 819, 776, 768]
+    assert packing.lines_of_strings(offsets, data, 1000).tolist() == [342, 863, 819, 776, 768]
     integers = pa.array([0, 1, -1, 2**62]).to_numpy()
-    assert packing.shards_of_numbers(packing.writable(integers), 1000).tolist() == [0, 604, 289, 72]
+    assert packing.lines_of_numbers(packing.writable(integers), 1000).tolist() == [0, 604, 289, 72]
     assert packing.label_shards(4) == [0, 2, 6, 12]
+    assert packing.by_key(4) == [[0], [2], [6], [12]]
+    assert packing.by_grid(4, 0) == [[0, 2], [6, 12]]
+    assert packing.by_grid(4, 1) == [[0, 6], [2, 12]]
 
 
 @given(st.integers(-(2**31), 2**31 - 1))
@@ -59,49 +101,39 @@ def test_labels_put_each_shard_into_a_partition_of_its_own(spark, n_shards):
     assert sorted(row[0] for row in found.collect()) == list(range(n_shards))
 
 
-def test_payloads_come_back_in_the_order_of_partition_and_number():
-    batches = [batch_of(keys, pa.string()) for keys in (["a", "b"], ["b", "c"], ["d"])]
-    packed = [(1, 0, batches[2]), (0, 1, batches[1]), (0, 0, batches[0])]
-    payloads = [(p, n, packing.to_payload(rows)) for p, n, batch in packed for _, rows in packing.split(batch, 1)]
+def test_payloads_come_back_by_side_in_the_order_of_partition_and_number():
+    batches = [batch_of(keys, pa.string()) for keys in (["a", "b"], ["b", "c"], ["d"], ["e"])]
+    packed = [(0, 1, 0, batches[2]), (0, 0, 1, batches[1]), (1, 0, 0, batches[3]), (0, 0, 0, batches[0])]
 
-    assert packing.read_payloads(payloads).column("key").to_pylist() == ["a", "b", "b", "c", "d"]
-    assert packing.read_payloads([(0, 0, b"")]) is None
+    sides = packing.read_payloads([(*numbers, packing.to_payload(batch)) for *numbers, batch in packed])
+
+    assert {side: rows.column("key").to_pylist() for side, rows in sides.items()} == {
+        0: ["a", "b", "b", "c", "d"],
+        1: ["e"],
+    }
+    assert packing.read_payloads([(0, 0, 0, b"")]) == {}
 
 
 def test_small_batches_are_put_together(monkeypatch):
     batches = [batch_of(["k"] * n, pa.string()) for n in (3, 0, 4, 5, 1, 2, 12, 1)]
     monkeypatch.setattr(packing, "ROWS_AT_ONCE", 6)
 
-    packed = list(packing.pack(batches, [0], 0, "error"))
+    packed = list(packing.pack(batches, same, [[0]], [0], 0, 0))
 
-    rows = [packing.read_payloads([(0, 0, each.column("payload")[0].as_py())]) for each in packed]
-    assert [each.num_rows for each in rows] == [7, 6, 14, 1]
+    assert [as_read([each])[0][0].num_rows for each in packed] == [7, 6, 14, 1]
     assert [each.column("number").to_pylist() for each in packed] == [[0], [1], [2], [3]]
-    assert list(packing.pack([batch_of([], pa.string())] * 2, [0], 0, "error")) == []
+    assert list(packing.pack([batch_of([], pa.string())] * 2, same, [[0]], [0], 0, 0)) == []
 
 
-def test_the_first_shard_hears_of_every_batch(monkeypatch):
+def test_shards_hear_of_every_partition_that_has_rows(monkeypatch):
     monkeypatch.setattr(packing, "ROWS_AT_ONCE", 1)
-    batches = [batch_of([key], pa.string()) for key in "abcdefgh"]
-    packed = list(packing.pack(batches, packing.label_shards(4), 7, "error"))
+    labels = packing.label_shards(9)
+    for side in (0, 1):
+        batches = [batch_of([key], pa.string()) for key in "ab"]
+        packed = list(packing.pack(batches, same, packing.by_grid(9, side), labels, side, 7))
 
-    assert len(packed) == 8
-    assert all(packing.label_shards(4)[0] in each.column("shard").to_pylist() for each in packed)
-    assert {part for each in packed for part in each.column("part").to_pylist()} == {7}
-
-
-def test_null_keys_are_told_or_dropped():
-    batch = batch_of(["a", None, None], pa.string())
-
-    with pytest.raises(vd.RowError, match=r"the key, column 'key', is null in 2 rows; filter .*null_key=\"drop\""):
-        list(packing.pack([batch], [0], 0, "error"))
-    (packed,) = packing.pack([batch], [0], 0, "drop")
-    rows = packing.read_payloads([(0, 0, packed.column("payload")[0].as_py())])
-    assert rows.column("key").to_pylist() == ["a"]
-
-
-def test_a_row_without_a_time_is_told():
-    batch = pa.record_batch([pa.array(["a", "b"]), pa.array([None, 1])], names=["key", "at"])
-
-    with pytest.raises(vd.RowError, match="the time, column 'at', is null in 1 row; filter such rows out"):
-        list(packing.pack([batch], [0], 0, "drop"))
+        heard = [shard for each in packed for shard in each.column("shard").to_pylist()]
+        assert set(heard) == set(labels)
+        assert len(heard) == 3 + 6 + 3  # the row, who has no row of the first batch, the other row
+        assert {part for each in packed for part in each.column("part").to_pylist()} == {7}
+        assert {name for each in packed for name in each.column("side").to_pylist()} == {side}

@@ -10,7 +10,14 @@ import vedette as vd
 from vedette.spark import shard_state
 from vedette.spark.shard_state import ShardState
 
-FACTS = {"format": 1, "shards": 2, "key": ["symbol", "string"], "time": ["ts", "timestamp"]}
+FACTS = {
+    "format": 1,
+    "operator": "border monitor",
+    "shards": 2,
+    "key": ["symbol", "string"],
+    "time": ["ts", "timestamp"],
+    "report": "pairs",
+}
 
 
 class Store:
@@ -166,6 +173,18 @@ def test_a_worker_does_not_go_on_with_a_monitor_of_other_queries():
     assert made
 
 
+def test_a_state_tells_whether_it_is_of_other_queries():
+    store = Store()
+    assert not opened(store).is_changed
+    run_batch(store, {"a": 1})
+
+    assert not opened(store).is_changed
+    other = opened(store, kind="other queries")
+    assert other.is_changed
+    other.save(other.load())
+    assert not opened(store, kind="other queries").is_changed
+
+
 def test_a_batch_writes_what_it_touched_and_not_all_that_is_there():
     store = Store()
     run_batch(store, {f"key-{number}": number for number in range(200_000)})
@@ -224,11 +243,17 @@ def test_a_worker_keeps_no_more_than_it_may(monkeypatch):
     [
         (
             {"shards": 5},
-            r"has its keys in 2 shards but the stream asks for 5; pass shards=2, or start .* new",
+            r"has its rows in 2 shards but the stream asks for 5; pass shards=2, or start .* new",
         ),
         ({"format": 9}, r"has format 1 but this version of vedette writes format 9; go on with the version"),
         ({"key": ["id", "bigint"]}, r"written with key='symbol' \(string\) but the stream has key='id' \(bigint\)"),
-        ({"time": ["t", "bigint"]}, r"written with time='ts' \(timestamp\) but the stream has time='t' \(bigint\)"),
+        ({"time": ["t", "bigint"]}, r"written with time='ts' \(timestamp\) but the stream has time='t' \(bigint\); go"),
+        (
+            {"report": "queries"},
+            r"written with report='pairs' but the stream has report='queries'; go on with the same",
+        ),
+        ({"late": "drop"}, r"written with late=None but the stream has late='drop'; go on with the same, or start"),
+        ({"operator": "band join", "shards": 3}, r"is that of a border monitor but the stream is a band join; start"),
     ],
 )
 def test_a_checkpoint_of_another_stream_is_refused(changed, message):

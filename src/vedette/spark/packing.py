@@ -1,26 +1,26 @@
-"""Packing: rows on their way to the shard that keeps their key, as a few large binaries instead of many small rows.
+"""Packing: rows on their way to the shards that keep them, as a few large binaries instead of many small rows.
 
-A shard is the hash of the key modulo their number. Each Arrow batch becomes one binary per shard, an Arrow stream,
-under the number of its partition and its own, so that a shard sees rows in the same order whenever a batch is run
-again. One million rows took 1.5 s packed against 4.8 s sent one by one to `transformWithStateInPandas`.
+Rows are put into lines by the hash of their first column, a key or an id, and a line goes to one shard or to several
+(`by_key`, `by_grid`). Each Arrow batch becomes one binary per line, an Arrow stream, under the number of its partition
+and its own, so that a shard sees rows in the same order whenever a batch is run again. One million rows took 1.5 s
+packed against 4.8 s sent one by one to `transformWithStateInPandas`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.columns import string_buffers, writable
-from vedette.errors import RowError, count
 from vedette.kernels import kernel
 
-SCHEMA = "shard int, part int, number int, payload binary"  # of packed rows, as Spark has it
-_ARROW_SCHEMA = pa.schema(
-    [("shard", pa.int32()), ("part", pa.int32()), ("number", pa.int32()), ("payload", pa.binary())]
-)
+SCHEMA = "shard int, side int, part int, number int, payload binary"  # of packed rows, as Spark has it
+ORDER = ("side", "part", "number")  # in which a shard reads them
+_ARROW_SCHEMA = pa.schema([*((name, pa.int32()) for name in ("shard", *ORDER)), ("payload", pa.binary())])
 _SEED = 42  # with which Spark hashes what it groups by
 ROWS_AT_ONCE, BYTES_AT_ONCE = 1 << 18, 32 << 20  # smaller batches are put together, so that binaries are large
 
@@ -58,24 +58,53 @@ def _rotate(code: int, places: int) -> int:
     return (code << places | code >> (32 - places)) & 0xFFFFFFFF
 
 
-def pack(
-    batches: Iterable[pa.RecordBatch], labels: Sequence[int], part: int, null_key: str
-) -> Iterator[pa.RecordBatch]:
-    """The rows of a partition by shard; the key is the first column, the time the second.
+def by_key(n_shards: int) -> list[list[int]]:
+    """The shards of each line, by label, where rows of one key belong together: a shard is a line."""
+    return [[label] for label in label_shards(n_shards)]
 
-    Each batch sends something to the first shard, if only an empty binary, so that there is always one that finds out
-    whether the state is of another number of shards.
+
+def by_grid(n_shards: int, side: int) -> list[list[int]]:
+    """The shards of each line, by label, where every row of one side must meet every row of the other, in one shard.
+
+    The shards form a grid, as square as can be. Rows of side 0 go to a row of the grid, those of side 1 to a column.
+    """
+    n_rows, n_columns = grid_of(n_shards)
+    grid = np.array(label_shards(n_shards)[: n_rows * n_columns]).reshape(n_rows, n_columns)
+    return (grid if side == 0 else grid.T).tolist()
+
+
+def grid_of(n_shards: int) -> tuple[int, int]:
+    """The rows and columns of the grid; a shard or two may be left over."""
+    n_rows = math.isqrt(n_shards)
+    return n_rows, n_shards // n_rows
+
+
+def pack(
+    batches: Iterable[pa.RecordBatch],
+    check: Callable[[pa.RecordBatch], pa.RecordBatch],
+    lines: Sequence[Sequence[int]],
+    heard: Sequence[int],
+    side: int,
+    part: int,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a partition, packed for the shards of their lines.
+
+    `check` sees them first, in batches of a good size. The first batch sends something to all shards of `heard`, if
+    only an empty binary.
     """
     for number, gathered in enumerate(_gather(batches)):
-        batch = _check_rows(gathered, null_key)
-        packed = {0: b""} | {shard: to_payload(rows) for shard, rows in split(batch, len(labels))}
-        columns = [
-            pa.array([labels[shard] for shard in packed], pa.int32()),
-            pa.array([part] * len(packed), pa.int32()),
-            pa.array([number] * len(packed), pa.int32()),
-            pa.array(list(packed.values()), pa.binary()),
-        ]
-        yield pa.RecordBatch.from_arrays(columns, schema=_ARROW_SCHEMA)
+        packed = {line: to_payload(rows) for line, rows in split(check(gathered), len(lines))}
+        for copy in range(len(lines[0])):
+            payloads = {lines[line][copy]: payload for line, payload in packed.items()}
+            if number == 0 and copy == 0:
+                reached = {label for line in packed for label in lines[line]}
+                payloads |= {label: b"" for label in heard if label not in reached}
+            columns = [
+                pa.array(list(payloads), pa.int32()),
+                *(pa.array([each] * len(payloads), pa.int32()) for each in (side, part, number)),
+                pa.array(list(payloads.values()), pa.binary()),
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=_ARROW_SCHEMA)
 
 
 def _gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -96,37 +125,21 @@ def _join(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     return batches if len(batches) == 1 else pa.Table.from_batches(batches).combine_chunks().to_batches()
 
 
-def _check_rows(batch: pa.RecordBatch, null_key: str) -> pa.RecordBatch:
-    """The rows that have a key; raises where one has no time."""
-    keys, times = batch.columns[:2]
-    key, time = batch.schema.names[:2]
-    if keys.null_count and null_key == "error":
-        raise RowError(
-            f"the key, column {key!r}, is null in {count(keys.null_count, 'row')}; filter such rows out before the "
-            f'transform, or pass null_key="drop"'
-        )
-    if keys.null_count:
-        batch = batch.filter(keys.is_valid())
-        times = batch.column(1)
-    if times.null_count:
-        raise RowError(
-            f"the time, column {time!r}, is null in {count(times.null_count, 'row')}; filter such rows out before the "
-            f"transform"
-        )
-    return batch
-
-
-def split(batch: pa.RecordBatch, n_shards: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of each shard that has some, in the order they had; the first column, the key, has no nulls."""
+def split(batch: pa.RecordBatch, n_lines: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of each line that has some, in the order they had; the first column, a key or an id, has no nulls."""
     keys = batch.column(0)
+    if n_lines == 1:
+        if batch.num_rows:
+            yield 0, batch
+        return
     if pa.types.is_integer(keys.type):
-        shards = shards_of_numbers(writable(keys.cast(pa.int64()).to_numpy()), n_shards)
+        lines = lines_of_numbers(writable(keys.cast(pa.int64()).to_numpy()), n_lines)
     else:
-        shards = shards_of_strings(*string_buffers(keys.cast(pa.large_string())), n_shards)
-    starts, order = _list_by_shard(shards, n_shards)
+        lines = lines_of_strings(*string_buffers(keys.cast(pa.large_string())), n_lines)
+    starts, order = _list_by_line(lines, n_lines)
     rows = batch.take(pa.array(order))
-    for shard in np.flatnonzero(np.diff(starts)):
-        yield int(shard), rows.slice(starts[shard], starts[shard + 1] - starts[shard])
+    for line in np.flatnonzero(np.diff(starts)):
+        yield int(line), rows.slice(starts[line], starts[line + 1] - starts[line])
 
 
 def to_payload(rows: pa.RecordBatch) -> bytes:
@@ -136,37 +149,39 @@ def to_payload(rows: pa.RecordBatch) -> bytes:
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
-def read_payloads(payloads: Iterable[tuple[int, int, bytes]]) -> pa.Table | None:
-    """The rows of what was packed, each with the number of its partition and its own, in their order; None for none."""
-    ordered = sorted(
-        (part, number, place, payload) for place, (part, number, payload) in enumerate(payloads) if payload
-    )
-    if not ordered:
-        return None
-    return pa.concat_tables(pa.ipc.open_stream(payload).read_all() for *_, payload in ordered).unify_dictionaries()
+def read_payloads(payloads: Iterable[tuple[int, int, int, bytes]]) -> dict[int, pa.Table]:
+    """The rows of what was packed, by side; a side without rows is left out.
+
+    Each payload comes with its side, the number of its partition and its own.
+    """
+    sides: dict[int, list[pa.Table]] = {}
+    for _, (side, _, _, payload) in sorted(enumerate(payloads), key=lambda each: (*each[1][:3], each[0])):
+        if payload:
+            sides.setdefault(side, []).append(pa.ipc.open_stream(payload).read_all())
+    return {side: pa.concat_tables(tables).unify_dictionaries() for side, tables in sides.items()}
 
 
-# The hashes below decide which shard keeps a key, so they are part of the format of the state.
+# The hashes below decide which shard keeps a row, so they are part of the format of the state.
 
 
 @kernel
-def shards_of_numbers(numbers: NDArray[np.int64], n_shards: int) -> NDArray[np.int32]:
-    shards = np.empty(len(numbers), np.int32)
+def lines_of_numbers(numbers: NDArray[np.int64], n_lines: int) -> NDArray[np.int32]:
+    lines = np.empty(len(numbers), np.int32)
     for i in range(len(numbers)):
-        shards[i] = _finish(np.uint64(numbers[i])) % np.uint64(n_shards)
-    return shards
+        lines[i] = _finish(np.uint64(numbers[i])) % np.uint64(n_lines)
+    return lines
 
 
 @kernel
-def shards_of_strings(offsets: NDArray[np.int64], data: NDArray[np.uint8], n_shards: int) -> NDArray[np.int32]:
+def lines_of_strings(offsets: NDArray[np.int64], data: NDArray[np.uint8], n_lines: int) -> NDArray[np.int32]:
     """FNV-1a over the UTF-8 bytes, then the finish of Murmur3."""
-    shards = np.empty(len(offsets) - 1, np.int32)
-    for i in range(len(shards)):
+    lines = np.empty(len(offsets) - 1, np.int32)
+    for i in range(len(lines)):
         code = np.uint64(14695981039346656037)
         for place in range(offsets[i], offsets[i + 1]):
             code = (code ^ np.uint64(data[place])) * np.uint64(1099511628211)
-        shards[i] = _finish(code) % np.uint64(n_shards)
-    return shards
+        lines[i] = _finish(code) % np.uint64(n_lines)
+    return lines
 
 
 @kernel
@@ -177,16 +192,16 @@ def _finish(code: np.uint64) -> np.uint64:
 
 
 @kernel
-def _list_by_shard(shards: NDArray[np.int32], n_shards: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The places of each shard in their order: those of shard s are order[starts[s] : starts[s + 1]]."""
-    starts = np.zeros(n_shards + 1, np.int64)
-    for shard in shards:
-        starts[shard + 1] += 1
-    for shard in range(n_shards):
-        starts[shard + 1] += starts[shard]
+def _list_by_line(lines: NDArray[np.int32], n_lines: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The places of each line in their order: those of line l are order[starts[l] : starts[l + 1]]."""
+    starts = np.zeros(n_lines + 1, np.int64)
+    for line in lines:
+        starts[line + 1] += 1
+    for line in range(n_lines):
+        starts[line + 1] += starts[line]
     nexts = starts[:-1].copy()
-    order = np.empty(len(shards), np.int64)
-    for i in range(len(shards)):
-        order[nexts[shards[i]]] = i
-        nexts[shards[i]] += 1
+    order = np.empty(len(lines), np.int64)
+    for i in range(len(lines)):
+        order[nexts[lines[i]]] = i
+        nexts[lines[i]] += 1
     return starts, order

@@ -12,22 +12,35 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from vedette.errors import SnapshotError
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState, ValueState
 
-    from vedette.engine.monitor import BorderMonitor
-
-FORMAT = 1
+FORMAT = 2
 PIECE_BYTES = 4 << 20  # in one value of the store
 LEAST_WEIGHT = 64 << 10  # a delta weighs at least this, which is what reading it costs in bytes
 LIGHT = 2 << 20  # deltas up to this weight are always borne
 KEPT_BYTES = 1 << 30  # of monitors that a worker keeps in memory, about; always one
 
 _NEW_CHECKPOINT = "start the stream with a new checkpoint"
+
+
+class Monitor(Protocol):
+    """What keeps a shard's rows between batches, whatever it answers."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def save(self) -> bytes: ...
+
+    def load(self, blob: bytes) -> None: ...
+
+    def take_delta(self) -> bytes: ...
+
+    def apply_delta(self, blob: bytes) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -40,10 +53,11 @@ class Entry:
 
 
 class ShardState:
-    """One shard's state, during one batch. `facts` describe the stream and must be those of the checkpoint.
+    """One shard's state, during one batch.
 
-    `make` makes an empty monitor. A worker keeps one monitor by `place`, a stream and a shard; `kind` tells those of
-    other queries and options apart.
+    `facts` describe the stream and must be those of the checkpoint: numbers, texts, or columns as [name, type]. `make`
+    makes an empty monitor. A worker keeps one monitor by `place`, a stream and a shard; `kind` tells those of other
+    queries and options apart.
     """
 
     def __init__(
@@ -51,9 +65,9 @@ class ShardState:
         head: ValueState,
         pieces: MapState,
         facts: dict[str, Any],
-        make: Callable[[], BorderMonitor],
+        make: Callable[[], Any],
         place: Hashable,
-        kind: Hashable,
+        kind: str,
     ) -> None:
         self._head = head
         self._pieces = pieces
@@ -61,6 +75,7 @@ class ShardState:
         self._make = make
         self._place = place
         self._kind = kind
+        self._saved_kind = kind
         self._first = 0  # the number of the base; deltas count on from it
         self._entries: list[Entry] = []
 
@@ -69,6 +84,11 @@ class ShardState:
         """Nothing was saved yet."""
         return not self._entries
 
+    @property
+    def is_changed(self) -> bool:
+        """What was saved is of other queries or options."""
+        return self._saved_kind != self._kind
+
     def open(self) -> None:
         """Read what the store has of the shard, and check that it is of this stream."""
         told = self._head.get()
@@ -76,10 +96,10 @@ class ShardState:
             return
         content = json.loads(told[0])
         _check_facts(content["facts"], self._facts)
-        self._first = content["first"]
+        self._saved_kind, self._first = content["kind"], content["first"]
         self._entries = [Entry(*entry) for entry in content["entries"]]
 
-    def load(self) -> BorderMonitor:
+    def load(self) -> Any:
         """The shard's monitor as of the last batch."""
         tag, monitor = _cache.take(self._place)
         numbers = {(self._kind, entry.token): number for number, entry in enumerate(self._entries)}
@@ -96,7 +116,7 @@ class ShardState:
             raise SnapshotError(f"the stream cannot go on from its checkpoint: {error}") from None
         return monitor
 
-    def save(self, monitor: BorderMonitor) -> None:
+    def save(self, monitor: Monitor) -> None:
         """Write what changed since `load`."""
         blob = monitor.take_delta()
         sizes = [max(entry.n_bytes, LEAST_WEIGHT) for entry in self._entries[1:]]
@@ -115,11 +135,11 @@ class ShardState:
             self._pieces.removeKey(key)
         self._entries.append(Entry(uuid.uuid4().hex[:16], len(cuts), len(blob)))
         entries = [[entry.token, entry.n_pieces, entry.n_bytes] for entry in self._entries]
-        content = {"facts": self._facts, "first": self._first, "entries": entries}
+        content = {"facts": self._facts, "kind": self._kind, "first": self._first, "entries": entries}
         self._head.update((json.dumps(content, separators=(",", ":")),))
         self.keep(monitor)
 
-    def keep(self, monitor: BorderMonitor) -> None:
+    def keep(self, monitor: Monitor) -> None:
         """Let the worker have the monitor at hand for the next batch. It must be as the store has it."""
         _cache.put(self._place, (self._kind, self._entries[-1].token), monitor)
 
@@ -138,31 +158,44 @@ def _check_facts(found: dict[str, Any], wanted: dict[str, Any]) -> None:
             f"the checkpoint's state has format {found['format']} but this version of vedette writes format "
             f"{wanted['format']}; go on with the version that wrote it, or {_NEW_CHECKPOINT}"
         )
+    if found["operator"] != wanted["operator"]:
+        raise SnapshotError(
+            f"the checkpoint is that of a {found['operator']} but the stream is a {wanted['operator']}; "
+            f"{_NEW_CHECKPOINT}"
+        )
     if found["shards"] != wanted["shards"]:
         raise SnapshotError(
-            f"the checkpoint has its keys in {found['shards']} shards but the stream asks for {wanted['shards']}; "
+            f"the checkpoint has its rows in {found['shards']} shards but the stream asks for {wanted['shards']}; "
             f"pass shards={found['shards']}, or {_NEW_CHECKPOINT}"
         )
-    for role in ("key", "time"):
-        if found[role] != wanted[role]:
-            (old_name, old_type), (name, type_) = found[role], wanted[role]
+    for name in found | wanted:
+        old, new = (_tell(name, facts.get(name)) for facts in (found, wanted))
+        if old != new:
             raise SnapshotError(
-                f"the checkpoint was written with {role}={old_name!r} ({old_type}) but the stream has {role}={name!r} "
-                f"({type_}); go on with the same column, or {_NEW_CHECKPOINT}"
+                f"the checkpoint was written with {old} but the stream has {new}; go on with the same, or "
+                f"{_NEW_CHECKPOINT}"
             )
+
+
+def _tell(name: str, fact: Any) -> str:
+    """A fact, as one would pass it."""
+    if isinstance(fact, list | tuple):
+        column, type_ = fact
+        return f"{name}={column!r} ({type_})"
+    return f"{name}={fact!r}"
 
 
 class _Cache:
     """Monitors by place, each under the tag of the state it has; those longest unused are dropped."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, tuple[Any, BorderMonitor]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[Any, Monitor]] = OrderedDict()
 
-    def take(self, place: Hashable) -> tuple[Any, BorderMonitor | None]:
+    def take(self, place: Hashable) -> tuple[Any, Monitor | None]:
         """The monitor, which leaves the cache: it is about to change, and comes back when that is saved."""
         return self._kept.pop(place, (None, None))
 
-    def put(self, place: Hashable, tag: Any, monitor: BorderMonitor) -> None:
+    def put(self, place: Hashable, tag: Any, monitor: Monitor) -> None:
         self._kept[place] = tag, monitor
         while len(self._kept) > 1 and sum(kept.nbytes for _, kept in self._kept.values()) > KEPT_BYTES:
             self._kept.popitem(last=False)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import importlib
 import os
 import socket
 import tempfile
@@ -20,10 +21,13 @@ from vedette.errors import PipelineError
 from vedette.settings import settings
 
 if TYPE_CHECKING:
+    from vedette.engine.band_query_set import BandQuerySet
     from vedette.engine.query_set import QuerySet
 
+    Queries = QuerySet | BandQuerySet
+
 _KEPT_SETS = 4  # in a worker; a worker serves few pipelines, and a set may be hundreds of megabytes
-_loaded: dict[str, QuerySet] = {}
+_loaded: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -34,25 +38,26 @@ class Parcel:
     content: bytes | None
     path: str
     sender: str  # the package's version where it was packed
+    kind: tuple[str, str]  # of the set: the module and the name of its class
 
 
-def pack(queries: QuerySet, snapshot_dir: str | Path | None, inline_bytes: int | None = None) -> Parcel:
+def pack(queries: Queries, snapshot_dir: str | Path | None, inline_bytes: int | None = None) -> Parcel:
     """The set as it stands now, to be opened by `unpack` in another process.
 
     Up to `inline_bytes`, or what the settings say where that is less, it travels inside the task.
     """
-    sender = version("vedette")
+    sender, kind = version("vedette"), (type(queries).__module__, type(queries).__name__)
     most = min(settings().inline_bytes, inline_bytes or settings().inline_bytes)
     content = queries.to_bytes() if queries.nbytes <= most else b""
     if 0 < len(content) <= 2 * most:  # what was removed is in the bytes too
-        return Parcel(hashlib.blake2b(content, digest_size=12).hexdigest(), content, "", sender)
+        return Parcel(hashlib.blake2b(content, digest_size=12).hexdigest(), content, "", sender, kind)
     path = _save(queries, Path(snapshot_dir) if snapshot_dir is not None else settings().snapshot_path)
     if snapshot_dir is None and not settings().snapshot_dir:
         atexit.register(path.unlink, missing_ok=True)  # in a directory that somebody chose, it stays
-    return Parcel(path.stem, None, str(path), sender)
+    return Parcel(path.stem, None, str(path), sender, kind)
 
 
-def unpack(parcel: Parcel) -> QuerySet:
+def unpack(parcel: Parcel) -> Any:
     """The set, loaded once per worker."""
     if parcel.token not in _loaded:
         if version("vedette") != parcel.sender:
@@ -87,20 +92,20 @@ def worker_function(module: str, name: str, sender: str, *bound: Any) -> Callabl
     return call
 
 
-def _load(parcel: Parcel) -> QuerySet:
-    from vedette.engine.query_set import QuerySet
-
+def _load(parcel: Parcel) -> Any:
+    module, name = parcel.kind
+    kind = getattr(importlib.import_module(module), name)
     if parcel.content is None:
         if not os.path.exists(parcel.path):
             raise PipelineError(
                 f"the Spark worker on {socket.gethostname()} cannot see {parcel.path}, the snapshot of the query set; "
                 f"pass snapshot_dir= with a directory that the driver and every worker share"
             )
-        return QuerySet.load(parcel.path)
-    return QuerySet.from_bytes(parcel.content)
+        return kind.load(parcel.path)
+    return kind.from_bytes(parcel.content)
 
 
-def _save(queries: QuerySet, directory: Path) -> Path:
+def _save(queries: Queries, directory: Path) -> Path:
     """Write the set to a file named after its content, which is there as a whole or not at all."""
     try:
         directory.mkdir(parents=True, exist_ok=True)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from vedette.answers import answer
 from vedette.matches import Matches
 from vedette.spark.shipping import Parcel, unpack
+
+if TYPE_CHECKING:
+    from vedette.engine.query_set import QuerySet
 
 
 def match_batches(
@@ -19,7 +22,7 @@ def match_batches(
 
     `places` tells where the fields that the queries use stand among the columns.
     """
-    queries = unpack(Parcel(**facts))
+    queries: QuerySet = unpack(Parcel(**facts))
 
     def match(batch: pa.RecordBatch) -> Matches:
         if not places:  # queries that use no field; they still need to know how many rows there are
