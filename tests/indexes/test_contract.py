@@ -14,6 +14,7 @@ from numba import config
 from vedette.indexes.bitmaps import Bitmaps
 from vedette.indexes.buckets import Buckets
 from vedette.indexes.containment_grid import CEI
+from vedette.indexes.ibs_tree import IBS
 from vedette.indexes.interval_skip_list import ISList
 from vedette.indexes.keyed import Keyed
 from vedette.indexes.lists import Lists
@@ -29,6 +30,8 @@ CONTRACT = [
     (Lists, 1, False),  # one axis is all it knows
     (CEI, 1, False),  # one axis is all it knows
     (ISList, 1, False),  # one axis is all it knows
+    (IBS, 1, False),
+    (IBS, 3, False),
     (Keyed, 2, True),  # a key is one cell, so its first axis holds points
     (Quadtree, 2, False),  # two axes are all it knows
     (Bitmaps, 1, False),
@@ -39,6 +42,12 @@ CONTRACT = [
 ]
 every_index = pytest.mark.parametrize(
     ("index_class", "n_axes", "keyed"), CONTRACT, ids=[f"{c.__name__}-{k}{'-keyed' * p}" for c, k, p in CONTRACT]
+)
+# Those to which boxes can be added, and from which they can be taken, as the papers have it. The others are built once:
+# a query set makes a part of what is new.
+CHANGING = [each for each in CONTRACT if hasattr(each[0], "insert")]
+every_changing_index = pytest.mark.parametrize(
+    ("index_class", "n_axes", "keyed"), CHANGING, ids=[f"{c.__name__}-{k}" for c, k, _ in CHANGING]
 )
 SLOW = bool(config.DISABLE_JIT)
 
@@ -221,3 +230,52 @@ def test_boxes_on_an_axis_of_null_alone(index_class, n_axes, keyed):
     index = index_class.build(firsts, lasts, int32([7, 8, 9], 3), [2] * n_axes)
 
     assert found(index.match(int32([[0, 1, 0]] * n_axes, (n_axes, 3)))) == [[7], [8], [7]]
+
+
+@every_changing_index
+@given(data=st.data())
+@settings(max_examples=20 if SLOW else 100, deadline=None)
+def test_boxes_come_and_go(index_class, n_axes, keyed, data):
+    firsts, lasts, ids, n_cells, cells = data.draw(problems(n_axes, keyed))
+    n_boxes = len(ids)
+    n_built = data.draw(st.integers(0, n_boxes))
+    index = index_class.build(firsts[:, :n_built], lasts[:, :n_built], ids[:n_built], n_cells)
+    here = list(range(n_built))
+    coming = list(range(n_built, n_boxes))
+    for _ in range(data.draw(st.integers(1, 4))):
+        if data.draw(st.booleans()):
+            chosen = [coming.pop() for _ in range(min(len(coming), data.draw(st.integers(0, 12))))]
+            index.insert(firsts[:, chosen], lasts[:, chosen], ids[chosen])
+            here += chosen
+        else:
+            gone = data.draw(st.lists(st.sampled_from(sorted(set(ids.tolist())) or [0]), max_size=12))
+            index.remove(np.array(gone, np.int32))
+            coming += [box for box in here if ids[box] in gone]
+            here = [box for box in here if ids[box] not in gone]
+        index = pickle.loads(pickle.dumps(index))
+
+        expected = oracles.match_boxes(firsts[:, here], lasts[:, here], ids[here], cells)
+        assert found(index.match(cells)) == expected
+
+
+@every_changing_index
+def test_many_changes_leave_an_index_as_though_built_of_what_is_left(index_class, n_axes, keyed):
+    n_boxes = 200 if SLOW else 4_000
+    firsts, lasts, ids, n_cells, cells = make_problem(n_boxes, 300, n_axes, keyed, 0.05)
+    built = index_class.build(firsts, lasts, ids, n_cells)
+    index = index_class.build(firsts[:, ::4], lasts[:, ::4], ids[::4], n_cells)
+    random = np.random.default_rng(6)
+    rest = np.delete(np.arange(n_boxes), np.s_[::4])
+    for some in np.array_split(random.permutation(rest), 10):
+        index.insert(firsts[:, some], lasts[:, some], ids[some])
+
+    assert found(index.match(cells)) == found(built.match(cells))
+    assert index.nbytes <= 4 * built.nbytes + 20_000
+    order = random.permutation(n_boxes)
+    gone, kept = order[: n_boxes * 9 // 10], order[n_boxes * 9 // 10 :]
+    for some in np.array_split(gone, 10):
+        index.remove(ids[some])
+    rebuilt = index_class.build(firsts[:, kept], lasts[:, kept], ids[kept], n_cells)
+    assert found(index.match(cells)) == found(rebuilt.match(cells))
+    index.remove(ids)
+    assert found(index.match(cells)) == [[]] * 300

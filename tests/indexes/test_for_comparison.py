@@ -11,58 +11,85 @@ import vedette as vd
 from vedette.indexes import FOR_COMPARISON, INDEXES
 
 asked_for = pytest.mark.parametrize("index", FOR_COMPARISON)
+FIELDS = "xyz"
 
 
-def intervals(n, index=None):
-    lows = np.random.default_rng(2).random(n)
-    queries = vd.QuerySet("x double, y double", index=index)
-    queries.add_boxes(np.arange(n), {"x": (lows, lows + 0.01)})
+def boxes_of(n, n_fields, start=0, width=0.01):
+    lows = np.random.default_rng([2, n_fields, start]).random((n_fields, n))
+    return np.arange(start, start + n), {
+        name: (lows[axis], lows[axis] + width) for axis, name in enumerate(FIELDS[:n_fields])
+    }
+
+
+def query_set(n, index=None, n_fields=1, width=0.01):
+    queries = vd.QuerySet("x double, y double, z double", index=index)
+    queries.add_boxes(*boxes_of(n, n_fields, width=width))
     return queries
 
 
+def some_rows(n, seed=3):
+    return dict(zip(FIELDS, np.random.default_rng(seed).random((3, n)), strict=True))
+
+
 def pairs(queries, rows):
+    """By id: positions are those of one set."""
     hits = queries.match(rows)
-    return sorted(zip(hits.rows.tolist(), hits.positions.tolist(), strict=True))
+    return sorted(zip(hits.rows.tolist(), hits.ids.to_pylist(), strict=True))
 
 
 @asked_for
-def test_it_answers_for_boxes_on_one_field_and_says_so(index):
-    free, forced = intervals(2_000), intervals(2_000, index)
-    rows = {"x": np.random.default_rng(3).random(300), "y": np.zeros(300)}
+@pytest.mark.parametrize("n_fields", [1, 2, 3])
+def test_it_answers_for_boxes_on_its_number_of_fields_and_says_so(index, n_fields):
+    free = query_set(2_000, None, n_fields, 0.01 if n_fields == 1 else 0.3)
+    forced = query_set(2_000, index, n_fields, 0.01 if n_fields == 1 else 0.3)
+    rows = some_rows(300)
 
     assert pairs(forced, rows) == pairs(free, rows)
-    assert isinstance(forced._compiled().compiled[0].groups[0].index, INDEXES[index])
-    assert f"{index} was asked for; no estimate (others: " in forced.explain()
+    answers = isinstance(forced._compiled().compiled[0].groups[0].index, INDEXES[index])
+    assert answers == (n_fields in FOR_COMPARISON[index])
+    assert answers == (f"{index} was asked for; no estimate (others: " in forced.explain())
 
 
 @asked_for
 def test_the_planner_does_not_take_it_by_itself(index):
     for n in (10, 2_000, 20_000):
-        told = intervals(n).explain()
+        told = query_set(n).explain() + query_set(n, n_fields=2).explain()
 
         assert index not in told
         assert INDEXES[index].__name__ not in told
 
 
 @asked_for
-def test_boxes_on_two_fields_get_another_index(index):
-    queries = intervals(2_000, index)
-    lows = np.random.default_rng(4).random(500)
-    queries.add_boxes(np.arange(2_000, 2_500), {"x": (lows, lows + 0.3), "y": (lows, lows + 0.3)})
-    free = intervals(2_000)
-    free.add_boxes(np.arange(2_000, 2_500), {"x": (lows, lows + 0.3), "y": (lows, lows + 0.3)})
-    rows = {"x": np.random.default_rng(5).random(100), "y": np.random.default_rng(6).random(100)}
+def test_queries_come_and_go_under_it(index):
+    n_fields = FOR_COMPARISON[index][0]
+    sets = [query_set(1_000, index, n_fields, 0.1), query_set(1_000, None, n_fields, 0.1)]
+    rows = some_rows(200)
+    for queries in sets:
+        queries.add_boxes(*boxes_of(300, n_fields, 1_000, 0.1))
+        for gone in range(0, 1_200, 3):
+            queries.remove(gone)
 
-    assert pairs(queries, rows) == pairs(free, rows)
+    assert pairs(sets[0], rows) == pairs(sets[1], rows)
+
+
+@asked_for
+def test_boxes_on_other_fields_beside_get_what_suits(index):
+    sets = [query_set(2_000, index), query_set(2_000)]
+    rows = some_rows(100)
+    for queries in sets:
+        queries.add_boxes(*boxes_of(500, 2, 2_000, 0.3))
+        queries.add_boxes(*boxes_of(500, 3, 3_000, 0.4))
+
+    assert pairs(sets[0], rows) == pairs(sets[1], rows)
 
 
 @asked_for
 def test_it_is_saved_and_loaded_with_its_set(index, tmp_path):
-    forced = intervals(500, index)
-    rows = {"x": np.random.default_rng(7).random(50), "y": np.zeros(50)}
-    forced.save(tmp_path / "intervals.vedette")
+    forced = query_set(500, index, FOR_COMPARISON[index][0], 0.1)
+    rows = some_rows(50)
+    forced.save(tmp_path / "boxes.vedette")
 
-    for copy in (vd.QuerySet.load(tmp_path / "intervals.vedette"), pickle.loads(pickle.dumps(forced))):
+    for copy in (vd.QuerySet.load(tmp_path / "boxes.vedette"), pickle.loads(pickle.dumps(forced))):
         assert copy.index == index
         assert isinstance(copy._compiled().compiled[0].groups[0].index, INDEXES[index])
         assert pairs(copy, rows) == pairs(forced, rows)

@@ -3,6 +3,7 @@
 from vedette.indexes.bitmaps import Bitmaps
 from vedette.indexes.buckets import Buckets
 from vedette.indexes.containment_grid import CEI
+from vedette.indexes.ibs_tree import IBS
 from vedette.indexes.index import Index
 from vedette.indexes.interval_skip_list import ISList
 from vedette.indexes.keyed import Keyed
@@ -12,7 +13,7 @@ from vedette.indexes.scan import Scan
 from vedette.indexes.verified import Verified
 
 # By the name under which they are asked for.
-INDEXES: dict[str, type[Scan | Lists | Buckets | Keyed | Quadtree | Bitmaps | Verified | CEI | ISList]] = {
+INDEXES: dict[str, type[Index]] = {
     "Scan": Scan,
     "Lists": Lists,
     "Buckets": Buckets,
@@ -22,14 +23,22 @@ INDEXES: dict[str, type[Scan | Lists | Buckets | Keyed | Quadtree | Bitmaps | Ve
     "Verified": Verified,
     "CEI": CEI,
     "IS-list": ISList,
+    "IBS": IBS,
 }
 
-# Indexes of the literature, on one axis, to compare with: the planner takes them only where they are asked for.
-FOR_COMPARISON = ("CEI", "IS-list")
+ANY_NUMBER = range(1, 1 << 15)
+# Indexes of the literature, to compare with, and the numbers of axes on which they answer. The planner takes them only
+# where they are asked for.
+FOR_COMPARISON: dict[str, range] = {
+    "CEI": range(1, 2),
+    "IS-list": range(1, 2),
+    "IBS": ANY_NUMBER,
+}
 
 __all__ = [
     "CEI",
     "FOR_COMPARISON",
+    "IBS",
     "INDEXES",
     "Bitmaps",
     "Buckets",

@@ -100,8 +100,8 @@ def choose_index(boxes: Boxes, forced: str | None = None) -> Group:
     facts = Facts.of(boxes)
     candidates = sorted(_candidates(boxes, facts), key=lambda each: each.nanoseconds)
     wanted = [each for each in candidates if each.name == forced]
-    if forced in FOR_COMPARISON and len(boxes.fields) == 1:
-        wanted = [Candidate(forced, (0,), math.nan, f"{forced} was asked for")]
+    if forced is not None and len(boxes.fields) in FOR_COMPARISON.get(forced, ()):
+        wanted = [Candidate(forced, tuple(range(len(boxes.fields))), math.nan, f"{forced} was asked for")]
     if forced and not wanted:  # on more axes than it has, an index works inside a Verified
         wanted = [each for each in candidates if each.name == "Verified" and _inner_name(facts, each.axes) == forced]
     for best in [*wanted, *candidates]:
