@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vedette.engine.band_query_set import BandQuerySet
+    from vedette.engine.join_query_set import JoinQuerySet
     from vedette.engine.query_set import QuerySet
     from vedette.errors import (
         FileError,
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 # Where the public names live. They are imported when first used: NumPy, Numba and Arrow take their time.
 _HOMES = {
     "BandQuerySet": "vedette.engine.band_query_set",
+    "JoinQuerySet": "vedette.engine.join_query_set",
     "QuerySet": "vedette.engine.query_set",
     "Matches": "vedette.matches",
     "Schema": "vedette.schema",
@@ -49,6 +51,7 @@ _HOMES = {
 __all__ = [
     "BandQuerySet",
     "FileError",
+    "JoinQuerySet",
     "Matches",
     "PipelineError",
     "QueryError",

@@ -40,7 +40,7 @@ class Column:
     def __len__(self) -> int:
         return len(self.values)
 
-    def take(self, rows: NDArray[np.int64]) -> Column:
+    def take(self, rows: NDArray[Any]) -> Column:
         values = self.values[rows] if isinstance(self.values, np.ndarray) else self.values.take(pa.array(rows))
         return Column(values, None if self.valid is None else self.valid[rows])
 

@@ -17,6 +17,7 @@ from vedette.schema import Field, Schema, Type
 
 TIME_TYPES = {"timestamp": np.int64, "bigint": np.int64, "double": np.float64}  # and how their values are kept
 KEY_TYPES = ("string", "bigint")
+_AN = {"key": "a key", "id": "an id"}
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ def read_keyed_rows(
     """The fields, keys and times of rows. `key` and `time` name columns, whether or not these are in the schema."""
     table = as_mapping(rows)
     columns, _ = read_rows(table, schema, fields, time_zone)
-    keys, codes = _read_keys(table, schema, time_zone, key)
-    times, time_type = _read_times(table, schema, time_zone, time)
+    keys, codes = read_keys(table, schema, time_zone, key)
+    times, time_type = read_times(table, schema, time_zone, time)
     if keys.valid is None or keys.valid.all():
         return KeyedRows(keys.values, codes, times, time_type, columns, 0)
     kept = np.flatnonzero(keys.valid)
@@ -65,14 +66,16 @@ def read_time(value: Any, time_type: str, time_zone: str) -> Any:
     return column.values[0]
 
 
-def _read_keys(table: Any, schema: Schema, time_zone: str, name: str) -> tuple[Column, NDArray[np.int32] | None]:
+def read_keys(
+    table: Any, schema: Schema, time_zone: str, name: str, role: str = "key"
+) -> tuple[Column, NDArray[np.int32] | None]:
     """The keys of the rows; or, of a dictionary, those that are used, and the code of each row."""
-    values = _find_column(table, name, "key")
+    values = _find_column(table, name, role)
     field = schema.find(name) or Field(name, Type(_type_of(values)))
     if field.type.name == "null":
         return Column(large_strings([""] * len(values)), np.zeros(len(values), np.bool_)), None
     if field.type.name not in KEY_TYPES:
-        raise RowError(f"key {name!r} is {field.type}; a key is a string or a whole number")
+        raise RowError(f"{role} {name!r} is {field.type}; {_AN[role]} is a string or a whole number")
     if isinstance(values, pa.ChunkedArray) and values.num_chunks == 1:
         values = values.chunk(0)
     is_plain = not isinstance(values, pa.DictionaryArray) or values.null_count > 0
@@ -88,7 +91,8 @@ def _read_keys(table: Any, schema: Schema, time_zone: str, name: str) -> tuple[C
     return keys, (np.cumsum(used, dtype=np.int32) - 1)[codes]
 
 
-def _read_times(table: Any, schema: Schema, time_zone: str, name: str) -> tuple[NDArray[Any], str]:
+def read_times(table: Any, schema: Schema, time_zone: str, name: str) -> tuple[NDArray[Any], str]:
+    """The times of the rows, all of which have one, and their type; that is empty where there is no row to tell."""
     values = _find_column(table, name, "time")
     field = schema.find(name) or Field(name, Type(_type_of(values)))
     if field.type.name == "null":

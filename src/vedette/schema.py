@@ -6,7 +6,7 @@ Names are matched as Spark matches them, without regard to case.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -52,6 +52,13 @@ class Schema:
     """
 
     fields: tuple[Field, ...]
+    streams: tuple[str, ...] = ()  # of a schema of pairs: the streams whose names stand before those of the fields
+
+    @classmethod
+    def of_streams(cls, schemas: Mapping[str, Schema]) -> Schema:
+        """The fields of several streams together, named as texts name them: `left.price`."""
+        fields = [Field(f"{stream}.{field.name}", field.type) for stream, each in schemas.items() for field in each]
+        return cls(tuple(fields), tuple(schemas))
 
     @classmethod
     def parse(cls, text: str) -> Schema:
@@ -110,6 +117,21 @@ class Schema:
     def unknown_field(self, name: str) -> str:
         """The sentence for a name that is no field."""
         return f"unknown field {name!r}; the schema has: {', '.join(sorted(self.names))}{nearest(name, self.names)}"
+
+    def find_stream(self, name: str) -> str | None:
+        """The stream of that name, whatever its case, or None."""
+        return next((stream for stream in self.streams if stream.lower() == name.lower()), None)
+
+    def unknown_stream(self, name: str) -> str:
+        """The sentence for a name before a dot that is no stream."""
+        return f"there is no stream {name!r}; the streams are: {', '.join(self.streams)}{nearest(name, self.streams)}"
+
+    def needs_stream(self, name: str) -> str:
+        """The sentence for a field that is named without its stream."""
+        having = [f"{stream}.{name}" for stream in self.streams if self.find(f"{stream}.{name}")]
+        if not having:
+            return self.unknown_field(name)
+        return f"field {name!r} stands without its stream; write {' or '.join(having)}"
 
     def to_arrow(self) -> pa.Schema:
         """The Arrow schema with which such rows are read from files."""

@@ -21,6 +21,7 @@ from vedette.engine import content, snapshot
 from vedette.engine.bounds import read_bounds
 from vedette.engine.explanation import explain
 from vedette.engine.parts import Parts
+from vedette.engine.query_texts import as_texts
 from vedette.engine.retained import Retained
 from vedette.engine.versions import Versions
 from vedette.errors import QueryError
@@ -108,7 +109,7 @@ class QuerySet:
 
     def add_many(self, ids: Sequence[str] | Sequence[int] | Any, texts: Sequence[str] | Any) -> None:
         """Let many queries stand at once; texts of one shape are parsed once."""
-        read, texts = self._read_new_ids(ids), _as_texts(texts)
+        read, texts = self._read_new_ids(ids), as_texts(texts)
         if len(read) != len(texts):
             raise QueryError(f"got {len(read)} ids but {len(texts)} texts; each query needs both")
         named = ids if isinstance(ids, (list, tuple)) else read.tolist()
@@ -372,11 +373,3 @@ class QuerySet:
             self._leaving.append(positions)
         else:
             self.forgotten_version = self.version
-
-
-def _as_texts(texts: Any) -> Sequence[str]:
-    if isinstance(texts, str):
-        raise QueryError("texts are a sequence of strings; got one string")
-    if not isinstance(texts, Iterable):
-        raise QueryError(f"texts are a sequence of strings; got {type(texts).__name__}")
-    return texts.to_pylist() if isinstance(texts, (pa.Array, pa.ChunkedArray)) else list(texts)

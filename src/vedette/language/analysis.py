@@ -68,11 +68,8 @@ class Analyser:
 
     def read(self, node: Written) -> Typed:
         op = node.op
-        if op == "field":
-            found = self.schema.find(node.name)
-            if found is None:
-                self.refuse(node, self.schema.unknown_field(node.name))
-            return self.made(node, "field", found.type, name=found.name)
+        if op in ("field", "member"):
+            return self.field(node)
         if op == "literal":
             kind = self.kinds[node.slot]
             if node.negated and kind.name in ("string", "date", "timestamp"):
@@ -108,6 +105,25 @@ class Analyser:
         if op in _ARITHMETIC:
             return self.arithmetic(node, op)
         return self.function(node)
+
+    def field(self, node: Written) -> Typed:
+        """A field by its name; where the schema is of several streams, by its stream's and its own."""
+        schema = self.schema
+        if node.op == "field":
+            name = node.name
+            if schema.streams:
+                self.refuse(node, schema.needs_stream(name))
+        else:
+            if not schema.streams:
+                reason = "a name with a dot is not taken; use the field's name alone, in backquotes if it has a dot"
+                self.refuse(node, reason)
+            if schema.find_stream(node.name) is None:
+                self.refuse(node, schema.unknown_stream(node.name))
+            name = f"{node.name}.{node.args[0].name}"
+        found = schema.find(name)
+        if found is None:
+            self.refuse(node, schema.unknown_field(name))
+        return self.made(node, "field", found.type, name=found.name)
 
     def made(
         self, node: Written, op: str, type_: Type, *args: Typed, name: str = "", slot: int = -1, value: object = None

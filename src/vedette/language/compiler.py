@@ -23,6 +23,7 @@ from vedette.language.analysis import Analyser, NeedsSizesError
 from vedette.language.expressions import BOOLEAN, DOUBLE, Typed, Written
 from vedette.language.geofences import FENCES
 from vedette.language.leaves import Leaf
+from vedette.language.links import Link, with_links
 from vedette.language.literals import Kind, SlotError, kinds_of, read_strings, size_of
 from vedette.language.normal_form import Form, blocks_of, both_tracked, form_of
 from vedette.language.patterns import BadPatternError, classify
@@ -37,11 +38,14 @@ class CompiledTexts:
     """What texts became. Queries in blocks and residuals are numbered as the texts were, from 0.
 
     A query without a box matches nothing; one with a residual matches those rows in its boxes that the residual keeps.
+    Over a schema of several streams a query has a residual for each set of streams that some of it is about, and boxes
+    may have ranges of links, by the name of the link.
     """
 
     n_texts: int
     blocks: list[BoxBlock] = field(default_factory=list)
     residuals: list[Residual] = field(default_factory=list)
+    links: dict[str, Link] = field(default_factory=dict)
 
 
 def compile_texts(
@@ -218,16 +222,26 @@ def _pattern_class(raw: str, escape: str) -> str:
 
 @dataclass(frozen=True)
 class _Plan:
-    """A typed shape: its conjuncts, each with the truth value it must have, and the geofences in them."""
+    """A typed shape: its conjuncts, each with the truth value it must have, and the geofences in them.
+
+    `linked` are the conjuncts with links in the place of what compares two streams.
+    """
 
     conjuncts: tuple[tuple[Typed, bool], ...]
+    linked: tuple[tuple[Typed, bool], ...]
+    links: dict[str, Link]
     fences: tuple[Typed, ...]
 
 
 @lru_cache(maxsize=8192)
 def _plan(skeleton: str, schema: Schema, kinds: tuple[Kind, ...], statics: tuple[str, ...]) -> _Plan:
     typed = Analyser(schema, kinds, statics).condition(_parse(skeleton))
-    return _Plan(tuple(_conjuncts(typed, True)), tuple(node for node in typed.walk() if node.op in FENCES))
+    conjuncts = tuple(_conjuncts(typed, True))
+    links: dict[str, Link] = {}
+    linked = conjuncts
+    if schema.streams:
+        linked = tuple((with_links(node, wanted, links), wanted) for node, wanted in conjuncts)
+    return _Plan(conjuncts, linked, links, tuple(node for node in typed.walk() if node.op in FENCES))
 
 
 def _conjuncts(node: Typed, wanted: bool) -> Any:
@@ -257,11 +271,12 @@ def _compile_group(
         leaf = Leaf(columns, group.kinds, slots.negated, len(shape.indices), time_zone)
         for fence in plan.fences:
             leaf.bounds(fence)  # wherever it stands, it must make sense
-        form, loose = both_tracked([form_of(node, wanted, leaf.form) for node, wanted in plan.conjuncts])
+        form, loose = both_tracked([form_of(node, wanted, leaf.form) for node, wanted in plan.linked])
         if not group.sized and any(_depends_on_sizes(plan.conjuncts[i][0]) for i in loose):
             raise NeedsSizesError
         queries = np.array(shape.indices, np.int64)
-        rest = _residual([plan.conjuncts[i] for i in sorted(loose)], leaf, queries, time_zone) if loose else None
+        apart = _part_by_streams([plan.conjuncts[i] for i in sorted(loose)], schema)
+        rests = [_residual(conjuncts, leaf, queries, time_zone) for conjuncts in apart]
     except NeedsSizesError:
         for part in _groups(shape, slots, sized=True):
             _compile_group(part, slots, schema, time_zone, texts, compiled, found)
@@ -279,7 +294,17 @@ def _compile_group(
     except QueryError as error:
         found += [(i, _placed(error, shape, literals, texts[i])) for i, literals in _members(shape)]
         return
-    _add(form, rest, queries, compiled)
+    compiled.links |= plan.links
+    _add(form, rests, queries, compiled)
+
+
+def _part_by_streams(conjuncts: Sequence[tuple[Typed, bool]], schema: Schema) -> list[list[tuple[Typed, bool]]]:
+    """Conjuncts about the same streams together: what is about one alone need not wait for a row of another."""
+    parts: dict[frozenset[str], list[tuple[Typed, bool]]] = {}
+    for node, wanted in conjuncts:
+        streams = {each.name.partition(".")[0] for each in node.walk() if schema.streams and each.op == "field"}
+        parts.setdefault(frozenset(streams), []).append((node, wanted))
+    return list(parts.values())
 
 
 def _depends_on_sizes(node: Typed) -> bool:
@@ -298,7 +323,7 @@ def emptied_fields(text: str, schema: Schema, time_zone: str) -> list[str]:
     group, *_ = _groups(shape, slots, sized=True)
     plan = _plan(shape.skeleton, schema, group.kinds, group.statics)
     leaf = Leaf(list(zip(*shape.literals, strict=True)), group.kinds, slots.negated, 1, time_zone)
-    forms = [form_of(node, wanted, leaf.form) for node, wanted in plan.conjuncts]
+    forms = [form_of(node, wanted, leaf.form) for node, wanted in plan.linked]
     fields = sorted({name for form in forms for disjunct in form.disjuncts for name in disjunct})
     return [name for name in fields if not blocks_of(_only(name, forms), np.zeros(1, np.int64))]
 
@@ -309,12 +334,12 @@ def _only(name: str, forms: list[Form]) -> Form:
     return both_tracked(about)[0]
 
 
-def _add(form: Form, rest: Residual | None, queries: NDArray[np.int64], compiled: CompiledTexts) -> None:
+def _add(form: Form, rests: list[Residual], queries: NDArray[np.int64], compiled: CompiledTexts) -> None:
     blocks = blocks_of(form, queries)
     compiled.blocks += blocks
-    if rest is not None and blocks:
+    if rests and blocks:
         kept = np.isin(queries, np.concatenate([block.queries for block in blocks]))
-        compiled.residuals.append(rest if kept.all() else rest.take(np.flatnonzero(kept)))
+        compiled.residuals += rests if kept.all() else [rest.take(np.flatnonzero(kept)) for rest in rests]
 
 
 def _residual(

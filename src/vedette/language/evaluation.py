@@ -46,6 +46,15 @@ def evaluate_pairs(
     return kept, 0 if result.lost is None else int(np.count_nonzero(result.lost))
 
 
+def evaluate_rows(expression: Typed, zone: str, columns: dict[str, Column], n_rows: int) -> tuple[Column, int]:
+    """The values of an expression without literals, null where it failed; and for how many rows it did."""
+    rows = np.arange(n_rows)
+    result = _Evaluation((), zone, columns, rows, rows, {}).of(expression)
+    failed = 0 if result.failed is None else int(np.count_nonzero(result.failed))
+    usable = result.usable
+    return Column(result.values, None if usable.all() else usable), failed
+
+
 class _Evaluation:
     def __init__(
         self,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from vedette.schema import Type
 
@@ -62,3 +63,15 @@ def field_in(node: Typed) -> Typed | None:
     while node.op == "cast" and node.value is None:
         node = node.args[0]
     return node if node.op == "field" else None
+
+
+def to_json(node: Typed) -> list[Any]:
+    """A tree as JSON has it."""
+    type_ = [node.type.name, node.type.precision, node.type.scale]
+    return [node.op, type_, node.name, node.slot, node.value, [to_json(arg) for arg in node.args]]
+
+
+def from_json(parts: list[Any]) -> Typed:
+    """The tree that `to_json` wrote."""
+    op, (type_name, precision, scale), name, slot, value, args = parts
+    return Typed(op, Type(type_name, precision, scale), tuple(from_json(arg) for arg in args), name, slot, value)

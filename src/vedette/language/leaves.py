@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from vedette.boxes import CLOSED, OPEN, UNBOUNDED
 from vedette.language.expressions import BOOLEAN, Typed, field_in
 from vedette.language.geofences import FENCES, Bounds, bounds_of
+from vedette.language.links import link_form
 from vedette.language.literals import BadLiteralError, Kind, SlotError, physical, read_strings
 from vedette.language.normal_form import NOTHING, UNKNOWN, Form, Part, either, is_null, not_null
 from vedette.language.patterns import BadPatternError, classify
@@ -81,6 +82,8 @@ class Leaf:
         op = node.op
         if op in _FLIPPED:
             return self._comparison(node, wanted)
+        if op == "link":
+            return link_form(node, wanted, self.n)
         if op == "in":
             return self._membership(node, wanted)
         if op == "field":

@@ -16,10 +16,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.columns import Column
-from vedette.language.expressions import Typed
+from vedette.language.expressions import Typed, from_json, to_json
 from vedette.language.geofences import POLYGON_TESTS
 from vedette.language.polygons import Polygons
-from vedette.schema import Type
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,13 +78,13 @@ class Residual:
 
     def to_parts(self) -> tuple[dict[str, Any], list[Any]]:
         """A description that is JSON, and the arrays it speaks of; wide decimals are object arrays of integers."""
-        description = {"expression": _to_json(self.expression), "time_zone": self.time_zone}
+        description = {"expression": to_json(self.expression), "time_zone": self.time_zone}
         return description, [self.queries, *self.constants]
 
     @staticmethod
     def from_parts(description: dict[str, Any], arrays: Sequence[Any]) -> Residual:
         constants = tuple(arrays[1:])
-        expression = _from_json(description["expression"])
+        expression = from_json(description["expression"])
         return Residual(np.asarray(arrays[0], np.int64), expression, constants, description["time_zone"])
 
 
@@ -97,13 +96,3 @@ def _take(values: Any, indices: NDArray[Any]) -> Any:
 
 def _concat(parts: list[Any]) -> Any:
     return pa.concat_arrays(parts) if isinstance(parts[0], pa.Array) else np.concatenate(parts)
-
-
-def _to_json(node: Typed) -> list[Any]:
-    type_ = [node.type.name, node.type.precision, node.type.scale]
-    return [node.op, type_, node.name, node.slot, node.value, [_to_json(arg) for arg in node.args]]
-
-
-def _from_json(parts: list[Any]) -> Typed:
-    op, (type_name, precision, scale), name, slot, value, args = parts
-    return Typed(op, Type(type_name, precision, scale), tuple(_from_json(arg) for arg in args), name, slot, value)

@@ -223,19 +223,19 @@ class _Reader:
         return self.made(node, "not", self.read(node.this))
 
     def _read_column(self, node: Any) -> Written:
-        if node.args.get("table") is not None:
-            self.refuse(
-                node, "a name with a dot is not taken; use the field's name alone, in backquotes if it has a dot"
-            )
-        self.only(node, "this")
-        identifier = node.this
+        self.only(node, "this", "table")
+        identifier, stream = node.this, node.args.get("table")
         if type(identifier).__name__ != "Identifier":
             self.refuse(node, f"{_describe(node)} is not taken")
         self.count("name")
         slot = None if identifier.args.get("quoted") else SLOT_NAME.fullmatch(identifier.this)
         if slot:
             return self.made(node, "literal", slot=int(slot.group(1)))
-        return self.made(node, "field", name=identifier.this)
+        field = self.made(node, "field", name=identifier.this)
+        if stream is None:
+            return field
+        self.count(".", "name")
+        return self.made(node, "member", field, name=stream.this)
 
     def _read_boolean(self, node: Any) -> Written:
         name = "true" if node.this else "false"

@@ -1,0 +1,59 @@
+"""The plan of a set of joins in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vedette.errors import count
+from vedette.operators.join_branches import Branches, Edge, Signature
+
+if TYPE_CHECKING:
+    from vedette.engine.join_query_set import JoinQuerySet
+
+
+def explain(queries: JoinQuerySet) -> str:
+    """How each group of branches finds its pairs, why so, and what selects rows of each stream."""
+    n_queries = count(len(queries), "query", "queries")
+    lines = [f"{n_queries} at version {queries.version} over {', '.join(queries.streams)}"]
+    for signature, (branches, is_gone) in queries.groups().items():
+        standing = branches.take(np.flatnonzero(~is_gone))
+        if len(standing):
+            lines += _describe_group(signature, standing, queries.streams)
+    checked = sum(len(residual) for residual in queries.residuals)
+    if checked:
+        have = count(checked, "query has a residual", "queries have a residual")
+        lines.append(f"  {have}, checked on pairs, in {count(len(queries.residuals), 'shape')}")
+    for number, stream in enumerate(queries.streams):
+        parts = queries.selections(number).parts
+        for part in parts.compiled:
+            for group in part.groups:
+                fields = ", ".join(group.fields) or "no field"
+                index = type(group.index).__name__
+                lines.append(f"  {stream}: {count(len(group), 'selection')} on {fields}: {index}: {group.reason}")
+    if len(lines) == 1:
+        lines.append("  nothing to join yet")
+    return "\n".join(lines)
+
+
+def _describe_group(signature: Signature, branches: Branches, streams: list[str]) -> list[str]:
+    windows = " and ".join(
+        f"{stream} by {'rows' if counts else 'time'}" for stream, counts in zip(streams, signature.counts, strict=True)
+    )
+    lines = [f"  {count(len(branches), 'branch', 'branches')}, windows of {windows}"]
+    lines += [f"    {_describe_edge(edge, streams)}" for edge in signature.edges]
+    if signature.conditions:
+        lines.append(f"    checked on pairs: {', '.join(link.name for link in signature.conditions)}")
+    return lines
+
+
+def _describe_edge(edge: Edge, streams: list[str]) -> str:
+    first, second = (streams[number] for number in edge.streams)
+    if edge.equalities:
+        equal = ", ".join(link.name.replace(" with ", " = ") for link in edge.equalities)
+        order = "" if edge.link is None else f", within it in the order of {edge.link.name}"
+        return f"{first} and {second}: lists by {equal}{order}: a probe reads the run that joins"
+    if edge.link is not None:
+        return f"{first} and {second}: lists in the order of {edge.link.name}: a probe reads the run that joins"
+    return f"{first} and {second}: lists of all that is selected: nothing links the two but residuals"

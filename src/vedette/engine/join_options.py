@@ -1,0 +1,49 @@
+"""What a window join was asked for, checked at the door."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vedette.errors import QueryError, nearest
+
+
+@dataclass(frozen=True)
+class JoinOptions:
+    """The options of `JoinQuerySet.window`; columns by stream, in the order of the streams."""
+
+    times: tuple[str | None, ...]
+    ids: tuple[str | None, ...]
+    late: str = "drop"
+    max_state_rows: int | None = None
+
+    @classmethod
+    def read(
+        cls, streams: Sequence[str], columns: Mapping[str, Any], late: str, max_state_rows: int | None
+    ) -> JoinOptions:
+        """The options as they are given: `left_time`, `left_id` and so on for every stream."""
+        known = [f"{stream}_{role}" for stream in streams for role in ("time", "id")]
+        for name, value in columns.items():
+            if name not in known:
+                raise QueryError(f"window takes no {name!r}; it takes: {', '.join(known)}{nearest(name, known)}")
+            if value is not None and (not isinstance(value, str) or not value):
+                raise QueryError(f"{name} is the name of a column of the rows; got {value!r}")
+        if late not in ("drop", "apply"):
+            raise QueryError(f"late is one of: 'drop', 'apply'; got {late!r}")
+        is_count = isinstance(max_state_rows, int) and not isinstance(max_state_rows, bool) and max_state_rows > 0
+        if max_state_rows is not None and not is_count:
+            raise QueryError(f"max_state_rows is a whole number above 0, or None; got {max_state_rows!r}")
+        times = tuple(columns.get(f"{stream}_time") for stream in streams)
+        named = [stream for stream, time in zip(streams, times, strict=True) if time is not None]
+        if named and len(named) < len(streams):
+            missing = next(stream for stream in streams if stream not in named)
+            raise QueryError(
+                f"the {named[0]} stream has a time column and the {missing} stream has none; give {missing}_time too, "
+                f"or none at all"
+            )
+        return cls(times, tuple(columns.get(f"{stream}_id") for stream in streams), late, max_state_rows)
+
+    @property
+    def has_times(self) -> bool:
+        return self.times[0] is not None

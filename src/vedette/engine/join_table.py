@@ -1,0 +1,84 @@
+"""What a window join found, as an Arrow table: the query, and by stream the id of the row, as dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.columns import Column, large_strings
+from vedette.schema import Type
+
+if TYPE_CHECKING:
+    from vedette.engine.join_query_set import JoinQuerySet
+
+FEW = 4  # with fewer pairs than a fourth of the ids, only those that are named are copied
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Positions of queries, and by stream the numbers of rows."""
+
+    queries: NDArray[np.int32]
+    rows: list[NDArray[np.int32]]
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def take(self, kept: NDArray[Any]) -> Pairs:
+        return Pairs(self.queries[kept], [rows[kept] for rows in self.rows])
+
+    @staticmethod
+    def concat(many: Sequence[Pairs], n_streams: int) -> Pairs:
+        if len(many) == 1:
+            return many[0]
+        none = np.empty(0, np.int32)
+        columns = [[each.rows[number] for each in many] for number in range(n_streams)]
+        queries = np.concatenate([none, *(each.queries for each in many)])
+        return Pairs(queries, [np.concatenate([none, *rows]) for rows in columns])
+
+
+def drop_repeats(pairs: Pairs, queries: JoinQuerySet) -> Pairs:
+    """Each pair once a query, where a query has several branches that may both hold it."""
+    is_repeated = queries.is_repeated(pairs.queries)
+    if not is_repeated.any():
+        return pairs
+    places = np.flatnonzero(is_repeated)
+    columns = [pairs.queries[places], *(rows[places] for rows in pairs.rows)]
+    order = np.lexsort(columns)
+    same = np.ones(len(places), np.bool_)
+    same[:1] = False
+    for column in columns:
+        ordered = column[order]
+        same[1:] &= ordered[1:] == ordered[:-1]
+    keep = np.ones(len(pairs), np.bool_)
+    keep[places[order[same]]] = False
+    return pairs.take(np.flatnonzero(keep))
+
+
+def to_table(pairs: Pairs, queries: JoinQuerySet, ids: Sequence[Column], bases: Sequence[int]) -> pa.Table:
+    """One line a pair. By stream, `ids` are those of the rows numbered from `bases` on."""
+    arrays = [_dictionary(pairs.queries, queries.ids)]
+    for rows, column, base in zip(pairs.rows, ids, bases, strict=True):
+        if FEW * len(rows) < len(column):
+            named, places = np.unique(rows, return_inverse=True)
+            arrays.append(_dictionary(places.reshape(-1).astype(np.int32), pa.array(column.take(named - base).values)))
+        else:
+            arrays.append(_dictionary(rows - np.int32(base), pa.array(column.values)))
+    return pa.Table.from_arrays(arrays, ["query", *queries.streams])
+
+
+def join_values(parts: Sequence[Any], type_: Type | None) -> Column:
+    """Ids one after another, copied."""
+    if any(isinstance(part, np.ndarray) for part in parts) or (type_ is not None and type_.name == "bigint"):
+        return Column(np.concatenate([np.empty(0, np.int64), *(part for part in parts if len(part))]))
+    return Column(pa.concat_arrays([large_strings([]), *parts]))
+
+
+def _dictionary(codes: NDArray[np.int32], values: pa.Array) -> pa.DictionaryArray:
+    type_ = pa.dictionary(pa.int32(), values.type)
+    return pa.DictionaryArray.from_buffers(type_, len(codes), [None, pa.py_buffer(np.ascontiguousarray(codes))], values)

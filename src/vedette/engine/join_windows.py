@@ -1,0 +1,82 @@
+"""The windows of standing joins as their owners write them: lengths of time, or numbers of rows, by stream."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from vedette.durations import read_duration
+from vedette.errors import QueryError, nearest
+from vedette.planner.joins import Windows
+
+_MOST_ROWS = 1 << 40
+
+
+def read_windows(within: Any, rows: Any, streams: Sequence[str], n: int) -> Windows:
+    """The windows of `n` queries. `within` and `rows` are one for all, a list with one a query, or a dict by stream."""
+    shape = (len(streams), n)
+    windows = Windows(np.zeros(shape, np.bool_), np.zeros(shape, np.bool_), np.zeros(shape, np.int64), np.zeros(shape))
+    lengths, numbers = _by_stream(within, "within", streams), _by_stream(rows, "rows", streams)
+    for place, stream in enumerate(streams):
+        length, number = lengths[place], numbers[place]
+        if length is None and number is None:
+            raise QueryError(
+                f"the window of the {stream} stream is missing; give a length of time, within='10 seconds', or a "
+                f"number of rows, rows=1000"
+            )
+        if length is not None and number is not None:
+            raise QueryError(f"the {stream} stream has two windows, within={length!r} and rows={number!r}; give one")
+        if number is not None:
+            windows.counts[place] = True
+            windows.units[place] = [_read_rows(each) for each in _each(number, "rows", n)]
+            windows.numbers[place] = windows.units[place]
+        else:
+            known: dict[Any, tuple[bool, int, float]] = {}
+            for query, each in enumerate(_each(length, "within", n)):
+                read = known.get(each)
+                if read is None:
+                    read = known[each] = _read_within(each)
+                windows.is_duration[place, query], windows.units[place, query], windows.numbers[place, query] = read
+    return windows
+
+
+def _by_stream(value: Any, name: str, streams: Sequence[str]) -> list[Any]:
+    if not isinstance(value, Mapping):
+        return [value] * len(streams)
+    for stream in value:
+        if stream not in streams:
+            raise QueryError(
+                f"{name} names the stream {stream!r}; the streams are: {', '.join(streams)}"
+                f"{nearest(str(stream), streams)}"
+            )
+    return [value.get(stream) for stream in streams]
+
+
+def _each(value: Any, name: str, n: int) -> Sequence[Any]:
+    if isinstance(value, (list, tuple, np.ndarray)):
+        if len(value) != n:
+            raise QueryError(f"{name} has {len(value)} windows for {n} queries; give one for all, or one a query")
+        return value.tolist() if isinstance(value, np.ndarray) else value
+    return [value] * n
+
+
+def _read_within(value: Any) -> tuple[bool, int, float]:
+    if isinstance(value, (str, datetime.timedelta)):
+        microseconds = int(read_duration(value, "within", "timestamp"))
+        return True, microseconds, float(microseconds)
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+        raise QueryError(
+            f"within is a duration such as '10 seconds', or a number where the time column is one; got {value!r}"
+        )
+    number = float(read_duration(value.item() if isinstance(value, np.number) else value, "within", "double"))
+    return False, int(number), number
+
+
+def _read_rows(value: Any) -> int:
+    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not is_whole or not 0 < value <= _MOST_ROWS:
+        raise QueryError(f"rows is a whole number above 0; got {value!r}")
+    return int(value)

@@ -1,0 +1,19 @@
+"""Texts of queries, as owners hold many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from vedette.errors import QueryError
+
+
+def as_texts(texts: Any) -> Sequence[str]:
+    """Texts as a sequence of strings; one string alone is a mistake."""
+    if isinstance(texts, str):
+        raise QueryError("texts are a sequence of strings; got one string")
+    if not isinstance(texts, Iterable):
+        raise QueryError(f"texts are a sequence of strings; got {type(texts).__name__}")
+    return texts.to_pylist() if isinstance(texts, (pa.Array, pa.ChunkedArray)) else list(texts)

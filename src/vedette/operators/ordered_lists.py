@@ -1,0 +1,299 @@
+"""Lists of the rows of a window, each in the order of a code and a key.
+
+A list holds the rows that some standing queries select from one stream, so that a probe finds those that join as one
+run. The lists share three arrays. A list that is full first loses its expired rows, and moves to twice the room when
+that is not enough, so a row costs a few moves in its life however long it stays. Expired rows that are still there are
+passed over by whoever reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.buffers import grown
+from vedette.kernels import kernel
+
+SMALL_ARENA = 4096
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """New rows by list: those of `lists[i]` are `rows[starts[i] : starts[i + 1]]`, in the order of arrival."""
+
+    lists: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    rows: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Expiry:
+    """Which rows no later arrival joins with: those below a number or before a time, by list.
+
+    `first_rows` is for windows that count, and the time before which a row is expired for others.
+    """
+
+    first_rows: NDArray[np.int64]
+    times: NDArray[Any]  # of the rows of the window, by row less `shift`
+    shift: int
+    oldest: NDArray[Any]  # by list
+
+
+class OrderedLists:
+    """Lists by number. Rows are numbers; the caller knows their codes and keys."""
+
+    def __init__(self, *, has_codes: bool) -> None:
+        self.has_codes = has_codes
+        self.n = 0
+        self.starts = np.empty(0, np.int64)
+        self.lengths = np.empty(0, np.int32)
+        self.rooms = np.empty(0, np.int32)
+        self.codes = np.empty(0, np.int32)  # stays empty without codes
+        self.keys = np.empty(0, np.int64)
+        self.rows = np.empty(0, np.int32)
+        self._used = 0  # of the three arrays
+        self._room = 0  # of the lists in them
+
+    @property
+    def nbytes(self) -> int:
+        by_list = self.starts.nbytes + self.lengths.nbytes + self.rooms.nbytes
+        return by_list + self.codes.nbytes + self.keys.nbytes + self.rows.nbytes
+
+    def add(self, n: int) -> None:
+        """More lists, without rows."""
+        for name in ("starts", "lengths", "rooms"):
+            setattr(self, name, grown(getattr(self, name), self.n, self.n + n))
+        self.n += n
+
+    def clear(self, lists: NDArray[np.int32]) -> None:
+        """Take all rows from some lists, and their room."""
+        self._room -= int(self.rooms[lists].sum())
+        self.lengths[lists] = self.rooms[lists] = 0
+
+    def insert(
+        self, arrivals: Arrivals, codes: NDArray[np.int32], keys: NDArray[np.int64], shift: int, expiry: Expiry
+    ) -> None:
+        """Put rows into lists. `codes` and `keys` are by row less `shift`; a row whose code is below 0 is left out."""
+        needed = _make_room(
+            arrivals.lists,
+            arrivals.starts,
+            self.starts,
+            self.lengths,
+            self.rooms,
+            self.codes,
+            self.keys,
+            self.rows,
+            expiry.first_rows,
+            expiry.times,
+            expiry.shift,
+            expiry.oldest,
+        )
+        self._reserve(int(needed))
+        self._used, added = _insert(
+            arrivals.lists,
+            arrivals.starts,
+            arrivals.rows,
+            codes,
+            keys,
+            shift,
+            self.starts,
+            self.lengths,
+            self.rooms,
+            self.codes,
+            self.keys,
+            self.rows,
+            self._used,
+        )
+        self._room += added
+
+    def _reserve(self, needed: int) -> None:
+        """Room for as many entries, by closing gaps where these are most, else by larger arrays."""
+        if self._used + needed > len(self.rows) and self._used > 2 * self._room + SMALL_ARENA:
+            self._pack(self._room + needed)
+        n = self._used + needed
+        if n > len(self.rows):
+            self.keys, self.rows = grown(self.keys, self._used, n), grown(self.rows, self._used, n)
+            if self.has_codes:
+                self.codes = grown(self.codes, self._used, n)
+
+    def _pack(self, n: int) -> None:
+        codes = np.empty(n if self.has_codes else 0, np.int32)
+        keys, rows = np.empty(n, np.int64), np.empty(n, np.int32)
+        self._used = int(
+            _pack(self.n, self.starts, self.lengths, self.rooms, self.codes, self.keys, self.rows, codes, keys, rows)
+        )
+        self.codes, self.keys, self.rows = codes, keys, rows
+
+
+@kernel
+def _make_room(
+    lists: NDArray[np.int32],
+    arrival_starts: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int32],
+    rooms: NDArray[np.int32],
+    codes: NDArray[np.int32],
+    keys: NDArray[np.int64],
+    rows: NDArray[np.int32],
+    first_rows: NDArray[np.int64],
+    times: NDArray[np.int64],
+    shift: int,
+    oldest: NDArray[np.int64],
+) -> int:
+    """Drop the expired rows of lists that are too full for what arrives; the room that larger lists need then.
+
+    A list that is to move has its room below 0 until it has moved.
+    """
+    needed = 0
+    for i in range(len(lists)):
+        one = lists[i]
+        n_new = arrival_starts[i + 1] - arrival_starts[i]
+        if lengths[one] + n_new <= rooms[one]:
+            continue
+        start, n = starts[one], 0
+        first_row = max(first_rows[one], shift)
+        for at in range(start, start + lengths[one]):
+            row = rows[at]
+            if row >= first_row and times[row - shift] >= oldest[one]:
+                if len(codes):
+                    codes[start + n] = codes[at]
+                keys[start + n], rows[start + n] = keys[at], row
+                n += 1
+        lengths[one] = n
+        if 4 * (n + n_new) > 3 * rooms[one]:  # or it would be full again soon
+            needed += 2 * (n + n_new) + 2
+            rooms[one] = -1 - rooms[one]
+    return needed
+
+
+@kernel
+def _insert(
+    lists: NDArray[np.int32],
+    arrival_starts: NDArray[np.int64],
+    arrivals: NDArray[np.int32],
+    row_codes: NDArray[np.int32],
+    row_keys: NDArray[np.int64],
+    shift: int,
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int32],
+    rooms: NDArray[np.int32],
+    codes: NDArray[np.int32],
+    keys: NDArray[np.int64],
+    rows: NDArray[np.int32],
+    used: int,
+) -> tuple[int, int]:
+    """Merge what arrives into each list; how much of the arrays is used then, and the room that lists got."""
+    has_codes = len(codes) > 0
+    n_most = 0
+    for i in range(len(lists)):
+        n_most = max(n_most, arrival_starts[i + 1] - arrival_starts[i])
+    new = np.empty(n_most, np.int64)
+    added = 0
+    for i in range(len(lists)):
+        one = lists[i]
+        first, last = arrival_starts[i], arrival_starts[i + 1]
+        n = lengths[one]
+        if rooms[one] < 0:
+            room = 2 * (n + last - first) + 2
+            start = starts[one]
+            for at in range(n):
+                if has_codes:
+                    codes[used + at] = codes[start + at]
+                keys[used + at], rows[used + at] = keys[start + at], rows[start + at]
+            starts[one] = used
+            used += room
+            added += room - (-1 - rooms[one])
+            rooms[one] = room
+        n_new = 0
+        for at in range(first, last):
+            if row_codes[arrivals[at] - shift] >= 0:
+                new[n_new] = arrivals[at] - shift
+                n_new += 1
+        _sort_by_code_and_key(new, n_new, row_codes, row_keys)
+        start = starts[one]
+        at, old = start + n + n_new - 1, start + n - 1  # the merge goes from the back, in place
+        for k in range(n_new - 1, -1, -1):
+            row = new[k]
+            code, key = row_codes[row], row_keys[row]
+            while old >= start and (
+                (has_codes and codes[old] > code) or ((not has_codes or codes[old] == code) and keys[old] > key)
+            ):
+                if has_codes:
+                    codes[at] = codes[old]
+                keys[at], rows[at] = keys[old], rows[old]
+                at -= 1
+                old -= 1
+            if has_codes:
+                codes[at] = code
+            keys[at], rows[at] = key, row + shift
+            at -= 1
+        lengths[one] = n + n_new
+    return used, added
+
+
+@kernel
+def _sort_by_code_and_key(
+    new: NDArray[np.int64], n: int, row_codes: NDArray[np.int32], row_keys: NDArray[np.int64]
+) -> None:
+    """Rows in order: by insertion where they are few, else by a heap."""
+    if n <= 24:
+        for i in range(1, n):
+            row = new[i]
+            at = i
+            while at > 0 and _is_before(row, new[at - 1], row_codes, row_keys):
+                new[at] = new[at - 1]
+                at -= 1
+            new[at] = row
+        return
+    for root in range(n // 2 - 1, -1, -1):
+        _sift(new, root, n, row_codes, row_keys)
+    for end in range(n - 1, 0, -1):
+        new[0], new[end] = new[end], new[0]
+        _sift(new, 0, end, row_codes, row_keys)
+
+
+@kernel
+def _sift(new: NDArray[np.int64], root: int, n: int, row_codes: NDArray[np.int32], row_keys: NDArray[np.int64]) -> None:
+    row = new[root]
+    child = 2 * root + 1
+    while child < n:
+        if child + 1 < n and _is_before(new[child], new[child + 1], row_codes, row_keys):
+            child += 1
+        if not _is_before(row, new[child], row_codes, row_keys):
+            break
+        new[root] = new[child]
+        root, child = child, 2 * child + 1
+    new[root] = row
+
+
+@kernel
+def _is_before(a: int, b: int, row_codes: NDArray[np.int32], row_keys: NDArray[np.int64]) -> bool:
+    return row_codes[a] < row_codes[b] or (row_codes[a] == row_codes[b] and row_keys[a] < row_keys[b])  # type: ignore[no-any-return]
+
+
+@kernel
+def _pack(
+    n_lists: int,
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int32],
+    rooms: NDArray[np.int32],
+    codes: NDArray[np.int32],
+    keys: NDArray[np.int64],
+    rows: NDArray[np.int32],
+    new_codes: NDArray[np.int32],
+    new_keys: NDArray[np.int64],
+    new_rows: NDArray[np.int32],
+) -> int:
+    used = 0
+    for one in range(n_lists):
+        start = starts[one]
+        for at in range(lengths[one]):
+            if len(codes):
+                new_codes[used + at] = codes[start + at]
+            new_keys[used + at], new_rows[used + at] = keys[start + at], rows[start + at]
+        starts[one] = used
+        used += rooms[one]
+    return used

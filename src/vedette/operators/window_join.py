@@ -1,0 +1,429 @@
+"""The window join: new rows of several streams against the windows of the others, for all standing joins at once.
+
+As in Kang et al. (Lim et al. 2006, section 6), a row that arrives probes the windows of the other streams, joins its
+own, and lets go what has expired there. Here a batch does so as one: all new rows first join the lists of what is
+selected, then probe those of the other streams for what came before them. So a pair is found once, by the later of its
+rows, and the work is that of selecting rows and of reporting pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.columns import Column
+from vedette.kernels import kernel
+from vedette.language import Link
+from vedette.language.links import SIGN as SIGN_LINK
+from vedette.matches import Matches
+from vedette.operators.join_branches import Branches, Edge, Hop, Signature, hops_from
+from vedette.operators.join_group import JoinGroup, Port, Selected
+from vedette.operators.join_keys import EdgeCodes, RowKeys
+from vedette.operators.probes import DOUBLES, INTEGERS, NO_LINK, SIGN, find_runs, holds, take_runs
+from vedette.operators.window_rows import StreamRows
+from vedette.schema import Type
+
+CANDIDATES_AT_ONCE = 1 << 23  # pairs that are looked at together
+FEW_CODES = 1 << 16  # so many codes of values that are gone are always borne
+
+# The selections that rows of a stream are in: (stream, columns, number of rows) -> matches.
+Selector = Callable[[int, dict[str, Column], int], Matches]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """New rows of one stream, in their order."""
+
+    times: NDArray[Any]
+    ids: Column
+    id_type: Type
+    columns: dict[str, Column]
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def slice(self, start: int, end: int) -> Batch:
+        def cut(column: Column) -> Column:
+            return Column(column.values[start:end], None if column.valid is None else column.valid[start:end])
+
+        columns = {name: cut(column) for name, column in self.columns.items()}
+        return Batch(self.times[start:end], cut(self.ids), self.id_type, columns)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Rows that join: the group and its branch, and by stream the number of the row."""
+
+    group: JoinGroup
+    branches: NDArray[np.int32]
+    rows: list[NDArray[np.int32]]
+
+    def take(self, kept: NDArray[Any]) -> Joined:
+        return Joined(self.group, self.branches[kept], [rows[kept] for rows in self.rows])
+
+
+class WindowJoin:
+    """The windows of all streams, and the groups of branches that stand."""
+
+    def __init__(self, streams: Sequence[str], time_dtype: Any, time_zone: str) -> None:
+        self.names = list(streams)
+        self.time_dtype = time_dtype
+        self.time_zone = time_zone
+        self.streams = [StreamRows(time_dtype) for _ in streams]
+        self.clocks: list[Any] = [None] * len(self.names)  # by stream: no earlier row comes any more
+        self.groups: dict[Signature, JoinGroup] = {}
+        self.n_failed = 0
+        self._codes: dict[Any, EdgeCodes] = {}
+        self._keys: dict[Any, RowKeys] = {}
+
+    @property
+    def nbytes(self) -> int:
+        parts: list[Any] = [*self.streams, *self.groups.values(), *self._codes.values(), *self._keys.values()]
+        return sum(each.nbytes for each in parts)
+
+    @property
+    def n_rows(self) -> int:
+        """The rows that are kept."""
+        return sum(map(len, self.streams))
+
+    # Queries.
+
+    def follow(
+        self, groups: dict[Signature, tuple[Branches, NDArray[np.bool_]]], select: Selector, *, anew: bool = False
+    ) -> None:
+        """Let these branches stand: more than before, some of them gone; with `anew`, others than before."""
+        if anew:
+            self.groups, self._codes, self._keys = {}, {}, {}
+        new_lists = []
+        for signature, (branches, is_gone) in groups.items():
+            if signature not in self.groups:
+                self.groups[signature] = self._make_group(signature)
+            new_lists += self.groups[signature].follow(branches, is_gone, self.time_dtype)
+        new_lists = [(port, lists) for port, lists in new_lists if len(lists)]
+        for number in {port.stream for port, _ in new_lists}:
+            stream = self.streams[number]
+            if len(stream):
+                selected = self._select(number, stream.read(), stream.first, len(stream), select)
+                for port, lists in new_lists:
+                    if port.stream == number:
+                        port.fill(lists, selected, stream.times.values, stream.first)
+
+    def has_too_many_codes(self) -> bool:
+        """Whether most codes are of values that no row has any more, so that it is time to begin anew."""
+        return any(len(codes) > 4 * self.n_rows + FEW_CODES for codes in self._codes.values())
+
+    def _make_group(self, signature: Signature) -> JoinGroup:
+        ports, kinds = [], []
+        for edge in signature.edges:
+            first, second = (
+                Port(stream, self._keys_of(edge, side, stream), has_codes=bool(edge.equalities))
+                for side, stream in enumerate(edge.streams)
+            )
+            ports.append((first, second))
+            kinds.append(NO_LINK if edge.link is None else kind_of(edge.link))
+        for link in signature.conditions:
+            for side, stream in enumerate(link.streams):
+                self._keys_of(self._lone_edge(link), side, self.names.index(stream))
+        return JoinGroup(signature, ports, kinds)
+
+    def _lone_edge(self, link: Link) -> Edge:
+        first, second = (self.names.index(name) for name in link.streams)
+        return Edge((first, second), (), link)
+
+    def _keys_of(self, edge: Edge, side: int, stream: int) -> RowKeys:
+        """The keys of a stream's rows on one side of an edge; groups that have the same share them."""
+        names = tuple(link.name for link in edge.equalities)
+        place = (stream, names, None if edge.link is None else (edge.link.name, side))
+        if place not in self._keys:
+            codes = self._codes.setdefault(names, EdgeCodes(len(names)))
+            equalities = [link.sides[link.streams.index(self.names[stream])] for link in edge.equalities]
+            key = None if edge.link is None else edge.link.sides[side]
+            keys = RowKeys(equalities, codes, key, self.time_zone)
+            rows = self.streams[stream]
+            self.n_failed += keys.append(rows.read(), len(rows))
+            self._keys[place] = keys
+        return self._keys[place]
+
+    # Rows.
+
+    def step(self, batches: Sequence[Batch], select: Selector) -> list[Joined]:
+        """The pairs that new rows make; every stream's are in order, and all later than those before."""
+        firsts = [stream.end for stream in self.streams]
+        horizons = [self._horizon(number) for number in range(len(self.streams))]
+        selected = []
+        for number, (stream, batch) in enumerate(zip(self.streams, batches, strict=True)):
+            stream.append(batch.times, batch.ids, batch.id_type, batch.columns)
+            for (of_stream, *_), keys in self._keys.items():
+                if of_stream == number:
+                    self.n_failed += keys.append(batch.columns, len(batch))
+            selected.append(self._select(number, batch.columns, firsts[number], len(batch), select))
+        for signature, group in self.groups.items():
+            for pair in group.ports:
+                for port in pair:
+                    number = port.stream
+                    stream = self.streams[number]
+                    counts = signature.counts[number]
+                    port.insert(
+                        selected[number],
+                        stream.times.values,
+                        stream.first,
+                        None if counts else horizons[number],
+                        firsts[number] if counts else None,
+                    )
+        limits = [_rows_before(batches, firsts, number) for number in range(len(self.streams))]
+        joined = []
+        for group in self.groups.values():
+            for number in range(len(self.streams)):
+                joined += self._probe(group, number, selected[number], firsts[number], limits[number])
+        for number, batch in enumerate(batches):
+            if len(batch):
+                self.advance(number, batch.times[-1])
+        return joined
+
+    def advance(self, stream: int, time: Any) -> None:
+        """No row of the stream comes any more that is before a time."""
+        clock = self.clocks[stream]
+        self.clocks[stream] = time if clock is None else max(clock, time)
+
+    def expire(self, longest: Sequence[Any], most: Sequence[int]) -> None:
+        """Let the rows go that are in no window of these lengths and numbers, by stream; a length below 0 is none."""
+        for number, stream in enumerate(self.streams):
+            n = self.count_expired(longest[number], most[number], stream.times.values, self._horizon(number))
+            if n:
+                stream.drop(n)
+                for (of_stream, *_), keys in self._keys.items():
+                    if of_stream == number:
+                        keys.drop(n)
+
+    @staticmethod
+    def count_expired(longest: Any, most: int, times: NDArray[Any], horizon: Any) -> int:
+        """How many of the first rows of a stream no later row joins with."""
+        n = max(0, len(times) - most)
+        if longest >= 0 and n:
+            if horizon is None:
+                return 0
+            alive = np.flatnonzero(horizon - times[:n] <= longest)
+            n = int(alive[0]) if len(alive) else n
+        return n
+
+    def _horizon(self, stream: int) -> Any:
+        """The time before which no row of another stream comes any more, or None where that is not known."""
+        return horizon_of(self.clocks, stream)
+
+    def _select(self, number: int, columns: dict[str, Column], first: int, n_rows: int, select: Selector) -> Selected:
+        matches = select(number, columns, n_rows)
+        self.n_failed += matches.n_failed
+        if not len(matches.positions):
+            return Selected(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.int32))
+        selections, starts, rows = _by_selection(matches.starts, matches.positions, int(matches.positions.max()) + 1)
+        return Selected(selections, starts, rows + np.int32(first))
+
+    # Probes.
+
+    def _probe(
+        self, group: JoinGroup, stream: int, selected: Selected, first: int, limits: list[NDArray[np.int64]]
+    ) -> list[Joined]:
+        """What the new rows of one stream make with rows that came before them."""
+        branches, rows = group.probes(stream, selected)
+        if not len(branches):
+            return []
+        known: list[Any] = [None] * len(self.streams)
+        known[stream] = rows
+        hops = hops_from(group.signature.edges, stream)
+        return self._hop(group, hops, branches, known, stream, first, limits)
+
+    def _hop(
+        self,
+        group: JoinGroup,
+        hops: Sequence[Hop],
+        branches: NDArray[np.int32],
+        known: list[Any],
+        origin: int,
+        first: int,
+        limits: list[NDArray[np.int64]],
+    ) -> list[Joined]:
+        """Extend rows that are known of some streams by those of the next, and so on to the last."""
+        if not hops:
+            return self._check(Joined(group, branches, known))
+        hop, *rest = hops
+        edge, kind = group.signature.edges[hop.edge], group.kinds[hop.edge]
+        own_port, port = group.ports[hop.edge] if hop.is_first else reversed(group.ports[hop.edge])
+        assert group.branches is not None
+        lists, to_stream, from_stream = port.lists, self.streams[hop.to_stream], self.streams[hop.from_stream]
+        places = known[hop.from_stream] - from_stream.first
+        keys = own_port.keys.keys.values[places]
+        codes = own_port.keys.codes.values[places]
+        runs, lengths = np.empty(len(branches), np.int64), np.empty(len(branches), np.int32)
+        lows, highs = group.branches.lows[hop.edge], group.branches.highs[hop.edge]
+        find_runs(
+            branches,
+            codes,
+            keys,
+            kind,
+            hop.is_first,
+            lows,
+            highs,
+            port.list_of,
+            lists.starts,
+            lists.lengths,
+            lists.codes if edge.equalities else _NO_CODES,
+            lists.keys,
+            runs,
+            lengths,
+        )
+        latest = self._latest(known)
+        own_windows = np.empty(0, self.time_dtype)
+        if sum(each is not None for each in known) == 1 and not group.signature.counts[origin]:
+            own_windows = group.windows[origin]
+        before = limits[hop.to_stream][known[origin] - first]
+        found = []
+        for start, end in _slices(lengths):
+            n_most = int(np.abs(lengths[start:end].astype(np.int64)).sum()) + 1
+            probes, rows = np.empty(n_most, np.int32), np.empty(n_most, np.int32)
+            n = take_runs(
+                branches,
+                keys,
+                before,
+                latest,
+                runs,
+                lengths,
+                start,
+                end,
+                kind,
+                hop.is_first,
+                lows,
+                highs,
+                lists.keys,
+                lists.rows,
+                to_stream.times.values,
+                to_stream.first,
+                group.signature.counts[hop.to_stream],
+                group.windows[hop.to_stream],
+                own_windows,
+                probes,
+                rows,
+            )
+            if not n:
+                continue
+            probes = probes[:n]
+            more = [None if each is None else each[probes] for each in known]
+            more[hop.to_stream] = rows[:n].copy() if 2 * n < n_most else rows[:n]
+            found += self._hop(group, rest, branches[probes], more, origin, first, limits)
+        return found
+
+    def _latest(self, known: Sequence[Any]) -> NDArray[Any]:
+        """The latest time of the rows that are known."""
+        times = [self._times_of(number, rows) for number, rows in enumerate(known) if rows is not None]
+        return times[0] if len(times) == 1 else np.maximum.reduce(times)
+
+    def _times_of(self, stream: int, rows: NDArray[np.int32]) -> NDArray[Any]:
+        return np.asarray(self.streams[stream].times.values[rows - self.streams[stream].first])
+
+    def _check(self, joined: Joined) -> list[Joined]:
+        """The conditions that no edge has, and the windows where several rows have to be in time with each other."""
+        group = joined.group
+        signature = group.signature
+        assert group.branches is not None
+        if len(joined.rows) > 2:
+            latest = self._latest(joined.rows)
+            keep = np.ones(len(latest), np.bool_)
+            for number, rows in enumerate(joined.rows):
+                if not signature.counts[number]:
+                    keep &= latest - self._times_of(number, rows) <= group.windows[number][joined.branches]
+            joined = joined.take(np.flatnonzero(keep))
+        for place, link in enumerate(signature.conditions):
+            edge = self._lone_edge(link)
+            sides = []
+            for side, number in enumerate(edge.streams):
+                keys = self._keys_of(edge, side, number)
+                at = joined.rows[number] - self.streams[number].first
+                sides.append((keys.keys.values[at], keys.codes.values[at]))
+            lows = group.branches.condition_lows[place][joined.branches]
+            highs = group.branches.condition_highs[place][joined.branches]
+            keep = (sides[0][1] >= 0) & (sides[1][1] >= 0)
+            keep &= _hold(kind_of(link), sides[0][0], sides[1][0], lows, highs)
+            joined = joined.take(np.flatnonzero(keep))
+        return [joined] if len(joined.branches) else []
+
+
+def kind_of(link: Link) -> int:
+    """How the value of a link is computed from two keys."""
+    if link.kind == SIGN_LINK:
+        return SIGN
+    return DOUBLES if link.type.name == "double" else INTEGERS
+
+
+def horizon_of(clocks: Sequence[Any], stream: int) -> Any:
+    """The earliest of the other streams' clocks, or None where one has none."""
+    others = [clock for number, clock in enumerate(clocks) if number != stream]
+    return None if None in others else min(others)
+
+
+_NO_CODES = np.empty(0, np.int32)
+
+
+def _rows_before(batches: Sequence[Batch], firsts: Sequence[int], stream: int) -> list[NDArray[np.int64]]:
+    """For each new row of a stream, by stream, how many rows came before it: ordered by time, then by stream."""
+    times = batches[stream].times
+    limits = []
+    for number, batch in enumerate(batches):
+        before = np.searchsorted(batch.times, times, side="left" if stream < number else "right")
+        limits.append(before.astype(np.int64) + firsts[number])
+    return limits
+
+
+def _slices(lengths: NDArray[np.int32]) -> list[tuple[int, int]]:
+    """Probes in slices whose runs are not too long together."""
+    ends = np.cumsum(np.abs(lengths.astype(np.int64)))
+    slices, start, done = [], 0, 0
+    while start < len(lengths):
+        end = max(start + 1, int(np.searchsorted(ends, done + CANDIDATES_AT_ONCE, side="right")))
+        slices.append((start, end))
+        start, done = end, int(ends[end - 1])
+    return slices
+
+
+@kernel
+def _by_selection(
+    starts: NDArray[np.int64], positions: NDArray[np.int32], n: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+    """Matches by selection instead of by row: the selections that have some, where theirs start, and the rows."""
+    counts = np.zeros(n + 1, np.int64)
+    for position in positions:
+        counts[position] += 1
+    n_some = 0
+    for selection in range(n):
+        n_some += counts[selection] > 0
+    selections, new_starts = np.empty(n_some, np.int32), np.empty(n_some + 1, np.int64)
+    total = n_some = 0
+    for selection in range(n):
+        if counts[selection]:
+            selections[n_some], new_starts[n_some] = selection, total
+            n_some += 1
+            total += counts[selection]
+            counts[selection] = total - counts[selection]
+    new_starts[n_some] = total
+    rows = np.empty(len(positions), np.int32)
+    for row in range(len(starts) - 1):
+        for i in range(starts[row], starts[row + 1]):
+            rows[counts[positions[i]]] = row
+            counts[positions[i]] += 1
+    return selections, new_starts, rows
+
+
+@kernel
+def _hold(
+    kind: int,
+    firsts: NDArray[np.int64],
+    seconds: NDArray[np.int64],
+    lows: NDArray[np.int64],
+    highs: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    kept = np.empty(len(firsts), np.bool_)
+    for i in range(len(firsts)):
+        kept[i] = holds(kind, firsts[i], seconds[i], lows[i], highs[i])
+    return kept
