@@ -98,7 +98,7 @@ def take_in(join, time, batch, n_dims):
 
 @every_join
 @given(seed=st.integers(0, 2**32), n_dims=st.sampled_from([2, 3]))
-@settings(max_examples=3 if SLOW else 30)
+@settings(max_examples=2 if SLOW else 12)
 def test_updates_give_the_pairs_of_changed_objects_as_far_as_the_algorithm_looks(join, seed, n_dims):
     stream = Stream(seed, n_dims)
     built = build(join, stream.sets[0].values(), stream.sets[1].values())
@@ -123,7 +123,7 @@ def test_updates_give_the_pairs_of_changed_objects_as_far_as_the_algorithm_looks
 
 @every_join
 @given(seed=st.integers(0, 2**32), n_dims=st.sampled_from([2, 3]))
-@settings(max_examples=3 if SLOW else 30)
+@settings(max_examples=2 if SLOW else 12)
 def test_what_is_told_is_the_answer_at_every_moment_while_objects_keep_the_interval(join, seed, n_dims):
     """Theorems 1 and 2."""
     stream = Stream(seed, n_dims)
