@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from vedette.engine.band_query_set import BandQuerySet
     from vedette.engine.join_query_set import JoinQuerySet
+    from vedette.engine.moving_join import MovingJoin
     from vedette.engine.query_set import QuerySet
     from vedette.errors import (
         FileError,
@@ -35,6 +36,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "BandQuerySet": "vedette.engine.band_query_set",
     "JoinQuerySet": "vedette.engine.join_query_set",
+    "MovingJoin": "vedette.engine.moving_join",
     "QuerySet": "vedette.engine.query_set",
     "Matches": "vedette.matches",
     "Schema": "vedette.schema",
@@ -53,6 +55,7 @@ __all__ = [
     "FileError",
     "JoinQuerySet",
     "Matches",
+    "MovingJoin",
     "PipelineError",
     "QueryError",
     "QuerySet",

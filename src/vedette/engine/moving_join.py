@@ -1,0 +1,297 @@
+"""The moving join: two sets of moving rectangles or boxes, and at every moment the pairs that intersect.
+
+What its answers mean is written in docs/operators.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from vedette.engine import moving_state
+from vedette.engine.moving_rows import MovingRows, n_dims_of, read_moving_rows, read_number
+from vedette.engine.moving_table import to_change_table, to_event_table, to_overdue_table, to_pair_table
+from vedette.errors import QueryError, RowError
+from vedette.ids import Ids
+from vedette.operators.moving.join import IntersectionJoin, Step
+from vedette.operators.moving.moving_set import MovingSet, take_ids
+from vedette.operators.moving.rows import TIME
+
+SETS = ("a", "b")
+
+
+class MovingJoin:
+    """Objects of two sets that move, and when which of them intersect.
+
+    >>> vessels = {"id": ["Ada"], "x": [0.0], "y": [0.0], "vx": [1.0], "vy": [0.0]}
+    >>> storms = {"id": [7], "x_low": [10], "x_high": [14], "y_low": [-1], "y_high": [1], "vx": [0.0], "vy": [0.0]}
+    >>> moving = MovingJoin(max_update_interval=60)
+    >>> moving.load(a=vessels, b=storms, time=0).to_pylist()
+    [{'sign': 1, 'a': 'Ada', 'b': 7, 'start': 10.0, 'end': 14.0}]
+    >>> moving.pairs(at=12).to_pylist()
+    [{'a': 'Ada', 'b': 7}]
+    """
+
+    def __init__(
+        self, max_update_interval: float, *, expire_overdue: bool = False, standing: str | None = None
+    ) -> None:
+        """Objects update at least every `max_update_interval`, in the unit of times and speeds.
+
+        With `expire_overdue` one that does not leaves the result. The objects of the set that is `standing`, "a" or
+        "b", need not.
+        """
+        try:
+            interval = read_number(max_update_interval, "max_update_interval")
+        except RowError as error:
+            raise QueryError(str(error)) from None
+        if interval <= 0:
+            raise QueryError(f"max_update_interval is above 0; got {max_update_interval!r}")
+        if standing not in (None, *SETS):
+            raise QueryError(f'standing is "a", "b" or None; got {standing!r}')
+        self.max_update_interval = interval
+        self.expire_overdue = bool(expire_overdue)
+        self.standing = standing
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all objects."""
+        self.join: IntersectionJoin | None = None
+        self._is_started = True  # the pairs are found; not so after loading a state
+        self.changes = to_change_table([], *self._new_join(2, 0.0).sets)  # of the last call
+
+    # Objects.
+
+    @property
+    def time(self) -> float | None:
+        """The moment of the last update; None before there was any."""
+        return None if self.join is None else self.join.now
+
+    @property
+    def n_a(self) -> int:
+        return 0 if self.join is None else len(self.join.a)
+
+    @property
+    def n_b(self) -> int:
+        return 0 if self.join is None else len(self.join.b)
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs that intersect now or are known to do so later."""
+        return 0 if self.join is None else len(self._started().presenter)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of all objects and pairs."""
+        return 0 if self.join is None else self._started().nbytes
+
+    def load(self, state: bytes | None = None, *, a: Any = None, b: Any = None, time: Any = None) -> pa.Table | None:
+        """Begin anew with two sets of objects; their pairs, as `update` tells them. Or take up a saved state."""
+        if state is not None:
+            if a is not None or b is not None or time is not None:
+                raise QueryError("load takes a saved state, or sets a and b with their time, but not both")
+            moving_state.load(self, state)
+            return None
+        self._check_given(a, b)
+        n_dims = max(n_dims_of(rows) for rows in (a, b) if rows is not None)
+        now = None if time is None else self._read_time(time)
+        read = self._read(a, b, None, None, (Ids(), Ids()), n_dims, now)
+        now = self._last_time(read, now)
+        for rows, name in zip(read, SETS, strict=True):
+            _check_times(rows, -np.inf, now, name)
+        self._check_interval(now)
+        join = self._new_join(n_dims, now)
+        for rows, of in zip(read, join.sets, strict=True):
+            latest = rows.latest()
+            if len(latest):
+                of.put(latest.ids, latest.rows, now)
+        self.join, self._is_started = join, True
+        self.changes = to_change_table([(1, join.start())], *join.sets)
+        return self.changes
+
+    def update(
+        self, a: Any = None, b: Any = None, time: Any = None, *, remove_a: Any = None, remove_b: Any = None
+    ) -> pa.Table:
+        """Let time pass, and objects come, update and go: what that changes, as lines of sign, a, b, start, end.
+
+        Raises RowError, and changes nothing, where a row cannot be taken or time would run backwards.
+        """
+        if time is None:
+            self._check_given(a, b)
+        now = None if time is None else self._read_time(time)
+        join = self.join
+        n_dims = self._n_dims(a, b)
+        known = (Ids(), Ids()) if join is None else (join.a.ids, join.b.ids)
+        read = self._read(a, b, remove_a, remove_b, known, n_dims, now)
+        now = self._last_time(read, now)
+        before = -np.inf if join is None else join.now
+        if now < before:
+            raise RowError(f"time runs backwards: {now:g} after {before:g}; give {before:g} or later")
+        for rows, name in zip(read, SETS, strict=True):
+            _check_times(rows, before, now, name)
+        self._check_interval(now)
+        if join is None:
+            self.join = self._new_join(n_dims, float(min(rows.times.min(initial=now) for rows in read)))
+        join = self._started()
+        changes = []
+        for moment in _moments(read, now):
+            a_step, b_step = (_step(of, rows.at(moment)) for of, rows in zip(join.sets, read, strict=True))
+            changes += join.step(moment, a_step, b_step)
+        self.changes = to_change_table(changes, *join.sets)
+        join.pack()
+        return self.changes
+
+    # Answers.
+
+    def pairs(self, at: Any = None) -> pa.Table:
+        """The pairs that intersect at a time, now or later, if nothing updates until then: columns a and b."""
+        if self.join is None:
+            return to_pair_table(_NONE, _NONE, *self._new_join(2, 0.0).sets)
+        join = self._started()
+        return to_pair_table(*join.at(self._read_later(at, "pairs are told")), *join.sets)
+
+    def events(self, until: Any = None) -> pa.Table:
+        """Who will begin and who will cease to intersect whom after now, in the order of time, if nothing updates.
+
+        As far as objects are looked at: columns time, event ("enter" or "exit"), a and b.
+        """
+        join = self._new_join(2, 0.0) if self.join is None else self._started()
+        last = np.inf if until is None else self._read_later(until, "events are told")
+        pairs, ends_so = join.upcoming()
+        enters = np.flatnonzero((pairs.starts > join.now) & (pairs.starts <= last))
+        exits = np.flatnonzero(ends_so & (pairs.ends <= last))
+        times = np.concatenate([pairs.starts[enters], pairs.ends[exits]])
+        order = np.argsort(times, kind="stable")
+        of = np.concatenate([enters, exits])[order]
+        return to_event_table(times[order], order < len(enters), pairs.take(of), *join.sets)
+
+    def overdue(self, at: Any = None) -> pa.Table:
+        """The objects that should have updated before a time, now or later: columns set, id and deadline."""
+        if self.join is None:
+            return to_overdue_table((_NONE, _NONE), (np.empty(0), np.empty(0)), *self._new_join(2, 0.0).sets)
+        time = self._read_later(at, "who is overdue is told")
+        a, b = (of.overdue(time) for of in self.join.sets)
+        interval = self.max_update_interval
+        deadlines = self.join.a.rows[a, TIME] + interval, self.join.b.rows[b, TIME] + interval
+        return to_overdue_table((a, b), deadlines, *self.join.sets)
+
+    # Saving.
+
+    def save(self) -> bytes:
+        """The whole state: the objects of both sets. Their pairs follow from it."""
+        return moving_state.save(self)
+
+    def take_delta(self) -> bytes:
+        """What has changed in the state since the last `save`, `load` or `take_delta`."""
+        return moving_state.take_delta(self)
+
+    def apply_delta(self, state: bytes) -> None:
+        """Bring a loaded state up to date; deltas are applied in the order in which they were taken."""
+        moving_state.apply_delta(self, state)
+
+    # Inside.
+
+    def _new_join(self, n_dims: int, now: float) -> IntersectionJoin:
+        a, b = (
+            MovingSet(n_dims, self.max_update_interval, stands=name == self.standing, renews=not self.expire_overdue)
+            for name in SETS
+        )
+        return IntersectionJoin(a, b, now)
+
+    def begin_unstarted(self, n_dims: int, now: float) -> IntersectionJoin:
+        """The join at a time, whose objects will be set and whose pairs will be found when they are asked for."""
+        if self.join is None:
+            self.join = self._new_join(n_dims, now)
+        self.join.now = now
+        self._is_started = False
+        return self.join
+
+    def _started(self) -> IntersectionJoin:
+        assert self.join is not None
+        if not self._is_started:
+            self.join.start()
+            self._is_started = True
+        return self.join
+
+    def _n_dims(self, a: Any, b: Any) -> int:
+        given = [(name, n_dims_of(rows)) for name, rows in zip(SETS, (a, b), strict=True) if rows is not None]
+        if self.join is None:
+            return max((n for _, n in given), default=2)
+        n_dims = self.join.a.n_dims
+        for name, n in given:
+            if n > n_dims:
+                raise RowError(f"the rows of set {name} have a z, but the join has two dimensions; load it with three")
+        return n_dims
+
+    def _read(
+        self, a: Any, b: Any, remove_a: Any, remove_b: Any, known: Sequence[Ids], n_dims: int, time: float | None
+    ) -> tuple[MovingRows, MovingRows]:
+        a_rows, b_rows = (
+            read_moving_rows(rows, removals, ids, name, n_dims=n_dims, time=time, may_stand=name == self.standing)
+            for rows, removals, ids, name in zip((a, b), (remove_a, remove_b), known, SETS, strict=True)
+        )
+        return a_rows, b_rows
+
+    def _check_given(self, a: Any, b: Any) -> None:
+        if a is None and b is None:
+            raise RowError("nothing is given; give rows as a= or b=, or both, and their time=")
+
+    def _read_time(self, time: Any) -> float:
+        return read_number(time, "time")
+
+    def _last_time(self, read: Sequence[MovingRows], time: float | None) -> float:
+        if time is not None:
+            return time
+        times = [float(rows.times.max()) for rows in read if len(rows)]
+        if not times:
+            raise RowError("there are no rows and no time; give time=")
+        return max(times)
+
+    def _check_interval(self, time: float) -> None:
+        if not time + self.max_update_interval > time:
+            raise QueryError(
+                f"max_update_interval {self.max_update_interval:g} is too short to be told at the time {time:g}; "
+                f"count time from a later moment"
+            )
+
+    def _read_later(self, time: Any, what: str) -> float:
+        """A time that is not before now."""
+        assert self.join is not None
+        if time is None:
+            return self.join.now
+        later = read_number(time, "time")
+        if later < self.join.now:
+            raise QueryError(
+                f"{what} for now, which is {self.join.now:g}, and later; got {later:g}: the past is in the changes"
+            )
+        return later
+
+
+def _check_times(rows: MovingRows, first: float, last: float, name: str) -> None:
+    if not len(rows):
+        return
+    early, late = int(np.argmin(rows.times)), int(np.argmax(rows.times))
+    if rows.times[early] < first:
+        raise RowError(f"time runs backwards: row {early} of set {name} is of {rows.times[early]:g}, after {first:g}")
+    if rows.times[late] > last:
+        raise RowError(f"row {late} of set {name} is of {rows.times[late]:g}, but the update of {last:g}")
+
+
+def _moments(read: Sequence[MovingRows], now: float) -> list[float]:
+    """All times of rows, in order, and now."""
+    if all((rows.times == now).all() for rows in read):
+        return [now]
+    return np.unique(np.concatenate([*(rows.times for rows in read), [now]])).tolist()  # type: ignore[no-any-return]
+
+
+def _step(of: MovingSet, rows: MovingRows) -> Step:
+    if not rows.goes.any():
+        return Step(rows.ids, rows.rows, _NONE)
+    freed = of.find(take_ids(rows.ids, np.flatnonzero(rows.goes)))
+    kept = np.flatnonzero(~rows.goes)
+    return Step(take_ids(rows.ids, kept), rows.rows[kept], freed[freed >= 0])
+
+
+_NONE = np.empty(0, np.int32)

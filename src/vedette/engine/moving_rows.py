@@ -1,0 +1,230 @@
+"""Moving objects as owners hold them: rows with an id, the sides of a rectangle or box, and the speeds of these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.columns import string_buffers
+from vedette.errors import QueryError, RowError, nearest
+from vedette.hashing import empty_slots, find_numbers, find_strings, insert_numbers, insert_strings
+from vedette.ids import Ids, item
+from vedette.operators.moving.moving_set import take_ids
+from vedette.operators.moving.rows import SIDES, TIME
+from vedette.rows import as_mapping, read_values
+from vedette.schema import Field, Type
+
+AXES = "xyz"
+FARTHEST = 1e100  # beyond, there would be no room for computing with what is read
+
+
+@dataclass(frozen=True)
+class MovingRows:
+    """Rows of one set, in the order in which they were given."""
+
+    ids: Any  # NDArray[np.int64] or pa.LargeStringArray
+    twins: NDArray[np.int32] | None  # the last row of the same id; None: no id is there twice
+    rows: NDArray[np.float64]  # as operators.moving.rows has them; of an object that goes, only the time counts
+    goes: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def times(self) -> NDArray[np.float64]:
+        return self.rows[:, TIME]
+
+    def at(self, time: float) -> MovingRows:
+        """The rows of one moment; of several about one object, the last."""
+        return self._last_of(np.flatnonzero(self.times == time))
+
+    def latest(self) -> MovingRows:
+        """The row of the latest moment of each object that does not go then; of several, the last."""
+        latest = self._last_of(np.argsort(self.times, kind="stable"))
+        return latest._last_of(np.flatnonzero(~latest.goes))
+
+    def _last_of(self, places: NDArray[np.int64]) -> MovingRows:
+        """Some rows, of each object the last."""
+        if self.twins is not None:
+            last = np.full(len(self), -1)
+            last[self.twins[places]] = places  # a later one overwrites
+            places = np.sort(last[last >= 0])
+        elif len(places) == len(self):
+            return self
+        return MovingRows(take_ids(self.ids, places), None, self.rows[places], self.goes[places])
+
+
+def n_dims_of(rows: Any) -> int:
+    """Three, where the rows have a z."""
+    table = _Table(as_mapping(rows), "")
+    return 3 if any(table.has(name) for name in ("z", "z_low", "z_high")) else 2
+
+
+def read_moving_rows(
+    rows: Any, removals: Any, known: Ids, name: str, *, n_dims: int, time: float | None, may_stand: bool
+) -> MovingRows:
+    """The rows of set `name`, and behind them ids of objects that go; raises RowError where one cannot be taken.
+
+    `time` is that of rows without such a column, and of removals. Where objects `may_stand`, speeds may be left out.
+    """
+    width = SIDES + 4 * n_dims
+    ids, read, goes = [], [np.empty((0, width))], [np.empty(0, np.bool_)]
+    if rows is not None:
+        table = _Table(as_mapping(rows), name)
+        ids.append(_read_ids(table.find("id"), known, name))
+        goes.append(_read_goes(table, len(ids[-1])))
+        read.append(_read_rows(table, ids[-1], goes[-1], n_dims, time, may_stand))
+    if removals is not None:
+        if time is None:
+            raise RowError("objects are to be removed, but not told when; give time=")
+        ids.append(_read_ids(removals, known, name))
+        goes.append(np.ones(len(ids[-1]), np.bool_))
+        read.append(np.full((len(ids[-1]), width), float(time)))
+    every: Any = ids[0] if len(ids) == 1 else _concat(ids)
+    return MovingRows(every, _find_twins(every), np.concatenate(read), np.concatenate(goes))
+
+
+def read_number(value: Any, what: str) -> float:
+    """A finite number."""
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not is_number or not -FARTHEST < value < FARTHEST:
+        raise RowError(f"{what} is a finite number; got {value!r}")
+    return float(value)
+
+
+class _Table:
+    """Rows of one set, by the names of their columns in small letters."""
+
+    def __init__(self, table: Any, name: str) -> None:
+        self.name = name
+        if isinstance(table, Mapping):
+            self._columns = {str(each).lower(): table[each] for each in table}
+        else:
+            self._columns = {each.lower(): table.column(place) for place, each in enumerate(table.schema.names)}
+
+    def has(self, column: str) -> bool:
+        return column in self._columns
+
+    def find(self, column: str, instead: str = "") -> Any:
+        if not self.has(column):
+            known = sorted(self._columns)
+            have = f"{', '.join(known) or 'none'}{nearest(column, known)}"
+            or_else = f" (or {instead!r})" if instead else ""
+            raise RowError(f"the rows of set {self.name} lack column {column!r}{or_else}; they have: {have}")
+        return self._columns[column]
+
+    def pair(self, what: str) -> tuple[str, str]:
+        """The columns of a low and a high side, which may be one."""
+        if self.has(what) and not self.has(f"{what}_low") and not self.has(f"{what}_high"):
+            return what, what
+        self.find(f"{what}_low", what)
+        self.find(f"{what}_high")
+        return f"{what}_low", f"{what}_high"
+
+    def read(self, column: str, kind: str, n: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        try:
+            values = read_values(self.find(column), Field(column, Type(kind)), "UTC")
+        except RowError as error:
+            raise RowError(f"set {self.name}: {error}") from None
+        if len(values) != n:
+            raise RowError(f"the rows of set {self.name} have {n} ids but {len(values)} values of {column!r}")
+        return values.values, values.valid
+
+
+def _read_rows(
+    table: _Table, ids: Any, goes: NDArray[np.bool_], n_dims: int, time: float | None, may_stand: bool
+) -> NDArray[np.float64]:
+    rows = np.zeros((len(ids), SIDES + 4 * n_dims))
+    columns: dict[int, str] = {}
+    if time is None or table.has("time"):
+        columns[TIME] = "time"
+    else:
+        rows[:, TIME] = time
+    stand = may_stand and not any(table.has(f"v{axis}{end}") for axis in AXES for end in ("", "_low", "_high"))
+    for d, axis in enumerate(AXES[:n_dims]):
+        at = SIDES + 4 * d
+        columns[at], columns[at + 1] = table.pair(axis)
+        if not stand:
+            columns[at + 2], columns[at + 3] = table.pair(f"v{axis}")
+    for at, column in columns.items():
+        values, valid = table.read(column, "double", len(ids))
+        rows[:, at] = values if valid is None else np.where(valid, values, np.nan)
+    _check_numbers(rows, columns, table.name, ids, goes)
+    for d in range(n_dims):
+        low, high = SIDES + 4 * d, SIDES + 4 * d + 1
+        is_wrong = (rows[:, low] > rows[:, high]) & ~goes
+        if is_wrong.any():
+            i = int(np.argmax(is_wrong))
+            raise RowError(
+                f"{_row(table.name, ids, i)} has {columns[low]} {rows[i, low]:g} above {columns[high]} "
+                f"{rows[i, high]:g}; a low side is not above its high side"
+            )
+    return rows
+
+
+def _check_numbers(
+    rows: NDArray[np.float64], columns: dict[int, str], name: str, ids: Any, goes: NDArray[np.bool_]
+) -> None:
+    if not len(rows) or np.abs(rows).max() <= FARTHEST:
+        return
+    is_wrong = ~(np.abs(rows) <= FARTHEST)
+    is_wrong[:, SIDES:] &= ~goes[:, None]
+    if is_wrong.any():
+        i, at = (int(each[0]) for each in np.nonzero(is_wrong))
+        raise RowError(
+            f"{_row(name, ids, i)} has {columns[at]} {rows[i, at]:g}; times, sides and speeds are finite numbers"
+        )
+    rows[goes, SIDES:] = 0.0
+
+
+def _row(name: str, ids: Any, row: int) -> str:
+    return f"row {row} of set {name}, id {item(ids, row)!r},"
+
+
+def _read_goes(table: _Table, n: int) -> NDArray[np.bool_]:
+    """Which rows say that their object goes; where it is null, it does not."""
+    if not table.has("removed"):
+        return np.zeros(n, np.bool_)
+    values, valid = table.read("removed", "boolean", n)
+    return values.copy() if valid is None else values & valid
+
+
+def _read_ids(ids: Any, known: Ids, name: str) -> Any:
+    """Ids of the set's kind, of which some may be there twice."""
+    try:
+        return known.read(ids)
+    except QueryError as error:
+        reason = error.reason
+    try:
+        encoded = (ids if isinstance(ids, (pa.Array, pa.ChunkedArray)) else pa.array(ids)).dictionary_encode()
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.combine_chunks()
+        if encoded.null_count == 0:
+            return take_ids(known.read(encoded.dictionary), encoded.indices.to_numpy())
+    except (QueryError, pa.ArrowException, OverflowError, TypeError, UnicodeError):
+        pass
+    raise RowError(f"the ids of set {name}: {reason}")
+
+
+def _find_twins(ids: Any) -> NDArray[np.int32] | None:
+    if len(ids) < 2:
+        return None
+    slots = empty_slots(len(ids))
+    if isinstance(ids, np.ndarray):
+        return None if insert_numbers(ids, 0, len(ids), slots) < 0 else find_numbers(ids, ids, slots)
+    buffers = string_buffers(ids)
+    return None if insert_strings(*buffers, 0, len(ids), slots) < 0 else find_strings(*buffers, *buffers, slots)
+
+
+def _concat(ids: list[Any]) -> Any:
+    if not ids:
+        return np.empty(0, np.int64)
+    some = [each for each in ids if len(each)] or ids[:1]
+    if len({isinstance(each, np.ndarray) for each in some}) > 1:
+        raise RowError("ids are all strings or all 64-bit integers; the rows and the removals differ")
+    return np.concatenate(some) if isinstance(some[0], np.ndarray) else pa.concat_arrays(some)

@@ -1,0 +1,229 @@
+"""The cells of a grid of swept boxes, as kernels: counted, filled, changed and looked up."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.kernels import kernel
+from vedette.operators.moving.rows import TIME, UNTIL, meet_rows
+
+FAR = 1e30  # nothing is farther off than this, for a grid
+DOUBLE, SINGLE = 1e-15, 2e-7  # more than what is lost by rounding, of the numbers that went in
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Doubles = NDArray[np.float64]
+Singles = NDArray[np.float32]
+
+
+@kernel
+def measure(
+    rows: Doubles, slots: Int32s, since: float, geometry: Doubles, shape: Int64s, spans: Int32s, bounds: Int32s
+) -> int:
+    """Find the cells of each box, and count the entries of each kind in `bounds[c, 1:]`; how many in all."""
+    n = 0
+    for i in range(len(slots)):
+        slot = slots[i]
+        _, _, x0, x1 = _sweep(rows, slot, shape[2], since, geometry[0], geometry[2], shape[0])
+        _, _, y0, y1 = _sweep(rows, slot, shape[3], since, geometry[1], geometry[3], shape[1])
+        spans[slot, 0], spans[slot, 1], spans[slot, 2], spans[slot, 3] = x0, x1, y0, y1
+        n += (x1 - x0 + 1) * (y1 - y0 + 1)
+        for y in range(y0, y1 + 1):
+            for x in range(x0, x1 + 1):
+                bounds[y * shape[0] + x, _kind(x == x0, y == y0) + 1] += 1
+    return n
+
+
+@kernel
+def leave_room(bounds: Int32s, limits: Int32s) -> int:
+    """From counts to bounds, with room behind each cell; how many places that takes."""
+    n = 0
+    for c in range(len(bounds)):
+        bounds[c, 0] = n
+        for k in range(1, 5):
+            bounds[c, k] += bounds[c, k - 1]
+        n_entries = bounds[c, 4] - n
+        n += n_entries + n_entries // 4 + 2
+        limits[c] = n
+    return n
+
+
+@kernel
+def fill(
+    rows: Doubles, slots: Int32s, since: float, geometry: Doubles, shape: Int64s, spans: Int32s, bounds: Int32s,
+    entries: Int32s, boxes: Singles,
+) -> None:  # fmt: skip
+    """Write the entries of all boxes, whose cells are known."""
+    pens = bounds[:, :4].copy()
+    for i in range(len(slots)):
+        slot = slots[i]
+        x_low, x_high, x0, x1 = _sweep(rows, slot, shape[2], since, geometry[0], geometry[2], shape[0])
+        y_low, y_high, y0, y1 = _sweep(rows, slot, shape[3], since, geometry[1], geometry[3], shape[1])
+        for y in range(y0, y1 + 1):
+            for x in range(x0, x1 + 1):
+                c, kind = y * shape[0] + x, _kind(x == x0, y == y0)
+                place = pens[c, kind]
+                pens[c, kind] += 1
+                entries[place] = slot
+                boxes[place, 0], boxes[place, 1], boxes[place, 2], boxes[place, 3] = x_low, x_high, y_low, y_high
+
+
+@kernel
+def insert(
+    rows: Doubles, slots: Int32s, since: float, geometry: Doubles, shape: Int64s, spans: Int32s, bounds: Int32s,
+    limits: Int32s, entries: Int32s, boxes: Singles, n_used: int,
+) -> int:  # fmt: skip
+    """Put boxes in: how many places are used then, or -1 where they do not suffice.
+
+    An entry of one kind goes to the end of its kind; the first of each kind behind goes to the end of that.
+    """
+    for i in range(len(slots)):
+        slot = slots[i]
+        x_low, x_high, x0, x1 = _sweep(rows, slot, shape[2], since, geometry[0], geometry[2], shape[0])
+        y_low, y_high, y0, y1 = _sweep(rows, slot, shape[3], since, geometry[1], geometry[3], shape[1])
+        spans[slot, 0], spans[slot, 1], spans[slot, 2], spans[slot, 3] = x0, x1, y0, y1
+        for y in range(y0, y1 + 1):
+            for x in range(x0, x1 + 1):
+                c, kind = y * shape[0] + x, _kind(x == x0, y == y0)
+                if bounds[c, 4] == limits[c]:
+                    n_used = _move_cell(c, bounds, limits, entries, boxes, n_used)
+                    if n_used < 0:
+                        return -1
+                hole = bounds[c, 4]
+                bounds[c, 4] += 1
+                for k in range(3, kind, -1):
+                    _copy(bounds[c, k], hole, entries, boxes)
+                    hole = bounds[c, k]
+                    bounds[c, k] += 1
+                entries[hole] = slot
+                boxes[hole, 0], boxes[hole, 1], boxes[hole, 2], boxes[hole, 3] = x_low, x_high, y_low, y_high
+    return n_used
+
+
+@kernel
+def remove(slots: Int32s, shape: Int64s, spans: Int32s, bounds: Int32s, entries: Int32s, boxes: Singles) -> None:
+    """Take boxes out; the last of its kind takes the place, and so on for each kind behind."""
+    for i in range(len(slots)):
+        slot = slots[i]
+        x0, x1, y0, y1 = spans[slot, 0], spans[slot, 1], spans[slot, 2], spans[slot, 3]
+        if x0 < 0:
+            continue
+        spans[slot, 0] = -1
+        for y in range(y0, y1 + 1):
+            for x in range(x0, x1 + 1):
+                c, kind = y * shape[0] + x, _kind(x == x0, y == y0)
+                hole = bounds[c, kind]
+                while entries[hole] != slot:
+                    hole += 1
+                for k in range(kind + 1, 5):
+                    bounds[c, k] -= 1
+                    _copy(bounds[c, k], hole, entries, boxes)
+                    hole = bounds[c, k]
+
+
+@kernel
+def list_first(bounds: Int32s, entries: Int32s) -> Int32s:
+    """All objects by the cell in which they begin."""
+    n = 0
+    for c in range(len(bounds)):
+        n += bounds[c, 2] - bounds[c, 1]
+    slots = np.empty(n, np.int32)
+    n = 0
+    for c in range(len(bounds)):
+        for place in range(bounds[c, 1], bounds[c, 2]):
+            slots[n] = entries[place]
+            n += 1
+    return slots
+
+
+@kernel
+def find(
+    rows: Doubles, slots: Int32s, at: int, others: Doubles, is_left_out: NDArray[np.bool_], since: float,
+    geometry: Doubles, shape: Int64s, bounds: Int32s, entries: Int32s, boxes: Singles, candidates: Int32s,
+    out_slots: Int32s, out_others: Int32s, starts: Doubles, ends: Doubles,
+) -> tuple[int, int]:  # fmt: skip
+    """Write what the rows at `slots[at:]` meet; how many, and before which slot room ran out.
+
+    In the first cell along an axis every entry counts, in later ones only those that begin there.
+    """
+    n = 0
+    for i in range(at, len(slots)):
+        slot = slots[i]
+        x_low, x_high, x0, x1 = _sweep(rows, slot, shape[2], since, geometry[0], geometry[2], shape[0])
+        y_low, y_high, y0, y1 = _sweep(rows, slot, shape[3], since, geometry[1], geometry[3], shape[1])
+        n_candidates = 0
+        for y in range(y0, y1 + 1):
+            for x in range(x0, x1 + 1):
+                c = y * shape[0] + x
+                first = bounds[c, 0] if y == y0 else bounds[c, 1]
+                last = (bounds[c, 4] if y == y0 else bounds[c, 3]) if x == x0 else bounds[c, 2]
+                for place in range(first, last):
+                    candidates[n_candidates] = entries[place]
+                    n_candidates += (
+                        (boxes[place, 0] <= x_high)
+                        & (boxes[place, 1] >= x_low)
+                        & (boxes[place, 2] <= y_high)
+                        & (boxes[place, 3] >= y_low)
+                    )
+        if n + n_candidates > len(starts):
+            return n, i
+        for k in range(n_candidates):
+            other = candidates[k]
+            start, end = meet_rows(rows, slot, others, other)
+            if (end >= since) & (not is_left_out[other]):
+                out_slots[n], out_others[n], starts[n], ends[n] = slot, other, start, end
+                n += 1
+    return n, len(slots)
+
+
+@kernel
+def _sweep(
+    rows: Doubles, slot: int, column: int, since: float, origin: float, scale: float, n_cells: int
+) -> tuple[np.float32, np.float32, int, int]:
+    """From where to where an object goes along one axis, from `since` on, and in which cells."""
+    passed, left = since - rows[slot, TIME], rows[slot, UNTIL] - rows[slot, TIME]
+    low, high, low_speed, high_speed = (
+        rows[slot, column], rows[slot, column + 1], rows[slot, column + 2], rows[slot, column + 3]
+    )  # fmt: skip
+    size = max(abs(low), abs(high))
+    if low_speed != 0.0:  # what stands may be looked at for ever
+        size += max(abs(low_speed * passed), abs(low_speed * left))
+        low += min(low_speed * passed, low_speed * left)
+    if high_speed != 0.0:
+        size += max(abs(high_speed * passed), abs(high_speed * left))
+        high += max(high_speed * passed, high_speed * left)
+    low, high = min(max(low - origin, -FAR), FAR), min(max(high - origin, -FAR), FAR)
+    below = np.float32(low - DOUBLE * size - SINGLE * abs(low))
+    above = np.float32(high + DOUBLE * size + SINGLE * abs(high))
+    first, last = min(max(below * scale, 0.0), n_cells - 1.0), min(max(above * scale, 0.0), n_cells - 1.0)
+    return below, above, int(first), int(last)  # type: ignore[arg-type]
+
+
+@kernel
+def _kind(begins_x: bool, begins_y: bool) -> int:
+    if begins_x:
+        return 1 if begins_y else 0
+    return 2 if begins_y else 3
+
+
+@kernel
+def _copy(place: int, to: int, entries: Int32s, boxes: Singles) -> None:
+    entries[to] = entries[place]
+    for k in range(4):
+        boxes[to, k] = boxes[place, k]
+
+
+@kernel
+def _move_cell(c: int, bounds: Int32s, limits: Int32s, entries: Int32s, boxes: Singles, n_used: int) -> int:
+    """Bring a cell to where there is room for as many again; how many places are used then, or -1."""
+    room = 2 * (bounds[c, 4] - bounds[c, 0]) + 8
+    if n_used + room > len(entries):
+        return -1
+    shift = n_used - bounds[c, 0]
+    for place in range(bounds[c, 0], bounds[c, 4]):
+        _copy(place, place + shift, entries, boxes)
+    for k in range(5):
+        bounds[c, k] += shift
+    limits[c] = n_used + room
+    return n_used + room  # type: ignore[no-any-return]

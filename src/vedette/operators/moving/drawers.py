@@ -1,0 +1,264 @@
+"""The drawers in which the presenter keeps pairs, as kernels.
+
+A drawer is a chain of chunks of 64 places, filled one after the other. What most kernels take is the presenter's store:
+the stamps of both sides, marks, spans, chain, drawers and counts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.kernels import kernel
+
+CHUNK = 64
+RING = 64  # drawers for slices ahead
+BEGUN = RING  # the drawer for what has begun
+DRAWERS = RING + 1
+FIRST, LAST, PAIRS, CHUNKS = 0, 1, 2, 3  # columns of a drawer: its first and last chunk, how many pairs and chunks
+FREE, MADE, SLICE = (
+    0,
+    1,
+    2,
+)  # counts: the first free chunk, chunks that are used or chained up as free, the slice of now
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Doubles = NDArray[np.float64]
+
+
+def empty_drawers() -> Int64s:
+    drawers = np.zeros((DRAWERS, 4), np.int64)
+    drawers[:, FIRST] = drawers[:, LAST] = -1
+    return drawers
+
+
+@kernel
+def slice_of(time: float, origin: float, width: float) -> int:
+    return int(min(max((time - origin) / width, -1e18), 1e18))
+
+
+@kernel
+def add(
+    a: Int32s, b: Int32s, starts: Doubles, ends: Doubles, at: int, stamp: int, now: float, origin: float, width: float,
+    a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles, chain: Int32s, drawers: Int64s, counts: Int64s,
+) -> int:  # fmt: skip
+    """Keep the pairs from `at` on that have not ended; returns where room ran out, or how many there are."""
+    for i in range(at, len(a)):
+        if ends[i] < now:
+            continue
+        drawer = BEGUN
+        if starts[i] > now:
+            ahead = min(slice_of(starts[i], origin, width) - counts[SLICE], RING - 1)
+            drawer = (counts[SLICE] + ahead) % RING
+        place = _append(drawer, chain, drawers, counts)
+        if place < 0:
+            return i
+        marks[place, 0], marks[place, 1], marks[place, 2] = a[i], b[i], stamp
+        spans[place, 0], spans[place, 1] = starts[i], ends[i]
+    return len(a)
+
+
+@kernel
+def advance(
+    now: float, origin: float, width: float,
+    a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles, chain: Int32s, drawers: Int64s, counts: Int64s,
+) -> None:  # fmt: skip
+    """Go to the slice of `now`, and move into the drawer of what has begun what begins in slices before."""
+    reached = slice_of(now, origin, width)
+    _tidy_drawer(BEGUN, now, a_stamps, b_stamps, marks, spans, chain, drawers, counts)
+    for k in range(counts[SLICE], min(reached, counts[SLICE] + RING)):
+        drawer = k % RING
+        chunk, left = drawers[drawer, FIRST], drawers[drawer, PAIRS]
+        while chunk >= 0:
+            for place in range(chunk * CHUNK, chunk * CHUNK + min(left, CHUNK)):
+                if _is_good(place, now, a_stamps, b_stamps, marks, spans):
+                    _copy(place, _append(BEGUN, chain, drawers, counts), marks, spans)
+            left -= CHUNK
+            after = chain[chunk]
+            _free(chunk, chain, counts)
+            chunk = after
+        drawers[drawer, FIRST] = drawers[drawer, LAST] = -1
+        drawers[drawer, PAIRS] = drawers[drawer, CHUNKS] = 0
+    counts[SLICE] = reached
+
+
+@kernel
+def tidy(
+    now: float,
+    a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles, chain: Int32s, drawers: Int64s, counts: Int64s,
+) -> None:  # fmt: skip
+    """Drop from all drawers what has ended or gone."""
+    for drawer in range(DRAWERS):
+        _tidy_drawer(drawer, now, a_stamps, b_stamps, marks, spans, chain, drawers, counts)
+
+
+@kernel
+def count(until: int, drawers: Int64s, counts: Int64s) -> int:
+    """How many pairs stand in the drawers that a snapshot in the slice `until` reads."""
+    n = drawers[BEGUN, PAIRS]
+    for k in range(counts[SLICE], min(until + 1, counts[SLICE] + RING)):
+        n += drawers[k % RING, PAIRS]
+    return n  # type: ignore[no-any-return]
+
+
+@kernel
+def snapshot(
+    time: float, until: int, a: Int32s, b: Int32s,
+    a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles, chain: Int32s, drawers: Int64s, counts: Int64s,
+) -> int:  # fmt: skip
+    """Write the pairs that meet at a time, which is in the slice `until`; how many."""
+    n = 0
+    for k in range(counts[SLICE] - 1, min(until + 1, counts[SLICE] + RING)):
+        drawer = BEGUN if k < counts[SLICE] else k % RING
+        chunk, left = drawers[drawer, FIRST], drawers[drawer, PAIRS]
+        while chunk >= 0:
+            for place in range(chunk * CHUNK, chunk * CHUNK + min(left, CHUNK)):
+                own, other, stamp = marks[place, 0], marks[place, 1], marks[place, 2]
+                a[n], b[n] = own, other
+                n += (
+                    (spans[place, 0] <= time)
+                    & (time <= spans[place, 1])
+                    & (a_stamps[own] <= stamp)
+                    & (b_stamps[other] <= stamp)
+                )
+            left -= CHUNK
+            chunk = chain[chunk]
+    return n
+
+
+@kernel
+def list_all(
+    now: float, a: Int32s, b: Int32s, starts: Doubles, ends: Doubles,
+    a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles, chain: Int32s, drawers: Int64s, counts: Int64s,
+) -> int:  # fmt: skip
+    """Write all pairs that have neither ended nor gone; how many."""
+    n = 0
+    for drawer in range(DRAWERS):
+        chunk, left = drawers[drawer, FIRST], drawers[drawer, PAIRS]
+        while chunk >= 0:
+            for place in range(chunk * CHUNK, chunk * CHUNK + min(left, CHUNK)):
+                if _is_good(place, now, a_stamps, b_stamps, marks, spans):
+                    a[n], b[n] = marks[place, 0], marks[place, 1]
+                    starts[n], ends[n] = spans[place, 0], spans[place, 1]
+                    n += 1
+            left -= CHUNK
+            chunk = chain[chunk]
+    return n
+
+
+@kernel
+def rename(a_moved: Int32s, b_moved: Int32s, marks: Int32s, chain: Int32s, drawers: Int64s) -> None:
+    for drawer in range(DRAWERS):
+        chunk, left = drawers[drawer, FIRST], drawers[drawer, PAIRS]
+        while chunk >= 0:
+            for place in range(chunk * CHUNK, chunk * CHUNK + min(left, CHUNK)):
+                marks[place, 0], marks[place, 1] = a_moved[marks[place, 0]], b_moved[marks[place, 1]]
+            left -= CHUNK
+            chunk = chain[chunk]
+
+
+@kernel
+def compact(n_used: int, marks: Int32s, spans: Doubles, chain: Int32s, drawers: Int64s, counts: Int64s) -> None:
+    """Bring the chunks of all drawers, `n_used` in all, among the first so many."""
+    is_free = np.ones(n_used, np.bool_)
+    for drawer in range(DRAWERS):
+        chunk = drawers[drawer, FIRST]
+        while chunk >= 0:
+            if chunk < n_used:
+                is_free[chunk] = False
+            chunk = chain[chunk]
+    hole = 0
+    for drawer in range(DRAWERS):
+        before, chunk = np.int64(-1), drawers[drawer, FIRST]
+        while chunk >= 0:
+            if chunk >= n_used:
+                while not is_free[hole]:
+                    hole += 1
+                is_free[hole] = False
+                for k in range(CHUNK):
+                    _copy(chunk * CHUNK + k, hole * CHUNK + k, marks, spans)
+                chain[hole] = chain[chunk]
+                chunk = np.int64(hole)
+                if before >= 0:
+                    chain[before] = chunk
+                else:
+                    drawers[drawer, FIRST] = chunk
+            before = chunk
+            chunk = np.int64(chain[chunk])
+        drawers[drawer, LAST] = before
+    counts[FREE], counts[MADE] = -1, n_used
+
+
+@kernel
+def _tidy_drawer(
+    drawer: int, now: float,
+    a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles, chain: Int32s, drawers: Int64s, counts: Int64s,
+) -> None:  # fmt: skip
+    """Move what is good to the front, and free the chunks behind it."""
+    chunk, left = drawers[drawer, FIRST], drawers[drawer, PAIRS]
+    last, n, n_chunks = chunk, 0, 0
+    while chunk >= 0:
+        for place in range(chunk * CHUNK, chunk * CHUNK + min(left, CHUNK)):
+            if _is_good(place, now, a_stamps, b_stamps, marks, spans):
+                if n % CHUNK == 0:
+                    last = drawers[drawer, FIRST] if n == 0 else chain[last]
+                    n_chunks += 1
+                _copy(place, last * CHUNK + n % CHUNK, marks, spans)
+                n += 1
+        left -= CHUNK
+        chunk = chain[chunk]
+    chunk = drawers[drawer, FIRST]
+    if n > 0:
+        chunk = chain[last]
+        chain[last] = -1
+    else:
+        drawers[drawer, FIRST] = last = -1
+    while chunk >= 0:
+        after = chain[chunk]
+        _free(chunk, chain, counts)
+        chunk = after
+    drawers[drawer, LAST], drawers[drawer, PAIRS], drawers[drawer, CHUNKS] = last, n, n_chunks
+
+
+@kernel
+def _is_good(place: int, now: float, a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles) -> bool:
+    stamp = marks[place, 2]
+    is_good = (spans[place, 1] >= now) & (a_stamps[marks[place, 0]] <= stamp) & (b_stamps[marks[place, 1]] <= stamp)
+    return is_good  # type: ignore[no-any-return]
+
+
+@kernel
+def _copy(place: int, to: int, marks: Int32s, spans: Doubles) -> None:
+    marks[to, 0], marks[to, 1], marks[to, 2] = marks[place, 0], marks[place, 1], marks[place, 2]
+    spans[to, 0], spans[to, 1] = spans[place, 0], spans[place, 1]
+
+
+@kernel
+def _append(drawer: int, chain: Int32s, drawers: Int64s, counts: Int64s) -> int:
+    """The next place of a drawer; -1 where no chunk is left."""
+    n = drawers[drawer, PAIRS]
+    if n % CHUNK == 0:
+        chunk = counts[FREE]
+        if chunk >= 0:
+            counts[FREE] = chain[chunk]
+        elif counts[MADE] < len(chain):
+            chunk = counts[MADE]
+            counts[MADE] += 1
+        else:
+            return -1
+        chain[chunk] = -1
+        if n == 0:
+            drawers[drawer, FIRST] = chunk
+        else:
+            chain[drawers[drawer, LAST]] = chunk
+        drawers[drawer, LAST] = chunk
+        drawers[drawer, CHUNKS] += 1
+    drawers[drawer, PAIRS] += 1
+    return drawers[drawer, LAST] * CHUNK + n % CHUNK  # type: ignore[no-any-return]
+
+
+@kernel
+def _free(chunk: int, chain: Int32s, counts: Int64s) -> None:
+    chain[chunk] = counts[FREE]
+    counts[FREE] = chunk

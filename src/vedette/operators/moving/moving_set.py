@@ -1,0 +1,242 @@
+"""One of the two sets of moving objects: by their owners' ids, with their motions as rows, under a grid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.ids import Ids
+from vedette.operators.moving.grid import SweptGrid
+from vedette.operators.moving.meetings import Meetings
+from vedette.operators.moving.rows import SIDES, TIME, UNTIL, find_ended, vanishing_times
+
+FEW_FREED = 1024  # so many freed slots are always borne
+FEW_LOGGED = 256  # so many notes of changes, before they are gathered into one
+STALE = 4  # a grid is made anew after look-ups for so many-th part of its objects
+
+
+class MovingSet:
+    """Objects by slot. An id keeps its slot, also when its object is gone, until slots are packed.
+
+    A row is looked at for `interval`, from its time on; then it has ended. Where `renews`, it is looked at for as long
+    again, and again. Where it `stands`, it need not update: what does not move is then looked at for ever.
+    """
+
+    def __init__(self, n_dims: int, interval: float, *, stands: bool, renews: bool) -> None:
+        self.interval = interval
+        self.stands = stands
+        self.renews = renews or stands
+        self.ids = Ids()
+        self.rows = np.zeros((0, SIDES + 4 * n_dims))
+        self.lives = np.zeros(0, np.bool_)
+        self._n = 0
+        self._earliest = np.inf  # no row that renews has ended before
+        self._is_left_out = np.zeros(0, np.bool_)  # for one look-up
+        self._grid: SweptGrid | None = None
+        self._grid_time = 0.0
+        self._n_lookups = 0  # in the grid
+        self._log: list[NDArray[np.int32]] | None = None  # slots changed since the last save; None: any may have
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def n_dims(self) -> int:
+        return (self.rows.shape[1] - SIDES) // 4
+
+    @property
+    def nbytes(self) -> int:
+        own = self.ids.nbytes + self.rows.nbytes + self.lives.nbytes + self._is_left_out.nbytes
+        return own + (0 if self._grid is None else self._grid.nbytes)
+
+    @property
+    def living(self) -> NDArray[np.int32]:
+        """The slots of all objects."""
+        return np.flatnonzero(self.lives[: len(self.ids)]).astype(np.int32)
+
+    def find(self, ids: NDArray[np.int64] | Any) -> NDArray[np.int32]:
+        """The slot of each id, or -1 where there is no such object."""
+        slots = self.ids.find(ids)
+        if len(self.ids):
+            slots[~self.lives[slots]] = -1  # where it is -1 already, whatever the last slot is
+        return slots
+
+    def put(self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64], now: float) -> NDArray[np.int32]:
+        """Set the rows of distinct ids, whether they are here or not; their slots. When rows end is found here."""
+        slots = self._write(ids, rows)
+        self.look_at(slots, now, now)
+        return slots
+
+    def restore(self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64]) -> None:
+        """Set rows as they once were here, with their ends."""
+        slots = self._write(ids, rows)
+        self._earliest = min(self._earliest, float(rows[:, UNTIL].min(initial=np.inf)))
+        self._grid = None
+        self._note(slots)
+
+    def look_at(self, slots: NDArray[np.int32], now: float, since: float) -> None:
+        """Find anew when rows end: not before `now` where they renew, but never after they have shrunk to nothing.
+
+        They will be looked up from `since` on.
+        """
+        rows = self.rows[slots]
+        ends = rows[:, TIME] + self.interval
+        if self.renews and len(ends) and ends.min() < now:
+            ends = rows[:, TIME] + np.maximum(np.ceil((now - rows[:, TIME]) / self.interval), 1) * self.interval
+            ends = np.where(ends < now, ends + self.interval, ends)
+        if self.stands:
+            ends = np.where(rows[:, SIDES + 2 :: 4].any(axis=1) | rows[:, SIDES + 3 :: 4].any(axis=1), ends, np.inf)
+        ends = np.minimum(ends, vanishing_times(rows))
+        self.rows[slots, UNTIL] = ends
+        self._earliest = min(self._earliest, float(ends.min(initial=np.inf)))
+        self._index(slots, since)
+        self._note(slots)
+
+    def free(self, slots: NDArray[np.int32]) -> None:
+        """Forget the objects at these slots."""
+        self.lives[slots] = False
+        self._n -= len(slots)
+        if self._grid is not None:
+            self._grid.remove(slots)
+        self._note(slots)
+
+    def take_ended(self, time: float) -> NDArray[np.int32]:
+        """The slots of objects that renew and have ended before a time. Ask only if you look at them anew."""
+        if not self.renews or time <= self._earliest:
+            return np.empty(0, np.int32)
+        slots, self._earliest = find_ended(self.rows, self.lives[: len(self.ids)], time)
+        is_there: NDArray[np.bool_] = vanishing_times(self.rows[slots]) > self.rows[slots, UNTIL]
+        return slots[is_there]
+
+    def unseen(self, time: float) -> NDArray[np.int32]:
+        """The slots of objects that renew, will have ended before a time, and be there still."""
+        if not self.renews or time <= self._earliest:
+            return np.empty(0, np.int32)
+        slots, _ = find_ended(self.rows, self.lives[: len(self.ids)], time)
+        is_there: NDArray[np.bool_] = vanishing_times(self.rows[slots]) >= time
+        return slots[is_there]
+
+    def rows_until(self, time: float, unseen: NDArray[np.int32]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        """Rows that all end at a time, and the slots of those that are there then: the unseen, and who ends later."""
+        is_there = self.lives[: len(self.ids)] & (self.rows[: len(self.ids), UNTIL] >= time)
+        is_there[unseen] = True
+        rows = self.rows[: len(self.ids)].copy()
+        rows[:, UNTIL] = time
+        return rows, np.flatnonzero(is_there).astype(np.int32)
+
+    def meet(
+        self, others: MovingSet, slots: NDArray[np.int32], since: float, left_out: NDArray[np.int32] | None = None
+    ) -> Meetings:
+        """What objects of this set meet among the others, but some; all that ends at `since` or later."""
+        if not len(slots) or not len(others):
+            return Meetings.empty()
+        grid = others._ready_grid(since, len(slots))
+        if left_out is not None:
+            others._is_left_out[left_out] = True
+        found = grid.find(self.rows, slots, others.rows[: len(others.ids)], others._is_left_out, since)
+        if left_out is not None:
+            others._is_left_out[left_out] = False
+        return found
+
+    def in_order(self, now: float) -> NDArray[np.int32]:
+        """The slots of all objects that have not ended, neighbours close to each other."""
+        return self._ready_grid(now, 0).in_order()
+
+    def overdue(self, time: float) -> NDArray[np.int32]:
+        """The slots of objects that should have updated before a time."""
+        if self.stands:
+            return np.empty(0, np.int32)
+        slots = self.living
+        is_overdue: NDArray[np.bool_] = self.rows[slots, TIME] + self.interval < time
+        return slots[is_overdue]
+
+    def pack(self) -> NDArray[np.int32] | None:
+        """Give up the slots of freed objects once they are most; where each slot went, or None."""
+        if len(self.ids) <= 2 * len(self) + FEW_FREED:
+            return None
+        living = self.living
+        ids = Ids()
+        ids.kind = self.ids.kind
+        ids.append(self.ids.take(living))
+        moved = np.full(len(self.ids), -1, np.int32)
+        moved[living] = np.arange(len(living), dtype=np.int32)
+        self.ids, self.rows, self.lives = ids, self.rows[living], np.ones(len(living), np.bool_)
+        self._is_left_out = np.zeros(len(living), np.bool_)
+        self._grid = self._log = None
+        return moved
+
+    # What has changed since the state was last saved.
+
+    def begin_log(self) -> None:
+        """From here on changes are noted."""
+        self._log = []
+
+    def take_log(self) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
+        """The slots that were put or freed since the last call, each once: those that live, and those that do not.
+
+        None where they are not known: it was too much, or nobody asked before.
+        """
+        log, self._log = self._log, []
+        if log is None:
+            return None
+        slots = np.unique(np.concatenate(log)) if log else np.empty(0, np.int32)
+        lives = self.lives[slots]
+        return slots[lives], slots[~lives]
+
+    def _note(self, slots: NDArray[np.int32]) -> None:
+        if self._log is None:
+            return
+        self._log.append(slots)
+        if len(self._log) > FEW_LOGGED:
+            self._log = [np.unique(np.concatenate(self._log))]
+            if len(self._log[0]) > len(self) + FEW_FREED:
+                self._log = None
+
+    # Inside.
+
+    def _write(self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64]) -> NDArray[np.int32]:
+        slots = self.ids.find(ids)
+        unknown = np.flatnonzero(slots < 0)
+        if len(unknown):
+            n_before = len(self.ids)
+            self.ids.append(ids if len(unknown) == len(slots) else take_ids(ids, unknown))
+            slots[unknown] = np.arange(n_before, len(self.ids), dtype=np.int32)
+            self._make_room(n_before, len(self.ids))
+        self._n += len(slots) - int(np.count_nonzero(self.lives[slots]))
+        self.rows[slots] = rows
+        self.lives[slots] = True
+        return slots
+
+    def _make_room(self, n_before: int, n: int) -> None:
+        if n <= len(self.rows):
+            return
+        room = max(n, n_before + n_before // 2)
+        rows, lives = np.zeros((room, self.rows.shape[1])), np.zeros(room, np.bool_)
+        rows[:n_before], lives[:n_before] = self.rows[:n_before], self.lives[:n_before]
+        self.rows, self.lives, self._is_left_out = rows, lives, np.zeros(room, np.bool_)
+
+    def _index(self, slots: NDArray[np.int32], since: float) -> None:
+        if self._grid is None:
+            return
+        if len(slots) * STALE > len(self):
+            self._grid = None
+            return
+        self._grid.remove(slots)
+        if not self._grid.insert(self.rows[: len(self.ids)], slots, since):
+            self._grid = None
+
+    def _ready_grid(self, now: float, n_lookups: int) -> SweptGrid:
+        if self._grid is None or (self._n_lookups * STALE > len(self) + FEW_FREED and now > self._grid_time):
+            slots = self.living
+            self._grid = SweptGrid.build(self.rows[: len(self.ids)], slots[self.rows[slots, UNTIL] >= now], now)
+            self._grid_time, self._n_lookups = now, 0
+        self._n_lookups += n_lookups
+        return self._grid
+
+
+def take_ids(ids: Any, places: NDArray[Any]) -> Any:
+    """Some of the ids that `Ids` takes."""
+    return ids[places] if isinstance(ids, np.ndarray) else ids.take(pa.array(places))
