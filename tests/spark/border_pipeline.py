@@ -1,6 +1,6 @@
 """A stream of border events, run by test_border_modes.py in a process of its own: border_pipeline.py SESSION DIRECTORY.
 
-Reads DIRECTORY/rows file by file and writes DIRECTORY/events under the checkpoint DIRECTORY/checkpoint. It may be
+Reads DIRECTORY/rows file by file and writes DIRECTORY/answers under the checkpoint DIRECTORY/checkpoint. It may be
 killed at any time and started again. When it is through it prints the events of the stream and of a batch as JSON.
 """
 
@@ -14,22 +14,19 @@ from vedette import spark as vs
 
 
 def main() -> None:
-    import ticks  # beside this file, which is run as a program
+    import streams  # beside this file, which is run as a program
+    import ticks
 
     settings = json.loads(sys.argv[1])
     directory = Path(sys.argv[2])
     spark = vs.session("border", **settings)
-    rows = spark.read.parquet(str(directory / "rows"))
-    stream = spark.readStream.schema(rows.schema).option("maxFilesPerTrigger", 1).parquet(str(directory / "rows"))
     # So long that nothing expires, but there are timers.
     border = vs.border(ticks.make_queries(), key="symbol", time="ts", expire_after="1 day", shards=3)
-    events = stream.withWatermark("ts", "1 second").transform(border)
-    writer = events.writeStream.format("parquet").option("path", str(directory / "events"))
-    writer = writer.option("checkpointLocation", str(directory / "checkpoint")).trigger(availableNow=True)
-    writer.start().awaitTermination()
+    stream = streams.read_stream(spark, directory / "rows", watermark="1 second")
+    events = streams.run_stream(spark, stream.transform(border), directory)
     answer = {
-        "streamed": ticks.as_tuples(spark.read.parquet(str(directory / "events"))),
-        "batch": ticks.as_tuples(rows.transform(border)),
+        "streamed": ticks.as_tuples(events),
+        "batch": ticks.as_tuples(spark.read.parquet(str(directory / "rows")).transform(border)),
         "is_connect": "connect" in type(spark).__module__,
     }
     print(json.dumps(answer))

@@ -14,6 +14,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from spark import ticks
+from spark.streams import read_stream, run_stream, write_rows
 
 import vedette as vd
 from vedette import spark as vs
@@ -22,20 +23,6 @@ from vedette.spark.border import _needed_columns
 from vedette.spark.shards import make_processor
 
 ROCKSDB = "spark.sql.streaming.stateStore.providerClass"
-
-
-def read_stream(spark, directory, watermark=None):
-    rows = spark.read.parquet(str(directory / "rows"))
-    stream = spark.readStream.schema(rows.schema).option("maxFilesPerTrigger", 1).parquet(str(directory / "rows"))
-    return stream.withWatermark("ts", watermark) if watermark else stream
-
-
-def run_stream(spark, events, directory):
-    """Let the stream take all files that are there; then all that was ever written."""
-    writer = events.writeStream.format("parquet").option("path", str(directory / "events"))
-    writer = writer.option("checkpointLocation", str(directory / "checkpoint")).trigger(availableNow=True)
-    writer.start().awaitTermination()
-    return spark.read.parquet(str(directory / "events"))
 
 
 def step_locally(monitor, batches):
@@ -68,11 +55,14 @@ def queries():
 @pytest.mark.parametrize(("shards", "n_files"), [(1, 2), (2, 4), (5, 3)])
 def test_streams_batches_and_local_steps_give_the_same_events(spark, queries, tmp_path, shards, n_files):
     rows = ticks.make_rows(1000)
-    ticks.write_rows(rows, tmp_path / "rows", n_files)
+    write_rows(rows, tmp_path / "rows", n_files)
     border = vs.border(queries, key="symbol", time="ts", shards=shards)
     expected = ticks.expected_events(rows)
 
-    assert ticks.as_tuples(run_stream(spark, read_stream(spark, tmp_path).transform(border), tmp_path)) == expected
+    assert (
+        ticks.as_tuples(run_stream(spark, read_stream(spark, tmp_path / "rows").transform(border), tmp_path))
+        == expected
+    )
     assert ticks.as_tuples(spark.read.parquet(str(tmp_path / "rows")).transform(border)) == expected
     assert step_locally(queries.border(key="symbol", time="ts"), [rows]) == expected
 
@@ -94,7 +84,7 @@ def test_a_stream_takes_a_set_of_two_megabytes(spark, tmp_path):
     rows = pa.table({"k": [1, 1, 1], "x": [5.25, 5.75, 7.25], "t": [1, 2, 3]})
     pq.write_table(rows, tmp_path / "rows" / "rows.parquet")
 
-    events = read_stream(spark, tmp_path).transform(vs.border(queries, key="k", time="t"))
+    events = read_stream(spark, tmp_path / "rows").transform(vs.border(queries, key="k", time="t"))
 
     found = run_stream(spark, events, tmp_path).collect()
     assert sorted((e["time"], e["query"], e["event"]) for e in found) == [
@@ -121,10 +111,10 @@ def test_events_have_the_types_of_the_key_the_time_and_the_ids(spark):
 
 
 def test_a_stream_has_the_schema_of_a_batch(spark, queries, tmp_path):
-    ticks.write_rows(ticks.make_rows(10), tmp_path / "rows", 1)
+    write_rows(ticks.make_rows(10), tmp_path / "rows", 1)
     border = vs.border(queries, key="symbol", time="ts")
 
-    events = read_stream(spark, tmp_path).transform(border)
+    events = read_stream(spark, tmp_path / "rows").transform(border)
 
     assert events.isStreaming
     assert events.schema == spark.read.parquet(str(tmp_path / "rows")).transform(border).schema
@@ -151,12 +141,12 @@ def test_late_rows_are_judged_row_by_row(spark, queries, tmp_path, late):
         rows_of(("a", 40.0, 299), ("a", 41.0, 301)),
     ]
     for number, batch in enumerate(batches):
-        ticks.write_rows(batch, tmp_path / "rows", 1, first=number)
+        write_rows(batch, tmp_path / "rows", 1, first=number)
     expected = step_locally(queries.border(key="symbol", time="ts", late=late), batches)
     border = vs.border(queries, key="symbol", time="ts", late=late)
 
     # A watermark that late rows are far behind changes nothing.
-    stream = read_stream(spark, tmp_path, watermark="1 second")
+    stream = read_stream(spark, tmp_path / "rows", watermark="1 second")
     assert ticks.as_tuples(run_stream(spark, stream.transform(border), tmp_path)) == expected
     times = {time - 1_772_000_000 for _, time, *_ in expected}
     assert times == ({100, 150, 160, 300, 301} if late == "drop" else {100, 150, 160, 200, 299, 300, 301})
@@ -189,9 +179,9 @@ def test_a_watermark_lets_silent_keys_expire(spark, queries, tmp_path):
         rows_of(("b", 0.5, 150), ("a", 0.0, 150)),
     ]
     for number, batch in enumerate(batches):
-        ticks.write_rows(batch, tmp_path / "rows", 1, first=number)
+        write_rows(batch, tmp_path / "rows", 1, first=number)
     border = vs.border(queries, key="symbol", time="ts", expire_after="60 seconds", shards=2)
-    stream = read_stream(spark, tmp_path, watermark="10 seconds").transform(border)
+    stream = read_stream(spark, tmp_path / "rows", watermark="10 seconds").transform(border)
 
     events = ticks.as_tuples(run_stream(spark, stream, tmp_path))
 
@@ -215,10 +205,10 @@ def test_a_watermark_confirms_who_stays(spark, queries, tmp_path):
         rows_of(("d", 100.0, 100)),
     ]
     for number, batch in enumerate(batches):
-        ticks.write_rows(batch, tmp_path / "rows", 1, first=number)
+        write_rows(batch, tmp_path / "rows", 1, first=number)
     border = vs.border(queries, key="symbol", time="ts", dwell="30 seconds", shards=2)
 
-    stream = read_stream(spark, tmp_path, watermark="10 seconds").transform(border)
+    stream = read_stream(spark, tmp_path / "rows", watermark="10 seconds").transform(border)
     events = ticks.as_tuples(run_stream(spark, stream, tmp_path))
 
     told = [(key, time - 1_772_000_000, event) for key, time, _, event, _ in events]
@@ -227,13 +217,13 @@ def test_a_watermark_confirms_who_stays(spark, queries, tmp_path):
 
 @pytest.mark.parametrize("option", ["expire_after", "dwell"])
 def test_time_that_passes_needs_a_watermark(spark, queries, tmp_path, option):
-    ticks.write_rows(ticks.make_rows(500), tmp_path / "rows", 1)
+    write_rows(ticks.make_rows(500), tmp_path / "rows", 1)
     border = vs.border(queries, key="symbol", time="ts", **{option: "1 minute"})
 
     with pytest.raises(
         vd.PipelineError, match=rf"{option} needs .* watermark on 'ts' .*\.withWatermark\('ts', \"10 min"
     ):
-        read_stream(spark, tmp_path).transform(border)
+        read_stream(spark, tmp_path / "rows").transform(border)
     assert spark.read.parquet(str(tmp_path / "rows")).transform(border).count()
 
 
@@ -245,7 +235,7 @@ def test_where_time_is_a_number_the_next_row_decides(spark, tmp_path):
     border = vs.border(queries, key="id", time="at", expire_after=50)
     expected = [(1, 0.0, "enter"), (1, 50.0, "exit"), (1, 99.5, "enter"), (2, 3.0, "enter")]
 
-    streamed = run_stream(spark, read_stream(spark, tmp_path).transform(border), tmp_path)
+    streamed = run_stream(spark, read_stream(spark, tmp_path / "rows").transform(border), tmp_path)
     for events in (streamed, frame.transform(border)):
         assert sorted((row["key"], row["time"], row["event"]) for row in events.collect()) == expected
 
@@ -256,10 +246,10 @@ def test_where_time_is_a_number_the_next_row_decides(spark, tmp_path):
 def test_a_stream_goes_on_from_its_checkpoint_and_from_no_other(spark, queries, tmp_path):
     rows = ticks.make_rows(400)
     border = vs.border(queries, key="symbol", time="ts", shards=2)
-    ticks.write_rows(rows.slice(0, 200), tmp_path / "rows", 2)
-    run_stream(spark, read_stream(spark, tmp_path).transform(border), tmp_path)
-    ticks.write_rows(rows.slice(200, 1), tmp_path / "rows", 1, first=2)
-    ticks.write_rows(rows.slice(201), tmp_path / "rows", 1, first=3)
+    write_rows(rows.slice(0, 200), tmp_path / "rows", 2)
+    run_stream(spark, read_stream(spark, tmp_path / "rows").transform(border), tmp_path)
+    write_rows(rows.slice(200, 1), tmp_path / "rows", 1, first=2)
+    write_rows(rows.slice(201), tmp_path / "rows", 1, first=3)
     others = vd.QuerySet(ticks.SCHEMA)
     others.add(1, "price > 7")
     wrong = {
@@ -270,20 +260,22 @@ def test_a_stream_goes_on_from_its_checkpoint_and_from_no_other(spark, queries, 
 
     for message, other in wrong.items():
         with pytest.raises(StreamingQueryException, match=f"SnapshotError: {message}"):
-            run_stream(spark, read_stream(spark, tmp_path).transform(other), tmp_path)
-    events = run_stream(spark, read_stream(spark, tmp_path).transform(border), tmp_path)
+            run_stream(spark, read_stream(spark, tmp_path / "rows").transform(other), tmp_path)
+    events = run_stream(spark, read_stream(spark, tmp_path / "rows").transform(border), tmp_path)
     assert ticks.as_tuples(events) == ticks.expected_events(rows)
 
 
 def test_queries_that_changed_are_told_when_a_stream_goes_on(spark, tmp_path):
     queries = ticks.make_queries()
-    ticks.write_rows(rows_of(("a", 0.0, 0), ("b", 3.0, 0)), tmp_path / "rows", 1)
-    run_stream(spark, read_stream(spark, tmp_path).transform(vs.border(queries, key="symbol", time="ts")), tmp_path)
+    write_rows(rows_of(("a", 0.0, 0), ("b", 3.0, 0)), tmp_path / "rows", 1)
+    run_stream(
+        spark, read_stream(spark, tmp_path / "rows").transform(vs.border(queries, key="symbol", time="ts")), tmp_path
+    )
     queries.remove(3)
     queries.add(100, "price = 0")
-    ticks.write_rows(rows_of(("a", 0.0, 10), ("b", 3.0, 10)), tmp_path / "rows", 1, first=1)
+    write_rows(rows_of(("a", 0.0, 10), ("b", 3.0, 10)), tmp_path / "rows", 1, first=1)
 
-    stream = read_stream(spark, tmp_path).transform(vs.border(queries, key="symbol", time="ts"))
+    stream = read_stream(spark, tmp_path / "rows").transform(vs.border(queries, key="symbol", time="ts"))
     events = ticks.as_tuples(run_stream(spark, stream, tmp_path))
 
     later = [event for event in events if event[1] == 1_772_000_010]
@@ -366,8 +358,8 @@ def test_a_session_in_another_time_zone_is_refused(spark, frame, queries):
 
 
 def test_a_stream_without_rocksdb_is_refused(spark, queries, tmp_path):
-    ticks.write_rows(ticks.make_rows(10), tmp_path / "rows", 1)
-    stream = read_stream(spark, tmp_path)
+    write_rows(ticks.make_rows(10), tmp_path / "rows", 1)
+    stream = read_stream(spark, tmp_path / "rows")
     provider = spark.conf.get(ROCKSDB)
     spark.conf.unset(ROCKSDB)
     try:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import vedette as vd
 
@@ -35,16 +32,6 @@ def make_rows(n_rows, seed=7):
         prices[row] = last[symbol]
     times = pa.array(1_772_000_000_000_000 + np.arange(n_rows) * 1_000_000, pa.timestamp("us", "UTC"))
     return pa.table([pa.array([f"S{symbol}" for symbol in symbols]), prices, times], names=["symbol", "price", "ts"])
-
-
-def write_rows(rows, directory, n_files, first=0):
-    """Files that a stream takes one after another."""
-    directory.mkdir(parents=True, exist_ok=True)
-    cuts = np.linspace(0, rows.num_rows, n_files + 1).astype(int)
-    for number in range(n_files):
-        path = directory / f"{first + number:04}.parquet"
-        pq.write_table(rows.slice(cuts[number], cuts[number + 1] - cuts[number]), path)
-        os.utime(path, (1_700_000_000 + first + number,) * 2)
 
 
 def expected_events(rows):

@@ -9,8 +9,9 @@ Nothing here uses a SparkContext, so all of it works through Spark Connect too.
 
 from __future__ import annotations
 
+from vedette.spark.band_join import band_join
 from vedette.spark.border import border
 from vedette.spark.match import match
 from vedette.spark.session import session
 
-__all__ = ["border", "match", "session"]
+__all__ = ["band_join", "border", "match", "session"]

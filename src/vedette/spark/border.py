@@ -93,7 +93,7 @@ def border(
         is_timestamp = isinstance(time_column.dataType, t.TimestampType)
         is_timed = rows.isStreaming and is_timestamp and not (expire_after is None and dwell is None)
         if rows.isStreaming:
-            check_state_store(rows)
+            check_state_store(rows, "vs.border")
         if is_timed:
             check_watermark(rows, time_column, "dwell" if expire_after is None else "expire_after")
         n_shards = shards or default_shards(rows, 1 if rows.isStreaming else BATCH_SHARDS)

@@ -40,11 +40,11 @@ def make_monitor(plan: dict[str, Any]) -> BorderMonitor:
     return queries.border(**plan["options"])
 
 
-def step(monitor: BorderMonitor, sides: dict[int, pa.Table], plan: dict[str, Any]) -> pa.Table | None:
-    return monitor.step(sides[0], advance=False) if sides else None
+def step(monitor: BorderMonitor, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> list[pa.Table]:
+    return [monitor.step(sides[0], advance=False)] if sides else []
 
 
-def advance(monitor: BorderMonitor, time: datetime.datetime, plan: dict[str, Any]) -> tuple[pa.Table, bool]:
+def advance(monitor: BorderMonitor, time: datetime.datetime, plan: dict[str, Any]) -> tuple[list[pa.Table], bool]:
     n_keys = monitor.n_keys
     events = monitor.advance(time)
-    return events, events.num_rows > 0 or monitor.n_keys != n_keys
+    return [events], events.num_rows > 0 or monitor.n_keys != n_keys

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as t
 
@@ -44,18 +44,46 @@ def find_columns(rows: DataFrame, queries: QuerySet) -> dict[str, int]:
 
 def find_key(rows: DataFrame, queries: QuerySet, name: str) -> t.StructField:
     """The column of the key, which is of strings or of integers."""
-    column = _find_column(rows, queries, name, "key")
-    if not (_is_integer(column.dataType) or isinstance(column.dataType, t.StringType | t.VarcharType | t.CharType)):
+    column = find_column(rows, name, "key")
+    _check_field(queries, column)
+    _check_names(column, "a key")
+    return column
+
+
+def find_id(rows: DataFrame, name: str, role: str, side: str) -> t.StructField:
+    """The column of a side's ids, which are strings or integers."""
+    column = find_column(rows, name, role, side)
+    _check_names(column, "an id")
+    return column
+
+
+def find_value(rows: DataFrame, name: str, role: str, side: str) -> t.StructField:
+    """The column of a side's values, which are numbers."""
+    column = find_column(rows, name, role, side)
+    got = column.dataType
+    if not (_is_integer(got) or isinstance(got, t.DoubleType | t.FloatType)):
         raise RowError(
-            f"a key is a string or an integer; column {column.name!r} is {column.dataType.simpleString()}; "
-            f"cast it to string or bigint"
+            f"a value is a double, a float or an integer; column {column.name!r} is {got.simpleString()}; "
+            f"cast it to double"
+        )
+    return column
+
+
+def find_op(rows: DataFrame, name: str, role: str, side: str) -> t.StructField:
+    """The column that says of each row of a side whether it comes or goes."""
+    column = find_column(rows, name, role, side)
+    if not _is_text(column.dataType):
+        raise RowError(
+            f"{role} names a column that says 'insert' or 'delete'; column {column.name!r} is "
+            f"{column.dataType.simpleString()}"
         )
     return column
 
 
 def find_time(rows: DataFrame, queries: QuerySet, name: str) -> t.StructField:
     """The column of the time, which is a timestamp or a number."""
-    column = _find_column(rows, queries, name, "time")
+    column = find_column(rows, name, "time")
+    _check_field(queries, column)
     got = column.dataType
     if not (_is_integer(got) or isinstance(got, t.TimestampType | t.DoubleType | t.FloatType)):
         if isinstance(got, t.TimestampNTZType):
@@ -66,20 +94,52 @@ def find_time(rows: DataFrame, queries: QuerySet, name: str) -> t.StructField:
     return column
 
 
-def _find_column(rows: DataFrame, queries: QuerySet, name: str, role: str) -> t.StructField:
+def find_column(rows: DataFrame, name: Any, role: str, side: str = "") -> t.StructField:
+    """The column of a name, letter case aside, of which there must be one. `side` tells two DataFrames apart."""
+    if not isinstance(name, str) or not name:
+        raise PipelineError(f"{role} is the name of a column; got {name!r}")
+    frame = f"the {side} DataFrame" if side else "the DataFrame"
     columns = rows.schema.fields
     found = [column for column in columns if column.name.lower() == name.lower()]
     if not found:
         names = [column.name for column in columns]
-        raise RowError(
-            f"{role}={name!r} is no column of the DataFrame; it has: {', '.join(names)}{nearest(name, names)}"
-        )
+        raise RowError(f"{role}={name!r} is no column of {frame}; it has: {', '.join(names)}{nearest(name, names)}")
     if len(found) > 1:
-        raise RowError(f"the DataFrame has {len(found)} columns named {name!r}; keep or rename one of them")
-    field = queries.schema.find(name)
-    if field is not None:
-        _check_type(field, found[0].dataType)
+        raise RowError(f"{frame} has {len(found)} columns named {name!r}; keep or rename one of them")
     return found[0]
+
+
+def _check_field(queries: QuerySet, column: t.StructField) -> None:
+    """Raise where the column is a field of the queries and cannot be read as one."""
+    field = queries.schema.find(column.name)
+    if field is not None:
+        _check_type(field, column.dataType)
+
+
+def _check_names(column: t.StructField, role: str) -> None:
+    if not (_is_integer(column.dataType) or _is_text(column.dataType)):
+        raise RowError(
+            f"{role} is a string or an integer; column {column.name!r} is {column.dataType.simpleString()}; "
+            f"cast it to string or bigint"
+        )
+
+
+def check_sides(operator: str, left: Any, right: Any) -> None:
+    """Raise unless these are two DataFrames, both batches or both streams."""
+    for side, rows in (("left", left), ("right", right)):
+        if not hasattr(rows, "isStreaming"):
+            raise PipelineError(f"{operator} takes two DataFrames; {side} is of type {type(rows).__name__}")
+    if left.isStreaming != right.isStreaming:
+        kinds = [("a stream" if rows.isStreaming else "a batch") for rows in (left, right)]
+        raise PipelineError(
+            f"{operator} takes two streams or two batches; left is {kinds[0]} and right is {kinds[1]}; read both with "
+            f"spark.readStream, or both with spark.read"
+        )
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise PipelineError(f"{name} is one of: {', '.join(map(repr, choices))}; got {value!r}")
 
 
 def check_watermark(rows: DataFrame, time: t.StructField, because: str) -> None:
@@ -91,12 +151,12 @@ def check_watermark(rows: DataFrame, time: t.StructField, because: str) -> None:
         )
 
 
-def check_state_store(rows: DataFrame) -> None:
+def check_state_store(rows: DataFrame, operator: str) -> None:
     """Raise unless the session keeps state in RocksDB, which Spark asks for here."""
     provider = rows.sparkSession.conf.get(_PROVIDER, None) or "another one"
     if provider != _ROCKSDB:
         raise PipelineError(
-            f"a stream of border events needs RocksDB as its state store; the session has {provider}; set it: "
+            f"a stream with {operator} needs RocksDB as its state store; the session has {provider}; set it: "
             f'spark.conf.set("{_PROVIDER}", "{_ROCKSDB}")'
         )
 
@@ -138,6 +198,10 @@ def _check_type(field: Field, got: t.DataType) -> None:
     )
 
 
+def _is_text(got: t.DataType) -> bool:
+    return isinstance(got, t.StringType | t.VarcharType | t.CharType)
+
+
 def _is_integer(got: t.DataType) -> bool:
     return isinstance(got, t.ByteType | t.ShortType | t.IntegerType | t.LongType)
 
@@ -153,7 +217,7 @@ _READABLE: dict[str, Callable[[t.DataType, Type], bool]] = {
     "double": lambda got, wanted: isinstance(got, t.DoubleType | t.FloatType),
     "decimal": _fits_decimal,
     "boolean": lambda got, wanted: isinstance(got, t.BooleanType),
-    "string": lambda got, wanted: isinstance(got, t.StringType | t.VarcharType | t.CharType),
+    "string": lambda got, wanted: _is_text(got),
     "date": lambda got, wanted: isinstance(got, t.DateType),
     "timestamp": lambda got, wanted: isinstance(got, t.TimestampType),
 }

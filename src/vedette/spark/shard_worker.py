@@ -48,10 +48,10 @@ class Operator(Protocol):
     def make_monitor(self, plan: dict[str, Any]) -> Any:
         """A monitor that has seen nothing."""
 
-    def step(self, monitor: Any, sides: dict[int, pa.Table], plan: dict[str, Any]) -> pa.Table | None:
+    def step(self, monitor: Any, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> list[pa.Table]:
         """What a micro-batch's rows say. A side may have none, and so may all, where the queries have changed."""
 
-    def advance(self, monitor: Any, time: datetime.datetime, plan: dict[str, Any]) -> tuple[pa.Table | None, bool]:
+    def advance(self, monitor: Any, time: datetime.datetime, plan: dict[str, Any]) -> tuple[list[pa.Table], bool]:
         """What the passing of time says, and whether it has changed the monitor."""
 
 
@@ -68,9 +68,9 @@ def pack_rows(plan: dict[str, Any], batches: Iterator[pa.RecordBatch]) -> Iterat
 def replay_shards(plan: dict[str, Any], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """What whole shards say, whose packed rows follow one another."""
     operator = _operator(plan)
-    for _, packed in itertools.groupby(_payloads(batches), key=lambda payload: payload[0]):
+    for shard, packed in itertools.groupby(_payloads(batches), key=lambda payload: payload[0]):
         sides = packing.read_payloads(payload[1:] for payload in packed)
-        answer = operator.step(operator.make_monitor(plan), sides, plan) if sides else None
+        answer = operator.step(operator.make_monitor(plan), sides, shard, plan) if sides else []
         for part in _answer(answer, plan):
             yield from part.to_batches()
 
@@ -101,7 +101,7 @@ def step_shard(
     if state.is_new and plan["is_timed"]:
         handle.registerTimer(max(watermark_ms, 0) + 1)
     monitor = state.load()
-    answer = operator.step(monitor, sides, plan)
+    answer = operator.step(monitor, sides, shard, plan)
     state.save(monitor)
     yield from _frames(answer, plan)
 
@@ -141,22 +141,21 @@ def _open_state(operator: Operator, plan: dict[str, Any], head: ValueState, piec
     return state
 
 
-def _answer(table: pa.Table | None, plan: dict[str, Any]) -> Iterator[pa.Table]:
-    """A table in the types of the answer, a part at a time."""
-    if table is None:
-        return
+def _answer(tables: Iterable[pa.Table], plan: dict[str, Any]) -> Iterator[pa.Table]:
+    """The tables in the types of the answer, a part at a time."""
     types = [_ARROW_TYPES[name] for name in plan["answer"]]
-    for start in range(0, table.num_rows, ROWS_AT_ONCE):
-        part = table.slice(start, ROWS_AT_ONCE).combine_chunks()
-        columns = [
-            decode(column.combine_chunks()).cast(type_) for column, type_ in zip(part.columns, types, strict=True)
-        ]
-        yield pa.Table.from_arrays(columns, names=part.schema.names)
+    for table in tables:
+        for start in range(0, table.num_rows, ROWS_AT_ONCE):
+            part = table.slice(start, ROWS_AT_ONCE).combine_chunks()
+            columns = [
+                decode(column.combine_chunks()).cast(type_) for column, type_ in zip(part.columns, types, strict=True)
+            ]
+            yield pa.Table.from_arrays(columns, names=part.schema.names)
 
 
-def _frames(table: pa.Table | None, plan: dict[str, Any]) -> Iterator[pd.DataFrame]:
+def _frames(tables: Iterable[pa.Table], plan: dict[str, Any]) -> Iterator[pd.DataFrame]:
     import pandas as pd
 
     text = pd.ArrowDtype(pa.string())  # strings stay Arrow's, and no Python object is made of each
-    for part in _answer(table, plan):
+    for part in _answer(tables, plan):
         yield part.to_pandas(types_mapper=lambda type_: text if pa.types.is_string(type_) else None)

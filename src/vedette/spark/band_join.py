@@ -1,0 +1,132 @@
+"""Band joins inside Spark: two DataFrames of numbers that come and go, and how the answers of all queries change.
+
+Shards form a grid, so that every pair of values meets in exactly one of them. Queries that several shards find affected
+are made distinct within the micro-batch by one more shuffle, which keeps no state.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from pyspark.sql import types as t
+
+from vedette.errors import PipelineError
+from vedette.spark import packing
+from vedette.spark.checks import check_choice, check_sides, check_state_store, find_id, find_op, find_value
+from vedette.spark.shards import (
+    STREAM_INLINE_BYTES,
+    answer_type,
+    check_shards,
+    default_shards,
+    id_type,
+    pack_rows,
+    run,
+    to_fact,
+    wide,
+)
+from vedette.spark.shipping import pack, worker_function
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame
+
+    from vedette.engine.band_query_set import BandQuerySet
+
+_WORKER = "vedette.spark.band_join_worker"
+_CALL = "vs.band_join"
+
+
+def band_join(
+    left: DataFrame,
+    right: DataFrame,
+    bands: BandQuerySet,
+    *,
+    report: Literal["pairs", "queries"] = "pairs",
+    left_id: str = "id",
+    left_value: str = "value",
+    right_id: str = "id",
+    right_value: str = "value",
+    op: str | None = None,
+    left_op: str | None = None,
+    right_op: str | None = None,
+    known_id: Literal["error", "replace"] = "error",
+    unknown_id: Literal["log", "tell", "error"] = "log",
+    max_state_rows: int | None = None,
+    shards: int | None = None,
+    snapshot_dir: str | Path | None = None,
+) -> DataFrame:
+    """How the answers change: `out = vs.band_join(bids, asks, bands, left_value="price", right_value="price")`.
+
+    With report="pairs" one row per change, with columns `sign` (1 for a pair that is new, -1 for one that is gone),
+    `query`, `left` and `right`, the ids of the values. With report="queries" only `query`, each one that is affected
+    once per micro-batch. docs/spark.md tells what a micro-batch with rows of one id means.
+
+    A row is a value that comes, unless the column `op` (of one side: `left_op`, `right_op`) says 'delete'. An id that
+    has a value already is an error, or its value is replaced. Deletions of ids without a value are logged by a worker,
+    told as rows of sign 0, or an error.
+
+    A stream keeps all values in Spark's state store, in `shards` parts (by default as many as the session's
+    `spark.sql.shuffle.partitions`), which a checkpoint fixes; `max_state_rows` bounds those of a shard. A batch keeps
+    nothing and gives the pairs that stand at the end. A set above 4 MB (on a stream: 256 KB) goes to the workers as a
+    file in `snapshot_dir`, which they must see too.
+    """
+    if not hasattr(bands, "changes_since"):
+        raise PipelineError(f"{_CALL} takes a BandQuerySet; got {type(bands).__name__}")
+    check_sides(_CALL, left, right)
+    check_shards(shards)
+    check_choice("known_id", known_id, ("error", "replace"))
+    check_choice("unknown_id", unknown_id, ("log", "tell", "error"))
+    if unknown_id == "tell" and report == "queries":
+        raise PipelineError('unknown_id="tell" names ids beside pairs; with report="queries" use "log" or "error"')
+    options: dict[str, Any] = {"report": report, "max_state_rows": max_state_rows}
+    bands.monitor(**options)  # raises where an option is wrong
+    ids = [find_id(left, left_id, "left_id", "left"), find_id(right, right_id, "right_id", "right")]
+    values = [
+        find_value(left, left_value, "left_value", "left"),
+        find_value(right, right_value, "right_value", "right"),
+    ]
+    ops = [_find_op(left, "left", op, left_op), _find_op(right, "right", op, right_op)]
+    if left.isStreaming:
+        check_state_store(left, _CALL)
+    n_shards = shards or default_shards(left)
+    parcel = pack(bands, snapshot_dir, STREAM_INLINE_BYTES if left.isStreaming else None)
+    heard = packing.label_shards(n_shards)  # all, because changes of queries are told by all of them
+    grid = [packing.by_grid(n_shards, side) for side in range(2)]
+    packed = []
+    for side, rows in enumerate((left, right)):
+        columns = [wide(ids[side]), t.StructField(values[side].name, t.DoubleType()), *map(wide, ops[side])]
+        packing_plan = {"worker": _WORKER, "side": side, "lines": grid[side], "heard": heard}
+        packed.append(pack_rows(rows, columns, parcel.sender, packing_plan))
+    plan = {
+        "worker": _WORKER,
+        "parcel": vars(parcel).copy(),
+        "options": options,
+        "known_id": known_id,
+        "unknown_id": unknown_id,
+        "tellers": [[line[0] for line in lines] for lines in grid],  # of the shards of a row, one
+        "facts": {
+            "operator": "band join",
+            "shards": n_shards,
+            "left_id": to_fact(ids[0]),
+            "right_id": to_fact(ids[1]),
+        },
+        "is_timed": False,
+    }
+    query = t.StructField("query", id_type(bands.ids.type))
+    if report == "pairs":
+        ends = [t.StructField(side, answer_type(column)) for side, column in zip(("left", "right"), ids, strict=True)]
+        answer = t.StructType([t.StructField("sign", t.ByteType()), query, *ends])
+        return run(packed[0].union(packed[1]), parcel.sender, plan, answer)
+    affected = run(packed[0].union(packed[1]), parcel.sender, plan, t.StructType([query]))
+    if n_shards == 1:
+        return affected
+    distinct = worker_function(_WORKER, "keep_distinct", parcel.sender)
+    return affected.repartition("query").mapInArrow(distinct, affected.schema)
+
+
+def _find_op(rows: DataFrame, side: str, both: str | None, own: str | None) -> list[t.StructField]:
+    """The column that says of a side's rows whether they come or go, if there is one."""
+    if own is not None:
+        return [find_op(rows, own, f"{side}_op", side)]
+    return [] if both is None else [find_op(rows, both, "op", side)]

@@ -1,0 +1,122 @@
+"""What band joins do inside Spark's Python workers; `shard_worker` calls it."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vedette.columns import decode
+from vedette.errors import RowError, count
+from vedette.spark.band_changes import Changes, find_changes
+from vedette.spark.shipping import Parcel, unpack
+
+if TYPE_CHECKING:
+    from vedette.engine.band_monitor import BandMonitor
+    from vedette.engine.band_query_set import BandQuerySet
+
+SIDES = ("left", "right")
+_FEW = 10  # ids that are named where there are more
+_log = logging.getLogger(__name__)
+
+
+def check_rows(batch: pa.RecordBatch, plan: dict[str, Any]) -> pa.RecordBatch:
+    """Ids, finite values, and whether each is a deletion; raises where a row cannot be taken."""
+    side, (id_name, value_name) = SIDES[plan["side"]], batch.schema.names[:2]
+    ids, values = batch.columns[:2]
+    if ids.null_count:
+        raise RowError(
+            f"the {side} id, column {id_name!r}, is null in {count(ids.null_count, 'row')}; filter such rows out "
+            f"before the join"
+        )
+    deletes = _read_ops(batch, side)
+    finite = pc.fill_null(pc.is_finite(values), False)
+    is_wrong = pc.and_not(pc.invert(finite), deletes)
+    n_wrong = pc.sum(is_wrong).as_py() or 0
+    if n_wrong:
+        row = pc.index(is_wrong, True).as_py()
+        got = "null" if not values[row].is_valid else str(values[row])
+        raise RowError(
+            f"the {side} value, column {value_name!r}, is no finite number in {count(n_wrong, 'row')}, first {got} of "
+            f"id {ids[row].as_py()!r}; filter such rows out before the join"
+        )
+    return pa.record_batch([ids, pc.if_else(finite, values, 0.0), deletes], names=["id", "value", "deletes"])
+
+
+def _read_ops(batch: pa.RecordBatch, side: str) -> pa.BooleanArray:
+    """Whether each row is a deletion, by the third column if there is one."""
+    if batch.num_columns == 2:
+        return pa.repeat(False, batch.num_rows)
+    ops, name = pc.utf8_lower(batch.column(2)), batch.schema.names[2]
+    wrong = [each for each in pc.unique(ops).to_pylist() if each not in ("insert", "delete")]
+    if wrong:
+        got = "null" if wrong[0] is None else repr(wrong[0])
+        raise RowError(f"column {name!r} of the {side} rows holds {got}; a row says 'insert' or 'delete'")
+    return pc.equal(ops, "delete")
+
+
+def make_monitor(plan: dict[str, Any]) -> BandMonitor:
+    queries: BandQuerySet = unpack(Parcel(**plan["parcel"]))
+    return queries.monitor(**plan["options"])
+
+
+def step(monitor: BandMonitor, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> list[pa.Table]:
+    """What the rows change in the end: first what goes, then what comes."""
+    replaces = plan["known_id"] == "replace"
+    changes = {
+        name: find_changes(sides[side], getattr(monitor, name), name, replaces)
+        for side, name in enumerate(SIDES)
+        if side in sides
+    }
+    told = _tell_unknown(changes, shard, plan)
+    deleted = {name: each.deleted for name, each in changes.items() if len(each.deleted)}
+    inserted = {
+        name: {"id": each.inserted, "value": each.values} for name, each in changes.items() if len(each.inserted)
+    }
+    tables = []
+    if deleted:
+        tables.append(monitor.delete(**deleted))
+    if inserted:
+        tables.append(monitor.insert(**inserted))
+    if not tables:
+        tables.append(monitor.refresh())
+    if plan["options"]["report"] == "queries":
+        names = pa.chunked_array([decode(each.column(0).combine_chunks()) for each in tables])
+        tables = [pa.table([pc.unique(names)], names=["query"])]
+    return [*told, *tables]
+
+
+def _tell_unknown(changes: dict[str, Changes], shard: int, plan: dict[str, Any]) -> list[pa.Table]:
+    """What is said of ids that were to be deleted and had no value, by one of the shards that a row goes to."""
+    tables = []
+    for side, name in enumerate(SIDES):
+        if name not in changes or not len(changes[name].unknown) or shard not in plan["tellers"][side]:
+            continue
+        ids = pa.array(changes[name].unknown)
+        shown = ", ".join(map(repr, ids[:_FEW].to_pylist())) + (", ..." if len(ids) > _FEW else "")
+        message = f"{count(len(ids), f'{name} id')} to be deleted had no value: {shown}"
+        if plan["unknown_id"] == "error":
+            raise RowError(f'{message}; pass unknown_id="log" or "tell" to go on')
+        if plan["unknown_id"] == "log":
+            _log.warning(message)
+        else:
+            none = pa.nulls(len(ids))
+            columns = [pa.repeat(pa.scalar(0, pa.int8()), len(ids)), none, *((ids, none) if side == 0 else (none, ids))]
+            tables.append(pa.table(columns, names=["sign", "query", "left", "right"]))
+    return tables
+
+
+def advance(monitor: BandMonitor, time: datetime.datetime, plan: dict[str, Any]) -> tuple[list[pa.Table], bool]:
+    """Time alone changes nothing."""
+    return [], False
+
+
+def keep_distinct(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Each query of a partition once."""
+    names = [batch.column(0) for batch in batches]
+    if names:
+        yield pa.record_batch([pc.unique(pa.chunked_array(names))], names=["query"])

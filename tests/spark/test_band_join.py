@@ -1,0 +1,348 @@
+"""The seam between DataFrames and band joins: schema, batch and stream, shards, order, restarts, refusals."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import functions as f
+from spark import bands
+from spark.streams import read_stream, run_stream, write_batches
+
+import vedette as vd
+from vedette import spark as vs
+from vedette.spark.band_join_worker import check_rows, step
+
+ROCKSDB = "spark.sql.streaming.stateStore.providerClass"
+
+
+def write_sides(directory, lefts, rights, first=0):
+    for name, batches in (("left", lefts), ("right", rights)):
+        write_batches([bands.to_table(rows) for rows in batches], directory / name, first)
+
+
+def streams_of(spark, directory):
+    return [read_stream(spark, directory / name) for name in ("left", "right")]
+
+
+def frames_of(spark, directory):
+    return [spark.read.parquet(str(directory / name)) for name in ("left", "right")]
+
+
+@pytest.fixture(scope="module")
+def queries():
+    return bands.make_bands()
+
+
+@pytest.fixture(scope="module")
+def frame(spark):
+    return spark.createDataFrame([(1, 2.0, "insert"), (2, 3.5, "insert")], "id bigint, value double, op string")
+
+
+@pytest.mark.parametrize("shards", [1, 2, 4, 7])
+def test_a_stream_tells_what_each_micro_batch_changes_in_the_end(spark, queries, tmp_path, shards):
+    lefts, rights = bands.make_batches(4, 12, seed=1), bands.make_batches(3, 15, seed=2)
+    write_sides(tmp_path, lefts, rights)
+
+    out = vs.band_join(*streams_of(spark, tmp_path), queries, op="op", shards=shards)
+    changes = bands.as_tuples(run_stream(spark, out, tmp_path))
+
+    expected = [change for changes in bands.expected_changes(lefts, rights) for change in changes]
+    assert changes == sorted(expected)
+    assert {sign for sign, *_ in changes} == {1, -1}
+
+
+@pytest.mark.parametrize("shards", [1, 4])
+def test_a_stream_tells_each_affected_query_once_a_micro_batch(spark, queries, tmp_path, shards):
+    lefts, rights = bands.make_batches(4, 12, seed=3), bands.make_batches(4, 9, seed=4)
+    write_sides(tmp_path, lefts, rights)
+
+    out = vs.band_join(*streams_of(spark, tmp_path), queries, report="queries", op="op", shards=shards)
+    told = [row["query"] for row in run_stream(spark, out, tmp_path).collect()]
+
+    expected = Counter()
+    for changes in bands.expected_changes(lefts, rights):
+        expected.update({query for _, query, _, _ in changes})
+    assert Counter(told) == expected
+    assert max(expected.values()) > 1
+
+
+@pytest.mark.parametrize("shards", [None, 1, 6])
+def test_a_batch_gives_the_pairs_that_stand_at_the_end(spark, queries, tmp_path, shards):
+    lefts, rights = bands.make_batches(1, 60, seed=5), bands.make_batches(1, 50, seed=6)
+    write_sides(tmp_path, lefts, rights)
+    left, right = frames_of(spark, tmp_path)
+
+    changes = bands.as_tuples(vs.band_join(left, right, queries, op="op", shards=shards))
+    affected = vs.band_join(left, right, queries, op="op", report="queries", shards=shards).collect()
+
+    assert changes == sorted(bands.expected_changes(lefts, rights)[0])
+    assert {sign for sign, *_ in changes} == {1}
+    assert sorted(row["query"] for row in affected) == sorted({query for _, query, _, _ in changes})
+
+
+def test_a_batch_in_order_is_taken_in_that_order_whatever_its_partitions(spark, queries):
+    rows = [(number % 10, float(number), "delete" if number % 3 == 2 else "insert", number) for number in range(100)]
+    schema = "id bigint, value double, op string, at int"
+    left = spark.createDataFrame(rows, schema).orderBy(f.hash("at")).repartition(5).orderBy("at")
+    right = spark.createDataFrame([(1, 80.0)], "id bigint, value double")
+
+    changes = vs.band_join(left, right, queries, left_op="op", known_id="replace", shards=4)
+
+    expected = bands.expected_changes([[row[:3] for row in rows]], [[(1, 80.0, "insert")]])[0]
+    assert bands.as_tuples(changes) == sorted(expected)
+
+
+def test_the_answer_has_the_types_of_the_ids(spark):
+    numbered = vd.BandQuerySet()
+    numbered.add(7, 0, 1)
+    left = spark.createDataFrame([(1, 5, "x")], "Sensor int, `a.b` smallint, other string")
+    right = spark.createDataFrame([("r", 4.5)], "name string, value float")
+
+    pairs = vs.band_join(left, right, numbered, left_id="sensor", left_value="A.b", right_id="name")
+    affected = vs.band_join(
+        left, right, numbered, report="queries", left_id="sensor", left_value="a.b", right_id="name"
+    )
+
+    assert pairs.schema.simpleString() == "struct<sign:tinyint,query:bigint,left:int,right:string>"
+    assert [tuple(row) for row in pairs.collect()] == [(1, 7, 1, "r")]
+    assert affected.schema.simpleString() == "struct<query:bigint>"
+    assert [tuple(row) for row in affected.collect()] == [(7,)]
+
+
+def test_a_stream_has_the_schema_of_a_batch(spark, queries, tmp_path):
+    write_sides(tmp_path, [[(1, 1.0, "insert")]], [[(1, 1.0, "insert")]])
+    for report in ("pairs", "queries"):
+        stream = vs.band_join(*streams_of(spark, tmp_path), queries, report=report)
+
+        assert stream.isStreaming
+        assert stream.schema == vs.band_join(*frames_of(spark, tmp_path), queries, report=report).schema
+
+
+def test_one_frame_may_be_joined_with_itself(spark, queries, tmp_path):
+    rows = [bands.make_batches(2, 20, seed=8, with_ops=False)] * 2
+    write_sides(tmp_path, *rows)
+    stream = read_stream(spark, tmp_path / "left")
+
+    changes = bands.as_tuples(run_stream(spark, vs.band_join(stream, stream, queries, shards=4), tmp_path))
+
+    assert changes == sorted(change for changes in bands.expected_changes(*rows) for change in changes)
+
+
+def test_no_rows_and_no_queries_give_no_pairs(frame, queries):
+    assert vs.band_join(frame.limit(0), frame, queries).collect() == []
+    assert vs.band_join(frame.limit(0), frame.limit(0), queries, report="queries").collect() == []
+    assert vs.band_join(frame, frame, vd.BandQuerySet()).collect() == []
+
+
+def test_a_stream_takes_a_set_of_two_megabytes(spark, tmp_path):
+    many = vd.BandQuerySet()
+    many.add_many(list(range(12_000)), [float(low) for low in range(12_000)], [low + 0.5 for low in range(12_000)])
+    assert 1_000_000 < many.nbytes < 4_000_000
+    write_sides(tmp_path, [[(1, 105.25, "insert")]], [[(1, 5.0, "insert")]])
+
+    out = vs.band_join(*streams_of(spark, tmp_path), many)
+
+    assert bands.as_tuples(run_stream(spark, out, tmp_path)) == [(1, 100, 1, 1)]
+
+
+# Ids that are there already, and ids that are not.
+
+
+def test_an_id_that_comes_again_is_told_or_its_value_replaced(spark, queries, tmp_path):
+    lefts, rights = [[(1, 5.0, "insert")], [(1, 7.0, "insert")]], [[(1, 5.0, "insert")], []]
+    write_sides(tmp_path, lefts, rights)
+
+    out = vs.band_join(*streams_of(spark, tmp_path), queries, shards=2)
+    with pytest.raises(
+        StreamingQueryException, match=r"RowError: left id 1 comes again and has a value already; delete"
+    ):
+        run_stream(spark, out, tmp_path)
+    out = vs.band_join(*streams_of(spark, tmp_path), queries, known_id="replace", shards=2)
+    changes = bands.as_tuples(run_stream(spark, out, tmp_path))
+    assert changes == [(-1, "q1", 1, 1), (1, "q1", 1, 1), (1, "q2", 1, 1)]
+
+
+@pytest.mark.parametrize("shards", [1, 4])
+def test_deletions_of_ids_that_are_not_there_are_told_once_or_an_error(spark, frame, queries, shards):
+    rows = frame.union(spark.createDataFrame([(9, None, "DELETE")], frame.schema))
+
+    def join(unknown_id):
+        return [
+            tuple(r) for r in vs.band_join(rows, rows, queries, op="op", unknown_id=unknown_id, shards=shards).collect()
+        ]
+
+    told = join("tell")
+    with pytest.raises(Exception, match=r"RowError: 1 (left|right) id to be deleted had no value: 9; pass unknown_id="):
+        join("error")
+
+    assert sorted((row for row in told if row[0] == 0), key=str) == [(0, None, 9, None), (0, None, None, 9)]
+    assert sorted(join("log")) == sorted(row for row in told if row[0] != 0)
+
+
+def test_deletions_of_ids_that_are_not_there_are_logged_with_their_number_and_names(queries, caplog):
+    rows = bands.to_table([(number, 0.0, "delete") for number in range(1, 13)] + [(4, 2.0, "insert")])
+    deletes = pa.array([True] * 12 + [False])
+    plan = {"known_id": "error", "unknown_id": "log", "tellers": [[0], [5]], "options": {"report": "pairs"}}
+    monitor = queries.monitor()
+    sides = dict.fromkeys((0, 1), rows.set_column(2, "deletes", deletes))
+
+    step(monitor, sides, 0, plan)
+
+    told = "12 left ids to be deleted had no value: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ..."
+    assert [record.getMessage() for record in caplog.records] == [told]  # the right ones are told by another shard
+    assert (monitor.n_left, monitor.n_right) == (1, 1)
+
+
+def test_a_state_that_would_grow_too_large_is_told(frame, queries):
+    with pytest.raises(Exception, match="RowError: the join holds 0 values and would hold 4; max_state_rows is 3"):
+        vs.band_join(frame, frame, queries, max_state_rows=3, shards=1).collect()
+
+
+# Restarts.
+
+
+def test_a_stream_goes_on_from_its_checkpoint_and_from_no_other(spark, queries, tmp_path):
+    lefts, rights = bands.make_batches(4, 12, seed=9), bands.make_batches(4, 12, seed=10)
+    write_sides(tmp_path, lefts[:2], rights[:2])
+    run_stream(spark, vs.band_join(*streams_of(spark, tmp_path), queries, op="op", shards=4), tmp_path)
+    write_sides(tmp_path, lefts[2:], rights[2:], first=2)
+    left, right = streams_of(spark, tmp_path)
+    wrong = {
+        "the checkpoint has its rows in 4 shards but the stream asks for 9": ((left, right, queries), {"shards": 9}),
+        r"the checkpoint was written with left_id='id' \(bigint\) but the stream has left_id='op' \(string\)": (
+            (left, right, queries),
+            {"left_id": "op"},
+        ),
+        "the stream cannot go on from its checkpoint: the state was saved with another set": (
+            (left, right, bands.make_bands({"other": (0, 1)} | bands.BANDS)),
+            {},
+        ),
+    }
+
+    for message, (arguments, options) in wrong.items():
+        with pytest.raises(StreamingQueryException, match=f"SnapshotError: {message}"):
+            run_stream(spark, vs.band_join(*arguments, **{"op": "op", "shards": 4} | options), tmp_path)
+    changes = run_stream(spark, vs.band_join(left, right, queries, op="op", shards=4), tmp_path)
+    expected = [change for changes in bands.expected_changes(lefts, rights) for change in changes]
+    assert bands.as_tuples(changes) == sorted(expected)
+
+
+@pytest.mark.parametrize("shards", [1, 6])
+def test_queries_that_changed_are_told_with_the_next_micro_batch(spark, tmp_path, shards):
+    changing = bands.make_bands()
+    lefts, rights = bands.make_batches(1, 20, seed=11), bands.make_batches(1, 20, seed=12)
+    write_sides(tmp_path, lefts, rights)
+    run_stream(spark, vs.band_join(*streams_of(spark, tmp_path), changing, op="op", shards=shards), tmp_path)
+    changing.remove("q3")
+    changing.add("new", 3, 5)
+    write_sides(tmp_path, [[(1000, 1e9, "insert")]], [], first=1)  # one row, which meets nothing
+
+    out = run_stream(spark, vs.band_join(*streams_of(spark, tmp_path), changing, op="op", shards=shards), tmp_path)
+
+    before = bands.expected_changes(lefts, rights)[0]
+    came = bands.expected_changes(lefts, rights, {"new": (3, 5)})[0]
+    went = [(-1, *change) for _, *change in before if change[0] == "q3"]
+    assert went
+    assert came
+    assert bands.as_tuples(out) == sorted([*before, *came, *went])
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"left_id": "idd"},
+            r"left_id='idd' is no column of the left DataFrame; it has: id, value, op; did you mean 'id'",
+        ),
+        ({"right_value": "valeu"}, r"right_value='valeu' is no column of the right DataFrame; .*did you mean 'value'"),
+        ({"op": "ops"}, r"op='ops' is no column of the left DataFrame; .*did you mean 'op'"),
+        ({"right_op": "ops"}, r"right_op='ops' is no column of the right DataFrame"),
+        (
+            {"left_id": "value"},
+            r"an id is a string or an integer; column 'value' is double; cast it to string or bigint",
+        ),
+        ({"left_value": "op"}, r"a value is a double, a float or an integer; column 'op' is string; cast it to double"),
+        ({"op": "id"}, r"op names a column that says 'insert' or 'delete'; column 'id' is bigint"),
+        ({"left_id": 3}, r"left_id is the name of a column; got 3"),
+        ({"report": "counts"}, r"report is one of: 'pairs', 'queries'; got 'counts'"),
+        ({"known_id": "drop"}, r"known_id is one of: 'error', 'replace'; got 'drop'"),
+        ({"unknown_id": "no"}, r"unknown_id is one of: 'log', 'tell', 'error'; got 'no'"),
+        ({"unknown_id": "tell", "report": "queries"}, r"unknown_id=\"tell\" names ids beside pairs; .*use \"log\" or"),
+        ({"max_state_rows": 0}, r"max_state_rows is a whole number above 0, or None; got 0"),
+        ({"shards": "4"}, r"shards is a whole number from 1 to 10,000; got '4'"),
+    ],
+)
+def test_wrong_options_are_refused(frame, queries, options, message):
+    with pytest.raises(vd.VedetteError, match=message):
+        vs.band_join(frame, frame, queries, **options)
+
+
+def test_what_is_no_set_of_bands_or_no_frame_is_refused(frame, queries):
+    with pytest.raises(vd.PipelineError, match=r"vs.band_join takes a BandQuerySet; got QuerySet"):
+        vs.band_join(frame, frame, vd.QuerySet("x double"))
+    with pytest.raises(vd.PipelineError, match=r"takes two DataFrames; right is of type list"):
+        vs.band_join(frame, [], queries)
+    with pytest.raises(vd.PipelineError, match=r"vs.match takes a QuerySet; got BandQuerySet"):
+        vs.match(queries)
+
+
+def test_a_stream_and_a_batch_are_refused(spark, frame, queries, tmp_path):
+    write_sides(tmp_path, [[(1, 1.0, "insert")]], [])
+    stream = read_stream(spark, tmp_path / "left")
+
+    with pytest.raises(
+        vd.PipelineError, match=r"two streams or two batches; left is a stream and right is a batch; read"
+    ):
+        vs.band_join(stream, frame, queries)
+
+
+def test_a_stream_without_rocksdb_is_refused(spark, queries, tmp_path):
+    write_sides(tmp_path, [[(1, 1.0, "insert")]], [[(1, 1.0, "insert")]])
+    streams = streams_of(spark, tmp_path)
+    provider = spark.conf.get(ROCKSDB)
+    spark.conf.unset(ROCKSDB)
+    try:
+        with pytest.raises(
+            vd.PipelineError, match=r"a stream with vs.band_join needs RocksDB as its state store; .* set"
+        ):
+            vs.band_join(*streams, queries)
+    finally:
+        spark.conf.set(ROCKSDB, provider)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([(None, 1.0, "insert")], r"the left id, column 'k', is null in 1 row; filter such rows out before the join"),
+        (
+            [(1, 1.0, "insert"), (2, float("nan"), "insert"), (3, None, "insert")],
+            r"the left value, column 'v', is no finite number in 2 rows, first nan of id 2; filter",
+        ),
+        (
+            [(3, None, "insert")],
+            r"the left value, column 'v', is no finite number in 1 row, first null of id 3; filter",
+        ),
+        ([(3, 1.0, "upsert")], r"column 'op' of the left rows holds 'upsert'; a row says 'insert' or 'delete'"),
+        ([(3, 1.0, None)], r"column 'op' of the left rows holds null; a row says 'insert' or 'delete'"),
+    ],
+)
+def test_rows_that_cannot_be_taken_are_told(rows, message):
+    (batch,) = bands.to_table(rows).rename_columns(["k", "v", "op"]).to_batches()
+
+    with pytest.raises(vd.RowError, match=message):
+        check_rows(batch, {"side": 0})
+
+
+def test_deletions_need_no_value():
+    rows = bands.to_table([(1, None, "delete"), (2, float("inf"), "Delete"), (3, 1.5, "insert")])
+
+    checked = check_rows(rows.to_batches()[0], {"side": 0})
+
+    assert checked.column("deletes").to_pylist() == [True, True, False]
+    assert checked.column("value").to_pylist() == [0.0, 0.0, 1.5]
