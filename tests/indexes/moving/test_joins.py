@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import random
-from itertools import product
 
 import numpy as np
 import oracles_moving_joins as oracle
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from indexes.moving.boxes import SLOW, as_batch, as_dict, as_motions, assert_same, random_box, two_sets
 
 from vedette.indexes.moving import ALL_TECHNIQUES, JOINS, NO_TECHNIQUES, MTBJoin, NaiveJoin, TCJoin, Techniques
-from vedette.motions import Motions
+from vedette.motions import Motions, meet
 
 INTERVAL = 4.0
 every_join = pytest.mark.parametrize("join", JOINS.values(), ids=JOINS)
@@ -161,25 +160,34 @@ def test_any_number_of_buckets_gives_the_answer_in_at_most_one_more_tree(n_bucke
             assert len(trees.trees) <= n_buckets + 1
 
 
-@every_join
-def test_touching_is_intersecting_and_rounding_hides_no_touch(join):
-    """Boxes in a row, 0.1 wide, told as of different times: each just touches the next, at the start and for ever."""
-    row = [([0.1 * i, 0.0], [0.1 * (i + 1), 0.1], [0.0, 0.0], [0.0, 0.0], -float(i % 3)) for i in range(40)]
-    for tempo in (0.0, 0.3, -1 / 3):
-        moving = [([x, y], [w, h], [tempo, 0.0], [tempo, 0.0], 0.0) for (x, y), (w, h), *_ in row]
-        built = build(join, moving[::2], moving[1::2])
+@pytest.mark.parametrize("techniques", [NO_TECHNIQUES, ALL_TECHNIQUES], ids=["none", "all"])
+@given(seed=st.integers(0, 2**32), time=st.sampled_from([0.0, 0.7, 1234567.1]))
+@settings(max_examples=4 if SLOW else 100)
+def test_pairs_are_those_of_comparing_all_to_the_last_bit_so_that_rounding_hides_no_touch(techniques, seed, time):
+    """Sides that touch at tenths, some of them for ever: doubles that are hardly ever equal on two ways."""
+    numbers = np.random.default_rng(seed)
+    a, b = (_tenths(numbers, 25, time) for _ in range(2))
+    built = TCJoin.build(a, b, time, INTERVAL, techniques=techniques, capacity=4)
 
-        found = as_dict(built.initial_pairs())
-        assert_same(found, dict.fromkeys(_touching(moving), (0.0, horizon(join, 0))))
+    assert as_dict(built.initial_pairs()) == _compare_all(a, b, time, time + INTERVAL)
+    changed, places = _tenths(numbers, 12, time + 0.3), np.arange(12, dtype=np.int32)
+    found = as_dict(built.update(time + 0.3, places, changed, np.empty(0, np.int32), Motions.empty(2)))
+    assert found == _compare_all(changed, b, time + 0.3, time + 0.3 + INTERVAL)
 
 
-def _touching(row):
-    evens, odds = row[::2], row[1::2]
-    return [
-        (i, j)
-        for i, j in product(range(len(evens)), range(len(odds)))
-        if evens[i][0][0] <= odds[j][1][0] and odds[j][0][0] <= evens[i][1][0]
-    ]
+def _tenths(numbers, n, time):
+    lows, sides = numbers.integers(0, 40, (2, n)) / 10, numbers.integers(0, 10, (2, n)) / 10
+    low_speeds = numbers.choice([0.0, 0.1, -0.3, 0.7], (2, n))
+    high_speeds = low_speeds + numbers.choice([0.0, 0.0, 0.1], (2, n))
+    return Motions(lows, lows + sides, low_speeds, high_speeds, time - numbers.integers(0, 5, n) / 10)
+
+
+def _compare_all(a, b, start, end):
+    columns = [(each.lows, each.highs, each.low_speeds, each.high_speeds, each.times) for each in (a, b)]
+    everything = {
+        (i, j): meet(*columns[0], i, *columns[1], j, start, end) for i in range(len(a)) for j in range(len(b))
+    }
+    return {pair: when for pair, when in everything.items() if when[0] <= when[1]}
 
 
 @every_join
