@@ -248,9 +248,10 @@ class JoinQuerySet:
         """What is left to be checked of rows that join, by position of the query."""
         return self._residuals
 
-    def is_repeated(self, positions: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Whether queries have several branches, which may find the same rows."""
-        return np.asarray(self._n_branches[positions] > 1)
+    @property
+    def is_repeated(self) -> NDArray[np.bool_]:
+        """By position, whether a query has several branches, which may find the same rows."""
+        return np.asarray(self._n_branches > 1)
 
     def query_ids(self) -> Ids:
         return self._ids

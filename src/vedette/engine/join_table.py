@@ -44,10 +44,10 @@ class Pairs:
 
 def drop_repeats(pairs: Pairs, queries: JoinQuerySet) -> Pairs:
     """Each pair once a query, where a query has several branches that may both hold it."""
-    is_repeated = queries.is_repeated(pairs.queries)
+    is_repeated = queries.is_repeated
     if not is_repeated.any():
         return pairs
-    places = np.flatnonzero(is_repeated)
+    places = np.flatnonzero(is_repeated[pairs.queries])
     columns = [pairs.queries[places], *(rows[places] for rows in pairs.rows)]
     order = np.lexsort(columns)
     same = np.ones(len(places), np.bool_)

@@ -21,7 +21,10 @@ from vedette.ordering import LEAST
 
 @dataclass(frozen=True)
 class Selected:
-    """New rows of a stream by selection: those of `selections[i]` are `rows[starts[i] : starts[i + 1]]`."""
+    """New rows of a stream by selection: those of `selections[i]` are `rows[starts[i] : starts[i + 1]]`.
+
+    They are in the order of the codes and keys of some port.
+    """
 
     selections: NDArray[np.int32]  # in order, each once
     starts: NDArray[np.int64]
@@ -139,8 +142,12 @@ class JoinGroup:
         self._selections: list[NDArray[np.int32]] = []  # those, in order
 
     @property
+    def all_ports(self) -> list[Port]:
+        return [port for pair in self.ports for port in pair]
+
+    @property
     def nbytes(self) -> int:
-        return sum(port.nbytes for pair in self.ports for port in pair)
+        return sum(port.nbytes for port in self.all_ports)
 
     def follow(
         self, branches: Branches, is_gone: NDArray[np.bool_], time_dtype: Any
@@ -160,13 +167,11 @@ class JoinGroup:
         self._orders = [np.argsort(each, kind="stable").astype(np.int32) for each in branches.selections]
         self._selections = [each[order] for each, order in zip(branches.selections, self._orders, strict=True)]
         return [
-            (port, port.follow(branches.selections[port.stream], self.windows[port.stream]))
-            for pair in self.ports
-            for port in pair
+            (port, port.follow(branches.selections[port.stream], self.windows[port.stream])) for port in self.all_ports
         ]
 
     def probes(self, stream: int, selected: Selected) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The branches that new rows of a stream begin, and the rows, branch by branch."""
+        """The branches that new rows of a stream begin, and the rows, branch by branch and in their order."""
         order, selections = self._orders[stream], self._selections[stream]
         firsts = np.searchsorted(selections, selected.selections)
         lasts = np.searchsorted(selections, selected.selections, side="right")

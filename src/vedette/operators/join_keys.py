@@ -104,6 +104,13 @@ class RowKeys:
         self.keys.append(keys)
         return n_failed
 
+    def order_from(self, place: int) -> NDArray[np.int64]:
+        """The rows from a place on in the order of their codes and keys, counted from that place."""
+        codes, keys = self.codes.values[place:], self.keys.values[place:]
+        if self._equalities:
+            return np.lexsort((keys, codes))
+        return np.arange(len(keys)) if self._key is None else np.argsort(keys, kind="stable")
+
     def drop(self, n: int) -> None:
         self.codes.drop(n)
         self.keys.drop(n)

@@ -22,7 +22,7 @@ SMALL_ARENA = 4096
 
 @dataclass(frozen=True)
 class Arrivals:
-    """New rows by list: those of `lists[i]` are `rows[starts[i] : starts[i + 1]]`, in the order of arrival."""
+    """New rows by list: those of `lists[i]` are `rows[starts[i] : starts[i + 1]]`, in the order of codes and keys."""
 
     lists: NDArray[np.int32]
     starts: NDArray[np.int64]
@@ -185,12 +185,8 @@ def _insert(
     rows: NDArray[np.int32],
     used: int,
 ) -> tuple[int, int]:
-    """Merge what arrives into each list; how much of the arrays is used then, and the room that lists got."""
+    """Merge what arrives, which is in order, into each list; how much of the arrays is used then, and the new room."""
     has_codes = len(codes) > 0
-    n_most = 0
-    for i in range(len(lists)):
-        n_most = max(n_most, arrival_starts[i + 1] - arrival_starts[i])
-    new = np.empty(n_most, np.int64)
     added = 0
     for i in range(len(lists)):
         one = lists[i]
@@ -208,70 +204,29 @@ def _insert(
             added += room - (-1 - rooms[one])
             rooms[one] = room
         n_new = 0
-        for at in range(first, last):
-            if row_codes[arrivals[at] - shift] >= 0:
-                new[n_new] = arrivals[at] - shift
-                n_new += 1
-        _sort_by_code_and_key(new, n_new, row_codes, row_keys)
+        for k in range(first, last):
+            n_new += row_codes[arrivals[k] - shift] >= 0
         start = starts[one]
         at, old = start + n + n_new - 1, start + n - 1  # the merge goes from the back, in place
-        for k in range(n_new - 1, -1, -1):
-            row = new[k]
-            code, key = row_codes[row], row_keys[row]
-            while old >= start and (
-                (has_codes and codes[old] > code) or ((not has_codes or codes[old] == code) and keys[old] > key)
-            ):
-                if has_codes:
-                    codes[at] = codes[old]
+        for k in range(last - 1, first - 1, -1):
+            row = arrivals[k]
+            code, key = row_codes[row - shift], row_keys[row - shift]
+            if code < 0:
+                continue
+            while old >= start and keys[old] > key and not has_codes:
                 keys[at], rows[at] = keys[old], rows[old]
+                at -= 1
+                old -= 1
+            while has_codes and old >= start and (codes[old] > code or (codes[old] == code and keys[old] > key)):
+                codes[at], keys[at], rows[at] = codes[old], keys[old], rows[old]
                 at -= 1
                 old -= 1
             if has_codes:
                 codes[at] = code
-            keys[at], rows[at] = key, row + shift
+            keys[at], rows[at] = key, row
             at -= 1
         lengths[one] = n + n_new
     return used, added
-
-
-@kernel
-def _sort_by_code_and_key(
-    new: NDArray[np.int64], n: int, row_codes: NDArray[np.int32], row_keys: NDArray[np.int64]
-) -> None:
-    """Rows in order: by insertion where they are few, else by a heap."""
-    if n <= 24:
-        for i in range(1, n):
-            row = new[i]
-            at = i
-            while at > 0 and _is_before(row, new[at - 1], row_codes, row_keys):
-                new[at] = new[at - 1]
-                at -= 1
-            new[at] = row
-        return
-    for root in range(n // 2 - 1, -1, -1):
-        _sift(new, root, n, row_codes, row_keys)
-    for end in range(n - 1, 0, -1):
-        new[0], new[end] = new[end], new[0]
-        _sift(new, 0, end, row_codes, row_keys)
-
-
-@kernel
-def _sift(new: NDArray[np.int64], root: int, n: int, row_codes: NDArray[np.int32], row_keys: NDArray[np.int64]) -> None:
-    row = new[root]
-    child = 2 * root + 1
-    while child < n:
-        if child + 1 < n and _is_before(new[child], new[child + 1], row_codes, row_keys):
-            child += 1
-        if not _is_before(row, new[child], row_codes, row_keys):
-            break
-        new[root] = new[child]
-        root, child = child, 2 * child + 1
-    new[root] = row
-
-
-@kernel
-def _is_before(a: int, b: int, row_codes: NDArray[np.int32], row_keys: NDArray[np.int64]) -> bool:
-    return row_codes[a] < row_codes[b] or (row_codes[a] == row_codes[b] and row_keys[a] < row_keys[b])  # type: ignore[no-any-return]
 
 
 @kernel

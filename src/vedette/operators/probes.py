@@ -46,6 +46,7 @@ def holds(kind: int, first: int, second: int, low: int, high: int) -> bool:
 @kernel
 def find_runs(
     branches: NDArray[np.int32],
+    places: NDArray[np.int32],
     codes: NDArray[np.int32],
     keys: NDArray[np.int64],
     kind: int,
@@ -59,59 +60,60 @@ def find_runs(
     list_keys: NDArray[np.int64],
     runs: NDArray[np.int64],
     run_lengths: NDArray[np.int32],
-) -> int:
-    """For each probe, a branch with a code and a key, the run of that branch's list; how many rows the runs have.
+) -> None:
+    """For each probe, a branch and a row, the run of the branch's list. Codes and keys are those at the row's place.
 
     `is_first` tells whether the probe's key is the first of the two that are compared. A run whose rows have yet to be
-    compared has its length below 0.
+    compared has its length below 0. Probes of one branch that come in the order of their keys are quickest: each begins
+    to look where the one before it ended.
     """
-    total = 0
+    branch, code, key = -1, 0, 0
+    block_begin = block_end = begin = end = 0
     for i in range(len(branches)):
-        branch = branches[i]
-        one = lists[branch]
-        begin, end = starts[one], starts[one] + lengths[one]
-        runs[i], run_lengths[i] = begin, 0
-        if codes[i] < 0 or begin == end:
+        same = branches[i] == branch and codes[places[i]] == code and keys[places[i]] >= key
+        branch, code, key = branches[i], codes[places[i]], keys[places[i]]
+        if not same:
+            one = lists[branch]
+            block_begin, block_end = starts[one], starts[one] + lengths[one]
+            if code < 0:
+                block_end = block_begin
+            elif len(list_codes) and block_begin < block_end:
+                block_begin = _first_code(list_codes, block_begin, block_end, code)
+                block_end = _first_code(list_codes, block_begin, block_end, code + 1)
+            begin = end = block_begin
+        runs[i], run_lengths[i] = block_begin, 0
+        if block_begin == block_end:
             continue
-        if len(list_codes):
-            begin = _first_code(list_codes, begin, end, codes[i])
-            end = _first_code(list_codes, begin, end, codes[i] + 1)
-            if begin == end:
-                continue
-        key, low, high = keys[i], lows[branch], highs[branch]
         if kind == NO_LINK:
-            pass
-        elif kind == DOUBLES and (
-            not _LEAST_INFINITE < key < _GREATEST_INFINITE or (list_keys[end - 1] == NAN_KEY and high >= NAN_KEY)
-        ):
-            runs[i], run_lengths[i] = begin, begin - end
-            total += end - begin
+            run_lengths[i] = block_end - block_begin
             continue
-        else:
-            if kind == DOUBLES:
-                while end > begin and list_keys[end - 1] == NAN_KEY:
-                    end -= 1
-            if is_first:  # values fall along the list
-                begin = _first_at_most(list_keys, begin, end, kind, key, high)
-                end = _first_below(list_keys, begin, end, kind, key, low)
-            else:
-                begin = _first_at_least(list_keys, begin, end, kind, key, low)
-                end = _first_above(list_keys, begin, end, kind, key, high)
-            if kind == INTEGERS and end > begin and _may_overflow(key, list_keys[begin], list_keys[end - 1]):
-                runs[i], run_lengths[i] = begin, begin - end
-                total += end - begin
+        low, high = lows[branch], highs[branch]
+        last = block_end
+        if kind == DOUBLES:
+            has_nan = list_keys[block_end - 1] == NAN_KEY
+            if not _LEAST_INFINITE < key < _GREATEST_INFINITE or (has_nan and high >= NAN_KEY):
+                run_lengths[i] = block_begin - block_end
+                begin = end = block_begin
                 continue
+            while has_nan and last > block_begin and list_keys[last - 1] == NAN_KEY:
+                last -= 1
+        into, out_of = (high, low) if is_first else (low, high)
+        begin = _first_past(list_keys, begin, last, kind, key, is_first, into, True)
+        end = _first_past(list_keys, max(begin, end), last, kind, key, is_first, out_of, False)
         runs[i], run_lengths[i] = begin, end - begin
-        total += end - begin
-    return total
+        if kind == INTEGERS and end > begin and _may_overflow(key, list_keys[begin], list_keys[end - 1]):
+            run_lengths[i] = begin - end
 
 
 @kernel
 def take_runs(
     branches: NDArray[np.int32],
+    places: NDArray[np.int32],
     keys: NDArray[np.int64],
+    arrivals: NDArray[np.int32],
     limits: NDArray[np.int64],
     latest: NDArray[np.int64],
+    by_arrival: bool,
     runs: NDArray[np.int64],
     run_lengths: NDArray[np.int32],
     first: int,
@@ -132,18 +134,20 @@ def take_runs(
 ) -> int:
     """The rows of the runs of probes `first` to `last` that are in the windows, each with its probe; how many.
 
-    `limits` are the rows that came before the one that probes, `latest` the time of the latest so far. A window counts
-    rows back from the limit, or time back from the latest; a row that is later still must not be so by more than
-    `own_windows`, which are empty where that is no condition. Rows below `shift` are gone.
+    `limits` are, by arrival, the rows that came before the new one, `latest` the time of the latest row so far, by
+    arrival or by probe. A window counts rows back from the limit, or time back from the latest; a row that is later
+    still must not be so by more than `own_windows`, which are empty where that is no condition. Rows below `shift` are
+    gone.
     """
     n = 0
     for i in range(first, last):
         branch = branches[i]
         run, length = runs[i], run_lengths[i]
-        limit, time = limits[i], latest[i]
+        limit = limits[arrivals[i]]
+        time = latest[arrivals[i] if by_arrival else i]
         window = windows[branch]
         if length < 0:
-            key, low, high = keys[i], lows[branch], highs[branch]
+            key, low, high = keys[places[i]], lows[branch], highs[branch]
             for at in range(run, run - length):
                 other = list_keys[at]
                 a, b = (key, other) if is_first else (other, key)
@@ -199,10 +203,18 @@ def _first_code(codes: NDArray[np.int32], begin: int, end: int, code: int) -> in
 
 
 @kernel
-def _first_at_most(keys: NDArray[np.int64], begin: int, end: int, kind: int, key: int, high: int) -> int:
+def _first_past(
+    keys: NDArray[np.int64], begin: int, end: int, kind: int, key: int, is_first: bool, bound: int, is_in: bool
+) -> int:
+    """The first place whose value has passed the bound, or reached it where that `is_in`: first by leaps, then halving."""
+    step = 1
+    while begin + step < end and not _is_past(keys[begin + step - 1], kind, key, is_first, bound, is_in):
+        begin += step
+        step *= 2
+    end = min(end, begin + step)
     while begin < end:
         middle = (begin + end) >> 1
-        if link_value(kind, key, keys[middle]) <= high:
+        if _is_past(keys[middle], kind, key, is_first, bound, is_in):
             end = middle
         else:
             begin = middle + 1
@@ -210,33 +222,9 @@ def _first_at_most(keys: NDArray[np.int64], begin: int, end: int, kind: int, key
 
 
 @kernel
-def _first_below(keys: NDArray[np.int64], begin: int, end: int, kind: int, key: int, low: int) -> int:
-    while begin < end:
-        middle = (begin + end) >> 1
-        if link_value(kind, key, keys[middle]) < low:
-            end = middle
-        else:
-            begin = middle + 1
-    return begin
-
-
-@kernel
-def _first_at_least(keys: NDArray[np.int64], begin: int, end: int, kind: int, key: int, low: int) -> int:
-    while begin < end:
-        middle = (begin + end) >> 1
-        if link_value(kind, keys[middle], key) >= low:
-            end = middle
-        else:
-            begin = middle + 1
-    return begin
-
-
-@kernel
-def _first_above(keys: NDArray[np.int64], begin: int, end: int, kind: int, key: int, high: int) -> int:
-    while begin < end:
-        middle = (begin + end) >> 1
-        if link_value(kind, keys[middle], key) > high:
-            end = middle
-        else:
-            begin = middle + 1
-    return begin
+def _is_past(other: int, kind: int, key: int, is_first: bool, bound: int, is_in: bool) -> bool:
+    if is_first:  # values fall along the list
+        value = link_value(kind, key, other)
+        return value < bound or (is_in and value == bound)
+    value = link_value(kind, other, key)
+    return value > bound or (is_in and value == bound)

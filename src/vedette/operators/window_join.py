@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.buffers import empty_int32
 from vedette.columns import Column
 from vedette.kernels import kernel
 from vedette.language import Link
@@ -107,9 +108,10 @@ class WindowJoin:
         for number in {port.stream for port, _ in new_lists}:
             stream = self.streams[number]
             if len(stream):
-                selected = self._select(number, stream.read(), stream.first, len(stream), select)
+                matches = select(number, stream.read(), len(stream))
                 for port, lists in new_lists:
                     if port.stream == number:
+                        selected = _by_selection(matches, port.keys, stream.first, stream.first)
                         port.fill(lists, selected, stream.times.values, stream.first)
 
     def has_too_many_codes(self) -> bool:
@@ -154,31 +156,38 @@ class WindowJoin:
         """The pairs that new rows make; every stream's are in order, and all later than those before."""
         firsts = [stream.end for stream in self.streams]
         horizons = [self._horizon(number) for number in range(len(self.streams))]
-        selected = []
+        selected: dict[RowKeys, Selected] = {}
         for number, (stream, batch) in enumerate(zip(self.streams, batches, strict=True)):
             stream.append(batch.times, batch.ids, batch.id_type, batch.columns)
+            matches = select(number, batch.columns, len(batch))
+            self.n_failed += matches.n_failed
             for (of_stream, *_), keys in self._keys.items():
                 if of_stream == number:
                     self.n_failed += keys.append(batch.columns, len(batch))
-            selected.append(self._select(number, batch.columns, firsts[number], len(batch), select))
+                    selected[keys] = _by_selection(matches, keys, firsts[number], stream.first)
         for signature, group in self.groups.items():
-            for pair in group.ports:
-                for port in pair:
-                    number = port.stream
-                    stream = self.streams[number]
-                    counts = signature.counts[number]
-                    port.insert(
-                        selected[number],
-                        stream.times.values,
-                        stream.first,
-                        None if counts else horizons[number],
-                        firsts[number] if counts else None,
-                    )
+            for port in group.all_ports:
+                number = port.stream
+                stream = self.streams[number]
+                counts = signature.counts[number]
+                port.insert(
+                    selected[port.keys],
+                    stream.times.values,
+                    stream.first,
+                    None if counts else horizons[number],
+                    firsts[number] if counts else None,
+                )
         limits = [_rows_before(batches, firsts, number) for number in range(len(self.streams))]
         joined = []
         for group in self.groups.values():
             for number in range(len(self.streams)):
-                joined += self._probe(group, number, selected[number], firsts[number], limits[number])
+                hops = hops_from(group.signature.edges, number)
+                own_port, _ = self._ports_of(group, hops[0])
+                branches, rows = group.probes(number, selected[own_port.keys])
+                if len(branches):
+                    known: list[Any] = [None] * len(self.streams)
+                    known[number] = rows
+                    joined += self._hop(group, hops, branches, known, number, firsts[number], limits[number])
         for number, batch in enumerate(batches):
             if len(batch):
                 self.advance(number, batch.times[-1])
@@ -214,27 +223,7 @@ class WindowJoin:
         """The time before which no row of another stream comes any more, or None where that is not known."""
         return horizon_of(self.clocks, stream)
 
-    def _select(self, number: int, columns: dict[str, Column], first: int, n_rows: int, select: Selector) -> Selected:
-        matches = select(number, columns, n_rows)
-        self.n_failed += matches.n_failed
-        if not len(matches.positions):
-            return Selected(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.int32))
-        selections, starts, rows = _by_selection(matches.starts, matches.positions, int(matches.positions.max()) + 1)
-        return Selected(selections, starts, rows + np.int32(first))
-
     # Probes.
-
-    def _probe(
-        self, group: JoinGroup, stream: int, selected: Selected, first: int, limits: list[NDArray[np.int64]]
-    ) -> list[Joined]:
-        """What the new rows of one stream make with rows that came before them."""
-        branches, rows = group.probes(stream, selected)
-        if not len(branches):
-            return []
-        known: list[Any] = [None] * len(self.streams)
-        known[stream] = rows
-        hops = hops_from(group.signature.edges, stream)
-        return self._hop(group, hops, branches, known, stream, first, limits)
 
     def _hop(
         self,
@@ -251,18 +240,17 @@ class WindowJoin:
             return self._check(Joined(group, branches, known))
         hop, *rest = hops
         edge, kind = group.signature.edges[hop.edge], group.kinds[hop.edge]
-        own_port, port = group.ports[hop.edge] if hop.is_first else reversed(group.ports[hop.edge])
+        own_port, port = self._ports_of(group, hop)
         assert group.branches is not None
         lists, to_stream, from_stream = port.lists, self.streams[hop.to_stream], self.streams[hop.from_stream]
-        places = known[hop.from_stream] - from_stream.first
-        keys = own_port.keys.keys.values[places]
-        codes = own_port.keys.codes.values[places]
+        places = known[hop.from_stream] - np.int32(from_stream.first)
         runs, lengths = np.empty(len(branches), np.int64), np.empty(len(branches), np.int32)
         lows, highs = group.branches.lows[hop.edge], group.branches.highs[hop.edge]
         find_runs(
             branches,
-            codes,
-            keys,
+            places,
+            own_port.keys.codes.values,
+            own_port.keys.keys.values,
             kind,
             hop.is_first,
             lows,
@@ -275,20 +263,24 @@ class WindowJoin:
             runs,
             lengths,
         )
-        latest = self._latest(known)
-        own_windows = np.empty(0, self.time_dtype)
-        if sum(each is not None for each in known) == 1 and not group.signature.counts[origin]:
+        arrivals = known[origin] - np.int32(first)
+        latest, own_windows = None, np.empty(0, self.time_dtype)
+        if hop.from_stream != origin or sum(each is not None for each in known) > 1:
+            latest = self._latest(known)
+        elif not group.signature.counts[origin]:
             own_windows = group.windows[origin]
-        before = limits[hop.to_stream][known[origin] - first]
         found = []
         for start, end in _slices(lengths):
             n_most = int(np.abs(lengths[start:end].astype(np.int64)).sum()) + 1
-            probes, rows = np.empty(n_most, np.int32), np.empty(n_most, np.int32)
+            probes, rows = empty_int32(n_most), empty_int32(n_most)
             n = take_runs(
                 branches,
-                keys,
-                before,
-                latest,
+                places,
+                own_port.keys.keys.values,
+                arrivals,
+                limits[hop.to_stream],
+                self.streams[origin].times.values[first - self.streams[origin].first :] if latest is None else latest,
+                latest is None,
                 runs,
                 lengths,
                 start,
@@ -314,6 +306,12 @@ class WindowJoin:
             more[hop.to_stream] = rows[:n].copy() if 2 * n < n_most else rows[:n]
             found += self._hop(group, rest, branches[probes], more, origin, first, limits)
         return found
+
+    @staticmethod
+    def _ports_of(group: JoinGroup, hop: Hop) -> tuple[Port, Port]:
+        """The ports of the stream from which a hop goes, and of that to which it does."""
+        first, second = group.ports[hop.edge]
+        return (first, second) if hop.is_first else (second, first)
 
     def _latest(self, known: Sequence[Any]) -> NDArray[Any]:
         """The latest time of the rows that are known."""
@@ -387,11 +385,21 @@ def _slices(lengths: NDArray[np.int32]) -> list[tuple[int, int]]:
     return slices
 
 
+def _by_selection(matches: Matches, keys: RowKeys, first: int, shift: int) -> Selected:
+    """Matches by selection instead of by row, and within one in the order of the keys; rows count from `first` on."""
+    if not len(matches.positions):
+        return Selected(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.int32))
+    order = keys.order_from(first - shift)
+    return Selected(
+        *_list_by_selection(matches.starts, matches.positions, order, first, int(matches.positions.max()) + 1)
+    )
+
+
 @kernel
-def _by_selection(
-    starts: NDArray[np.int64], positions: NDArray[np.int32], n: int
+def _list_by_selection(
+    starts: NDArray[np.int64], positions: NDArray[np.int32], order: NDArray[np.int64], first: int, n: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
-    """Matches by selection instead of by row: the selections that have some, where theirs start, and the rows."""
+    """The selections that have rows, where theirs start, and the rows."""
     counts = np.zeros(n + 1, np.int64)
     for position in positions:
         counts[position] += 1
@@ -408,9 +416,9 @@ def _by_selection(
             counts[selection] = total - counts[selection]
     new_starts[n_some] = total
     rows = np.empty(len(positions), np.int32)
-    for row in range(len(starts) - 1):
+    for row in order:
         for i in range(starts[row], starts[row + 1]):
-            rows[counts[positions[i]]] = row
+            rows[counts[positions[i]]] = first + row
             counts[positions[i]] += 1
     return selections, new_starts, rows
 
