@@ -206,7 +206,7 @@ def _first_code(codes: NDArray[np.int32], begin: int, end: int, code: int) -> in
 def _first_past(
     keys: NDArray[np.int64], begin: int, end: int, kind: int, key: int, is_first: bool, bound: int, is_in: bool
 ) -> int:
-    """The first place whose value has passed the bound, or reached it where that `is_in`: first by leaps, then halving."""
+    """The first place whose value has passed the bound, or reached it where it `is_in`: by leaps, then by halving."""
     step = 1
     while begin + step < end and not _is_past(keys[begin + step - 1], kind, key, is_first, bound, is_in):
         begin += step
