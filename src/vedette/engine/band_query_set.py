@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from dataclasses import fields
@@ -13,11 +12,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.buffers import grown
-from vedette.engine import content, snapshot
+from vedette.engine import content
 from vedette.engine.band_ends import read_ends
 from vedette.engine.band_history import BandHistory, Bands
+from vedette.engine.standing_set import SavedSet
 from vedette.engine.versions import Versions
-from vedette.errors import QueryError, SnapshotError, count
+from vedette.errors import QueryError, count
 from vedette.ids import Ids, item
 from vedette.indexes.bands import Groups
 
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from vedette.engine.band_monitor import BandMonitor
 
 FEW_GONE = 1024  # so many names of removed queries are always borne
-_KIND = "band queries"
 
 
-class BandQuerySet:
+class BandQuerySet(SavedSet):
     """Standing queries J(low, high): the pairs of a left value r and a right value s with low <= r - s <= high.
 
     The difference is rounded to a double, and then compared. Ends may be infinite.
@@ -41,6 +40,8 @@ class BandQuerySet:
     >>> join.insert(right={"id": ["b", "c"], "value": [10.2, 11.0]}).to_pylist()
     [{'sign': 1, 'query': 'close', 'left': 'a', 'right': 'b'}]
     """
+
+    kind = "bands"
 
     def __init__(self) -> None:
         self._ids = Ids()  # an id keeps its place, its name here, also while it does not stand
@@ -154,32 +155,11 @@ class BandQuerySet:
         self._monitors.add(monitor)
         return monitor
 
-    # Files.
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the set to one file."""
-        snapshot.write(self._to_content(), path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> BandQuerySet:
-        """A saved set, mapped into memory."""
-        return cls._from_content(snapshot.read(path))
-
-    def to_bytes(self) -> bytes:
-        """The set as `save` writes it."""
-        return snapshot.to_bytes(self._to_content())
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> BandQuerySet:
-        return cls._from_content(snapshot.from_bytes(data))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return BandQuerySet.from_bytes, (self.to_bytes(),)
+    # What a file keeps.
 
     def _to_content(self) -> dict[str, Any]:
         n, groups = len(self._ids), self.groups()
         return {
-            "kind": _KIND,
             "ids": self._ids.to_parts(),
             "bands": [self._lows[:n], self._highs[:n], self._stands[:n]],
             "versions": self._versions.to_parts(),
@@ -189,8 +169,6 @@ class BandQuerySet:
 
     @classmethod
     def _from_content(cls, saved: dict[str, Any]) -> BandQuerySet:
-        if saved.get("kind") != _KIND:
-            raise SnapshotError("this is no saved set of band queries; it may be a set for QuerySet.load")
         made = cls()
         made._ids = Ids.from_parts(*saved["ids"])
         made._lows, made._highs, made._stands = saved["bands"]

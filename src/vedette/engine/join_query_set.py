@@ -6,22 +6,21 @@ queries are gone than stand, all are numbered anew.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.engine import content, snapshot
+from vedette.engine import content
 from vedette.engine.join_windows import read_windows
 from vedette.engine.query_texts import as_texts
+from vedette.engine.standing_set import StandingSet
 from vedette.engine.stream_selections import StreamSelections
 from vedette.engine.versions import Versions
-from vedette.errors import QueryError, SchemaError, SnapshotError, count
-from vedette.ids import Ids, item
+from vedette.errors import QueryError, SchemaError, count
+from vedette.ids import Ids
 from vedette.language import Residual, check_text, compile_texts
 from vedette.operators.join_branches import Branches, Signature
 from vedette.planner.joins import JoinPlan, plan_joins
@@ -31,10 +30,9 @@ if TYPE_CHECKING:
     from vedette.engine.join_monitor import JoinMonitor
 
 FEW_GONE = 1024  # so many removed queries are always borne
-_KIND = "join queries"
 
 
-class JoinQuerySet:
+class JoinQuerySet(StandingSet):
     """Standing joins over two streams or more, each with a schema of its own under its name.
 
     >>> pairs = JoinQuerySet(left="symbol string, price double", right="symbol string, price double")
@@ -45,6 +43,8 @@ class JoinQuerySet:
 
     Texts name fields by their stream: `left.price`. `time_zone` is that of dates and of timestamps without a zone.
     """
+
+    kind = "joins"
 
     def __init__(self, *, time_zone: str = "UTC", **streams: str | Schema) -> None:
         self._schemas = {name: _read_schema(name, schema) for name, schema in streams.items()}
@@ -65,16 +65,6 @@ class JoinQuerySet:
         self._n_branches = np.empty(0, np.int32)  # by query
         self._lock = threading.RLock()  # readers compile what waits, one at a time
 
-    def __len__(self) -> int:
-        """The number of queries that stand."""
-        return self._versions.n_standing
-
-    def __contains__(self, query_id: object) -> bool:
-        try:
-            return self._find_standing(query_id) >= 0
-        except QueryError:
-            return False
-
     def __repr__(self) -> str:
         streams = ", ".join(f"{name}={str(schema)!r}" for name, schema in self._schemas.items())
         return f"JoinQuerySet({streams}, {count(len(self), 'query', 'queries')}, version {self.version})"
@@ -83,16 +73,6 @@ class JoinQuerySet:
     def streams(self) -> list[str]:
         """The names of the streams, in their order."""
         return list(self._schemas)
-
-    @property
-    def version(self) -> int:
-        """The number of changes so far."""
-        return self._versions.current
-
-    @property
-    def ids(self) -> pa.Array:
-        """The owner's id of each position. Removed queries keep their position for a while."""
-        return self._ids.to_arrow()
 
     @property
     def nbytes(self) -> int:
@@ -136,24 +116,6 @@ class JoinQuerySet:
         position = self._must_find(query_id)
         self._add([query_id], [text], within, rows, replaced=[position])
 
-    def remove(self, query_id: str | int) -> None:
-        """Let a query stand no longer."""
-        if isinstance(query_id, (list, tuple, set)):
-            raise QueryError("remove takes one id; use remove_many for several")
-        self._remove(np.array([self._must_find(query_id)], np.int32))
-
-    def remove_many(self, ids: Any) -> None:
-        """Let many queries stand no longer."""
-        read = self._ids.read(ids)
-        positions = self._ids.find(read)
-        unknown = np.flatnonzero(positions < 0)
-        if not len(unknown):
-            unknown = np.flatnonzero(self._versions.is_gone[positions])
-        if len(unknown):
-            raise QueryError(f"no query {item(read, int(unknown[0]))!r} stands in this set")
-        if len(positions):
-            self._remove(positions)
-
     def check(self, text: str) -> list[str]:
         """Warnings about a text; raises QueryError if it is wrong. Nothing is registered."""
         return check_text(text, self.schema, self.time_zone)
@@ -179,33 +141,12 @@ class JoinQuerySet:
 
         return explain(self)
 
-    # Files.
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the compiled set to one file."""
-        snapshot.write(self._to_content(), path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> JoinQuerySet:
-        """A saved set, mapped into memory."""
-        return cls._from_content(snapshot.read(path))
-
-    def to_bytes(self) -> bytes:
-        """The compiled set as `save` writes it."""
-        return snapshot.to_bytes(self._to_content())
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> JoinQuerySet:
-        return cls._from_content(snapshot.from_bytes(data))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return JoinQuerySet.from_bytes, (self.to_bytes(),)
+    # What a file keeps.
 
     def _to_content(self) -> dict[str, Any]:
         with self._lock:
             groups = [[signature.to_parts(), list(vars(self._join(signature)).values())] for signature in self._groups]
             return {
-                "kind": _KIND,
                 "streams": [[name, str(schema)] for name, schema in self._schemas.items()],
                 "time_zone": self.time_zone,
                 "ids": self._ids.to_parts(),
@@ -218,8 +159,6 @@ class JoinQuerySet:
 
     @classmethod
     def _from_content(cls, saved: dict[str, Any]) -> JoinQuerySet:
-        if saved.get("kind") != _KIND:
-            raise SnapshotError("this is no saved set of joins; it may be one for QuerySet.load or BandQuerySet.load")
         made = cls(time_zone=saved["time_zone"], **dict(saved["streams"]))
         made._ids = Ids.from_parts(*saved["ids"])
         made._versions = Versions.from_parts(*saved["versions"])
@@ -255,10 +194,6 @@ class JoinQuerySet:
 
     def query_ids(self) -> Ids:
         return self._ids
-
-    def history_mark(self, version: int) -> int | None:
-        """A checksum of all changes up to a version, by which a saved state knows its set."""
-        return self._versions.mark(version)
 
     # For pipelines.
 
@@ -370,9 +305,7 @@ class JoinQuerySet:
         with self._lock:
             is_gone = self._versions.is_gone
             moved = (np.cumsum(~is_gone) - 1).astype(np.int32)
-            ids = Ids()
-            ids.kind = self._ids.kind
-            ids.append(ids.read(self._ids.to_arrow().filter(pa.array(~is_gone))))
+            ids = self._standing_ids()
             kept = [selections.without_gone() for selections in self._selections]
             groups: dict[Signature, list[Branches]] = {}
             for signature, (branches, gone) in self.groups().items():
@@ -398,27 +331,6 @@ class JoinQuerySet:
             self._selections = [selections for selections, _ in kept]
             self._groups, self._residuals = groups, residuals
             self.epoch += 1
-
-    def _find_standing(self, query_id: object) -> int:
-        position = int(self._ids.find(self._ids.read([query_id]))[0])
-        return -1 if position < 0 or self._versions.is_gone[position] else position
-
-    def _must_find(self, query_id: object) -> int:
-        position = self._find_standing(query_id)
-        if position < 0:
-            raise QueryError(f"no query {query_id!r} stands in this set")
-        return position
-
-    def _read_new_ids(self, ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
-        read = self._ids.read(ids)
-        if len(self._ids):
-            positions = self._ids.find(read)
-            known = np.flatnonzero(positions >= 0)
-            standing = known[~self._versions.is_gone[positions[known]]]
-            if len(standing):
-                (twice,) = self._ids.at(positions[standing[:1]])
-                raise QueryError(f"id {twice!r} stands already; use replace to change it, or another id")
-        return read
 
 
 def _read_schema(stream: str, schema: Any) -> Schema:

@@ -7,7 +7,6 @@ alike, so that there are few, and every query is compiled again only a few times
 from __future__ import annotations
 
 import dataclasses
-import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,15 +16,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.boxes import BoxBlock
-from vedette.engine import content, snapshot
+from vedette.engine import content
 from vedette.engine.bounds import read_bounds
 from vedette.engine.explanation import explain
 from vedette.engine.parts import Parts
 from vedette.engine.query_texts import as_texts
 from vedette.engine.retained import Retained
+from vedette.engine.standing_set import StandingSet
 from vedette.engine.versions import Versions
 from vedette.errors import QueryError
-from vedette.ids import Ids, item
+from vedette.ids import Ids
 from vedette.language import Residual, check_text, compile_texts
 from vedette.matches import Matches
 from vedette.planner import check_index_name
@@ -41,7 +41,7 @@ RETAINED_VERSIONS = 10_000  # for so many changes a removed query stays known, o
 MANY_CHANGES = 256  # so many at once are worth compiling before the next match asks
 
 
-class QuerySet:
+class QuerySet(StandingSet):
     """Standing queries over rows of one schema.
 
     >>> alerts = QuerySet("symbol string, price double")
@@ -52,6 +52,8 @@ class QuerySet:
     `time_zone` is that of dates and of timestamps without a zone. `index` forces one index (see `explain`). A set may
     be read by several threads at once, but not while it is changed.
     """
+
+    kind = "queries"
 
     def __init__(self, schema: str | Schema, *, time_zone: str = "UTC", index: str | None = None) -> None:
         self.schema = schema if isinstance(schema, Schema) else Schema.parse(schema)
@@ -68,28 +70,8 @@ class QuerySet:
         self._finder: BorderFinder | None = None
         self._lock = threading.RLock()  # readers compile what waits, one at a time
 
-    def __len__(self) -> int:
-        """The number of queries that stand."""
-        return self._versions.n_standing
-
-    def __contains__(self, query_id: object) -> bool:
-        try:
-            return self._find_standing(query_id) >= 0
-        except QueryError:
-            return False
-
     def __repr__(self) -> str:
         return f"QuerySet({str(self.schema)!r}, {len(self)} queries, version {self.version})"
-
-    @property
-    def version(self) -> int:
-        """The number of changes so far."""
-        return self._versions.current
-
-    @property
-    def ids(self) -> pa.Array:
-        """The owner's id of each position. Removed queries keep their position until the set is compacted."""
-        return self._ids.to_arrow()
 
     @property
     def nbytes(self) -> int:
@@ -133,23 +115,6 @@ class QuerySet:
         read = self._ids.read([query_id])
         self._append(read, compiled.blocks, compiled.residuals, content.of_texts([text]), replaced=[position])
 
-    def remove(self, query_id: str | int) -> None:
-        """Let a query stand no longer."""
-        if isinstance(query_id, (list, tuple, set)):
-            raise QueryError("remove takes one id; use remove_many for several")
-        self._remove(np.array([self._must_find(query_id)], np.int32))
-
-    def remove_many(self, ids: Any) -> None:
-        """Let many queries stand no longer."""
-        read = self._ids.read(ids)
-        positions = self._ids.find(read)
-        unknown = np.flatnonzero(positions < 0)
-        if not len(unknown):
-            unknown = np.flatnonzero(self._versions.is_gone[positions])
-        if len(unknown):
-            raise QueryError(f"no query {item(read, int(unknown[0]))!r} stands in this set")
-        self._remove(positions)
-
     def compact(self) -> None:
         """Forget removed queries: those that stand get new positions, and the set is compiled as a whole.
 
@@ -158,10 +123,7 @@ class QuerySet:
         self._retain()
         is_gone = self._versions.is_gone
         parts = self._parts.without_gone(is_gone)
-        ids = Ids()
-        ids.kind = self._ids.kind
-        ids.append(ids.read(self._ids.to_arrow().filter(pa.array(~is_gone))))
-        self._parts, self._ids, self._versions = parts, ids, self._versions.without_gone()
+        self._parts, self._ids, self._versions = parts, self._standing_ids(), self._versions.without_gone()
 
     def check(self, text: str) -> list[str]:
         """Warnings about a text; raises QueryError if it is wrong. Nothing is registered.
@@ -217,27 +179,7 @@ class QuerySet:
         options = MonitorOptions(key, time, late, null_key, expire_after, dwell, margin, cross)
         return BorderMonitor(self, options)
 
-    # Files.
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the compiled set to one file."""
-        snapshot.write(self._to_content(), path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> QuerySet:
-        """A saved set, mapped into memory: processes on a host share its pages."""
-        return cls._from_content(snapshot.read(path))
-
-    def to_bytes(self) -> bytes:
-        """The compiled set as `save` writes it."""
-        return snapshot.to_bytes(self._to_content())
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> QuerySet:
-        return cls._from_content(snapshot.from_bytes(data))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return QuerySet.from_bytes, (self.to_bytes(),)
+    # What a file keeps.
 
     def _to_content(self) -> dict[str, Any]:
         return {
@@ -285,10 +227,6 @@ class QuerySet:
             self._finder = BorderFinder()
         return self._finder
 
-    def history_mark(self, version: int) -> int | None:
-        """A checksum of all changes up to a version, by which a saved state knows its set."""
-        return self._versions.mark(version)
-
     # Inside.
 
     def _compiled(self) -> Parts:
@@ -323,27 +261,6 @@ class QuerySet:
             self.compact()
         elif n_changed >= MANY_CHANGES and self._parts.is_mostly_compiled:
             self._compiled()
-
-    def _find_standing(self, query_id: object) -> int:
-        position = int(self._ids.find(self._ids.read([query_id]))[0])
-        return -1 if position < 0 or self._versions.is_gone[position] else position
-
-    def _must_find(self, query_id: object) -> int:
-        position = self._find_standing(query_id)
-        if position < 0:
-            raise QueryError(f"no query {query_id!r} stands in this set")
-        return position
-
-    def _read_new_ids(self, ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
-        read = self._ids.read(ids)
-        if len(self._ids):
-            positions = self._ids.find(read)
-            known = np.flatnonzero(positions >= 0)
-            standing = known[~self._versions.is_gone[positions[known]]]
-            if len(standing):
-                (twice,) = self._ids.at(positions[standing[:1]])
-                raise QueryError(f"id {twice!r} stands already; use replace to change it, or another id")
-        return read
 
     def _append(
         self,
