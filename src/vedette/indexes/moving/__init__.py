@@ -11,6 +11,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.indexes.moving.cost_model import CostModel, recommend
 from vedette.indexes.moving.etp_join import ETPJoin
 from vedette.indexes.moving.mtb_join import MTBJoin
 from vedette.indexes.moving.mtb_tree import MTBTree
@@ -68,6 +69,7 @@ __all__ = [
     "JOINS",
     "NO_TECHNIQUES",
     "ContinuousJoin",
+    "CostModel",
     "ETPJoin",
     "MTBJoin",
     "MTBTree",
@@ -79,5 +81,6 @@ __all__ = [
     "TPRStarTree",
     "Tally",
     "Techniques",
+    "recommend",
     "tp_join",
 ]
