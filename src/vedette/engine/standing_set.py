@@ -44,9 +44,7 @@ class SavedSet:
     def _read_content(cls, saved: dict[str, Any]) -> Self:
         kind = saved.get("kind", "queries")
         if kind != cls.kind:
-            raise SnapshotError(
-                f"this is a saved set of {kind}, which {cls.__name__} does not load; it loads {cls.kind}"
-            )
+            raise SnapshotError(f"what was saved there is: {kind}; {cls.__name__} loads: {cls.kind}")
         return cls._from_content(saved)
 
     def _to_content(self) -> dict[str, Any]:
