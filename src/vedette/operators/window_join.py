@@ -158,6 +158,8 @@ class WindowJoin:
         horizons = [self._horizon(number) for number in range(len(self.streams))]
         selected: dict[RowKeys, Selected] = {}
         for number, (stream, batch) in enumerate(zip(self.streams, batches, strict=True)):
+            if not len(batch):
+                continue
             stream.append(batch.times, batch.ids, batch.id_type, batch.columns)
             matches = select(number, batch.columns, len(batch))
             self.n_failed += matches.n_failed
@@ -167,6 +169,8 @@ class WindowJoin:
                     selected[keys] = _by_selection(matches, keys, firsts[number], stream.first)
         for signature, group in self.groups.items():
             for port in group.all_ports:
+                if port.keys not in selected:
+                    continue
                 number = port.stream
                 stream = self.streams[number]
                 counts = signature.counts[number]
@@ -177,17 +181,19 @@ class WindowJoin:
                     None if counts else horizons[number],
                     firsts[number] if counts else None,
                 )
-        limits = [_rows_before(batches, firsts, number) for number in range(len(self.streams))]
         joined = []
-        for group in self.groups.values():
-            for number in range(len(self.streams)):
+        for number, batch in enumerate(batches):
+            if not len(batch):
+                continue
+            limits = _rows_before(batches, firsts, number)
+            for group in self.groups.values():
                 hops = hops_from(group.signature.edges, number)
                 own_port, _ = self._ports_of(group, hops[0])
                 branches, rows = group.probes(number, selected[own_port.keys])
                 if len(branches):
                     known: list[Any] = [None] * len(self.streams)
                     known[number] = rows
-                    joined += self._hop(group, hops, branches, known, number, firsts[number], limits[number])
+                    joined += self._hop(group, hops, branches, known, number, firsts[number], limits)
         for number, batch in enumerate(batches):
             if len(batch):
                 self.advance(number, batch.times[-1])
