@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from vedette.engine import moving_state
-from vedette.engine.moving_rows import MovingRows, n_dims_of, read_moving_rows, read_number
+from vedette.engine.moving_rows import MovingRows, MovingTable, read_moving_rows, read_number
 from vedette.engine.moving_table import to_change_table, to_event_table, to_overdue_table, to_pair_table
 from vedette.errors import QueryError, RowError
 from vedette.ids import Ids
@@ -21,6 +21,7 @@ from vedette.operators.moving.moving_set import MovingSet, take_ids
 from vedette.operators.moving.rows import TIME
 
 SETS = ("a", "b")
+Tables = tuple[MovingTable | None, MovingTable | None]
 
 
 class MovingJoin:
@@ -95,9 +96,10 @@ class MovingJoin:
             moving_state.load(self, state)
             return None
         self._check_given(a, b)
-        n_dims = max(n_dims_of(rows) for rows in (a, b) if rows is not None)
+        tables = _tables(a, b)
+        n_dims = max(table.n_dims for table in tables if table is not None)
         now = None if time is None else self._read_time(time)
-        read = self._read(a, b, None, None, (Ids(), Ids()), n_dims, now)
+        read = self._read(tables, (None, None), (Ids(), Ids()), n_dims, now)
         now = self._last_time(read, now)
         for rows, name in zip(read, SETS, strict=True):
             _check_times(rows, -np.inf, now, name)
@@ -121,10 +123,10 @@ class MovingJoin:
         if time is None:
             self._check_given(a, b)
         now = None if time is None else self._read_time(time)
-        join = self.join
-        n_dims = self._n_dims(a, b)
+        join, tables = self.join, _tables(a, b)
+        n_dims = self._n_dims(tables)
         known = (Ids(), Ids()) if join is None else (join.a.ids, join.b.ids)
-        read = self._read(a, b, remove_a, remove_b, known, n_dims, now)
+        read = self._read(tables, (remove_a, remove_b), known, n_dims, now)
         now = self._last_time(read, now)
         before = -np.inf if join is None else join.now
         if now < before:
@@ -215,24 +217,24 @@ class MovingJoin:
             self._is_started = True
         return self.join
 
-    def _n_dims(self, a: Any, b: Any) -> int:
-        given = [(name, n_dims_of(rows)) for name, rows in zip(SETS, (a, b), strict=True) if rows is not None]
+    def _n_dims(self, tables: Tables) -> int:
+        given = [table for table in tables if table is not None]
         if self.join is None:
-            return max((n for _, n in given), default=2)
+            return max((table.n_dims for table in given), default=2)
         n_dims = self.join.a.n_dims
-        for name, n in given:
-            if n > n_dims:
-                raise RowError(f"the rows of set {name} have a z, but the join has two dimensions; load it with three")
+        for table in given:
+            if table.n_dims > n_dims:
+                raise RowError(f"the rows of set {table.name} have a z, but the join has two dimensions")
         return n_dims
 
     def _read(
-        self, a: Any, b: Any, remove_a: Any, remove_b: Any, known: Sequence[Ids], n_dims: int, time: float | None
+        self, tables: Tables, removals: Sequence[Any], known: Sequence[Ids], n_dims: int, time: float | None
     ) -> tuple[MovingRows, MovingRows]:
-        a_rows, b_rows = (
-            read_moving_rows(rows, removals, ids, name, n_dims=n_dims, time=time, may_stand=name == self.standing)
-            for rows, removals, ids, name in zip((a, b), (remove_a, remove_b), known, SETS, strict=True)
+        a, b = (
+            read_moving_rows(table, gone, ids, name, n_dims=n_dims, time=time, may_stand=name == self.standing)
+            for table, gone, ids, name in zip(tables, removals, known, SETS, strict=True)
         )
-        return a_rows, b_rows
+        return a, b
 
     def _check_given(self, a: Any, b: Any) -> None:
         if a is None and b is None:
@@ -267,6 +269,10 @@ class MovingJoin:
                 f"{what} for now, which is {self.join.now:g}, and later; got {later:g}: the past is in the changes"
             )
         return later
+
+
+def _tables(a: Any, b: Any) -> Tables:
+    return None if a is None else MovingTable(a, "a"), None if b is None else MovingTable(b, "b")
 
 
 def _check_times(rows: MovingRows, first: float, last: float, name: str) -> None:

@@ -59,23 +59,16 @@ class MovingRows:
         return MovingRows(take_ids(self.ids, places), None, self.rows[places], self.goes[places])
 
 
-def n_dims_of(rows: Any) -> int:
-    """Three, where the rows have a z."""
-    table = _Table(as_mapping(rows), "")
-    return 3 if any(table.has(name) for name in ("z", "z_low", "z_high")) else 2
-
-
 def read_moving_rows(
-    rows: Any, removals: Any, known: Ids, name: str, *, n_dims: int, time: float | None, may_stand: bool
+    table: MovingTable | None, removals: Any, known: Ids, name: str, *, n_dims: int, time: float | None, may_stand: bool
 ) -> MovingRows:
     """The rows of set `name`, and behind them ids of objects that go; raises RowError where one cannot be taken.
 
     `time` is that of rows without such a column, and of removals. Where objects `may_stand`, speeds may be left out.
     """
     width = SIDES + 4 * n_dims
-    ids, read, goes = [], [np.empty((0, width))], [np.empty(0, np.bool_)]
-    if rows is not None:
-        table = _Table(as_mapping(rows), name)
+    ids, read, goes = [], [], []
+    if table is not None:
         ids.append(_read_ids(table.find("id"), known, name))
         goes.append(_read_goes(table, len(ids[-1])))
         read.append(_read_rows(table, ids[-1], goes[-1], n_dims, time, may_stand))
@@ -85,6 +78,8 @@ def read_moving_rows(
         ids.append(_read_ids(removals, known, name))
         goes.append(np.ones(len(ids[-1]), np.bool_))
         read.append(np.full((len(ids[-1]), width), float(time)))
+    if not ids:
+        return MovingRows(np.empty(0, np.int64), None, np.empty((0, width)), np.empty(0, np.bool_))
     every: Any = ids[0] if len(ids) == 1 else _concat(ids)
     return MovingRows(every, _find_twins(every), np.concatenate(read), np.concatenate(goes))
 
@@ -97,15 +92,21 @@ def read_number(value: Any, what: str) -> float:
     return float(value)
 
 
-class _Table:
-    """Rows of one set, by the names of their columns in small letters."""
+class MovingTable:
+    """Rows of one set as they are given, by the names of their columns in small letters."""
 
-    def __init__(self, table: Any, name: str) -> None:
+    def __init__(self, rows: Any, name: str) -> None:
         self.name = name
+        table = as_mapping(rows)
         if isinstance(table, Mapping):
             self._columns = {str(each).lower(): table[each] for each in table}
         else:
             self._columns = {each.lower(): table.column(place) for place, each in enumerate(table.schema.names)}
+
+    @property
+    def n_dims(self) -> int:
+        """Three, where the rows have a z."""
+        return 3 if any(self.has(name) for name in ("z", "z_low", "z_high")) else 2
 
     def has(self, column: str) -> bool:
         return column in self._columns
@@ -127,8 +128,11 @@ class _Table:
         return f"{what}_low", f"{what}_high"
 
     def read(self, column: str, kind: str, n: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        found = self.find(column)
+        if kind == "double" and type(found) is np.ndarray and found.dtype == np.float64 and found.shape == (n,):
+            return found, None  # which most are
         try:
-            values = read_values(self.find(column), Field(column, Type(kind)), "UTC")
+            values = read_values(found, Field(column, Type(kind)), "UTC")
         except RowError as error:
             raise RowError(f"set {self.name}: {error}") from None
         if len(values) != n:
@@ -137,7 +141,7 @@ class _Table:
 
 
 def _read_rows(
-    table: _Table, ids: Any, goes: NDArray[np.bool_], n_dims: int, time: float | None, may_stand: bool
+    table: MovingTable, ids: Any, goes: NDArray[np.bool_], n_dims: int, time: float | None, may_stand: bool
 ) -> NDArray[np.float64]:
     rows = np.zeros((len(ids), SIDES + 4 * n_dims))
     columns: dict[int, str] = {}
@@ -186,7 +190,7 @@ def _row(name: str, ids: Any, row: int) -> str:
     return f"row {row} of set {name}, id {item(ids, row)!r},"
 
 
-def _read_goes(table: _Table, n: int) -> NDArray[np.bool_]:
+def _read_goes(table: MovingTable, n: int) -> NDArray[np.bool_]:
     """Which rows say that their object goes; where it is null, it does not."""
     if not table.has("removed"):
         return np.zeros(n, np.bool_)
@@ -222,8 +226,6 @@ def _find_twins(ids: Any) -> NDArray[np.int32] | None:
 
 
 def _concat(ids: list[Any]) -> Any:
-    if not ids:
-        return np.empty(0, np.int64)
     some = [each for each in ids if len(each)] or ids[:1]
     if len({isinstance(each, np.ndarray) for each in some}) > 1:
         raise RowError("ids are all strings or all 64-bit integers; the rows and the removals differ")

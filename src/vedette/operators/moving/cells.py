@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from vedette.kernels import kernel
 from vedette.operators.moving.rows import TIME, UNTIL, meet_rows
 
-FAR = 1e30  # nothing is farther off than this, for a grid
+FAR = 1e30  # nothing is farther off than this, or faster, or later, for a grid
 DOUBLE, SINGLE = 1e-15, 2e-7  # more than what is lost by rounding, of the numbers that went in
 
 Int32s = NDArray[np.int32]
@@ -60,6 +60,7 @@ def fill(
         slot = slots[i]
         x_low, x_high, x0, x1 = _sweep(rows, slot, shape[2], since, geometry[0], geometry[2], shape[0])
         y_low, y_high, y0, y1 = _sweep(rows, slot, shape[3], since, geometry[1], geometry[3], shape[1])
+        end = _end_of(rows, slot, geometry[4])
         for y in range(y0, y1 + 1):
             for x in range(x0, x1 + 1):
                 c, kind = y * shape[0] + x, _kind(x == x0, y == y0)
@@ -67,6 +68,7 @@ def fill(
                 pens[c, kind] += 1
                 entries[place] = slot
                 boxes[place, 0], boxes[place, 1], boxes[place, 2], boxes[place, 3] = x_low, x_high, y_low, y_high
+                boxes[place, 4] = end
 
 
 @kernel
@@ -83,6 +85,7 @@ def insert(
         x_low, x_high, x0, x1 = _sweep(rows, slot, shape[2], since, geometry[0], geometry[2], shape[0])
         y_low, y_high, y0, y1 = _sweep(rows, slot, shape[3], since, geometry[1], geometry[3], shape[1])
         spans[slot, 0], spans[slot, 1], spans[slot, 2], spans[slot, 3] = x0, x1, y0, y1
+        end = _end_of(rows, slot, geometry[4])
         for y in range(y0, y1 + 1):
             for x in range(x0, x1 + 1):
                 c, kind = y * shape[0] + x, _kind(x == x0, y == y0)
@@ -98,6 +101,7 @@ def insert(
                     bounds[c, k] += 1
                 entries[hole] = slot
                 boxes[hole, 0], boxes[hole, 1], boxes[hole, 2], boxes[hole, 3] = x_low, x_high, y_low, y_high
+                boxes[hole, 4] = end
     return n_used
 
 
@@ -123,18 +127,14 @@ def remove(slots: Int32s, shape: Int64s, spans: Int32s, bounds: Int32s, entries:
 
 
 @kernel
-def list_first(bounds: Int32s, entries: Int32s) -> Int32s:
-    """All objects by the cell in which they begin."""
-    n = 0
-    for c in range(len(bounds)):
-        n += bounds[c, 2] - bounds[c, 1]
-    slots = np.empty(n, np.int32)
-    n = 0
-    for c in range(len(bounds)):
-        for place in range(bounds[c, 1], bounds[c, 2]):
-            slots[n] = entries[place]
-            n += 1
-    return slots
+def first_cells(rows: Doubles, slots: Int32s, since: float, geometry: Doubles, shape: Int64s) -> Int32s:
+    """In which cell the box of each row begins."""
+    found = np.empty(len(slots), np.int32)
+    for i in range(len(slots)):
+        _, _, x0, _ = _sweep(rows, slots[i], shape[2], since, geometry[0], geometry[2], shape[0])
+        _, _, y0, _ = _sweep(rows, slots[i], shape[3], since, geometry[1], geometry[3], shape[1])
+        found[i] = y0 * shape[0] + x0
+    return found
 
 
 @kernel
@@ -145,13 +145,17 @@ def find(
 ) -> tuple[int, int]:  # fmt: skip
     """Write what the rows at `slots[at:]` meet; how many, and before which slot room ran out.
 
-    In the first cell along an axis every entry counts, in later ones only those that begin there.
+    In the first cell along an axis every entry counts, in later ones only those that begin there. A candidate is whose
+    box is touched before it ends.
     """
     n = 0
     for i in range(at, len(slots)):
         slot = slots[i]
-        x_low, x_high, x0, x1 = _sweep(rows, slot, shape[2], since, geometry[0], geometry[2], shape[0])
-        y_low, y_high, y0, y1 = _sweep(rows, slot, shape[3], since, geometry[1], geometry[3], shape[1])
+        _, _, x0, x1 = _sweep(rows, slot, shape[2], since, geometry[0], geometry[2], shape[0])
+        _, _, y0, y1 = _sweep(rows, slot, shape[3], since, geometry[1], geometry[3], shape[1])
+        x_low, x_high, x_low_speed, x_high_speed = _begin(rows, slot, shape[2], since, geometry[0])
+        y_low, y_high, y_low_speed, y_high_speed = _begin(rows, slot, shape[3], since, geometry[1])
+        own_end, now = _end_of(rows, slot, geometry[4]), np.float32((since - geometry[4]) * (1 - SINGLE))
         n_candidates = 0
         for y in range(y0, y1 + 1):
             for x in range(x0, x1 + 1):
@@ -160,20 +164,20 @@ def find(
                 last = (bounds[c, 4] if y == y0 else bounds[c, 3]) if x == x0 else bounds[c, 2]
                 for place in range(first, last):
                     candidates[n_candidates] = entries[place]
+                    passes = min(own_end, boxes[place, 4]) - now
                     n_candidates += (
-                        (boxes[place, 0] <= x_high)
-                        & (boxes[place, 1] >= x_low)
-                        & (boxes[place, 2] <= y_high)
-                        & (boxes[place, 3] >= y_low)
+                        (boxes[place, 0] <= x_high + x_high_speed * passes)
+                        & (boxes[place, 1] >= x_low + x_low_speed * passes)
+                        & (boxes[place, 2] <= y_high + y_high_speed * passes)
+                        & (boxes[place, 3] >= y_low + y_low_speed * passes)
                     )
         if n + n_candidates > len(starts):
             return n, i
         for k in range(n_candidates):
             other = candidates[k]
             start, end = meet_rows(rows, slot, others, other)
-            if (end >= since) & (not is_left_out[other]):
-                out_slots[n], out_others[n], starts[n], ends[n] = slot, other, start, end
-                n += 1
+            out_slots[n], out_others[n], starts[n], ends[n] = slot, other, start, end
+            n += (end >= since) & (not is_left_out[other])
     return n, len(slots)
 
 
@@ -201,6 +205,32 @@ def _sweep(
 
 
 @kernel
+def _begin(
+    rows: Doubles, slot: int, column: int, since: float, origin: float
+) -> tuple[np.float32, np.float32, np.float32, np.float32]:
+    """Where an object is along one axis at `since`, a little wider, and how fast its sides spread from there."""
+    passed, left = since - rows[slot, TIME], rows[slot, UNTIL] - since
+    low, high, low_speed, high_speed = (
+        rows[slot, column], rows[slot, column + 1], rows[slot, column + 2], rows[slot, column + 3]
+    )  # fmt: skip
+    size = max(abs(low), abs(high)) + abs(low_speed * passed) + abs(high_speed * passed)
+    low, high = low + low_speed * passed - origin, high + high_speed * passed - origin
+    low, high = min(max(low, -FAR), FAR), min(max(high, -FAR), FAR)
+    low_speed, high_speed = max(min(low_speed, 0.0), -FAR), min(max(high_speed, 0.0), FAR)
+    far = abs(low) + abs(high)
+    if low_speed != 0.0 or high_speed != 0.0:  # what stands may be looked at for ever
+        far += min((high_speed - low_speed) * left, FAR)
+    slack = DOUBLE * size + 3 * SINGLE * far
+    return np.float32(low - slack), np.float32(high + slack), np.float32(low_speed), np.float32(high_speed)
+
+
+@kernel
+def _end_of(rows: Doubles, slot: int, origin: float) -> np.float32:
+    """When a row ends, from the time of the grid on, or a little later."""
+    return np.float32(min((rows[slot, UNTIL] - origin) * (1 + SINGLE), FAR))
+
+
+@kernel
 def _kind(begins_x: bool, begins_y: bool) -> int:
     if begins_x:
         return 1 if begins_y else 0
@@ -210,7 +240,7 @@ def _kind(begins_x: bool, begins_y: bool) -> int:
 @kernel
 def _copy(place: int, to: int, entries: Int32s, boxes: Singles) -> None:
     entries[to] = entries[place]
-    for k in range(4):
+    for k in range(5):
         boxes[to, k] = boxes[place, k]
 
 

@@ -19,9 +19,10 @@ from vedette.operators.moving import cells
 from vedette.operators.moving.meetings import Meetings
 from vedette.operators.moving.rows import SIDES, TIME, UNTIL
 
-SAMPLE = 2048  # so many objects tell how large cells should be
+SAMPLE = 500  # so many objects tell how large cells should be
 TAIL = 0.01  # such a part of the objects may lie outside at each end: in the outermost cells, then
 WIDE = 1.25  # cells are so many times as wide as boxes are on average; between 1 and 2 it hardly matters
+FEW = 1000  # beyond so many at once, it is worth looking up neighbours after each other
 CROWD = 8  # entries an object, on average, at most
 
 
@@ -32,14 +33,15 @@ class SweptGrid:
     Kinds: 0 begins here along the first axis only, 1 along both, 2 along the second only, 3 along neither.
     """
 
-    geometry: NDArray[np.float64]  # where the grid begins along each axis, and cells a unit
+    geometry: NDArray[np.float64]  # where the grid begins along each axis, and cells a unit; and the time
     shape: NDArray[np.int64]  # cells along each axis, and the column of each axis in the rows
     bounds: NDArray[np.int32]  # (cells, 5)
     limits: NDArray[np.int32]  # where the room of a cell ends
     slots: NDArray[np.int32]  # by place
-    boxes: NDArray[np.float32]  # by place: low and high along each axis, from where the grid begins
+    boxes: NDArray[np.float32]  # by place: low and high along each axis, and the end, from where the grid begins
     spans: NDArray[np.int32]  # by object: the first and last cell along each axis; -1 where it is not here
     n_used: int  # places
+    expected: float = 4.0  # meetings of one object, as found last
 
     @property
     def nbytes(self) -> int:
@@ -58,11 +60,11 @@ class SweptGrid:
             if n_entries <= CROWD * len(slots) or n_cells == 1:
                 break
             shape[:2] = (shape[:2] + 1) // 2
-            geometry[2:] /= 2
+            geometry[2:4] /= 2
         n_used = cells.leave_room(bounds, limits)
         room = n_used + n_used // 4 + 64
         grid = cls(
-            geometry, shape, bounds, limits, np.empty(room, np.int32), np.empty((room, 4), np.float32), spans, n_used
+            geometry, shape, bounds, limits, np.empty(room, np.int32), np.empty((room, 5), np.float32), spans, n_used
         )
         cells.fill(rows, slots, since, geometry, shape, spans, bounds, grid.slots, grid.boxes)
         return grid
@@ -84,10 +86,6 @@ class SweptGrid:
         slots = slots[slots < len(self.spans)]
         cells.remove(slots, self.shape, self.spans, self.bounds, self.slots, self.boxes)
 
-    def in_order(self) -> NDArray[np.int32]:
-        """All objects, cell by cell."""
-        return cells.list_first(self.bounds, self.slots)
-
     def find(
         self,
         rows: NDArray[np.float64],
@@ -100,8 +98,11 @@ class SweptGrid:
 
         The slots of the former are in the column `a`.
         """
+        if len(slots) > FEW:
+            order = np.argsort(cells.first_cells(rows, slots, since, self.geometry, self.shape), kind="stable")
+            slots = slots[order]
         candidates = np.empty(max(1, len(others)), np.int32)
-        parts, at, room = [], 0, 1024 + 4 * len(slots)
+        parts, at, room = [], 0, 1024 + int(1.25 * self.expected * len(slots))
         while True:
             found = Meetings.empty(room)
             n, at = cells.find(
@@ -110,8 +111,12 @@ class SweptGrid:
             )  # fmt: skip
             parts.append(found.take(slice(n)))
             if at == len(slots):
-                return Meetings.concat(parts)
-            room = max(2 * room, len(others))
+                break
+            done = sum(map(len, parts))
+            room = len(others) + max(1024, done // 2, int(1.25 * done / max(at, 1) * (len(slots) - at)))
+        meetings = Meetings.concat(parts)
+        self.expected = len(meetings) / max(len(slots), 1)
+        return meetings
 
 
 def _choose_cells(
@@ -119,18 +124,19 @@ def _choose_cells(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Where the grid begins, how many cells there are a unit, how many, and along which axes."""
     if not len(slots):
-        return np.array([0.0, 0.0, 1.0, 1.0]), np.array([1, 1, SIDES, SIDES + 4])
+        return np.array([0.0, 0.0, 1.0, 1.0, since]), np.array([1, 1, SIDES, SIDES + 4])
     some = rows[slots[:: -(-len(slots) // SAMPLE)]]
     passed = (since - some[:, TIME])[:, None]
     left = np.where(np.isfinite(some[:, UNTIL]), some[:, UNTIL] - some[:, TIME], 0.0)[:, None]
     lows, highs, low_speeds, high_speeds = (some[:, SIDES + k :: 4] for k in range(4))
     lows = lows + np.minimum(low_speeds * passed, low_speeds * left)
     highs = highs + np.maximum(high_speeds * passed, high_speeds * left)
-    begins, ends = np.quantile(lows, TAIL, axis=0), np.quantile(highs, 1 - TAIL, axis=0)
+    n_outside = int(TAIL * len(some))
+    begins, ends = np.sort(lows, axis=0)[n_outside], np.sort(highs, axis=0)[-1 - n_outside]
     extents = np.maximum(ends - begins, np.finfo(np.float64).tiny)
     shares = (highs - lows).mean(axis=0) / extents  # how much of an axis a box takes
     axes = np.sort(np.argsort(shares, kind="stable")[:2])
     counts = 1 / np.maximum(shares[axes] * WIDE, 1 / len(slots))
     counts *= min(1.0, np.sqrt(len(slots) / counts.prod()))
     counts = np.maximum(counts, 1).astype(np.int64)
-    return np.concatenate([begins[axes], counts / extents[axes]]), np.concatenate([counts, SIDES + 4 * axes])
+    return np.concatenate([begins[axes], counts / extents[axes], [since]]), np.concatenate([counts, SIDES + 4 * axes])

@@ -52,9 +52,9 @@ class IntersectionJoin:
         """Find all pairs anew: the initial join."""
         self.presenter = Presenter(self.now, self.a.interval)
         if len(self.a) < len(self.b):
-            pairs = self.b.meet(self.a, self.b.in_order(self.now), self.now).swapped()
+            pairs = self.b.meet(self.a, self.b.living, self.now).swapped()
         else:
-            pairs = self.a.meet(self.b, self.a.in_order(self.now), self.now)
+            pairs = self.a.meet(self.b, self.a.living, self.now)
         self._present(_NOBODY, 0, pairs)
         return pairs
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from vedette.ids import Ids
 from vedette.operators.moving.grid import SweptGrid
 from vedette.operators.moving.meetings import Meetings
-from vedette.operators.moving.rows import SIDES, TIME, UNTIL, find_ended, vanishing_times
+from vedette.operators.moving.rows import SIDES, TIME, UNTIL, find_ended, set_ends, vanishing_times
 
 FEW_FREED = 1024  # so many freed slots are always borne
 FEW_LOGGED = 256  # so many notes of changes, before they are gathered into one
-STALE = 4  # a grid is made anew after look-ups for so many-th part of its objects
+MANY = 4  # if so many-th part of all objects changes at once, the grid is made anew
 
 
 class MovingSet:
@@ -82,16 +82,8 @@ class MovingSet:
 
         They will be looked up from `since` on.
         """
-        rows = self.rows[slots]
-        ends = rows[:, TIME] + self.interval
-        if self.renews and len(ends) and ends.min() < now:
-            ends = rows[:, TIME] + np.maximum(np.ceil((now - rows[:, TIME]) / self.interval), 1) * self.interval
-            ends = np.where(ends < now, ends + self.interval, ends)
-        if self.stands:
-            ends = np.where(rows[:, SIDES + 2 :: 4].any(axis=1) | rows[:, SIDES + 3 :: 4].any(axis=1), ends, np.inf)
-        ends = np.minimum(ends, vanishing_times(rows))
-        self.rows[slots, UNTIL] = ends
-        self._earliest = min(self._earliest, float(ends.min(initial=np.inf)))
+        earliest = set_ends(self.rows, slots, self.interval, now, self.renews, self.stands)
+        self._earliest = min(self._earliest, earliest)
         self._index(slots, since)
         self._note(slots)
 
@@ -140,10 +132,6 @@ class MovingSet:
         if left_out is not None:
             others._is_left_out[left_out] = False
         return found
-
-    def in_order(self, now: float) -> NDArray[np.int32]:
-        """The slots of all objects that have not ended, neighbours close to each other."""
-        return self._ready_grid(now, 0).in_order()
 
     def overdue(self, time: float) -> NDArray[np.int32]:
         """The slots of objects that should have updated before a time."""
@@ -221,7 +209,7 @@ class MovingSet:
     def _index(self, slots: NDArray[np.int32], since: float) -> None:
         if self._grid is None:
             return
-        if len(slots) * STALE > len(self):
+        if len(slots) * MANY > len(self):
             self._grid = None
             return
         self._grid.remove(slots)
@@ -229,7 +217,7 @@ class MovingSet:
             self._grid = None
 
     def _ready_grid(self, now: float, n_lookups: int) -> SweptGrid:
-        if self._grid is None or (self._n_lookups * STALE > len(self) + FEW_FREED and now > self._grid_time):
+        if self._grid is None or (self._n_lookups > len(self) + FEW_FREED and now > self._grid_time):
             slots = self.living
             self._grid = SweptGrid.build(self.rows[: len(self.ids)], slots[self.rows[slots, UNTIL] >= now], now)
             self._grid_time, self._n_lookups = now, 0

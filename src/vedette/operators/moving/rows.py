@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 from vedette.kernels import kernel
 from vedette.motions import Motions
 
+Doubles = NDArray[np.float64]
+Int32s = NDArray[np.int32]
+
 TIME, UNTIL, SIDES = 0, 1, 2  # columns; from SIDES on four for each dimension
 
 
-def to_rows(motions: Motions) -> NDArray[np.float64]:
+def to_rows(motions: Motions) -> Doubles:
     """Rows that are looked at for no time yet."""
     rows = np.empty((len(motions), SIDES + 4 * motions.n_dims))
     rows[:, TIME] = rows[:, UNTIL] = motions.times
@@ -28,12 +31,12 @@ def to_rows(motions: Motions) -> NDArray[np.float64]:
     return rows
 
 
-def to_motions(rows: NDArray[np.float64]) -> Motions:
+def to_motions(rows: Doubles) -> Motions:
     lows, highs, low_speeds, high_speeds = (np.ascontiguousarray(rows[:, SIDES + k :: 4].T) for k in range(4))
     return Motions(lows, highs, low_speeds, high_speeds, rows[:, TIME].copy())
 
 
-def vanishing_times(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def vanishing_times(rows: Doubles) -> Doubles:
     """When each has shrunk to nothing: infinite, where it never does."""
     lows, highs, low_speeds, high_speeds = (rows[:, SIDES + k :: 4] for k in range(4))
     closing = low_speeds - high_speeds
@@ -42,35 +45,68 @@ def vanishing_times(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @kernel
-def meet_rows(rows: NDArray[np.float64], row: int, others: NDArray[np.float64], other: int) -> tuple[float, float]:
+def meet_rows(rows: Doubles, row: int, others: Doubles, other: int) -> tuple[float, float]:
     """The first and the last moment at which two rows intersect, from the later of both times until the earlier end.
 
-    Where they do not, the first is after the last. Shrinking to nothing is not looked at: rows end before.
+    Where they do not, the last is before everything. Shrinking to nothing is not looked at: rows end before. There
+    are no branches, which nobody could guess, and no way out after one dimension: dividing four times is faster.
     """
     start, end = max(rows[row, TIME], others[other, TIME]), min(rows[row, UNTIL], others[other, UNTIL])
     passed, other_passed = start - rows[row, TIME], start - others[other, TIME]
     first, last = 0.0, end - start
     for c in range(SIDES, rows.shape[1], 4):
-        low, low_speed = rows[row, c] + rows[row, c + 2] * passed, rows[row, c + 2]
-        high, high_speed = rows[row, c + 1] + rows[row, c + 3] * passed, rows[row, c + 3]
-        other_low, other_low_speed = others[other, c] + others[other, c + 2] * other_passed, others[other, c + 2]
-        other_high, other_high_speed = others[other, c + 1] + others[other, c + 3] * other_passed, others[other, c + 3]
-        # As `narrow` in vedette.motions has it, without branches: which of the two it is nobody could guess.
-        gap, speed = high - other_low, high_speed - other_low_speed
-        moment = -gap / speed
-        first = max(first, moment if speed > 0.0 else (0.0 if speed < 0.0 or gap >= 0.0 else np.inf))
-        last = min(last, moment if speed < 0.0 else np.inf)
-        gap, speed = other_high - low, other_high_speed - low_speed
-        moment = -gap / speed
-        first = max(first, moment if speed > 0.0 else (0.0 if speed < 0.0 or gap >= 0.0 else np.inf))
-        last = min(last, moment if speed < 0.0 else np.inf)
-    if first > last:
-        return np.inf, -np.inf
-    return start + first, end if last >= end - start else min(start + last, end)
+        low_speed, high_speed = rows[row, c + 2], rows[row, c + 3]
+        other_low_speed, other_high_speed = others[other, c + 2], others[other, c + 3]
+        gap = (rows[row, c + 1] + high_speed * passed) - (others[other, c] + other_low_speed * other_passed)
+        first, last = _narrow(first, last, gap, high_speed - other_low_speed)
+        gap = (others[other, c + 1] + other_high_speed * other_passed) - (rows[row, c] + low_speed * passed)
+        first, last = _narrow(first, last, gap, other_high_speed - low_speed)
+    moment = start + last
+    moment = moment if moment < end else end
+    moment = end if last >= end - start else moment
+    return start + first, -np.inf if first > last else moment
 
 
 @kernel
-def find_ended(rows: NDArray[np.float64], lives: NDArray[np.bool_], time: float) -> tuple[NDArray[np.int32], float]:
+def _narrow(first: float, last: float, gap: float, speed: float) -> tuple[float, float]:
+    """As `vedette.motions.narrow`."""
+    moment = -gap / speed
+    begin = -np.inf if speed <= 0.0 else moment
+    begin = np.inf if (speed == 0.0) & (gap < 0.0) else begin
+    end = np.inf if speed >= 0.0 else moment
+    return begin if begin > first else first, end if end < last else last
+
+
+@kernel
+def set_ends(rows: Doubles, slots: Int32s, interval: float, now: float, renews: bool, stands: bool) -> float:
+    """Find until when rows are looked at; the earliest end.
+
+    For an interval from their time on; where they renew, as often as it takes to reach `now`; where they stand and do
+    not move, for ever; and never after they have shrunk to nothing.
+    """
+    earliest = np.inf
+    for i in range(len(slots)):
+        slot = slots[i]
+        time = rows[slot, TIME]
+        end = time + interval
+        if renews and end < now:
+            end = time + np.ceil((now - time) / interval) * interval
+            end = end if end >= now else end + interval
+        moves, vanishes = False, np.inf
+        for c in range(SIDES, rows.shape[1], 4):
+            moves |= (rows[slot, c + 2] != 0.0) | (rows[slot, c + 3] != 0.0)
+            closing = rows[slot, c + 2] - rows[slot, c + 3]
+            if closing > 0.0:
+                vanishes = min(vanishes, (rows[slot, c + 1] - rows[slot, c]) / closing)
+        if stands and not moves:
+            end = np.inf
+        rows[slot, UNTIL] = min(end, time + vanishes)
+        earliest = min(earliest, rows[slot, UNTIL])
+    return earliest
+
+
+@kernel
+def find_ended(rows: Doubles, lives: NDArray[np.bool_], time: float) -> tuple[Int32s, float]:
     """The slots of rows that have ended before a time, and when the first of the others will."""
     slots, n, earliest = np.empty(len(lives), np.int32), 0, np.inf
     for slot in range(len(lives)):
