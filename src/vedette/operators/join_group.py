@@ -6,6 +6,7 @@ a list keeps rows for the longest window of its branches.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,8 @@ from vedette.operators.join_branches import Branches, Signature
 from vedette.operators.join_keys import RowKeys
 from vedette.operators.ordered_lists import Arrivals, Expiry, OrderedLists
 from vedette.ordering import LEAST
+
+PROBES_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -81,12 +84,9 @@ class Port:
         lasts = np.searchsorted(self._selections, selected.selections, side="right")
         if len(firsts) and (lasts - firsts == 1).all():
             return Arrivals(self._order[firsts], selected.starts, selected.rows)
-        counts = np.diff(selected.starts)
-        n_lists = lasts - firsts
-        which = np.repeat(np.arange(len(firsts)), n_lists)
-        inner = np.arange(len(which)) - np.repeat(np.cumsum(n_lists) - n_lists, n_lists)
-        lists = self._order[firsts[which] + inner]
-        starts = np.concatenate([[0], np.cumsum(counts[which])])
+        which, places = _spread(firsts, lasts)
+        lists = self._order[places]
+        starts = np.concatenate([[0], np.cumsum(np.diff(selected.starts)[which])])
         rows = np.empty(int(starts[-1]), np.int32)
         _copy_lists(selected.starts[which], starts, selected.rows, rows)
         return Arrivals(lists, starts, rows)
@@ -170,16 +170,38 @@ class JoinGroup:
             (port, port.follow(branches.selections[port.stream], self.windows[port.stream])) for port in self.all_ports
         ]
 
-    def probes(self, stream: int, selected: Selected) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The branches that new rows of a stream begin, and the rows, branch by branch and in their order."""
-        order, selections = self._orders[stream], self._selections[stream]
-        firsts = np.searchsorted(selections, selected.selections)
-        lasts = np.searchsorted(selections, selected.selections, side="right")
-        counts = np.diff(selected.starts)
-        n = int(((lasts - firsts) * counts).sum())
-        branches, rows = np.empty(n, np.int32), np.empty(n, np.int32)
-        n = int(_pair_up(firsts, lasts, order, self.is_gone, selected.starts, selected.rows, branches, rows))
-        return branches[:n], rows[:n]
+    def probes(self, stream: int, selected: Selected) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        """The branches that new rows of a stream begin, and the rows, branch by branch in their order; in slices."""
+        firsts = np.searchsorted(self._selections[stream], selected.selections)
+        lasts = np.searchsorted(self._selections[stream], selected.selections, side="right")
+        which, places = _spread(firsts, lasts)
+        branches = self._orders[stream][places]
+        standing = np.flatnonzero(~self.is_gone[branches])
+        which, branches = which[standing], branches[standing]
+        counts = np.diff(selected.starts)[which]
+        for start, end in slices(counts, PROBES_AT_ONCE):
+            rows = np.empty(int(counts[start:end].sum()), np.int32)
+            starts = np.concatenate([[0], np.cumsum(counts[start:end])])
+            _copy_lists(selected.starts[which[start:end]], starts, selected.rows, rows)
+            yield np.repeat(branches[start:end], counts[start:end]), rows
+
+
+def slices(lengths: NDArray[Any], most: int) -> list[tuple[int, int]]:
+    """Consecutive slices whose lengths come to `most` at most, where one alone is not longer."""
+    ends = np.cumsum(np.abs(lengths.astype(np.int64)))
+    found, start, done = [], 0, 0
+    while start < len(lengths):
+        end = max(start + 1, int(np.searchsorted(ends, done + most, side="right")))
+        found.append((start, end))
+        start, done = end, int(ends[end - 1])
+    return found
+
+
+def _spread(firsts: NDArray[Any], lasts: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """All places from `firsts[i]` to `lasts[i]`, for each i, and which i it is for."""
+    counts = lasts - firsts
+    which = np.repeat(np.arange(len(firsts)), counts)
+    return which, np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts) + firsts[which]
 
 
 @kernel
@@ -189,26 +211,3 @@ def _copy_lists(
     for i in range(len(from_starts)):
         for k in range(starts[i + 1] - starts[i]):
             out[starts[i] + k] = rows[from_starts[i] + k]
-
-
-@kernel
-def _pair_up(
-    firsts: NDArray[np.int64],
-    lasts: NDArray[np.int64],
-    order: NDArray[np.int32],
-    is_gone: NDArray[np.bool_],
-    starts: NDArray[np.int64],
-    rows: NDArray[np.int32],
-    out_branches: NDArray[np.int32],
-    out_rows: NDArray[np.int32],
-) -> int:
-    n = 0
-    for i in range(len(firsts)):
-        for place in range(firsts[i], lasts[i]):
-            branch = order[place]
-            if is_gone[branch]:
-                continue
-            for at in range(starts[i], starts[i + 1]):
-                out_branches[n], out_rows[n] = branch, rows[at]
-                n += 1
-    return n

@@ -22,7 +22,7 @@ from vedette.language import Link
 from vedette.language.links import SIGN as SIGN_LINK
 from vedette.matches import Matches
 from vedette.operators.join_branches import Branches, Edge, Hop, Signature, hops_from
-from vedette.operators.join_group import JoinGroup, Port, Selected
+from vedette.operators.join_group import JoinGroup, Port, Selected, slices
 from vedette.operators.join_keys import EdgeCodes, RowKeys
 from vedette.operators.probes import DOUBLES, INTEGERS, NO_LINK, SIGN, find_runs, holds, take_runs
 from vedette.operators.window_rows import StreamRows
@@ -189,8 +189,7 @@ class WindowJoin:
             for group in self.groups.values():
                 hops = hops_from(group.signature.edges, number)
                 own_port, _ = self._ports_of(group, hops[0])
-                branches, rows = group.probes(number, selected[own_port.keys])
-                if len(branches):
+                for branches, rows in group.probes(number, selected[own_port.keys]):
                     known: list[Any] = [None] * len(self.streams)
                     known[number] = rows
                     joined += self._hop(group, hops, branches, known, number, firsts[number], limits)
@@ -276,7 +275,7 @@ class WindowJoin:
         elif not group.signature.counts[origin]:
             own_windows = group.windows[origin]
         found = []
-        for start, end in _slices(lengths):
+        for start, end in slices(lengths, CANDIDATES_AT_ONCE):
             n_most = int(np.abs(lengths[start:end].astype(np.int64)).sum()) + 1
             probes, rows = empty_int32(n_most), empty_int32(n_most)
             n = take_runs(
@@ -378,17 +377,6 @@ def _rows_before(batches: Sequence[Batch], firsts: Sequence[int], stream: int) -
         before = np.searchsorted(batch.times, times, side="left" if stream < number else "right")
         limits.append(before.astype(np.int64) + firsts[number])
     return limits
-
-
-def _slices(lengths: NDArray[np.int32]) -> list[tuple[int, int]]:
-    """Probes in slices whose runs are not too long together."""
-    ends = np.cumsum(np.abs(lengths.astype(np.int64)))
-    slices, start, done = [], 0, 0
-    while start < len(lengths):
-        end = max(start + 1, int(np.searchsorted(ends, done + CANDIDATES_AT_ONCE, side="right")))
-        slices.append((start, end))
-        start, done = end, int(ends[end - 1])
-    return slices
 
 
 def _by_selection(matches: Matches, keys: RowKeys, first: int, shift: int) -> Selected:
