@@ -16,11 +16,11 @@ from vedette.columns import Column
 from vedette.engine import join_state
 from vedette.engine.join_options import JoinOptions
 from vedette.engine.join_rows import JoinRows, read_join_rows
-from vedette.engine.join_table import Pairs, drop_repeats, join_values, to_table
+from vedette.engine.join_table import drop_repeats, join_values, to_table
 from vedette.errors import QueryError, RowError, count
 from vedette.keyed_rows import TIME_TYPES, read_time
 from vedette.matches import Matches
-from vedette.operators.window_join import Batch, Joined, WindowJoin, horizon_of
+from vedette.operators.window_join import Batch, Pairs, WindowJoin, horizon_of
 from vedette.schema import Type
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class JoinMonitor:
         ids = self._all_ids(batches) if len(parts) > 1 else []
         found = []
         for part in parts:
-            found += [self._to_pairs(joined) for joined in self.join.step(part, self._select)]
+            found += [self._check_residuals(pairs) for pairs in self.join.step(part, self._select)]
             if len(parts) == 1:
                 ids = self._all_ids([])
             self.join.expire(self._longest, self._most)
@@ -264,10 +264,8 @@ class JoinMonitor:
             ids.append(join_values(values, self.id_types[number]))
         return ids
 
-    def _to_pairs(self, joined: Joined) -> Pairs:
-        """Rows that join, by query, as far as the residuals hold."""
-        assert joined.group.branches is not None
-        pairs = Pairs(joined.group.branches.queries[joined.branches], joined.rows)
+    def _check_residuals(self, pairs: Pairs) -> Pairs:
+        """The pairs for which the residuals hold."""
         for residual in self.queries.residuals:
             order = np.argsort(residual.queries, kind="stable")
             known = residual.queries[order]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,35 +10,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.columns import Column, large_strings
+from vedette.operators.window_join import Pairs
 from vedette.schema import Type
 
 if TYPE_CHECKING:
     from vedette.engine.join_query_set import JoinQuerySet
 
 FEW = 4  # with fewer pairs than a fourth of the ids, only those that are named are copied
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Positions of queries, and by stream the numbers of rows."""
-
-    queries: NDArray[np.int32]
-    rows: list[NDArray[np.int32]]
-
-    def __len__(self) -> int:
-        return len(self.queries)
-
-    def take(self, kept: NDArray[Any]) -> Pairs:
-        return Pairs(self.queries[kept], [rows[kept] for rows in self.rows])
-
-    @staticmethod
-    def concat(many: Sequence[Pairs], n_streams: int) -> Pairs:
-        if len(many) == 1:
-            return many[0]
-        none = np.empty(0, np.int32)
-        columns = [[each.rows[number] for each in many] for number in range(n_streams)]
-        queries = np.concatenate([none, *(each.queries for each in many)])
-        return Pairs(queries, [np.concatenate([none, *rows]) for rows in columns])
 
 
 def drop_repeats(pairs: Pairs, queries: JoinQuerySet) -> Pairs:

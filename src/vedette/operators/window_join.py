@@ -56,15 +56,24 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Joined:
-    """Rows that join: the group and its branch, and by stream the number of the row."""
+class Pairs:
+    """Rows that join: positions of queries, and by stream the numbers of rows."""
 
-    group: JoinGroup
-    branches: NDArray[np.int32]
+    queries: NDArray[np.int32]
     rows: list[NDArray[np.int32]]
 
-    def take(self, kept: NDArray[Any]) -> Joined:
-        return Joined(self.group, self.branches[kept], [rows[kept] for rows in self.rows])
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def take(self, kept: NDArray[Any]) -> Pairs:
+        return Pairs(self.queries[kept], [rows[kept] for rows in self.rows])
+
+    @staticmethod
+    def concat(many: Sequence[Pairs], n_streams: int) -> Pairs:
+        if len(many) == 1:
+            return many[0]
+        columns = [[each.rows[number] for each in many] for number in range(n_streams)]
+        return Pairs(_append([each.queries for each in many]), [_append(rows) for rows in columns])
 
 
 class WindowJoin:
@@ -152,7 +161,7 @@ class WindowJoin:
 
     # Rows.
 
-    def step(self, batches: Sequence[Batch], select: Selector) -> list[Joined]:
+    def step(self, batches: Sequence[Batch], select: Selector) -> list[Pairs]:
         """The pairs that new rows make; every stream's are in order, and all later than those before."""
         firsts = [stream.end for stream in self.streams]
         horizons = [self._horizon(number) for number in range(len(self.streams))]
@@ -239,10 +248,10 @@ class WindowJoin:
         origin: int,
         first: int,
         limits: list[NDArray[np.int64]],
-    ) -> list[Joined]:
+    ) -> list[Pairs]:
         """Extend rows that are known of some streams by those of the next, and so on to the last."""
         if not hops:
-            return self._check(Joined(group, branches, known))
+            return self._check(group, branches, known)
         hop, *rest = hops
         edge, kind = group.signature.edges[hop.edge], group.kinds[hop.edge]
         own_port, port = self._ports_of(group, hop)
@@ -306,9 +315,14 @@ class WindowJoin:
             )
             if not n:
                 continue
-            probes = probes[:n]
+            probes, rows = probes[:n], rows[:n].copy() if 2 * n < n_most else rows[:n]
+            if len(known) == 2 and not group.signature.conditions:
+                queries, own = empty_int32(n), empty_int32(n)
+                _name_pairs(probes, branches, group.branches.queries, known[origin], queries, own)
+                found.append(Pairs(queries, [own, rows] if origin == 0 else [rows, own]))
+                continue
             more = [None if each is None else each[probes] for each in known]
-            more[hop.to_stream] = rows[:n].copy() if 2 * n < n_most else rows[:n]
+            more[hop.to_stream] = rows
             found += self._hop(group, rest, branches[probes], more, origin, first, limits)
         return found
 
@@ -326,31 +340,27 @@ class WindowJoin:
     def _times_of(self, stream: int, rows: NDArray[np.int32]) -> NDArray[Any]:
         return np.asarray(self.streams[stream].times.values[rows - self.streams[stream].first])
 
-    def _check(self, joined: Joined) -> list[Joined]:
-        """The conditions that no edge has, and the windows where several rows have to be in time with each other."""
-        group = joined.group
+    def _check(self, group: JoinGroup, branches: NDArray[np.int32], rows: list[NDArray[np.int32]]) -> list[Pairs]:
+        """What is in time with each other, where there are several, and fulfils the conditions that no edge has."""
         signature = group.signature
         assert group.branches is not None
-        if len(joined.rows) > 2:
-            latest = self._latest(joined.rows)
-            keep = np.ones(len(latest), np.bool_)
-            for number, rows in enumerate(joined.rows):
+        keep = np.ones(len(branches), np.bool_)
+        if len(rows) > 2:
+            latest = self._latest(rows)
+            for number, each in enumerate(rows):
                 if not signature.counts[number]:
-                    keep &= latest - self._times_of(number, rows) <= group.windows[number][joined.branches]
-            joined = joined.take(np.flatnonzero(keep))
+                    keep &= latest - self._times_of(number, each) <= group.windows[number][branches]
         for place, link in enumerate(signature.conditions):
             edge = self._lone_edge(link)
             sides = []
             for side, number in enumerate(edge.streams):
-                keys = self._keys_of(edge, side, number)
-                at = joined.rows[number] - self.streams[number].first
-                sides.append((keys.keys.values[at], keys.codes.values[at]))
-            lows = group.branches.condition_lows[place][joined.branches]
-            highs = group.branches.condition_highs[place][joined.branches]
-            keep = (sides[0][1] >= 0) & (sides[1][1] >= 0)
-            keep &= _hold(kind_of(link), sides[0][0], sides[1][0], lows, highs)
-            joined = joined.take(np.flatnonzero(keep))
-        return [joined] if len(joined.branches) else []
+                keys, at = self._keys_of(edge, side, number), rows[number] - self.streams[number].first
+                keep &= keys.codes.values[at] >= 0
+                sides.append(keys.keys.values[at])
+            lows, highs = group.branches.condition_lows[place], group.branches.condition_highs[place]
+            keep &= _hold(kind_of(link), sides[0], sides[1], lows[branches], highs[branches])
+        kept = np.flatnonzero(keep)
+        return [Pairs(group.branches.queries[branches[kept]], [each[kept] for each in rows])] if len(kept) else []
 
 
 def kind_of(link: Link) -> int:
@@ -415,6 +425,30 @@ def _list_by_selection(
             rows[counts[positions[i]]] = first + row
             counts[positions[i]] += 1
     return selections, new_starts, rows
+
+
+def _append(parts: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
+    whole = empty_int32(sum(map(len, parts)))
+    start = 0
+    for part in parts:
+        whole[start : start + len(part)] = part
+        start += len(part)
+    return whole
+
+
+@kernel
+def _name_pairs(
+    probes: NDArray[np.int32],
+    branches: NDArray[np.int32],
+    queries: NDArray[np.int32],
+    rows: NDArray[np.int32],
+    out_queries: NDArray[np.int32],
+    out_rows: NDArray[np.int32],
+) -> None:
+    """The query and the row of each probe."""
+    for i in range(len(probes)):
+        probe = probes[i]
+        out_queries[i], out_rows[i] = queries[branches[probe]], rows[probe]
 
 
 @kernel
