@@ -11,7 +11,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -21,6 +21,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from vedette.cli.rows_file import check_readable, format_of
+from vedette.columns import decode
 from vedette.errors import FileError
 
 
@@ -60,10 +61,11 @@ class AnswerFile:
         return pa_csv.CSVWriter(self._sink, schema, write_options=pa_csv.WriteOptions(quoting_style="needed"))  # type: ignore[no-any-return]
 
 
-def check_places(rows: Path, queries: Path, out: Path | None) -> None:
+def check_places(rows: Sequence[Path], queries: Path, out: Path | None) -> None:
     """Raise where a file cannot be read, or would be overwritten by the answer."""
-    format_of(rows)
-    for path in (rows, queries):
+    for path in rows:
+        format_of(path)
+    for path in (*rows, queries):
         check_readable(path)
         if out is not None and out.exists() and out.samefile(path):
             raise FileError(f"the answer would overwrite {path}, which is read; name another file after -o")
@@ -100,6 +102,23 @@ def open_answer(path: Path | None) -> Iterator[AnswerFile]:
         draft.unlink(missing_ok=True)
 
 
+def plain(answer: pa.Table) -> pa.RecordBatch:
+    """An operator's answer without dictionaries: strings, numbers and times."""
+    columns = [decode(column.combine_chunks()) for column in answer.columns]
+    return pa.RecordBatch.from_arrays(
+        [column.cast(_plain_type(column.type)) for column in columns], names=answer.column_names
+    )
+
+
+def _plain_type(got: pa.DataType) -> pa.DataType:
+    kinds = pa.types
+    if kinds.is_timestamp(got):
+        return pa.timestamp("us", tz="UTC")
+    if kinds.is_integer(got):
+        return pa.int64()
+    return pa.float64() if kinds.is_floating(got) else pa.string()
+
+
 def _draft(path: Path) -> Path:
     """A new, empty file beside `path`, to become it."""
     if path.is_dir():
@@ -125,19 +144,19 @@ class _JsonLines:
         self._sink = sink
 
     def write(self, batch: pa.RecordBatch) -> None:
-        lines = [json.dumps(_plain(row), ensure_ascii=False, default=_as_text) + "\n" for row in batch.to_pylist()]
+        lines = [json.dumps(_as_json(row), ensure_ascii=False, default=_as_text) + "\n" for row in batch.to_pylist()]
         self._sink.write("".join(lines).encode())
 
     def close(self) -> None:
         pass
 
 
-def _plain(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
     if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    return [_plain(part) for part in value] if isinstance(value, list) else value
+        return {name: _as_json(part) for name, part in value.items()}
+    return [_as_json(part) for part in value] if isinstance(value, list) else value
 
 
 def _as_text(value: Any) -> str:

@@ -122,7 +122,8 @@ def border_command(
 
     Spark takes rows in time order, so that none is late, and leaves out what is decided only after a key's last row.
     """
-    from vedette.cli.bordering import border_files, read_duration, read_margin
+    from vedette.cli.bordering import border_files, read_margin
+    from vedette.cli.times import read_duration
 
     options = {
         "key": key,

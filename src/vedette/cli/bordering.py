@@ -6,22 +6,20 @@ Rows are taken in the order of the file, a batch at a time, here or in a local S
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from vedette.cli.answer_file import check_places, is_apart, open_answer
+from vedette.cli.answer_file import check_places, is_apart, open_answer, plain
+from vedette.cli.in_spark import answer_in_spark, open_found
 from vedette.cli.matching import tell_failed
 from vedette.cli.progress import show_progress, timed
 from vedette.cli.queries_file import load_queries
-from vedette.cli.rows_file import RowsFile, format_of
-from vedette.columns import decode
+from vedette.cli.rows_file import RowsFile, complete, format_of, only
+from vedette.cli.times import as_time
 from vedette.engine.monitor import BorderMonitor
 from vedette.engine.query_set import QuerySet
 from vedette.errors import QueryError, RowError, count
@@ -68,16 +66,14 @@ class Job:
     def load_queries(self, schema: Schema) -> QuerySet:
         return load_queries(self.queries, schema, self.time_zone, skip_bad=self.skip_bad)
 
-    def with_key_and_time(self, schema: Schema, found: Schema) -> Schema:
-        """A schema with the key's and the time's columns, as they were found where it does not have them."""
-        names = [self.options["key"], self.options["time"]]
-        more = [field for name in names if schema.find(name) is None and (field := found.find(name)) is not None]
-        return Schema((*schema, *dict.fromkeys(more)))
+    @property
+    def names(self) -> list[str]:
+        """The columns that are needed, whatever the queries."""
+        return [self.options["key"], self.options["time"]]
 
     def needed(self, queries: QuerySet) -> Schema:
         """The fields that queries use, the key and the time."""
-        used = Schema(tuple(field for field in queries.schema if field.name in queries.fields))
-        return self.with_key_and_time(used, queries.schema)
+        return only(queries.schema, [*queries.fields, *self.names])
 
 
 def border_files(
@@ -94,7 +90,7 @@ def border_files(
 ) -> None:
     """Write the events of the rows to `out`, or as CSV to standard output; `options` are those of `QuerySet.border`."""
     declared = None if schema is None else Schema.parse(schema)
-    check_places(rows, queries, out)
+    check_places([rows], queries, out)
     job = Job(rows, queries, declared, time_zone, skip_bad, options, quiet or not is_apart(out))
     tally = Tally()
     with timed() as seconds, open_answer(out) as place:
@@ -102,20 +98,6 @@ def border_files(
             tally.n_events += batch.num_rows
             place.write(batch)
     tally.tell(seconds(), quiet)
-
-
-def read_duration(text: str | None) -> str | int | float | None:
-    """A number where the text is one, for times that are numbers; else a duration such as '5 minutes' as it stands.
-
-    >>> read_duration("90"), read_duration("1.5"), read_duration("5 minutes")
-    (90, 1.5, '5 minutes')
-    """
-    for number in (int, float):
-        try:
-            return None if text is None else number(text)
-        except ValueError:
-            pass
-    return text
 
 
 def read_margin(texts: Sequence[str]) -> float | dict[str, float] | None:
@@ -138,17 +120,14 @@ def read_margin(texts: Sequence[str]) -> float | dict[str, float] | None:
 
 def _border_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     """The events, a batch at a time; the first has the columns, if nothing else."""
-    rows = RowsFile.open(job.rows, job.schema)
+    rows = RowsFile.open(job.rows, complete(job.rows, job.schema, job.names))
     schema = rows.schema
-    if job.schema is not None:
-        schema = job.with_key_and_time(schema, RowsFile.open(job.rows, None).schema)
-        rows = RowsFile.open(job.rows, schema)
     # Without a query and without a row: a wrong option or column is told before millions of queries are read.
     QuerySet(schema, time_zone=job.time_zone).border(**job.options).step(_no_rows(rows))
     queries = job.load_queries(schema)
     rows = RowsFile.open(job.rows, job.needed(queries), needs_others=False)
     monitor = queries.border(**job.options)
-    yield _plain(monitor.step(_no_rows(rows)))
+    yield plain(monitor.step(_no_rows(rows)))
     with show_progress("watching borders", rows.n_steps, job.quiet) as advance:
         for batch in rows.batches:
             # Keys may follow one another in the file, so none is taken for silent before the end.
@@ -157,15 +136,8 @@ def _border_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
             advance(rows.steps_done(tally.n_rows), tally.n_rows)
     tally.n_keys, tally.n_late, tally.n_null_keys = monitor.n_keys, monitor.n_late, monitor.n_null_keys
     if monitor.clock is not None:
-        yield from _some(monitor.advance(_as_time(monitor.clock, monitor.time_type)))
+        yield from _some(monitor.advance(as_time(monitor.clock, monitor.time_type)))
     tell_failed(monitor.n_failed)
-
-
-def _as_time(clock: Any, time_type: str) -> Any:
-    """The monitor's clock as a time that rows may have."""
-    if time_type != "timestamp":
-        return clock
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(clock))
 
 
 def _step(monitor: BorderMonitor, batch: pa.RecordBatch, job: Job, n_before: int) -> pa.Table:
@@ -178,27 +150,14 @@ def _step(monitor: BorderMonitor, batch: pa.RecordBatch, job: Job, n_before: int
 
 def _border_in_spark(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     from vedette.spark.border import border
-    from vedette.spark.files import STEPS, open_rows, run_with_progress
+    from vedette.spark.files import open_rows
 
-    kind, given = format_of(job.rows), job.schema
-    if kind != "parquet":  # types as they are found without Spark, which takes times in JSON for strings
-        found = RowsFile.open(job.rows, None).schema
-        given = found if given is None else job.with_key_and_time(given, found)
-    rows, schema = open_rows(job.rows, kind, given, job.time_zone)
+    rows, schema = open_found(job.rows, job.schema, job.names, job.time_zone)
     QuerySet(schema, time_zone=job.time_zone).border(**job.options)  # raises where an option is wrong
     queries = job.load_queries(schema)
-    if kind == "csv":
-        rows, _ = open_rows(job.rows, kind, job.needed(queries), job.time_zone)
-    events = rows.transform(border(queries, **job.options))
-    yield _plain(events.limit(0).toArrow())
-    with (
-        tempfile.TemporaryDirectory(prefix="vedette-") as directory,
-        show_progress("watching borders in Spark", STEPS, job.quiet) as advance,
-    ):
-        run_with_progress(lambda: events.write.mode("overwrite").parquet(Path(directory).as_uri()), rows, advance)
-        for part in sorted(Path(directory).glob("*.parquet")):
-            for batch in pq.ParquetFile(part).iter_batches():
-                yield from _some(pa.Table.from_batches([batch]))
+    if format_of(job.rows) == "csv":
+        rows, _ = open_rows(job.rows, "csv", job.needed(queries), job.time_zone)
+    yield from answer_in_spark(rows.transform(border(queries, **job.options)), "watching borders in Spark", job.quiet)
     key = "`" + job.options["key"].replace("`", "``") + "`"
     counted = rows.selectExpr("count(*)", f"count({key})", f"count(DISTINCT {key})").collect()[0]
     tally.n_rows, tally.n_keys, tally.n_null_keys = counted[0], counted[2], counted[0] - counted[1]
@@ -210,20 +169,4 @@ def _no_rows(rows: RowsFile) -> pa.RecordBatch:
 
 def _some(events: pa.Table) -> Iterator[pa.RecordBatch]:
     if events.num_rows:
-        yield _plain(events)
-
-
-def _plain(events: pa.Table) -> pa.RecordBatch:
-    """Events without dictionaries: strings, numbers and times."""
-    columns = [decode(column.combine_chunks()) for column in events.columns]
-    plain = [column.cast(_plain_type(column.type)) for column in columns]
-    return pa.RecordBatch.from_arrays(plain, names=events.column_names)
-
-
-def _plain_type(got: pa.DataType) -> pa.DataType:
-    kinds = pa.types
-    if kinds.is_timestamp(got):
-        return pa.timestamp("us", tz="UTC")
-    if kinds.is_integer(got):
-        return pa.int64()
-    return pa.float64() if kinds.is_floating(got) else pa.string()
+        yield plain(events)

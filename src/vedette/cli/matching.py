@@ -12,8 +12,7 @@ from vedette.answers import answer
 from vedette.cli.answer_file import check_places, is_apart, open_answer
 from vedette.cli.progress import show_progress, timed
 from vedette.cli.queries_file import load_queries
-from vedette.cli.rows_file import RowsFile, format_of
-from vedette.engine.query_set import QuerySet
+from vedette.cli.rows_file import RowsFile, format_of, only
 from vedette.errors import FileError, count
 from vedette.matches import Matches
 from vedette.schema import Schema
@@ -32,7 +31,7 @@ def match_files(
 ) -> None:
     """Write the pairs of the two files to `out`, or as CSV to standard output."""
     declared = None if schema is None else Schema.parse(schema)
-    check_places(rows, queries, out)
+    check_places([rows], queries, out)
     quiet = quiet or not is_apart(out)
     with timed() as seconds, open_answer(out) as place:
         make = _match_in_spark if spark else _match_here
@@ -53,7 +52,7 @@ def _match_here(
     _check_name(rows.columns.names)
     queries = load_queries(queries_path, rows.schema, time_zone, skip_bad=skip_bad)
     if schema is None and queries.fields:  # columns that no query uses come along as they are written
-        rows = RowsFile.open(path, _only_used(queries))
+        rows = RowsFile.open(path, only(queries.schema, queries.fields))
     n_rows, n_failed = 0, 0
 
     def match(batch: pa.RecordBatch) -> Matches:
@@ -88,7 +87,7 @@ def _match_in_spark(
     _check_name(rows.columns)
     queries = load_queries(queries_path, rows_schema, time_zone, skip_bad=skip_bad)
     if schema is None and queries.fields and format_of(path) == "csv":
-        rows, _ = open_rows(path, "csv", _only_used(queries), time_zone)
+        rows, _ = open_rows(path, "csv", only(queries.schema, queries.fields), time_zone)
     with show_progress("matching in Spark", STEPS, quiet) as advance:
         yield from match_rows(rows, queries, advance)
 
@@ -98,10 +97,6 @@ def tell_failed(n_failed: int) -> None:
     if n_failed:
         what = "could not be made (a division by zero, an overflow, a cast) and counted as null"
         print(f"vedette: {count(n_failed, 'comparison')} {what}", file=sys.stderr)
-
-
-def _only_used(queries: QuerySet) -> Schema:
-    return Schema(tuple(field for field in queries.schema if field.name in queries.fields))
 
 
 def _check_name(names: list[str]) -> None:

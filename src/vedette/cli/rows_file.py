@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,6 +107,20 @@ def infer_schema(columns: pa.Schema) -> Schema:
     if not fields:
         raise SchemaError(f"none of the columns has a type that queries can use: {columns}")
     return Schema(tuple(fields))
+
+
+def only(schema: Schema, names: Collection[str]) -> Schema:
+    """The fields of these names, letter case aside."""
+    wanted = {name.lower() for name in names}
+    return Schema(tuple(field for field in schema if field.name.lower() in wanted))
+
+
+def complete(path: Path, schema: Schema | None, names: Sequence[str]) -> Schema | None:
+    """A declared schema with those of the columns it lacks, as they are found in the file; None stays None."""
+    lacking = [] if schema is None else [name for name in names if schema.find(name) is None]
+    if schema is None or not lacking:
+        return schema
+    return Schema((*schema, *only(RowsFile.open(path, None).schema, lacking)))
 
 
 def _type_of(got: pa.DataType) -> Type | None:
