@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from vedette.engine.join_query_set import JoinQuerySet
 
 ROWS_AT_ONCE = 4096  # at least; else as many as are kept
+PAIRS_AT_ONCE = 1 << 20  # whose residuals are checked together
 _MOST_NUMBER = (1 << 31) - 1
 
 
@@ -273,13 +274,16 @@ class JoinMonitor:
             checked = np.flatnonzero(known[places] == pairs.queries)
             if not len(checked):
                 continue
-            columns: dict[str, Column] = {}
-            for number, stream in enumerate(self.join.streams):
-                at = pairs.rows[number][checked] - stream.first
-                columns |= {name: stream.columns[name].take(at) for name in residual.fields if name in stream.columns}
             keep = np.ones(len(pairs), np.bool_)
-            keep[checked], failed = residual.evaluate(columns, np.arange(len(checked)), order[places[checked]])
-            self.join.n_failed += failed
+            for start in range(0, len(checked), PAIRS_AT_ONCE):
+                some = checked[start : start + PAIRS_AT_ONCE]
+                columns: dict[str, Column] = {}
+                for number, stream in enumerate(self.join.streams):
+                    at = pairs.rows[number][some] - stream.first
+                    names = [name for name in residual.fields if name in stream.columns]
+                    columns |= {name: stream.columns[name].take(at) for name in names}
+                keep[some], failed = residual.evaluate(columns, np.arange(len(some)), order[places[some]])
+                self.join.n_failed += failed
             pairs = pairs.take(np.flatnonzero(keep))
         return pairs
 

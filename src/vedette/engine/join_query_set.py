@@ -63,6 +63,7 @@ class JoinQuerySet(StandingSet):
         self._groups: dict[Signature, list[Branches]] = {}
         self._residuals: list[Residual] = []  # of several streams
         self._n_branches = np.empty(0, np.int32)  # by query
+        self._used_fields: tuple[tuple[int, int], dict[str, list[str]]] | None = None  # and the version they are of
         self._lock = threading.RLock()  # readers compile what waits, one at a time
 
     def __repr__(self) -> str:
@@ -90,12 +91,20 @@ class JoinQuerySet(StandingSet):
 
     def fields_of(self, stream: str) -> list[str]:
         """The fields of a stream that queries use; its rows need no others."""
+        if self._used_fields is None or self._used_fields[0] != (self.epoch, self.version):
+            self._used_fields = (self.epoch, self.version), self._find_fields()
+        return self._used_fields[1][stream]
+
+    def _find_fields(self) -> dict[str, list[str]]:
         with self._lock:
-            used = set(self._selections[self.streams.index(stream)].fields)
+            used = {name for selections in self._selections for name in selections.fields}
         used.update(name for residual in self._residuals for name in residual.fields)
         for signature in self._groups:
             used.update(node.name for link in _links(signature) for side in link.sides for node in side.walk())
-        return [field.name for field in self._schemas[stream] if f"{stream}.{field.name}" in used]
+        return {
+            stream: [field.name for field in schema if f"{stream}.{field.name}" in used]
+            for stream, schema in self._schemas.items()
+        }
 
     # Changes. Each either happens as a whole, under one new version, or raises and changes nothing.
 
