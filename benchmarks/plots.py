@@ -21,7 +21,9 @@ PLOTS = {
 FIGURES = [
     *("bmq-fig6", "bmq-fig7", "bmq-fig8", "bmq-fig9"),
     *("band-tau", "band-values", "band-bands", "band-output"),
+    *(f"mtb-fig{number}" for number in (20, 21, 22, 23, 24, 29, 30, 31, 32, 33, 35, 36, 37, 38, 39, 40, 41)),
 ]
+LOGARITHMIC = {"mtb-fig21", "mtb-fig24", "mtb-fig29"}  # where the first and the last are worlds apart
 OWN_PLOTS = {name for name, targets in PLOTS.items() if targets == [name]} | set(FIGURES)  # shown with their target
 OURS = ("Vedette", "BMQ")
 MARKS = "os^Dv*"
@@ -41,7 +43,7 @@ def draw_plots(rows: list[Row], folder: Path) -> None:
     for name in FIGURES:
         points = [row for row in rows if row["target"] == name and "x" in row]
         if points:
-            _draw_lines(points, folder / f"{name}.svg")
+            _draw_lines(points, folder / f"{name}.svg", is_log=name in LOGARITHMIC)
 
 
 def _draw(times: list[Row], path: Path) -> None:
@@ -76,7 +78,7 @@ def _draw(times: list[Row], path: Path) -> None:
     pyplot.close(figure)
 
 
-def _draw_lines(points: list[Row], path: Path) -> None:
+def _draw_lines(points: list[Row], path: Path, *, is_log: bool) -> None:
     from matplotlib import pyplot
 
     panels: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
@@ -91,7 +93,11 @@ def _draw_lines(points: list[Row], path: Path) -> None:
             colour = "black" if name.startswith(OURS) else "white"
             style = {"color": "0.6", "linewidth": 1, "markerfacecolor": colour, "markeredgecolor": "black"}
             axes.plot(*zip(*sorted(line), strict=True), marker=mark, markersize=5, label=name, **style)
-        axes.set_ylim(bottom=0)
+        if is_log:
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(bottom=0)
         axes.set_xlabel(x_name, fontsize=8)
         axes.set_title(y_name, fontsize=8, loc="left")
         axes.tick_params(labelsize=7)

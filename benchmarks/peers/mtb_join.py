@@ -1,0 +1,187 @@
+"""Contestants of the moving join: the algorithms of Zhang et al. and ours, over the same sets and updates.
+
+The algorithms of the paper only find pairs; ours also stores them, and lists those of now after each update, within its
+time. What a contestant keeps for a check is kept outside the clock.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+import vedette as vd
+from vedette.indexes.moving import ETPJoin, Moment, MTBJoin, NaiveJoin, Pairs, Tally, TCJoin, tp_join
+from vedette.indexes.moving.paired_trees import PairedTrees, change_trees
+from vedette.motions import Motions
+from vedette.workload.moving import Step
+
+Keys = NDArray[np.int64]  # pairs, each as one number
+
+
+class MovingPeer(ABC):
+    """Two sets from a time on. `tally` counts what was read, where there are nodes."""
+
+    name: ClassVar[str]
+    most: ClassVar[dict[str, int]] = {}  # objects a set, by work, above which it would take minutes
+
+    tally: Tally | None = None
+
+    @abstractmethod
+    def initial(self) -> Any:
+        """The timed part: the pairs of all."""
+
+    @abstractmethod
+    def warm(self, step: Step) -> None:
+        """Take updates in without finding pairs, where that can be."""
+
+    def begin(self) -> None:  # noqa: B027  ours has found them
+        """Make up for pairs that were not found."""
+
+    @abstractmethod
+    def step(self, step: Step) -> Any:
+        """The timed part: the updates of a timestamp."""
+
+    @abstractmethod
+    def keep(self, step: Step | None, found: Any) -> None:
+        """Remember what `initial` or `step` has found, for `current`."""
+
+    @abstractmethod
+    def current(self, time: float) -> Keys:
+        """The pairs that intersect, by what was kept."""
+
+
+class TreePeer(MovingPeer):
+    """An algorithm over trees, and all pairs that it has told and that are not void."""
+
+    def __init__(self, join: PairedTrees) -> None:
+        self.join, self.tally = join, join.tally
+        self.told = Pairs(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), np.empty(0))
+
+    def initial(self) -> Pairs:
+        return self.join.initial_pairs()
+
+    def warm(self, step: Step) -> None:
+        warm_trees(self.join, step)
+
+    def begin(self) -> None:
+        self.keep(None, self.initial())
+
+    def step(self, step: Step) -> Pairs:
+        return self.join.update(step.time, step.a_places, step.a_motions, step.b_places, step.b_motions)
+
+    def keep(self, step: Step | None, found: Pairs) -> None:
+        told = self.told
+        if step is not None:
+            is_good = ~np.isin(told.a, step.a_places) & ~np.isin(told.b, step.b_places)
+            kept = Pairs(told.a[is_good], told.b[is_good], told.starts[is_good], told.ends[is_good])
+            found = Pairs(*(np.concatenate(columns) for columns in zip(*[kept, found], strict=True)))
+        self.told = found
+
+    def current(self, time: float) -> Keys:
+        is_on = (self.told.starts <= time) & (time <= self.told.ends)
+        return _keys(self.told.a[is_on], self.told.b[is_on])
+
+
+class NaivePeer(TreePeer):
+    name = "NaiveJoin"
+    most: ClassVar[dict[str, int]] = {"initial": 10_000, "maintenance": 10_000}
+
+    def __init__(self, a: Motions, b: Motions, interval: float) -> None:
+        super().__init__(NaiveJoin.build(a, b, 0.0, interval))
+
+
+class TCPeer(TreePeer):
+    name = "TC-Join"
+    most: ClassVar[dict[str, int]] = {"initial": 10_000, "maintenance": 100_000}
+
+    def __init__(self, a: Motions, b: Motions, interval: float) -> None:
+        super().__init__(TCJoin.build(a, b, 0.0, interval))
+
+
+class MTBPeer(TreePeer):
+    name = "MTB-Join"
+
+    def __init__(self, a: Motions, b: Motions, interval: float, **options: Any) -> None:
+        super().__init__(MTBJoin.build(a, b, 0.0, interval, **options))
+
+
+class ETPPeer(MovingPeer):
+    name = "ETP-Join"
+    most: ClassVar[dict[str, int]] = {"initial": 10_000, "maintenance": 1_000}
+
+    def __init__(self, a: Motions, b: Motions, interval: float) -> None:
+        self.join = ETPJoin.build(a, b, 0.0, interval)
+        self.tally = self.join.tally
+
+    def initial(self) -> Any:
+        return tp_join(self.join.a, self.join.b, Moment(self.join.time), self.join.tally)
+
+    def warm(self, step: Step) -> None:
+        warm_trees(self.join, step)
+
+    def begin(self) -> None:
+        self.join.answer = self.initial()
+
+    def step(self, step: Step) -> Any:
+        return self.join.update(step.time, step.a_places, step.a_motions, step.b_places, step.b_motions)
+
+    def keep(self, step: Step | None, found: Any) -> None:
+        """It has the current pairs itself."""
+
+    def current(self, time: float) -> Keys:
+        return _keys(*self.join.current_pairs())
+
+
+class VedettePeer(MovingPeer):
+    name = "Vedette"
+
+    def __init__(self, a: Motions, b: Motions, interval: float) -> None:
+        self.a, self.b = as_rows(np.arange(len(a)), a), as_rows(np.arange(len(b)), b)
+        self.moving = vd.MovingJoin(max_update_interval=interval)
+        self.moving.load(a=self.a, b=self.b, time=0)
+
+    def initial(self) -> Any:
+        self.moving.load(a=self.a, b=self.b, time=0)
+        return self.moving.pairs(at=0)
+
+    def warm(self, step: Step) -> None:
+        self.step(step)
+
+    def step(self, step: Step) -> Any:
+        a, b = as_rows(step.a_places, step.a_motions), as_rows(step.b_places, step.b_motions)
+        self.moving.update(a=a, b=b, time=step.time)
+        return self.moving.pairs(at=step.time)
+
+    def keep(self, step: Step | None, found: Any) -> None:
+        """It has all pairs itself."""
+
+    def current(self, time: float) -> Keys:
+        pairs = self.moving.pairs(at=time)
+        return _keys(*(pairs.column(name).to_numpy() for name in ("a", "b")))
+
+
+Make = Callable[[Motions, Motions, float], MovingPeer]
+
+
+def warm_trees(join: PairedTrees | ETPJoin, step: Step) -> None:
+    """Take updates into trees without finding their pairs."""
+    change_trees(join.a, step.a_places, step.a_motions, None, step.time)
+    change_trees(join.b, step.b_places, step.b_motions, None, step.time)
+    join.time = step.time
+
+
+def as_rows(places: NDArray[Any], motions: Motions) -> dict[str, NDArray[Any]]:
+    """Motions, all told as of one time, as the columns that ours takes."""
+    columns: dict[str, NDArray[Any]] = {"id": places}
+    for d, axis in enumerate("xyz"[: motions.n_dims]):
+        columns |= {f"{axis}_low": motions.lows[d], f"{axis}_high": motions.highs[d]}
+        columns |= {f"v{axis}_low": motions.low_speeds[d], f"v{axis}_high": motions.high_speeds[d]}
+    return columns
+
+
+def _keys(a: NDArray[Any], b: NDArray[Any]) -> Keys:
+    return np.sort((np.asarray(a, np.int64) << 32) | np.asarray(b, np.int64))
