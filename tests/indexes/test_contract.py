@@ -14,6 +14,7 @@ from numba import config
 from vedette.indexes.bitmaps import Bitmaps
 from vedette.indexes.buckets import Buckets
 from vedette.indexes.containment_grid import CEI
+from vedette.indexes.grid_file import MLGF
 from vedette.indexes.ibs_tree import IBS
 from vedette.indexes.interval_skip_list import ISList
 from vedette.indexes.keyed import Keyed
@@ -32,6 +33,10 @@ CONTRACT = [
     (ISList, 1, False),  # one axis is all it knows
     (IBS, 1, False),
     (IBS, 3, False),
+    (MLGF, 1, False),
+    (MLGF, 2, False),
+    (MLGF, 4, False),
+    (MLGF, 12, False),
     (Keyed, 2, True),  # a key is one cell, so its first axis holds points
     (Quadtree, 2, False),  # two axes are all it knows
     (Bitmaps, 1, False),

@@ -3,6 +3,7 @@
 from vedette.indexes.bitmaps import Bitmaps
 from vedette.indexes.buckets import Buckets
 from vedette.indexes.containment_grid import CEI
+from vedette.indexes.grid_file import MLGF
 from vedette.indexes.ibs_tree import IBS
 from vedette.indexes.index import Index
 from vedette.indexes.interval_skip_list import ISList
@@ -24,6 +25,7 @@ INDEXES: dict[str, type[Index]] = {
     "CEI": CEI,
     "IS-list": ISList,
     "IBS": IBS,
+    "MLGF": MLGF,
 }
 
 ANY_NUMBER = range(1, 1 << 15)
@@ -33,6 +35,7 @@ FOR_COMPARISON: dict[str, range] = {
     "CEI": range(1, 2),
     "IS-list": range(1, 2),
     "IBS": ANY_NUMBER,
+    "MLGF": ANY_NUMBER,
 }
 
 __all__ = [
@@ -40,6 +43,7 @@ __all__ = [
     "FOR_COMPARISON",
     "IBS",
     "INDEXES",
+    "MLGF",
     "Bitmaps",
     "Buckets",
     "ISList",

@@ -14,7 +14,7 @@ from vedette.indexes.index import as_cells
 from vedette.kernels import kernel
 
 KEY_BITS = 63  # of all axes together; of more axes than that, only so many are looked at
-SPARE_BITS = 4  # sixteen times as many places as points: more would sort what lies in one cluster anyway
+SPARE_BITS = 2  # four times as many places as points: more would sort what lies in one cluster anyway
 
 
 def hilbert_order(cells: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -27,7 +27,8 @@ def hilbert_order(cells: NDArray[np.int32]) -> NDArray[np.int64]:
     cells = as_cells(cells)
     lows, highs = cells.min(axis=1), cells.max(axis=1)
     _find_cell_keys(cells[:KEY_BITS], lows, highs, n_bits, keys)
-    return np.argsort(keys, kind="stable")
+    # Short keys are sorted by radix.
+    return np.argsort(keys.astype(np.uint16) if n_axes * n_bits <= 16 else keys, kind="stable")
 
 
 def hilbert_keys(places: NDArray[np.int32], n_bits: int) -> NDArray[np.int64]:

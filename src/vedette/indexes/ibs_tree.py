@@ -154,7 +154,8 @@ class IBS(KeptBoxes):
 
 def _count_needed(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: NDArray[np.int64]) -> NDArray[np.int16]:
     is_bounded: NDArray[np.bool_] = (firsts > 0) | (lasts < n_cells[:, None] - 1)
-    return np.count_nonzero(is_bounded, axis=0).astype(np.int16)
+    needed: NDArray[np.int16] = np.count_nonzero(is_bounded, axis=0).astype(np.int16)
+    return needed
 
 
 def _draw_priorities(depths: NDArray[np.int32]) -> NDArray[np.int32]:

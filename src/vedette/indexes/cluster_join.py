@@ -1,0 +1,276 @@
+"""Spatial join of data clusters and the boxes of a multilevel grid file: SJ-Batch (Lim et al., section 5.5).
+
+The boxes in the spatial join window of a cluster are found once; then for each of them which rows it holds. For that
+the rows of a cluster are ranked on every axis, and for every rank there is a bitmap of the rows up to it: a box holds
+the rows that two such bitmaps tell apart on every axis. The bits are turned from boxes to rows, and when all rows are
+counted, read out to where each row's list belongs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.indexes.bits import count_ones, lowest_one, without_lowest
+from vedette.indexes.grid_file_directory import NOWHERE
+from vedette.indexes.grid_file_pages import PAGE
+from vedette.indexes.spatial_join import find_pages, meet_page
+from vedette.kernels import kernel
+
+STEPS = 2048  # in which the rows of a cluster are sorted
+
+
+@kernel
+def join_clusters(
+    cells: NDArray[np.int32],
+    order: NDArray[np.int64],
+    lows: NDArray[np.int32],
+    highs: NDArray[np.int32],
+    n_dc: int,
+    done: int,
+    row_starts: NDArray[np.int64],
+    first_met: NDArray[np.int64],
+    met: NDArray[np.int32],
+    bits: NDArray[np.int64],
+    axes: NDArray[np.int64],
+    points: NDArray[np.int32],
+    page_ids: NDArray[np.int32],
+    nexts: NDArray[np.int32],
+    bounds: NDArray[np.int32],
+    children: NDArray[np.int32],
+    levels: NDArray[np.int32],
+    counts: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Find the boxes that hold a row of each cluster from `done` on.
+
+    Cluster `c` has the boxes of the ids `met[first_met[c]:first_met[c + 1]]`, which are made a multiple of 64; for each
+    of its rows there are as many bits, from `bits[n_words * first_met[c]]` on. The number of boxes of row `r` is
+    written to `row_starts[r + 1]`. Stops where the next cluster needs more room than there is: the cluster, and how
+    many boxes there must be room for.
+    """
+    n_axes, n_rows = cells.shape
+    n_words = count_words(n_dc)
+    stack, pages = np.empty(len(children) + 1, np.int32), np.empty(len(points), np.int32)
+    low, high = np.empty(n_axes, np.int32), np.empty(n_axes, np.int32)
+    shifts, steps = np.empty(n_axes, np.int64), np.empty((n_axes, STEPS + 2), np.uint16)
+    ranked, rows = np.empty((n_axes, n_dc + 1), np.int32), np.empty(n_dc, np.int32)
+    ranks = np.empty((2, n_axes), np.uint16)
+    up_to = np.empty((n_axes, n_dc + 1, n_words), np.int64)
+    masks, turned = np.empty((1024, n_words), np.int64), np.empty(64, np.int64)
+    for cluster in range(done, lows.shape[1]):
+        first = cluster * n_dc
+        n = min(n_rows - first, n_dc)
+        for axis in range(n_axes):
+            low[axis], high[axis] = lows[axis, cluster], highs[axis, cluster]
+            shifts[axis] = _rank_rows(cells, order, first, n, axis, low[axis], high[axis], steps, ranked, rows, up_to)
+        n_pages = find_pages(low, high, axes, nexts, bounds, children, levels, counts, stack, pages)
+        start = first_met[cluster]
+        if start + n_pages * PAGE > len(met):
+            return cluster, start + n_pages * PAGE
+        if n_pages * PAGE > len(masks):
+            masks = np.empty((2 * n_pages * PAGE, n_words), np.int64)
+        end = start
+        for i in range(n_pages):
+            end = _hold_rows(
+                pages[i], low, high, shifts, steps, ranked, up_to, points, page_ids, ranks, masks, start, met, end
+            )
+        while (end - start) & 63:
+            masks[end - start] = 0
+            met[end] = -1
+            end += 1
+        first_met[cluster + 1] = end
+        n_blocks = (end - start) >> 6
+        for block in range(n_blocks):
+            _turn_block(masks, block, n_words, turned, bits, n_words * start + block, n_blocks)
+        for i in range(n):
+            n_found = np.int64(0)
+            for place in range(n_words * start + i * n_blocks, n_words * start + (i + 1) * n_blocks):
+                n_found += count_ones(bits[place])
+            row_starts[order[first + i] + 1] = n_found
+    return int(lows.shape[1]), first_met[-1]
+
+
+@kernel
+def count_words(n_dc: int) -> int:
+    """Words of a bitmap of a cluster's rows: they are handled four at a time."""
+    return (n_dc + 255) // 256 * 4
+
+
+@kernel
+def read_clusters(
+    order: NDArray[np.int64],
+    n_dc: int,
+    row_starts: NDArray[np.int64],
+    first_met: NDArray[np.int64],
+    met: NDArray[np.int32],
+    bits: NDArray[np.int64],
+    positions: NDArray[np.int32],
+) -> None:
+    """Write the list of each row, whose lengths `row_starts` has told so far."""
+    n_rows, n_words = len(order), count_words(n_dc)
+    for row in range(n_rows):
+        row_starts[row + 1] += row_starts[row]
+    for cluster in range(len(first_met) - 1):
+        first, start = cluster * n_dc, first_met[cluster]
+        n_blocks = (first_met[cluster + 1] - start) >> 6
+        for i in range(min(n_rows - first, n_dc)):
+            row = order[first + i]
+            out, end = row_starts[row], row_starts[row + 1]
+            at = n_words * start + i * n_blocks
+            for block in range(n_blocks):
+                word = bits[at + block]
+                base = start + 64 * block
+                n_ones = count_ones(word)
+                # Four at a time, whether they are there or not, as long as that stays within the row.
+                while n_ones > 0 and out + 4 <= end:
+                    for j in range(4):
+                        positions[out + j] = met[base + (lowest_one(word) & 63)]
+                        word = without_lowest(word)
+                    out += min(n_ones, 4)
+                    n_ones -= 4
+                while word != 0:
+                    positions[out] = met[base + lowest_one(word)]
+                    out += 1
+                    word = without_lowest(word)
+
+
+@kernel
+def _rank_rows(
+    cells: NDArray[np.int32],
+    order: NDArray[np.int64],
+    first: int,
+    n: int,
+    axis: int,
+    low: int,
+    high: int,
+    steps: NDArray[np.uint16],
+    ranked: NDArray[np.int32],
+    rows: NDArray[np.int32],
+    up_to: NDArray[np.int64],
+) -> int:
+    """Sort the rows of a cluster on one axis.
+
+    `ranked[axis]` are their cells in order, and `up_to[axis, r]` has the bits of the first `r` of them. Cell `c`
+    stands, if at all, from `steps[axis, s]` to `steps[axis, s + 1]` of them, where `s` is `(c - low) >> shift`; returns
+    the shift. Behind the last stands a cell that no row reaches.
+    """
+    shift = 0
+    while (np.int64(high) - low + 1) >> shift >= STEPS:
+        shift += 1
+    steps[axis] = 0
+    for i in range(n):  # what is in step s is counted at s + 2, so that filling moves each start to where it belongs
+        steps[axis, ((cells[axis, order[first + i]] - low) >> shift) + 2] += 1
+    for step in range(2, STEPS + 2):
+        steps[axis, step] += steps[axis, step - 1]
+    for i in range(n):
+        step = (cells[axis, order[first + i]] - low) >> shift
+        at = steps[axis, step + 1]
+        rows[at], ranked[axis, at] = i, cells[axis, order[first + i]]
+        steps[axis, step + 1] += 1
+    for i in range(1, n):  # in order but for what shares a step
+        cell, row = ranked[axis, i], rows[i]
+        at = i
+        while at > 0 and ranked[axis, at - 1] > cell:
+            ranked[axis, at], rows[at] = ranked[axis, at - 1], rows[at - 1]
+            at -= 1
+        ranked[axis, at], rows[at] = cell, row
+    ranked[axis, n] = NOWHERE
+    n_words = up_to.shape[2]
+    for word in range(n_words):
+        up_to[axis, 0, word] = 0
+    for rank in range(n):
+        for word in range(n_words):
+            up_to[axis, rank + 1, word] = up_to[axis, rank, word]
+        up_to[axis, rank + 1, rows[rank] >> 6] |= np.int64(1) << np.int64(rows[rank] & 63)
+    return shift
+
+
+@kernel
+def _find_rank(
+    cell: int, low: int, axis: int, shift: int, steps: NDArray[np.uint16], ranked: NDArray[np.int32]
+) -> np.uint16:
+    """How many rows lie below a cell, which is not beyond the one after the last."""
+    rank = steps[axis, ((cell - low) >> shift) & 0xFFFF]  # as every index here it cannot be negative, which is faster
+    rank = np.uint16(rank + (ranked[axis, rank] < cell))
+    while ranked[axis, rank] < cell:  # seldom: most steps have one row or none
+        rank = np.uint16(rank + 1)
+    return rank
+
+
+@kernel
+def _hold_rows(
+    page: int,
+    lows: NDArray[np.int32],
+    highs: NDArray[np.int32],
+    shifts: NDArray[np.int64],
+    steps: NDArray[np.uint16],
+    ranked: NDArray[np.int32],
+    up_to: NDArray[np.int64],
+    points: NDArray[np.int32],
+    page_ids: NDArray[np.int32],
+    ranks: NDArray[np.uint16],
+    masks: NDArray[np.int64],
+    start: np.int64,
+    met: NDArray[np.int32],
+    end: np.int64,
+) -> np.int64:
+    """Add the boxes of a page that hold a row to those from `start` to `end`, and the bits of the rows; the new end."""
+    n_axes, n_words = len(lows), masks.shape[1]
+    word = meet_page(page, lows, highs, points)
+    while word != 0:
+        place = lowest_one(word)
+        word = without_lowest(word)
+        for axis in range(n_axes):
+            low, high = int(lows[axis]), int(highs[axis])
+            first, last = int(points[page, axis, place]), int(points[page, n_axes + axis, place])
+            ranks[0, axis] = _find_rank(max(first, low), low, axis, shifts[axis], steps, ranked)
+            ranks[1, axis] = _find_rank(min(last, high) + 1, low, axis, shifts[axis], steps, ranked)
+        holds_any = np.int64(0)
+        n_met = end - start
+        for at in range(0, n_words, 4):  # four words stay in registers
+            one = two = three = four = np.int64(-1)
+            for axis in range(n_axes):
+                least, most = ranks[0, axis], ranks[1, axis]
+                one &= up_to[axis, most, at] ^ up_to[axis, least, at]
+                two &= up_to[axis, most, at + 1] ^ up_to[axis, least, at + 1]
+                three &= up_to[axis, most, at + 2] ^ up_to[axis, least, at + 2]
+                four &= up_to[axis, most, at + 3] ^ up_to[axis, least, at + 3]
+            masks[n_met, at], masks[n_met, at + 1] = one, two
+            masks[n_met, at + 2], masks[n_met, at + 3] = three, four
+            holds_any |= one | two | three | four
+        met[end] = page_ids[page, place]
+        end += holds_any != 0
+    return end
+
+
+@kernel
+def _turn_block(
+    masks: NDArray[np.int64],
+    block: int,
+    n_words: int,
+    turned: NDArray[np.int64],
+    bits: NDArray[np.int64],
+    at: np.int64,
+    n_blocks: np.int64,
+) -> None:
+    """From 64 boxes and the bits of their rows to rows and the bits of the boxes, 64 at a time (Hacker's Delight)."""
+    for word in range(n_words):
+        for i in range(64):
+            turned[i] = masks[64 * block + i, word]
+        _swap_bits(turned, 32, 0x00000000FFFFFFFF)
+        _swap_bits(turned, 16, 0x0000FFFF0000FFFF)
+        _swap_bits(turned, 8, 0x00FF00FF00FF00FF)
+        _swap_bits(turned, 4, 0x0F0F0F0F0F0F0F0F)
+        _swap_bits(turned, 2, 0x3333333333333333)
+        _swap_bits(turned, 1, 0x5555555555555555)
+        for i in range(64):
+            bits[at + (64 * word + i) * n_blocks] = turned[i]
+
+
+@kernel
+def _swap_bits(words: NDArray[np.int64], width: int, chosen: int) -> None:
+    for block in range(0, 64, 2 * width):
+        for i in range(block, block + width):
+            swapped = ((words[i] >> width) ^ words[i + width]) & chosen
+            words[i] ^= swapped << width
+            words[i + width] ^= swapped
