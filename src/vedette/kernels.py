@@ -25,11 +25,11 @@ def kernel(function: Function) -> Function:
 
 
 def _plain(function: Function) -> Function:
-    """The function as it is, but silent where hashes wrap around, as compiled ones are."""
+    """The function as it is, but silent where hashes wrap around or infinities meet, as compiled ones are."""
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             return function(*arguments)
 
     return call  # type: ignore[return-value]

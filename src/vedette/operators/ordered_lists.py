@@ -250,5 +250,5 @@ def _pack(
                 new_codes[used + at] = codes[start + at]
             new_keys[used + at], new_rows[used + at] = keys[start + at], rows[start + at]
         starts[one] = used
-        used += rooms[one]
+        used += rooms[one] if rooms[one] >= 0 else -1 - rooms[one]
     return used
