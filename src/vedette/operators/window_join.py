@@ -8,9 +8,9 @@ rows, and the work is that of selecting rows and of reporting pairs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,10 +76,32 @@ class Pairs:
         return Pairs(_append([each.queries for each in many]), [_append(rows) for rows in columns])
 
 
+class PairFinder(Protocol):
+    """Another way to find pairs of two streams than ordered lists (see `window_joins`)."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def follow(self) -> None:
+        """Other branches stand than before."""
+
+    def find(
+        self, join: WindowJoin, firsts: Sequence[int], limits: Sequence[Sequence[NDArray[np.int64]]]
+    ) -> Iterator[tuple[JoinGroup, NDArray[np.int32], list[NDArray[np.int32]]]]:
+        """The branches of a group and the rows that join by them, by stream, but for the conditions of the group.
+
+        By stream, new rows are those from `firsts` on, and `limits` tells, for each of them, how many rows of either
+        stream came before it.
+        """
+
+
 class WindowJoin:
     """The windows of all streams, and the groups of branches that stand."""
 
-    def __init__(self, streams: Sequence[str], time_dtype: Any, time_zone: str) -> None:
+    def __init__(
+        self, streams: Sequence[str], time_dtype: Any, time_zone: str, finder: PairFinder | None = None
+    ) -> None:
+        self.finder = finder
         self.names = list(streams)
         self.time_dtype = time_dtype
         self.time_zone = time_zone
@@ -93,6 +115,7 @@ class WindowJoin:
     @property
     def nbytes(self) -> int:
         parts: list[Any] = [*self.streams, *self.groups.values(), *self._codes.values(), *self._keys.values()]
+        parts += [] if self.finder is None else [self.finder]
         return sum(each.nbytes for each in parts)
 
     @property
@@ -113,6 +136,9 @@ class WindowJoin:
             if signature not in self.groups:
                 self.groups[signature] = self._make_group(signature)
             new_lists += self.groups[signature].follow(branches, is_gone, self.time_dtype)
+        if self.finder is not None:
+            self.finder.follow()
+            return
         new_lists = [(port, lists) for port, lists in new_lists if len(lists)]
         for number in {port.stream for port, _ in new_lists}:
             stream = self.streams[number]
@@ -164,6 +190,27 @@ class WindowJoin:
     def step(self, batches: Sequence[Batch], select: Selector) -> list[Pairs]:
         """The pairs that new rows make; every stream's are in order, and all later than those before."""
         firsts = [stream.end for stream in self.streams]
+        if self.finder is None:
+            joined = self._probe(batches, firsts, select)
+        else:
+            joined = self._ask(self.finder, batches, firsts)
+        for number, batch in enumerate(batches):
+            if len(batch):
+                self.advance(number, batch.times[-1])
+        return joined
+
+    def _ask(self, finder: PairFinder, batches: Sequence[Batch], firsts: list[int]) -> list[Pairs]:
+        for number, (stream, batch) in enumerate(zip(self.streams, batches, strict=True)):
+            if not len(batch):
+                continue
+            stream.append(batch.times, batch.ids, batch.id_type, batch.columns)
+            for (of_stream, *_), keys in self._keys.items():
+                if of_stream == number:
+                    self.n_failed += keys.append(batch.columns, len(batch))
+        limits = [_rows_before(batches, firsts, number) for number in range(len(self.streams))]
+        return [pairs for found in finder.find(self, firsts, limits) for pairs in self._check(*found)]
+
+    def _probe(self, batches: Sequence[Batch], firsts: list[int], select: Selector) -> list[Pairs]:
         horizons = [self._horizon(number) for number in range(len(self.streams))]
         selected: dict[RowKeys, Selected] = {}
         for number, (stream, batch) in enumerate(zip(self.streams, batches, strict=True)):
@@ -202,9 +249,6 @@ class WindowJoin:
                     known: list[Any] = [None] * len(self.streams)
                     known[number] = rows
                     joined += self._hop(group, hops, branches, known, number, firsts[number], limits)
-        for number, batch in enumerate(batches):
-            if len(batch):
-                self.advance(number, batch.times[-1])
         return joined
 
     def advance(self, stream: int, time: Any) -> None:
