@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -97,7 +98,7 @@ class World:
             assert kept <= set(rows)
             spans.append((start, start + int(lists.rooms[one])))
         spans = sorted(span for span in spans if span[0] < span[1])
-        assert all(before[1] <= after[0] for before, after in zip(spans, spans[1:], strict=False)), "lists overlap"
+        assert all(before[1] <= after[0] for before, after in pairwise(spans)), "lists overlap"
         assert not spans or spans[-1][1] <= len(lists.rows)
 
 
