@@ -7,10 +7,11 @@ import random
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import vedette as vd
+from vedette.operators import join_bundles
 
 from .join_model import Model, Predicates, Query, in_time, make_rows
 
@@ -71,9 +72,14 @@ def cut(random_, items):
     return cuts
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.parametrize("bundles", ["as they pay", "always"])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seeds)
-def test_pairs_are_those_that_each_row_makes_as_it_arrives(seed):
+def test_pairs_are_those_that_each_row_makes_as_it_arrives(bundles, monkeypatch, seed):
+    if bundles == "always":
+        monkeypatch.setattr(join_bundles, "LEAST_BUNDLE", 1)
+        monkeypatch.setattr(join_bundles, "PAIR_COST", 0)
+        monkeypatch.setattr(join_bundles, "PROBE_COST", 1)
     random_ = random.Random(seed)
     streams = ["left", "right"]
     queries = [make_query(random_, number, streams) for number in range(random_.choice([1, 3, 8]))]

@@ -8,6 +8,7 @@ import numpy as np
 
 from vedette.errors import count
 from vedette.operators.join_branches import Branches, Edge, Signature
+from vedette.operators.join_bundles import LEAST_BUNDLE
 
 if TYPE_CHECKING:
     from vedette.engine.join_query_set import JoinQuerySet
@@ -43,9 +44,23 @@ def _describe_group(signature: Signature, branches: Branches, streams: list[str]
     )
     lines = [f"  {count(len(branches), 'branch', 'branches')}, windows of {windows}"]
     lines += [f"    {_describe_edge(edge, streams)}" for edge in signature.edges]
+    n_bundled = _count_bundled(signature, branches)
+    if n_bundled:
+        lines.append(
+            f"    {n_bundled:,} of them select the same rows of both streams as many others: where that is shorter, "
+            f"pairs are matched with all their ranges at once"
+        )
     if signature.conditions:
         lines.append(f"    checked on pairs: {', '.join(link.name for link in signature.conditions)}")
     return lines
+
+
+def _count_bundled(signature: Signature, branches: Branches) -> int:
+    """How many branches are of bundles (see `operators/join_bundles`), but for windows of very different lengths."""
+    if len(signature.edges) > 1 or signature.edges[0].link is None:
+        return 0
+    _, counts = np.unique(branches.selections, axis=1, return_counts=True)
+    return int(counts[counts >= LEAST_BUNDLE].sum())
 
 
 def _describe_edge(edge: Edge, streams: list[str]) -> str:

@@ -6,7 +6,7 @@ a list keeps rows for the longest window of its branches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from vedette.kernels import kernel
 from vedette.operators.join_branches import Branches, Signature
+from vedette.operators.join_bundles import Bundle, find_bundles
 from vedette.operators.join_keys import RowKeys
 from vedette.operators.ordered_lists import Arrivals, Expiry, OrderedLists
+from vedette.operators.probes import NO_LINK
 from vedette.ordering import LEAST
 
 PROBES_AT_ONCE = 1 << 22
@@ -32,6 +34,13 @@ class Selected:
     selections: NDArray[np.int32]  # in order, each once
     starts: NDArray[np.int64]
     rows: NDArray[np.int32]
+
+    def of(self, selection: int) -> NDArray[np.int32]:
+        """The rows of one selection."""
+        place = int(np.searchsorted(self.selections, selection))
+        if place == len(self.selections) or self.selections[place] != selection:
+            return self.rows[:0]
+        return self.rows[self.starts[place] : self.starts[place + 1]]
 
 
 class Port:
@@ -138,6 +147,7 @@ class JoinGroup:
         self.branches: Branches | None = None
         self.is_gone = np.empty(0, np.bool_)
         self.windows: list[NDArray[Any]] = []  # by stream, of each branch
+        self.bundles: list[Bundle] = []
         self._orders: list[NDArray[np.int32]] = []  # by stream: branches by selection
         self._selections: list[NDArray[np.int32]] = []  # those, in order
 
@@ -147,16 +157,23 @@ class JoinGroup:
 
     @property
     def nbytes(self) -> int:
-        return sum(port.nbytes for port in self.all_ports)
+        parts: list[Any] = [*self.all_ports, *self.bundles]
+        return sum(each.nbytes for each in parts)
 
     def follow(
         self, branches: Branches, is_gone: NDArray[np.bool_], time_dtype: Any
     ) -> list[tuple[Port, NDArray[Any]]]:
         """Take up the branches as they are now: more than before, and some gone; the lists that are new, by port."""
         is_new = self.branches is None or len(branches) != len(self.branches)
+        has_gone = is_new or not np.array_equal(is_gone, self.is_gone)
         self.branches, self.is_gone = branches, is_gone
-        if not is_new:
-            return []
+        new_lists = self._add_lists(branches, time_dtype) if is_new else []
+        if has_gone and len(self.ports) == 1 and self.kinds[0] != NO_LINK:
+            first, second = self.ports[0]
+            self.bundles = find_bundles(self.kinds[0], (first.list_of, second.list_of), ~is_gone, self.windows)
+        return new_lists
+
+    def _add_lists(self, branches: Branches, time_dtype: Any) -> list[tuple[Port, NDArray[Any]]]:
         counts = self.signature.counts
         self.windows = [
             (branches.numbers if time_dtype == np.float64 and not counts[stream] else branches.units)[stream].astype(
@@ -170,13 +187,22 @@ class JoinGroup:
             (port, port.follow(branches.selections[port.stream], self.windows[port.stream])) for port in self.all_ports
         ]
 
-    def probes(self, stream: int, selected: Selected) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-        """The branches that new rows of a stream begin, and the rows, branch by branch in their order; in slices."""
+    def probes(
+        self, stream: int, selected: Selected, bundled: Sequence[Bundle]
+    ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        """The branches that new rows of a stream begin, and the rows, branch by branch in their order; in slices.
+
+        Branches of bundles that are matched are left out.
+        """
         firsts = np.searchsorted(self._selections[stream], selected.selections)
         lasts = np.searchsorted(self._selections[stream], selected.selections, side="right")
         which, places = _spread(firsts, lasts)
         branches = self._orders[stream][places]
-        standing = np.flatnonzero(~self.is_gone[branches])
+        is_out = self.is_gone
+        if bundled:
+            is_out = is_out.copy()
+            is_out[np.concatenate([bundle.branches for bundle in bundled])] = True
+        standing = np.flatnonzero(~is_out[branches])
         which, branches = which[standing], branches[standing]
         counts = np.diff(selected.starts)[which]
         for start, end in slices(counts, PROBES_AT_ONCE):

@@ -22,6 +22,7 @@ from vedette.language import Link
 from vedette.language.links import SIGN as SIGN_LINK
 from vedette.matches import Matches
 from vedette.operators.join_branches import Branches, Edge, Hop, Signature, hops_from
+from vedette.operators.join_bundles import Bundle, IndexMaker
 from vedette.operators.join_group import JoinGroup, Port, Selected, slices
 from vedette.operators.join_keys import EdgeCodes, RowKeys
 from vedette.operators.probes import DOUBLES, INTEGERS, NO_LINK, SIGN, find_runs, holds, take_runs
@@ -99,8 +100,14 @@ class WindowJoin:
     """The windows of all streams, and the groups of branches that stand."""
 
     def __init__(
-        self, streams: Sequence[str], time_dtype: Any, time_zone: str, finder: PairFinder | None = None
+        self,
+        streams: Sequence[str],
+        time_dtype: Any,
+        time_zone: str,
+        make_index: IndexMaker,
+        finder: PairFinder | None = None,
     ) -> None:
+        self.make_index = make_index
         self.finder = finder
         self.names = list(streams)
         self.time_dtype = time_dtype
@@ -245,7 +252,15 @@ class WindowJoin:
             for group in self.groups.values():
                 hops = hops_from(group.signature.edges, number)
                 own_port, _ = self._ports_of(group, hops[0])
-                for branches, rows in group.probes(number, selected[own_port.keys]):
+                bundled = []
+                for bundle in group.bundles:
+                    found = self._match_bundle(
+                        group, bundle, hops[0], selected[own_port.keys], firsts[number], limits[hops[0].to_stream]
+                    )
+                    if found is not None:
+                        joined += found
+                        bundled.append(bundle)
+                for branches, rows in group.probes(number, selected[own_port.keys], bundled):
                     known: list[Any] = [None] * len(self.streams)
                     known[number] = rows
                     joined += self._hop(group, hops, branches, known, number, firsts[number], limits)
@@ -369,6 +384,107 @@ class WindowJoin:
             more[hop.to_stream] = rows
             found += self._hop(group, rest, branches[probes], more, origin, first, limits)
         return found
+
+    def _match_bundle(
+        self, group: JoinGroup, bundle: Bundle, hop: Hop, selected: Selected, first: int, limits: NDArray[np.int64]
+    ) -> list[Pairs] | None:
+        """What new rows make with the rows before them by the branches of a bundle; None where probing is shorter."""
+        own_port, port = self._ports_of(group, hop)
+        assert group.branches is not None
+        one = bundle.branches[:1]
+        rows = selected.of(int(group.branches.selections[hop.from_stream, one[0]]))
+        if not len(rows):
+            return []
+        origin, to_stream = self.streams[hop.from_stream], self.streams[hop.to_stream]
+        places, arrivals = rows - np.int32(origin.first), rows - np.int32(first)
+        runs, lengths = np.empty(len(rows), np.int64), np.empty(len(rows), np.int32)
+        zeros, none = np.zeros(len(rows), np.int32), np.zeros(1, np.int64)
+        lists, edge = port.lists, group.signature.edges[hop.edge]
+        find_runs(
+            zeros,
+            places,
+            own_port.keys.codes.values,
+            own_port.keys.keys.values,
+            NO_LINK,
+            hop.is_first,
+            none,
+            none,
+            port.list_of[one],
+            lists.starts,
+            lists.lengths,
+            lists.codes if edge.equalities else _NO_CODES,
+            lists.keys,
+            runs,
+            lengths,
+        )
+        if not bundle.is_shorter(len(rows), int(lengths.sum())):
+            return None
+        counts = group.signature.counts
+        own_windows = np.array([bundle.longest[hop.from_stream]] * (not counts[hop.from_stream]), self.time_dtype)
+        found = []
+        for start, end in slices(lengths, CANDIDATES_AT_ONCE // 8):
+            n_most = int(lengths[start:end].sum()) + 1
+            probes, others = empty_int32(n_most), empty_int32(n_most)
+            n = take_runs(
+                zeros,
+                places,
+                own_port.keys.keys.values,
+                arrivals,
+                limits,
+                origin.times.values[first - origin.first :],
+                True,
+                runs,
+                lengths,
+                start,
+                end,
+                NO_LINK,
+                hop.is_first,
+                none,
+                none,
+                lists.keys,
+                lists.rows,
+                to_stream.times.values,
+                to_stream.first,
+                counts[hop.to_stream],
+                np.array([bundle.longest[hop.to_stream]], self.time_dtype),
+                own_windows,
+                probes,
+                others,
+            )
+            probes, others = probes[:n], others[:n]
+            found += self._name_bundle(group, bundle, hop, rows[probes], others, limits[arrivals[probes]])
+        return found
+
+    def _name_bundle(
+        self,
+        group: JoinGroup,
+        bundle: Bundle,
+        hop: Hop,
+        rows: NDArray[np.int32],
+        others: NDArray[np.int32],
+        limits: NDArray[np.int64],
+    ) -> list[Pairs]:
+        """Pairs of rows with the branches in whose ranges their value is."""
+        assert group.branches is not None
+        known: list[Any] = [None, None]
+        known[hop.from_stream], known[hop.to_stream] = rows, others
+        first, second = group.ports[hop.edge]
+        keys = [port.keys.keys.values[known[port.stream] - self.streams[port.stream].first] for port in (first, second)]
+        lows, highs = group.branches.lows[hop.edge], group.branches.highs[hop.edge]
+        matches = bundle.match(keys[0], keys[1], lows, highs, self.make_index)
+        branches, pairs = bundle.branches[matches.positions], matches.rows
+        known = [each[pairs] for each in known]
+        if not bundle.is_even:
+            keep = np.ones(len(branches), np.bool_)
+            latest = self._latest(known)
+            for number, counts in enumerate(group.signature.counts):
+                windows = group.windows[number][branches]
+                if not counts:
+                    keep &= latest - self._times_of(number, known[number]) <= windows
+                elif number == hop.to_stream:
+                    keep &= limits[pairs] - known[number] <= windows
+            branches, known = branches[keep], [each[keep] for each in known]
+        return self._check(group, branches, known)
 
     @staticmethod
     def _ports_of(group: JoinGroup, hop: Hop) -> tuple[Port, Port]:
