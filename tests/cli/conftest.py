@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 
 import pytest
@@ -23,5 +25,27 @@ def run(monkeypatch, capfdbinary):
         sys.stdout.flush()
         said = capfdbinary.readouterr()
         return code, said.out.decode(), said.err.decode()
+
+    return run_command
+
+
+@pytest.fixture
+def said_on_terminal():
+    """Run a command whose standard error is a terminal; what it says there."""
+    pty = pytest.importorskip("pty", reason="needs a pseudo-terminal")
+
+    def run_command(*arguments):
+        ours, theirs = pty.openpty()
+        command = [sys.executable, "-c", "from vedette.cli import main; main()", *map(str, arguments)]
+        assert subprocess.run(command, stderr=theirs, stdout=subprocess.DEVNULL).returncode == 0
+        os.close(theirs)
+        said = b""
+        try:
+            while piece := os.read(ours, 4096):
+                said += piece
+        except OSError:  # a terminal whose other end is closed
+            pass
+        os.close(ours)
+        return said.decode()
 
     return run_command

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -394,25 +392,6 @@ def test_no_event_in_spark_leaves_the_header(spark, run, tmp_path):
     assert (code, out) == (0, '"key","time","query","event","reason"\n')
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
-def test_counts_show_on_a_terminal_and_not_when_quiet(tmp_path):
+def test_counts_show_on_a_terminal_and_not_when_quiet(said_on_terminal, tmp_path):
     assert "5 rows, 3 events, 2 keys" in said_on_terminal(*border(tmp_path, "-o", tmp_path / "o.csv"))
     assert said_on_terminal(*border(tmp_path, "-o", tmp_path / "o.csv", "--quiet")) == ""
-
-
-def said_on_terminal(*arguments):
-    import pty
-    import subprocess
-
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", "from vedette.cli import main; main()", *map(str, arguments)]
-    assert subprocess.run(command, stderr=theirs, stdout=subprocess.DEVNULL).returncode == 0
-    os.close(theirs)
-    said = b""
-    try:
-        while piece := os.read(ours, 4096):
-            said += piece
-    except OSError:  # a terminal whose other end is closed
-        pass
-    os.close(ours)
-    return said.decode()

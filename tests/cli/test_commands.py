@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -225,30 +223,11 @@ def test_a_wrong_option_is_told_without_a_traceback(run):
     assert "Traceback" not in err
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
-def test_progress_shows_on_a_terminal_and_not_when_quiet(tmp_path):
+def test_progress_shows_on_a_terminal_and_not_when_quiet(said_on_terminal, tmp_path):
     rows, queries = write_rows(tmp_path / "r.csv"), write_queries(tmp_path / "q.csv")
 
     assert "4 rows, 3 matches" in said_on_terminal("match", rows, "--queries", queries, "-o", tmp_path / "o.csv")
     assert said_on_terminal("match", rows, "--queries", queries, "-o", tmp_path / "o.csv", "--quiet") == ""
-
-
-def said_on_terminal(*arguments):
-    import pty
-    import subprocess
-
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", "from vedette.cli import main; main()", *map(str, arguments)]
-    assert subprocess.run(command, stderr=theirs, stdout=subprocess.DEVNULL).returncode == 0
-    os.close(theirs)
-    said = b""
-    try:
-        while piece := os.read(ours, 4096):
-            said += piece
-    except OSError:  # a terminal whose other end is closed
-        pass
-    os.close(ours)
-    return said.decode()
 
 
 def test_comparisons_that_cannot_be_made_are_counted_aloud(run, tmp_path):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from vedette.errors import PipelineError, SchemaError, VedetteError
+from vedette.errors import PipelineError, QueryError, SchemaError, VedetteError
 
 app = typer.Typer(
     name="vedette",
@@ -35,6 +35,8 @@ OutOption = Annotated[
     Path | None,
     typer.Option("-o", "--output", help="Where to write: .csv, .jsonl or .parquet  [default: CSV on stdout]"),
 ]
+
+OneStreamOption = Annotated[str | None, typer.Option(rich_help_panel="The same, for one stream")]
 
 
 def run() -> None:
@@ -138,6 +140,87 @@ def border_command(
     border_files(
         rows, queries, out, options, schema=schema, time_zone=time_zone, skip_bad=skip_bad, spark=spark, quiet=quiet
     )
+
+
+@app.command("join")
+def join_command(
+    left: Annotated[
+        Path | None, typer.Option(help="Rows of the left stream: CSV, JSON lines (.jsonl) or Parquet")
+    ] = None,
+    right: Annotated[Path | None, typer.Option(help="Rows of the right stream")] = None,
+    stream: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=FILE", help="Rows of a stream of another name; again for each")
+    ] = None,
+    queries: Annotated[
+        Path | None, typer.Option(help="Joins with columns id and where, and their window in within or rows")
+    ] = None,
+    bands: Annotated[Path | None, typer.Option(help="Or bands over values, with columns id, low and high")] = None,
+    time: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column with the time: a timestamp or a number")
+    ] = None,
+    id_: Annotated[
+        list[str] | None, typer.Option("--id", metavar="COLUMN", help="Column with the id; else, the row's number, or for bands 'id'")
+    ] = None,
+    value: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column that bands compare; else, it is 'value'")
+    ] = None,
+    schema: Annotated[
+        list[str] | None, typer.Option(metavar="FIELDS", help="Fields of the rows, as in: price double, ts timestamp")
+    ] = None,
+    left_time: OneStreamOption = None,
+    right_time: OneStreamOption = None,
+    left_id: OneStreamOption = None,
+    right_id: OneStreamOption = None,
+    left_value: OneStreamOption = None,
+    right_value: OneStreamOption = None,
+    left_schema: OneStreamOption = None,
+    right_schema: OneStreamOption = None,
+    within: Annotated[
+        list[str] | None, typer.Option(metavar="DURATION", help="Window of queries without one, as in: 10 seconds")
+    ] = None,
+    rows: Annotated[list[str] | None, typer.Option(metavar="NUMBER", help="Or their number of rows: 1000")] = None,
+    late: Annotated[
+        str, typer.Option(metavar="drop|apply", help="Rows older than the stream's last: drop, or take them")
+    ] = "drop",
+    report: Annotated[
+        str, typer.Option(metavar="pairs|queries", help="Of bands: the pairs, or only the bands that have any")
+    ] = "pairs",
+    max_state_rows: Annotated[int | None, typer.Option(help="Stop before more rows than these are kept")] = None,
+    out: OutOption = None,
+    spark: Annotated[bool, typer.Option("--spark", help="Join inside a local Spark session")] = False,
+    time_zone: ZoneOption = "UTC",
+    skip_bad: SkipBadOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write the pairs that standing joins find: the query, and by stream the id of the row.
+
+    A query names fields by their stream, as in: left.symbol = right.symbol AND left.price - right.price > 0.5
+
+    What --time, --id, --value, --schema, --within and --rows say is for all streams, or for one: --time right=at
+
+    Rows are taken by time, as far as each file has them in that order; a row older than its stream's last is late.
+    """
+    from vedette.cli.band_joining import join_bands
+    from vedette.cli.joining import join_files
+    from vedette.cli.streams import read_options, read_streams
+
+    if (queries is None) == (bands is None):
+        raise QueryError("a join takes either --queries or --bands; give one of them")
+    files = read_streams(left, right, stream or [])
+    told = read_options(
+        list(files),
+        time=(time, left_time, right_time),
+        id=(id_, left_id, right_id),
+        value=(value, left_value, right_value),
+        schema=(schema, left_schema, right_schema),
+        within=(within, None, None),
+        rows=(rows, None, None),
+    )
+    given: dict[str, Any] = {"time_zone": time_zone, "skip_bad": skip_bad, "spark": spark, "quiet": quiet}
+    if bands is not None:
+        join_bands(files, bands, out, told, {"report": report, "max_state_rows": max_state_rows}, **given)
+    elif queries is not None:
+        join_files(files, queries, out, told, {"late": late, "max_state_rows": max_state_rows}, **given)
 
 
 @app.command("explain")

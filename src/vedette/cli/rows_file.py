@@ -20,6 +20,7 @@ FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl
 _BLOCK_BYTES = 8 << 20
 _ZONE = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"  # at the end of a time, not of a date
 _BATCH_ROWS = 262_144
+_HINT = "declare the columns' types with --schema"
 
 
 def format_of(path: Path) -> str:
@@ -48,17 +49,18 @@ class RowsFile:
     steps_done: Callable[[int], int]  # by the number of rows read
 
     @classmethod
-    def open(cls, path: Path, schema: Schema | None, *, needs_others: bool = True) -> RowsFile:
+    def open(cls, path: Path, schema: Schema | None, *, needs_others: bool = True, hint: str = _HINT) -> RowsFile:
         """Open a file; without a schema, the types are those of its first rows.
 
         Columns that the schema does not have come along as they are written, or, unless `needs_others`, not at all.
+        `hint` says what to do where a later row has another type.
         """
         kind = format_of(path)
         check_readable(path)
         try:
             if kind == "parquet":
                 return cls._open_parquet(path, schema, needs_others)
-            return cls._open_text(path, schema, kind, needs_others)
+            return cls._open_text(path, schema, kind, needs_others, hint)
         except pa.ArrowInvalid as error:
             raise FileError(f"cannot read {path}: {error}") from None
 
@@ -74,7 +76,7 @@ class RowsFile:
         return cls(schema or infer_schema(columns), columns, batches, file.metadata.num_rows, lambda n: n)
 
     @classmethod
-    def _open_text(cls, path: Path, schema: Schema | None, kind: str, needs_others: bool) -> RowsFile:
+    def _open_text(cls, path: Path, schema: Schema | None, kind: str, needs_others: bool, hint: str) -> RowsFile:
         n_bytes = path.stat().st_size
         if n_bytes == 0:
             raise FileError(
@@ -89,7 +91,7 @@ class RowsFile:
         if kind == "csv" and schema is not None and needs_others:
             types |= {column.name: pa.string() for column in first if schema.find(column.name) is None}
         reader = open_reader(path, types, needs_others=needs_others)
-        batches = _tell_where(iter(reader), path, "declare the columns' types with --schema")
+        batches = _tell_where(iter(reader), path, hint)
         n_done = 0
 
         def counted() -> Iterator[pa.RecordBatch]:

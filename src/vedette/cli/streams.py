@@ -1,0 +1,203 @@
+"""Files of rows that are joined as streams: what the command line says of each, and their rows by time.
+
+Files are read side by side, a batch at a time. A row is handed on once every file has been read up to its time, so that
+streams stay together, and rows come by time as far as each file has them in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.cli.rows_file import RowsFile, complete, only
+from vedette.engine.join_rows import read_join_rows
+from vedette.errors import FileError, QueryError, RowError, nearest
+from vedette.schema import Schema
+
+FEWEST_AT_ONCE, MOST_AT_ONCE = 1 << 10, 1 << 18  # rows of a step
+MANY = 1 << 20  # lines of an answer; what gives more is cut smaller
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A file of rows under the name of its stream."""
+
+    name: str
+    path: Path
+    declared: Schema | None
+    columns: dict[str, str | None]  # by what they are for: time, id, value
+
+    @classmethod
+    def read(
+        cls, files: Mapping[str, Path], told: Mapping[str, Mapping[str, str]], defaults: Mapping[str, str | None]
+    ) -> list[Stream]:
+        """The streams as the command line has them; `defaults` are the columns where it says nothing."""
+        streams = []
+        for name, path in files.items():
+            columns = {role: told[role].get(name, column) for role, column in defaults.items()}
+            schema = told["schema"].get(name)
+            streams.append(cls(name, path, None if schema is None else Schema.parse(schema), columns))
+        return streams
+
+    @property
+    def needed(self) -> list[str]:
+        return [name for name in self.columns.values() if name is not None]
+
+    @property
+    def schema(self) -> Schema:
+        """The fields of the file, the needed columns among them."""
+        return self.open(complete(self.path, self.declared, self.needed)).schema
+
+    def open(self, schema: Schema | None, *, needs_others: bool = True) -> RowsFile:
+        hint = f"declare the columns' types with --schema {self.name}='...'"
+        return RowsFile.open(self.path, schema, needs_others=needs_others, hint=hint)
+
+    def open_fields(self, schema: Schema, names: Sequence[str]) -> RowsFile:
+        """The file with these fields of the schema and the needed columns alone."""
+        return self.open(only(schema, [*names, *self.needed]), needs_others=False)
+
+    def no_rows(self) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pylist([], self.open(complete(self.path, self.declared, self.needed)).columns)
+
+    def place(self, error: RowError, n_before: int) -> RowError:
+        """An error about a batch of the file, with how many rows come before the batch."""
+        return RowError(f"{self.path}, after row {n_before:,}: {error}" if n_before else str(error))
+
+
+def read_options(
+    streams: Sequence[str], **given: tuple[Sequence[str] | None, str | None, str | None]
+) -> dict[str, dict[str, str]]:
+    """What options say, by stream: for all of them or as NAME=..., and what --left-... and --right-... add.
+
+    >>> read_options(["left", "right"], time=(["ts", "right=at"], None, None), id=(None, "key", None))
+    {'time': {'left': 'ts', 'right': 'at'}, 'id': {'left': 'key'}}
+    """
+    told = {}
+    for option, (texts, left, right) in given.items():
+        sides = [f"{side}={text}" for side, text in (("left", left), ("right", right)) if text is not None]
+        told[option] = _read_by_stream(f"--{option}", [*(texts or []), *sides], streams)
+    return told
+
+
+def _read_by_stream(option: str, texts: Sequence[str], streams: Sequence[str]) -> dict[str, str]:
+    told: dict[str, str] = {}
+    for text in texts:
+        name, is_named, rest = text.partition("=")
+        stream, said = (name.strip(), rest.strip()) if is_named else ("", text.strip())
+        if stream and stream not in streams:
+            raise QueryError(
+                f"{option} names the stream {stream!r}; the streams are: {', '.join(streams)}{nearest(stream, streams)}"
+            )
+        if stream in told or not said or (is_named and not stream):
+            raise QueryError(f"{option} is given once for all streams, or once for each as NAME=...; got {text!r}")
+        told[stream] = said
+    return {stream: told.get(stream, told.get("", "")) for stream in streams if stream in told or "" in told}
+
+
+def read_streams(left: Path | None, right: Path | None, more: Sequence[str]) -> dict[str, Path]:
+    """The files by stream: --left and --right, and those of --stream NAME=FILE."""
+    files = {name: path for name, path in (("left", left), ("right", right)) if path is not None}
+    for text in more:
+        name, is_named, path = text.partition("=")
+        if not is_named or not name.isidentifier() or not path or name in files:
+            raise FileError(f"--stream is a new name and a file, as in quotes=quotes.parquet; got {text!r}")
+        files[name] = Path(path)
+    if len(files) < 2:
+        raise FileError(
+            f"a join takes two files or more: --left and --right, or --stream NAME=FILE for each; got: "
+            f"{', '.join(files) or 'none'}"
+        )
+    return files
+
+
+@dataclass
+class Pace:
+    """How many rows are taken at once, so that answers stay small enough to be held."""
+
+    n_rows: int = field(default_factory=lambda: FEWEST_AT_ONCE)
+
+    def note(self, n_lines: int) -> None:
+        """So many lines were the answer to the last rows."""
+        if n_lines > MANY:
+            self.n_rows = max(self.n_rows // 2, 1)
+        elif n_lines < MANY // 4:
+            self.n_rows = min(self.n_rows * 2, MOST_AT_ONCE)
+
+
+@dataclass
+class Source:
+    """The rows of one stream that were read and wait, in time order."""
+
+    stream: Stream
+    schema: Schema
+    rows: RowsFile
+    time_zone: str
+    n_read: int = 0
+    has_ended: bool = False
+    waiting: pa.Table | None = None
+    times: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def read(self) -> None:
+        """Let the next batch wait that has a row; rows without a time or an id are an error."""
+        columns = self.stream.columns
+        for batch in self.rows.batches:
+            try:
+                read = read_join_rows(
+                    batch, self.stream.name, self.schema, [], self.time_zone, columns["time"], columns["id"]
+                )
+            except RowError as error:
+                raise self.stream.place(error, self.n_read) from None
+            self.n_read += batch.num_rows
+            if batch.num_rows:
+                self._append(pa.Table.from_batches([batch]), read.times)
+                return
+        self.has_ended = True
+
+    def _append(self, table: pa.Table, times: NDArray[Any]) -> None:
+        if self.waiting is not None and len(self.times):
+            table, times = pa.concat_tables([self.waiting, table]), np.concatenate([self.times, times])
+        if (np.diff(times) < 0).any():
+            order = np.argsort(times, kind="stable")
+            table, times = table.take(pa.array(order)), times[order]
+        self.waiting, self.times = table, times
+
+    def take_until(self, time: Any) -> pa.Table | None:
+        """The rows that wait up to a time, which is included; None where there are none."""
+        n = int(np.searchsorted(self.times, time, side="right"))
+        if self.waiting is None or not n:
+            return None
+        taken, self.waiting, self.times = self.waiting.slice(0, n), self.waiting.slice(n), self.times[n:]
+        return taken
+
+    @property
+    def is_done(self) -> bool:
+        return self.has_ended and not len(self.times)
+
+
+def take_by_time(sources: Sequence[Source], pace: Pace) -> Iterator[tuple[Mapping[str, pa.Table], Any]]:
+    """Rows by stream, and the time up to which they go, again and again."""
+    for source in sources:
+        source.read()
+    while not all(source.is_done for source in sources):
+        reading = [source for source in sources if not source.has_ended]
+        behind = [source for source in reading if not len(source.times)]
+        horizon = min((source.times[-1] for source in reading if len(source.times)), default=None)
+        # More rows of the time up to which a file was read may come, so that rows of that time wait.
+        ready = [
+            source.times if horizon is None else source.times[: np.searchsorted(source.times, horizon)]
+            for source in sources
+        ]
+        if behind or not any(map(len, ready)):
+            for source in behind or [source for source in reading if source.times[-1] == horizon]:
+                source.read()
+            continue
+        times = np.concatenate([each for each in ready if len(each)])
+        last = np.partition(times, pace.n_rows - 1)[pace.n_rows - 1] if len(times) > pace.n_rows else times.max()
+        taken = {source.stream.name: source.take_until(last) for source in sources}
+        yield {name: table for name, table in taken.items() if table is not None}, last
