@@ -19,10 +19,12 @@ from vedette.engine.query_texts import as_texts
 from vedette.engine.standing_set import StandingSet
 from vedette.engine.stream_selections import StreamSelections
 from vedette.engine.versions import Versions
-from vedette.errors import QueryError, SchemaError, count
+from vedette.errors import QueryError, SchemaError, count, nearest
 from vedette.ids import Ids
 from vedette.language import Residual, check_text, compile_texts
 from vedette.operators.join_branches import Branches, Signature
+from vedette.operators.window_join import PairFinder
+from vedette.operators.window_joins import ALGORITHMS
 from vedette.planner.joins import JoinPlan, plan_joins
 from vedette.schema import Field, Schema, check_time_zone
 
@@ -42,11 +44,12 @@ class JoinQuerySet(StandingSet):
     [{'query': 'near', 'left': 0, 'right': 0}]
 
     Texts name fields by their stream: `left.price`. `time_zone` is that of dates and of timestamps without a zone.
+    Between two streams, `index` names another algorithm than ordered lists, to compare with: "SJ-Join" or "IBS-JS".
     """
 
     kind = "joins"
 
-    def __init__(self, *, time_zone: str = "UTC", **streams: str | Schema) -> None:
+    def __init__(self, *, time_zone: str = "UTC", index: str | None = None, **streams: str | Schema) -> None:
         self._schemas = {name: _read_schema(name, schema) for name, schema in streams.items()}
         if len({name.lower() for name in streams}) < max(2, len(streams)):
             raise SchemaError(
@@ -54,6 +57,8 @@ class JoinQuerySet(StandingSet):
                 f'JoinQuerySet(left="id bigint, x double", right="id bigint, y double"); got: '
                 f"{', '.join(streams) or 'none'}"
             )
+        _check_index(index, list(streams))
+        self.index = index
         self.schema = Schema.of_streams(self._schemas)
         self.time_zone = check_time_zone(time_zone)
         self.epoch = 0  # how often all was numbered anew
@@ -158,6 +163,7 @@ class JoinQuerySet(StandingSet):
             return {
                 "streams": [[name, str(schema)] for name, schema in self._schemas.items()],
                 "time_zone": self.time_zone,
+                "index": self.index,
                 "ids": self._ids.to_parts(),
                 "versions": self._versions.to_parts(),
                 "selections": [each.to_parts() for each in self._selections],
@@ -168,7 +174,7 @@ class JoinQuerySet(StandingSet):
 
     @classmethod
     def _from_content(cls, saved: dict[str, Any]) -> JoinQuerySet:
-        made = cls(time_zone=saved["time_zone"], **dict(saved["streams"]))
+        made = cls(time_zone=saved["time_zone"], index=saved["index"], **dict(saved["streams"]))
         made._ids = Ids.from_parts(*saved["ids"])
         made._versions = Versions.from_parts(*saved["versions"])
         made._selections = [
@@ -190,6 +196,10 @@ class JoinQuerySet(StandingSet):
 
     def selections(self, stream: int) -> StreamSelections:
         return self._selections[stream]
+
+    def make_finder(self) -> PairFinder | None:
+        """What finds pairs instead of ordered lists, where that was asked for."""
+        return None if self.index is None else ALGORITHMS[self.index](lambda stream: self._selections[stream].boxes())
 
     @property
     def residuals(self) -> list[Residual]:
@@ -347,6 +357,16 @@ def _read_schema(stream: str, schema: Any) -> Schema:
         return schema if isinstance(schema, Schema) else Schema.parse(schema)
     except SchemaError as error:
         raise SchemaError(f"stream {stream!r}: {error}") from None
+
+
+def _check_index(index: str | None, streams: list[str]) -> None:
+    if index is None:
+        return
+    names = f"the names are: {', '.join(ALGORITHMS)}; without one, ordered lists answer"
+    if index not in ALGORITHMS:
+        raise QueryError(f"unknown index {index!r} of joins; {names}{nearest(str(index), ALGORITHMS)}")
+    if len(streams) > 2:
+        raise QueryError(f"{index} joins two streams, not {len(streams)} ({', '.join(streams)}); {names}")
 
 
 def _links(signature: Signature) -> Iterable[Any]:

@@ -13,6 +13,7 @@ from vedette.columns import Column
 from vedette.engine.parts import Parts
 from vedette.matches import Matches
 from vedette.operators.join_branches import EVERY_ROW
+from vedette.operators.window_joins.standing_boxes import StreamBoxes
 from vedette.planner.joins import Selections
 from vedette.schema import Schema
 
@@ -77,6 +78,11 @@ class StreamSelections:
         """The selections that each row is in."""
         self.compile()
         return self._parts.match(columns, n_rows, self._is_gone[: self.n])
+
+    def boxes(self) -> StreamBoxes:
+        """Those that stand as boxes and residuals."""
+        types = {field.name: field.type for field in self.schema}
+        return StreamBoxes(types, *self._parts.extract(~self._is_gone[: self.n]))
 
     def without_gone(self) -> tuple[StreamSelections, NDArray[np.int32]]:
         """Those that stand, and the new number of each."""

@@ -1,0 +1,10 @@
+"""Other ways to join two windows than by ordered lists, taken where they are asked for: those of Lim et al."""
+
+from __future__ import annotations
+
+from vedette.operators.window_joins.shared_joins import IBSJS
+
+# By the name under which they are asked for.
+ALGORITHMS = {"IBS-JS": IBSJS}
+
+__all__ = ["ALGORITHMS", "IBSJS"]

@@ -1,0 +1,55 @@
+"""What standing joins select from one stream, as boxes in cells: one a selection, on an axis for each field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.axes import Axis, build_axis, to_cells
+from vedette.boxes import BoxBlock
+from vedette.language import Residual
+from vedette.schema import Type
+
+
+@dataclass(frozen=True)
+class StreamBoxes:
+    """The boxes and residuals of a stream's selections; the numbers of these stand in the place of queries."""
+
+    types: dict[str, Type]  # of the fields
+    blocks: list[BoxBlock]
+    residuals: list[Residual]
+
+
+BoxesOf = Callable[[int], StreamBoxes]  # by stream
+
+
+@dataclass(frozen=True)
+class StandingBoxes:
+    """Selection `s` is the closed cell ranges `firsts[field, s]` to `lasts[field, s]`, where it `is_there`."""
+
+    axes: dict[str, Axis]
+    firsts: NDArray[np.int32]  # (fields, selections)
+    lasts: NDArray[np.int32]
+    is_there: NDArray[np.bool_]  # it holds something
+
+    @classmethod
+    def of(cls, boxes: StreamBoxes, n_selections: int) -> StandingBoxes:
+        axes = {}
+        for name, type_ in boxes.types.items():
+            ranges = [block.ranges[name] for block in boxes.blocks if name in block.ranges]
+            if ranges:
+                axes[name] = build_axis(type_, ranges)
+        n_cells = np.array([axis.n_cells for axis in axes.values()], np.int32)
+        firsts = np.zeros((len(axes), n_selections), np.int32)
+        lasts = np.repeat(n_cells[:, None] - 1, n_selections, axis=1)  # any value, and null
+        is_there = np.zeros(n_selections, np.bool_)
+        for block in boxes.blocks:
+            is_there[block.queries] = True
+            for number, (name, axis) in enumerate(axes.items()):
+                if name in block.ranges:
+                    firsts[number, block.queries], lasts[number, block.queries] = to_cells(axis, block.ranges[name])
+        is_there &= (firsts <= lasts).all(axis=0)
+        return cls(axes, firsts, lasts, is_there)
