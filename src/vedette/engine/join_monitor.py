@@ -21,6 +21,7 @@ from vedette.errors import QueryError, RowError, count
 from vedette.keyed_rows import TIME_TYPES, read_time
 from vedette.matches import Matches
 from vedette.operators.window_join import Batch, Pairs, WindowJoin, horizon_of
+from vedette.planner.ranges import index_ranges
 from vedette.schema import Type
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class JoinMonitor:
         self.id_types: list[Type | None] = [None if id_ else Type("bigint") for id_ in self.options.ids]
         self.n_late = 0
         self.n_numbered = [0] * len(streams)  # rows that got a number, or an id, by stream
-        self.join = WindowJoin(streams, TIME_TYPES.get(self.time_type, np.int64), self.queries.time_zone)
+        self.join = self._make_join()
         self.followed: tuple[int, int] | None = None  # the epoch and version of the queries that stand in the join
         self.saved_rows: list[int] | None = None  # by stream, the next row when the state was last saved
         self._longest: list[Any] = [-1] * len(streams)
@@ -190,7 +191,11 @@ class JoinMonitor:
         if not self.time_type:
             self._check_windows(time_type)
             self.time_type = time_type
-            self.join = WindowJoin(self.queries.streams, TIME_TYPES[time_type], self.queries.time_zone)
+            self.join = self._make_join()
+
+    def _make_join(self) -> WindowJoin:
+        dtype = TIME_TYPES.get(self.time_type, np.int64)
+        return WindowJoin(self.queries.streams, dtype, self.queries.time_zone, index_ranges, self.queries.make_finder())
 
     def _types_of(self, number: int) -> dict[str, Type]:
         """The fields of a stream that queries use, by their full name."""
