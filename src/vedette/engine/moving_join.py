@@ -6,6 +6,7 @@ What its answers mean is written in docs/operators.md.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from vedette.engine.moving_rows import MovingRows, MovingTable, read_moving_rows
 from vedette.engine.moving_table import to_change_table, to_event_table, to_overdue_table, to_pair_table
 from vedette.errors import QueryError, RowError
 from vedette.ids import Ids
+from vedette.operators.moving.interval import expected_costs
 from vedette.operators.moving.join import IntersectionJoin, Step
+from vedette.operators.moving.meetings import net
 from vedette.operators.moving.moving_set import MovingSet, take_ids
 from vedette.operators.moving.rows import TIME
 
@@ -137,11 +140,11 @@ class MovingJoin:
         if join is None:
             self.join = self._new_join(n_dims, float(min(rows.times.min(initial=now) for rows in read)))
         join = self._started()
-        changes = []
+        steps = []
         for moment in _moments(read, now):
             a_step, b_step = (_step(of, rows.at(moment)) for of, rows in zip(join.sets, read, strict=True))
-            changes += join.step(moment, a_step, b_step)
-        self.changes = to_change_table(changes, *join.sets)
+            steps += join.step(moment, a_step, b_step)
+        self.changes = to_change_table(steps[0] if len(steps) == 1 else net(list(chain(*steps))), *join.sets)
         join.pack()
         return self.changes
 
@@ -178,6 +181,29 @@ class MovingJoin:
         interval = self.max_update_interval
         deadlines = self.join.a.rows[a, TIME] + interval, self.join.b.rows[b, TIME] + interval
         return to_overdue_table((a, b), deadlines, *self.join.sets)
+
+    # The interval.
+
+    def recommend_interval(self, candidates: Sequence[float]) -> float:
+        """The one of some intervals with which updates would cost least, by what has been seen so far (section 7)."""
+        costs = self.interval_costs(candidates)
+        return float(costs["interval"][int(np.argmin(costs["cost"].to_numpy()))].as_py())
+
+    def interval_costs(self, candidates: Sequence[float]) -> pa.Table:
+        """What updates would cost in a unit of time, with each of some intervals: columns interval and cost.
+
+        The cost is in seconds of the machine on which it was measured; what tells is which is least.
+        """
+        try:
+            intervals = np.array([read_number(each, "an interval") for each in candidates])
+        except RowError as error:
+            raise QueryError(str(error)) from None
+        if not len(intervals) or intervals.min() <= 0:
+            raise QueryError(f"give one interval or more to choose from, all above 0; got {list(candidates)!r}")
+        if not self.n_a or not self.n_b:
+            raise QueryError("there are no objects to tell from which interval is best; load some, and let them update")
+        costs = expected_costs(self._started().traffic(), intervals) * 1e-9
+        return pa.table({"interval": intervals, "cost": costs})
 
     # Saving.
 

@@ -1,6 +1,6 @@
 """The drawers in which the presenter keeps pairs, as kernels.
 
-A drawer is a chain of chunks of 64 places, filled one after the other. What most kernels take is the presenter's store:
+A drawer is a chain of chunks of 32 places, filled one after the other. What most kernels take is the presenter's store:
 the stamps of both sides, marks, spans, chain, drawers and counts.
 """
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vedette.kernels import kernel
 
-CHUNK = 64
+CHUNK = 32
 RING = 64  # drawers for slices ahead
 BEGUN = RING  # the drawer for what has begun
 DRAWERS = RING + 1

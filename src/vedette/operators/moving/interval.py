@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# Nanoseconds on the machine on which they were measured, 10k and 100k objects a set; only their ratios matter.
-UPDATE, ENTRY, PAIR = 1500.0, 1.3, 70.0
+# Nanoseconds on the machine on which they were fitted, to intervals of 10 to 180 and 10k to 30k objects: ratios matter.
+UPDATE, ENTRY, PAIR = 900.0, 10.0, 280.0
 CELL = 1.25  # of a grid, in mean box widths
 SAMPLE = 2048
 
@@ -32,13 +32,71 @@ class UpdateRates:
         self.n_voluntary += len(waits) - n_forced
         self.waited += float(waits.sum())
 
-    @property
-    def rate(self) -> float:
-        """Voluntary updates of an object in a unit of time, forced ones taken for voluntary ones that came too late."""
-        return self.n_voluntary / self.waited if self.waited > 0 else 0.0
+    def rate(self, waiting: float) -> float:
+        """Voluntary updates of an object in a unit of time. Who was forced, or still waits, has waited in vain.
+
+        `waiting` is all time since the last updates.
+        """
+        waited = self.waited + waiting
+        return self.n_voluntary / waited if waited > 0 else 0.0
 
     def to_numbers(self) -> tuple[int, int, float]:
         return self.n_voluntary, self.n_forced, self.waited
 
     def set_numbers(self, n_voluntary: int, n_forced: int, waited: float) -> None:
         self.n_voluntary, self.n_forced, self.waited = n_voluntary, n_forced, waited
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What the cost depends on, as means by dimension: of a set's sizes and speeds, of both sets' relative speeds."""
+
+    n: tuple[int, int]
+    sizes: NDArray[np.float64]  # (2, n_dims)
+    speeds: NDArray[np.float64]  # (2, n_dims)
+    relative_speeds: NDArray[np.float64]
+    n_pairs: int  # at this moment
+    extents: NDArray[np.float64]  # of the space, where there is no pair to tell the density
+    rates: tuple[float, float]  # of voluntary updates
+    stands: tuple[bool, bool]
+
+
+def expected_costs(traffic: Traffic, intervals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What the updates of a unit of time cost with each interval: equation (1), summed over both sets."""
+    costs = np.zeros(len(intervals))
+    for side in range(2):
+        if not traffic.stands[side]:
+            rate = traffic.rates[side]
+            costs += traffic.n[side] / _mean_wait(rate, intervals) * _update_cost(traffic, side, intervals)
+    return costs
+
+
+def _update_cost(traffic: Traffic, side: int, intervals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Equation (2) with cells for nodes: entries read, twice, and pairs found, for one update of a set."""
+    n_others, n_dims = traffic.n[1 - side], len(traffic.relative_speeds)
+    reach = traffic.sizes.sum(axis=0)  # who is nearer than this, intersects
+    density = traffic.n_pairs / max(traffic.n[0] * traffic.n[1], 1)
+    space = reach.prod() / density if density > 0 and reach.prod() > 0 else traffic.extents.prod()
+    ages = 0.0 if traffic.stands[1 - side] else _mean_age(traffic.rates[1 - side], intervals)
+    ahead = intervals - ages  # as long as both are looked at
+    swept = reach.prod() + ahead * sum(traffic.relative_speeds[d] * np.delete(reach, d).prod() for d in range(n_dims))
+    pairs = np.minimum(n_others * swept / space, n_others)
+    entries = np.full(len(intervals), float(n_others))
+    for d in range(2):  # the axes of a grid
+        own = traffic.sizes[side, d] + traffic.speeds[side, d] * intervals
+        others = traffic.sizes[1 - side, d] + traffic.speeds[1 - side, d] * ahead
+        entries *= np.minimum((own + (1 + 2 * CELL) * others) / space ** (1 / n_dims), 1.0)
+    return UPDATE + 2 * ENTRY * entries + PAIR * pairs  # type: ignore[no-any-return]
+
+
+def _mean_wait(rate: float, intervals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean time between two updates of an object that updates at a rate, and at the latest after an interval."""
+    return -np.expm1(-rate * intervals) / rate if rate > 0 else intervals
+
+
+def _mean_age(rate: float, intervals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How long ago an object has updated, on average over time."""
+    if rate * intervals.max(initial=0.0) < 1e-6:
+        return intervals / 2
+    left = np.exp(-rate * intervals)
+    return (1 - left * (1 + rate * intervals)) / (rate * (1 - left))

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.operators.moving.grid import SweptGrid
-from vedette.operators.moving.interval import UpdateRates
-from vedette.operators.moving.meetings import Meetings
+from vedette.operators.moving.interval import SAMPLE, Traffic, UpdateRates
+from vedette.operators.moving.meetings import Meetings, net
 from vedette.operators.moving.moving_set import MovingSet
 from vedette.operators.moving.presenter import Presenter
-from vedette.operators.moving.rows import TIME, UNTIL, vanishing_times
+from vedette.operators.moving.rows import TIME, UNTIL, to_motions, vanishing_times
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,12 @@ class IntersectionJoin:
         self._present(_NOBODY, 0, pairs)
         return pairs
 
-    def step(self, time: float, a: Step, b: Step) -> list[tuple[int, Meetings]]:
-        """Let time pass, and objects come, update and go; the changes of the result, with their signs."""
-        changes = self._renew(time)
+    def step(self, time: float, a: Step, b: Step) -> list[list[tuple[int, Meetings]]]:
+        """Let time pass, and objects come, update and go; the changes of the result, with their signs.
+
+        One list of them, or two: before it what objects change that are looked at for longer now.
+        """
+        renewed = self._renew(time)
         self.now = time
         self.presenter.advance(time)
         known = self._known(self.a, a, self.rates[0]), self._known(self.b, b, self.rates[1])
@@ -71,7 +74,8 @@ class IntersectionJoin:
             put.append(of.put(each.ids, each.rows, time) if len(each.rows) else _NONE)
         come = self._meetings_of((put[0], put[1]), time)
         self._present(known, len(gone), come)
-        return [*changes, (-1, gone), (1, _cut(gone, time)), (1, come)]
+        changes = [(-1, gone), (1, _cut(gone, time)), (1, come)]
+        return [renewed, changes] if renewed else [changes]
 
     def at(self, time: float) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The slots of all pairs that intersect at a time, not before now, if no object updates until then."""
@@ -87,6 +91,34 @@ class IntersectionJoin:
             ends = of.rows[: len(of.ids), UNTIL]
             covers.append(np.where(vanishing_times(of.rows[: len(of.ids)]) <= ends, np.inf, ends)[slots])
         return pairs, pairs.ends < np.minimum(*covers)
+
+    def traffic(self) -> Traffic:
+        """What the cost of an update interval depends on, as seen so far; of a sample of the objects."""
+        sizes, speeds, samples, lows, highs = [], [], [], [], []
+        for of in self.sets:
+            motions = to_motions(of.rows[of.living[:: -(-max(len(of), 1) // SAMPLE)]])
+            low, high = motions.at(self.now)
+            middle = (motions.low_speeds + motions.high_speeds) / 2
+            sizes.append(np.maximum(high - low, 0.0).mean(axis=1))
+            speeds.append(np.abs(middle).mean(axis=1))
+            samples.append(middle)
+            lows.append(low.min(axis=1))
+            highs.append(high.max(axis=1))
+        n = min(sample.shape[1] for sample in samples)
+        rates = [
+            each.rate(float((self.now - of.rows[of.living, TIME]).sum()))
+            for each, of in zip(self.rates, self.sets, strict=True)
+        ]
+        return Traffic(
+            n=(len(self.a), len(self.b)),
+            sizes=np.stack(sizes),
+            speeds=np.stack(speeds),
+            relative_speeds=np.abs(samples[0][:, :n] - samples[1][:, :n]).mean(axis=1),
+            n_pairs=len(self.at(self.now)[0]),
+            extents=np.maximum(*highs) - np.minimum(*lows),
+            rates=(rates[0], rates[1]),
+            stands=(self.a.stands, self.b.stands),
+        )
 
     def pack(self) -> None:
         """Give up the slots of objects that are gone, once they are most."""
@@ -116,7 +148,7 @@ class IntersectionJoin:
         come = self._meetings_of(ended, self.now)
         self.presenter.advance(time)
         self._present(ended, len(gone), come)
-        return [(-1, gone.without(come)), (1, come.without(gone))]
+        return net([(-1, gone), (1, come)])
 
     def _meetings_of(self, slots: tuple[NDArray[np.int32], NDArray[np.int32]], since: float) -> Meetings:
         """The pairs in which some of the a or some of the b are, each once."""

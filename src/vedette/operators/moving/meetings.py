@@ -50,13 +50,14 @@ class Meetings:
         """The same, seen from the other set."""
         return Meetings(self.b, self.a, self.starts, self.ends)
 
-    def without(self, others: Meetings) -> Meetings:
-        """Less those that stand among the others, equal in all columns. Each stands here once."""
-        if not len(self) or not len(others):
-            return self
-        mine, theirs = (
-            np.stack([each.a, each.b, each.starts.view(np.int64), each.ends.view(np.int64)], axis=1)
-            for each in (self, others)
-        )
-        _, codes = np.unique(np.concatenate([mine, theirs]), axis=0, return_inverse=True)
-        return self.take(~np.isin(codes.reshape(-1)[: len(self)], codes.reshape(-1)[len(self) :]))
+
+def net(changes: Sequence[tuple[int, Meetings]]) -> list[tuple[int, Meetings]]:
+    """What changes with signs come to, all in all: what is told and taken back is left out. First what goes."""
+    every = Meetings.concat([each for _, each in changes if len(each)])
+    if not len(every):
+        return []
+    signs = np.concatenate([np.full(len(each), sign) for sign, each in changes])
+    lines = np.stack([every.a, every.b, every.starts.view(np.int64), every.ends.view(np.int64)], axis=1)
+    _, places, codes = np.unique(lines, axis=0, return_index=True, return_inverse=True)
+    sums = np.bincount(codes.reshape(-1), weights=signs)
+    return [(sign, every.take(places[sums == sign])) for sign in (-1, 1)]

@@ -22,13 +22,15 @@ class MovingSet:
     """Objects by slot. An id keeps its slot, also when its object is gone, until slots are packed.
 
     A row is looked at for `interval`, from its time on; then it has ended. Where `renews`, it is looked at for as long
-    again, and again. Where it `stands`, it need not update: what does not move is then looked at for ever.
+    again, and again. Where it `stands`, it need not update, and is looked at for an interval from now at least, so that
+    what is known ahead depends on the other set alone; what does not move, for ever.
     """
 
     def __init__(self, n_dims: int, interval: float, *, stands: bool, renews: bool) -> None:
         self.interval = interval
         self.stands = stands
         self.renews = renews or stands
+        self._ahead = interval if stands else 0.0
         self.ids = Ids()
         self.rows = np.zeros((0, SIDES + 4 * n_dims))
         self.lives = np.zeros(0, np.bool_)
@@ -82,7 +84,7 @@ class MovingSet:
 
         They will be looked up from `since` on.
         """
-        earliest = set_ends(self.rows, slots, self.interval, now, self.renews, self.stands)
+        earliest = set_ends(self.rows, slots, self.interval, now + self._ahead, self.renews, self.stands)
         self._earliest = min(self._earliest, earliest)
         self._index(slots, since)
         self._note(slots)
@@ -97,6 +99,7 @@ class MovingSet:
 
     def take_ended(self, time: float) -> NDArray[np.int32]:
         """The slots of objects that renew and have ended before a time. Ask only if you look at them anew."""
+        time += self._ahead
         if not self.renews or time <= self._earliest:
             return np.empty(0, np.int32)
         slots, self._earliest = find_ended(self.rows, self.lives[: len(self.ids)], time)

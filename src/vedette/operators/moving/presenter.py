@@ -22,6 +22,7 @@ from vedette.operators.moving.meetings import Meetings
 SLICES = 32  # of the time for which pairs are known ahead
 SPARSE = 4  # once so many-th part of the pairs has come or gone, those that are gone make room
 ROOM = 16  # an n-th part more room, where there is none left, and twice as much before some is given back
+FEW = 8  # chunks
 LAST_STAMP = 2**31 - 1
 
 
@@ -60,7 +61,7 @@ class Presenter:
         """Let time pass: what begins is moved, what has ended goes."""
         self.now = now
         if kernels.slice_of(now, self._origin, self._width) > self._counts[kernels.SLICE]:
-            self._reserve(2)
+            self._reserve(FEW)
             kernels.advance(now, self._origin, self._width, *self._store)
 
     def begin_step(self, n_a: int, n_b: int) -> None:
@@ -93,7 +94,7 @@ class Presenter:
             )  # fmt: skip
             if at == len(pairs):
                 break
-            self._reserve((len(pairs) - at) // kernels.CHUNK + kernels.DRAWERS)
+            self._reserve((len(pairs) - at) // kernels.CHUNK + FEW)
         self.n_added += len(pairs)
         self._n_changes += len(pairs)
 
@@ -134,7 +135,7 @@ class Presenter:
     def _tidy(self) -> None:
         kernels.tidy(self.now, *self._store)
         n_used = int(self._drawers[:, kernels.CHUNKS].sum())
-        if (len(self._chain) - n_used) * ROOM > 2 * (n_used + kernels.DRAWERS):
+        if (len(self._chain) - n_used) * ROOM > 2 * n_used + ROOM * FEW:
             kernels.compact(n_used, self._marks, self._spans, self._chain, self._drawers, self._counts)
             self._resize(n_used + n_used // ROOM)
         self._n_settled, self._n_changes = self.n_kept, 0

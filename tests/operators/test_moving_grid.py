@@ -1,0 +1,163 @@
+"""What a look-up in a grid of swept boxes finds, beside all pairs one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import config
+from oracles_moving import Motion, meet
+
+from vedette import motions
+from vedette.motions import Motions
+from vedette.operators.moving.grid import SweptGrid
+from vedette.operators.moving.rows import SIDES, TIME, UNTIL, meet_rows, to_motions, to_rows
+
+SLOW = bool(config.DISABLE_JIT)
+KINDS = ("crowded", "spread", "far off", "of all sizes", "in a line", "of one place", "of long ago")
+
+
+def some_rows(random, n, n_dims, kind):
+    """Rows in force at 0, of which some end soon."""
+    size = random.integers(0, 4, (n_dims, n)).astype(float)
+    low = random.integers(-20, 20, (n_dims, n)).astype(float)
+    speed = random.integers(-4, 5, (n_dims, n)) / 2
+    if kind == "crowded":
+        low /= 8
+    elif kind == "far off":
+        low += 5e6
+        low[:, : n // 10] *= 1e9
+    elif kind == "of all sizes":
+        size[:, : n // 8] *= 10.0 ** random.integers(0, 7, n // 8)
+    elif kind == "in a line":
+        low[1:], size[1:], speed[1:] = 0.0, 0.0, 0.0
+    elif kind == "of one place":
+        low[:], size[:], speed[:] = 3.0, 0.0, 0.0
+    growth = random.integers(0, 3, (n_dims, n)) / 4
+    times = -random.integers(0, 7, n).astype(float) * (1e6 if kind == "of long ago" else 1)
+    rows = to_rows(Motions(low, low + size, speed, speed + growth, times))
+    rows[:, UNTIL] = random.integers(0, 9, n)
+    return rows
+
+
+def all_pairs(rows, slots, others, other_slots, since):
+    found = {}
+    for i in slots.tolist():
+        for j in other_slots.tolist():
+            start, end = meet_rows(rows, i, others, j)
+            if end >= since:
+                found[i, j] = start, end
+    return found
+
+
+def found_by(grid, rows, slots, others, since, left_out=()):
+    is_left_out = np.zeros(len(others), np.bool_)
+    is_left_out[list(left_out)] = True
+    found = grid.find(rows, slots, others, is_left_out, since)
+    pairs = list(zip(found.a.tolist(), found.b.tolist(), strict=True))
+    assert len(pairs) == len(set(pairs))  # none twice
+    return dict(zip(pairs, zip(found.starts.tolist(), found.ends.tolist(), strict=True), strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_dims", [2, 3])
+def test_a_look_up_finds_all_that_meet(kind, n_dims):
+    random = np.random.default_rng(1)
+    n = 30 if SLOW else 300
+    rows, others = some_rows(random, n, n_dims, kind), some_rows(random, n, n_dims, kind)
+    every = np.arange(n, dtype=np.int32)
+    for since in (0.0, 2.0):
+        grid = SweptGrid.build(others, every, since)
+        for later in (since, since + 1.5):
+            wanted = all_pairs(rows, every, others, every, later)
+            assert found_by(grid, rows, every, others, later) == wanted
+    assert wanted or kind == "far off"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_objects_come_and_go_one_by_one(kind):
+    random = np.random.default_rng(2)
+    n = 30 if SLOW else 200
+    rows, others = some_rows(random, n, 2, kind), some_rows(random, n, 2, kind)
+    every = np.arange(n, dtype=np.int32)
+    there = set(range(n // 2))
+    grid = SweptGrid.build(others, np.array(sorted(there), np.int32), 0.0)
+    for step in range(6 if SLOW else 25):
+        changed = random.choice(n, 8, replace=False).astype(np.int32)
+        grid.remove(changed)
+        there -= set(changed.tolist())
+        others[changed] = some_rows(random, n, 2, kind)[changed]
+        back = changed[: random.integers(0, 9)]
+        if not grid.insert(others, back, 0.0):
+            grid = SweptGrid.build(others, np.array(sorted(there | set(back.tolist())), np.int32), 0.0)
+        there |= set(back.tolist())
+        left_out = set(random.choice(n, 5).tolist())
+        if SLOW and step % 3:
+            continue
+        wanted = all_pairs(rows, every, others, np.array(sorted(there - left_out), np.int32), 1.0)
+        assert found_by(grid, rows, every, others, 1.0, left_out) == wanted
+
+
+def test_a_grid_of_nothing_finds_nothing():
+    rows = some_rows(np.random.default_rng(3), 4, 2, "crowded")
+    grid = SweptGrid.build(np.empty((0, SIDES + 8)), np.empty(0, np.int32), 0.0)
+    assert found_by(grid, rows, np.arange(4, dtype=np.int32), np.empty((0, SIDES + 8)), 0.0) == {}
+
+
+def test_a_few_huge_boxes_do_not_fill_all_cells():
+    random = np.random.default_rng(4)
+    n = 500 if SLOW else 20_000
+    low = random.uniform(0, 1000, (2, n))
+    size = np.full((2, n), 0.01)
+    size[:, : n // 20] = 2000.0
+    still = np.zeros((2, n))
+    rows = to_rows(Motions(low, low + size, still, still, np.zeros(n)))
+    rows[:, UNTIL] = 60
+    grid = SweptGrid.build(rows, np.arange(n, dtype=np.int32), 0.0)
+    assert grid.n_used <= 12 * n
+
+
+sides = st.tuples(
+    st.integers(-6, 6), st.integers(0, 4), st.sampled_from([-2, -1, 0, 0.5, 1]), st.sampled_from([-2, -1, 0, 0, 0.25])
+)
+
+
+@given(
+    st.lists(st.tuples(sides, sides), min_size=1, max_size=3), st.integers(-3, 0), st.integers(-3, 0), st.integers(0, 9)
+)
+@settings(max_examples=60 if SLOW else 500)
+def test_two_motions_meet_when_fractions_say_so(both, a_time, b_time, lasts):
+    made = []
+    for k, time in ((0, a_time), (1, b_time)):
+        mine = [each[k] for each in both]
+        made.append(Motion(time, tuple((low, low + size, v, v + growth) for low, size, v, growth in mine)))
+    start, end = max(a_time, b_time), max(a_time, b_time) + lasts
+    columns = []
+    for motion in made:
+        arrays = (np.array([[float(side[k])] for side in motion.sides]) for k in range(4))
+        columns.append(Motions(*arrays, np.array([float(motion.time)])))
+
+    wanted = meet(*made, start, end)
+    for a, b in (columns, columns[::-1]):
+        first, last = motions.meet(*vars(a).values(), 0, *vars(b).values(), 0, float(start), float(end))
+        if wanted is None:
+            assert first > last
+        else:
+            assert (first, last) == pytest.approx((float(wanted[0]), float(wanted[1])), rel=1e-12, abs=1e-12)
+            if end == wanted[1]:
+                assert last == end
+
+
+def test_motions_are_columns_and_rows_and_back():
+    random = np.random.default_rng(6)
+    rows = some_rows(random, 9, 3, "spread")
+    made = to_motions(rows)
+    both = Motions.concat([made.take(np.arange(4)), made.take(np.arange(9) >= 4)])
+    assert (to_rows(both)[:, SIDES:] == rows[:, SIDES:]).all()
+    assert (to_rows(both)[:, TIME] == rows[:, TIME]).all()
+    lows, highs = both.rebased(2.5).at(4.0)
+    assert np.allclose(lows, both.at(4.0)[0])
+    assert np.allclose(highs, both.at(4.0)[1])
+    assert (len(both), both.n_dims, Motions.empty(2, 5).n_dims) == (9, 3, 2)
+    assert both.nbytes == 9 * 13 * 8

@@ -1,0 +1,98 @@
+"""The presenter keeps pairs as a plain list would."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numba import config
+
+from vedette.operators.moving import presenter as module
+from vedette.operators.moving.meetings import Meetings, net
+from vedette.operators.moving.presenter import Presenter
+
+SLOW = bool(config.DISABLE_JIT)
+HORIZON = 60.0
+
+
+def some_pairs(random, now, a, n_b):
+    n = len(a)
+    starts = now + np.maximum(0, random.integers(-30, 60, n)).astype(float)
+    ends = np.minimum(starts + random.integers(0, 20, n), now + HORIZON)
+    return Meetings(a, random.integers(0, n_b, n).astype(np.int32), starts, ends)
+
+
+def listed(pairs):
+    return list(zip(pairs.a.tolist(), pairs.b.tolist(), pairs.starts.tolist(), pairs.ends.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_snapshots_are_those_of_a_list(seed):
+    random = np.random.default_rng(seed)
+    n, a_pair = 30, 6
+    presenter, kept = Presenter(7.0, HORIZON), []
+    now = 7.0
+    for step in range(8 if SLOW else 150):
+        now += float(random.choice([0, 0.25, 1, 1, 1, 3, 40, 500], p=[0.1, 0.2, 0.2, 0.2, 0.2, 0.06, 0.03, 0.01]))
+        presenter.advance(now)
+        a = random.choice(n, 0 if step % 7 == 6 else 4, replace=False).astype(np.int32)
+        b = random.choice(n, 2, replace=False).astype(np.int32)
+        kept = [pair for pair in kept if pair[3] >= now]
+        gone = [pair for pair in kept if pair[0] in a or pair[1] in b]
+        come = some_pairs(random, now, np.repeat(a, a_pair), n)
+        presenter.begin_step(n, n)
+        presenter.remove((a, b), len(gone))
+        presenter.add(come)
+        presenter.end_step()
+        kept = [pair for pair in kept if pair not in gone] + listed(come)
+
+        assert sorted(listed(presenter.all())) == sorted(kept)
+        for time in (now, now + 0.5, now + 11, now + 60, now + 100):
+            found = sorted(zip(*(each.tolist() for each in presenter.at(time)), strict=True))
+            assert found == sorted((a, b) for a, b, start, end in kept if start <= time <= end)
+        if step % 20 == 19:
+            moved = [random.permutation(n).astype(np.int32) for _ in range(2)]
+            presenter.rename(moved)
+            kept = [(int(moved[0][a]), int(moved[1][b]), start, end) for a, b, start, end in kept]
+
+
+def test_memory_follows_the_pairs_up_and_down():
+    n = 1_000 if SLOW else 100_000
+    random = np.random.default_rng(4)
+    presenter = Presenter(0.0, HORIZON)
+    presenter.begin_step(n, n)
+    presenter.add(some_pairs(random, 0.0, np.repeat(np.arange(n // 10, dtype=np.int32), 10), n))
+    presenter.end_step()
+    for first in range(0, n // 10, n // 100):
+        if not SLOW:
+            assert presenter.nbytes - 8 * n <= 44 * len(presenter) + 40_000
+        slots = np.arange(first, first + n // 100, dtype=np.int32)
+        presenter.begin_step(n, n)
+        presenter.remove((slots, slots[:0]), 10 * len(slots))
+        presenter.end_step()
+    assert len(presenter) == 0
+    assert presenter.nbytes <= 10 * n + 40_000
+
+
+def test_stamps_begin_anew_before_they_run_out(monkeypatch):
+    monkeypatch.setattr(module, "LAST_STAMP", 5)
+    presenter = Presenter(0.0, HORIZON)
+    kept = {}
+    for step in range(17):
+        slot = np.array([step % 4], np.int32)
+        presenter.begin_step(4, 1)
+        presenter.remove((slot, slot[:0]), int(step >= 4))
+        presenter.add(Meetings(slot, np.zeros(1, np.int32), np.zeros(1), np.array([float(step)])))
+        presenter.end_step()
+        kept[step % 4] = float(step)
+        assert sorted(presenter.all().ends.tolist()) == sorted(kept.values())
+
+
+def test_changes_that_cancel_are_left_out():
+    one = Meetings(np.array([1], np.int32), np.array([2], np.int32), np.array([0.5]), np.array([1.5]))
+    two = Meetings(one.a, one.b, one.starts, one.ends + 1)
+    assert net([]) == []
+    assert [(sign, listed(pairs)) for sign, pairs in net([(1, one), (-1, one), (1, one), (-1, two)])] == [
+        (-1, listed(two)),
+        (1, listed(one)),
+    ]
+    assert sum(len(pairs) for _, pairs in net([(1, one), (-1, one)])) == 0
