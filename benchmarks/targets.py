@@ -87,6 +87,11 @@ TARGETS = [
         "at most 10 x the look-up of a value",
     ),
     Target(
+        "spark-window-join",
+        "`vs.window_join`, 500k rows a side and micro-batch, few results, warm batches, noop sink",
+        "within 4 x of the identity streaming pass over both",
+    ),
+    Target(
         "cold-start",
         "a process that starts cold with a warm Numba cache, to its first answer",
         "under 3 s; `import vedette` under half a second, heavy imports lazy, no pyspark",

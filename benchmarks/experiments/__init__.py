@@ -16,6 +16,7 @@ from benchmarks.experiments import (
     mtb_join,
     planner,
     spark_border,
+    spark_join,
     spark_match,
 )
 
@@ -33,5 +34,6 @@ __all__ = [
     "mtb_join",
     "planner",
     "spark_border",
+    "spark_join",
     "spark_match",
 ]

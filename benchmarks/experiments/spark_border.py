@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import statistics
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 import vedette as vd
 from benchmarks.harness import AnswersDifferError, Bench, experiment
 from benchmarks.peers.spark_join import pass_through
+from benchmarks.streams import WARM_UP, batch_files, time_batches, write_batches
 from benchmarks.workloads import DOMAIN
 from vedette import spark as vs
 
-WARM_UP = 3  # micro-batches before the clock counts: Java compiles, workers start and load the set
 FENCES, RADIUS_KM = 23_000, 5.0
 KM_PER_DEGREE = 111.2
 
@@ -32,14 +31,14 @@ def spark_border(bench: Bench) -> None:
     n_queries = bench.size(100_000, 5_000)
     queries = _intervals(n_queries, 0.001)
     with tempfile.TemporaryDirectory() as folder:
-        _write_batches(Path(folder), _walks(n_rows, n_keys, WARM_UP + bench.repeats, DOMAIN * 1e-7))
+        write_batches(Path(folder), _walks(n_rows, n_keys, WARM_UP + bench.repeats, DOMAIN * 1e-7))
         spark = vs.session("benchmarks")
         case = f"{n_rows:,} rows a batch, {n_keys:,} keys, {n_queries:,} queries"
         n_events = _check_events(spark, Path(folder), queries)
         bench.say(f"{case}: {n_events:,} events in the first two batches")
         seconds = {
-            "vs.border": _time_batches(spark, Path(folder), vs.border(queries, key="k", time="t")),
-            "identity mapInArrow": _time_batches(spark, Path(folder), pass_through),
+            "vs.border": time_batches(spark, [Path(folder)], vs.border(queries, key="k", time="t")),
+            "identity mapInArrow": time_batches(spark, [Path(folder)], pass_through),
         }
         for name, value in seconds.items():
             bench.record("spark-border", case, name, value, n_queries=n_queries, n_rows=n_rows)
@@ -57,10 +56,10 @@ def spark_state(bench: Bench) -> None:
     seconds = {}
     for n_keys in (n_touched, n_many):
         with tempfile.TemporaryDirectory() as folder:
-            _write_batches(Path(folder), _touches(n_keys, n_touched, 4 * WARM_UP + 2 * bench.repeats))
+            write_batches(Path(folder), _touches(n_keys, n_touched, 4 * WARM_UP + 2 * bench.repeats))
             name = f"{n_keys:,} keys in the state"
             transform = vs.border(queries, key="k", time="t")
-            seconds[name] = _time_batches(spark, Path(folder), transform, n_warm=4 * WARM_UP)
+            seconds[name] = time_batches(spark, [Path(folder)], transform, n_warm=4 * WARM_UP)
         bench.record("spark-state", "10k keys touched", name, seconds[name], n_queries=len(queries), n_rows=n_touched)
     few, many = seconds.values()
     bench.verdict("spark-state", "10k keys touched", "times the batch with 10k keys in the state", many / few, 2.0)
@@ -80,12 +79,12 @@ def geofences(bench: Bench) -> None:
     ]
     queries.add_many(np.arange(n_fences), texts)
     with tempfile.TemporaryDirectory() as folder:
-        _write_batches(Path(folder), _vehicles(n_rows, n_rows // 10, WARM_UP + bench.repeats))
+        write_batches(Path(folder), _vehicles(n_rows, n_rows // 10, WARM_UP + bench.repeats))
         spark = vs.session("benchmarks")
         case = f"{n_fences:,} circles of {RADIUS_KM:g} km, {n_rows // 10:,} vehicles"
         n_events = _check_events(spark, Path(folder), queries)
         bench.say(f"{case}: {n_events:,} events in the first two batches")
-        seconds = _time_batches(spark, Path(folder), vs.border(queries, key="k", time="t"))
+        seconds = time_batches(spark, [Path(folder)], vs.border(queries, key="k", time="t"))
         bench.record("geofences", case, "vs.border", seconds, n_queries=n_fences, n_rows=n_rows)
         bench.note("geofences", case, "updates a second", n_rows / seconds)
         spark.stop()
@@ -137,33 +136,9 @@ def _vehicles(n_rows: int, n_keys: int, n_batches: int) -> Iterator[pa.Table]:
         yield pa.table({"k": keys, "lon": lon.ravel(), "lat": lat.ravel(), "t": np.repeat(moments[:, 0], n_keys)})
 
 
-def _write_batches(folder: Path, batches: Iterator[pa.Table]) -> None:
-    """One file a micro-batch, in several row groups, so that both cores read."""
-    for number, table in enumerate(batches):
-        pq.write_table(table, folder / f"batch-{number:04}.parquet", row_group_size=max(1, table.num_rows // 8))
-
-
-def _time_batches(
-    spark: SparkSession, folder: Path, transform: Callable[[DataFrame], DataFrame], n_warm: int = WARM_UP
-) -> float:
-    """The median of the seconds of warm micro-batches of a stream that comes to nothing."""
-    files = sorted(folder.glob("*.parquet"))
-    schema = spark.read.parquet(str(files[0])).schema
-    rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
-    with tempfile.TemporaryDirectory() as checkpoint:
-        writer = rows.transform(transform).writeStream.format("noop").option("checkpointLocation", checkpoint)
-        query = writer.trigger(availableNow=True).start()
-        query.awaitTermination()
-        batches = [each for each in query.recentProgress if each["numInputRows"]]
-    seconds = [each["durationMs"]["addBatch"] / 1000 for each in batches]
-    if len(seconds) != len(files):
-        raise AnswersDifferError(f"the stream ran {len(seconds)} batches of {len(files)}")
-    return statistics.median(seconds[n_warm:])
-
-
 def _check_events(spark: SparkSession, folder: Path, queries: Any) -> int:
     """Compare what Spark finds in the first two batches with a monitor in this process; the number of events."""
-    files = [str(path) for path in sorted(folder.glob("*.parquet"))[:2]]
+    files = [str(path) for path in batch_files(folder)[:2]]
     sums = "count(*) AS n", "sum((key % 1009) * (query % 9973) * if(event = 'enter', 1, 2) + time) AS total"
     found = spark.read.parquet(*files).transform(vs.border(queries, key="k", time="t")).selectExpr(*sums).first()
     assert found is not None
