@@ -358,8 +358,9 @@ OPTIONS = [
     (["--time", "ts", "--value", "price"], "--value is the column that bands compare"),
     (
         ["--time", "ts", "--stream", "more"],
-        "--stream is a new name and a file, as in quotes=quotes.parquet; got 'more'",
+        "--stream is a new name and a file, as in quotes=quotes.parquet",
     ),
+    (["--time", "ts", "--stream", "query=q.csv"], "where the name is not query or index or time_zone"),
     (["--time", "ts", "--bands", "b.csv"], "a join takes either --queries or --bands"),
     (["--left-time", "ts", "--right-time", "price"], "of different types (left: timestamp, right: double)"),
 ]

@@ -159,7 +159,8 @@ def join_command(
         list[str] | None, typer.Option(metavar="COLUMN", help="Column with the time: a timestamp or a number")
     ] = None,
     id_: Annotated[
-        list[str] | None, typer.Option("--id", metavar="COLUMN", help="Column with the id; else, the row's number, or for bands 'id'")
+        list[str] | None,
+        typer.Option("--id", metavar="COLUMN", help="Column with the id; else, the row's number, or for bands 'id'"),
     ] = None,
     value: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Column that bands compare; else, it is 'value'")

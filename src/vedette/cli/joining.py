@@ -66,8 +66,11 @@ class Job:
         """With the columns of times and ids, as `JoinQuerySet.window` takes them."""
         return self.options | name_columns(self.streams)
 
+    def no_queries(self, schemas: Mapping[str, Any]) -> JoinQuerySet:
+        return JoinQuerySet(time_zone=self.time_zone, **schemas)
+
     def load(self, schemas: Mapping[str, Schema]) -> JoinQuerySet:
-        queries = JoinQuerySet(time_zone=self.time_zone, **schemas)
+        queries = self.no_queries(schemas)
         load_joins(self.queries, queries, self.windows, skip_bad=self.skip_bad)
         return queries
 
@@ -129,8 +132,8 @@ def _join_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     schemas = {stream.name: stream.schema for stream in job.streams}
     # Without a query and without a row: a wrong option or column is told before the queries are read.
     _check_times(job, schemas)
-    nothing = JoinQuerySet(time_zone=job.time_zone, **schemas)
-    nothing.window(**job.all_options).step(**{each.name: each.no_rows() for each in job.streams})
+    no_rows = {each.name: each.no_rows() for each in job.streams}
+    job.no_queries(schemas).window(**job.all_options).step(**no_rows)
     queries = job.load(schemas)
     monitor = queries.window(**job.all_options)
     sources = []
@@ -192,8 +195,7 @@ def _join_in_spark(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     opened = {each.name: open_found(each.path, each.declared, each.needed, job.time_zone) for each in job.streams}
     schemas = {name: schema for name, (_, schema) in opened.items()}
     _check_times(job, schemas)
-    nothing = JoinQuerySet(time_zone=job.time_zone, **schemas)
-    nothing.window(**job.all_options)  # raises where an option is wrong
+    job.no_queries(schemas).window(**job.all_options)  # raises where an option is wrong
     queries = job.load(schemas)
     frames = {
         each.name: open_again(each, opened[each.name], queries.fields_of(each.name), job.time_zone)

@@ -21,6 +21,7 @@ from vedette.errors import FileError, QueryError, RowError, nearest
 from vedette.schema import Schema
 
 FEWEST_AT_ONCE, MOST_AT_ONCE = 1 << 10, 1 << 18  # rows of a step
+_TAKEN = ("query", "index", "time_zone")  # by a column of the answer, and by options
 MANY = 1 << 20  # lines of an answer; what gives more is cut smaller
 
 
@@ -105,8 +106,11 @@ def read_streams(left: Path | None, right: Path | None, more: Sequence[str]) -> 
     files = {name: path for name, path in (("left", left), ("right", right)) if path is not None}
     for text in more:
         name, is_named, path = text.partition("=")
-        if not is_named or not name.isidentifier() or not path or name in files:
-            raise FileError(f"--stream is a new name and a file, as in quotes=quotes.parquet; got {text!r}")
+        if not is_named or not name.isidentifier() or not path or name in (*files, *_TAKEN):
+            raise FileError(
+                f"--stream is a new name and a file, as in quotes=quotes.parquet, where the name is not "
+                f"{' or '.join(_TAKEN)}; got {text!r}"
+            )
         files[name] = Path(path)
     if len(files) < 2:
         raise FileError(
