@@ -556,3 +556,40 @@ def test_counts_show_on_a_terminal_and_not_when_quiet(said_on_terminal, tmp_path
     arguments = join(tmp_path, *TIMED, "-o", tmp_path / "o.csv")
     assert "3 left rows, 3 right rows, 6 pairs" in said_on_terminal(*arguments)
     assert said_on_terminal(*arguments, "--quiet") == ""
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_join_in_spark_gives_the_same(spark, run, tmp_path, kind):
+    code, _, err = run(*join(tmp_path, *TIMED, "-o", tmp_path / "o.parquet", "--spark", kind=kind))
+
+    assert code == 0, err
+    assert err.startswith(COUNTS)
+    assert read_pairs(tmp_path / "o.parquet") == PAIRS
+    assert pq.read_schema(tmp_path / "o.parquet").types == [pa.string()] * 3
+
+
+def test_what_is_wrong_in_spark_is_told_in_a_sentence(spark, run, tmp_path):
+    for more, message in (
+        (("--time", "ts"), "in Spark rows have no number; name the column of their ids with --id, or --id left=..."),
+        (("--time", "at", "--id", "id"), "'at'"),
+        ((*TIMED, "--late", "never"), "late is one of: 'drop', 'apply'; got 'never'"),
+    ):
+        code, _, err = run(*join(tmp_path, "--spark", "-o", tmp_path / "o.csv", *more))
+        assert (code, err.count("\n")) == (2, 1)
+        assert message in err
+        assert not (tmp_path / "o.csv").exists()
+
+
+def test_no_pair_in_spark_leaves_the_header(spark, run, tmp_path):
+    code, out, _ = run(*join(tmp_path, *TIMED, "--spark", queries=[("none", "left.price < 0", "1 s", "")]))
+
+    assert (code, out) == (0, '"query","left","right"\n')
+
+
+@pytest.mark.parametrize("report", ["pairs", "queries"])
+def test_bands_in_spark_give_the_same(spark, run, tmp_path, report):
+    code, out, err = run(*join_bands(tmp_path, "--spark", "--report", report))
+
+    assert code == 0, err
+    assert sorted(out.splitlines()) == sorted(run(*join_bands(tmp_path, "--report", report))[1].splitlines())
+    assert err.startswith("vedette: 2 left rows, 2 right rows, ")
