@@ -133,6 +133,7 @@ def _split_ranges(
         lows, highs = (ends[entries] for ends in _to_keys(ranges, link))
         if link.kind == DISTANCE:
             link = link.difference
+            lows, highs = np.maximum(lows, 0), np.maximum(highs, -1)  # no distance is below 0
             below = (~highs, ~lows) if link.type.name == "double" else (-highs, -lows)  # the keys of minus the values
             is_apart = np.flatnonzero(lows > 0)
             again = np.concatenate([np.arange(len(entries)), is_apart])
@@ -150,10 +151,11 @@ def _to_keys(ranges: Ranges, link: Link) -> tuple[NDArray[np.int64], NDArray[np.
     if link.kind != SIGN and link.type.name == "double":
         lows, highs = keys_of_doubles(lows.astype(np.float64)), keys_of_doubles(highs.astype(np.float64))
     lows, highs = lows.astype(np.int64), highs.astype(np.int64)
-    lows = np.where(ranges.low_ends == OPEN, np.where(lows == GREATEST, lows, lows + 1), lows)
-    highs = np.where(ranges.high_ends == OPEN, np.where(highs == LEAST, highs, highs - 1), highs)
+    is_empty = (ranges.low_ends == OPEN) & (lows == GREATEST) | (ranges.high_ends == OPEN) & (highs == LEAST)
+    lows, highs = lows + (ranges.low_ends == OPEN), highs - (ranges.high_ends == OPEN)
     lows = np.where(ranges.low_ends == UNBOUNDED, LEAST, lows)
-    return lows, np.where(ranges.high_ends == UNBOUNDED, GREATEST, highs)
+    highs = np.where(ranges.high_ends == UNBOUNDED, GREATEST, highs)
+    return np.where(is_empty, GREATEST, lows), np.where(is_empty, LEAST, highs)
 
 
 def _alike(queries: NDArray[Any], values: list[Any], windows: Windows) -> list[tuple[NDArray[Any], tuple[bool, ...]]]:
