@@ -15,6 +15,7 @@ from numba import config
 from oracles_moving import Ledger, Motion, World
 
 import vedette as vd
+from vedette.operators.moving import moving_set
 
 SLOW = bool(config.DISABLE_JIT)
 INTERVAL = 6
@@ -358,10 +359,11 @@ def test_before_there_is_anything_everything_is_empty():
     assert lines(moving.update(b=still(1, 0), time=6)) == [(1, 1, 1, 6.0, 65.0)]
 
 
-def test_slots_of_objects_that_are_gone_are_used_again():
+def test_slots_of_objects_that_are_gone_are_used_again(monkeypatch):
+    monkeypatch.setattr(moving_set, "FEW_FREED", 10)
     moving = vd.MovingJoin(60)
     moving.load(b=still("b", 0), time=0)
-    n = 200 if SLOW else 1500
+    n = 60 if SLOW else 1500
     for batch in range(4):
         ids = [f"{batch}-{i}" for i in range(n)]
         zeros = np.zeros(n)

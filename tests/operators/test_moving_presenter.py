@@ -7,7 +7,7 @@ import pytest
 from numba import config
 
 from vedette.operators.moving import presenter as module
-from vedette.operators.moving.meetings import Meetings, net
+from vedette.operators.moving.meetings import Meetings, differ, net
 from vedette.operators.moving.presenter import Presenter
 
 SLOW = bool(config.DISABLE_JIT)
@@ -96,3 +96,15 @@ def test_changes_that_cancel_are_left_out():
         (1, listed(one)),
     ]
     assert sum(len(pairs) for _, pairs in net([(1, one), (-1, one)])) == 0
+
+
+def test_pairs_that_stay_as_they_were_do_not_differ():
+    random = np.random.default_rng(7)
+    a, b = np.divmod(random.permutation(400).astype(np.int32), 20)
+    gone = Meetings(a[:200], b[:200], random.integers(0, 3, 200).astype(float), np.full(200, 5.0))
+    come = Meetings(a[100:], b[100:], random.integers(0, 3, 300).astype(float), np.full(300, 5.0))
+    went, came = set(listed(gone)), set(listed(come))
+    left, right = differ(gone, come)
+    assert set(listed(left)) == went - came
+    assert set(listed(right)) == came - went
+    assert differ(gone, Meetings.empty())[0] is gone

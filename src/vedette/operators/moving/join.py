@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from vedette.operators.moving.grid import SweptGrid
 from vedette.operators.moving.interval import SAMPLE, Traffic, UpdateRates
-from vedette.operators.moving.meetings import Meetings, net
+from vedette.operators.moving.meetings import Meetings, differ
 from vedette.operators.moving.moving_set import MovingSet
 from vedette.operators.moving.presenter import Presenter
 from vedette.operators.moving.rows import TIME, UNTIL, to_motions, vanishing_times
@@ -148,7 +148,8 @@ class IntersectionJoin:
         come = self._meetings_of(ended, self.now)
         self.presenter.advance(time)
         self._present(ended, len(gone), come)
-        return net([(-1, gone), (1, come)])
+        gone, come = differ(gone, come)
+        return [(-1, gone), (1, come)] if len(gone) or len(come) else []
 
     def _meetings_of(self, slots: tuple[NDArray[np.int32], NDArray[np.int32]], since: float) -> Meetings:
         """The pairs in which some of the a or some of the b are, each once."""

@@ -24,6 +24,11 @@ class Meetings:
     def __len__(self) -> int:
         return len(self.a)
 
+    @property
+    def keys(self) -> NDArray[np.int64]:
+        """One number for each pair of objects."""
+        return (self.a.astype(np.int64) << 32) | self.b
+
     @classmethod
     def empty(cls, n: int = 0) -> Meetings:
         """Room for `n` pairs."""
@@ -51,13 +56,30 @@ class Meetings:
         return Meetings(self.b, self.a, self.starts, self.ends)
 
 
+def differ(gone: Meetings, come: Meetings) -> tuple[Meetings, Meetings]:
+    """Both, less the pairs that go and come at the same moments. Each has a pair once at most."""
+    if not len(gone) or not len(come):
+        return gone, come
+    order = np.argsort(come.keys)
+    keys, places = come.keys[order], np.searchsorted(come.keys[order], gone.keys)
+    twins = order[np.minimum(places, len(keys) - 1)]
+    is_same = (come.keys[twins] == gone.keys) & (come.starts[twins] == gone.starts) & (come.ends[twins] == gone.ends)
+    is_new = np.ones(len(come), np.bool_)
+    is_new[twins[is_same]] = False
+    return gone.take(~is_same), come.take(is_new)
+
+
 def net(changes: Sequence[tuple[int, Meetings]]) -> list[tuple[int, Meetings]]:
     """What changes with signs come to, all in all: what is told and taken back is left out. First what goes."""
     every = Meetings.concat([each for _, each in changes if len(each)])
     if not len(every):
         return []
-    signs = np.concatenate([np.full(len(each), sign) for sign, each in changes])
-    lines = np.stack([every.a, every.b, every.starts.view(np.int64), every.ends.view(np.int64)], axis=1)
-    _, places, codes = np.unique(lines, axis=0, return_index=True, return_inverse=True)
-    sums = np.bincount(codes.reshape(-1), weights=signs)
-    return [(sign, every.take(places[sums == sign])) for sign in (-1, 1)]
+    order = np.lexsort((every.ends, every.starts, every.keys))
+    every, signs = every.take(order), np.concatenate([np.full(len(each), sign) for sign, each in changes])[order]
+    is_first = np.ones(len(every), np.bool_)
+    for column in (every.keys, every.starts, every.ends):
+        is_first[1:] &= column[1:] == column[:-1]
+    is_first[1:] = ~is_first[1:]
+    firsts = np.flatnonzero(is_first)
+    sums = np.add.reduceat(signs, firsts)
+    return [(sign, every.take(firsts[sums == sign])) for sign in (-1, 1)]

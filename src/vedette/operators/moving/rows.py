@@ -70,7 +70,7 @@ def meet_rows(rows: Doubles, row: int, others: Doubles, other: int) -> tuple[flo
 @kernel
 def _narrow(first: float, last: float, gap: float, speed: float) -> tuple[float, float]:
     """As `vedette.motions.narrow`."""
-    moment = -gap / speed
+    moment = -gap / (1.0 if speed == 0.0 else speed)
     begin = -np.inf if speed <= 0.0 else moment
     begin = np.inf if (speed == 0.0) & (gap < 0.0) else begin
     end = np.inf if speed >= 0.0 else moment
