@@ -201,12 +201,14 @@ def _race_maintenance(
 
 
 def maintain(bench: Bench, sets: Sets, make: Make, n_steps: int) -> tuple[float, float]:
-    """Seconds and node accesses a timestamp of one contestant, from the interval on."""
-    steps = list(sets.steps(sets.max_update_interval + n_steps))
-    peer = make(*sets.start(), float(sets.max_update_interval))
-    for step in steps[:-n_steps]:
+    """Seconds and node accesses a timestamp of one contestant, from the interval on; one more gets it warm."""
+    interval = sets.max_update_interval
+    steps = list(sets.steps(interval + 1 + n_steps))
+    peer = make(*sets.start(), float(interval))
+    for step in steps[:interval]:
         peer.warm(step)
-    return _time_steps(bench, peer, steps[-n_steps:])
+    peer.step(steps[interval])
+    return _time_steps(bench, peer, steps[interval + 1 :])
 
 
 def _time_steps(bench: Bench, peer: MovingPeer, steps: Sequence[Step]) -> tuple[float, float]:

@@ -21,8 +21,8 @@ from vedette.indexes.moving.tpr_star_tree import TPRStarTree
 
 def ends_at(slots, slot, time):
     passed = time - slots.times[slot]
-    lows = slots.lows[:, slot] + slots.low_speeds[:, slot] * passed
-    return lows, slots.highs[:, slot] + slots.high_speeds[:, slot] * passed
+    lows, highs, low_speeds, high_speeds = slots.sides[:, :, slot]
+    return lows + low_speeds * passed, highs + high_speeds * passed
 
 
 def check(tree, now):
@@ -87,8 +87,9 @@ def test_every_object_keeps_its_motion_to_the_last_bit():
     tree.insert(np.arange(60, dtype=np.int32), motions, 6.0)
     slots = tree.nodes.slots
 
-    for column in ("lows", "highs", "low_speeds", "high_speeds", "times"):
-        assert np.array_equal(getattr(slots, column)[..., tree.slot_of[:60]], getattr(motions, column))
+    for row, column in enumerate((motions.lows, motions.highs, motions.low_speeds, motions.high_speeds)):
+        assert np.array_equal(slots.sides[row][:, tree.slot_of[:60]], column)
+    assert np.array_equal(slots.times[tree.slot_of[:60]], motions.times)
 
 
 @given(seed=st.integers(0, 2**32))
@@ -99,7 +100,7 @@ def test_no_path_costs_less_than_the_chosen_one(seed):
     tree.insert(np.arange(70, dtype=np.int32), as_motions(random_box(numbers, 2, 0) for _ in range(70)), 0.0)
     (low, high, low_speed, high_speed, time) = random_box(numbers, 2, 0)
     new = np.array([low, high, low_speed, high_speed])
-    entry = np.array([time, *(value for d in range(2) for value in new[:, d])])
+    entry = np.array([time, *new.reshape(-1)])
     nodes, stride = tree.nodes, find_stride(tree.nodes)
 
     def costs(node, so_far):
@@ -108,7 +109,7 @@ def test_no_path_costs_less_than_the_chosen_one(seed):
             return
         for slot in range(node * stride, node * stride + nodes.counts[node]):
             slots = nodes.slots
-            box = np.array([*ends_at(slots, slot, 0.0), slots.low_speeds[:, slot], slots.high_speeds[:, slot]])
+            box = np.array([*ends_at(slots, slot, 0.0), *slots.sides[2:, :, slot]])
             both = np.array(
                 [np.minimum(box[k], new[k]) if k % 2 == 0 else np.maximum(box[k], new[k]) for k in range(4)]
             )

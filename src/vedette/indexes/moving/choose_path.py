@@ -29,12 +29,12 @@ def choose_path(
     tally: NDArray[np.int64],
 ) -> int:
     """The node of the level that is to hold the entry."""
-    stride, n_dims = find_stride(nodes), len(nodes.slots.lows)
+    stride, n_dims = find_stride(nodes), nodes.slots.sides.shape[1]
     new, box = np.empty((4, n_dims)), np.empty((4, n_dims))
     for d in range(n_dims):
-        low, high, low_speed, high_speed = entry[4 * d + 1 : 4 * d + 5]
-        new[LOW, d], new[HIGH, d] = low + low_speed * (now - entry[0]), high + high_speed * (now - entry[0])
-        new[LOW_SPEED, d], new[HIGH_SPEED, d] = low_speed, high_speed
+        new[LOW_SPEED, d], new[HIGH_SPEED, d] = entry[1 + 2 * n_dims + d], entry[1 + 3 * n_dims + d]
+        new[LOW, d] = entry[1 + d] + new[LOW_SPEED, d] * (now - entry[0])
+        new[HIGH, d] = entry[1 + n_dims + d] + new[HIGH_SPEED, d] * (now - entry[0])
     queue = [(0.0, find_root(nodes))]
     while True:
         cost, node = heapq.heappop(queue)

@@ -182,7 +182,7 @@ def expect_accesses(
 ) -> NDArray[np.float64]:
     """Equation 2 for each duration, averaged over the updates. No node is read more than once, and the root always."""
     expected, slots = np.zeros(len(durations)), nodes.slots
-    box = np.empty((4, len(slots.lows)))
+    box = np.empty((4, slots.sides.shape[1]))
     for node in range(1, nodes.state[USED]):
         if nodes.counts[node] == 0:
             continue
@@ -192,11 +192,11 @@ def expect_accesses(
         slot = nodes.parents[node]
         age = now - slots.times[slot]
         for u in range(len(updates)):
-            for d in range(len(slots.lows)):
-                box[LOW, d] = slots.lows[d, slot] + slots.low_speeds[d, slot] * age
-                box[HIGH, d] = slots.highs[d, slot] + slots.high_speeds[d, slot] * age
-                box[LOW_SPEED, d] = slots.low_speeds[d, slot] - updates[u, 1, d]
-                box[HIGH_SPEED, d] = slots.high_speeds[d, slot] - updates[u, 0, d]
+            for d in range(slots.sides.shape[1]):
+                box[LOW, d] = slots.sides[LOW, d, slot] + slots.sides[LOW_SPEED, d, slot] * age
+                box[HIGH, d] = slots.sides[HIGH, d, slot] + slots.sides[HIGH_SPEED, d, slot] * age
+                box[LOW_SPEED, d] = slots.sides[LOW_SPEED, d, slot] - updates[u, 1, d]
+                box[HIGH_SPEED, d] = slots.sides[HIGH_SPEED, d, slot] - updates[u, 0, d]
             for k in range(len(durations)):
                 expected[k] += min(1.0, measure_swept(box, sides, durations[k]) / space)
     return expected / len(updates)

@@ -22,6 +22,7 @@ from vedette.indexes.moving.plane_sweep import (
     make_found,
     with_room,
 )
+from vedette.indexes.moving.swept_region import HIGH, LOW
 from vedette.indexes.moving.tally import PAGES_A_TREE, Tally, read_page
 from vedette.indexes.moving.tpr_star_tree import TPRStarTree
 from vedette.kernels import kernel
@@ -59,7 +60,7 @@ def _join(
     pages: NDArray[np.int64],
     tally: NDArray[np.int64],
 ) -> Found:
-    stride, n_windows, n_dims = find_stride(nodes), len(windows.times), len(windows.lows)
+    stride, n_windows, n_dims = find_stride(nodes), len(windows.times), windows.sides.shape[1]
     n_frames_most = stride * (nodes.levels[find_root(nodes)] + 1) + 1
     frames = _make_frames(n_frames_most, n_dims)
     members = np.empty(n_frames_most * n_windows, np.int64)  # each frame has all windows at most
@@ -93,11 +94,8 @@ def _join(
 
 @kernel
 def _make_frames(n: int, n_dims: int) -> Frames:
-    still = Slots(
-        np.zeros((n_dims, n)), np.zeros((n_dims, n)), np.zeros((n_dims, n)), np.zeros((n_dims, n)), np.zeros(n)
-    )
-    integers = np.empty((3, n), np.int64)
-    return Frames(integers[0], integers[1], integers[2], np.empty((n, 2)), still)
+    still = Slots(np.zeros((4, n_dims, n)), np.zeros(n))
+    return Frames(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty((n, 2)), still)
 
 
 @kernel
@@ -120,7 +118,7 @@ def _push(
         if place == 0 or slot != found.b[order[place - 1]]:
             frames.nodes[n_frames], frames.starts[n_frames] = nodes.children[slot], first + place
             frames.limits[n_frames] = np.inf, -np.inf
-            box.lows[:, n_frames], box.highs[:, n_frames] = np.inf, -np.inf
+            box.sides[LOW, :, n_frames], box.sides[HIGH, :, n_frames] = np.inf, -np.inf
             n_frames += 1
         frame = n_frames - 1
         members[first + place] = found.a[k]
@@ -128,9 +126,9 @@ def _push(
         frames.limits[frame, 0] = min(frames.limits[frame, 0], found.starts[k])
         frames.limits[frame, 1] = max(frames.limits[frame, 1], found.ends[k])
         when = found.starts[k], found.ends[k]
-        for d in range(len(windows.lows)):
+        for d in range(windows.sides.shape[1]):
             low, high = find_range(windows, found.a[k], d, when)
             other_low, other_high = find_range(nodes.slots, slot, d, when)
-            box.lows[d, frame] = min(box.lows[d, frame], max(low, other_low))
-            box.highs[d, frame] = max(box.highs[d, frame], min(high, other_high))
+            box.sides[LOW, d, frame] = min(box.sides[LOW, d, frame], max(low, other_low))
+            box.sides[HIGH, d, frame] = max(box.sides[HIGH, d, frame], min(high, other_high))
     return n_frames

@@ -26,10 +26,13 @@ from vedette.kernels import kernel
 def read_box(nodes: Nodes, slot: int, now: float, box: NDArray[np.float64]) -> None:
     """Where a slot is now, and how it moves."""
     age = now - nodes.slots.times[slot]
-    for d in range(len(nodes.slots.lows)):
-        box[LOW, d] = nodes.slots.lows[d, slot] + nodes.slots.low_speeds[d, slot] * age
-        box[HIGH, d] = nodes.slots.highs[d, slot] + nodes.slots.high_speeds[d, slot] * age
-        box[LOW_SPEED, d], box[HIGH_SPEED, d] = nodes.slots.low_speeds[d, slot], nodes.slots.high_speeds[d, slot]
+    for d in range(nodes.slots.sides.shape[1]):
+        box[LOW, d] = nodes.slots.sides[LOW, d, slot] + nodes.slots.sides[LOW_SPEED, d, slot] * age
+        box[HIGH, d] = nodes.slots.sides[HIGH, d, slot] + nodes.slots.sides[HIGH_SPEED, d, slot] * age
+        box[LOW_SPEED, d], box[HIGH_SPEED, d] = (
+            nodes.slots.sides[LOW_SPEED, d, slot],
+            nodes.slots.sides[HIGH_SPEED, d, slot],
+        )
 
 
 @kernel
@@ -77,7 +80,7 @@ def take_worst(
 @kernel
 def _read_boxes(nodes: Nodes, node: int, now: float) -> NDArray[np.float64]:
     first = node * find_stride(nodes)
-    boxes = np.empty((nodes.counts[node], 4, len(nodes.slots.lows)))
+    boxes = np.empty((nodes.counts[node], 4, nodes.slots.sides.shape[1]))
     for k in range(len(boxes)):
         read_box(nodes, first + k, now, boxes[k])
     return boxes
@@ -87,7 +90,7 @@ def _read_boxes(nodes: Nodes, node: int, now: float) -> NDArray[np.float64]:
 def _take_all(nodes: Nodes, node: int) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     """All entries of a node, which is empty then."""
     first, n = node * find_stride(nodes), nodes.counts[node]
-    entries = np.empty((n, 4 * len(nodes.slots.lows) + 1))
+    entries = np.empty((n, 4 * nodes.slots.sides.shape[1] + 1))
     for k in range(n):
         read_entry(nodes, first + k, entries[k])
     nodes.counts[node] = 0

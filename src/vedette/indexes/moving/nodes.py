@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.indexes.moving.swept_region import HIGH, HIGH_SPEED, LOW, LOW_SPEED
 from vedette.kernels import kernel
 from vedette.motions import Motions, meet
 
@@ -24,12 +25,9 @@ FREE, USED, OBJECTS = 0, 1, 2  # in `state`: the first free node, how many were 
 
 
 class Slots(NamedTuple):
-    """Moving rectangles as kernels take them: the columns of `Motions`."""
+    """Moving rectangles as kernels take them: the columns of `Motions`, in few arrays."""
 
-    lows: NDArray[np.float64]  # (n_dims, n_slots)
-    highs: NDArray[np.float64]
-    low_speeds: NDArray[np.float64]
-    high_speeds: NDArray[np.float64]
+    sides: NDArray[np.float64]  # (4, n_dims, n_slots): lows, highs and their speeds
     times: NDArray[np.float64]  # (n_slots,)
 
 
@@ -46,17 +44,16 @@ class Nodes(NamedTuple):
 
 def as_slots(motions: Motions) -> Slots:
     """Motions in the one array type that kernels are compiled for."""
-    columns = motions.lows, motions.highs, motions.low_speeds, motions.high_speeds, motions.times
-    return Slots(*(np.require(column, np.float64, ("C", "W")) for column in columns))
+    sides = np.stack([motions.lows, motions.highs, motions.low_speeds, motions.high_speeds])
+    return Slots(sides, np.require(motions.times, np.float64, ("C", "W")))
 
 
 def make_nodes(n_dims: int, n_nodes: int, stride: int) -> Nodes:
     """An empty tree, a leaf without entries as its root, with room for so many nodes."""
     n_slots = n_nodes * stride
-    lows, highs, low_speeds, high_speeds = (np.empty((n_dims, n_slots)) for _ in range(4))
     counts, levels, parents = (np.empty(n_nodes, np.int32) for _ in range(3))
-    slots, state = Slots(lows, highs, low_speeds, high_speeds, np.empty(n_slots)), np.array([NONE, 2, 0], np.int64)
-    nodes = Nodes(slots, np.empty(n_slots, np.int32), counts, levels, parents, state)
+    slots, children = Slots(np.empty((4, n_dims, n_slots)), np.empty(n_slots)), np.empty(n_slots, np.int32)
+    nodes = Nodes(slots, children, counts, levels, parents, np.array([NONE, 2, 0], np.int64))
     nodes.counts[:2], nodes.levels[:2], nodes.parents[:2] = (1, 0), (1, 0), (NONE, 0)
     nodes.children[0] = 1
     bound(nodes, 1, 0.0, 0)
@@ -66,7 +63,7 @@ def make_nodes(n_dims: int, n_nodes: int, stride: int) -> Nodes:
 def grow_nodes(nodes: Nodes, n_nodes: int) -> Nodes:
     """The same tree with room for so many nodes."""
     stride = find_stride(nodes)
-    larger = make_nodes(len(nodes.slots.lows), n_nodes, stride)
+    larger = make_nodes(nodes.slots.sides.shape[1], n_nodes, stride)
     n_used = int(nodes.state[USED])
     for old, new in zip(nodes.slots, larger.slots, strict=True):
         new[..., : n_used * stride] = old[..., : n_used * stride]
@@ -81,8 +78,8 @@ def grow_nodes(nodes: Nodes, n_nodes: int) -> Nodes:
 def meet_slots(a: Slots, i: int, b: Slots, j: int, start: float, end: float) -> tuple[float, float]:
     """When within [start, end] two slots intersect; where they never do, the first is after the last."""
     return meet(
-        a.lows, a.highs, a.low_speeds, a.high_speeds, a.times, i,
-        b.lows, b.highs, b.low_speeds, b.high_speeds, b.times, j,
+        a.sides[LOW], a.sides[HIGH], a.sides[LOW_SPEED], a.sides[HIGH_SPEED], a.times, i,
+        b.sides[LOW], b.sides[HIGH], b.sides[LOW_SPEED], b.sides[HIGH_SPEED], b.times, j,
         start, end,
     )  # fmt: skip
 
@@ -107,19 +104,22 @@ def find_slack(low: float, speed: float, time: float, now: float) -> float:
 def bound(nodes: Nodes, node: int, now: float, slot: int) -> None:
     """Let the slot be the least moving rectangle that holds all entries of the node from `now` on."""
     first = node * find_stride(nodes)
-    for d in range(len(nodes.slots.lows)):
+    for d in range(nodes.slots.sides.shape[1]):
         low, high, low_speed, high_speed = np.inf, -np.inf, np.inf, -np.inf
         for s in range(first, first + nodes.counts[node]):
-            at, speed, time = nodes.slots.lows[d, s], nodes.slots.low_speeds[d, s], nodes.slots.times[s]
+            at, speed, time = nodes.slots.sides[LOW, d, s], nodes.slots.sides[LOW_SPEED, d, s], nodes.slots.times[s]
             low = min(low, at + speed * (now - time) - find_slack(at, speed, time, now))
             low_speed = min(low_speed, speed)
-            at, speed = nodes.slots.highs[d, s], nodes.slots.high_speeds[d, s]
+            at, speed = nodes.slots.sides[HIGH, d, s], nodes.slots.sides[HIGH_SPEED, d, s]
             high = max(high, at + speed * (now - time) + find_slack(at, speed, time, now))
             high_speed = max(high_speed, speed)
         if nodes.counts[node] == 0:
             low_speed = high_speed = 0.0
-        nodes.slots.lows[d, slot], nodes.slots.low_speeds[d, slot] = low, low_speed - SLACK * abs(low_speed)
-        nodes.slots.highs[d, slot], nodes.slots.high_speeds[d, slot] = high, high_speed + SLACK * abs(high_speed)
+        nodes.slots.sides[LOW, d, slot], nodes.slots.sides[LOW_SPEED, d, slot] = low, low_speed - SLACK * abs(low_speed)
+        nodes.slots.sides[HIGH, d, slot], nodes.slots.sides[HIGH_SPEED, d, slot] = (
+            high,
+            high_speed + SLACK * abs(high_speed),
+        )
     nodes.slots.times[slot] = now
 
 
@@ -155,11 +155,11 @@ def free_node(nodes: Nodes, node: int) -> None:
 @kernel
 def add_entry(nodes: Nodes, slot_of: NDArray[np.int32], node: int, entry: NDArray[np.float64], child: int) -> int:
     """Put an entry, as `read_entry` writes it, into a node; the slot."""
-    slot = node * find_stride(nodes) + nodes.counts[node]
-    for d in range(len(nodes.slots.lows)):
-        nodes.slots.lows[d, slot], nodes.slots.highs[d, slot] = entry[4 * d + 1], entry[4 * d + 2]
-        nodes.slots.low_speeds[d, slot], nodes.slots.high_speeds[d, slot] = entry[4 * d + 3], entry[4 * d + 4]
+    slot, n_dims = node * find_stride(nodes) + nodes.counts[node], nodes.slots.sides.shape[1]
     nodes.slots.times[slot] = entry[0]
+    for k in range(4):
+        for d in range(n_dims):
+            nodes.slots.sides[k, d, slot] = entry[1 + k * n_dims + d]
     nodes.counts[node] += 1
     point(nodes, slot_of, slot, child)
     return int(slot)
@@ -177,11 +177,12 @@ def point(nodes: Nodes, slot_of: NDArray[np.int32], slot: int, child: int) -> No
 
 @kernel
 def read_entry(nodes: Nodes, slot: int, entry: NDArray[np.float64]) -> None:
-    """The time of a slot; then, of each dimension, low, high and their speeds."""
+    """The time of a slot; then all lows, all highs, and all their speeds."""
+    n_dims = nodes.slots.sides.shape[1]
     entry[0] = nodes.slots.times[slot]
-    for d in range(len(nodes.slots.lows)):
-        entry[4 * d + 1], entry[4 * d + 2] = nodes.slots.lows[d, slot], nodes.slots.highs[d, slot]
-        entry[4 * d + 3], entry[4 * d + 4] = nodes.slots.low_speeds[d, slot], nodes.slots.high_speeds[d, slot]
+    for k in range(4):
+        for d in range(n_dims):
+            entry[1 + k * n_dims + d] = nodes.slots.sides[k, d, slot]
 
 
 @kernel
@@ -191,12 +192,6 @@ def drop_slot(nodes: Nodes, slot_of: NDArray[np.int32], slot: int) -> None:
     nodes.counts[node] -= 1
     last = node * find_stride(nodes) + nodes.counts[node]
     if slot != last:
-        for d in range(len(nodes.slots.lows)):
-            nodes.slots.lows[d, slot], nodes.slots.highs[d, slot] = (
-                nodes.slots.lows[d, last],
-                nodes.slots.highs[d, last],
-            )
-            nodes.slots.low_speeds[d, slot] = nodes.slots.low_speeds[d, last]
-            nodes.slots.high_speeds[d, slot] = nodes.slots.high_speeds[d, last]
+        nodes.slots.sides[:, :, slot] = nodes.slots.sides[:, :, last]
         nodes.slots.times[slot] = nodes.slots.times[last]
         point(nodes, slot_of, slot, nodes.children[last])

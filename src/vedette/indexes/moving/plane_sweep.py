@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.indexes.moving.nodes import Slots, find_slack
+from vedette.indexes.moving.swept_region import HIGH, HIGH_SPEED, LOW, LOW_SPEED
 from vedette.indexes.moving.tally import COMPARISONS
 from vedette.kernels import kernel
 from vedette.motions import meet
@@ -89,14 +90,14 @@ def find_meetings(
 def _keep_meetings(a: Slots, b: Slots, span: tuple[float, float], found: Found, n_candidates: int) -> int:
     """Keep those of the written pairs that meet, and write when; how many."""
     # Arrays taken out of their tuples once: handing tuples to every comparison takes longer than comparing.
-    a_lows, a_highs, a_low_speeds, a_high_speeds, a_times = a.lows, a.highs, a.low_speeds, a.high_speeds, a.times
-    b_lows, b_highs, b_low_speeds, b_high_speeds, b_times = b.lows, b.highs, b.low_speeds, b.high_speeds, b.times
+    a_lows, a_highs, a_low_speeds, a_high_speeds = a.sides[LOW], a.sides[HIGH], a.sides[LOW_SPEED], a.sides[HIGH_SPEED]
+    b_lows, b_highs, b_low_speeds, b_high_speeds = b.sides[LOW], b.sides[HIGH], b.sides[LOW_SPEED], b.sides[HIGH_SPEED]
     n = 0
     for k in range(n_candidates):
         i, j = found.a[k], found.b[k]
         start, end = meet(
-            a_lows, a_highs, a_low_speeds, a_high_speeds, a_times, i,
-            b_lows, b_highs, b_low_speeds, b_high_speeds, b_times, j,
+            a_lows, a_highs, a_low_speeds, a_high_speeds, a.times, i,
+            b_lows, b_highs, b_low_speeds, b_high_speeds, b.times, j,
             span[0], span[1],
         )  # fmt: skip
         if start <= end:
@@ -109,12 +110,12 @@ def _keep_meetings(a: Slots, b: Slots, span: tuple[float, float], found: Found, 
 def choose_dimension(a: Slots, a_slots: NDArray[np.int64], b: Slots, b_slots: NDArray[np.int64]) -> int:
     """The dimension in which all together are slowest."""
     best, least = 0, np.inf
-    for d in range(len(a.lows)):
+    for d in range(a.sides.shape[1]):
         total = 0.0
         for i in a_slots:
-            total += abs(a.low_speeds[d, i]) + abs(a.high_speeds[d, i])
+            total += abs(a.sides[LOW_SPEED, d, i]) + abs(a.sides[HIGH_SPEED, d, i])
         for j in b_slots:
-            total += abs(b.low_speeds[d, j]) + abs(b.high_speeds[d, j])
+            total += abs(b.sides[LOW_SPEED, d, j]) + abs(b.sides[HIGH_SPEED, d, j])
         if total < least:
             best, least = d, total
     return best
@@ -171,10 +172,10 @@ def _order_by_range(
 def find_range(slots: Slots, s: int, d: int, limits: tuple[float, float]) -> tuple[float, float]:
     """What a slot covers of a dimension at any time within the limits, and a little more than rounding could hide."""
     time, start, end = slots.times[s], limits[0], limits[1]
-    side, speed = slots.lows[d, s], slots.low_speeds[d, s]
+    side, speed = slots.sides[LOW, d, s], slots.sides[LOW_SPEED, d, s]
     slack = find_slack(side, speed, time, start) + find_slack(side, speed, time, end)
     low = min(side + speed * (start - time), side + speed * (end - time)) - slack
-    side, speed = slots.highs[d, s], slots.high_speeds[d, s]
+    side, speed = slots.sides[HIGH, d, s], slots.sides[HIGH_SPEED, d, s]
     slack = find_slack(side, speed, time, start) + find_slack(side, speed, time, end)
     high = max(side + speed * (start - time), side + speed * (end - time)) + slack
     return low, high
@@ -190,15 +191,14 @@ def keep_meeting(
     tally: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """The intersection check: those of the slots that meet one slot of the other node within the limits."""
-    a_lows, a_highs, a_low_speeds = slots.lows, slots.highs, slots.low_speeds
-    a_high_speeds, a_times = slots.high_speeds, slots.times
-    b_lows, b_highs, b_low_speeds = other.lows, other.highs, other.low_speeds
-    b_high_speeds, b_times = other.high_speeds, other.times
+    a, b = slots.sides, other.sides
+    a_lows, a_highs, a_low_speeds, a_high_speeds = a[LOW], a[HIGH], a[LOW_SPEED], a[HIGH_SPEED]
+    b_lows, b_highs, b_low_speeds, b_high_speeds = b[LOW], b[HIGH], b[LOW_SPEED], b[HIGH_SPEED]
     kept, n = np.empty_like(chosen), 0
     for i in chosen:
         start, end = meet(
-            a_lows, a_highs, a_low_speeds, a_high_speeds, a_times, i,
-            b_lows, b_highs, b_low_speeds, b_high_speeds, b_times, j,
+            a_lows, a_highs, a_low_speeds, a_high_speeds, slots.times, i,
+            b_lows, b_highs, b_low_speeds, b_high_speeds, other.times, j,
             limits[0], limits[1],
         )  # fmt: skip
         if start <= end:

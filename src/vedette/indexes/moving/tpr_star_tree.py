@@ -105,22 +105,14 @@ class TPRStarTree:
         if self.holds(places).any():
             known = int(places[self.holds(places)][0])
             raise ValueError(f"object {known} is in the tree; delete it before it is inserted again")
-        entries, done = _as_entries(motions), 0
-        while done < len(places):
-            waiting = self._make_room()
-            done = _insert_objects(
-                self.nodes, self.slot_of, waiting, self.rules, places, entries, done, time, self.tally
-            )
+        self._change(places, _as_entries(motions), time)
 
     def delete(self, places: NDArray[np.int32], time: float) -> None:
         """Take objects out that are in the tree."""
         is_held = self.holds(places)
         if not is_held.all():
             raise ValueError(f"object {places[~is_held][0]} is not in the tree; it holds {len(self):,} objects")
-        done = 0
-        while done < len(places):
-            waiting = self._make_room()
-            done = _delete_objects(self.nodes, self.slot_of, waiting, self.rules, places, done, time, self.tally)
+        self._change(places, np.empty((0, 1 + 4 * self.nodes.slots.sides.shape[1])), time)
 
     def holds(self, places: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Which of the objects are in the tree."""
@@ -143,9 +135,17 @@ class TPRStarTree:
         n_bytes = sum(array.nbytes for array in (*self.nodes.slots, *self.nodes[1:]))
         return round(n_bytes * int(self.nodes.state[USED]) / len(self.nodes.counts)) + self.slot_of.nbytes
 
+    def _change(self, places: NDArray[np.int32], entries: NDArray[np.float64], time: float) -> None:
+        places, done = np.require(places, np.int32, ("C", "W")), 0
+        while done < len(places):
+            waiting = self._make_room()
+            done = _change_objects(
+                self.nodes, self.slot_of, waiting, self.rules, places, entries, done, float(time), self.tally
+            )
+
     def _make_room(self) -> Waiting:
         """See to it that one insertion or deletion has room, whatever it sets off."""
-        n_levels, n_dims = self.height + 1, len(self.nodes.slots.lows)
+        n_levels, n_dims = self.height + 1, self.nodes.slots.sides.shape[1]
         n_waiting = _most_waiting(self.rules, n_levels)
         n_nodes = int(self.nodes.state[USED]) + _most_new_nodes(self.rules, n_levels)
         if n_nodes > len(self.nodes.counts):
@@ -155,11 +155,9 @@ class TPRStarTree:
 
 
 def _as_entries(motions: Motions) -> NDArray[np.float64]:
-    """A row an object: its time; then, of each dimension, low, high and their speeds."""
-    columns = [motions.times]
-    for d in range(len(motions.lows)):
-        columns += [motions.lows[d], motions.highs[d], motions.low_speeds[d], motions.high_speeds[d]]
-    return np.stack(columns, axis=1)
+    """A row an object: its time; then all lows, all highs, and all their speeds."""
+    columns = motions.times[None], motions.lows, motions.highs, motions.low_speeds, motions.high_speeds
+    return np.ascontiguousarray(np.concatenate(columns).T)
 
 
 @kernel
@@ -181,7 +179,7 @@ def _has_room(nodes: Nodes, waiting: Waiting, rules: Rules) -> bool:
 
 
 @kernel
-def _insert_objects(
+def _change_objects(
     nodes: Nodes,
     slot_of: NDArray[np.int32],
     waiting: Waiting,
@@ -192,14 +190,39 @@ def _insert_objects(
     now: float,
     tally: NDArray[np.int64],
 ) -> int:
-    """Insert objects from the given one on while there is room; the first that is not inserted."""
+    """Insert objects, or without entries delete them, from the given one on while there is room; the first not done.
+
+    One kernel for both, since each would take as long to compile.
+    """
+    stride = find_stride(nodes)
     for i in range(first, len(places)):
         if not _has_room(nodes, waiting, rules):
             return i
-        waiting.entries[0], waiting.children[0], waiting.levels[0] = entries[i], places[i], 0
-        _insert_waiting(nodes, slot_of, waiting, 1, rules, now, tally)
-        nodes.state[OBJECTS] += 1
+        if len(entries) > 0:
+            waiting.entries[0], waiting.children[0], waiting.levels[0] = entries[i], places[i], 0
+            n_waiting = 1
+            nodes.state[OBJECTS] += 1
+        else:
+            slot = slot_of[places[i]]
+            slot_of[places[i]] = NONE
+            nodes.state[OBJECTS] -= 1
+            drop_slot(nodes, slot_of, slot)
+            n_waiting = _condense(nodes, slot_of, waiting, slot // stride, rules, now, tally)
+        _insert_waiting(nodes, slot_of, waiting, n_waiting, rules, now, tally)
+        _shrink_root(nodes, slot_of, now)
     return len(places)
+
+
+@kernel
+def _shrink_root(nodes: Nodes, slot_of: NDArray[np.int32], now: float) -> None:
+    """A root with one node below it is not needed."""
+    root, is_shrunk = find_root(nodes), False
+    while nodes.levels[root] > 0 and nodes.counts[root] == 1:
+        point(nodes, slot_of, 0, nodes.children[root * find_stride(nodes)])
+        free_node(nodes, root)
+        root, is_shrunk = find_root(nodes), True
+    if is_shrunk:
+        bound(nodes, root, now, 0)
 
 
 @kernel
@@ -268,37 +291,6 @@ def _add_to_node(
         bound(nodes, new, now, spare)
         read_entry(nodes, spare, entry)
         child, node = new, nodes.parents[node] // stride
-
-
-@kernel
-def _delete_objects(
-    nodes: Nodes,
-    slot_of: NDArray[np.int32],
-    waiting: Waiting,
-    rules: Rules,
-    places: NDArray[np.int32],
-    first: int,
-    now: float,
-    tally: NDArray[np.int64],
-) -> int:
-    """Delete objects from the given one on while there is room; the first that is not deleted."""
-    stride = find_stride(nodes)
-    for i in range(first, len(places)):
-        if not _has_room(nodes, waiting, rules):
-            return i
-        slot = slot_of[places[i]]
-        slot_of[places[i]] = NONE
-        nodes.state[OBJECTS] -= 1
-        drop_slot(nodes, slot_of, slot)
-        n_waiting = _condense(nodes, slot_of, waiting, slot // stride, rules, now, tally)
-        _insert_waiting(nodes, slot_of, waiting, n_waiting, rules, now, tally)
-        root = find_root(nodes)
-        while nodes.levels[root] > 0 and nodes.counts[root] == 1:
-            point(nodes, slot_of, 0, nodes.children[root * stride])
-            free_node(nodes, root)
-            root = find_root(nodes)
-        bound(nodes, root, now, 0)
-    return len(places)
 
 
 @kernel
