@@ -9,6 +9,7 @@ import numpy as np
 from vedette.errors import count
 from vedette.operators.join_branches import Branches, Edge, Signature
 from vedette.operators.join_bundles import LEAST_BUNDLE
+from vedette.operators.window_joins import ALGORITHMS
 
 if TYPE_CHECKING:
     from vedette.engine.join_query_set import JoinQuerySet
@@ -18,10 +19,12 @@ def explain(queries: JoinQuerySet) -> str:
     """How each group of branches finds its pairs, why so, and what selects rows of each stream."""
     n_queries = count(len(queries), "query", "queries")
     lines = [f"{n_queries} at version {queries.version} over {', '.join(queries.streams)}"]
+    if queries.index is not None and len(queries):
+        lines.append(f"  {queries.index}, because it was asked for: {ALGORITHMS[queries.index].summary}")
     for signature, (branches, is_gone) in queries.groups().items():
         standing = branches.take(np.flatnonzero(~is_gone))
         if len(standing):
-            lines += _describe_group(signature, standing, queries.streams)
+            lines += _describe_group(signature, standing, queries.streams, queries.index)
     checked = sum(len(residual) for residual in queries.residuals)
     if checked:
         have = count(checked, "query has a residual", "queries have a residual")
@@ -31,20 +34,23 @@ def explain(queries: JoinQuerySet) -> str:
         for part in parts.compiled:
             for group in part.groups:
                 fields = ", ".join(group.fields) or "no field"
-                index = type(group.index).__name__
-                lines.append(f"  {stream}: {count(len(group), 'selection')} on {fields}: {index}: {group.reason}")
+                index = f"{type(group.index).__name__}: {group.reason}" if queries.index is None else queries.index
+                lines.append(f"  {stream}: {count(len(group), 'selection')} on {fields}: {index}")
     if len(lines) == 1:
         lines.append("  nothing to join yet")
     return "\n".join(lines)
 
 
-def _describe_group(signature: Signature, branches: Branches, streams: list[str]) -> list[str]:
+def _describe_group(signature: Signature, branches: Branches, streams: list[str], index: str | None) -> list[str]:
     windows = " and ".join(
         f"{stream} by {'rows' if counts else 'time'}" for stream, counts in zip(streams, signature.counts, strict=True)
     )
     lines = [f"  {count(len(branches), 'branch', 'branches')}, windows of {windows}"]
-    lines += [f"    {_describe_edge(edge, streams)}" for edge in signature.edges]
-    n_bundled = _count_bundled(signature, branches)
+    if index is None:
+        lines += [f"    {_describe_edge(edge, streams)}" for edge in signature.edges]
+    else:
+        lines += [f"    {ALGORITHMS[index].describe(edge, branches)}" for edge in signature.edges]
+    n_bundled = _count_bundled(signature, branches) if index is None else 0
     if n_bundled:
         lines.append(
             f"    {n_bundled:,} of them select the same rows of both streams as many others: where that is shorter, "

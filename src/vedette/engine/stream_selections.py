@@ -82,7 +82,7 @@ class StreamSelections:
     def boxes(self) -> StreamBoxes:
         """Those that stand as boxes and residuals."""
         types = {field.name: field.type for field in self.schema}
-        return StreamBoxes(types, *self._parts.extract(~self._is_gone[: self.n]))
+        return StreamBoxes(self.n, types, *self._parts.extract(~self._is_gone[: self.n]))
 
     def without_gone(self) -> tuple[StreamSelections, NDArray[np.int32]]:
         """Those that stand, and the new number of each."""

@@ -87,7 +87,25 @@ def find_linked(
     )
 
 
-def find_selected(
+def keep_selected(
+    join: WindowJoin,
+    group: JoinGroup,
+    residuals: Sequence[Sequence[Residual]],
+    branches: NDArray[np.int32],
+    rows: list[NDArray[np.int32]],
+) -> tuple[NDArray[np.int32], list[NDArray[np.int32]]]:
+    """Branches and rows for which the residuals of what is selected hold; `residuals` are by stream."""
+    assert group.branches is not None
+    for stream, own in enumerate(residuals):
+        if own:
+            selections = group.branches.selections[stream][branches]
+            keep, failed = _evaluate(own, join.streams[stream], selections, rows[stream])
+            join.n_failed += failed
+            branches, rows = branches[keep], [each[keep] for each in rows]
+    return branches, rows
+
+
+def _evaluate(
     residuals: Sequence[Residual], stream: StreamRows, selections: NDArray[np.int32], rows: NDArray[np.int32]
 ) -> tuple[NDArray[np.bool_], int]:
     """Which rows the residual of a selection keeps, each evaluated once; and for how many it failed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from vedette.axes import Axis, build_axis, to_cells
 from vedette.boxes import BoxBlock
 from vedette.language import Residual
+from vedette.operators.join_group import JoinGroup
+from vedette.operators.window_join import WindowJoin
 from vedette.schema import Type
 
 
@@ -18,6 +20,7 @@ from vedette.schema import Type
 class StreamBoxes:
     """The boxes and residuals of a stream's selections; the numbers of these stand in the place of queries."""
 
+    n: int  # selections, of which some may be gone
     types: dict[str, Type]  # of the fields
     blocks: list[BoxBlock]
     residuals: list[Residual]
@@ -36,16 +39,16 @@ class StandingBoxes:
     is_there: NDArray[np.bool_]  # it holds something
 
     @classmethod
-    def of(cls, boxes: StreamBoxes, n_selections: int) -> StandingBoxes:
+    def of(cls, boxes: StreamBoxes) -> StandingBoxes:
         axes = {}
         for name, type_ in boxes.types.items():
             ranges = [block.ranges[name] for block in boxes.blocks if name in block.ranges]
             if ranges:
                 axes[name] = build_axis(type_, ranges)
         n_cells = np.array([axis.n_cells for axis in axes.values()], np.int32)
-        firsts = np.zeros((len(axes), n_selections), np.int32)
-        lasts = np.repeat(n_cells[:, None] - 1, n_selections, axis=1)  # any value, and null
-        is_there = np.zeros(n_selections, np.bool_)
+        firsts = np.zeros((len(axes), boxes.n), np.int32)
+        lasts = np.repeat(n_cells[:, None] - 1, boxes.n, axis=1)  # any value, and null
+        is_there = np.zeros(boxes.n, np.bool_)
         for block in boxes.blocks:
             is_there[block.queries] = True
             for number, (name, axis) in enumerate(axes.items()):
@@ -53,3 +56,15 @@ class StandingBoxes:
                     firsts[number, block.queries], lasts[number, block.queries] = to_cells(axis, block.ranges[name])
         is_there &= (firsts <= lasts).all(axis=0)
         return cls(axes, firsts, lasts, is_there)
+
+
+def standing_groups(join: WindowJoin) -> list[JoinGroup]:
+    """The groups of which a branch stands."""
+    return [group for group in join.groups.values() if not group.is_gone.all()]
+
+
+def find_there(group: JoinGroup, boxes: Sequence[StandingBoxes]) -> NDArray[np.int32]:
+    """The branches of a group that stand, and select something of both streams."""
+    assert group.branches is not None
+    first, second = (each.is_there[own] for each, own in zip(boxes, group.branches.selections, strict=True))
+    return np.flatnonzero(~group.is_gone & first & second).astype(np.int32)
