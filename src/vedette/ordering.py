@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from vedette.kernels import kernel
 
 NAN_KEY = 0x7FF8000000000000
+LEAST_INFINITE, GREATEST_INFINITE = -0x7FF0000000000001, 0x7FF0000000000000  # the keys of both infinities
 LEAST, GREATEST = -(1 << 63), (1 << 63) - 1  # below and above all keys
 _MASK = 0x7FFFFFFFFFFFFFFF
 

@@ -17,6 +17,8 @@ import pytest
 from strategies import FAMILIES, POOLS, SCHEMA, Maker, Pair, fill
 
 import vedette as vd
+from vedette.operators import join_bundles
+from vedette.operators.window_joins import ALGORITHMS
 from vedette.schema import Schema
 
 N_PREDICATES = int(os.environ.get("VEDETTE_PREDICATES", "300"))
@@ -25,6 +27,7 @@ N_ROWS = 24
 PER_JOB = 150
 ZONES = ("UTC", "America/New_York", "Asia/Kathmandu")
 SIDES = ("left", "right")
+WAYS = ("lists", "bundles", *ALGORITHMS)  # in which pairs are found
 schema = Schema.parse(SCHEMA)
 
 # Predicates over one schema become ones over two streams: each field is of one of them.
@@ -218,9 +221,10 @@ def spark_keeps(spark: Any, rows: dict[str, pa.Table], texts: list[str]) -> list
     return kept
 
 
-def join_keeps(rows: dict[str, pa.Table], texts: list[str], zone: str) -> list[set[tuple[int, int]] | str]:
+def join_keeps(rows: dict[str, pa.Table], texts: list[str], zone: str, way: str) -> list[set[tuple[int, int]] | str]:
     """The pairs that a join finds in one step with a window of all rows."""
-    pairs = vd.JoinQuerySet(left=schema, right=schema, time_zone=zone)
+    index = way if way in ALGORITHMS else None
+    pairs = vd.JoinQuerySet(left=schema, right=schema, time_zone=zone, index=index)
     kept: list[set[tuple[int, int]] | str] = [set() for _ in texts]
     for place, text in enumerate(texts):
         try:
@@ -229,7 +233,11 @@ def join_keeps(rows: dict[str, pa.Table], texts: list[str], zone: str) -> list[s
             kept[place] = error.reason
     standing = [place for place, each in enumerate(kept) if not isinstance(each, str)]
     pairs.add_many(standing, [texts[place] for place in standing], rows=1000)
-    for line in pairs.window().step(**rows).to_pylist():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(join_bundles, "LEAST_BUNDLE", 1 if way == "bundles" else 1 << 30)
+        patch.setattr(join_bundles, "PAIR_COST", 0)
+        found = pairs.window().step(**rows)
+    for line in found.to_pylist():
         pair = (line["left"], line["right"])
         assert pair not in kept[line["query"]], f"{texts[line['query']]} finds {pair} twice"
         kept[line["query"]].add(pair)
@@ -242,28 +250,28 @@ def differences(
     """Each predicate that is answered otherwise than by Spark, in words; and how many only we refuse."""
     spark.conf.set("spark.sql.session.timeZone", zone)
     tables = {side: to_table(rows[side]) for side in SIDES}
-    ours = join_keeps(tables, [pair.ours for pair in pairs], zone)
+    texts = [pair.ours for pair in pairs]
+    theirs = spark_keeps(spark, tables, [pair.spark for pair in pairs])
     found, n_refused = [], 0
-    for pair, mine, theirs in zip(pairs, ours, spark_keeps(spark, tables, [pair.spark for pair in pairs]), strict=True):
-        if isinstance(theirs, str):
-            if not isinstance(mine, str):
-                found.append(f"{pair.ours}\n   Spark refuses: {theirs}")
-        elif isinstance(mine, str):
-            n_refused += 1
-            print("refused here only:", pair.ours, "|", mine)
-        elif mine != theirs:
-            more, fewer = sorted(mine - theirs), sorted(theirs - mine)
-            shown = [
-                {
-                    f"{side}.{name}": rows[side][name][row]
-                    for side, row in zip(SIDES, at, strict=True)
-                    for name in POOLS
-                    if f"{side}.{name}" in pair.ours.lower().replace("`", "")
-                }
-                for at in (more + fewer)[:2]
-            ]
-            found.append(f"[{zone}] {pair.ours}\n   {pair.spark}\n   too many {more}, too few {fewer}\n   {shown}")
-    return found, n_refused
+    for way in WAYS:
+        for pair, mine, kept in zip(pairs, join_keeps(tables, texts, zone, way), theirs, strict=True):
+            if isinstance(mine, str) and not isinstance(kept, str):
+                n_refused += 1
+            elif isinstance(kept, str) and not isinstance(mine, str):
+                found.append(f"{pair.ours}\n   Spark refuses: {kept}")
+            elif mine != kept and not isinstance(mine, str):
+                found.append(f"[{zone}, {way}] {pair.ours}\n   {pair.spark}\n   {told(pair, mine, kept, rows)}")
+    return found, n_refused // len(WAYS)
+
+
+def told(pair: Pair, mine: Any, theirs: Any, rows: dict[str, dict[str, list[Any]]]) -> str:
+    """Pairs too many and too few, and the values of one."""
+    more, fewer = sorted(mine - theirs), sorted(theirs - mine)
+    text = pair.ours.lower().replace("`", "")
+    at = dict(zip(SIDES, (more + fewer)[0], strict=True))
+    named = [(side, name) for side in SIDES for name in POOLS if re.search(rf"\b{side}\.{name}\b", text)]
+    shown = {f"{side}.{name}": rows[side][name][at[side]] for side, name in named}
+    return f"too many {more}, too few {fewer}\n   {shown}"
 
 
 @pytest.mark.timeout(3600)
@@ -278,3 +286,32 @@ def test_random_joins_find_the_pairs_that_spark_keeps(interpreted: Any) -> None:
         n_refused += refused
     assert not found, f"{len(found)} differ\n" + "\n".join(found[:20])
     assert n_refused <= N_PREDICATES // 10
+
+
+def at_the_ends() -> list[Pair]:
+    """Differences and distances beside the least and greatest constants of each type."""
+    doubles = [f"CAST('{text}' AS DOUBLE)" for text in ("NaN", "Infinity", "-Infinity", "-0.0", "4.9E-324", "1.7E308")]
+    integers = ["9223372036854775807", "-9223372036854775808", "-9223372036854775807", "0", "9.3e18", "-9.3e18"]
+    wide = ["9223372036854775807.5", "-9223372036854775808.5", "9223372036854775808", "-9223372036854775809"]
+    cents = ["99999999999.99", "-99999999999.99", "99999999999999999999999999", "0.001", "1e30", "-1e30"]
+    found = []
+    for name, constants in (("x", doubles), ("i", integers + wide), ("m", cents)):
+        difference = Pair(f"left.{name} - right.{name}", f"try_subtract(left.{name}, right.{name})")
+        least = "abs(nullif({}, -9223372036854775808L))" if name == "i" else "abs({})"
+        for value in (difference, fill("abs({})", difference, spark=least)):
+            for constant in map(Pair.same, constants):
+                found += [fill(f"{{}} {op} {{}}", value, constant) for op in ("<", "<=", ">", ">=", "=", "<>")]
+                found.append(fill("{} BETWEEN {} AND {}", value, constant, Pair.same(constants[0])))
+    return found
+
+
+@pytest.mark.timeout(600)
+def test_constants_at_the_ends_of_their_types_mean_what_spark_means(interpreted: Any) -> None:
+    maker = JoinMaker(random.Random(SEED))
+    rows = {side: maker.rows(N_ROWS) for side in SIDES}
+    for side in SIDES:
+        rows[side]["i"][:6] = [-(2**63), 2**63 - 1, 0, -1, 1, -(2**63) + 1]
+        rows[side]["x"][:6] = [float("nan"), float("inf"), float("-inf"), -0.0, 1.7e308, -1.7e308]
+    found, n_refused = differences(interpreted, at_the_ends(), rows, "UTC")
+    assert not found, f"{len(found)} differ\n" + "\n".join(found[:20])
+    assert n_refused == 0

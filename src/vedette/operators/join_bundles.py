@@ -19,7 +19,7 @@ from vedette.columns import Column
 from vedette.kernels import kernel
 from vedette.matches import Matches
 from vedette.operators.probes import DOUBLES, INTEGERS, link_value
-from vedette.ordering import GREATEST, LEAST, double_of_key
+from vedette.ordering import GREATEST, GREATEST_INFINITE, LEAST, LEAST_INFINITE, NAN_KEY, double_of_key
 
 LEAST_BUNDLE = 64  # fewer branches are probed one by one
 PAIR_COST, PROBE_COST = 25, 80  # nanoseconds, about, for a pair that is matched and for a branch that is probed
@@ -96,10 +96,15 @@ def find_bundles(
 
 def _to_ranges(kind: int, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> Ranges:
     """Closed ranges of keys as ranges of values."""
-    low_ends = np.where(lows == LEAST, UNBOUNDED, CLOSED).astype(np.int8)
-    high_ends = np.where(highs == GREATEST, UNBOUNDED, CLOSED).astype(np.int8)
-    if kind == DOUBLES:  # no double has the key -1, next to that of both zeros
+    least, greatest = (LEAST, GREATEST) if kind != DOUBLES else (LEAST_INFINITE, NAN_KEY)
+    if kind == DOUBLES:  # no double has the key -1, next to that of both zeros, nor one between infinity and NaN
         lows, highs = np.where(lows == -1, 0, lows), np.where(highs == -1, -2, highs)
+        highs = np.where((highs > GREATEST_INFINITE) & (highs < NAN_KEY), GREATEST_INFINITE, highs)
+    is_empty = (lows > highs) | (lows > greatest) | (highs < least)
+    lows, highs = np.where(is_empty, 1, lows), np.where(is_empty, 0, highs)
+    low_ends = np.where(lows <= least, UNBOUNDED, CLOSED).astype(np.int8)
+    high_ends = np.where(highs >= greatest, UNBOUNDED, CLOSED).astype(np.int8)
+    if kind == DOUBLES:
         return Ranges(_doubles_of_keys(lows), _doubles_of_keys(highs), low_ends, high_ends)
     return Ranges(lows, highs, low_ends, high_ends)
 

@@ -11,11 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels import kernel
-from vedette.ordering import GREATEST, LEAST, NAN_KEY, double_of_key, key_of_double
+from vedette.ordering import (
+    GREATEST,
+    GREATEST_INFINITE,
+    LEAST,
+    LEAST_INFINITE,
+    NAN_KEY,
+    double_of_key,
+    key_of_double,
+)
 
 NO_LINK, SIGN, DOUBLES, INTEGERS = 0, 1, 2, 3  # how the value of a link is computed from two keys
-
-_LEAST_INFINITE, _GREATEST_INFINITE = -0x7FF0000000000001, 0x7FF0000000000000  # the keys of both infinities
 
 
 @kernel
@@ -91,7 +97,7 @@ def find_runs(
         last = block_end
         if kind == DOUBLES:
             has_nan = list_keys[block_end - 1] == NAN_KEY
-            if not _LEAST_INFINITE < key < _GREATEST_INFINITE or (has_nan and high >= NAN_KEY):
+            if not LEAST_INFINITE < key < GREATEST_INFINITE or (has_nan and high >= NAN_KEY):
                 run_lengths[i] = block_begin - block_end
                 begin = end = block_begin
                 continue
