@@ -40,7 +40,7 @@ def horizon(join, time):
 
 @every_join
 @given(sets=two_sets())
-@settings(max_examples=10 if SLOW else 100)
+@settings(max_examples=6 if SLOW else 50)
 def test_initial_pairs_are_those_of_brute_force(join, sets):
     a, b = sets
     built = pickle.loads(pickle.dumps(build(join, a, b)))
@@ -51,7 +51,7 @@ def test_initial_pairs_are_those_of_brute_force(join, sets):
 
 @every_technique
 @given(sets=two_sets(max_size=30))
-@settings(max_examples=8 if SLOW else 60)
+@settings(max_examples=5 if SLOW else 25)
 def test_no_technique_changes_the_answer(techniques, sets):
     a, b = sets
     expected = oracle.pairs_within(dict(enumerate(a)), dict(enumerate(b)), 0, INTERVAL)
@@ -97,7 +97,7 @@ def take_in(join, time, batch, n_dims):
 
 @every_join
 @given(seed=st.integers(0, 2**32), n_dims=st.sampled_from([2, 3]))
-@settings(max_examples=2 if SLOW else 12)
+@settings(max_examples=2 if SLOW else 8)
 def test_updates_give_the_pairs_of_changed_objects_as_far_as_the_algorithm_looks(join, seed, n_dims):
     stream = Stream(seed, n_dims)
     built = build(join, stream.sets[0].values(), stream.sets[1].values())
@@ -122,7 +122,7 @@ def test_updates_give_the_pairs_of_changed_objects_as_far_as_the_algorithm_looks
 
 @every_join
 @given(seed=st.integers(0, 2**32), n_dims=st.sampled_from([2, 3]))
-@settings(max_examples=2 if SLOW else 12)
+@settings(max_examples=2 if SLOW else 8)
 def test_what_is_told_is_the_answer_at_every_moment_while_objects_keep_the_interval(join, seed, n_dims):
     """Theorems 1 and 2."""
     stream = Stream(seed, n_dims)

@@ -27,7 +27,7 @@ def as_pairs(a, b):
 
 
 @given(sets=two_sets())
-@settings(max_examples=8 if SLOW else 100)
+@settings(max_examples=5 if SLOW else 40)
 def test_tp_join_tells_the_pairs_of_now_and_all_that_changes_next(sets):
     a, b = sets
     trees, (a, b) = (plant(a), plant(b)), (dict(enumerate(a)), dict(enumerate(b)))
