@@ -13,13 +13,19 @@ from numba import config
 
 from vedette.indexes.bitmaps import Bitmaps
 from vedette.indexes.buckets import Buckets
+from vedette.indexes.construct_bit_vectors import LCIBV
+from vedette.indexes.construct_intervals import LCI, SCI
+from vedette.indexes.construct_rectangles import VCR
 from vedette.indexes.containment_grid import CEI
+from vedette.indexes.direct_lists import Dlist
 from vedette.indexes.grid_file import MLGF
 from vedette.indexes.ibs_tree import IBS
 from vedette.indexes.interval_skip_list import ISList
 from vedette.indexes.keyed import Keyed
 from vedette.indexes.lists import Lists
+from vedette.indexes.packed_rectangle_tree import PackedRTree
 from vedette.indexes.quadtree import Quadtree
+from vedette.indexes.rectangle_tree import RTree
 from vedette.indexes.scan import Scan
 from vedette.indexes.verified import Verified
 
@@ -31,6 +37,17 @@ CONTRACT = [
     (Lists, 1, False),  # one axis is all it knows
     (CEI, 1, False),  # one axis is all it knows
     (ISList, 1, False),  # one axis is all it knows
+    (SCI, 1, False),  # one axis is all it knows
+    (LCI, 1, False),  # one axis is all it knows
+    (LCIBV, 1, False),  # one axis is all it knows
+    (Dlist, 1, False),  # one axis is all it knows
+    (VCR, 2, False),  # two axes are all it knows
+    (RTree, 1, False),
+    (RTree, 2, False),
+    (RTree, 4, False),
+    (PackedRTree, 1, False),
+    (PackedRTree, 2, False),
+    (PackedRTree, 4, False),
     (IBS, 1, False),
     (IBS, 3, False),
     (MLGF, 1, False),
@@ -222,8 +239,9 @@ def test_its_memory_is_told_and_bounded(index_class, n_axes, keyed):
     firsts, lasts, ids, n_cells, _ = make_problem(n_boxes, 1, n_axes, keyed, 0.01)
     index = index_class.build(firsts, lasts, ids, n_cells)
 
-    # Lists by cell are meant for narrow boxes; these are not.
-    most = 4 * (n_cells[0] + int((lasts - firsts + 1).sum())) + 100 if index_class is Lists else 400 * n_boxes * n_axes
+    # Lists by cell or place are meant for narrow boxes; these are not.
+    is_direct = index_class in (Lists, Dlist)
+    most = 4 * (4 * n_cells[0] + int((lasts - firsts + 1).sum())) + 100 if is_direct else 400 * n_boxes * n_axes
     assert 8 * n_boxes <= index.nbytes <= most
     assert index.nbytes <= 1.1 * len(pickle.dumps(index))
 

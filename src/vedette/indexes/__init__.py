@@ -2,14 +2,20 @@
 
 from vedette.indexes.bitmaps import Bitmaps
 from vedette.indexes.buckets import Buckets
+from vedette.indexes.construct_bit_vectors import LCIBV
+from vedette.indexes.construct_intervals import LCI, SCI
+from vedette.indexes.construct_rectangles import VCR
 from vedette.indexes.containment_grid import CEI
+from vedette.indexes.direct_lists import Dlist
 from vedette.indexes.grid_file import MLGF
 from vedette.indexes.ibs_tree import IBS
 from vedette.indexes.index import Index
 from vedette.indexes.interval_skip_list import ISList
 from vedette.indexes.keyed import Keyed
 from vedette.indexes.lists import Lists
+from vedette.indexes.packed_rectangle_tree import PackedRTree
 from vedette.indexes.quadtree import Quadtree
+from vedette.indexes.rectangle_tree import RTree
 from vedette.indexes.scan import Scan
 from vedette.indexes.verified import Verified
 
@@ -22,19 +28,33 @@ INDEXES: dict[str, type[Index]] = {
     "Quadtree": Quadtree,
     "Bitmaps": Bitmaps,
     "Verified": Verified,
+    "SCI": SCI,
+    "LCI": LCI,
+    "LCI-BV": LCIBV,
+    "Dlist": Dlist,
     "CEI": CEI,
     "IS-list": ISList,
     "IBS": IBS,
+    "VCR": VCR,
+    "R-tree": RTree,
+    "packed R-tree": PackedRTree,
     "MLGF": MLGF,
 }
 
-ANY_NUMBER = range(1, 1 << 15)
+ONE, TWO, ANY_NUMBER = range(1, 2), range(2, 3), range(1, 1 << 15)
 # Indexes of the literature, to compare with, and the numbers of axes on which they answer. The planner takes them only
-# where they are asked for.
+# where they are asked for; boxes on other numbers of axes get what suits them.
 FOR_COMPARISON: dict[str, range] = {
-    "CEI": range(1, 2),
-    "IS-list": range(1, 2),
+    "SCI": ONE,
+    "LCI": ONE,
+    "LCI-BV": ONE,
+    "Dlist": ONE,
+    "CEI": ONE,
+    "IS-list": ONE,
     "IBS": ANY_NUMBER,
+    "VCR": TWO,
+    "R-tree": ANY_NUMBER,
+    "packed R-tree": ANY_NUMBER,
     "MLGF": ANY_NUMBER,
 }
 
@@ -43,14 +63,21 @@ __all__ = [
     "FOR_COMPARISON",
     "IBS",
     "INDEXES",
+    "LCI",
+    "LCIBV",
     "MLGF",
+    "SCI",
+    "VCR",
     "Bitmaps",
     "Buckets",
+    "Dlist",
     "ISList",
     "Index",
     "Keyed",
     "Lists",
+    "PackedRTree",
     "Quadtree",
+    "RTree",
     "Scan",
     "Verified",
 ]

@@ -1,0 +1,36 @@
+"""Places: the cells of an axis between which no box begins or ends, taken together.
+
+Virtual constructs are laid over an integer domain (Wu, Chen and Yu, sections 2.1 and 3.1), and places are the shortest
+one that tells all boxes apart. Where that would still be too long, places are put together, boxes are expanded to whole
+ones, as the paper does with ends that are no integers, and what is found is compared with the boxes themselves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def find_borders(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: int) -> NDArray[np.int64]:
+    """The first cell of each place, for boxes on one axis."""
+    begins = np.zeros(n_cells + 1, np.bool_)
+    begins[0] = True
+    begins[firsts] = True
+    begins[lasts + 1] = True
+    return np.flatnonzero(begins[:n_cells])
+
+
+def make_places(borders: NDArray[np.int64], n_cells: int, n_places: int) -> NDArray[np.int32]:
+    """The place of each cell, with at most `n_places` of them: of more borders each so many-th is kept."""
+    kept = borders if len(borders) <= n_places else borders[:: -(-len(borders) // n_places)]
+    begins = np.zeros(n_cells, np.int32)
+    begins[kept[1:]] = 1
+    return np.cumsum(begins, dtype=np.int32)
+
+
+def is_exact(places: NDArray[np.int32], firsts: NDArray[np.int32], lasts: NDArray[np.int32]) -> bool:
+    """Whether boxes on one axis begin and end with places."""
+    begins = (firsts == 0) | (places[firsts] != places[np.maximum(firsts - 1, 0)])
+    last = len(places) - 1
+    ends = (lasts == last) | (places[lasts] != places[np.minimum(lasts + 1, last)])
+    return bool(begins.all() and ends.all())
