@@ -80,6 +80,8 @@ class IntersectionJoin:
     def at(self, time: float) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The slots of all pairs that intersect at a time, not before now, if no object updates until then."""
         a, b = self.presenter.at(time)
+        if time == self.now:
+            return a, b
         later = self._at_unseen(time)
         return (np.concatenate([a, later.a]), np.concatenate([b, later.b])) if len(later) else (a, b)
 
@@ -139,7 +141,7 @@ class IntersectionJoin:
 
     def _renew(self, time: float) -> list[tuple[int, Meetings]]:
         """Look for as long again at objects that end before a time. Most of what they meet stays as it is."""
-        ended = self.a.take_ended(time), self.b.take_ended(time)
+        ended = self.a.find_ended(time), self.b.find_ended(time)
         if not len(ended[0]) and not len(ended[1]):
             return []
         gone = self._meetings_of(ended, self.now)

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from vedette.ids import Ids
 from vedette.operators.moving.grid import SweptGrid
 from vedette.operators.moving.meetings import Meetings
-from vedette.operators.moving.rows import SIDES, TIME, UNTIL, find_ended, set_ends, vanishing_times
+from vedette.operators.moving.rows import SIDES, TIME, UNTIL, set_ends, vanishing_times
 
 FEW_FREED = 1024  # so many freed slots are always borne
 FEW_LOGGED = 256  # so many notes of changes, before they are gathered into one
+SLICES = 64  # of the interval; who ends in the next one is known beforehand
 MANY = 4  # if so many-th part of all objects changes at once, the grid is made anew
 
 
@@ -35,7 +36,8 @@ class MovingSet:
         self.rows = np.zeros((0, SIDES + 4 * n_dims))
         self.lives = np.zeros(0, np.bool_)
         self._n = 0
-        self._earliest = np.inf  # no row that renews has ended before
+        self._soon = np.empty(0, np.int32)  # slots of rows that renew, some of which end before the next moment
+        self._soon_until = -np.inf  # before which no other row that renews ends
         self._is_left_out = np.zeros(0, np.bool_)  # for one look-up
         self._grid: SweptGrid | None = None
         self._grid_time = 0.0
@@ -75,8 +77,7 @@ class MovingSet:
     def restore(self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64]) -> None:
         """Set rows as they once were here, with their ends."""
         slots = self._write(ids, rows)
-        self._earliest = min(self._earliest, float(rows[:, UNTIL].min(initial=np.inf)))
-        self._grid = None
+        self._grid, self._soon_until = None, -np.inf
         self._note(slots)
 
     def look_at(self, slots: NDArray[np.int32], now: float, since: float) -> None:
@@ -85,7 +86,8 @@ class MovingSet:
         They will be looked up from `since` on.
         """
         earliest = set_ends(self.rows, slots, self.interval, now + self._ahead, self.renews, self.stands)
-        self._earliest = min(self._earliest, earliest)
+        if earliest < self._soon_until:
+            self._soon = np.concatenate([self._soon, slots])
         self._index(slots, since)
         self._note(slots)
 
@@ -97,22 +99,30 @@ class MovingSet:
             self._grid.remove(slots)
         self._note(slots)
 
-    def take_ended(self, time: float) -> NDArray[np.int32]:
-        """The slots of objects that renew and have ended before a time. Ask only if you look at them anew."""
-        time += self._ahead
-        if not self.renews or time <= self._earliest:
+    def find_ended(self, time: float) -> NDArray[np.int32]:
+        """The slots of objects that renew and have ended before a time; it does not go back."""
+        if not self.renews:
             return np.empty(0, np.int32)
-        slots, self._earliest = find_ended(self.rows, self.lives[: len(self.ids)], time)
+        time += self._ahead
+        if time > self._soon_until:
+            self._soon_until = time + self.interval / SLICES
+            living = self.living
+            self._soon = living[self.rows[living, UNTIL] < self._soon_until]
+        has_ended = self.lives[self._soon] & (self.rows[self._soon, UNTIL] < time)
+        slots: NDArray[np.int32] = np.unique(self._soon[has_ended])
+        if not len(slots):
+            return slots
         is_there: NDArray[np.bool_] = vanishing_times(self.rows[slots]) > self.rows[slots, UNTIL]
         return slots[is_there]
 
     def unseen(self, time: float) -> NDArray[np.int32]:
         """The slots of objects that renew, will have ended before a time, and be there still."""
-        if not self.renews or time <= self._earliest:
+        if not self.renews:
             return np.empty(0, np.int32)
-        slots, _ = find_ended(self.rows, self.lives[: len(self.ids)], time)
-        is_there: NDArray[np.bool_] = vanishing_times(self.rows[slots]) >= time
-        return slots[is_there]
+        slots = self.living
+        rows = self.rows[slots]
+        is_unseen: NDArray[np.bool_] = (rows[:, UNTIL] < time) & (vanishing_times(rows) >= time)
+        return slots[is_unseen]
 
     def rows_until(self, time: float, unseen: NDArray[np.int32]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         """Rows that all end at a time, and the slots of those that are there then: the unseen, and who ends later."""
@@ -157,6 +167,7 @@ class MovingSet:
         self.ids, self.rows, self.lives = ids, self.rows[living], np.ones(len(living), np.bool_)
         self._is_left_out = np.zeros(len(living), np.bool_)
         self._grid = self._log = None
+        self._soon_until = -np.inf
         return moved
 
     # What has changed since the state was last saved.

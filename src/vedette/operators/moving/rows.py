@@ -103,18 +103,3 @@ def set_ends(rows: Doubles, slots: Int32s, interval: float, now: float, renews: 
         rows[slot, UNTIL] = min(end, time + vanishes)
         earliest = min(earliest, rows[slot, UNTIL])
     return earliest
-
-
-@kernel
-def find_ended(rows: Doubles, lives: NDArray[np.bool_], time: float) -> tuple[Int32s, float]:
-    """The slots of rows that have ended before a time, and when the first of the others will."""
-    slots, n, earliest = np.empty(len(lives), np.int32), 0, np.inf
-    for slot in range(len(lives)):
-        if lives[slot]:
-            end = rows[slot, UNTIL]
-            if end < time:
-                slots[n] = slot
-                n += 1
-            else:
-                earliest = min(earliest, end)
-    return slots[:n].copy(), earliest
