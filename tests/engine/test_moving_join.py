@@ -359,6 +359,15 @@ def test_before_there_is_anything_everything_is_empty():
     assert lines(moving.update(b=still(1, 0), time=6)) == [(1, 1, 1, 6.0, 65.0)]
 
 
+def test_the_first_objects_tell_how_many_dimensions_there_are():
+    moving = vd.MovingJoin(60)
+    moving.update(time=3)
+    box = {**still(1, 0), "z": [0.0], "vz": [1.0]}
+    assert lines(moving.update(a=box, b={**box, "vz": [0.0]}, time=4)) == [(1, 1, 1, 4.0, 4.0)]
+    with pytest.raises(vd.RowError, match=r"^the rows of set b lack column 'z_low' \(or 'z'\)"):
+        moving.update(b=still(1, 0), time=5)
+
+
 def test_slots_of_objects_that_are_gone_are_used_again(monkeypatch):
     monkeypatch.setattr(moving_set, "FEW_FREED", 10)
     moving = vd.MovingJoin(60)

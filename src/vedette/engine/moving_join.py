@@ -137,8 +137,9 @@ class MovingJoin:
         for rows, name in zip(read, SETS, strict=True):
             _check_times(rows, before, now, name)
         self._check_interval(now)
-        if join is None:
-            self.join = self._new_join(n_dims, float(min(rows.times.min(initial=now) for rows in read)))
+        if join is None or join.a.n_dims != n_dims:
+            first = min(float(rows.times.min(initial=now)) for rows in read)
+            self.join = self._new_join(n_dims, max(first, before))
         join = self._started()
         steps = []
         for moment in _moments(read, now):
@@ -245,7 +246,7 @@ class MovingJoin:
 
     def _n_dims(self, tables: Tables) -> int:
         given = [table for table in tables if table is not None]
-        if self.join is None:
+        if self.join is None or not (len(self.join.a.ids) or len(self.join.b.ids)):
             return max((table.n_dims for table in given), default=2)
         n_dims = self.join.a.n_dims
         for table in given:
