@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from numba import config
@@ -51,6 +53,15 @@ def test_a_loaded_state_answers_and_goes_on_as_the_saved_one(options):
         walk(each, np.random.default_rng(2), 3)
         told.append(sorted(map(str, each.changes.to_pylist())))
     assert told[0] == told[1]
+    assert everything(copy) == everything(moving)
+
+
+def test_a_join_travels_as_it_is():
+    random = np.random.default_rng(8)
+    moving = begun(random, 60 if SLOW else 400)
+    copy = pickle.loads(pickle.dumps(moving))
+    for each in (moving, copy):
+        walk(each, np.random.default_rng(9), 4 if SLOW else 25, n=300)
     assert everything(copy) == everything(moving)
 
 

@@ -147,7 +147,14 @@ class Presenter:
             self._resize(len(self._chain) + max(n_chunks - n_free, len(self._chain) // ROOM))
 
     def _resize(self, n_chunks: int) -> None:
-        # In place: what has many pages is not copied, and nobody else holds these arrays.
-        self._marks.resize((n_chunks * kernels.CHUNK, 3), refcheck=False)
-        self._spans.resize((n_chunks * kernels.CHUNK, 2), refcheck=False)
-        self._chain.resize(n_chunks, refcheck=False)
+        self._marks = _resized(self._marks, n_chunks * kernels.CHUNK)
+        self._spans = _resized(self._spans, n_chunks * kernels.CHUNK)
+        self._chain = _resized(self._chain, n_chunks)
+
+
+def _resized(array: NDArray[Any], n: int) -> NDArray[Any]:
+    """In place where it may be, since nobody else holds the array: what has many pages is then not copied."""
+    if not array.flags.owndata:  # after unpickling
+        array = array.copy()
+    array.resize((n, *array.shape[1:]), refcheck=False)
+    return array
