@@ -25,6 +25,8 @@ def test_the_readme_runs_as_it_stands():
     np.testing.assert_array_equal(hits.starts, [0, 1, 3, 4])
     assert hits.to_arrow().column_names == ["row", "query"]
     assert hits.ids.to_pylist() == hits.positions.tolist()
+    assert scope["found"].to_pylist() == [{"query": "spread", "left": 0, "right": 0}]
+    assert scope["changes"].to_pylist() == [{"sign": 1, "query": "above", "left": "r", "right": "s"}]
 
 
 def test_every_file_that_the_readme_names_is_there():
