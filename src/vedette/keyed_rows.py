@@ -62,7 +62,8 @@ def read_time(value: Any, time_type: str, time_zone: str) -> Any:
     except RowError:
         column = null_column(Type(time_type), 1)
     if column.valid is not None or column.values[0] != column.values[0]:
-        raise RowError(f"a time is a {'datetime' if time_type == 'timestamp' else 'number'}; got {value!r}")
+        wanted = {"timestamp": "datetime", "bigint": "whole number", "double": "number"}[time_type]
+        raise RowError(f"a time is a {wanted}; got {value!r}")
     return column.values[0]
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from vedette.columns import Column
 from vedette.engine import join_state
 from vedette.engine.join_options import JoinOptions
-from vedette.engine.join_rows import JoinRows, read_join_rows
+from vedette.engine.join_rows import FARTHEST, JoinRows, read_join_rows
 from vedette.engine.join_table import drop_repeats, join_values, to_table
 from vedette.errors import QueryError, RowError, count
 from vedette.keyed_rows import TIME_TYPES, read_time
@@ -55,8 +55,14 @@ class JoinMonitor:
                 raise QueryError(
                     f"{stream}_time={time!r} is {field.type}; a time is a timestamp or a number (bigint or double)"
                 )
+            if field is not None and self.time_type not in ("", field.type.name):
+                raise QueryError(
+                    f"the times of the streams are of different types: {stream}_time={time!r} is {field.type}, another "
+                    f"is {self.time_type}"
+                )
             if field is not None:
                 self._check_windows(field.type.name)
+                self.time_type = field.type.name
         if not options.has_times:
             self._check_windows("")
         self.clear()
@@ -94,6 +100,7 @@ class JoinMonitor:
         Rows are taken by time, then by stream, then by id. A pair is reported once for each query, with the later of
         its rows.
         """
+        known_type = self.time_type
         read = self._read(rows)
         if self.options.has_times and not self.time_type:
             n = len(self.queries.streams)
@@ -102,10 +109,15 @@ class JoinMonitor:
         kept = [self._on_time(number, each) for number, each in enumerate(read)]
         dtype = TIME_TYPES[self.time_type]
         batches = [
-            each.in_order(mask, self.n_numbered[number], dtype)
+            each.in_order(mask, self.n_numbered[number], dtype, by_time=self.options.has_times)
             for number, (each, mask) in enumerate(zip(read, kept, strict=True))
         ]
-        self._check_room(batches)
+        try:
+            self._check_room(batches)
+        except RowError:
+            if not known_type:  # nor is it known now
+                self.time_type, self.followed = "", None
+            raise
         for number, each in enumerate(read):
             self.n_numbered[number] += each.n
             self.n_late += each.n - len(batches[number])
@@ -136,6 +148,8 @@ class JoinMonitor:
         if not self.time_type or not self.options.has_times:
             return
         read = {number: read_time(each, self.time_type, self.queries.time_zone) for number, each in named.items()}
+        if self.time_type != "double":
+            read = {number: min(max(each, -FARTHEST), FARTHEST) for number, each in read.items()}
         self.follow()
         for number, each in read.items():
             self.join.advance(number, each)

@@ -57,6 +57,12 @@ class JoinQuerySet(StandingSet):
                 f'JoinQuerySet(left="id bigint, x double", right="id bigint, y double"); got: '
                 f"{', '.join(streams) or 'none'}"
             )
+        for name in streams:
+            if not name.isidentifier() or name.lower() == "query":
+                raise SchemaError(
+                    f"a stream's name is of letters, digits and _, but not 'query', as a column of answers is named; got "
+                    f"{name!r}"
+                )
         _check_index(index, list(streams))
         self.index = index
         self.schema = Schema.of_streams(self._schemas)

@@ -16,7 +16,7 @@ from vedette.operators.window_join import Batch
 from vedette.rows import as_mapping, read_rows
 from vedette.schema import Schema, Type
 
-_FARTHEST = 1 << 62  # times are nearer to 0 than this, so that their differences fit
+FARTHEST = 1 << 62  # times are nearer to 0 than this, so that their differences fit
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,16 @@ class JoinRows:
     def id_type(self) -> Type:
         return Type("bigint" if self.ids is None or isinstance(self.ids.values, np.ndarray) else "string")
 
-    def in_order(self, kept: NDArray[np.bool_] | None, first_number: int, time_dtype: Any) -> Batch:
-        """The rows that are kept, in order. Those without an id are named by their number, from `first_number` on."""
+    def in_order(self, kept: NDArray[np.bool_] | None, first_number: int, time_dtype: Any, *, by_time: bool) -> Batch:
+        """The rows that are kept, by time and id, or as they came.
+
+        Those without an id are named by their number, from `first_number` on.
+        """
         places = np.arange(self.n) if kept is None else np.flatnonzero(kept)
         all_times = self.times.astype(time_dtype)
         times = all_times[places]
         ids = Column(np.arange(first_number, first_number + self.n)) if self.ids is None else self.ids
-        if len(times) and (np.diff(times) <= 0).any():
+        if by_time and (times[1:] <= times[:-1]).any():
             places = places[np.lexsort((_rank(ids.take(places)), times))]
         whole = len(places) == self.n and bool((np.diff(places) == 1).all())
         columns = self.columns if whole else {name: column.take(places) for name, column in self.columns.items()}
@@ -73,10 +76,10 @@ def read_join_rows(
             times, time_type = read_times(table, schema, time_zone, time)
     except RowError as error:
         raise RowError(f"{stream} rows: {error}") from None
-    if len(times) and time_type == "double" and not np.isfinite(times).all():
-        raise RowError(f"{stream} rows: time {time!r} is infinite in row {int(np.argmin(np.isfinite(times)))}")
-    if len(times) and time_type == "bigint" and max(-int(times.min()), int(times.max())) >= _FARTHEST:
-        raise RowError(f"{stream} rows: time {time!r} is beyond 2^62 in a row")
+    is_far = (times >= FARTHEST) | (times <= -FARTHEST) if time_type != "double" else ~np.isfinite(times)
+    if is_far.any():
+        what = "infinite" if time_type == "double" else "beyond 2^62"
+        raise RowError(f"{stream} rows: time {time!r} is {what} in row {int(np.argmax(is_far))}")
     return JoinRows(n_rows, times, time_type, ids, {f"{stream}.{name}": column for name, column in columns.items()})
 
 

@@ -136,11 +136,9 @@ def _apply(monitor: JoinMonitor, content: dict[str, Any]) -> None:
     monitor.id_types = [None if name is None else Type(name) for name in content["id_types"]]
     monitor.n_late, n_failed, *monitor.n_numbered = content["counts"]
     for stream, saved in zip(monitor.join.streams, content["streams"], strict=True):
-        if not content["is_delta"]:
-            stream.first = saved["first"]
+        stream.drop(min(saved["first"] - stream.first, len(stream)))
+        stream.first = saved["first"]
         _append(stream, saved)
-        if stream.first < saved["first"]:
-            stream.drop(saved["first"] - stream.first)
     monitor.join.clocks = content["clocks"]
     monitor.join.n_failed = n_failed
     monitor.saved_rows = [stream.end for stream in monitor.join.streams]

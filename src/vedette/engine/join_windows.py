@@ -34,9 +34,9 @@ def read_windows(within: Any, rows: Any, streams: Sequence[str], n: int) -> Wind
             windows.units[place] = [_read_rows(each) for each in _each(number, "rows", n)]
             windows.numbers[place] = windows.units[place]
         else:
-            known: dict[Any, tuple[bool, int, float]] = {}
+            known: dict[str, tuple[bool, int, float]] = {}
             for query, each in enumerate(_each(length, "within", n)):
-                read = known.get(each)
+                read = known.get(each) if isinstance(each, str) else _read_within(each)
                 if read is None:
                     read = known[each] = _read_within(each)
                 windows.is_duration[place, query], windows.units[place, query], windows.numbers[place, query] = read
@@ -56,14 +56,18 @@ def _by_stream(value: Any, name: str, streams: Sequence[str]) -> list[Any]:
 
 
 def _each(value: Any, name: str, n: int) -> Sequence[Any]:
-    if isinstance(value, (list, tuple, np.ndarray)):
-        if len(value) != n:
-            raise QueryError(f"{name} has {len(value)} windows for {n} queries; give one for all, or one a query")
-        return value.tolist() if isinstance(value, np.ndarray) else value
-    return [value] * n
+    """The window of each query, from one for all or from a list, an array or a column with one a query."""
+    is_one = isinstance(value, (str, bytes, set, frozenset, Mapping)) or not hasattr(value, "__len__")
+    if is_one or getattr(value, "ndim", 1) != 1:
+        return [value] * n
+    if len(value) != n:
+        raise QueryError(f"{name} has {len(value)} windows for {n} queries; give one for all, or one a query")
+    return value.to_pylist() if hasattr(value, "to_pylist") else list(value)
 
 
 def _read_within(value: Any) -> tuple[bool, int, float]:
+    if isinstance(value, np.timedelta64):
+        value = value.astype("m8[us]").item()
     if isinstance(value, (str, datetime.timedelta)):
         microseconds = int(read_duration(value, "within", "timestamp"))
         return True, microseconds, float(microseconds)
@@ -78,5 +82,5 @@ def _read_within(value: Any) -> tuple[bool, int, float]:
 def _read_rows(value: Any) -> int:
     is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not is_whole or not 0 < value <= _MOST_ROWS:
-        raise QueryError(f"rows is a whole number above 0; got {value!r}")
+        raise QueryError(f"rows is a whole number above 0, and at most 2^40; got {value!r}")
     return int(value)

@@ -116,6 +116,7 @@ class WindowJoin:
         self.clocks: list[Any] = [None] * len(self.names)  # by stream: no earlier row comes any more
         self.groups: dict[Signature, JoinGroup] = {}
         self.n_failed = 0
+        self._passed: list[Any] | None = None  # in a step with late rows, by stream: how far the others had come
         self._codes: dict[Any, EdgeCodes] = {}
         self._keys: dict[Any, RowKeys] = {}
 
@@ -195,8 +196,16 @@ class WindowJoin:
     # Rows.
 
     def step(self, batches: Sequence[Batch], select: Selector) -> list[Pairs]:
-        """The pairs that new rows make; every stream's are in order, and all later than those before."""
+        """The pairs that new rows make, each stream's in order.
+
+        Late ones among them meet rows that were still in their windows when the step began.
+        """
         firsts = [stream.end for stream in self.streams]
+        is_late = [
+            len(batch) > 0 and clock is not None and bool(batch.times[0] < clock)
+            for batch, clock in zip(batches, self.clocks, strict=True)
+        ]
+        self._passed = [self._horizon(number) for number in range(len(batches))] if any(is_late) else None
         if self.finder is None:
             joined = self._probe(batches, firsts, select)
         else:
@@ -215,7 +224,13 @@ class WindowJoin:
                 if of_stream == number:
                     self.n_failed += keys.append(batch.columns, len(batch))
         limits = [_rows_before(batches, firsts, number) for number in range(len(self.streams))]
-        return [pairs for found in finder.find(self, firsts, limits) for pairs in self._check(*found)]
+        joined = []
+        for group, branches, rows in finder.find(self, firsts, limits):
+            if self._passed is not None:
+                kept = self._find_kept(group, branches, rows, firsts, limits[0][1])
+                branches, rows = branches[kept], [each[kept] for each in rows]
+            joined += self._check(group, branches, rows)
+        return joined
 
     def _probe(self, batches: Sequence[Batch], firsts: list[int], select: Selector) -> list[Pairs]:
         horizons = [self._horizon(number) for number in range(len(self.streams))]
@@ -253,7 +268,7 @@ class WindowJoin:
                 hops = hops_from(group.signature.edges, number)
                 own_port, _ = self._ports_of(group, hops[0])
                 bundled = []
-                for bundle in group.bundles:
+                for bundle in group.bundles if self._passed is None else ():
                     found = self._match_bundle(
                         group, bundle, hops[0], selected[own_port.keys], firsts[number], limits[hops[0].to_stream]
                     )
@@ -288,7 +303,7 @@ class WindowJoin:
         if longest >= 0 and n:
             if horizon is None:
                 return 0
-            alive = np.flatnonzero(horizon - times[:n] <= longest)
+            alive = np.flatnonzero(ages_of(times[:n], horizon) <= longest)
             n = int(alive[0]) if len(alive) else n
         return n
 
@@ -338,8 +353,10 @@ class WindowJoin:
         )
         arrivals = known[origin] - np.int32(first)
         latest, own_windows = None, np.empty(0, self.time_dtype)
-        if hop.from_stream != origin or sum(each is not None for each in known) > 1:
+        if hop.from_stream != origin or sum(each is not None for each in known) > 1 or self._passed is not None:
             latest = self._latest(known)
+            if self._passed is not None and self._passed[hop.to_stream] is not None:
+                latest = np.maximum(latest, self._passed[hop.to_stream])  # what is older than that is gone
         elif not group.signature.counts[origin]:
             own_windows = group.windows[origin]
         found = []
@@ -375,7 +392,7 @@ class WindowJoin:
             if not n:
                 continue
             probes, rows = probes[:n], rows[:n].copy() if 2 * n < n_most else rows[:n]
-            if len(known) == 2 and not group.signature.conditions:
+            if len(known) == 2 and not group.signature.conditions and self._passed is None:
                 queries, own = empty_int32(n), empty_int32(n)
                 _name_pairs(probes, branches, group.branches.queries, known[origin], queries, own)
                 found.append(Pairs(queries, [own, rows] if origin == 0 else [rows, own]))
@@ -480,11 +497,32 @@ class WindowJoin:
             for number, counts in enumerate(group.signature.counts):
                 windows = group.windows[number][branches]
                 if not counts:
-                    keep &= latest - self._times_of(number, known[number]) <= windows
+                    keep &= ages_of(self._times_of(number, known[number]), latest) <= windows
                 elif number == hop.to_stream:
                     keep &= limits[pairs] - known[number] <= windows
             branches, known = branches[keep], [each[keep] for each in known]
         return self._check(group, branches, known)
+
+    def _find_kept(
+        self,
+        group: JoinGroup,
+        branches: NDArray[np.int32],
+        rows: list[NDArray[np.int32]],
+        firsts: Sequence[int],
+        limits: NDArray[np.int64],
+    ) -> NDArray[np.bool_]:
+        """Which pairs have, as the earlier of their rows, one that was still in its window when the step began."""
+        assert self._passed is not None
+        first, second = rows
+        is_second_earlier = first >= firsts[0]
+        new = np.flatnonzero(is_second_earlier)
+        is_second_earlier[new] = second[new] < limits[first[new] - firsts[0]]
+        keep = np.ones(len(branches), np.bool_)
+        for number, is_earlier in enumerate((~is_second_earlier, is_second_earlier)):
+            if self._passed[number] is not None and not group.signature.counts[number]:
+                ages = ages_of(self._times_of(number, rows[number]), self._passed[number])
+                keep &= ~is_earlier | (ages <= group.windows[number][branches])
+        return keep
 
     @staticmethod
     def _ports_of(group: JoinGroup, hop: Hop) -> tuple[Port, Port]:
@@ -505,11 +543,11 @@ class WindowJoin:
         signature = group.signature
         assert group.branches is not None
         keep = np.ones(len(branches), np.bool_)
-        if len(rows) > 2:
+        if len(rows) > 2 or self._passed is not None:
             latest = self._latest(rows)
             for number, each in enumerate(rows):
                 if not signature.counts[number]:
-                    keep &= latest - self._times_of(number, each) <= group.windows[number][branches]
+                    keep &= ages_of(self._times_of(number, each), latest) <= group.windows[number][branches]
         for place, link in enumerate(signature.conditions):
             edge = self._lone_edge(link)
             sides = []
@@ -528,6 +566,12 @@ def kind_of(link: Link) -> int:
     if link.kind == SIGN_LINK:
         return SIGN
     return DOUBLES if link.type.name == "double" else INTEGERS
+
+
+def ages_of(times: NDArray[Any], now: Any) -> NDArray[Any]:
+    """How long ago times are; what is beyond all doubles is infinitely long ago."""
+    with np.errstate(over="ignore"):
+        return np.asarray(now - times)
 
 
 def horizon_of(clocks: Sequence[Any], stream: int) -> Any:
