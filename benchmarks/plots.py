@@ -17,9 +17,11 @@ PLOTS = {
     "match-many": ["conjunctions"],
     "border-1d": ["border-1d"],
     "border-2d": ["border-2d"],
+    "window-join": ["window-join"],
 }
 FIGURES = [
     *("bmq-fig6", "bmq-fig7", "bmq-fig8", "bmq-fig9"),
+    "sjcq-fig18",
     *("band-tau", "band-values", "band-bands", "band-output"),
     *(f"mtb-fig{number}" for number in (20, 21, 22, 23, 24, 29, 30, 31, 32, 33, 35, 36, 37, 38, 39, 40, 41)),
 ]

@@ -92,6 +92,11 @@ TARGETS = [
         "within 4 x of the identity streaming pass over both",
     ),
     Target(
+        "window-join",
+        "window joins: 1k and 10k joins of ranges over windows of 10k rows, by comparison and by band, 2k rows at once",
+        "8 x the best formulation in DuckDB; 10 x IBS-JS; at most twice the time where bands are twice as wide",
+    ),
+    Target(
         "cold-start",
         "a process that starts cold with a warm Numba cache, to its first answer",
         "under 3 s; `import vedette` under half a second, heavy imports lazy, no pyspark",
@@ -106,6 +111,7 @@ EXTRAS = [
     Target("bmq-fig7", "Lee et al., figure 7: BMQ and DiffRMQ against the width of queries", ""),
     Target("bmq-fig8", "Lee et al., figure 8: BMQ and DiffRMQ against the fluctuation level", ""),
     Target("bmq-fig9", "Lee et al., figure 9: memory against the number and the width of queries", ""),
+    Target("sjcq-fig18", "Lim et al., figure 18: SJ-Join and IBS-JS against the number of queries, by windows", ""),
     Target("band-tau", "Agarwal et al.: size and time of all structures against the number of stabbing points", ""),
     Target("band-values", "Agarwal et al.: size and time of all structures against the number of values", ""),
     Target("band-bands", "Agarwal et al.: size and time of all structures against the number of bands", ""),

@@ -18,6 +18,7 @@ from benchmarks.experiments import (
     spark_border,
     spark_join,
     spark_match,
+    spatial_join_windows,
 )
 
 __all__ = [
@@ -36,4 +37,5 @@ __all__ = [
     "spark_border",
     "spark_join",
     "spark_match",
+    "spatial_join_windows",
 ]

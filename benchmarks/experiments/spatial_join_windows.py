@@ -1,0 +1,190 @@
+"""Window joins: figure 18 of Lim et al., and joins of selected ranges beside DuckDB and IBS-JS."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmarks.harness import AnswersDifferError, Bench, experiment, time_once
+from benchmarks.peers.window_duckdb import DuckDBKept, DuckDBRangesThenQuery, DuckDBWindows
+from benchmarks.peers.window_join import (
+    WindowPeer,
+    WindowWorkload,
+    brute_force,
+    digest_columns,
+    random_joins,
+    range_joins,
+)
+from benchmarks.peers.window_vedette import IBSJSWindows, SJJoinWindows, VedetteWindows
+
+N_ATTRIBUTES = 4  # of each stream; the paper does not tell
+WIDTH, BAND = 0.03, 0.02
+OVER_DUCKDB, OVER_IBS_JS, OVER_OUTPUT = 8, 10, 2
+CHECKED = 2  # rows of each stream in a step whose answers are compared with brute force
+TRIED = 8  # rows of each stream that tell how long a step takes
+PATIENCE = 10  # times the limit for DuckDB, whose time does not follow the number of rows
+
+
+@experiment("sjcq-fig18")
+def sjcq_fig18(bench: Bench) -> None:
+    """Lim et al., figure 18: time of a row against the number of queries, by windows of 100, 1,000 and 10,000 rows."""
+    for window in (50, 100, 200) if bench.quick else (100, 1_000, 10_000):
+        for n_queries in (200, 400, 800) if bench.quick else (5_000, 10_000, 20_000, 40_000):
+            n_new = bench.size(100, 10)
+            workload = random_joins(n_queries, window, n_new, N_ATTRIBUTES)
+            case = f"windows of {window:,} rows, {n_queries:,} queries"
+            timings = _time(bench, case, [VedetteWindows, SJJoinWindows, IBSJSWindows], workload, n_new)
+            for name, timing in timings.items():
+                bench.note(
+                    "sjcq-fig18",
+                    case,
+                    f"milliseconds a row, {name}",
+                    1e3 * timing.seconds_a_row,
+                    x=n_queries,
+                    x_name="queries",
+                    y_name=f"ms a row, windows of {window:,} rows",
+                    contestant=name,
+                )
+            faster = timings["IBS-JS"].seconds_a_row / timings["SJ-Join"].seconds_a_row
+            bench.note("sjcq-fig18", case, "SJ-Join, times faster than IBS-JS", faster)
+
+
+@experiment("window-join")
+def window_join(bench: Bench) -> None:
+    """Joins of ranges over windows of 10,000 rows, by a comparison or a band, when 1,000 rows a side come at once."""
+    window, n_new = bench.size(10_000, 500), bench.size(1_000, 50)
+    contestants = [VedetteWindows, IBSJSWindows, SJJoinWindows, DuckDBWindows, DuckDBRangesThenQuery, DuckDBKept]
+    for n_queries in (bench.size(1_000, 100), bench.size(10_000, 400)):
+        for words, band in (("left.x < right.x", None), (f"bands of {BAND:.0%}", BAND)):
+            workload = range_joins(n_queries, window, n_new, WIDTH, band)
+            case = f"{n_queries:,} queries, {words}"
+            timings = _time(bench, case, contestants, workload, n_new)
+            _record(bench, case, timings, workload, n_new)
+        _double(bench, n_queries, window, n_new)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What a contestant took, measured on `n_new` rows of each stream a step; and how many pairs a row made."""
+
+    seconds_a_row: float
+    n_new: int
+    pairs_a_row: float
+    note: str
+
+
+def _record(bench: Bench, case: str, timings: dict[str, Timing], workload: WindowWorkload, n_new: int) -> None:
+    ours = timings[VedetteWindows.name]
+    for name, timing in timings.items():
+        notes = [timing.note] if timing.note else []
+        if timing.n_new < n_new:
+            notes.append(f"measured on {2 * timing.n_new:,} rows a step and scaled up")
+        bench.record(
+            "window-join",
+            case,
+            name,
+            timing.seconds_a_row * 2 * n_new,
+            ratio=timing.seconds_a_row / ours.seconds_a_row,
+            n_queries=workload.n_queries,
+            n_rows=2 * n_new,
+            n_rows_measured=2 * timing.n_new,
+            n_pairs=round(ours.pairs_a_row * 2 * n_new),
+            answers="pairs",
+            note="; ".join(notes),
+        )
+    for words, prefix, times in (("DuckDB", "DuckDB", OVER_DUCKDB), ("IBS-JS", "IBS-JS", OVER_IBS_JS)):
+        best = min((name for name in timings if name.startswith(prefix)), key=lambda name: timings[name].seconds_a_row)
+        measure = f"times faster than {words}" + (f" ({best})" if best != words else "")
+        faster = timings[best].seconds_a_row / ours.seconds_a_row
+        bench.verdict("window-join", case, measure, faster, times, "at least")
+
+
+def _double(bench: Bench, n_queries: int, window: int, n_new: int) -> None:
+    """What bands of twice the width cost, side by side."""
+    peers = {}
+    for width in (BAND, 2 * BAND):
+        peers[width] = VedetteWindows(range_joins(n_queries, window, n_new, WIDTH, width), n_new)
+    n_pairs = {}
+    for width, peer in peers.items():
+        peer.prepare()
+        n_pairs[width] = len(peer.answer(peer.run())[0])
+    runs = bench.time_in_turns(
+        {str(width): peer.run for width, peer in peers.items()},
+        before={str(width): peer.prepare for width, peer in peers.items()},
+    )
+    once, twice = (statistics.median(runs[str(width)]) for width in peers)
+    case = f"{n_queries:,} queries, bands of {BAND:.0%} and of {2 * BAND:.0%}"
+    bench.note("window-join", case, "times the pairs", n_pairs[2 * BAND] / n_pairs[BAND])
+    bench.verdict("window-join", case, "times the time of bands half as wide", twice / once, OVER_OUTPUT)
+
+
+def _time(
+    bench: Bench, case: str, contestants: Sequence[type[WindowPeer]], workload: WindowWorkload, n_new: int
+) -> dict[str, Timing]:
+    """Check contestants, ours first, and time steps of as many rows as each can take within the limit."""
+    bench.say(f"{case}: {n_new:,} rows of either stream a step")
+    peers = [make(workload, CHECKED) for make in contestants]
+    try:
+        _check_some(peers, workload)
+        sizes = {peer.name: _fit(bench, peer, n_new) for peer in peers}
+        for peer in peers:
+            peer.n_new = sizes[peer.name]
+        n_pairs = _check_all(peers, n_new)
+        runs = bench.time_in_turns(
+            {peer.name: peer.run for peer in peers}, before={peer.name: peer.prepare for peer in peers}
+        )
+    finally:
+        for peer in peers:
+            peer.close()
+    rows = {name: 2 * n for name, n in sizes.items()}
+    return {
+        peer.name: Timing(
+            statistics.median(runs[peer.name]) / rows[peer.name],
+            sizes[peer.name],
+            n_pairs / rows[peers[0].name],
+            peer.note,
+        )
+        for peer in peers
+    }
+
+
+def _check_some(peers: Sequence[WindowPeer], workload: WindowWorkload) -> None:
+    """Compare what all find in one small step with brute force; then all stand at the next."""
+    expected = digest_columns(brute_force(workload, workload.window, CHECKED))
+    for peer in peers:
+        peer.prepare()
+        found = peer.digest(peer.run())
+        peer.position = workload.window + CHECKED
+        if found != expected:
+            raise AnswersDifferError(f"{peer.name} finds {found.n_pairs:,} pairs and brute force {expected.n_pairs:,}")
+
+
+def _check_all(peers: Sequence[WindowPeer], n_new: int) -> int:
+    """Compare what a whole step makes with DuckDB, where it can take one, and let it stay there; how many pairs."""
+    ours = peers[0]
+    start = ours.position
+    ours.prepare()
+    expected = ours.digest(ours.run())
+    for peer in peers[1:]:
+        if isinstance(peer, DuckDBWindows):
+            peer.position = start
+            if peer.n_new == ours.n_new:
+                peer.prepare()
+                found = peer.digest(peer.run())
+                if found != expected:
+                    raise AnswersDifferError(
+                        f"{peer.name} finds {found.n_pairs:,} pairs and {ours.name} {expected.n_pairs:,}"
+                    )
+    return expected.n_pairs
+
+
+def _fit(bench: Bench, peer: WindowPeer, n_new: int) -> int:
+    """How many rows of each stream a step may have."""
+    limit = bench.limit_seconds * (PATIENCE if isinstance(peer, DuckDBWindows) else 1)
+    peer.n_new = min(TRIED, n_new)
+    seconds = []
+    for _ in range(2):  # the first compiles
+        peer.prepare()
+        seconds.append(time_once(peer.run))
+    return max(1, min(n_new, int(peer.n_new * limit / min(seconds))))
