@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba import config
 
-from vedette.indexes.data_clusters import SIZES, DataClusters, choose_cluster_size, estimate_row_cost
+from vedette.indexes.data_clusters import SIZES, DataClusters, estimate_row_cost
 from vedette.indexes.grid_file import MLGF
 from vedette.indexes.hilbert import hilbert_order
 
@@ -62,12 +62,28 @@ def test_the_chosen_size_is_near_the_best_of_a_sweep(n_axes, skew):
     chosen = index.choose_cluster_size(cells, order)
 
     # What each size costs if all boxes are looked at, and not a sample of them.
-    costs = {size: estimate_row_cost(cells, order, size, firsts, lasts, n_boxes) for size in SIZES}
+    boxes = firsts, lasts, n_boxes, index._count_pages
+    costs = {size: estimate_row_cost(cells, order, size, *boxes) for size in SIZES}
     assert costs[chosen] <= 1.2 * min(costs.values())
 
 
 def test_few_rows_make_one_cluster():
     firsts, lasts = conjunctions(2, 100)
     cells = some_rows(2, 50)
+    index = MLGF.build(firsts, lasts, np.arange(100, dtype=np.int32), [N_CELLS] * 2)
 
-    assert choose_cluster_size(cells, hilbert_order(cells), firsts, lasts, 100) == SIZES[0]
+    assert index.choose_cluster_size(cells, hilbert_order(cells)) == SIZES[0]
+
+
+def test_rows_that_meet_few_boxes_look_for_themselves(monkeypatch):
+    firsts = np.random.default_rng(4).integers(0, N_CELLS - 30, (2, 2_000)).astype(np.int32)
+    narrow = MLGF.build(firsts, firsts + 20, np.arange(2_000, dtype=np.int32), [N_CELLS] * 2)
+    n = 6_000 if SLOW else 20_000
+    wide = MLGF.build(*conjunctions(4, n), np.arange(n, dtype=np.int32), [N_CELLS] * 4)
+    asked = []
+    monkeypatch.setattr(MLGF, "match_immediately", lambda self, cells: asked.append("immediately"))
+    monkeypatch.setattr(MLGF, "_join", lambda self, cells, order, n_dc: asked.append("batch"))
+    narrow.match(some_rows(2, 1_000))
+    wide.match(some_rows(4, 10_000))
+
+    assert asked == ["immediately", "batch"]

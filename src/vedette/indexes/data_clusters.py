@@ -8,6 +8,7 @@ their regions, which tells what all would cost.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,14 +19,19 @@ from vedette.indexes.index import as_cells
 from vedette.kernels import kernel
 
 SIZES = (256, 512, 768, 1024)  # bitmaps of rows are handled in four words of 64
-N_CLUSTERS = 6  # looked at for each size
+N_REGIONS = 6  # looked at for each size
 # Nanoseconds on one core of the machine of docs/benchmarks.md; only their ratios matter.
-SCAN_COST = 0.12  # a box and axis, compared with the region of a cluster
+PAGE_COST, PAGE_AXIS_COST = 20.0, 7.5  # a page compared with a region, and each axis of it
 RANK_COST = 5.0  # an axis of a box that meets the region: which rows its ends lie between
 WORD_COST = 1.0  # 64 rows of a cluster on an axis of such a box
 TURN_COST = 3.5  # 64 rows of a cluster and such a box, turned into lists by row
 SORT_COST = 14.0  # an axis of a row: ranks within its cluster
 TABLE_COST = 0.6  # 64 rows of a cluster and an axis of a row: the bitmap of all rows that are not above it
+ORDER_COST = 80.0  # a row, put in Hilbert order
+BATCH_COST = 100_000.0  # whatever the number of rows
+
+# Tells how many pages have to be looked at for each of some regions.
+CountPages = Callable[[NDArray[np.int32], NDArray[np.int32]], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,7 @@ class DataClusters:
         cells = as_cells(cells)
         if order is None:
             order = hilbert_order(cells)
-        lows, highs = bound_clusters(cells, order, n_dc)
+        lows, highs = bound_some(cells, order, n_dc, np.arange(-(-len(order) // n_dc)))
         return cls(n_dc, order, lows, highs)
 
     def __len__(self) -> int:
@@ -56,14 +62,14 @@ def choose_cluster_size(
     firsts: NDArray[np.int32],
     lasts: NDArray[np.int32],
     n_boxes: int,
+    count_pages: CountPages,
 ) -> int:
     """The number of rows in a cluster, N_dc, that makes a row cheapest, for rows in Hilbert order.
 
     `firsts` and `lasts` are a sample of the boxes, (axes, boxes), of which there are `n_boxes`.
     """
-    n_rows = len(order)
-    sizes = [size for size in SIZES if size == SIZES[0] or size < 2 * n_rows]
-    costs = [estimate_row_cost(cells, order, size, firsts, lasts, n_boxes) for size in sizes]
+    sizes = [size for size in SIZES if size == SIZES[0] or size < 2 * len(order)]
+    costs = [estimate_row_cost(cells, order, size, firsts, lasts, n_boxes, count_pages) for size in sizes]
     return sizes[int(np.argmin(costs))]
 
 
@@ -74,70 +80,55 @@ def estimate_row_cost(
     firsts: NDArray[np.int32],
     lasts: NDArray[np.int32],
     n_boxes: int,
+    count_pages: CountPages,
 ) -> float:
     """Nanoseconds a row, in clusters of this size."""
     n_axes, n_rows = cells.shape
     n_clusters = max(1, n_rows // n_dc)  # full ones: the rest may be a few rows in a small region
-    chosen = np.unique(np.linspace(0, n_clusters - 1, N_CLUSTERS).astype(np.int64))
-    n_met = count_met(cells, order, n_dc, chosen, firsts, lasts)
-    share = n_met / (len(chosen) * max(1, firsts.shape[1]))
+    chosen = np.unique(np.linspace(0, n_clusters - 1, N_REGIONS).astype(np.int64))
+    lows, highs = bound_some(cells, order, n_dc, chosen)
+    n_met = n_boxes * count_met(lows, highs, firsts, lasts) / (len(chosen) * max(1, firsts.shape[1]))
     n_words = n_dc / 64
     candidate = n_axes * (RANK_COST + WORD_COST * n_words) + TURN_COST * n_words
-    # Few pages have no box that meets the region, unless hardly any does.
-    scanned = min(1.0, 4 * share + 0.02)
-    cluster = n_boxes * (share * candidate + scanned * SCAN_COST * n_axes)
-    return float(cluster / min(n_dc, n_rows) + n_axes * (SORT_COST + TABLE_COST * n_words))
+    cluster = n_met * candidate + estimate_scan_cost(lows, highs, count_pages)
+    row = n_axes * (SORT_COST + TABLE_COST * n_words) + ORDER_COST
+    return float(cluster / min(n_dc, n_rows) + row + BATCH_COST / n_rows)
+
+
+def estimate_scan_cost(lows: NDArray[np.int32], highs: NDArray[np.int32], count_pages: CountPages) -> float:
+    """Nanoseconds to look at all pages that the regions ask for, on average."""
+    return float(count_pages(lows, highs).mean()) * (PAGE_COST + PAGE_AXIS_COST * len(lows))
 
 
 @kernel
-def bound_clusters(
-    cells: NDArray[np.int32], order: NDArray[np.int64], n_dc: int
+def bound_some(
+    cells: NDArray[np.int32], order: NDArray[np.int64], n_dc: int, clusters: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The least and the greatest cell of each cluster on each axis."""
+    """The least and the greatest cell of each of some clusters on each axis."""
     n_axes, n_rows = cells.shape
-    n_clusters = -(-n_rows // n_dc)
-    lows = np.empty((n_axes, n_clusters), np.int32)
-    highs = np.empty((n_axes, n_clusters), np.int32)
-    for cluster in range(n_clusters):
-        _bound(cells, order, cluster * n_dc, min((cluster + 1) * n_dc, n_rows), lows, highs, cluster)
+    lows = np.empty((n_axes, len(clusters)), np.int32)
+    highs = np.empty((n_axes, len(clusters)), np.int32)
+    for i in range(len(clusters)):
+        first = clusters[i] * n_dc
+        for axis in range(n_axes):
+            low = high = cells[axis, order[first]]
+            for j in range(first + 1, min(first + n_dc, n_rows)):
+                low, high = min(low, cells[axis, order[j]]), max(high, cells[axis, order[j]])
+            lows[axis, i], highs[axis, i] = low, high
     return lows, highs
 
 
 @kernel
-def _bound(
-    cells: NDArray[np.int32],
-    order: NDArray[np.int64],
-    start: int,
-    end: int,
-    lows: NDArray[np.int32],
-    highs: NDArray[np.int32],
-    at: int,
-) -> None:
-    for axis in range(cells.shape[0]):
-        low = high = cells[axis, order[start]]
-        for i in range(start + 1, end):
-            low, high = min(low, cells[axis, order[i]]), max(high, cells[axis, order[i]])
-        lows[axis, at], highs[axis, at] = low, high
-
-
-@kernel
 def count_met(
-    cells: NDArray[np.int32],
-    order: NDArray[np.int64],
-    n_dc: int,
-    clusters: NDArray[np.int64],
-    firsts: NDArray[np.int32],
-    lasts: NDArray[np.int32],
+    lows: NDArray[np.int32], highs: NDArray[np.int32], firsts: NDArray[np.int32], lasts: NDArray[np.int32]
 ) -> int:
-    """How often one of these boxes meets the region of one of these clusters."""
-    n_axes, n_rows = cells.shape
-    lows, highs = np.empty((n_axes, 1), np.int32), np.empty((n_axes, 1), np.int32)
+    """How often one of these boxes meets one of these regions."""
+    n_axes, n_regions = lows.shape
     n_met = 0
-    for cluster in clusters:
-        _bound(cells, order, cluster * n_dc, min((cluster + 1) * n_dc, n_rows), lows, highs, 0)
+    for region in range(n_regions):
         for box in range(firsts.shape[1]):
             meets = 1
             for axis in range(n_axes):
-                meets &= (firsts[axis, box] <= highs[axis, 0]) & (lows[axis, 0] <= lasts[axis, box])
+                meets &= (firsts[axis, box] <= highs[axis, region]) & (lows[axis, region] <= lasts[axis, box])
             n_met += meets
     return n_met

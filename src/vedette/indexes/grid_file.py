@@ -19,7 +19,16 @@ from numpy.typing import NDArray
 
 from vedette.buffers import empty_int32, empty_int64
 from vedette.indexes.cluster_join import count_words, join_clusters, read_clusters
-from vedette.indexes.data_clusters import DataClusters, choose_cluster_size
+from vedette.indexes.data_clusters import (
+    BATCH_COST,
+    N_REGIONS,
+    ORDER_COST,
+    SORT_COST,
+    DataClusters,
+    choose_cluster_size,
+    estimate_row_cost,
+    estimate_scan_cost,
+)
 from vedette.indexes.grid_file_directory import (
     FANOUT,
     HIGH,
@@ -34,11 +43,11 @@ from vedette.indexes.grid_file_pages import PAGE, insert_points, remove_places
 from vedette.indexes.growth import collect
 from vedette.indexes.hilbert import hilbert_order
 from vedette.indexes.index import as_boxes, as_cells, count_bytes, sample_boxes
-from vedette.indexes.spatial_join import fill_windows
+from vedette.indexes.spatial_join import count_pages, fill_windows
 from vedette.matches import Matches
 
 MAX_AXES = 10  # that the directory knows, the most selective ones; on the others boxes are compared in their pages
-IMMEDIATE_ROWS = 24  # up to here each row looks into the file for itself
+IMMEDIATE_ROWS = 96  # up to here each row looks into the file for itself
 SAMPLED_PAGES = 4  # by whose boxes the size of data clusters is chosen
 MOST_BYTES = 1 << 28  # for the bits of a batch; one that needs more is cut in two
 
@@ -82,8 +91,21 @@ class MLGF:
         return index._without_spare()
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
-        """By SJ-Batch, or for a few rows by SJ-Immediate."""
-        return self.match_immediately(cells) if cells.shape[1] <= IMMEDIATE_ROWS else self.match_batch(cells)
+        """By SJ-Batch, or where rows are few or meet few boxes by SJ-Immediate."""
+        n_rows = cells.shape[1]
+        if n_rows <= IMMEDIATE_ROWS:
+            return self.match_immediately(cells)
+        cells = as_cells(cells)
+        some = as_cells(cells[:, np.linspace(0, n_rows - 1, N_REGIONS).astype(np.int64)])
+        alone = estimate_scan_cost(some, some, self._count_pages)
+        if alone < ORDER_COST + SORT_COST * len(cells) + BATCH_COST / n_rows:
+            return self.match_immediately(cells)
+        order = hilbert_order(cells)
+        boxes = *self._sample, len(self), self._count_pages
+        n_dc = choose_cluster_size(cells, order, *boxes)
+        if alone < estimate_row_cost(cells, order, n_dc, *boxes):
+            return self.match_immediately(cells)
+        return self._join(cells, order, n_dc)
 
     def match_immediately(self, cells: NDArray[np.int32]) -> Matches:
         """SJ-Immediate: each row is a data cluster of its own."""
@@ -93,11 +115,14 @@ class MLGF:
     def match_batch(self, cells: NDArray[np.int32], n_dc: int | None = None) -> Matches:
         """SJ-Batch in data clusters of `n_dc` rows; if it is not given, it is chosen for the batch."""
         cells = as_cells(cells)
-        n_rows = cells.shape[1]
-        if n_rows == 0:
+        if cells.shape[1] == 0:
             return Matches.none(0)
         order = hilbert_order(cells)
-        clusters = DataClusters.of(cells, n_dc or self.choose_cluster_size(cells, order), order)
+        return self._join(cells, order, n_dc or self.choose_cluster_size(cells, order))
+
+    def _join(self, cells: NDArray[np.int32], order: NDArray[np.int64], n_dc: int) -> Matches:
+        n_rows = cells.shape[1]
+        clusters = DataClusters.of(cells, n_dc, order)
         row_starts, first_met = np.zeros(n_rows + 1, np.int64), np.zeros(len(clusters) + 1, np.int64)
         n_words = count_words(clusters.n_dc)
         met, bits = empty_int32(0), empty_int64(0)
@@ -110,7 +135,8 @@ class MLGF:
             n_met = int(first_met[done])
             room = -(-max(needed + needed // 4, n_met * len(clusters) // max(1, done)) // 64) * 64
             if room * n_words * 8 > MOST_BYTES and len(clusters) > 1:
-                return _concat([self.match_batch(half, n_dc) for half in np.array_split(cells, 2, axis=1)])
+                halves = (as_cells(half) for half in np.array_split(cells, 2, axis=1))
+                return _concat([self._join(half, hilbert_order(half), n_dc) for half in halves])
             more_met, more_bits = empty_int32(room), empty_int64(room * n_words)
             more_met[:n_met], more_bits[: n_met * n_words] = met[:n_met], bits[: n_met * n_words]
             met, bits = more_met, more_bits
@@ -120,8 +146,7 @@ class MLGF:
 
     def choose_cluster_size(self, cells: NDArray[np.int32], order: NDArray[np.int64]) -> int:
         """N_dc for rows in Hilbert order."""
-        firsts, lasts = self._sample
-        return choose_cluster_size(cells, order, firsts, lasts, len(self))
+        return choose_cluster_size(cells, order, *self._sample, len(self), self._count_pages)
 
     def find(self, lows: NDArray[np.int32], highs: NDArray[np.int32]) -> Matches:
         """The ids in the spatial join window of each region, from `lows[axis, i]` to `highs[axis, i]`.
@@ -175,6 +200,10 @@ class MLGF:
             self.axes, self.points, self.page_ids, self.nexts,
             self.bounds, self.children, self.levels, self.counts,
         )  # fmt: skip
+
+    def _count_pages(self, lows: NDArray[np.int32], highs: NDArray[np.int32]) -> NDArray[np.int64]:
+        """How many pages SJ-Immediate, or a cluster, looks at for each region."""
+        return count_pages(lows, highs, self.axes, self.nexts, self.bounds, self.children, self.levels, self.counts)
 
     @property
     def _sample(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

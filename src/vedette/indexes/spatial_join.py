@@ -109,3 +109,26 @@ def fill_windows(
                 word = without_lowest(word)
         starts[region + 1] = out
     return int(n_regions)
+
+
+@kernel
+def count_pages(
+    lows: NDArray[np.int32],
+    highs: NDArray[np.int32],
+    axes: NDArray[np.int64],
+    nexts: NDArray[np.int32],
+    bounds: NDArray[np.int32],
+    children: NDArray[np.int32],
+    levels: NDArray[np.int32],
+    counts: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """How many pages may have points in the window of each region."""
+    n_axes, n_regions = lows.shape
+    stack, pages = np.empty(len(children) + 1, np.int32), np.empty(len(nexts), np.int32)
+    low, high = np.empty(n_axes, np.int32), np.empty(n_axes, np.int32)
+    found = np.empty(n_regions, np.int64)
+    for region in range(n_regions):
+        for axis in range(n_axes):
+            low[axis], high[axis] = lows[axis, region], highs[axis, region]
+        found[region] = find_pages(low, high, axes, nexts, bounds, children, levels, counts, stack, pages)
+    return found
