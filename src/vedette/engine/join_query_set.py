@@ -60,8 +60,8 @@ class JoinQuerySet(StandingSet):
         for name in streams:
             if not name.isidentifier() or name.lower() == "query":
                 raise SchemaError(
-                    f"a stream's name is of letters, digits and _, but not 'query', as a column of answers is named; got "
-                    f"{name!r}"
+                    f"a stream's name is of letters, digits and _, but not 'query', as a column of answers is named; "
+                    f"got {name!r}"
                 )
         _check_index(index, list(streams))
         self.index = index
