@@ -35,8 +35,8 @@ class Alerts:
     @property
     def texts(self) -> list[str]:
         return [
-            f"left.symbol = right.symbol AND left.symbol = '{symbol}' AND left.price - right.price BETWEEN {low} AND "
-            f"{high} AND left.size >= {size} AND right.size >= {size}"
+            f"left.symbol = right.symbol AND left.price - right.price BETWEEN {low} AND {high} AND "
+            f"left.symbol = '{symbol}' AND left.size >= {size} AND right.symbol = '{symbol}' AND right.size >= {size}"
             for symbol, low, high, size in zip(self.symbols, self.lows, self.highs, self.sizes, strict=True)
         ]
 
