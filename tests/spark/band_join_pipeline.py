@@ -1,9 +1,9 @@
-"""Band joins of two streams, run by test_band_join_modes.py in a process of its own: band_join_pipeline.py SESSION
-DIRECTORY.
+"""Band joins of two streams, run by test_band_join_modes.py in a process of its own.
 
-Reads DIRECTORY/left and DIRECTORY/right file by file and writes DIRECTORY/answers under the checkpoint
-DIRECTORY/checkpoint. It may be killed at any time and started again. When it is through it prints as JSON the changes
-of the stream and the pairs of a batch, and how often each query was affected by a second stream.
+Called as band_join_pipeline.py SESSION DIRECTORY. Reads DIRECTORY/left and DIRECTORY/right file by file and writes
+DIRECTORY/answers under the checkpoint DIRECTORY/checkpoint. It may be killed at any time and started again. When it is
+through it prints as JSON the changes of
+the stream and the pairs of a batch, and how often each query was affected by a second stream.
 """
 
 from __future__ import annotations

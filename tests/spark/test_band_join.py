@@ -286,7 +286,7 @@ def test_wrong_options_are_refused(frame, queries, options, message):
 def test_what_is_no_set_of_bands_or_no_frame_is_refused(frame, queries):
     with pytest.raises(vd.PipelineError, match=r"vs.band_join takes a BandQuerySet; got QuerySet"):
         vs.band_join(frame, frame, vd.QuerySet("x double"))
-    with pytest.raises(vd.PipelineError, match=r"takes two DataFrames; right is of type list"):
+    with pytest.raises(vd.PipelineError, match=r"joins DataFrames; right is of type list"):
         vs.band_join(frame, [], queries)
     with pytest.raises(vd.PipelineError, match=r"vs.match takes a QuerySet; got BandQuerySet"):
         vs.match(queries)
@@ -296,9 +296,7 @@ def test_a_stream_and_a_batch_are_refused(spark, frame, queries, tmp_path):
     write_sides(tmp_path, [[(1, 1.0, "insert")]], [])
     stream = read_stream(spark, tmp_path / "left")
 
-    with pytest.raises(
-        vd.PipelineError, match=r"two streams or two batches; left is a stream and right is a batch; read"
-    ):
+    with pytest.raises(vd.PipelineError, match=r"or batches with batches; left is a stream and right is a batch; read"):
         vs.band_join(stream, frame, queries)
 
 

@@ -30,6 +30,10 @@ def same(batch):
     return batch
 
 
+def nothing(batch):
+    return b""
+
+
 @given(st.lists(names, max_size=50) | st.lists(numbers, max_size=50), st.integers(1, 7))
 def test_every_row_is_in_one_line_in_its_order_beside_all_others_of_its_key(keys, n_lines):
     batch = batch_of(keys, pa.int64() if keys and isinstance(keys[0], int) else pa.string())
@@ -50,7 +54,7 @@ def test_every_row_is_in_one_line_in_its_order_beside_all_others_of_its_key(keys
 def test_on_a_grid_every_pair_meets_in_exactly_one_shard(lefts, rights, n_shards):
     packed = []
     for side, (keys, type_) in enumerate([(lefts, pa.string()), (rights, pa.int64())]):
-        packed += packing.pack([batch_of(keys, type_)], same, packing.by_grid(n_shards, side), [], side, 0)
+        packed += packing.pack([batch_of(keys, type_)], same, nothing, packing.by_grid(n_shards, side), [], side, 0)
     shards = as_read(packed)
 
     assert set(shards) <= set(packing.label_shards(n_shards))
@@ -118,11 +122,11 @@ def test_small_batches_are_put_together(monkeypatch):
     batches = [batch_of(["k"] * n, pa.string()) for n in (3, 0, 4, 5, 1, 2, 12, 1)]
     monkeypatch.setattr(packing, "ROWS_AT_ONCE", 6)
 
-    packed = list(packing.pack(batches, same, [[0]], [0], 0, 0))
+    packed = list(packing.pack(batches, same, nothing, [[0]], [], 0, 0))
 
     assert [as_read([each])[0][0].num_rows for each in packed] == [7, 6, 14, 1]
     assert [each.column("number").to_pylist() for each in packed] == [[0], [1], [2], [3]]
-    assert list(packing.pack([batch_of([], pa.string())] * 2, same, [[0]], [0], 0, 0)) == []
+    assert list(packing.pack([batch_of([], pa.string())] * 2, same, nothing, [[0]], [0], 0, 0)) == []
 
 
 def test_shards_hear_of_every_partition_that_has_rows(monkeypatch):
@@ -130,10 +134,41 @@ def test_shards_hear_of_every_partition_that_has_rows(monkeypatch):
     labels = packing.label_shards(9)
     for side in (0, 1):
         batches = [batch_of([key], pa.string()) for key in "ab"]
-        packed = list(packing.pack(batches, same, packing.by_grid(9, side), labels, side, 7))
+        packed = list(packing.pack(batches, same, nothing, packing.by_grid(9, side), labels, side, 7))
 
         heard = [shard for each in packed for shard in each.column("shard").to_pylist()]
         assert set(heard) == set(labels)
-        assert len(heard) == 3 + 6 + 3  # the row, who has no row of the first batch, the other row
+        assert len(heard) == 3 + 9 + 3  # the row, that there was one, the other row
         assert {part for each in packed for part in each.column("part").to_pylist()} == {7}
-        assert {name for each in packed for name in each.column("side").to_pylist()} == {side}
+        assert {name for each in packed for name in each.column("side").to_pylist()} == {side, packing.note_of(side)}
+
+
+def test_notes_reach_all_shards_beside_the_rows_of_some(monkeypatch):
+    monkeypatch.setattr(packing, "ROWS_AT_ONCE", 1)
+    labels = packing.label_shards(4)
+    batches = [batch_of([key], pa.string()) for key in "ab"]
+
+    packed = list(packing.pack(batches, same, packing.to_payload, packing.by_key(4), labels, 1, 0))
+
+    shards = as_read(packed)
+    assert set(shards) == set(labels)
+    assert all(sides[packing.note_of(1)].column("key").to_pylist() == ["a", "b"] for sides in shards.values())
+    assert sorted(key for sides in shards.values() if 1 in sides for key in sides[1].column("key").to_pylist()) == [
+        "a",
+        "b",
+    ]
+
+
+@given(st.lists(st.none() | st.dates(), min_size=1), st.integers(2, 5))
+def test_equal_values_of_any_type_are_in_one_line(days, n_lines):
+    for type_ in (pa.date32(), pa.timestamp("us", "UTC"), pa.string()):
+        keys = pa.array(days, pa.date32()).cast(type_)
+        batch = pa.record_batch([keys, pa.array(range(len(days)))], names=["key", "row"])
+
+        homes = {}
+        for line, rows in packing.split(batch, n_lines):
+            for key in rows.column("key").to_pylist():
+                homes.setdefault(key, set()).add(line)
+
+        assert set(homes) == set(keys.to_pylist())
+        assert all(len(lines) == 1 for lines in homes.values())

@@ -13,5 +13,6 @@ from vedette.spark.band_join import band_join
 from vedette.spark.border import border
 from vedette.spark.match import match
 from vedette.spark.session import session
+from vedette.spark.window_join import window_join
 
-__all__ = ["band_join", "border", "match", "session"]
+__all__ = ["band_join", "border", "match", "session", "window_join"]

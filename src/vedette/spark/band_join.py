@@ -12,7 +12,7 @@ from pyspark.sql import types as t
 
 from vedette.errors import PipelineError
 from vedette.spark import packing
-from vedette.spark.checks import check_choice, check_sides, check_state_store, find_id, find_op, find_value
+from vedette.spark.checks import check_choice, check_sides, check_state_store, find_name, find_op, find_value
 from vedette.spark.shards import (
     STREAM_INLINE_BYTES,
     answer_type,
@@ -73,7 +73,7 @@ def band_join(
     """
     if not hasattr(bands, "changes_since"):
         raise PipelineError(f"{_CALL} takes a BandQuerySet; got {type(bands).__name__}")
-    check_sides(_CALL, left, right)
+    check_sides(_CALL, {"left": left, "right": right})
     check_shards(shards)
     check_choice("known_id", known_id, ("error", "replace"))
     check_choice("unknown_id", unknown_id, ("log", "tell", "error"))
@@ -81,7 +81,7 @@ def band_join(
         raise PipelineError('unknown_id="tell" names ids beside pairs; with report="queries" use "log" or "error"')
     options: dict[str, Any] = {"report": report, "max_state_rows": max_state_rows}
     bands.monitor(**options)  # raises where an option is wrong
-    ids = [find_id(left, left_id, "left_id", "left"), find_id(right, right_id, "right_id", "right")]
+    ids = [find_name(left, None, left_id, "left_id", "left"), find_name(right, None, right_id, "right_id", "right")]
     values = [
         find_value(left, left_value, "left_value", "left"),
         find_value(right, right_value, "right_value", "right"),

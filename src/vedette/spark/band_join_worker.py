@@ -59,6 +59,10 @@ def _read_ops(batch: pa.RecordBatch, side: str) -> pa.BooleanArray:
     return pc.equal(ops, "delete")
 
 
+def note(batch: pa.RecordBatch, plan: dict[str, Any]) -> bytes:
+    return b""
+
+
 def make_monitor(plan: dict[str, Any]) -> BandMonitor:
     queries: BandQuerySet = unpack(Parcel(**plan["parcel"]))
     return queries.monitor(**plan["options"])

@@ -18,7 +18,7 @@ from vedette.spark.checks import (
     check_time_zone,
     check_watermark,
     find_columns,
-    find_key,
+    find_name,
     find_time,
 )
 from vedette.spark.shards import (
@@ -87,8 +87,8 @@ def border(
 
     def transform(rows: DataFrame) -> DataFrame:
         check_time_zone(rows, queries)
-        key_column, time_column = find_key(rows, queries, key), find_time(rows, queries, time)
-        find_columns(rows, queries)
+        key_column, time_column = find_name(rows, queries.schema, key, "key"), find_time(rows, queries.schema, time)
+        find_columns(rows, queries.schema, queries.fields)
         monitor.options.check_durations(wide(time_column).dataType.simpleString())
         is_timestamp = isinstance(time_column.dataType, t.TimestampType)
         is_timed = rows.isStreaming and is_timestamp and not (expire_after is None and dwell is None)

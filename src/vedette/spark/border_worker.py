@@ -35,6 +35,10 @@ def check_rows(batch: pa.RecordBatch, plan: dict[str, Any]) -> pa.RecordBatch:
     return batch
 
 
+def note(batch: pa.RecordBatch, plan: dict[str, Any]) -> bytes:
+    return b""
+
+
 def make_monitor(plan: dict[str, Any]) -> BorderMonitor:
     queries: QuerySet = unpack(Parcel(**plan["parcel"]))
     return queries.border(**plan["options"])

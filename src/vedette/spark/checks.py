@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as t
 
 from vedette.errors import PipelineError, RowError, nearest
-from vedette.schema import Field, Type
+from vedette.schema import Field, Schema, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from vedette.engine.join_query_set import JoinQuerySet
     from vedette.engine.query_set import QuerySet
 
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -21,45 +22,41 @@ _DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 19}  # that the widest 
 _UTC_NAMES = {"UTC", "ETC/UTC", "Z", "GMT", "UTC+0", "+00:00", "UTC+00:00", "GMT+0", "ZULU", "ETC/UCT", "UCT"}
 
 
-def find_columns(rows: DataFrame, queries: QuerySet) -> dict[str, int]:
+def find_columns(rows: DataFrame, schema: Schema, used: Container[str], side: str = "") -> dict[str, int]:
     """The place of the column for each field the queries use, by the field's name; raises where one does not fit."""
-    columns = rows.schema.fields
+    frame, columns = _name_of(side), rows.schema.fields
     places: dict[str, int] = {}
-    for field in queries.schema:
-        if field.name not in queries.fields:
+    for field in schema:
+        if field.name not in used:
             continue
         found = [place for place, column in enumerate(columns) if column.name.lower() == field.name.lower()]
         if not found:
             names = [column.name for column in columns]
             raise RowError(
-                f"the queries use field {field.name!r}, which the DataFrame lacks; it has: {', '.join(names)}"
+                f"the queries use field {field.name!r}, which {frame} lacks; it has: {', '.join(names)}"
                 f"{nearest(field.name, names)}"
             )
         if len(found) > 1:
-            raise RowError(f"the DataFrame has {len(found)} columns named {field.name!r}; keep or rename one of them")
-        _check_type(field, columns[found[0]].dataType)
+            raise RowError(f"{frame} has {len(found)} columns named {field.name!r}; keep or rename one of them")
+        _check_type(field, columns[found[0]].dataType, frame)
         places[field.name] = found[0]
     return places
 
 
-def find_key(rows: DataFrame, queries: QuerySet, name: str) -> t.StructField:
-    """The column of the key, which is of strings or of integers."""
-    column = find_column(rows, name, "key")
-    _check_field(queries, column)
-    _check_names(column, "a key")
-    return column
-
-
-def find_id(rows: DataFrame, name: str, role: str, side: str) -> t.StructField:
-    """The column of a side's ids, which are strings or integers."""
-    column = find_column(rows, name, role, side)
-    _check_names(column, "an id")
+def find_name(rows: DataFrame, schema: Schema | None, name: Any, role: str, side: str = "") -> t.StructField:
+    """The column of keys or ids, which are strings or integers."""
+    column = find_column(rows, schema, name, role, side)
+    if not (_is_integer(column.dataType) or _is_text(column.dataType)):
+        raise RowError(
+            f"{'a key' if role == 'key' else 'an id'} is a string or an integer; column {column.name!r} is "
+            f"{column.dataType.simpleString()}; cast it to string or bigint"
+        )
     return column
 
 
 def find_value(rows: DataFrame, name: str, role: str, side: str) -> t.StructField:
     """The column of a side's values, which are numbers."""
-    column = find_column(rows, name, role, side)
+    column = find_column(rows, None, name, role, side)
     got = column.dataType
     if not (_is_integer(got) or isinstance(got, t.DoubleType | t.FloatType)):
         raise RowError(
@@ -71,7 +68,7 @@ def find_value(rows: DataFrame, name: str, role: str, side: str) -> t.StructFiel
 
 def find_op(rows: DataFrame, name: str, role: str, side: str) -> t.StructField:
     """The column that says of each row of a side whether it comes or goes."""
-    column = find_column(rows, name, role, side)
+    column = find_column(rows, None, name, role, side)
     if not _is_text(column.dataType):
         raise RowError(
             f"{role} names a column that says 'insert' or 'delete'; column {column.name!r} is "
@@ -80,10 +77,9 @@ def find_op(rows: DataFrame, name: str, role: str, side: str) -> t.StructField:
     return column
 
 
-def find_time(rows: DataFrame, queries: QuerySet, name: str) -> t.StructField:
+def find_time(rows: DataFrame, schema: Schema, name: str, role: str = "time", side: str = "") -> t.StructField:
     """The column of the time, which is a timestamp or a number."""
-    column = find_column(rows, name, "time")
-    _check_field(queries, column)
+    column = find_column(rows, schema, name, role, side)
     got = column.dataType
     if not (_is_integer(got) or isinstance(got, t.TimestampType | t.DoubleType | t.FloatType)):
         if isinstance(got, t.TimestampNTZType):
@@ -94,46 +90,40 @@ def find_time(rows: DataFrame, queries: QuerySet, name: str) -> t.StructField:
     return column
 
 
-def find_column(rows: DataFrame, name: Any, role: str, side: str = "") -> t.StructField:
-    """The column of a name, letter case aside, of which there must be one. `side` tells two DataFrames apart."""
+def find_column(rows: DataFrame, schema: Schema | None, name: Any, role: str, side: str = "") -> t.StructField:
+    """The column of a name, letter case aside, of which there must be one; where it is a field, it must fit that.
+
+    `side` tells DataFrames apart where there are several.
+    """
     if not isinstance(name, str) or not name:
         raise PipelineError(f"{role} is the name of a column; got {name!r}")
-    frame = f"the {side} DataFrame" if side else "the DataFrame"
-    columns = rows.schema.fields
+    frame, columns = _name_of(side), rows.schema.fields
     found = [column for column in columns if column.name.lower() == name.lower()]
     if not found:
         names = [column.name for column in columns]
         raise RowError(f"{role}={name!r} is no column of {frame}; it has: {', '.join(names)}{nearest(name, names)}")
     if len(found) > 1:
         raise RowError(f"{frame} has {len(found)} columns named {name!r}; keep or rename one of them")
+    field = None if schema is None else schema.find(name)
+    if field is not None:
+        _check_type(field, found[0].dataType, frame)
     return found[0]
 
 
-def _check_field(queries: QuerySet, column: t.StructField) -> None:
-    """Raise where the column is a field of the queries and cannot be read as one."""
-    field = queries.schema.find(column.name)
-    if field is not None:
-        _check_type(field, column.dataType)
+def _name_of(side: str) -> str:
+    return f"the {side} DataFrame" if side else "the DataFrame"
 
 
-def _check_names(column: t.StructField, role: str) -> None:
-    if not (_is_integer(column.dataType) or _is_text(column.dataType)):
-        raise RowError(
-            f"{role} is a string or an integer; column {column.name!r} is {column.dataType.simpleString()}; "
-            f"cast it to string or bigint"
-        )
-
-
-def check_sides(operator: str, left: Any, right: Any) -> None:
-    """Raise unless these are two DataFrames, both batches or both streams."""
-    for side, rows in (("left", left), ("right", right)):
+def check_sides(operator: str, sides: Mapping[str, Any]) -> None:
+    """Raise unless these are DataFrames, all batches or all streams."""
+    for side, rows in sides.items():
         if not hasattr(rows, "isStreaming"):
-            raise PipelineError(f"{operator} takes two DataFrames; {side} is of type {type(rows).__name__}")
-    if left.isStreaming != right.isStreaming:
-        kinds = [("a stream" if rows.isStreaming else "a batch") for rows in (left, right)]
+            raise PipelineError(f"{operator} joins DataFrames; {side} is of type {type(rows).__name__}")
+    if len({rows.isStreaming for rows in sides.values()}) > 1:
+        kinds = [f"{side} is a {'stream' if rows.isStreaming else 'batch'}" for side, rows in sides.items()]
         raise PipelineError(
-            f"{operator} takes two streams or two batches; left is {kinds[0]} and right is {kinds[1]}; read both with "
-            f"spark.readStream, or both with spark.read"
+            f"{operator} joins streams with streams, or batches with batches; {' and '.join(kinds)}; read all with "
+            f"spark.readStream, or all with spark.read"
         )
 
 
@@ -142,9 +132,13 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
         raise PipelineError(f"{name} is one of: {', '.join(map(repr, choices))}; got {value!r}")
 
 
+def has_watermark(time: t.StructField) -> bool:
+    return "spark.watermarkDelayMs" in time.metadata
+
+
 def check_watermark(rows: DataFrame, time: t.StructField, because: str) -> None:
     """Raise unless the time column of a stream has a watermark, which tells how far time has passed."""
-    if "spark.watermarkDelayMs" not in time.metadata:
+    if not has_watermark(time):
         raise PipelineError(
             f"{because} needs to know how far time has passed, so the stream needs a watermark on {time.name!r} before "
             f'the transform: .withWatermark({time.name!r}, "10 minutes")'
@@ -171,7 +165,7 @@ def check_free(rows: DataFrame, added: str) -> None:
             )
 
 
-def check_time_zone(rows: DataFrame, queries: QuerySet) -> None:
+def check_time_zone(rows: DataFrame, queries: QuerySet | JoinQuerySet) -> None:
     """Raise unless the session reads dates and times in the time zone that the query set carries."""
     zone = rows.sparkSession.conf.get("spark.sql.session.timeZone") or ""
     if _folded(zone) != _folded(queries.time_zone):
@@ -186,16 +180,14 @@ def _folded(zone: str) -> str:
     return "UTC" if zone.upper() in _UTC_NAMES else zone
 
 
-def _check_type(field: Field, got: t.DataType) -> None:
+def _check_type(field: Field, got: t.DataType, frame: str) -> None:
     if _READABLE[field.type.name](got, field.type):
         return
     if isinstance(got, t.TimestampNTZType):
         hint = "cast it to timestamp, which reads it in the session's time zone"
     else:
         hint = f"cast the column to {field.type}, or declare the field as what the column holds"
-    raise RowError(
-        f"field {field.name!r} is {field.type} in the query set but {got.simpleString()} in the DataFrame; {hint}"
-    )
+    raise RowError(f"field {field.name!r} is {field.type} in the query set but {got.simpleString()} in {frame}; {hint}")
 
 
 def _is_text(got: t.DataType) -> bool:

@@ -46,7 +46,7 @@ def match(
         added = _ADDED[output]
         check_free(rows, added)
         check_time_zone(rows, queries)
-        places = find_columns(rows, queries)
+        places = find_columns(rows, queries.schema, queries.fields)
         id_type = _spark_type(queries.ids.type)
         answer = StructField(added, ArrayType(id_type, False) if output == "list" else id_type, False)
         schema = StructType([*rows.schema.fields, answer])

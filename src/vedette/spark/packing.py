@@ -82,6 +82,7 @@ def grid_of(n_shards: int) -> tuple[int, int]:
 def pack(
     batches: Iterable[pa.RecordBatch],
     check: Callable[[pa.RecordBatch], pa.RecordBatch],
+    note: Callable[[pa.RecordBatch], bytes],
     lines: Sequence[Sequence[int]],
     heard: Sequence[int],
     side: int,
@@ -89,22 +90,32 @@ def pack(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a partition, packed for the shards of their lines.
 
-    `check` sees them first, in batches of a good size. The first batch sends something to all shards of `heard`, if
-    only an empty binary.
+    `check` sees them first, in batches of a good size. `note` makes of each a payload that all shards of `heard` get;
+    an empty one is sent only once.
     """
     for number, gathered in enumerate(_gather(batches)):
-        packed = {line: to_payload(rows) for line, rows in split(check(gathered), len(lines))}
-        for copy in range(len(lines[0])):
+        batch = check(gathered)
+        packed = {line: to_payload(rows) for line, rows in split(batch, len(lines))}
+        for copy in range(len(lines[0]) if packed else 0):
             payloads = {lines[line][copy]: payload for line, payload in packed.items()}
-            if number == 0 and copy == 0:
-                reached = {label for line in packed for label in lines[line]}
-                payloads |= {label: b"" for label in heard if label not in reached}
-            columns = [
-                pa.array(list(payloads), pa.int32()),
-                *(pa.array([each] * len(payloads), pa.int32()) for each in (side, part, number)),
-                pa.array(list(payloads.values()), pa.binary()),
-            ]
-            yield pa.RecordBatch.from_arrays(columns, schema=_ARROW_SCHEMA)
+            yield _to_rows(payloads, side, part, number)
+        told = note(batch)
+        if heard and (told or number == 0):
+            yield _to_rows(dict.fromkeys(heard, told), note_of(side), part, number)
+
+
+def note_of(side: int) -> int:
+    """The number under which the notes of a side travel, in the place of a side."""
+    return -1 - side
+
+
+def _to_rows(payloads: dict[int, bytes], side: int, part: int, number: int) -> pa.RecordBatch:
+    columns = [
+        pa.array(list(payloads), pa.int32()),
+        *(pa.array([each] * len(payloads), pa.int32()) for each in (side, part, number)),
+        pa.array(list(payloads.values()), pa.binary()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=_ARROW_SCHEMA)
 
 
 def _gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -126,16 +137,20 @@ def _join(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
 
 
 def split(batch: pa.RecordBatch, n_lines: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of each line that has some, in the order they had; the first column, a key or an id, has no nulls."""
-    keys = batch.column(0)
+    """The rows of each line that has some, in the order they had, by the first column: a text, a number or a time.
+
+    Rows without a value there are all in one line.
+    """
     if n_lines == 1:
         if batch.num_rows:
             yield 0, batch
         return
-    if pa.types.is_integer(keys.type):
-        lines = lines_of_numbers(writable(keys.cast(pa.int64()).to_numpy()), n_lines)
+    keys = batch.column(0)
+    if pa.types.is_string(keys.type) or pa.types.is_large_string(keys.type):
+        lines = lines_of_strings(*string_buffers(keys.cast(pa.large_string()).fill_null("")), n_lines)
     else:
-        lines = lines_of_strings(*string_buffers(keys.cast(pa.large_string())), n_lines)
+        numbers = (keys.view(pa.int32()) if pa.types.is_date32(keys.type) else keys).cast(pa.int64())
+        lines = lines_of_numbers(writable(numbers.fill_null(0).to_numpy()), n_lines)
     starts, order = _list_by_line(lines, n_lines)
     rows = batch.take(pa.array(order))
     for line in np.flatnonzero(np.diff(starts)):
@@ -150,7 +165,7 @@ def to_payload(rows: pa.RecordBatch) -> bytes:
 
 
 def read_payloads(payloads: Iterable[tuple[int, int, int, bytes]]) -> dict[int, pa.Table]:
-    """The rows of what was packed, by side; a side without rows is left out.
+    """The rows of what was packed, by side, and the notes of sides; a side without rows is left out.
 
     Each payload comes with its side, the number of its partition and its own.
     """

@@ -45,11 +45,14 @@ class Operator(Protocol):
     def check_rows(self, batch: pa.RecordBatch, plan: dict[str, Any]) -> pa.RecordBatch:
         """The rows as they travel; raises RowError where one cannot be taken. The plan is that of packing."""
 
+    def note(self, batch: pa.RecordBatch, plan: dict[str, Any]) -> bytes:
+        """What all shards hear of checked rows; empty where there is nothing to tell."""
+
     def make_monitor(self, plan: dict[str, Any]) -> Any:
         """A monitor that has seen nothing."""
 
     def step(self, monitor: Any, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> list[pa.Table]:
-        """What a micro-batch's rows say. A side may have none, and so may all, where the queries have changed."""
+        """What a micro-batch's rows and notes say. A side may have none, and so may all where the queries changed."""
 
     def advance(self, monitor: Any, time: datetime.datetime, plan: dict[str, Any]) -> tuple[list[pa.Table], bool]:
         """What the passing of time says, and whether it has changed the monitor."""
@@ -61,7 +64,13 @@ def pack_rows(plan: dict[str, Any], batches: Iterator[pa.RecordBatch]) -> Iterat
     part = 0 if context is None else context.partitionId()
     named = (batch.rename_columns(plan["columns"]) for batch in batches)
     return packing.pack(
-        named, lambda batch: operator.check_rows(batch, plan), plan["lines"], plan["heard"], plan["side"], part
+        named,
+        lambda batch: operator.check_rows(batch, plan),
+        lambda batch: operator.note(batch, plan),
+        plan["lines"],
+        plan["heard"],
+        plan["side"],
+        part,
     )
 
 

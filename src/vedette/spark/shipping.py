@@ -22,9 +22,10 @@ from vedette.settings import settings
 
 if TYPE_CHECKING:
     from vedette.engine.band_query_set import BandQuerySet
+    from vedette.engine.join_query_set import JoinQuerySet
     from vedette.engine.query_set import QuerySet
 
-    Queries = QuerySet | BandQuerySet
+    Queries = QuerySet | BandQuerySet | JoinQuerySet
 
 _KEPT_SETS = 4  # in a worker; a worker serves few pipelines, and a set may be hundreds of megabytes
 _loaded: dict[str, Any] = {}

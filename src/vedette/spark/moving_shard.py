@@ -1,0 +1,136 @@
+"""A shard of a moving join: a part of both sets, which hears of all times, and what it knows of rows that come late.
+
+All shards step at the same times, whether they have rows then or not. So they tell what one join would tell, to the
+line, and agree on what is late.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.engine import snapshot
+from vedette.engine.moving_join import SETS, MovingJoin
+from vedette.errors import RowError, SnapshotError, count
+from vedette.ids import item
+from vedette.operators.moving.rows import TIME
+from vedette.spark.heard_times import HeardTimes
+from vedette.spark.moving_updates import Updates
+
+_KIND = "moving shard state"
+
+
+class MovingShard:
+    """One shard's objects. `late` says what becomes of rows from before the time that the join has come to."""
+
+    def __init__(self, join: MovingJoin, n_dims: int, late: str) -> None:
+        self.join = join
+        self.late = late
+        self._nothing = Updates.empty(n_dims)
+        self._heard = HeardTimes(), HeardTimes()
+
+    def step(self, a: Updates | None, b: Updates | None, times: NDArray[np.float64]) -> list[pa.Table]:
+        """What a micro-batch changes. `times` are those of its rows in all shards, and may be there more than once."""
+        rows = [self._nothing if each is None else each for each in (a, b)]
+        clock = self.join.time
+        if clock is not None:
+            rows = [self._take_late(number, each, clock) for number, each in enumerate(rows)]
+            times = np.maximum(times, clock)
+        moments = np.unique(times).tolist()
+        if self.late == "apply" and moments:
+            self._hear(rows, moments[-1])
+        rows = [each if clock is None else each.moved_to(clock) for each in rows]
+        tables = []
+        for moment in moments:
+            at = [each.at(moment) for each in rows]
+            if any(at) or moment == moments[-1] or self._has_ended(moment):
+                tables.append(self._update(at, moment))
+        return tables
+
+    # Rows that come late.
+
+    def _take_late(self, number: int, rows: Updates, clock: float) -> Updates:
+        """The rows without those that are not taken; late ones keep their times."""
+        n_late = int(np.searchsorted(rows.times, clock, "left"))
+        if not n_late:
+            return rows
+        if self.late == "error":
+            raise RowError(
+                f"{count(n_late, 'row')} of set {SETS[number]} came late: the first is of {rows.times[0]:g}, id "
+                f'{item(rows.ids, 0)!r}, and the join has come to {clock:g}; pass late="apply" or late="drop" to go on'
+            )
+        is_taken = np.ones(len(rows), np.bool_)
+        is_taken[:n_late] = self.late == "apply" and self._is_news(number, rows.take(np.arange(n_late)), clock)
+        return rows.take(np.flatnonzero(is_taken))
+
+    def _is_news(self, number: int, late: Updates, clock: float) -> NDArray[np.bool_]:
+        """Which late rows are not older than what is known of their objects, nor than they should have been."""
+        known = self._heard[number].find(late.ids.tolist())
+        if self.join.join is not None:
+            of = self.join.join.sets[number]
+            slots = of.find(late.ids)
+            known = np.where(np.isnan(known) & (slots >= 0), of.rows[slots, TIME], known) if len(of.ids) else known
+        is_news: NDArray[np.bool_] = ~(late.times < known)  # where nothing is known, NaN
+        if self.join.standing != SETS[number]:
+            is_news &= late.times >= clock - self.join.max_update_interval
+        return is_news
+
+    def _hear(self, rows: list[Updates], now: float) -> None:
+        clock = -np.inf if self.join.time is None else self.join.time
+        for heard, each in zip(self._heard, rows, strict=True):
+            if len(heard) or each.goes.any() or (len(each) and each.times[0] < clock):
+                moved = each.moved_to(clock) if np.isfinite(clock) else each
+                heard.take(each.ids.tolist(), each.times, moved.goes, each.times < clock)
+            heard.forget_gone(now - self.join.max_update_interval)
+
+    # Time.
+
+    def _has_ended(self, moment: float) -> bool:
+        """Whether there are objects that are looked at for longer, once it is this late."""
+        return self.join.join is not None and any(len(of.find_ended(moment)) for of in self.join.join.sets)
+
+    def _update(self, at: list[dict[str, Any] | None], moment: float) -> pa.Table:
+        if self.join.n_a + self.join.n_b == 0 and not any(at):
+            at = [self._nothing.to_rows(slice(0, 0)), None]  # which tells how many dimensions there are
+        return self.join.update(*at, time=moment)
+
+    # The state.
+
+    @property
+    def nbytes(self) -> int:
+        return self.join.nbytes + sum(heard.nbytes for heard in self._heard)
+
+    def save(self) -> bytes:
+        return self._to_bytes(self.join.save(), only_changes=False)
+
+    def take_delta(self) -> bytes:
+        return self._to_bytes(self.join.take_delta(), only_changes=True)
+
+    def load(self, blob: bytes) -> None:
+        content = _read(blob)
+        self.join.load(content["join"].tobytes())
+        self._heard = HeardTimes(), HeardTimes()
+        self._apply_heard(content)
+
+    def apply_delta(self, blob: bytes) -> None:
+        content = _read(blob)
+        self.join.apply_delta(content["join"].tobytes())
+        self._apply_heard(content)
+
+    def _to_bytes(self, join: bytes, only_changes: bool) -> bytes:
+        heard = [each.to_content(only_changes) for each in self._heard]
+        return snapshot.to_bytes({"kind": _KIND, "join": np.frombuffer(join, np.uint8), "heard": heard})
+
+    def _apply_heard(self, content: dict[str, Any]) -> None:
+        for heard, each in zip(self._heard, content["heard"], strict=True):
+            heard.apply(each)
+
+
+def _read(blob: bytes) -> dict[str, Any]:
+    content = snapshot.from_bytes(blob, _KIND)
+    if content.get("kind") != _KIND:
+        raise SnapshotError("the bytes are no state of a shard of a moving join")
+    return content

@@ -1,0 +1,222 @@
+"""Window joins inside Spark: the rows of two DataFrames or more as they come, and the pairs that standing joins make.
+
+Where all queries equate a field of every stream, rows go to shards by its value. Else shards form a grid, on which
+every pair of rows meets once. Windows that count rows need the whole stream in order, and so one shard. All shards hear
+how far each stream has come, so that which rows are late, and which are let go, does not depend on their number.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pyspark.sql import DataFrame
+from pyspark.sql import types as t
+
+from vedette.errors import PipelineError, RowError
+from vedette.spark import packing
+from vedette.spark.checks import (
+    check_choice,
+    check_sides,
+    check_state_store,
+    check_time_zone,
+    find_columns,
+    find_name,
+    find_time,
+    has_watermark,
+)
+from vedette.spark.shards import (
+    STREAM_INLINE_BYTES,
+    answer_type,
+    check_shards,
+    default_shards,
+    id_type,
+    pack_rows,
+    run,
+    to_fact,
+    wide,
+)
+from vedette.spark.shipping import pack
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from vedette.engine.join_query_set import JoinQuerySet
+
+BATCH_SHARDS = 4  # for each partition of a shuffle, where rows are not copied: a shard is in memory at once
+LAYOUTS = ("equality", "grid", "one")
+_HASHED = ("string", "bigint", "date", "timestamp")  # equal values of these have equal bytes
+_WORKER = "vedette.spark.window_join_worker"
+_CALL = "vs.window_join"
+
+
+def window_join(
+    left: DataFrame | None = None,
+    right: DataFrame | None = None,
+    pairs: JoinQuerySet | None = None,
+    *,
+    frames: Mapping[str, DataFrame] | None = None,
+    late: Literal["drop", "apply"] = "drop",
+    max_state_rows: int | None = None,
+    layout: Literal["equality", "grid", "one"] | None = None,
+    shards: int | None = None,
+    snapshot_dir: str | Path | None = None,
+    **columns: str | None,
+) -> DataFrame:
+    """The pairs that rows make: `out = vs.window_join(bids, asks, pairs, left_time="ts", right_time="ts")`.
+
+    One row per query and pair, with a column `query` and for each stream of the set a column of its name, which holds
+    the id of the row. `left_time` and `left_id` name columns of the left stream, and so for every stream by its name;
+    an id is in column `id` unless told. Give three DataFrames and more by name: `frames={"a": ..., "b": ..., ...}`.
+
+    A stream keeps the rows that later ones may join with in Spark's state store, in `shards` parts (by default as many
+    as the session's `spark.sql.shuffle.partitions`); `layout` tells which rows meet where, and is chosen by the queries
+    unless told. A checkpoint fixes both. `max_state_rows` bounds the rows of a shard. A batch keeps nothing. A set
+    above 4 MB (on a stream: 256 KB) goes to the workers as a file in `snapshot_dir`, which they must see too.
+    """
+    if pairs is None or not hasattr(pairs, "shared_equality"):
+        raise PipelineError(f"{_CALL} takes a JoinQuerySet after the DataFrames; got {type(pairs).__name__}")
+    check_shards(shards)
+    columns = {**{f"{stream}_id": "id" for stream in pairs.streams}, **columns}
+    pairs.window(late=late, max_state_rows=max_state_rows, **columns)  # raises where an option is wrong
+    sides = _find_sides(pairs, _name_frames(pairs, left, right, frames), columns)
+    time_type = _check_times(pairs, sides)
+    first, is_stream = sides[0].rows, sides[0].rows.isStreaming
+    if is_stream:
+        check_state_store(first, _CALL)
+    chosen, on = _choose_layout(pairs, layout, shards)
+    for_each = BATCH_SHARDS if chosen == "equality" and not is_stream else 1
+    n_shards = shards or (1 if chosen == "one" else default_shards(first, for_each))
+    parcel = pack(pairs, snapshot_dir, STREAM_INLINE_BYTES if is_stream else None)
+    packed = []
+    for number, side in enumerate(sides):
+        packing_plan = {
+            "worker": _WORKER,
+            "side": number,
+            "stream": side.stream,
+            "id": side.id.name,
+            "time": side.time and side.time.name,
+            "lines": packing.by_grid(n_shards, number) if chosen == "grid" else packing.by_key(n_shards),
+            "heard": packing.label_shards(n_shards),
+        }
+        packed.append(pack_rows(side.rows, side.needed_columns(pairs, on), parcel.sender, packing_plan))
+    roles = {name: column for side in sides for name, column in side.roles.items()}
+    is_timed = is_stream and all(side.time is not None and has_watermark(side.time) for side in sides)
+    shared = " = ".join(f"{stream}.{field}" for stream, field in on.items())
+    facts = {"operator": "window join", "layout": chosen, "on": shared, "watermark": is_timed, "shards": n_shards}
+    plan = {
+        "worker": _WORKER,
+        "parcel": vars(parcel).copy(),
+        "options": {"late": late, "max_state_rows": max_state_rows}
+        | {name: column.name for name, column in roles.items()},
+        "streams": pairs.streams,
+        "time_type": time_type,
+        "facts": facts | {name: to_fact(column) for name, column in roles.items()},
+        "is_timed": is_timed,
+    }
+    query = t.StructField("query", id_type(pairs.ids.type))
+    answer = t.StructType([query, *(t.StructField(side.stream, answer_type(side.id)) for side in sides)])
+    return run(functools.reduce(lambda some, more: some.union(more), packed), parcel.sender, plan, answer)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A stream of the set, its rows, and the columns of their ids and times."""
+
+    stream: str
+    rows: DataFrame
+    id: t.StructField
+    time: t.StructField | None
+
+    @property
+    def roles(self) -> dict[str, t.StructField]:
+        """The columns by the options that name them."""
+        named = {f"{self.stream}_time": self.time, f"{self.stream}_id": self.id}
+        return {name: column for name, column in named.items() if column is not None}
+
+    def needed_columns(self, pairs: JoinQuerySet, on: Mapping[str, str]) -> list[t.StructField]:
+        """What travels: the fields that queries use, the id and the time; first what decides on the shard."""
+        fields = {field.lower() for field in pairs.fields_of(self.stream)}
+        columns = {column.name: column for column in self.rows.schema.fields if column.name.lower() in fields}
+        columns |= {column.name: wide(column) for column in self.roles.values()}
+        decides = on.get(self.stream, self.id.name).lower()
+        return sorted(columns.values(), key=lambda column: column.name.lower() != decides)
+
+
+def _name_frames(
+    pairs: JoinQuerySet, left: Any, right: Any, frames: Mapping[str, DataFrame] | None
+) -> dict[str, DataFrame]:
+    """The DataFrame of each stream, in the order of the set."""
+    streams = pairs.streams
+    if frames is None:
+        if len(streams) > 2:
+            raise PipelineError(
+                f"the set joins {len(streams)} streams; give their DataFrames by name: "
+                f"frames={{{', '.join(f'{stream!r}: ...' for stream in streams)}}}"
+            )
+        frames = dict(zip(streams, (left, right), strict=True))
+    elif left is not None or right is not None:
+        raise PipelineError("frames= names all DataFrames; leave left and right out beside it")
+    if set(frames) != set(streams):
+        raise PipelineError(
+            f"frames= names the DataFrame of each stream: {', '.join(streams)}; got: {', '.join(map(str, frames))}"
+        )
+    check_sides(_CALL, {stream: frames[stream] for stream in streams})
+    return {stream: frames[stream] for stream in streams}
+
+
+def _find_sides(pairs: JoinQuerySet, frames: dict[str, DataFrame], columns: Mapping[str, str | None]) -> list[_Side]:
+    sides = []
+    for stream, rows in frames.items():
+        check_time_zone(rows, pairs)
+        schema = pairs.schema_of(stream)
+        id_role, time_role = f"{stream}_id", f"{stream}_time"
+        id_ = find_name(rows, schema, columns[id_role], id_role, stream)
+        time = columns.get(time_role)
+        sides.append(
+            _Side(stream, rows, id_, None if time is None else find_time(rows, schema, time, time_role, stream))
+        )
+        find_columns(rows, schema, pairs.fields_of(stream), stream)
+    return sides
+
+
+def _check_times(pairs: JoinQuerySet, sides: list[_Side]) -> str:
+    """The type of all times, in which all windows can be told; empty where rows have none."""
+    times = {side.stream: wide(side.time).dataType.simpleString() for side in sides if side.time is not None}
+    if len(set(times.values())) > 1:
+        told = ", ".join(f"{stream}: {type_}" for stream, type_ in times.items())
+        raise RowError(f"the times of the streams are of different types ({told}); cast them to one")
+    options: dict[str, Any] = {name: column.name for side in sides for name, column in side.roles.items()}
+    monitor = pairs.window(**options)
+    for type_ in set(times.values()):
+        monitor.set_time_type(type_)
+    return next(iter(times.values()), "")
+
+
+def _choose_layout(pairs: JoinQuerySet, wanted: str | None, shards: int | None) -> tuple[str, dict[str, str]]:
+    """Which rows meet in a shard, and by stream the field that decides, where one does."""
+    shared = pairs.shared_equality() or {}
+    types = {field.type for stream, name in shared.items() for field in pairs.schema_of(stream) if field.name == name}
+    can_hash = len(types) == 1 and next(iter(types)).name in _HASHED
+    if pairs.has_counts:
+        reasons = dict.fromkeys(LAYOUTS[:2], "a query has a window that counts rows, and needs its streams in order")
+    elif len(pairs.streams) > 2:
+        reasons = {"grid": "a grid is for two streams"}
+    else:
+        reasons = {}
+    if not can_hash:
+        reasons.setdefault("equality", f"the queries equate no field that all of them share, of {', '.join(_HASHED)}")
+    possible = [each for each in LAYOUTS if each not in reasons]
+    if wanted is not None:
+        check_choice("layout", wanted, LAYOUTS)
+        if wanted in reasons:
+            raise PipelineError(
+                f"layout={wanted!r} cannot be: {reasons[wanted]}; use {' or '.join(map(repr, possible))}"
+            )
+    layout = wanted or possible[0]
+    if layout == "one" and shards not in (None, 1):
+        why = next(iter(reasons.values())) if wanted is None else "layout='one'"
+        raise PipelineError(f"the join needs one shard, because of this: {why}; leave shards out; got {shards}")
+    return layout, shared if layout == "equality" else {}

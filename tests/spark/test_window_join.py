@@ -1,0 +1,431 @@
+"""The seam between DataFrames and window joins: schema, layouts, batch and stream, time, restarts, refusals."""
+
+from __future__ import annotations
+
+import datetime
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import functions as f
+from spark import quotes
+from spark.streams import read_stream, run_stream, write_batches
+
+import vedette as vd
+from vedette import spark as vs
+
+TIMES = {"left_time": "ts", "right_time": "ts"}
+ROCKSDB = "spark.sql.streaming.stateStore.providerClass"
+
+
+def write_sides(directory, lefts, rights, first=0):
+    write_batches(lefts, directory / "left", first)
+    write_batches(rights, directory / "right", first)
+
+
+def streams_of(spark, directory, watermark=None):
+    return [read_stream(spark, directory / name, watermark) for name in ("left", "right")]
+
+
+def at(seconds):
+    return quotes.START + datetime.timedelta(seconds=seconds)
+
+
+def rows_of(*rows):
+    """Rows of (id, symbol, price, seconds)."""
+    ids, symbols, prices, seconds = zip(*rows, strict=True)
+    times = pa.array([at(each) for each in seconds], pa.timestamp("us", "UTC"))
+    return pa.table({"id": ids, "symbol": symbols, "price": [float(price) for price in prices], "ts": times})
+
+
+@pytest.fixture(scope="module")
+def equated():
+    return quotes.make_joins(quotes.EQUATED)
+
+
+@pytest.fixture(scope="module")
+def any_joins():
+    return quotes.make_joins(quotes.ANY)
+
+
+@pytest.fixture(scope="module")
+def frame(spark):
+    return spark.createDataFrame([(1, "a", 1.0, at(0))], f"id bigint, {quotes.SCHEMA}")
+
+
+@pytest.mark.parametrize(
+    ("queries", "shards", "n_batches", "layout"),
+    [
+        (quotes.EQUATED, 1, (1, 1), None),
+        (quotes.EQUATED, 3, (4, 3), None),
+        (quotes.EQUATED, 4, (3, 5), "grid"),
+        (quotes.ANY, 2, (5, 2), None),
+        (quotes.ANY, 7, (3, 4), None),
+        (quotes.ANY, 1, (2, 3), "one"),
+    ],
+)
+def test_streams_in_time_order_give_all_pairs_whatever_the_micro_batches_and_shards(
+    spark, tmp_path, queries, shards, n_batches, layout
+):
+    pairs = quotes.make_joins(queries)
+    sides = quotes.make_rows(80, seed=1), quotes.make_rows(90, seed=2)
+    expected = quotes.expected_pairs(*sides, queries)
+    write_sides(tmp_path, *(quotes.cut(side, n, seed=n) for side, n in zip(sides, n_batches, strict=True)))
+
+    out = vs.window_join(*streams_of(spark, tmp_path), pairs, **TIMES, shards=shards, layout=layout)
+
+    assert quotes.as_tuples(run_stream(spark, out, tmp_path)) == expected
+    assert (
+        quotes.step_locally(pairs.window(**TIMES, left_id="id", right_id="id"), *[[side] for side in sides]) == expected
+    )
+    assert len(expected) > 50
+
+
+@pytest.mark.parametrize("queries", [quotes.EQUATED, quotes.ANY])
+def test_a_batch_gives_all_pairs_whatever_its_order_and_partitions(spark, queries):
+    sides = quotes.make_rows(120, seed=3, disorder=9), quotes.make_rows(100, seed=4, disorder=9)
+    left, right = (spark.createDataFrame(side.to_pandas()).orderBy(f.hash("ts")).repartition(3) for side in sides)
+
+    out = vs.window_join(left, right, quotes.make_joins(queries), **TIMES)
+
+    assert quotes.as_tuples(out) == quotes.expected_pairs(*sides, queries)
+
+
+@pytest.mark.parametrize(("queries", "shards"), [(quotes.EQUATED, 3), (quotes.ANY, 4)])
+def test_rows_are_late_as_in_one_shard(spark, tmp_path, queries, shards):
+    pairs = quotes.make_joins(queries)
+    batches = [quotes.cut(quotes.make_rows(100, seed, disorder=15), 4, seed) for seed in (5, 6)]
+    write_sides(tmp_path, *batches)
+    monitor = pairs.window(**TIMES, left_id="id", right_id="id")
+    expected = quotes.step_locally(monitor, *batches)
+    assert monitor.n_late > 10
+
+    out = vs.window_join(*streams_of(spark, tmp_path), pairs, **TIMES, shards=shards)
+
+    assert quotes.as_tuples(run_stream(spark, out, tmp_path)) == expected
+
+
+def test_late_rows_that_are_applied_join_with_what_is_there(spark, tmp_path):
+    pairs = quotes.make_joins(quotes.ANY)
+    sides = [quotes.make_rows(100, seed, disorder=15) for seed in (5, 6)]
+    batches = [quotes.cut(side, 4, seed) for seed, side in enumerate(sides)]
+    write_sides(tmp_path, *batches)
+
+    out = vs.window_join(*streams_of(spark, tmp_path), pairs, **TIMES, late="apply", shards=4)
+
+    found = set(quotes.as_tuples(run_stream(spark, out, tmp_path)))
+    on_time = set(quotes.step_locally(pairs.window(**TIMES, left_id="id", right_id="id"), *batches))
+    assert on_time < found <= set(quotes.expected_pairs(*sides, quotes.ANY))
+
+
+def test_rows_that_share_no_time_with_the_other_side_are_let_go(spark, tmp_path, equated):
+    """Only one shard has left rows, but all hear of them."""
+    lefts = [rows_of((number, "a", 1, 100 * number)) for number in range(4)]
+    rights = [rows_of(*((4 * number + k, f"S{k}", 1, 100 * number) for k in range(4))) for number in range(4)]
+    write_sides(tmp_path, lefts, rights)
+
+    out = vs.window_join(*streams_of(spark, tmp_path), equated, **TIMES, max_state_rows=4, shards=2)
+
+    assert quotes.as_tuples(run_stream(spark, out, tmp_path)) == []
+
+
+@pytest.mark.parametrize("shards", [None, 1])
+def test_windows_that_count_rows_see_the_streams_in_order_in_one_shard(spark, tmp_path, shards):
+    pairs = quotes.make_joins(quotes.EQUATED)
+    pairs.add("last", "left.symbol = right.symbol", rows=3)
+    batches = [quotes.cut(quotes.make_rows(50, seed), 3, seed) for seed in (7, 8)]
+    write_sides(tmp_path, *batches)
+    expected = quotes.step_locally(pairs.window(**TIMES, left_id="id", right_id="id"), *batches)
+
+    out = vs.window_join(*streams_of(spark, tmp_path), pairs, **TIMES, shards=shards)
+
+    assert quotes.as_tuples(run_stream(spark, out, tmp_path)) == expected
+    assert "last" in {query for query, *_ in expected}
+    for options in ({"shards": 2}, {"layout": "grid"}):
+        with pytest.raises(
+            vd.PipelineError, match="a query has a window that counts rows, and needs its streams in order"
+        ):
+            vs.window_join(*streams_of(spark, tmp_path), pairs, **TIMES, **options)
+
+
+def test_rows_without_times_may_be_counted(spark, tmp_path):
+    pairs = vd.JoinQuerySet(left="x bigint", right="x bigint")
+    pairs.add("last", "left.x <= right.x", rows=2)
+    left = spark.createDataFrame([(1, 5), (2, 6), (3, 7)], "id int, x int")
+    right = spark.createDataFrame([("a", 6)], "id string, x bigint")
+
+    out = vs.window_join(left, right, pairs)
+
+    assert out.schema.simpleString() == "struct<query:string,left:int,right:string>"
+    assert quotes.as_tuples(out) == [("last", 2, "a")]
+
+
+def test_times_may_be_numbers(spark, tmp_path):
+    pairs = vd.JoinQuerySet(left="x double", right="x double")
+    pairs.add(7, "left.x < right.x", within=1.5)
+    rows = [(1, 1.0, 0.0), (2, 2.0, 1.5), (3, 3.0, 3.25)]
+    stream = pa.table(dict(zip(("id", "x", "at"), map(list, zip(*rows, strict=True)), strict=True)))
+    write_sides(tmp_path, [stream.slice(0, 1), stream.slice(1)], [stream])
+
+    out = vs.window_join(*streams_of(spark, tmp_path), pairs, left_time="at", right_time="AT", shards=2)
+
+    assert quotes.as_tuples(run_stream(spark, out, tmp_path)) == [(7, 1, 2)]
+
+
+def test_three_streams_are_joined_by_what_all_queries_equate_or_in_one_shard(spark):
+    streams = {name: f"k string, {name} bigint" for name in "abc"}
+    rows = {
+        name: spark.createDataFrame([(n, f"k{n % 2}", n, n) for n in range(4)], f"id int, k string, {name} int, t int")
+        for name in "abc"
+    }
+    times = {f"{name}_time": "t" for name in "abc"}
+    expected = [
+        ("q", a, b, c) for a in range(4) for b in range(4) for c in range(4) if a % 2 == b % 2 == c % 2 and a < b <= c
+    ]
+    for text in (
+        "a.k = b.k AND b.k = c.k AND a.a < b.b AND b.b <= c.c",
+        "a.k = b.k AND c.k = b.k AND a.a < b.b AND b.b <= c.c",
+    ):
+        joins = vd.JoinQuerySet(**streams)
+        joins.add("q", text, within=10)
+
+        out = vs.window_join(pairs=joins, frames=rows, **times, shards=3)
+
+        assert out.columns == ["query", "a", "b", "c"]
+        assert quotes.as_tuples(out) == expected
+    joins = vd.JoinQuerySet(**streams)
+    joins.add("q", "a.a < b.b AND b.b < c.c", within=10)
+    assert len(vs.window_join(pairs=joins, frames=rows, **times).collect()) == 4
+    with pytest.raises(vd.PipelineError, match=r"needs one shard, because of this: a grid is for two streams; leave"):
+        vs.window_join(pairs=joins, frames=rows, **times, shards=4)
+    with pytest.raises(
+        vd.PipelineError, match=r"joins 3 streams; give their DataFrames by name: frames=\{'a': \.\.\., 'b'"
+    ):
+        vs.window_join(rows["a"], rows["b"], joins, **times)
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_a_watermark_lets_rows_go_where_one_side_is_silent(spark, tmp_path, equated, shards):
+    """By Spark's policy "max" the watermark is that of the stream that is ahead."""
+    lefts = [rows_of((1, "a", 1, 0))]
+    rights = [rows_of(*((10 * number + k, "a", 1, 100 * number) for k in range(3))) for number in range(5)]
+    write_sides(tmp_path, lefts, rights)
+    policy = "spark.sql.streaming.multipleWatermarkPolicy"
+    spark.conf.set(policy, "max")
+    try:
+        out = vs.window_join(
+            *streams_of(spark, tmp_path, "1 second"),
+            equated,
+            **TIMES,
+            max_state_rows=9,
+            shards=shards,
+            layout="equality",
+        )
+        found = quotes.as_tuples(run_stream(spark, out, tmp_path))
+    finally:
+        spark.conf.unset(policy)
+
+    assert found == [("near", 1, 0), ("near", 1, 1), ("near", 1, 2)]
+
+
+def test_without_a_watermark_rows_wait_for_the_other_side(spark, tmp_path, equated):
+    lefts = [rows_of((1, "a", 1, 0))]
+    rights = [rows_of(*((10 * number + k, "a", 1, 100 * number) for k in range(3))) for number in range(5)]
+    write_sides(tmp_path, lefts, rights)
+
+    out = vs.window_join(*streams_of(spark, tmp_path), equated, **TIMES, max_state_rows=9, shards=1)
+
+    with pytest.raises(
+        StreamingQueryException, match="RowError: the join keeps 9 rows and would keep 12; max_state_rows is 9"
+    ):
+        run_stream(spark, out, tmp_path)
+
+
+def test_a_stream_has_the_schema_of_a_batch(spark, tmp_path, equated):
+    write_sides(tmp_path, [quotes.make_rows(3, 1)], [quotes.make_rows(3, 2)])
+    frames = [spark.read.parquet(str(tmp_path / name)) for name in ("left", "right")]
+
+    out = vs.window_join(*streams_of(spark, tmp_path), equated, **TIMES)
+
+    assert out.isStreaming
+    assert out.schema == vs.window_join(*frames, equated, **TIMES).schema
+    assert out.schema.simpleString() == "struct<query:string,left:bigint,right:bigint>"
+
+
+def test_no_rows_and_no_queries_give_no_pairs(frame, equated):
+    assert vs.window_join(frame.limit(0), frame, equated, **TIMES).collect() == []
+    assert (
+        vs.window_join(frame, frame, vd.JoinQuerySet(left=quotes.SCHEMA, right=quotes.SCHEMA), **TIMES).collect() == []
+    )
+
+
+def test_rows_whose_equated_field_is_null_join_with_none(spark, equated, tmp_path):
+    rows = rows_of((1, None, 1, 0), (2, "a", 1, 1))
+    write_sides(tmp_path, [rows], [rows])
+
+    out = vs.window_join(*streams_of(spark, tmp_path), equated, **TIMES, shards=3)
+
+    assert quotes.as_tuples(run_stream(spark, out, tmp_path)) == [("near", 2, 2)]
+
+
+def test_a_stream_takes_a_set_of_more_than_a_megabyte(spark, tmp_path):
+    many = vd.JoinQuerySet(left=quotes.SCHEMA, right=quotes.SCHEMA)
+    texts = [f"left.symbol = right.symbol AND left.price = {number} AND right.price < 1" for number in range(8000)]
+    many.add_many(list(range(8000)), texts, within="10 seconds")
+    assert many.nbytes > 1_000_000
+    write_sides(tmp_path, [rows_of((1, "a", 77, 0))], [rows_of((2, "a", 0, 1))])
+
+    out = vs.window_join(*streams_of(spark, tmp_path), many, **TIMES)
+
+    assert quotes.as_tuples(run_stream(spark, out, tmp_path)) == [(77, 1, 2)]
+
+
+# Restarts.
+
+
+def test_a_stream_goes_on_from_its_checkpoint_and_from_no_other(spark, tmp_path):
+    pairs = quotes.make_joins(quotes.EQUATED)
+    batches = [quotes.cut(quotes.make_rows(100, seed), 4, seed) for seed in (9, 10)]
+    write_sides(tmp_path, *(side[:2] for side in batches))
+    run_stream(spark, vs.window_join(*streams_of(spark, tmp_path), pairs, **TIMES, shards=4), tmp_path)
+    write_sides(tmp_path, *(side[2:] for side in batches), first=2)
+    others = quotes.make_joins(dict(reversed(quotes.EQUATED.items())))
+    wrong = {
+        "the checkpoint has its rows in 4 shards but the stream asks for 9": (pairs, {"shards": 9}),
+        "the checkpoint was written with layout='equality' but the stream has layout='grid'": (
+            pairs,
+            {"layout": "grid"},
+        ),
+        r"the checkpoint was written with right_id='id' \(bigint\) but the stream has right_id='symbol' \(string\)": (
+            pairs,
+            {"right_id": "symbol"},
+        ),
+        "the stream cannot go on from its checkpoint: the state was saved with another set": (others, {}),
+    }
+
+    for message, (queries, options) in wrong.items():
+        options = TIMES | {"shards": 4} | options
+        with pytest.raises(StreamingQueryException, match=f"SnapshotError: {message}"):
+            run_stream(spark, vs.window_join(*streams_of(spark, tmp_path), queries, **options), tmp_path)
+    out = vs.window_join(*streams_of(spark, tmp_path), pairs, **TIMES, shards=4)
+    lefts, rights = (pa.concat_tables(side) for side in batches)
+    assert quotes.as_tuples(run_stream(spark, out, tmp_path)) == quotes.expected_pairs(lefts, rights, quotes.EQUATED)
+
+
+@pytest.mark.parametrize("shards", [1, 4])
+def test_queries_that_changed_are_those_of_a_join_in_one_piece(spark, tmp_path, shards):
+    pairs = quotes.make_joins(quotes.EQUATED)
+    batches = [quotes.cut(quotes.make_rows(100, seed), 4, seed) for seed in (11, 12)]
+    monitor = pairs.window(**TIMES, left_id="id", right_id="id")
+    expected = quotes.step_locally(monitor, *(side[:2] for side in batches))
+    write_sides(tmp_path, *(side[:2] for side in batches))
+    run_stream(spark, vs.window_join(*streams_of(spark, tmp_path), pairs, **TIMES, shards=shards), tmp_path)
+    pairs.remove("near")
+    pairs.add("far", "left.symbol = right.symbol AND left.price - right.price > 5", within="30 seconds")
+    expected += quotes.step_locally(monitor, *(side[2:] for side in batches))
+    write_sides(tmp_path, *(side[2:] for side in batches), first=2)
+
+    out = vs.window_join(*streams_of(spark, tmp_path), pairs, **TIMES, shards=shards)
+
+    assert quotes.as_tuples(run_stream(spark, out, tmp_path)) == sorted(expected)
+    assert {query for query, *_ in expected} == {"near", "dearer", "far"}
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"left_time": "tss"}, r"left_time='tss' is no column of the left DataFrame; it has: .*did you mean 'ts'"),
+        ({"right_id": "idd"}, r"right_id='idd' is no column of the right DataFrame; .*did you mean 'id'"),
+        ({"right_id": "price"}, r"an id is a string or an integer; column 'price' is double; cast it"),
+        ({"left_time": "symbol"}, r"left_time='symbol' is string; a time is a timestamp or a number"),
+        ({"left_time": "price"}, r"within has to be a number; query 'near' has a duration"),
+        ({"left_time": None}, r"has a time column and the left stream has none; give left_time too"),
+        ({"left_id": None}, r"left_id is the name of a column; got None"),
+        ({"middle_id": "id"}, r"window takes no 'middle_id'; it takes: left_time, left_id, right_time, right_id"),
+        ({"late": "never"}, r"late is one of: 'drop', 'apply'; got 'never'"),
+        ({"max_state_rows": -1}, r"max_state_rows is a whole number above 0"),
+        ({"shards": 1.5}, r"shards is a whole number from 1 to 10,000; got 1.5"),
+        ({"layout": "square"}, r"layout is one of: 'equality', 'grid', 'one'; got 'square'"),
+        ({"layout": "one", "shards": 3}, r"the join needs one shard, because of this: layout='one'; leave shards out"),
+        ({"frames": {}}, r"frames= names all DataFrames; leave left and right out beside it"),
+    ],
+)
+def test_wrong_options_are_refused(frame, equated, options, message):
+    with pytest.raises(vd.VedetteError, match=message):
+        vs.window_join(frame, frame, equated, **TIMES | options)
+
+
+def test_a_layout_that_cannot_be_is_refused(frame, any_joins):
+    with pytest.raises(
+        vd.PipelineError, match=r"layout='equality' cannot be: the queries equate no field .*; use 'grid'"
+    ):
+        vs.window_join(frame, frame, any_joins, **TIMES, layout="equality")
+
+
+def test_a_field_that_queries_use_must_be_there_in_a_type_that_fits(frame, equated):
+    with pytest.raises(vd.RowError, match="use field 'price', which the right DataFrame lacks; it has: id, symbol, ts"):
+        vs.window_join(frame, frame.drop("price"), equated, **TIMES)
+    odd = frame.withColumn("symbol", f.lit(1))
+    with pytest.raises(
+        vd.RowError, match="field 'symbol' is string in the query set but int in the left DataFrame; cast"
+    ):
+        vs.window_join(odd, frame, equated, **TIMES)
+
+
+def test_times_of_two_types_are_refused(frame):
+    pairs = vd.JoinQuerySet(left="x double", right="x double")
+    pairs.add(1, "left.x < right.x", within=5)
+    rows = frame.selectExpr("id", "price x", "1 t", "1.5D u")
+
+    with pytest.raises(
+        vd.RowError, match=r"times of the streams are of different types \(left: bigint, right: double\)"
+    ):
+        vs.window_join(rows, rows, pairs, left_time="t", right_time="u")
+
+
+def test_what_is_no_set_of_joins_or_no_frame_is_refused(frame, equated):
+    with pytest.raises(vd.PipelineError, match=r"takes a JoinQuerySet after the DataFrames; got BandQuerySet"):
+        vs.window_join(frame, frame, vd.BandQuerySet(), **TIMES)
+    with pytest.raises(vd.PipelineError, match=r"takes a JoinQuerySet after the DataFrames; got NoneType"):
+        vs.window_join(frame, frame)
+    with pytest.raises(vd.PipelineError, match=r"vs.window_join joins DataFrames; right is of type NoneType"):
+        vs.window_join(frame, pairs=equated, **TIMES)
+    with pytest.raises(
+        vd.PipelineError, match=r"frames= names the DataFrame of each stream: left, right; got: left, rihgt"
+    ):
+        vs.window_join(pairs=equated, frames={"left": frame, "rihgt": frame}, **TIMES)
+
+
+def test_a_stream_without_rocksdb_is_refused(spark, equated, tmp_path):
+    write_sides(tmp_path, [quotes.make_rows(3, 1)], [quotes.make_rows(3, 2)])
+    streams = streams_of(spark, tmp_path)
+    provider = spark.conf.get(ROCKSDB)
+    spark.conf.unset(ROCKSDB)
+    try:
+        with pytest.raises(
+            vd.PipelineError, match=r"a stream with vs.window_join needs RocksDB as its state store; .* set"
+        ):
+            vs.window_join(*streams, equated, **TIMES)
+    finally:
+        spark.conf.set(ROCKSDB, provider)
+
+
+@pytest.mark.parametrize("role", ["id", "ts"])
+def test_rows_without_an_id_or_a_time_are_told(frame, equated, role):
+    odd = frame.withColumn(role, f.when(f.col("price") > 5, f.col(role)))
+    name = {"id": "id", "ts": "time"}[role]
+
+    with pytest.raises(Exception, match=rf"RowError: the left {name}, column '{role}', is null in 1 row; filter such"):
+        vs.window_join(odd, frame, equated, **TIMES).collect()
+
+
+def test_a_session_in_another_time_zone_is_refused(spark, frame, equated):
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        with pytest.raises(vd.PipelineError, match="time zone is 'Europe/Berlin' but the query set's is 'UTC'"):
+            vs.window_join(frame, frame, equated, **TIMES)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
