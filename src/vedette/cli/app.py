@@ -224,6 +224,47 @@ def join_command(
         join_files(files, queries, out, told, {"late": late, "max_state_rows": max_state_rows}, **given)
 
 
+@app.command("moving")
+def moving_command(
+    a: Annotated[Path, typer.Option(help="Updates of the objects of set a: CSV, JSON lines (.jsonl) or Parquet")],
+    b: Annotated[Path, typer.Option(help="Updates of the objects of set b")],
+    max_update_interval: Annotated[
+        float, typer.Option(metavar="TIME", help="Objects update at least so often, in the unit of their times")
+    ],
+    at: Annotated[float | None, typer.Option(metavar="TIME", help="Write the pairs that intersect at a time")] = None,
+    overdue: Annotated[
+        float | None, typer.Option(metavar="TIME", help="Write the objects that should have updated before a time")
+    ] = None,
+    standing: Annotated[
+        str | None, typer.Option(metavar="a|b", help="The objects of this set need not update: zones, for example")
+    ] = None,
+    expire_overdue: Annotated[
+        bool, typer.Option("--expire-overdue", help="Who does not update in time leaves the result")
+    ] = False,
+    schema: Annotated[
+        list[str] | None, typer.Option(metavar="FIELDS", help="Types of columns, as in: id string; for one: a=...")
+    ] = None,
+    out: OutOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Write which objects of two sets that move intersect, from when until when: sign, a, b, start and end.
+
+    An update is a row: id, time, x_low, x_high, y_low, y_high, and the speeds vx_low, vx_high, vy_low, vy_high.
+
+    One column x or vx stands for both; with z there are three dimensions; where `removed` is true, the object goes.
+
+    An update takes the intervals that it changes back, with sign -1, and tells the new ones, with sign 1.
+
+    Rows are taken by time. With --at or --overdue only the last update of each object until that time counts.
+    """
+    from vedette.cli.moving import follow_files
+    from vedette.cli.streams import read_options
+
+    options = {"max_update_interval": max_update_interval, "standing": standing, "expire_overdue": expire_overdue}
+    schemas = read_options(["a", "b"], schema=(schema, None, None))["schema"]
+    follow_files({"a": a, "b": b}, out, schemas, options, at=at, overdue=overdue, quiet=quiet)
+
+
 @app.command("explain")
 def explain_command(
     queries: QueriesOption,

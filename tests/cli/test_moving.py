@@ -1,0 +1,344 @@
+"""`vedette moving` as a shell sees it: changes, pairs, who is overdue, exit code, and what standard error says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from oracles_moving_joins import meet_at, pairs_at
+
+NAMES = ("id", "time", "x_low", "x_high", "y_low", "y_high", "vx_low", "vx_high", "vy_low", "vy_high", "removed")
+VESSELS = [
+    ("Ada", 0, 0, 2, 0, 2, 1, 1, 0, 0, None),
+    ("Bob", 3, 50.5, 52, 0, 2, 0, 0, 0, 0, None),
+    ("Ada", 20, 20, 22, 0, 2, -1, -1, 0, 0, None),
+    ("Bob", 30, *[None] * 8, True),
+]
+STORMS = [(7, 0, 30, 40, -5, 5, -1, 0, 0, 0, None), (8, 25, 50, 60, -5, 5, 0, 0, 0, 0, None)]
+# Ada goes towards storm 7 and turns round inside; Bob lies where storm 8 comes up, and is gone at 30.
+CHANGES = [
+    (1, "Ada", 7, 14, 40),
+    (-1, "Ada", 7, 14, 40),
+    (1, "Ada", 7, 14, pytest.approx(20)),
+    (1, "Ada", 7, 20, 60),
+    (1, "Bob", 8, 25, 63),
+    (-1, "Bob", 8, 25, 63),
+    (1, "Bob", 8, 25, pytest.approx(30)),
+]
+COUNTS = "vedette: 4 a rows, 2 b rows, 7 changes, "
+EVERY = ("--max-update-interval", "60")
+
+
+def write_rows(path, rows, names=NAMES):
+    if path.suffix == ".csv":
+        lines = [",".join(names)] + [",".join("" if value is None else str(value) for value in row) for row in rows]
+        path.write_text("\n".join(lines) + "\n")
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows))
+    else:
+        columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+        removed = {"removed": pa.array(columns.pop("removed"), pa.bool_())} if "removed" in columns else {}
+        pq.write_table(pa.table(columns | removed), path)
+    return path
+
+
+def moving(tmp_path, *more, a=VESSELS, b=STORMS, kind="csv", names=NAMES):
+    """The arguments of a command over two files."""
+    files = write_rows(tmp_path / f"a.{kind}", a, names), write_rows(tmp_path / f"b.{kind}", b, names)
+    every = () if "--max-update-interval" in more else EVERY
+    return ("moving", "--a", files[0], "--b", files[1], *every, *more)
+
+
+def read_answer(path):
+    if path.suffix == ".parquet":
+        rows = pq.read_table(path).to_pylist()
+    elif path.suffix == ".csv":
+        rows = pa_csv.read_csv(path).to_pylist()
+    else:
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+    return [tuple(row.values()) for row in rows]
+
+
+def read_csv(out):
+    """What was written as CSV to standard output: the header, and lines of strings."""
+    header, *lines = csv.reader(io.StringIO(out))
+    return header, [tuple(line) for line in lines]
+
+
+@pytest.mark.parametrize("rows_kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_changes_are_read_from_and_written_to_each_format(run, tmp_path, rows_kind, kind):
+    code, said, err = run(*moving(tmp_path, "-o", tmp_path / f"o.{kind}", kind=rows_kind))
+
+    assert (code, said) == (0, "")
+    assert err.startswith(COUNTS)
+    assert read_answer(tmp_path / f"o.{kind}") == CHANGES
+
+
+def test_the_answer_s_columns_are_plain(run, tmp_path):
+    out = tmp_path / "o.parquet"
+    run(*moving(tmp_path, "-o", out))
+    assert pq.read_schema(out).names == ["sign", "a", "b", "start", "end"]
+    assert pq.read_schema(out).types == [pa.int64(), pa.string(), pa.int64(), pa.float64(), pa.float64()]
+
+    run(*moving(tmp_path, "--at", "26", "-o", out))
+    assert (pq.read_schema(out).names, pq.read_schema(out).types) == (["a", "b"], [pa.string(), pa.int64()])
+
+    run(*moving(tmp_path, "--overdue", "26", "-o", out))
+    assert pq.read_schema(out).names == ["set", "id", "deadline"]
+    assert pq.read_schema(out).types == [pa.string(), pa.string(), pa.float64()]
+
+
+@pytest.mark.parametrize(
+    ("time", "pairs"),
+    [
+        ("-1", []),
+        ("13", []),
+        ("14", [("Ada", "7")]),
+        ("26", [("Ada", "7"), ("Bob", "8")]),
+        ("30", [("Ada", "7")]),
+        ("1e3", [("Ada", "7")]),  # of whom nobody has heard for long, and who go on as they did
+    ],
+)
+def test_pairs_at_a_time_are_those_of_the_updates_until_then(run, tmp_path, time, pairs):
+    code, out, err = run(*moving(tmp_path, "--at", time))
+
+    assert code == 0
+    header, lines = read_csv(out)
+    assert (header, sorted(lines)) == (["a", "b"], pairs)
+    assert f"4 a rows, 2 b rows, {len(pairs)} pair" in err
+
+
+def test_who_is_overdue_may_leave_the_result(run, tmp_path):
+    often = ("--max-update-interval", "10")
+
+    _, out, err = run(*moving(tmp_path, "--overdue", "26", *often))
+    assert read_csv(out) == (["set", "id", "deadline"], [("a", "Bob", "13"), ("b", "7", "10")])
+    assert "2 overdue objects" in err
+    assert read_csv(run(*moving(tmp_path, "--overdue", "26", *often, "--standing", "b"))[1])[1] == [("a", "Bob", "13")]
+
+    assert len(read_csv(run(*moving(tmp_path, "--at", "26", *often))[1])[1]) == 2
+    assert read_csv(run(*moving(tmp_path, "--at", "26", *often, "--expire-overdue"))[1])[1] == []
+
+
+def make_updates(made, n, n_objects):
+    """Rows of some objects in the order of time, some of which go."""
+    rows = []
+    for time in sorted(made.choices(range(12), k=n)):
+        x, y = made.randint(-6, 6), made.randint(-6, 6)
+        speeds = [made.choice([-1, 0, 0.5, 1]) for _ in range(2)]
+        sides = (x, x + made.randint(0, 4), y, y + made.randint(0, 4), speeds[0], speeds[0], speeds[1], speeds[1])
+        rows.append((made.randrange(n_objects), time, *sides, made.random() < 0.15))
+    return rows
+
+
+def boxes_at(rows, time):
+    """By object its last box that was told until a time."""
+    boxes = {}
+    for name, when, x0, x1, y0, y1, vx0, vx1, vy0, vy1, is_removed in rows:
+        if when <= time:
+            boxes[name] = None if is_removed else ((x0, y0), (x1, y1), (vx0, vy0), (vx1, vy1), when)
+    return {name: box for name, box in boxes.items() if box is not None}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("batch", [3, 1000])
+def test_however_files_are_cut_the_pairs_of_each_moment_are_those_of_brute_force(
+    run, tmp_path, monkeypatch, seed, batch
+):
+    monkeypatch.setattr("vedette.cli.rows_file._BATCH_ROWS", batch)
+    monkeypatch.setattr("vedette.cli.streams.FEWEST_AT_ONCE", batch)
+    made = random.Random(seed)
+    a, b = make_updates(made, 30, 5), make_updates(made, 45, 6)
+
+    code, out, err = run(*moving(tmp_path, "--max-update-interval", "5", a=a, b=b, kind="parquet"))
+
+    assert code == 0, err
+    changes = [(int(s), int(i), int(j), float(start), float(end)) for s, i, j, start, end in read_csv(out)[1]]
+    for time in [half / 2 for half in range(2 * min(a[-1][1], b[-1][1]) + 1)]:
+        expected = pairs_at(boxes_at(a, time), boxes_at(b, time), time)
+        sums = {}
+        for sign, i, j, start, end in changes:
+            sums[i, j] = sums.get((i, j), 0) + sign * (start <= time <= end)
+        assert {pair: n for pair, n in sums.items() if n} == dict.fromkeys(expected, 1)
+        if time % 3 == 0:
+            told = run(*moving(tmp_path, "--at", time, "--max-update-interval", "5", a=a, b=b, kind="parquet"))[1]
+            assert {tuple(map(int, line)) for line in read_csv(told)[1]} == expected
+
+
+def test_pairs_at_a_time_need_no_order_and_changes_say_what_is_out_of_it(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("vedette.cli.rows_file._BATCH_ROWS", 2)
+    monkeypatch.setattr("vedette.cli.streams.FEWEST_AT_ONCE", 2)
+    by_object = [
+        (name, time, x, x, 0, 0, 0, 0, 0, 0, None) for name, x in (("Ada", 35), ("Bob", 55)) for time in range(9)
+    ]
+    parts = {"a": by_object, "b": STORMS, "kind": "parquet"}
+
+    _, out, _ = run(*moving(tmp_path, "--at", "26", **parts))
+    assert sorted(read_csv(out)[1]) == [("Ada", "7"), ("Bob", "8")]
+
+    code, _, err = run(*moving(tmp_path, "-o", tmp_path / "o.csv", **parts))
+    assert (code, err.count("\n")) == (2, 1)
+    assert f"{tmp_path}/a.parquet is not in the order of time: a row of " in err
+    assert "; sort its rows by time" in err
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_points_and_boxes_of_three_dimensions_are_followed(run, tmp_path):
+    points = ("id", "time", "x", "y", "z", "vx", "vy", "vz")
+    a, b = [(1, 0, 0, 0, 0, 1, 0, 0)], [(2, 0, 4, 0, 2, 0, 0, -0.5)]
+
+    _, out, _ = run(*moving(tmp_path, a=a, b=b, names=points))
+
+    assert read_csv(out)[1] == [("1", "1", "2", "4", "4")]
+    assert meet_at(
+        ((0, 0, 0), (0, 0, 0), (1, 0, 0), (1, 0, 0), 0), ((4, 0, 2), (4, 0, 2), (0, 0, -0.5), (0, 0, -0.5), 0), 4
+    )
+
+
+def test_zones_that_stand_need_neither_speeds_nor_updates(run, tmp_path):
+    zones = tmp_path / "zones.csv"
+    zones.write_text("id,time,x_low,x_high,y_low,y_high\nharbour,0,10,20,-5,5\n")
+    arguments = [*moving(tmp_path, "--at", "150", "--standing", "b")]
+    arguments[arguments.index("--b") + 1] = zones
+
+    assert read_csv(run(*arguments)[1])[1] == []
+
+    arguments[arguments.index("150")] = "12"
+    assert read_csv(run(*arguments)[1])[1] == [("Ada", "harbour")]
+
+
+def test_numbers_that_begin_as_whole_ones_may_go_on_as_others(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("vedette.cli.rows_file._BLOCK_BYTES", 128)
+    a = [("Ada", time, 0, 2, 0, 2, 0, 0, 0, 0, None) for time in range(20)] + [
+        ("Ada", 20.5, 0.25, 2, 0, 2, 0, 0, 0, 0, None)
+    ]
+
+    code, out, _ = run(*moving(tmp_path, "--at", "30", a=a, b=[(1, 0, 0, 0.25, 0, 1, 0, 0, 0, 0, None)]))
+
+    assert (code, read_csv(out)[1]) == (0, [("Ada", "1")])
+
+
+def test_ids_are_read_as_the_schema_declares_them(run, tmp_path):
+    parts = {"a": [("007", *VESSELS[0][1:])], "b": STORMS}
+
+    assert read_csv(run(*moving(tmp_path, "--at", "14", "--schema", "a=id string", **parts))[1])[1] == [("007", "7")]
+    assert read_csv(run(*moving(tmp_path, "--at", "14", **parts))[1])[1] == [("7", "7")]
+
+
+def test_other_columns_may_hold_anything(run, tmp_path):
+    names = (*NAMES, "note")
+    a = [(*row, note) for row, note in zip(VESSELS, (1, "", "many", 2), strict=True)]
+
+    code, out, _ = run(*moving(tmp_path, a=a, b=[(*row, "") for row in STORMS], names=names))
+
+    assert (code, len(read_csv(out)[1])) == (0, len(CHANGES))
+
+
+def test_nothing_found_leaves_the_header(run, tmp_path):
+    far = [("Ada", 0, 900, 901, 900, 901, 0, 0, 0, 0, None)]
+    for more, header in (
+        ((), '"sign","a","b","start","end"\n'),
+        (("--at", "1"), '"a","b"\n'),
+        (("--overdue", "1"), '"set","id","deadline"\n'),
+    ):
+        assert run(*moving(tmp_path, *more, a=far))[:2] == (0, header)
+
+    empty = pa.table({name: pa.array([], pa.string() if name == "id" else pa.float64()) for name in NAMES[:-1]})
+    arguments = moving(tmp_path, kind="parquet")
+    pq.write_table(empty, tmp_path / "a.parquet")
+    pq.write_table(empty, tmp_path / "b.parquet")
+    code, out, err = run(*arguments)
+    assert (code, out) == (0, '"sign","a","b","start","end"\n')
+    assert "0 a rows, 0 b rows, 0 changes" in err
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--max-update-interval", "0"], "--max-update-interval is above 0; got 0.0"),
+        (["--max-update-interval", "nan"], "--max-update-interval is a finite number; got nan"),
+        (["--standing", "c"], "--standing is a or b; got 'c'"),
+        (["--at", "inf"], "time is a finite number; got inf"),
+        (["--at", "1", "--overdue", "1"], "--at asks for pairs and --overdue for objects; give one of them"),
+        (["--schema", "c=id string"], "--schema names the stream 'c'; the streams are: a, b"),
+        (["--schema", "id text"], "text"),
+    ],
+)
+def test_wrong_options_are_told_in_a_sentence(run, tmp_path, more, message):
+    code, out, err = run(*moving(tmp_path, "-o", tmp_path / "o.csv", *more))
+
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("vedette: ")
+    assert message in err
+    assert not (tmp_path / "o.csv").exists()
+
+
+def changed(row, **values):
+    return tuple(values.get(name, value) for name, value in zip(NAMES, row, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"x_low": 9}, "of the rows of time 20, row 0 of set a, id 'Ada', has x_low 9 above x_high 2; a low side is"),
+        ({"vy_high": None}, "of the rows of time 20, row 0 of set a, id 'Ada', has vy_high nan; times, sides and"),
+        ({"y_low": "-inf"}, "has y_low -inf; times, sides and speeds are finite numbers"),
+        ({"time": None}, "a rows: time 'time' is missing in row 1; every row needs one"),
+        ({"id": None}, "a rows: id 'id' is null in row 1; every row needs one"),
+        ({"time": "inf"}, "a rows: time 'time' is infinite in row 1"),
+        ({"x_low": "west"}, "invalid value 'west'"),
+        ({"removed": "perhaps"}, "invalid value 'perhaps'"),
+    ],
+)
+def test_what_is_wrong_with_a_row_is_told(run, tmp_path, row, message):
+    a = [VESSELS[0], changed(VESSELS[0], **{"time": 20} | row)]
+
+    code, _, err = run(*moving(tmp_path, "-o", tmp_path / "o.csv", a=a))
+
+    assert (code, err.count("\n")) == (2, 1)
+    assert message in err
+    assert not (tmp_path / "o.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("names", "row", "message"),
+    [
+        ("id,x,y,vx,vy", "1,2,3,4,5", "the rows of set a lack column 'time'; they have: id, vx, vy, x, y"),
+        ("time,x,y,vx,vy", "1,2,3,4,5", "the rows of set a lack column 'id'"),
+        ("id,time,x,y,vx", "1,2,3,4,5", "the rows of set a lack column 'vy_low' (or 'vy')"),
+        ("id,time,x,y,z,vx,vy", "1,2,3,4,5,6,7", "the rows of set a lack column 'vz_low' (or 'vz')"),
+        ("who,when", "1,2", "the rows of set a lack column 'time'; they have: when, who"),
+        (
+            "id,time,x,y,vx,vy",
+            "1,2026-03-02T14:00:00Z,3,4,5,6",
+            "the times of set a are timestamps; they are numbers, in the unit of the speeds",
+        ),
+    ],
+)
+def test_columns_that_lack_are_told_before_anything_is_written(run, tmp_path, names, row, message):
+    arguments = moving(tmp_path)
+    (tmp_path / "a.csv").write_text(f"{names}\n{row}\n")
+
+    code, out, err = run(*arguments)
+
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+def test_an_answer_that_would_overwrite_what_is_read_is_refused(run, tmp_path):
+    for name in ("a.csv", "b.csv"):
+        code, _, err = run(*moving(tmp_path, "-o", tmp_path / name))
+        assert (code, "would overwrite" in err) == (2, True)
+
+
+def test_counts_show_on_a_terminal_and_not_when_quiet(said_on_terminal, tmp_path):
+    arguments = moving(tmp_path, "-o", tmp_path / "o.csv")
+    assert "4 a rows, 2 b rows, 7 changes" in said_on_terminal(*arguments)
+    assert said_on_terminal(*arguments, "--quiet") == ""
