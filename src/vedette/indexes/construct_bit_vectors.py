@@ -1,9 +1,9 @@
 """Logarithmic construct intervals with bit vectors: only those that a box is listed under are stored and looked at.
 
 The LCI-BV(DT) of Wu, Chen and Yu, figures 6 and 7, of which their report tells the name and the result. Every interval
-has a bit; those of 64 intervals together lead to the lists of the ones that are set. The difference table is a pattern
-of bits, so a row takes its intervals 64 at a time: the pattern over the bits from its first one on. Costs a word for 64
-intervals and a step for each list that is there, a quarter of a byte an interval, and 12 bytes a list.
+has a bit, and the lists of 64 intervals whose bits are set stand together. The difference table is a pattern of bits,
+so a row takes its intervals 64 at a time: the pattern over the bits from its first one on. Costs a word for 64
+intervals and a step for each list that is there, a quarter of a byte an interval, and 4 bytes a list and a listing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from vedette.indexes.bits import count_ones, lowest_one, without_lowest
 from vedette.indexes.construct_choice import Model, count_logarithmic_parts
 from vedette.indexes.construct_intervals import LCI, cut_interval
-from vedette.indexes.growing_lists import SLACK, append_to_list, make_lists, pack_lists, remove_from_list
+from vedette.indexes.growing_lists import SLACK, append_to_list, make_lists, pack_lists
 from vedette.indexes.growth import collect
 from vedette.indexes.index import as_cells
 from vedette.indexes.places import find_borders
@@ -31,17 +31,12 @@ from vedette.vectors import copy_eight
 class LCIBV(LCI):
     """Bit `i` of all words tells whether interval `i`, numbered as in `LCI`, is listed under.
 
-    The lists of word `w` are the numbers `word_listed[word_starts[w]:word_starts[w] + word_sizes[w]]`, one for each set
-    bit, in their order; what is in them, as in `LCI`.
+    What belongs to word `w` is `listed[starts[w]:starts[w] + sizes[w]]`: for each set bit where its list ends, counted
+    from the first of these, and then the lists.
     """
 
     words: NDArray[np.int64]
     pattern: NDArray[np.int64]  # the bits of the intervals over a place, from the least of them on
-    word_starts: NDArray[np.int32]
-    word_sizes: NDArray[np.int32]
-    word_listed: NDArray[np.int32]
-    word_ends: NDArray[np.int64]
-    free_lists: NDArray[np.int32]
 
     @classmethod
     def build(
@@ -59,70 +54,71 @@ class LCIBV(LCI):
             some = firsts[0, alive], lasts[0, alive]
             longest, n_places = cls.choose(*some, find_borders(*some, n_cells[0]), n_places)
         whole = LCI.build(firsts, lasts, ids, n_cells, longest, n_places)
-        is_set = whole.sizes > 0
         reach = int(whole.differences.max()) // 64 + 1  # of a pattern, which may lie beyond the last interval
-        words = np.zeros(len(is_set) // 64 + reach + 2, np.int64)
-        packed = np.packbits(is_set, bitorder="little")
+        words = np.zeros(len(whole.sizes) // 64 + reach + 2, np.int64)
+        packed = np.packbits(whole.sizes > 0, bitorder="little")
         words.view(np.uint8)[: len(packed)] = packed
-        starts, sizes, listed, ends = make_lists(whole.sizes[is_set])
-        listed[: ends[0] - 1] = whole.listed[: ends[0] - 1]  # empty lists have taken no room
-        word_starts, word_sizes, word_listed, word_ends = make_lists(np.bitwise_count(words.view(np.uint64)))
-        word_listed[: len(sizes)] = np.arange(len(sizes))
         pattern = np.zeros(reach, np.int64)
         for difference in whole.differences.tolist():
-            pattern[difference // 64] |= np.int64(np.uint64(1 << difference % 64).view(np.int64))
+            pattern[difference // 64] |= np.uint64(1 << difference % 64).view(np.int64)
+        by_word = np.pad(whole.sizes, (0, 64 * len(words) - len(whole.sizes))).reshape(-1, 64)
+        lists = make_lists(by_word.sum(axis=1) + np.count_nonzero(by_word, axis=1))
+        _put_together(whole.starts, whole.sizes, whole.listed, lists[0], lists[2])
         kept = whole.firsts, whole.lasts, whole.ids, whole.free, whole.first_id
-        layout = whole.places, whole.exact, whole.longest, whole.differences
-        return cls(
-            *kept, *layout, starts, sizes, listed, ends,
-            words, pattern, word_starts, word_sizes, word_listed, word_ends, np.empty(0, np.int32),
-        )  # fmt: skip
+        return cls(*kept, whole.places, whole.exact, whole.longest, whole.differences, *lists, words, pattern)
 
     @classmethod
     def model(cls) -> Model:
-        covering = lambda longest: len(cls.find_differences(longest))  # noqa: E731
-        return Model(count_logarithmic_parts, cls.count_lengths, covering, has_bits=True)
+        def count_covering(longest: int) -> int:
+            return len(cls.find_differences(longest))
+
+        return Model(count_logarithmic_parts, cls.count_lengths, count_covering, has_bits=True)
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
         most = len(self) + SLACK
-        tables = (
-            self.places, self.words, self.pattern, self.word_starts, self.word_listed,
-            self.starts, self.sizes, self.listed, self.exact, self.firsts, self.lasts,
-        )  # fmt: skip
+        lists = self.places, self.words, self.pattern, self.starts, self.listed
+        boxes = self.exact, self.firsts, self.lasts
         n_lengths = self.count_lengths(self.longest)
         matches = collect(
             cells.shape[1],
             most,
-            lambda done, starts, positions: _fill(cells[0], done, starts, positions, most, n_lengths, *tables),
+            lambda done, starts, positions: _fill(cells[0], done, starts, positions, most, n_lengths, *lists, *boxes),
         )
         self.give_ids(matches.positions)
         return matches
 
     def _change(self, numbers: NDArray[np.int32], come: bool) -> None:
-        places = self.places[self.firsts[0, numbers]], self.places[self.lasts[0, numbers]]
-        if come:
-            n_whole = int((places[1] - places[0] + 1).sum()) // self.longest
-            self._reserve_lists(n_whole + self.longest.bit_length() * len(numbers))
-        n_free = np.array([len(self.free_lists)])
-        self.free_lists = np.concatenate([self.free_lists, np.zeros(0 if come else len(self.sizes), np.int32)])
-        self.listed, self.word_listed = _change_lists(
-            numbers, *places, self.longest, come, self.words, self.word_starts, self.word_sizes, self.word_listed,
-            self.word_ends, self.starts, self.sizes, self.listed, self.ends, self.free_lists, n_free,
+        first_places, last_places = self.places[self.firsts[0, numbers]], self.places[self.lasts[0, numbers]]
+        self.listed = _change_lists(
+            numbers, first_places, last_places, self.longest, come,
+            self.words, self.starts, self.sizes, self.listed, self.ends,
         )  # fmt: skip
-        self.free_lists = self.free_lists[: n_free[0]].copy()
         self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends)
-        packed = pack_lists(self.word_starts, self.word_sizes, self.word_listed, self.word_ends)
-        self.word_starts, self.word_listed, self.word_ends = packed
 
-    def _reserve_lists(self, n_wanted: int) -> None:
-        n_more = n_wanted - len(self.free_lists)
-        if n_more > 0:
-            n_old = len(self.sizes)
-            self.starts = np.concatenate([self.starts, np.zeros(n_more, np.int32)])
-            self.sizes = np.concatenate([self.sizes, np.zeros(n_more, np.int32)])
-            new = np.arange(n_old + n_more, n_old, -1, dtype=np.int32) - 1
-            self.free_lists = np.concatenate([new, self.free_lists])
+
+@kernel
+def _put_together(
+    old_starts: NDArray[np.int32],
+    old_sizes: NDArray[np.int32],
+    old_listed: NDArray[np.int32],
+    starts: NDArray[np.int32],
+    listed: NDArray[np.int32],
+) -> None:
+    """Write what belongs to each word, from lists by interval."""
+    for word in range((len(old_starts) + 63) // 64):
+        end = min(64 * word + 64, len(old_starts))
+        n_lists = 0
+        for number in range(64 * word, end):
+            n_lists += old_sizes[number] > 0
+        place, n = starts[word], 0
+        for number in range(64 * word, end):
+            if old_sizes[number] > 0:
+                for i in range(old_sizes[number]):
+                    listed[starts[word] + n_lists + n + i] = old_listed[old_starts[number] + i]
+                n += old_sizes[number]
+                listed[place] = n
+                place += 1
 
 
 @kernel
@@ -136,9 +132,21 @@ def _read_bits(words: NDArray[np.int64], first: int) -> Any:
 
 
 @kernel
-def _find_place(number: int, words: NDArray[np.int64]) -> int:
-    """How many intervals of the same word before this one are listed under."""
-    return count_ones(words[number >> 6] & ((np.int64(1) << np.int64(number & 63)) - 1))
+def _find_list(
+    number: int, words: NDArray[np.int64], starts: NDArray[np.int32], listed: NDArray[np.int32]
+) -> tuple[int, int, int]:
+    """How many lists stand before that of an interval in its word, and where its own begins and ends in `listed`.
+
+    Of an interval that has none, where it would stand, which is nowhere long.
+    """
+    word = words[number >> 6]
+    bit = np.int64(1) << np.int64(number & 63)
+    place = count_ones(word & (bit - 1))
+    start = int(starts[number >> 6])
+    first = start + count_ones(word)
+    begin = int(listed[start + place - 1]) if place > 0 else 0
+    end = int(listed[start + place]) if word & bit else begin
+    return place, first + begin, first + end
 
 
 @kernel
@@ -152,10 +160,7 @@ def _fill(
     places: NDArray[np.int32],
     words: NDArray[np.int64],
     pattern: NDArray[np.int64],
-    word_starts: NDArray[np.int32],
-    word_listed: NDArray[np.int32],
     starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
     listed: NDArray[np.int32],
     exact: bool,
     firsts: NDArray[np.int32],
@@ -171,17 +176,15 @@ def _fill(
         for i in range(len(pattern)):
             bits = _read_bits(words, least + 64 * i) & pattern[i]
             while bits != 0:
-                number = least + 64 * i + lowest_one(bits)
+                _, begin, end = _find_list(least + 64 * i + lowest_one(bits), words, starts, listed)
                 bits = without_lowest(bits)
-                one = word_listed[word_starts[number >> 6] + _find_place(number, words)]
-                at, size = starts[one], sizes[one]
-                for j in range(0, size, 8):
-                    copy_eight(positions, out + j, listed, at + j)
-                out += size
+                for j in range(0, end - begin, 8):
+                    copy_eight(positions, out + j, listed, begin + j)
+                out += end - begin
         if not exact:
-            cell, end = cells[row], out
+            cell, found = cells[row], out
             out = first
-            for i in range(first, end):
+            for i in range(first, found):
                 box = positions[i]
                 positions[out] = box
                 out += (firsts[0, box] <= cell) & (cell <= lasts[0, box])
@@ -197,45 +200,81 @@ def _change_lists(
     longest: int,
     come: bool,
     words: NDArray[np.int64],
-    word_starts: NDArray[np.int32],
-    word_sizes: NDArray[np.int32],
-    word_listed: NDArray[np.int32],
-    word_ends: NDArray[np.int64],
     starts: NDArray[np.int32],
     sizes: NDArray[np.int32],
     listed: NDArray[np.int32],
     ends: NDArray[np.int64],
-    free_lists: NDArray[np.int32],
-    n_free: NDArray[np.int64],
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """List boxes that come, or take those that go out of their lists; `listed` and `word_listed`, or larger copies."""
+) -> NDArray[np.int32]:
+    """List boxes that come, or take those that go out of their lists; `listed`, or a larger copy of it."""
     numbers = np.empty(64 * len(words) // longest + 64, np.int64)
     for i in range(len(boxes)):
         for j in range(cut_interval(first_places[i], last_places[i], longest, True, numbers)):
-            number = numbers[j]
-            word, bit = number >> 6, np.int64(1) << np.int64(number & 63)
-            place = _find_place(number, words)
             if come:
-                if words[word] & bit == 0:
-                    words[word] |= bit
-                    n_free[0] -= 1
-                    new = free_lists[n_free[0]]
-                    word_listed = append_to_list(word, new, word_starts, word_sizes, word_listed, word_ends)
-                    start = word_starts[word]
-                    for k in range(start + word_sizes[word] - 1, start + place, -1):
-                        word_listed[k] = word_listed[k - 1]
-                    word_listed[start + place] = new
-                one = word_listed[word_starts[word] + place]
-                listed = append_to_list(one, boxes[i], starts, sizes, listed, ends)
-                continue
-            one = word_listed[word_starts[word] + place]
-            remove_from_list(one, boxes[i], starts, sizes, listed)
-            if sizes[one] == 0:
-                words[word] &= ~bit
-                start = word_starts[word]
-                word_sizes[word] -= 1
-                for k in range(start + place, start + word_sizes[word]):
-                    word_listed[k] = word_listed[k + 1]
-                free_lists[n_free[0]] = one
-                n_free[0] += 1
-    return listed, word_listed
+                listed = _put_in(numbers[j], boxes[i], words, starts, sizes, listed, ends)
+            else:
+                _take_out(numbers[j], boxes[i], words, starts, sizes, listed)
+    return listed
+
+
+@kernel
+def _put_in(
+    number: int,
+    box: int,
+    words: NDArray[np.int64],
+    starts: NDArray[np.int32],
+    sizes: NDArray[np.int32],
+    listed: NDArray[np.int32],
+    ends: NDArray[np.int64],
+) -> NDArray[np.int32]:
+    word, bit = number >> 6, np.int64(1) << np.int64(number & 63)
+    if words[word] & bit == 0:
+        place, begin, _ = _find_list(number, words, starts, listed)
+        begin -= starts[word] + count_ones(words[word])
+        listed = append_to_list(word, 0, starts, sizes, listed, ends)
+        _shift_up(starts[word] + place, starts[word] + sizes[word] - 1, listed)
+        listed[starts[word] + place] = begin
+        words[word] |= bit
+    place, _, end = _find_list(number, words, starts, listed)
+    offset = end - starts[word]
+    listed = append_to_list(word, 0, starts, sizes, listed, ends)
+    _shift_up(starts[word] + offset, starts[word] + sizes[word] - 1, listed)
+    listed[starts[word] + offset] = box
+    for i in range(starts[word] + place, starts[word] + count_ones(words[word])):
+        listed[i] += 1
+    return listed
+
+
+@kernel
+def _take_out(
+    number: int,
+    box: int,
+    words: NDArray[np.int64],
+    starts: NDArray[np.int32],
+    sizes: NDArray[np.int32],
+    listed: NDArray[np.int32],
+) -> None:
+    word = number >> 6
+    place, begin, end = _find_list(number, words, starts, listed)
+    at = begin
+    while listed[at] != box:
+        at += 1
+    _shift_down(at, starts[word] + sizes[word] - 1, listed)
+    sizes[word] -= 1
+    for i in range(starts[word] + place, starts[word] + count_ones(words[word])):
+        listed[i] -= 1
+    if end - begin == 1:
+        _shift_down(starts[word] + place, starts[word] + sizes[word] - 1, listed)
+        sizes[word] -= 1
+        words[word] &= ~(np.int64(1) << np.int64(number & 63))
+
+
+@kernel
+def _shift_up(first: int, last: int, listed: NDArray[np.int32]) -> None:
+    for i in range(last, first, -1):
+        listed[i] = listed[i - 1]
+
+
+@kernel
+def _shift_down(first: int, last: int, listed: NDArray[np.int32]) -> None:
+    for i in range(first, last):
+        listed[i] = listed[i + 1]

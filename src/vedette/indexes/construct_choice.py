@@ -21,7 +21,7 @@ BYTES_PER_BOX, BYTES_ALWAYS = 300, 1 << 16  # that constructs may take, for each
 # Nanoseconds on one core of the machine of docs/benchmarks.md; only their ratios matter.
 ROW_COST, PROBE_COST, COPY_COST, CHECK_COST = 10.0, 1.3, 0.4, 7.0
 WORD_COST, USED_COST = 1.5, 4.0  # 64 bits of a vector, and a construct that they show to be listed under
-LIST_BYTES, USED_BYTES, ENTRY_BYTES, BORDER_BYTES = 8, 12, 4, 8
+LIST_BYTES, USED_BYTES, ENTRY_BYTES, BORDER_BYTES = 8, 4, 4, 8
 
 
 @dataclass(frozen=True)
