@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vedette as vd
-from vedette.operators.window_joins import ALGORITHMS, SJJoin, shared_joins, spatial_join_windows
+from vedette.operators.window_joins import ALGORITHMS, SJJoin, join_conditions, shared_joins, spatial_join_windows
 
 from .join_model import Model, Query, in_time, make_rows
 from .test_join_monitor import SCHEMA, add, cut, make_query, merged, open_join, step
@@ -117,6 +117,7 @@ def test_no_answer_depends_on_the_size_of_clusters_pieces_or_slices(seed):
         mock.patch.dict(ALGORITHMS, {"SJ-Join": small}),
         mock.patch.multiple(spatial_join_windows, MET_AT_ONCE=room, PAIRS_AT_ONCE=room, CLUSTERS_AT_ONCE=room),
         mock.patch.multiple(shared_joins, MATCHES_AT_ONCE=room),
+        mock.patch.multiple(join_conditions, PAIRS_AT_ONCE=room, SHARED=random_.choice([0, 8])),
     ):
         for index in (None, "SJ-Join", "IBS-JS"):
             pairs = make_set(index)

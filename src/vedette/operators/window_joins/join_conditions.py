@@ -12,6 +12,8 @@ from vedette.axes import Axis, build_axis, to_cells
 from vedette.buffers import empty_int32
 from vedette.indexes.ibs_tree import IBS
 from vedette.kernels import kernel
+from vedette.language import Link
+from vedette.language.links import SIGN
 from vedette.operators.join_group import JoinGroup
 from vedette.operators.probes import DOUBLES, holds
 from vedette.operators.window_join import WindowJoin
@@ -42,6 +44,11 @@ class SharedJoin:
         return self.index.nbytes + sum(each.nbytes for each in self.bounds)
 
 
+def are_shared(n_conditions: int, link: Link | None) -> bool:
+    """Whether so many join conditions of a link are evaluated one after the other; those of signs are always few."""
+    return link is None or link.kind == SIGN or n_conditions <= SHARED
+
+
 def share(group: JoinGroup, boxes: Sequence[StandingBoxes]) -> Iterator[SharedJoin]:
     """The joins of a group: one for each join condition, or for a link of many conditions one for all."""
     assert group.branches is not None
@@ -50,7 +57,7 @@ def share(group: JoinGroup, boxes: Sequence[StandingBoxes]) -> Iterator[SharedJo
         return
     conditions = np.stack([group.branches.lows[0][branches], group.branches.highs[0][branches]])
     distinct, number = np.unique(conditions, axis=1, return_inverse=True)
-    if distinct.shape[1] > SHARED:
+    if not are_shared(distinct.shape[1], group.signature.edges[0].link):
         low, high = int(distinct[0].min()), int(distinct[1].max())
         yield _plant(group, branches, low, high, boxes, is_attribute=True)
         return

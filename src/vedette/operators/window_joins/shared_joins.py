@@ -22,7 +22,7 @@ from vedette.operators.join_branches import Branches, Edge
 from vedette.operators.join_group import JoinGroup
 from vedette.operators.probes import DOUBLES
 from vedette.operators.window_join import WindowJoin
-from vedette.operators.window_joins.join_conditions import SHARED, SharedJoin, join_window, share
+from vedette.operators.window_joins.join_conditions import SharedJoin, are_shared, join_window, share
 from vedette.operators.window_joins.link_ranges import doubles_of_keys
 from vedette.operators.window_joins.refinement import find_in_window, find_linked, keep_selected
 from vedette.operators.window_joins.row_cells import Attribute, RowCells
@@ -52,7 +52,7 @@ class IBSJS:
         names += [] if edge.link is None else [edge.link.name]
         distinct = np.unique(np.stack([branches.lows[0], branches.highs[0]]), axis=1).shape[1]
         shared = count(distinct, "join condition")
-        if distinct > SHARED:
+        if not are_shared(distinct, edge.link):
             shared += f", too many to share: the value of {names.pop()} is one more attribute"
         return f"{', '.join(names)}: {shared}" if names else shared
 
