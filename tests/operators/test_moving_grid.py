@@ -99,6 +99,27 @@ def test_objects_come_and_go_one_by_one(kind):
         assert found_by(grid, rows, every, others, 1.0, left_out) == wanted
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_grid_made_anew_in_the_memory_of_an_old_one_finds_all_that_meet(kind):
+    random = np.random.default_rng(5)
+    n = 30 if SLOW else 200
+    rows, every, grid = some_rows(random, n, 2, kind), np.arange(n, dtype=np.int32), None
+    memory = set()
+    for since in range(4):
+        others = some_rows(random, n, 2, kind)
+        some = every[: n - 3 * since]
+        grid = SweptGrid.build(others, some, float(since), grid)
+        memory.add(grid.boxes.ctypes.data)
+        wanted = all_pairs(rows, every, others, some, float(since))
+        assert found_by(grid, rows, every, others, float(since)) == wanted
+        gone = some[:5]
+        grid.remove(gone)
+        assert found_by(grid, rows, every, others, float(since)) == {
+            pair: span for pair, span in wanted.items() if pair[1] not in gone
+        }
+    assert len(memory) < 4
+
+
 def test_a_grid_of_nothing_finds_nothing():
     rows = some_rows(np.random.default_rng(3), 4, 2, "crowded")
     grid = SweptGrid.build(np.empty((0, SIDES + 8)), np.empty(0, np.int32), 0.0)

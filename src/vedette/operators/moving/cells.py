@@ -1,4 +1,7 @@
-"""The cells of a grid of swept boxes, as kernels: counted, filled, changed and looked up."""
+"""The cells of a grid of swept boxes, as kernels: counted, filled, changed and looked up.
+
+Objects that follow each other stand anywhere in memory, so rows and cells are asked for before their turn.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,13 @@ from numpy.typing import NDArray
 
 from vedette.kernels import kernel
 from vedette.operators.moving.rows import TIME, UNTIL, meet_rows
+from vedette.prefetch import prefetch
 
 FAR = 1e30  # nothing is farther off than this, or faster, or later, for a grid
 DOUBLE, SINGLE = 1e-15, 2e-7  # more than what is lost by rounding, of the numbers that went in
+SOON, NEXT = 6, 3  # how many objects ahead their rows and cells, and what stands in the cells, are asked for
+FEW = 16  # cells of an object, and lines of memory of a cell, that are asked for at most
+DOUBLES, SINGLES = 8, 16  # numbers in a line of memory
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
@@ -51,12 +58,15 @@ def leave_room(bounds: Int32s, limits: Int32s) -> int:
 
 @kernel
 def fill(
-    rows: Doubles, slots: Int32s, since: float, geometry: Doubles, shape: Int64s, spans: Int32s, bounds: Int32s,
-    entries: Int32s, boxes: Singles,
+    rows: Doubles, slots: Int32s, since: float, geometry: Doubles, shape: Int64s, bounds: Int32s, entries: Int32s,
+    boxes: Singles,
 ) -> None:  # fmt: skip
-    """Write the entries of all boxes, whose cells are known."""
+    """Write the entries of all boxes, whose cells are counted."""
     pens = bounds[:, :4].copy()
+    width = rows.shape[1]
     for i in range(len(slots)):
+        if i + SOON < len(slots):
+            _ask_for(rows, slots[i + SOON] * width, width)
         slot = slots[i]
         x_low, x_high, x0, x1 = _sweep(rows, slot, shape[2], since, geometry[0], geometry[2], shape[0])
         y_low, y_high, y0, y1 = _sweep(rows, slot, shape[3], since, geometry[1], geometry[3], shape[1])
@@ -72,6 +82,36 @@ def fill(
 
 
 @kernel
+def find_cells(rows: Doubles, slots: Int32s, since: float, geometry: Doubles, shape: Int64s) -> Int32s:
+    """The first and the last cell of each box along each axis."""
+    found = np.empty((len(slots), 4), np.int32)
+    width = rows.shape[1]
+    for i in range(len(slots)):
+        if i + SOON < len(slots):
+            _ask_for(rows, slots[i + SOON] * width, width)
+        _, _, x0, x1 = _sweep(rows, slots[i], shape[2], since, geometry[0], geometry[2], shape[0])
+        _, _, y0, y1 = _sweep(rows, slots[i], shape[3], since, geometry[1], geometry[3], shape[1])
+        found[i, 0], found[i, 1], found[i, 2], found[i, 3] = x0, x1, y0, y1
+    return found
+
+
+@kernel
+def order_by_cell(found: Int32s, shape: Int64s) -> Int32s:
+    """Boxes that begin in one cell after each other, and before those of the next."""
+    starts = np.zeros(shape[0] * shape[1] + 1, np.int32)
+    for i in range(len(found)):
+        starts[found[i, 2] * shape[0] + found[i, 0] + 1] += 1
+    for c in range(len(starts) - 1):
+        starts[c + 1] += starts[c]
+    order = np.empty(len(found), np.int32)
+    for i in range(len(found)):
+        c = found[i, 2] * shape[0] + found[i, 0]
+        order[starts[c]] = i
+        starts[c] += 1
+    return order
+
+
+@kernel
 def insert(
     rows: Doubles, slots: Int32s, since: float, geometry: Doubles, shape: Int64s, spans: Int32s, bounds: Int32s,
     limits: Int32s, entries: Int32s, boxes: Singles, n_used: int,
@@ -80,7 +120,9 @@ def insert(
 
     An entry of one kind goes to the end of its kind; the first of each kind behind goes to the end of that.
     """
+    found = find_cells(rows, slots, since, geometry, shape)
     for i in range(len(slots)):
+        _ask_for_cells(found, i + SOON, i + NEXT, shape, bounds, entries, boxes)
         slot = slots[i]
         x_low, x_high, x0, x1 = _sweep(rows, slot, shape[2], since, geometry[0], geometry[2], shape[0])
         y_low, y_high, y0, y1 = _sweep(rows, slot, shape[3], since, geometry[1], geometry[3], shape[1])
@@ -108,7 +150,9 @@ def insert(
 @kernel
 def remove(slots: Int32s, shape: Int64s, spans: Int32s, bounds: Int32s, entries: Int32s, boxes: Singles) -> None:
     """Take boxes out; the last of its kind takes the place, and so on for each kind behind."""
+    found = spans[slots]
     for i in range(len(slots)):
+        _ask_for_cells(found, i + SOON, i + NEXT, shape, bounds, entries, boxes)
         slot = slots[i]
         x0, x1, y0, y1 = spans[slot, 0], spans[slot, 1], spans[slot, 2], spans[slot, 3]
         if x0 < 0:
@@ -127,32 +171,23 @@ def remove(slots: Int32s, shape: Int64s, spans: Int32s, bounds: Int32s, entries:
 
 
 @kernel
-def first_cells(rows: Doubles, slots: Int32s, since: float, geometry: Doubles, shape: Int64s) -> Int32s:
-    """In which cell the box of each row begins."""
-    found = np.empty(len(slots), np.int32)
-    for i in range(len(slots)):
-        _, _, x0, _ = _sweep(rows, slots[i], shape[2], since, geometry[0], geometry[2], shape[0])
-        _, _, y0, _ = _sweep(rows, slots[i], shape[3], since, geometry[1], geometry[3], shape[1])
-        found[i] = y0 * shape[0] + x0
-    return found
-
-
-@kernel
 def find(
-    rows: Doubles, slots: Int32s, at: int, others: Doubles, is_left_out: NDArray[np.bool_], since: float,
+    rows: Doubles, slots: Int32s, found: Int32s, at: int, others: Doubles, is_left_out: NDArray[np.bool_], since: float,
     geometry: Doubles, shape: Int64s, bounds: Int32s, entries: Int32s, boxes: Singles, candidates: Int32s,
     out_slots: Int32s, out_others: Int32s, starts: Doubles, ends: Doubles,
 ) -> tuple[int, int]:  # fmt: skip
-    """Write what the rows at `slots[at:]` meet; how many, and before which slot room ran out.
+    """Write what the rows at `slots[at:]` meet, whose cells are found; how many, and before which slot room ran out.
 
     In the first cell along an axis every entry counts, in later ones only those that begin there. A candidate is whose
     box is touched before it ends.
     """
-    n = 0
+    n, width = 0, rows.shape[1]
     for i in range(at, len(slots)):
+        if i + SOON < len(slots):
+            _ask_for(rows, slots[i + SOON] * width, width)
+        _ask_for_cells(found, i + SOON, i + NEXT, shape, bounds, entries, boxes)
         slot = slots[i]
-        _, _, x0, x1 = _sweep(rows, slot, shape[2], since, geometry[0], geometry[2], shape[0])
-        _, _, y0, y1 = _sweep(rows, slot, shape[3], since, geometry[1], geometry[3], shape[1])
+        x0, x1, y0, y1 = found[i, 0], found[i, 1], found[i, 2], found[i, 3]
         x_low, x_high, x_low_speed, x_high_speed = _begin(rows, slot, shape[2], since, geometry[0])
         y_low, y_high, y_low_speed, y_high_speed = _begin(rows, slot, shape[3], since, geometry[1])
         own_end, now = _end_of(rows, slot, geometry[4]), np.float32((since - geometry[4]) * (1 - SINGLE))
@@ -174,11 +209,42 @@ def find(
         if n + n_candidates > len(starts):
             return n, i
         for k in range(n_candidates):
+            _ask_for(others, candidates[k] * width, width)
+        for k in range(n_candidates):
             other = candidates[k]
             start, end = meet_rows(rows, slot, others, other)
             out_slots[n], out_others[n], starts[n], ends[n] = slot, other, start, end
             n += (end >= since) & (not is_left_out[other])
     return n, len(slots)
+
+
+@kernel
+def _ask_for(rows: Doubles, place: int, width: int) -> None:
+    """Bring a row near, which will be read soon."""
+    for at in range(place, place + width, DOUBLES):
+        prefetch(rows, at)
+
+
+@kernel
+def _ask_for_cells(
+    found: Int32s, soon: int, next_: int, shape: Int64s, bounds: Int32s, entries: Int32s, boxes: Singles
+) -> None:
+    """Bring near the cells of the box at one place, and what stands in the cells of that at another."""
+    if soon < len(found):
+        x0, x1, y0, y1 = found[soon, 0], found[soon, 1], found[soon, 2], found[soon, 3]
+        if x0 >= 0 and (x1 - x0 + 1) * (y1 - y0 + 1) <= FEW:
+            for y in range(y0, y1 + 1):
+                for x in range(x0, x1 + 1):
+                    prefetch(bounds, (y * shape[0] + x) * 5)
+    if next_ < len(found):
+        x0, x1, y0, y1 = found[next_, 0], found[next_, 1], found[next_, 2], found[next_, 3]
+        if x0 >= 0 and (x1 - x0 + 1) * (y1 - y0 + 1) <= FEW:
+            for y in range(y0, y1 + 1):
+                for x in range(x0, x1 + 1):
+                    first, last = bounds[y * shape[0] + x, 0], bounds[y * shape[0] + x, 4]
+                    prefetch(entries, first)
+                    for at in range(5 * first, min(5 * last, 5 * first + FEW * SINGLES), SINGLES):
+                        prefetch(boxes, at)
 
 
 @kernel

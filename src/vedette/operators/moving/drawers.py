@@ -1,7 +1,8 @@
 """The drawers in which the presenter keeps pairs, as kernels.
 
-A drawer is a chain of chunks of 32 places, filled one after the other. What most kernels take is the presenter's store:
-the stamps of both sides, marks, spans, chain, drawers and counts.
+A drawer is a chain of chunks of 32 places, filled one after the other. Chunks of a drawer stand anywhere, so that the
+next but one is asked for while one is read. What most kernels take is the presenter's store: the stamps of both sides,
+marks, spans, chain, drawers and counts.
 """
 
 from __future__ import annotations
@@ -10,17 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels import kernel
+from vedette.prefetch import prefetch
 
 CHUNK = 32
 RING = 64  # drawers for slices ahead
 BEGUN = RING  # the drawer for what has begun
 DRAWERS = RING + 1
 FIRST, LAST, PAIRS, CHUNKS = 0, 1, 2, 3  # columns of a drawer: its first and last chunk, how many pairs and chunks
-FREE, MADE, SLICE = (
-    0,
-    1,
-    2,
-)  # counts: the first free chunk, chunks that are used or chained up as free, the slice of now
+FREE, MADE, SLICE = 0, 1, 2  # counts: the first free chunk, chunks used or chained up as free, the slice of now
+INTS, DOUBLES = 16, 8  # numbers in a line of memory
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
@@ -71,6 +70,7 @@ def advance(
         drawer = k % RING
         chunk, left = drawers[drawer, FIRST], drawers[drawer, PAIRS]
         while chunk >= 0:
+            _ask_for_next(chunk, marks, spans, chain)
             for place in range(chunk * CHUNK, chunk * CHUNK + min(left, CHUNK)):
                 if _is_good(place, now, a_stamps, b_stamps, marks, spans):
                     _copy(place, _append(BEGUN, chain, drawers, counts), marks, spans)
@@ -113,6 +113,7 @@ def snapshot(
         drawer = BEGUN if k < counts[SLICE] else k % RING
         chunk, left = drawers[drawer, FIRST], drawers[drawer, PAIRS]
         while chunk >= 0:
+            _ask_for_next(chunk, marks, spans, chain)
             for place in range(chunk * CHUNK, chunk * CHUNK + min(left, CHUNK)):
                 own, other, stamp = marks[place, 0], marks[place, 1], marks[place, 2]
                 a[n], b[n] = own, other
@@ -137,6 +138,7 @@ def list_all(
     for drawer in range(DRAWERS):
         chunk, left = drawers[drawer, FIRST], drawers[drawer, PAIRS]
         while chunk >= 0:
+            _ask_for_next(chunk, marks, spans, chain)
             for place in range(chunk * CHUNK, chunk * CHUNK + min(left, CHUNK)):
                 if _is_good(place, now, a_stamps, b_stamps, marks, spans):
                     a[n], b[n] = marks[place, 0], marks[place, 1]
@@ -199,6 +201,7 @@ def _tidy_drawer(
     chunk, left = drawers[drawer, FIRST], drawers[drawer, PAIRS]
     last, n, n_chunks = chunk, 0, 0
     while chunk >= 0:
+        _ask_for_next(chunk, marks, spans, chain)
         for place in range(chunk * CHUNK, chunk * CHUNK + min(left, CHUNK)):
             if _is_good(place, now, a_stamps, b_stamps, marks, spans):
                 if n % CHUNK == 0:
@@ -219,6 +222,19 @@ def _tidy_drawer(
         _free(chunk, chain, counts)
         chunk = after
     drawers[drawer, LAST], drawers[drawer, PAIRS], drawers[drawer, CHUNKS] = last, n, n_chunks
+
+
+@kernel
+def _ask_for_next(chunk: int, marks: Int32s, spans: Doubles, chain: Int32s) -> None:
+    """Bring the next chunk but one near."""
+    soon = chain[chunk]
+    if soon >= 0:
+        soon = chain[soon]
+    if soon >= 0:
+        for k in range(0, 3 * CHUNK, INTS):
+            prefetch(marks, soon * 3 * CHUNK + k)
+        for k in range(0, 2 * CHUNK, DOUBLES):
+            prefetch(spans, soon * 2 * CHUNK + k)
 
 
 @kernel

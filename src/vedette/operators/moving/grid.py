@@ -41,7 +41,7 @@ class SweptGrid:
     boxes: NDArray[np.float32]  # by place: low and high along each axis, and the end, from where the grid begins
     spans: NDArray[np.int32]  # by object: the first and last cell along each axis; -1 where it is not here
     n_used: int  # places
-    expected: float = 4.0  # meetings of one object, as found last
+    expected: float = 4.0  # meetings of one object, at most, as found of late
 
     @property
     def nbytes(self) -> int:
@@ -49,12 +49,15 @@ class SweptGrid:
         return sum(array.nbytes for array in arrays)
 
     @classmethod
-    def build(cls, rows: NDArray[np.float64], slots: NDArray[np.int32], since: float) -> SweptGrid:
-        """A grid over the rows at some slots, for times from `since` on."""
+    def build(
+        cls, rows: NDArray[np.float64], slots: NDArray[np.int32], since: float, old: SweptGrid | None = None
+    ) -> SweptGrid:
+        """A grid over the rows at some slots, for times from `since` on; in the memory of an old one, where it fits."""
         geometry, shape = _choose_cells(rows, slots, since)
+        spans = np.empty((len(rows), 4), np.int32) if old is None or len(old.spans) != len(rows) else old.spans
+        spans[:] = -1
         while True:
             n_cells = int(shape[0] * shape[1])
-            spans = np.full((len(rows), 4), -1, np.int32)
             bounds, limits = np.zeros((n_cells, 5), np.int32), np.zeros(n_cells, np.int32)
             n_entries = cells.measure(rows, slots, since, geometry, shape, spans, bounds)
             if n_entries <= CROWD * len(slots) or n_cells == 1:
@@ -63,11 +66,14 @@ class SweptGrid:
             geometry[2:4] /= 2
         n_used = cells.leave_room(bounds, limits)
         room = n_used + n_used // 4 + 64
-        grid = cls(
-            geometry, shape, bounds, limits, np.empty(room, np.int32), np.empty((room, 5), np.float32), spans, n_used
-        )
-        cells.fill(rows, slots, since, geometry, shape, spans, bounds, grid.slots, grid.boxes)
-        return grid
+        if old is not None and n_used + n_used // 8 < len(old.slots) < 2 * room:
+            entries, boxes = old.slots, old.boxes
+        else:
+            entries, boxes = np.empty(room, np.int32), np.empty((room, 5), np.float32)
+        slots = slots[cells.order_by_cell(spans[slots], shape)]
+        cells.fill(rows, slots, since, geometry, shape, bounds, entries, boxes)
+        expected = cls.expected if old is None else old.expected
+        return cls(geometry, shape, bounds, limits, entries, boxes, spans, n_used, expected)
 
     def insert(self, rows: NDArray[np.float64], slots: NDArray[np.int32], since: float) -> bool:
         """Put objects in that are not here; False where there is no room, and then the grid is of no use any more."""
@@ -98,15 +104,16 @@ class SweptGrid:
 
         The slots of the former are in the column `a`.
         """
+        spans = cells.find_cells(rows, slots, since, self.geometry, self.shape)
         if len(slots) > FEW:
-            order = np.argsort(cells.first_cells(rows, slots, since, self.geometry, self.shape), kind="stable")
-            slots = slots[order]
+            order = cells.order_by_cell(spans, self.shape)
+            slots, spans = slots[order], spans[order]
         candidates = np.empty(max(1, len(others)), np.int32)
         parts, at, room = [], 0, 1024 + int(1.25 * self.expected * len(slots))
         while True:
             found = Meetings.empty(room)
             n, at = cells.find(
-                rows, slots, at, others, is_left_out, since, self.geometry, self.shape, self.bounds, self.slots,
+                rows, slots, spans, at, others, is_left_out, since, self.geometry, self.shape, self.bounds, self.slots,
                 self.boxes, candidates, found.a, found.b, found.starts, found.ends,
             )  # fmt: skip
             parts.append(found.take(slice(n)))
@@ -115,7 +122,7 @@ class SweptGrid:
             done = sum(map(len, parts))
             room = len(others) + max(1024, done // 2, int(1.25 * done / max(at, 1) * (len(slots) - at)))
         meetings = Meetings.concat(parts)
-        self.expected = len(meetings) / max(len(slots), 1)
+        self.expected = max(len(meetings) / max(len(slots), 1), 0.9 * self.expected)
         return meetings
 
 

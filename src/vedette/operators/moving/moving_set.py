@@ -15,7 +15,7 @@ from vedette.operators.moving.rows import SIDES, TIME, UNTIL, set_ends, vanishin
 
 FEW_FREED = 1024  # so many freed slots are always borne
 FEW_LOGGED = 256  # so many notes of changes, before they are gathered into one
-SLICES = 64  # of the interval; who ends in the next one is known beforehand
+SLICES = 16  # of the interval; who ends in the next one is known beforehand
 MANY = 4  # if so many-th part of all objects changes at once, the grid is made anew
 
 
@@ -106,8 +106,8 @@ class MovingSet:
         time += self._ahead
         if time > self._soon_until:
             self._soon_until = time + self.interval / SLICES
-            living = self.living
-            self._soon = living[self.rows[living, UNTIL] < self._soon_until]
+            n = len(self.ids)
+            self._soon = np.flatnonzero(self.lives[:n] & (self.rows[:n, UNTIL] < self._soon_until)).astype(np.int32)
         has_ended = self.lives[self._soon] & (self.rows[self._soon, UNTIL] < time)
         slots: NDArray[np.int32] = np.unique(self._soon[has_ended])
         if not len(slots):
@@ -233,7 +233,9 @@ class MovingSet:
     def _ready_grid(self, now: float, n_lookups: int) -> SweptGrid:
         if self._grid is None or (self._n_lookups > len(self) + FEW_FREED and now > self._grid_time):
             slots = self.living
-            self._grid = SweptGrid.build(self.rows[: len(self.ids)], slots[self.rows[slots, UNTIL] >= now], now)
+            slots = slots[self.rows[slots, UNTIL] >= now]
+            old, self._grid = self._grid, None
+            self._grid = SweptGrid.build(self.rows[: len(self.ids)], slots, now, old)
             self._grid_time, self._n_lookups = now, 0
         self._n_lookups += n_lookups
         return self._grid
