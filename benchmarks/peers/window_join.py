@@ -129,28 +129,32 @@ def brute_force(workload: WindowWorkload, position: int, n_new: int) -> Columns:
         start = end - workload.window
         rows = workload.take(1 - stream, start, end)
         for number in range(position, position + n_new):
-            holds = _holds(workload, stream, workload.take(stream, number, number + 1), rows)
-            queries, places = np.nonzero(holds)
+            queries, places = _find(workload, stream, workload.take(stream, number, number + 1), rows)
             own, others = np.full(len(queries), number), start + places
             found.append((queries, own, others) if stream == 0 else (queries, others, own))
     queries, lefts, rights = (np.concatenate(each) for each in zip(*found, strict=True))
     return queries, lefts, rights
 
 
-def _holds(workload: WindowWorkload, stream: int, new: Any, rows: Any) -> Any:
-    """(queries, rows): whether a new row of a stream joins with rows of the other."""
-    keep = np.ones((workload.n_queries, rows.shape[1]), np.bool_)
-    for attribute in range(workload.lows.shape[1]):
-        for side, values in ((stream, new[attribute]), (1 - stream, rows[attribute])):
-            lows, highs = workload.lows[side, attribute][:, None], workload.highs[side, attribute][:, None]
-            keep &= (lows <= values) & (values <= highs)
+def _find(workload: WindowWorkload, stream: int, new: Any, rows: Any) -> tuple[Any, Any]:
+    """The queries, and the rows of the other stream, that a new row joins by and with."""
+    lows, highs = workload.lows, workload.highs
+    n_selected = lows.shape[1]
+    own = (lows[stream] <= new[:n_selected]) & (new[:n_selected] <= highs[stream])
+    queries = np.flatnonzero(own.all(axis=0))
+    keep = np.ones((len(queries), rows.shape[1]), np.bool_)
+    for attribute in range(n_selected):
+        low, high = (ends[1 - stream, attribute, queries][:, None] for ends in (lows, highs))
+        keep &= (low <= rows[attribute]) & (rows[attribute] <= high)
     first, second = new[workload.joined], rows[workload.joined]
     if stream:
         first, second = second, first
     if workload.bands is not None:
-        lows, highs = workload.bands
-        return keep & (lows[:, None] <= first - second) & (first - second <= highs[:, None])
-    for op, compare in OPS.items():
-        chosen = np.array([each == op for each in workload.ops or []])
-        keep[chosen] &= compare(first, second)
-    return keep
+        low, high = (ends[queries][:, None] for ends in workload.bands)
+        keep &= (low <= first - second) & (first - second <= high)
+    else:
+        ops = np.array(workload.ops)[queries]
+        for op, compare in OPS.items():
+            keep[ops == op] &= compare(first, second)
+    places, found = np.nonzero(keep)
+    return queries[places], found
