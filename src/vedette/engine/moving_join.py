@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from vedette.engine import moving_state
 from vedette.engine.moving_rows import MovingRows, MovingTable, read_moving_rows, read_number
@@ -142,8 +143,9 @@ class MovingJoin:
             self.join = self._new_join(n_dims, max(first, before))
         join = self._started()
         steps = []
-        for moment in _moments(read, now):
-            a_step, b_step = (_step(of, rows.at(moment)) for of, rows in zip(join.sets, read, strict=True))
+        moments = _moments(read, now)
+        for moment, *both in zip(moments.tolist(), *(rows.at_each(moments) for rows in read), strict=True):
+            a_step, b_step = (_step(of, rows) for of, rows in zip(join.sets, both, strict=True))
             steps += join.step(moment, a_step, b_step)
         self.changes = to_change_table(steps[0] if len(steps) == 1 else net(list(chain(*steps))), *join.sets)
         join.pack()
@@ -312,11 +314,11 @@ def _check_times(rows: MovingRows, first: float, last: float, name: str) -> None
         raise RowError(f"row {late} of set {name} is of {rows.times[late]:g}, but the update of {last:g}")
 
 
-def _moments(read: Sequence[MovingRows], now: float) -> list[float]:
+def _moments(read: Sequence[MovingRows], now: float) -> NDArray[np.float64]:
     """All times of rows, in order, and now."""
     if all((rows.times == now).all() for rows in read):
-        return [now]
-    return np.unique(np.concatenate([*(rows.times for rows in read), [now]])).tolist()  # type: ignore[no-any-return]
+        return np.array([now])
+    return np.unique(np.concatenate([*(rows.times for rows in read), [now]]))
 
 
 def _step(of: MovingSet, rows: MovingRows) -> Step:

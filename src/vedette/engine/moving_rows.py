@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -39,9 +40,15 @@ class MovingRows:
     def times(self) -> NDArray[np.float64]:
         return self.rows[:, TIME]
 
-    def at(self, time: float) -> MovingRows:
-        """The rows of one moment; of several about one object, the last."""
-        return self._last_of(np.flatnonzero(self.times == time))
+    def at_each(self, moments: NDArray[np.float64]) -> Iterator[MovingRows]:
+        """The rows of each moment, in order; of several about one object, the last. No row is of another moment."""
+        if len(moments) == 1:
+            yield self._last_of(np.arange(len(self)))
+            return
+        order = np.argsort(self.times, kind="stable")
+        cuts = [*np.searchsorted(self.times[order], moments), len(self)]
+        for first, last in pairwise(cuts):
+            yield self._last_of(order[first:last])
 
     def latest(self) -> MovingRows:
         """The row of the latest moment of each object that does not go then; of several, the last."""
@@ -51,9 +58,8 @@ class MovingRows:
     def _last_of(self, places: NDArray[np.int64]) -> MovingRows:
         """Some rows, of each object the last."""
         if self.twins is not None:
-            last = np.full(len(self), -1)
-            last[self.twins[places]] = places  # a later one overwrites
-            places = np.sort(last[last >= 0])
+            _, last = np.unique(self.twins[places][::-1], return_index=True)
+            places = np.sort(places[len(places) - 1 - last])
         elif len(places) == len(self):
             return self
         return MovingRows(take_ids(self.ids, places), None, self.rows[places], self.goes[places])
