@@ -23,9 +23,10 @@ FIGURES = [
     *("bmq-fig6", "bmq-fig7", "bmq-fig8", "bmq-fig9"),
     "sjcq-fig18",
     *("band-tau", "band-values", "band-bands", "band-output"),
+    "moving-growth",
     *(f"mtb-fig{number}" for number in (20, 21, 22, 23, 24, 29, 30, 31, 32, 33, 35, 36, 37, 38, 39, 40, 41)),
 ]
-LOGARITHMIC = {"mtb-fig21", "mtb-fig24", "mtb-fig29"}  # where the first and the last are worlds apart
+LOGARITHMIC = {"moving-growth", "mtb-fig21", "mtb-fig24", "mtb-fig29"}  # where the first and the last are worlds apart
 OWN_PLOTS = {name for name, targets in PLOTS.items() if targets == [name]} | set(FIGURES)  # shown with their target
 OURS = ("Vedette", "BMQ")
 MARKS = "os^Dv*"
