@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.operators.probes import DOUBLES, INTEGERS, NO_LINK, SIGN, find_runs, holds, link_value, take_runs
+from vedette.operators.probes import (
+    DOUBLES,
+    INTEGERS,
+    NO_LINK,
+    SIGN,
+    find_runs,
+    holds,
+    link_value,
+    name_pairs,
+    take_runs,
+)
 from vedette.ordering import GREATEST, LEAST, NAN_KEY, keys_of_doubles
 
 seeds = st.integers(0, 2**32)
@@ -142,9 +152,11 @@ class Probing:
         )
         n_most = int(np.abs(lengths.astype(np.int64)).sum())
         latest, by_arrival = np.array(self.latest, np.int64), self.random.random() < 0.5
-        found, cut = [], self.random.randint(0, len(places))
+        cut, n, base = self.random.randint(0, len(places)), 0, self.random.choice([0, 7])
+        taken, rows = np.empty(len(places), np.int32), np.empty(n_most + 1, np.int32)
+        names, own = np.empty(n_most + 1, np.int32), np.empty(n_most + 1, np.int32)
         for first, last in ((0, cut), (cut, len(places))):
-            probes, rows = np.empty(n_most + 1, np.int32), np.empty(n_most + 1, np.int32)
+            n_before = n
             n = take_runs(
                 branches,
                 places,
@@ -168,11 +180,17 @@ class Probing:
                 self.counts,
                 np.array(self.windows, np.int64),
                 np.array(self.own_windows, np.int64),
-                probes,
+                base,
+                taken,
                 rows,
+                n,
             )
-            found += zip(probes[:n].tolist(), rows[:n].tolist(), strict=True)
-        return found
+            queries = np.arange(len(self.ends), dtype=np.int32) + 100
+            name_pairs(branches, queries, places, base, taken, first, last, names, own, n_before)
+        probes = np.repeat(np.arange(len(places)), taken)
+        assert names[:n].tolist() == (branches[probes] + 100).tolist()
+        assert own[:n].tolist() == (places[probes] - base).tolist()
+        return list(zip(probes.tolist(), (rows[:n] + base).tolist(), strict=True))
 
     def joins(self, branch, place, row):
         """Whether a row of the branch's list joins with the row at the probe's place."""

@@ -20,7 +20,8 @@ from vedette.engine.join_table import drop_repeats, join_values, to_table
 from vedette.errors import QueryError, RowError, count
 from vedette.keyed_rows import TIME_TYPES, read_time
 from vedette.matches import Matches
-from vedette.operators.window_join import Batch, Pairs, WindowJoin, horizon_of
+from vedette.operators.pair_sink import Pairs
+from vedette.operators.window_join import Batch, WindowJoin, horizon_of
 from vedette.planner.ranges import index_ranges
 from vedette.schema import Type
 
@@ -104,7 +105,7 @@ class JoinMonitor:
         read = self._read(rows)
         if self.options.has_times and not self.time_type:
             n = len(self.queries.streams)
-            return to_table(Pairs.concat([], n), self.queries, self._all_ids([]), [0] * n)
+            return to_table(Pairs.concat([], n), self.queries, self._all_ids([]))
         self.follow()
         kept = [self._on_time(number, each) for number, each in enumerate(read)]
         dtype = TIME_TYPES[self.time_type]
@@ -128,14 +129,14 @@ class JoinMonitor:
         ids = self._all_ids(batches) if len(parts) > 1 else []
         found = []
         for part in parts:
-            found += [self._check_residuals(pairs) for pairs in self.join.step(part, self._select)]
+            found += [self._check_residuals(pairs, bases) for pairs in self.join.step(part, self._select, bases)]
             if len(parts) == 1:
                 ids = self._all_ids([])
             self.join.expire(self._longest, self._most)
         pairs = drop_repeats(Pairs.concat(found, len(batches)), self.queries)
         if self.join.has_too_many_codes():
             self._begin_anew()
-        return to_table(pairs, self.queries, ids, bases)
+        return to_table(pairs, self.queries, ids)
 
     def advance(self, time: Any = None, /, **times: Any) -> None:
         """No more rows come that are before a time, of any stream; rows that were kept for such are let go.
@@ -284,7 +285,7 @@ class JoinMonitor:
             ids.append(join_values(values, self.id_types[number]))
         return ids
 
-    def _check_residuals(self, pairs: Pairs) -> Pairs:
+    def _check_residuals(self, pairs: Pairs, bases: Sequence[int]) -> Pairs:
         """The pairs for which the residuals hold."""
         for residual in self.queries.residuals:
             order = np.argsort(residual.queries, kind="stable")
@@ -298,7 +299,7 @@ class JoinMonitor:
                 some = checked[start : start + PAIRS_AT_ONCE]
                 columns: dict[str, Column] = {}
                 for number, stream in enumerate(self.join.streams):
-                    at = pairs.rows[number][some] - stream.first
+                    at = pairs.rows[number][some] + (bases[number] - stream.first)
                     names = [name for name in residual.fields if name in stream.columns]
                     columns |= {name: stream.columns[name].take(at) for name in names}
                 keep[some], failed = residual.evaluate(columns, np.arange(len(some)), order[places[some]])

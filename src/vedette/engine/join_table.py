@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.columns import Column, large_strings
-from vedette.operators.window_join import Pairs
+from vedette.operators.pair_sink import Pairs
 from vedette.schema import Type
 
 if TYPE_CHECKING:
@@ -37,15 +37,15 @@ def drop_repeats(pairs: Pairs, queries: JoinQuerySet) -> Pairs:
     return pairs.take(np.flatnonzero(keep))
 
 
-def to_table(pairs: Pairs, queries: JoinQuerySet, ids: Sequence[Column], bases: Sequence[int]) -> pa.Table:
-    """One line a pair. By stream, `ids` are those of the rows numbered from `bases` on."""
+def to_table(pairs: Pairs, queries: JoinQuerySet, ids: Sequence[Column]) -> pa.Table:
+    """One line a pair. By stream, `ids` are those of the rows, by their number."""
     arrays = [_dictionary(pairs.queries, queries.ids)]
-    for rows, column, base in zip(pairs.rows, ids, bases, strict=True):
+    for rows, column in zip(pairs.rows, ids, strict=True):
         if FEW * len(rows) < len(column):
             named, places = np.unique(rows, return_inverse=True)
-            arrays.append(_dictionary(places.reshape(-1).astype(np.int32), pa.array(column.take(named - base).values)))
+            arrays.append(_dictionary(places.reshape(-1).astype(np.int32), pa.array(column.take(named).values)))
         else:
-            arrays.append(_dictionary(rows - np.int32(base), pa.array(column.values)))
+            arrays.append(_dictionary(rows, pa.array(column.values)))
     return pa.Table.from_arrays(arrays, ["query", *queries.streams])
 
 

@@ -135,19 +135,21 @@ def take_runs(
     counts: bool,
     windows: NDArray[np.int64],
     own_windows: NDArray[np.int64],
-    probes: NDArray[np.int32],
+    base: int,
+    taken: NDArray[np.int32],
     rows: NDArray[np.int32],
+    n: int,
 ) -> int:
-    """The rows of the runs of probes `first` to `last` that are in the windows, each with its probe; how many.
+    """Put the rows of the runs of probes `first` to `last` that are in the windows, less `base`, into `rows[n:]`.
 
+    How many rows there are then is returned, and `taken` tells how many each probe has got.
     `limits` are, by arrival, the rows that came before the new one, `latest` the time of the latest row so far, by
     arrival or by probe. A window counts rows back from the limit, or time back from the latest; a row that is later
     still must not be so by more than `own_windows`, which are empty where that is no condition. Rows below `shift` are
     gone.
     """
-    n = 0
     for i in range(first, last):
-        branch = branches[i]
+        branch, before = branches[i], n
         run, length = runs[i], run_lengths[i]
         limit = limits[arrivals[i]]
         time = latest[arrivals[i] if by_arrival else i]
@@ -163,31 +165,47 @@ def take_runs(
                     if is_in and len(own_windows):
                         is_in = times[row - shift] - time <= own_windows[branch]
                     if is_in:
-                        probes[n], rows[n] = i, row
+                        rows[n] = row - base
                         n += 1
-        elif counts:
+        elif counts and len(own_windows) == 0:
             least = max(shift, limit - np.int64(window))
-            for at in range(run, run + length):
+            for at in range(run, run + length):  # without branches: what is not kept is written over
                 row = list_rows[at]
-                probes[n], rows[n] = i, row
-                n += least <= row < limit and (
-                    len(own_windows) == 0 or times[row - shift] - time <= own_windows[branch]
-                )
-        elif len(own_windows):
-            own = own_windows[branch]
-            for at in range(run, run + length):
-                row = list_rows[at]
-                if shift <= row < limit:
-                    age = time - times[row - shift]
-                    probes[n], rows[n] = i, row
-                    n += -own <= age <= window
+                rows[n] = row - base
+                n += (row >= least) & (row < limit)
         else:
+            least = max(shift, limit - np.int64(window)) if counts else shift
             for at in range(run, run + length):
                 row = list_rows[at]
-                if shift <= row < limit:
-                    probes[n], rows[n] = i, row
-                    n += time - times[row - shift] <= window
+                if least <= row < limit:
+                    age = time - times[row - shift]
+                    rows[n] = row - base
+                    n += (counts or age <= window) and (len(own_windows) == 0 or -own_windows[branch] <= age)
+        taken[i] = n - before
     return n
+
+
+@kernel
+def name_pairs(
+    branches: NDArray[np.int32],
+    queries: NDArray[np.int32],
+    rows: NDArray[np.int32],
+    base: int,
+    taken: NDArray[np.int32],
+    first: int,
+    last: int,
+    out_queries: NDArray[np.int32],
+    out_rows: NDArray[np.int32],
+    n: int,
+) -> None:
+    """Put the query and the own row of probes, as often as they have taken a row, into the two arrays from `n` on."""
+    for i in range(first, last):
+        query, row = queries[branches[i]], np.int32(rows[i] - base)
+        for at in range(n, n + taken[i]):
+            out_queries[at] = query
+        for at in range(n, n + taken[i]):
+            out_rows[at] = row
+        n += taken[i]
 
 
 @kernel

@@ -25,7 +25,8 @@ from vedette.operators.join_branches import Branches, Edge, Hop, Signature, hops
 from vedette.operators.join_bundles import Bundle, IndexMaker
 from vedette.operators.join_group import JoinGroup, Port, Selected, slices
 from vedette.operators.join_keys import EdgeCodes, RowKeys
-from vedette.operators.probes import DOUBLES, INTEGERS, NO_LINK, SIGN, find_runs, holds, take_runs
+from vedette.operators.pair_sink import Pairs, PairSink
+from vedette.operators.probes import DOUBLES, INTEGERS, NO_LINK, SIGN, find_runs, holds, name_pairs, take_runs
 from vedette.operators.window_rows import StreamRows
 from vedette.schema import Type
 
@@ -54,27 +55,6 @@ class Batch:
 
         columns = {name: cut(column) for name, column in self.columns.items()}
         return Batch(self.times[start:end], cut(self.ids), self.id_type, columns)
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Rows that join: positions of queries, and by stream the numbers of rows."""
-
-    queries: NDArray[np.int32]
-    rows: list[NDArray[np.int32]]
-
-    def __len__(self) -> int:
-        return len(self.queries)
-
-    def take(self, kept: NDArray[Any]) -> Pairs:
-        return Pairs(self.queries[kept], [rows[kept] for rows in self.rows])
-
-    @staticmethod
-    def concat(many: Sequence[Pairs], n_streams: int) -> Pairs:
-        if len(many) == 1:
-            return many[0]
-        columns = [[each.rows[number] for each in many] for number in range(n_streams)]
-        return Pairs(_append([each.queries for each in many]), [_append(rows) for rows in columns])
 
 
 class PairFinder(Protocol):
@@ -117,6 +97,8 @@ class WindowJoin:
         self.groups: dict[Signature, JoinGroup] = {}
         self.n_failed = 0
         self._passed: list[Any] | None = None  # in a step with late rows, by stream: how far the others had come
+        self._sink = PairSink()
+        self._bases = [0] * len(self.names)  # by stream: rows of pairs that are reported count from here on
         self._codes: dict[Any, EdgeCodes] = {}
         self._keys: dict[Any, RowKeys] = {}
 
@@ -195,11 +177,12 @@ class WindowJoin:
 
     # Rows.
 
-    def step(self, batches: Sequence[Batch], select: Selector) -> list[Pairs]:
-        """The pairs that new rows make, each stream's in order.
+    def step(self, batches: Sequence[Batch], select: Selector, bases: Sequence[int]) -> list[Pairs]:
+        """The pairs that new rows make, each stream's in order; rows of a stream are told as counted from its base on.
 
-        Late ones among them meet rows that were still in their windows when the step began.
+        Late ones among the new rows meet those that were still in their windows when the step began.
         """
+        self._bases = list(bases)
         firsts = [stream.end for stream in self.streams]
         is_late = [
             len(batch) > 0 and clock is not None and bool(batch.times[0] < clock)
@@ -213,7 +196,7 @@ class WindowJoin:
         for number, batch in enumerate(batches):
             if len(batch):
                 self.advance(number, batch.times[-1])
-        return joined
+        return self._sink.take() + joined
 
     def _ask(self, finder: PairFinder, batches: Sequence[Batch], firsts: list[int]) -> list[Pairs]:
         for number, (stream, batch) in enumerate(zip(self.streams, batches, strict=True)):
@@ -359,10 +342,16 @@ class WindowJoin:
                 latest = np.maximum(latest, self._passed[hop.to_stream])  # what is older than that is gone
         elif not group.signature.counts[origin]:
             own_windows = group.windows[origin]
+        is_last = len(known) == 2 and not group.signature.conditions and self._passed is None
+        taken = np.empty(len(branches), np.int32)
         found = []
         for start, end in slices(lengths, CANDIDATES_AT_ONCE):
             n_most = int(np.abs(lengths[start:end].astype(np.int64)).sum()) + 1
-            probes, rows = empty_int32(n_most), empty_int32(n_most)
+            n_before, base, out = 0, 0, _NO_ROWS
+            if is_last:
+                n_before, base = self._sink.n, self._bases[hop.to_stream]
+                names, out = self._sink.reserve(n_most)
+            rows = out[hop.to_stream] if is_last else empty_int32(n_most)
             n = take_runs(
                 branches,
                 places,
@@ -386,19 +375,22 @@ class WindowJoin:
                 group.signature.counts[hop.to_stream],
                 group.windows[hop.to_stream],
                 own_windows,
-                probes,
+                base,
+                taken,
                 rows,
+                n_before,
             )
+            if is_last:
+                queries, own = group.branches.queries, known[origin]
+                own_base = self._bases[origin]
+                name_pairs(branches, queries, own, own_base, taken, start, end, names, out[origin], n_before)
+                self._sink.n = n
+                continue
             if not n:
                 continue
-            probes, rows = probes[:n], rows[:n].copy() if 2 * n < n_most else rows[:n]
-            if len(known) == 2 and not group.signature.conditions and self._passed is None:
-                queries, own = empty_int32(n), empty_int32(n)
-                _name_pairs(probes, branches, group.branches.queries, known[origin], queries, own)
-                found.append(Pairs(queries, [own, rows] if origin == 0 else [rows, own]))
-                continue
+            probes = np.repeat(np.arange(start, end, dtype=np.int32), taken[start:end])
             more = [None if each is None else each[probes] for each in known]
-            more[hop.to_stream] = rows
+            more[hop.to_stream] = rows[:n].copy() if 2 * n < n_most else rows[:n]
             found += self._hop(group, rest, branches[probes], more, origin, first, limits)
         return found
 
@@ -438,10 +430,11 @@ class WindowJoin:
             return None
         counts = group.signature.counts
         own_windows = np.array([bundle.longest[hop.from_stream]] * (not counts[hop.from_stream]), self.time_dtype)
+        taken = np.empty(len(rows), np.int32)
         found = []
         for start, end in slices(lengths, CANDIDATES_AT_ONCE // 8):
             n_most = int(lengths[start:end].sum()) + 1
-            probes, others = empty_int32(n_most), empty_int32(n_most)
+            others = empty_int32(n_most)
             n = take_runs(
                 zeros,
                 places,
@@ -465,10 +458,12 @@ class WindowJoin:
                 counts[hop.to_stream],
                 np.array([bundle.longest[hop.to_stream]], self.time_dtype),
                 own_windows,
-                probes,
+                0,
+                taken,
                 others,
+                0,
             )
-            probes, others = probes[:n], others[:n]
+            probes, others = np.repeat(np.arange(start, end, dtype=np.int32), taken[start:end]), others[:n]
             found += self._name_bundle(group, bundle, hop, rows[probes], others, limits[arrivals[probes]])
         return found
 
@@ -558,7 +553,10 @@ class WindowJoin:
             lows, highs = group.branches.condition_lows[place], group.branches.condition_highs[place]
             keep &= _hold(kind_of(link), sides[0], sides[1], lows[branches], highs[branches])
         kept = np.flatnonzero(keep)
-        return [Pairs(group.branches.queries[branches[kept]], [each[kept] for each in rows])] if len(kept) else []
+        if not len(kept):
+            return []
+        told = [each[kept] - np.int32(base) for each, base in zip(rows, self._bases, strict=True)]
+        return [Pairs(group.branches.queries[branches[kept]], told)]
 
 
 def kind_of(link: Link) -> int:
@@ -581,6 +579,7 @@ def horizon_of(clocks: Sequence[Any], stream: int) -> Any:
 
 
 _NO_CODES = np.empty(0, np.int32)
+_NO_ROWS: list[NDArray[np.int32]] = []
 
 
 def _rows_before(batches: Sequence[Batch], firsts: Sequence[int], stream: int) -> list[NDArray[np.int64]]:
@@ -629,30 +628,6 @@ def _list_by_selection(
             rows[counts[positions[i]]] = first + row
             counts[positions[i]] += 1
     return selections, new_starts, rows
-
-
-def _append(parts: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
-    whole = empty_int32(sum(map(len, parts)))
-    start = 0
-    for part in parts:
-        whole[start : start + len(part)] = part
-        start += len(part)
-    return whole
-
-
-@kernel
-def _name_pairs(
-    probes: NDArray[np.int32],
-    branches: NDArray[np.int32],
-    queries: NDArray[np.int32],
-    rows: NDArray[np.int32],
-    out_queries: NDArray[np.int32],
-    out_rows: NDArray[np.int32],
-) -> None:
-    """The query and the row of each probe."""
-    for i in range(len(probes)):
-        probe = probes[i]
-        out_queries[i], out_rows[i] = queries[branches[probe]], rows[probe]
 
 
 @kernel
