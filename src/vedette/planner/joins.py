@@ -57,7 +57,7 @@ def plan_joins(compiled: CompiledTexts, streams: Sequence[str], windows: Windows
     selections = [Selections(0, [], []) for _ in streams]
     alone, together = _part_residuals(compiled.residuals, streams)
     groups: dict[Signature, list[Branches]] = {}
-    for block in compiled.blocks:
+    for block in (_carry_over(block, compiled.links) for block in compiled.blocks):
         entries, values = _split_ranges(block, compiled.links)
         queries = block.queries[entries]
         chosen = np.stack(
@@ -114,6 +114,28 @@ def _part_residuals(
 
 
 # Links.
+
+
+def _carry_over(block: BoxBlock, links: dict[str, Link]) -> BoxBlock:
+    """The block with what is said of a field said also of those that are equal to it: fewer rows are selected."""
+    ranges = dict(block.ranges)
+    equal = [
+        [side.name for side in links[name].sides]
+        for name, each in block.ranges.items()
+        if name in links and _is_equality(links[name], each)
+    ]
+    for _ in equal:  # as far as a chain of them may lead
+        for first, second in equal:
+            for said, unsaid in ((first, second), (second, first)):
+                if isinstance(ranges.get(said), Ranges) and unsaid not in ranges:
+                    ranges[unsaid] = ranges[said]
+    return BoxBlock(block.queries, ranges)
+
+
+def _is_equality(link: Link, ranges: Any) -> bool:
+    """Whether all branches of a block equate two plain fields."""
+    is_plain = link.kind == SIGN and all(side.op == "field" for side in link.sides)
+    return is_plain and isinstance(ranges, Ranges) and not ranges.lows.any() and not ranges.highs.any()
 
 
 def _split_ranges(
