@@ -12,7 +12,9 @@ from __future__ import annotations
 from vedette.spark.band_join import band_join
 from vedette.spark.border import border
 from vedette.spark.match import match
+from vedette.spark.moving_join import moving_join
+from vedette.spark.moving_pairs import moving_pairs
 from vedette.spark.session import session
 from vedette.spark.window_join import window_join
 
-__all__ = ["band_join", "border", "match", "session", "window_join"]
+__all__ = ["band_join", "border", "match", "moving_join", "moving_pairs", "session", "window_join"]

@@ -77,7 +77,7 @@ def find_op(rows: DataFrame, name: str, role: str, side: str) -> t.StructField:
     return column
 
 
-def find_time(rows: DataFrame, schema: Schema, name: str, role: str = "time", side: str = "") -> t.StructField:
+def find_time(rows: DataFrame, schema: Schema | None, name: str, role: str = "time", side: str = "") -> t.StructField:
     """The column of the time, which is a timestamp or a number."""
     column = find_column(rows, schema, name, role, side)
     got = column.dataType

@@ -1,7 +1,7 @@
-"""Of what time the last row of a moving object was, where the join cannot tell: the row came late, or the object is gone.
+"""When the last row of a moving object was, where the join cannot tell: the row came late, or the object is gone.
 
-So that a row that is older than another which was taken before it is known as such. What is kept follows the objects
-that are late and those that went lately, not all that there are.
+By these times a row is known to be older than one that was taken before it. What is kept follows the objects that are
+late and those that went lately, not all that there are.
 """
 
 from __future__ import annotations
@@ -32,17 +32,16 @@ class HeardTimes:
     def nbytes(self) -> int:
         return BYTES * len(self)
 
-    def find(self, ids: Sequence[Id]) -> NDArray[np.float64]:
-        """The time of each; NaN where it is not known here."""
-        return np.array([self._times.get(each, np.nan) for each in ids], np.float64)
+    def find(self, ids: Any) -> NDArray[np.float64]:
+        """The time of each of an array of ids; NaN where it is not known here."""
+        return self._find(ids.tolist())
 
-    def take(
-        self, ids: Sequence[Id], times: NDArray[np.float64], goes: NDArray[np.bool_], is_late: NDArray[np.bool_]
-    ) -> None:
+    def take(self, ids: Any, times: NDArray[np.float64], goes: NDArray[np.bool_], is_late: NDArray[np.bool_]) -> None:
         """Rows that were taken, in their order."""
         if not len(self) and not goes.any() and not is_late.any():
             return
-        for id_, time, is_gone, is_kept in zip(ids, times.tolist(), goes.tolist(), (goes | is_late).tolist(), strict=True):
+        columns = (each.tolist() for each in (ids, times, goes, goes | is_late))
+        for id_, time, is_gone, is_kept in zip(*columns, strict=True):
             if is_kept:
                 self._put(id_, time, is_gone)
             elif id_ in self._times:
@@ -60,7 +59,7 @@ class HeardTimes:
         is_text = bool(ids) and isinstance(ids[0], str)
         return {
             "ids": pa.array(ids, pa.large_string()) if is_text else np.array(ids, np.int64),
-            "times": self.find(ids),
+            "times": self._find(ids),
             "gone": np.array([each in self._gone for each in ids], np.bool_),
         }
 
@@ -71,6 +70,9 @@ class HeardTimes:
             else:
                 self._put(id_, time, is_gone)
         self._changed.clear()
+
+    def _find(self, ids: Sequence[Id]) -> NDArray[np.float64]:
+        return np.array([self._times.get(each, np.nan) for each in ids], np.float64)
 
     def _put(self, id_: Id, time: float, is_gone: bool) -> None:
         self._times[id_] = time

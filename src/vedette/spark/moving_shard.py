@@ -34,26 +34,27 @@ class MovingShard:
 
     def step(self, a: Updates | None, b: Updates | None, times: NDArray[np.float64]) -> list[pa.Table]:
         """What a micro-batch changes. `times` are those of its rows in all shards, and may be there more than once."""
+        clock = -np.inf if self.join.time is None else self.join.time
+        moments = np.unique(np.maximum(times, clock)).tolist()
+        if not moments:
+            return []
         rows = [self._nothing if each is None else each for each in (a, b)]
-        clock = self.join.time
-        if clock is not None:
-            rows = [self._take_late(number, each, clock) for number, each in enumerate(rows)]
-            times = np.maximum(times, clock)
-        moments = np.unique(times).tolist()
-        if self.late == "apply" and moments:
-            self._hear(rows, moments[-1])
-        rows = [each if clock is None else each.moved_to(clock) for each in rows]
+        taken = [self._take(number, each, clock) for number, each in enumerate(rows)]
+        moved = [each.moved_to(clock) for each in taken]
+        for heard, late, each in zip(self._heard, taken, moved, strict=True):
+            heard.take(each.ids, late.times, each.goes, late.times < clock)
+            heard.forget_gone(moments[-1] - self.join.max_update_interval)
         tables = []
         for moment in moments:
-            at = [each.at(moment) for each in rows]
-            if any(at) or moment == moments[-1] or self._has_ended(moment):
-                tables.append(self._update(at, moment))
+            a_rows, b_rows = (each.at(moment) for each in moved)
+            if a_rows or b_rows or moment == moments[-1] or self._has_ended(moment):
+                tables.append(self._update(a_rows, b_rows, moment))
         return tables
 
     # Rows that come late.
 
-    def _take_late(self, number: int, rows: Updates, clock: float) -> Updates:
-        """The rows without those that are not taken; late ones keep their times."""
+    def _take(self, number: int, rows: Updates, clock: float) -> Updates:
+        """The rows, but late ones that are not wanted."""
         n_late = int(np.searchsorted(rows.times, clock, "left"))
         if not n_late:
             return rows
@@ -63,28 +64,23 @@ class MovingShard:
                 f'{item(rows.ids, 0)!r}, and the join has come to {clock:g}; pass late="apply" or late="drop" to go on'
             )
         is_taken = np.ones(len(rows), np.bool_)
-        is_taken[:n_late] = self.late == "apply" and self._is_news(number, rows.take(np.arange(n_late)), clock)
+        is_taken[:n_late] = False
+        if self.late == "apply":
+            is_taken[:n_late] = self._is_news(number, rows.take(np.arange(n_late)), clock)
         return rows.take(np.flatnonzero(is_taken))
 
     def _is_news(self, number: int, late: Updates, clock: float) -> NDArray[np.bool_]:
-        """Which late rows are not older than what is known of their objects, nor than they should have been."""
-        known = self._heard[number].find(late.ids.tolist())
+        """Which late rows tell more than is known of their objects, which update at least every so often."""
+        known = self._heard[number].find(late.ids)
         if self.join.join is not None:
             of = self.join.join.sets[number]
             slots = of.find(late.ids)
-            known = np.where(np.isnan(known) & (slots >= 0), of.rows[slots, TIME], known) if len(of.ids) else known
-        is_news: NDArray[np.bool_] = ~(late.times < known)  # where nothing is known, NaN
+            is_here = np.isnan(known) & (slots >= 0)
+            known[is_here] = of.rows[slots[is_here], TIME]
+        is_news: NDArray[np.bool_] = ~(late.times < known)  # NaN where nothing is known
         if self.join.standing != SETS[number]:
             is_news &= late.times >= clock - self.join.max_update_interval
         return is_news
-
-    def _hear(self, rows: list[Updates], now: float) -> None:
-        clock = -np.inf if self.join.time is None else self.join.time
-        for heard, each in zip(self._heard, rows, strict=True):
-            if len(heard) or each.goes.any() or (len(each) and each.times[0] < clock):
-                moved = each.moved_to(clock) if np.isfinite(clock) else each
-                heard.take(each.ids.tolist(), each.times, moved.goes, each.times < clock)
-            heard.forget_gone(now - self.join.max_update_interval)
 
     # Time.
 
@@ -92,10 +88,10 @@ class MovingShard:
         """Whether there are objects that are looked at for longer, once it is this late."""
         return self.join.join is not None and any(len(of.find_ended(moment)) for of in self.join.join.sets)
 
-    def _update(self, at: list[dict[str, Any] | None], moment: float) -> pa.Table:
-        if self.join.n_a + self.join.n_b == 0 and not any(at):
-            at = [self._nothing.to_rows(slice(0, 0)), None]  # which tells how many dimensions there are
-        return self.join.update(*at, time=moment)
+    def _update(self, a: dict[str, Any] | None, b: dict[str, Any] | None, moment: float) -> pa.Table:
+        if a is None and b is None and self.join.n_a + self.join.n_b == 0:
+            a = self._nothing.to_rows(slice(0, 0))  # which tells how many dimensions there are
+        return self.join.update(a, b, moment)
 
     # The state.
 

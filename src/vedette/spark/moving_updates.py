@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vedette.columns import writable
 from vedette.engine.moving_rows import AXES, MovingRows
 from vedette.operators.moving.moving_set import take_ids
-from vedette.operators.moving.rows import SIDES, TIME
+from vedette.operators.moving.rows import SIDES
 
 
 def side_names(n_dims: int) -> list[str]:
@@ -25,7 +25,9 @@ def to_batch(read: MovingRows, n_dims: int) -> pa.RecordBatch:
     """Rows as they travel: the id, the time, whether the object goes, sides and speeds."""
     columns = [read.ids, read.times, read.goes, *read.rows[:, SIDES:].T]
     names = ["id", "time", "removed", *side_names(n_dims)]
-    return pa.record_batch([pa.array(np.ascontiguousarray(c) if isinstance(c, np.ndarray) else c) for c in columns], names)
+    return pa.record_batch(
+        [pa.array(np.ascontiguousarray(c) if isinstance(c, np.ndarray) else c) for c in columns], names
+    )
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ class Updates:
 
         What has shrunk to nothing on the way goes.
         """
+        if not len(self) or self.times[0] >= time:
+            return self
         passed = np.maximum(time - self.times, 0.0)
         sides, goes = dict(self.sides), self.goes.copy()
         for name in sides:

@@ -61,15 +61,20 @@ def pack(queries: Queries, snapshot_dir: str | Path | None, inline_bytes: int | 
 def unpack(parcel: Parcel) -> Any:
     """The set, loaded once per worker."""
     if parcel.token not in _loaded:
-        if version("vedette") != parcel.sender:
-            raise PipelineError(
-                f"the Spark worker on {socket.gethostname()} has vedette {version('vedette')} but the driver has "
-                f"{parcel.sender}; install the same version on both"
-            )
+        check_sender(parcel.sender)
         while len(_loaded) >= _KEPT_SETS:
             del _loaded[next(iter(_loaded))]
         _loaded[parcel.token] = _load(parcel)
     return _loaded[parcel.token]
+
+
+def check_sender(sender: str) -> None:
+    """Raise unless this worker has the version of the driver."""
+    if version("vedette") != sender:
+        raise PipelineError(
+            f"the Spark worker on {socket.gethostname()} has vedette {version('vedette')} but the driver has {sender}; "
+            f"install the same version on both"
+        )
 
 
 def worker_function(module: str, name: str, sender: str, *bound: Any) -> Callable[..., Any]:

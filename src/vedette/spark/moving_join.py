@@ -1,0 +1,189 @@
+"""Moving joins inside Spark: two DataFrames of moving rectangles, and how the pairs that intersect change.
+
+Shards form a grid, so that every pair of objects meets in exactly one of them. All shards hear of all times, so that
+what is told, and what is late, does not depend on their number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Literal
+
+from pyspark.sql import types as t
+
+from vedette.engine.moving_join import SETS, MovingJoin
+from vedette.engine.moving_rows import AXES, MovingTable
+from vedette.errors import RowError
+from vedette.spark import packing
+from vedette.spark.checks import (
+    check_choice,
+    check_sides,
+    check_state_store,
+    find_column,
+    find_name,
+    find_time,
+    find_value,
+)
+from vedette.spark.shards import answer_type, check_shards, default_shards, pack_rows, run, to_fact, wide
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+REMOVED = "removed"  # the column that is looked for where none is named
+_WORKER = "vedette.spark.moving_join_worker"
+_CALL = "vs.moving_join"
+
+
+def moving_join(
+    a_updates: DataFrame,
+    b_updates: DataFrame,
+    *,
+    max_update_interval: float,
+    a_id: str = "id",
+    b_id: str = "id",
+    time: str = "time",
+    a_time: str | None = None,
+    b_time: str | None = None,
+    removed: str | None = None,
+    a_removed: str | None = None,
+    b_removed: str | None = None,
+    expire_overdue: bool = False,
+    standing: Literal["a", "b"] | None = None,
+    late: Literal["apply", "drop", "error"] = "apply",
+    shards: int | None = None,
+) -> DataFrame:
+    """How the pairs change: `changes = vs.moving_join(vessels, storms, max_update_interval=60, a_id="mmsi")`.
+
+    One row per change, with columns `sign`, `a`, `b`, `start` and `end`, as `MovingJoin.update` tells them: rows are
+    taken in the order of their times, and each time is one update. Sides and speeds are columns of the names that
+    `MovingJoin` knows. A time is a number; a timestamp counts in seconds since 1970, in the answer too. An object goes
+    by a row whose boolean column `removed` is true. `a_time` and `a_removed` name columns of one set.
+
+    Rows from before the time that the join has come to are applied from then on, dropped, or an error.
+
+    A stream keeps the objects in Spark's state store, in `shards` parts (by default as many as the session's
+    `spark.sql.shuffle.partitions`), which a checkpoint fixes. A batch is sorted and replayed, and keeps nothing.
+    """
+    moving = MovingJoin(
+        max_update_interval, expire_overdue=expire_overdue, standing=standing
+    )  # raises where it is wrong
+    check_sides(_CALL, {"a_updates": a_updates, "b_updates": b_updates})
+    check_shards(shards)
+    check_choice("late", late, ("apply", "drop", "error"))
+    frames = dict(zip(SETS, (a_updates, b_updates), strict=True))
+    n_dims = max(_table(name, rows).n_dims for name, rows in frames.items())
+    options = {
+        "max_update_interval": moving.max_update_interval,
+        "expire_overdue": moving.expire_overdue,
+        "standing": standing,
+    }
+    sets = [
+        _find_set("a", a_updates, (a_id, a_time, time, a_removed, removed), n_dims, standing == "a"),
+        _find_set("b", b_updates, (b_id, b_time, time, b_removed, removed), n_dims, standing == "b"),
+    ]
+    if sets[0].has_timestamps != sets[1].has_timestamps:
+        told = " and ".join(
+            f"{each.time.name!r} of set {each.name} is {each.time.dataType.simpleString()}" for each in sets
+        )
+        raise RowError(f"the times of both sets are timestamps, or both are numbers; {told}; cast one of them")
+    if a_updates.isStreaming:
+        check_state_store(a_updates, _CALL)
+    n_shards = shards or default_shards(a_updates)
+    sender = version("vedette")
+    packed = []
+    for side, each in enumerate(sets):
+        lines = packing.by_grid(n_shards, side)
+        packing_plan = {
+            "worker": _WORKER,
+            "side": side,
+            "names": list(each.columns),
+            "n_dims": n_dims,
+            "may_stand": standing == each.name,
+            "lines": lines,
+            "heard": [shard for line in lines for shard in line],
+        }
+        packed.append(pack_rows(each.rows, list(each.columns.values()), sender, packing_plan))
+    roles = {f"{each.name}_{role}": to_fact(column) for each in sets for role, column in each.roles.items()}
+    plan: dict[str, Any] = {
+        "worker": _WORKER,
+        "sender": sender,
+        "parcel": {"token": f"late={late}"},  # there are no queries
+        "options": options,
+        "n_dims": n_dims,
+        "late": late,
+        "facts": {"operator": "moving join", "shards": n_shards, "n_dims": n_dims} | options | roles,
+        "is_timed": False,
+    }
+    ids = [t.StructField(each.name, answer_type(each.id)) for each in sets]
+    times = [t.StructField(name, t.DoubleType()) for name in ("start", "end")]
+    answer = t.StructType([t.StructField("sign", t.ByteType()), *ids, *times])
+    return run(packed[0].union(packed[1]), sender, plan, answer)
+
+
+@dataclass(frozen=True)
+class _Set:
+    """One set's rows, and the columns that travel, by the names that a moving join knows."""
+
+    name: str
+    rows: DataFrame
+    id: t.StructField
+    time: t.StructField
+    others: dict[str, t.StructField]
+
+    @property
+    def roles(self) -> dict[str, t.StructField]:
+        return {"id": self.id, "time": self.time}
+
+    @property
+    def columns(self) -> dict[str, t.StructField]:
+        """The id comes first, which decides on the shard."""
+        return {"id": wide(self.id), "time": t.StructField(self.time.name, t.DoubleType()), **self.others}
+
+    @property
+    def has_timestamps(self) -> bool:
+        return isinstance(self.time.dataType, t.TimestampType)
+
+
+def _table(name: str, rows: DataFrame) -> MovingTable:
+    return MovingTable(dict.fromkeys(rows.columns), name)
+
+
+def _find_set(name: str, rows: DataFrame, named: tuple[Any, ...], n_dims: int, may_stand: bool) -> _Set:
+    """The columns of a set. `named` are those of ids, times (its own, or of both sets) and removals (likewise)."""
+    id_name, own_time, time, own_removed, removed = named
+    time_role, time_name = ("time", time) if own_time is None else (f"{name}_time", own_time)
+    others = {
+        each: t.StructField(find_value(rows, each, each, name).name, t.DoubleType())
+        for each in _side_names(_table(name, rows), n_dims, may_stand)
+    }
+    goes = _find_removed(name, rows, own_removed, removed)
+    return _Set(
+        name,
+        rows,
+        find_name(rows, None, id_name, f"{name}_id", name),
+        find_time(rows, None, time_name, time_role, name),
+        others | ({} if goes is None else {REMOVED: goes}),
+    )
+
+
+def _side_names(table: MovingTable, n_dims: int, may_stand: bool) -> list[str]:
+    """The columns of sides and speeds that there are; raises RowError where one is missing."""
+    speeds = [f"v{axis}" for axis in AXES[:n_dims]]
+    stands = may_stand and not any(table.has(f"{each}{end}") for each in speeds for end in ("", "_low", "_high"))
+    pairs = [table.pair(each) for each in (*AXES[:n_dims], *(() if stands else speeds))]
+    return list(dict.fromkeys(each for pair in pairs for each in pair))
+
+
+def _find_removed(name: str, rows: DataFrame, own: str | None, both: str | None) -> t.StructField | None:
+    """The column that says of a set's rows whether their object goes, if there is one."""
+    role, wanted = ("removed", both) if own is None else (f"{name}_removed", own)
+    if wanted is None and not _table(name, rows).has(REMOVED):
+        return None
+    column = find_column(rows, None, REMOVED if wanted is None else wanted, role, name)
+    if not isinstance(column.dataType, t.BooleanType):
+        raise RowError(
+            f"{role} names a boolean column, which is true where an object goes; column {column.name!r} is "
+            f"{column.dataType.simpleString()}"
+        )
+    return column

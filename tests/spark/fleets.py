@@ -1,0 +1,100 @@
+"""Objects of two sets that move, what one moving join tells of them, and which pairs there should be."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+
+import vedette as vd
+
+INTERVAL = 6.0
+MOMENTS = (0.0, 1.75, 3.0)
+NUMBERS = pa.int64()
+LINE = ["sign", "a", "b", "start", "end"]
+
+
+def side_names(n_dims):
+    return [each.format(axis) for axis in "xyz"[:n_dims] for each in ("{}_low", "{}_high", "v{}_low", "v{}_high")]
+
+
+def make_rows(n_times, n_rows, seed, n_ids=8, n_dims=2, spacing=1.0):
+    """Rows (id, time, sides or None where the object goes) in the order of times, so many for each time.
+
+    Numbers are few, so that sides touch and speeds are equal.
+    """
+    random = np.random.default_rng(seed)
+    rows = []
+    for time in range(n_times):
+        for id_ in random.integers(0, n_ids, n_rows).tolist():
+            sides = []
+            for _ in range(n_dims):
+                low, size = int(random.integers(-5, 6)), int(random.integers(0, 5))
+                speed, growth = float(random.choice([-2, -1, 0, 0, 0.5, 1])), float(random.choice([0, 0, 0, -0.5, 1]))
+                sides.append((float(low), float(low + size), speed, speed + growth))
+            rows.append((id_, time * spacing, None if random.random() < 0.1 else tuple(sides)))
+    return rows
+
+
+def to_table(rows, n_dims=2, ids=NUMBERS):
+    names = side_names(n_dims)
+    numbers = [[None] * len(names) if sides is None else [x for side in sides for x in side] for *_, sides in rows]
+    columns = {
+        "id": pa.array([id_ for id_, *_ in rows], pa.int64()).cast(ids),
+        "time": pa.array([time for _, time, _ in rows], pa.float64()),
+        "removed": pa.array([sides is None for *_, sides in rows], pa.bool_()),
+    }
+    return pa.table(
+        columns | {name: pa.array([row[k] for row in numbers], pa.float64()) for k, name in enumerate(names)}
+    )
+
+
+def cut(rows, n_batches):
+    """Micro-batches of whole times."""
+    times = np.array_split(sorted({time for _, time, _ in rows}), n_batches)
+    return [[row for row in rows if row[1] in set(part.tolist())] for part in times]
+
+
+def tell(a_rows, b_rows, n_dims=2, **options):
+    """The lines of one join in this process that is given all rows in the order of their times, each time at once."""
+    moving = vd.MovingJoin(INTERVAL, **options)
+    lines = []
+    for time in sorted({time for _, time, _ in (*a_rows, *b_rows)}):
+        at = [to_table([row for row in rows if row[1] == time], n_dims).drop(["time"]) for rows in (a_rows, b_rows)]
+        lines += as_lines(moving.update(*at, time=time).to_pylist())
+    return sorted(lines)
+
+
+def as_lines(rows):
+    return sorted(tuple(row[name] for name in LINE) for row in rows)
+
+
+def make_world(*batches, late="apply"):
+    """What is in force when, after micro-batches of rows of both sets, and the time that has come.
+
+    A row from before the time that has come counts from then on, if it is news.
+    """
+    from oracles_moving import Motion, World  # which a pipeline in a process of its own does not find
+
+    world, latest, clock = World(INTERVAL), {}, -np.inf
+    for sets in batches:
+        for of, rows in zip("ab", sets, strict=True):
+            for id_, time, sides in sorted(rows, key=lambda row: row[1]):
+                is_old = time < latest.get((of, id_), -np.inf) or time < clock - INTERVAL
+                if time < clock and (late == "drop" or is_old):
+                    continue
+                latest[of, id_] = time
+                world.put(of, id_, max(time, clock), None if sides is None else Motion(time, sides))
+        clock = max([clock, *(time for rows in sets for _, time, _ in rows)])
+    return world, clock
+
+
+def pairs_at(lines, time):
+    """The pairs of a moment by the lines that were told of it; each is told of once."""
+    found = Counter()
+    for sign, a, b, start, end in lines:
+        if start <= time <= end:
+            found[a, b] += sign
+    assert set(found.values()) <= {0, 1}
+    return {pair for pair, n in found.items() if n}
