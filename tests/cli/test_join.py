@@ -344,7 +344,7 @@ OPTIONS = [
     (["--time", "when"], "left rows: the rows have no column 'when', which is the time"),
     (["--time", "ts", "--left-id", "ident"], "no column 'ident', which is the id"),
     (["--time", "symbol"], "left_time='symbol' is string; a time is a timestamp or a number"),
-    (["--time", "ts", "--id", "price"], "id 'price' is double; an id is a string or a whole number"),
+    (["--time", "ts", "--id", "price"], "left_id='price' is double; an id is a string or a whole number"),
     (["--left-time", "ts"], "the right rows have no time, by which the files are brought together"),
     ([], "name its column with --time, or --time left=..."),
     (["--time", "ts", "--late", "never"], "late is one of: 'drop', 'apply'; got 'never'"),

@@ -176,6 +176,10 @@ def test_a_window_is_read_for_itself_whatever_stood_before_it(first):
         ({"left_time": "k", "right_time": "at"}, "left_time='k' is string; a time is a timestamp or a number"),
         ({"left_time": "at", "right_time": "d"}, "right_time='d' is date; a time is a timestamp or a number"),
         ({"left_time": "at", "right_time": "x"}, "the times of the streams are of different types: right_time='x' is"),
+        (
+            {"left_time": "at", "right_time": "at", "left_id": "x"},
+            "left_id='x' is double; an id is a string or a whole",
+        ),
         ({"left_time": "at", "right_time": "at", "late": "keep"}, "late is one of: 'drop', 'apply'; got 'keep'"),
         (
             {"left_time": "at", "right_time": "at", "max_state_rows": 0},

@@ -379,6 +379,15 @@ def test_ids_are_strings_numbers_or_the_number_of_the_row():
     assert {left for _, left, _ in pairs_of(join.step(left=numbers, right=strings))} == {0, 1, 2, 3}
 
 
+def test_answers_have_one_schema_from_the_start_where_the_schema_tells_the_type_of_ids():
+    pairs = vd.JoinQuerySet(left="id bigint, n bigint", right="id string, n bigint")
+    pairs.add("q", "left.n < right.n", rows=5)
+    join = pairs.window(left_id="id", right_id="id")
+    steps = [{}, {"left": {"id": [7], "n": [1]}}, {"right": {"id": ["x"], "n": [2]}}]
+    found = pa.concat_tables([join.step(**rows) for rows in steps])
+    assert pairs_of(found) == [("q", 7, "x")]
+
+
 def test_rows_with_the_same_id_are_different_rows():
     join = timed(join_set(q=("left.n < right.n", {"within": 10})))
     found = join.step(left=rows_of(("a", 1, 0), ("a", 2, 0)), right=rows_of(("x", 3, 1), ("x", 3, 1)))

@@ -18,7 +18,7 @@ from vedette.engine.join_options import JoinOptions
 from vedette.engine.join_rows import FARTHEST, JoinRows, read_join_rows
 from vedette.engine.join_table import drop_repeats, join_values, to_table
 from vedette.errors import QueryError, RowError, count
-from vedette.keyed_rows import TIME_TYPES, read_time
+from vedette.keyed_rows import KEY_TYPES, TIME_TYPES, read_time
 from vedette.matches import Matches
 from vedette.operators.pair_sink import Pairs
 from vedette.operators.window_join import Batch, WindowJoin, horizon_of
@@ -66,12 +66,16 @@ class JoinMonitor:
                 self.time_type = field.type.name
         if not options.has_times:
             self._check_windows("")
+        for stream, id_ in zip(queries.streams, options.ids, strict=True):
+            type_ = self._known_id_type(stream, id_)
+            if type_ is not None and type_.name not in KEY_TYPES:
+                raise QueryError(f"{stream}_id={id_!r} is {type_}; an id is a string or a whole number")
         self.clear()
 
     def clear(self) -> None:
         """Forget all rows."""
         streams = self.queries.streams
-        self.id_types: list[Type | None] = [None if id_ else Type("bigint") for id_ in self.options.ids]
+        self.id_types = [self._known_id_type(*each) for each in zip(streams, self.options.ids, strict=True)]
         self.n_late = 0
         self.n_numbered = [0] * len(streams)  # rows that got a number, or an id, by stream
         self.join = self._make_join()
@@ -185,7 +189,8 @@ class JoinMonitor:
         if self.followed is not None:
             self.join.expire(self._longest, self._most)  # a new query sees what those before it kept
         for number, stream in enumerate(self.join.streams):
-            stream.use_fields(self._types_of(number))
+            if stream.use_fields(self._types_of(number)):
+                self.saved_rows = None  # a delta could not tell it from one that is used again
         groups = self.queries.groups()
         anew = self.followed is None or self.followed[0] != now[0]
         self.join.follow(groups, self._select, anew=anew)
@@ -207,6 +212,13 @@ class JoinMonitor:
             self._check_windows(time_type)
             self.time_type = time_type
             self.join = self._make_join()
+
+    def _known_id_type(self, stream: str, id_: str | None) -> Type | None:
+        """The type of a stream's ids before there are any; None where nobody can tell."""
+        if id_ is None:
+            return Type("bigint")
+        field = self.queries.schema_of(stream).find(id_)
+        return None if field is None else field.type
 
     def _make_join(self) -> WindowJoin:
         dtype = TIME_TYPES.get(self.time_type, np.int64)

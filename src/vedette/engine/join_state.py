@@ -133,7 +133,8 @@ def _apply(monitor: JoinMonitor, content: dict[str, Any]) -> None:
         monitor.clear()
     if content["time_type"]:
         monitor.set_time_type(content["time_type"])
-    monitor.id_types = [None if name is None else Type(name) for name in content["id_types"]]
+    for number, name in enumerate(content["id_types"]):
+        monitor.id_types[number] = monitor.id_types[number] if name is None else Type(name)
     monitor.n_late, n_failed, *monitor.n_numbered = content["counts"]
     for stream, saved in zip(monitor.join.streams, content["streams"], strict=True):
         stream.drop(min(saved["first"] - stream.first, len(stream)))

@@ -171,7 +171,7 @@ class WindowJoin:
             key = None if edge.link is None else edge.link.sides[side]
             keys = RowKeys(equalities, codes, key, self.time_zone)
             rows = self.streams[stream]
-            self.n_failed += keys.append(rows.read(), len(rows))
+            keys.append(rows.read(), len(rows))  # what failed of these was counted when they came
             self._keys[place] = keys
         return self._keys[place]
 

@@ -126,13 +126,15 @@ class StreamRows:
         ids = 0 if self.ids is None else self.ids.nbytes
         return self.times.nbytes + ids + sum(column.nbytes for column in self.columns.values())
 
-    def use_fields(self, types: dict[str, Type]) -> None:
-        """Keep these fields of every row from now on; what was not kept before is null."""
+    def use_fields(self, types: dict[str, Type]) -> bool:
+        """Keep these fields of every row from now on; what was not kept before is null. Whether some are let go."""
         kept = {name: column for name, column in self.columns.items() if name in types}
+        has_dropped = len(kept) < len(self.columns)
         for name, type_ in types.items():
             if name not in kept:
                 kept[name] = GrowingColumn(type_, len(self))
         self.columns = kept
+        return has_dropped
 
     def append(self, times: NDArray[Any], ids: Column, id_type: Type, columns: dict[str, Column]) -> None:
         if self.ids is None:
