@@ -691,6 +691,22 @@ def test_three_streams_meet_only_where_all_are_in_time():
     assert sorted(found) == [("q", 0, 0, 0), ("q", 0, 1, 0), ("q", 0, 1, 1)]
 
 
+def test_a_residual_may_be_of_three_streams():
+    pairs = vd.JoinQuerySet(a="n bigint", b="n bigint", c="n bigint")
+    pairs.add("sum", "a.n + b.n = c.n", rows=5)
+    pairs.add("some", "a.n * 2 = b.n AND (a.n + b.n < c.n OR c.n IS NULL)", rows=5)
+    join = pairs.window()
+    found = join.step(a={"n": [1, 2]}, b={"n": [2, 4, 2**63 - 1]}, c={"n": [3, 7, None]})
+    assert pairs_of(found) == [
+        ("some", 0, 0, 1),
+        ("some", 0, 0, 2),
+        ("some", 1, 1, 1),
+        ("some", 1, 1, 2),
+        ("sum", 0, 0, 0),
+    ]
+    assert join.n_failed == 6  # where a sum is beyond 64 bits
+
+
 @settings(max_examples=40)
 @given(seeds)
 def test_three_streams_in_time_order_meet_however_they_are_cut(seed):
