@@ -202,6 +202,26 @@ def test_points_and_boxes_of_three_dimensions_are_followed(run, tmp_path):
     )
 
 
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("zone", ["Z", ""])
+def test_timestamps_count_in_seconds_since_1970(run, tmp_path, kind, zone):
+    def stamped(rows):
+        return [changed(row, time=f"1970-01-01T00:00:{row[1]:02d}{zone}") for row in rows]
+
+    arguments = moving(tmp_path, a=stamped(VESSELS), b=stamped(STORMS), kind=kind)
+    if kind == "parquet":
+        for name in ("a", "b"):
+            table = pq.read_table(tmp_path / f"{name}.parquet")
+            times = table["time"].cast(pa.timestamp("ms", tz="UTC" if zone else None))
+            pq.write_table(table.set_column(1, "time", times), tmp_path / f"{name}.parquet")
+
+    run(*arguments, "-o", tmp_path / "o.csv")
+    assert read_answer(tmp_path / "o.csv") == CHANGES
+
+    for at in ("26", "1970-01-01T00:00:26Z", "1970-01-01 01:00:26+01:00"):
+        assert sorted(read_csv(run(*arguments, "--at", at)[1])[1]) == [("Ada", "7"), ("Bob", "8")]
+
+
 def test_zones_that_stand_need_neither_speeds_nor_updates(run, tmp_path):
     zones = tmp_path / "zones.csv"
     zones.write_text("id,time,x_low,x_high,y_low,y_high\nharbour,0,10,20,-5,5\n")
@@ -266,6 +286,9 @@ def test_nothing_found_leaves_the_header(run, tmp_path):
         (["--max-update-interval", "nan"], "--max-update-interval is a finite number; got nan"),
         (["--standing", "c"], "--standing is a or b; got 'c'"),
         (["--at", "inf"], "time is a finite number; got inf"),
+        (["--at", "noon"], "--at is a number, or a time such as 2026-03-02T14:00:00Z; got 'noon'"),
+        (["--overdue", "later"], "--overdue is a number, or a time such as"),
+        (["--at", "1", "--spark"], "in Spark changes are told; for --at and --overdue, leave --spark out"),
         (["--at", "1", "--overdue", "1"], "--at asks for pairs and --overdue for objects; give one of them"),
         (["--schema", "c=id string"], "--schema names the stream 'c'; the streams are: a, b"),
         (["--schema", "id text"], "text"),
@@ -318,8 +341,9 @@ def test_what_is_wrong_with_a_row_is_told(run, tmp_path, row, message):
         (
             "id,time,x,y,vx,vy",
             "1,2026-03-02T14:00:00Z,3,4,5,6",
-            "the times of set a are timestamps; they are numbers, in the unit of the speeds",
+            "the times of both sets are timestamps, or both are numbers; here they are (a: timestamp, b: double)",
         ),
+        ("id,time,x,y,vx,vy", "1,2026-03-02,3,4,5,6", "field 'time' is double in the schema but date32"),
     ],
 )
 def test_columns_that_lack_are_told_before_anything_is_written(run, tmp_path, names, row, message):
@@ -342,3 +366,24 @@ def test_counts_show_on_a_terminal_and_not_when_quiet(said_on_terminal, tmp_path
     arguments = moving(tmp_path, "-o", tmp_path / "o.csv")
     assert "4 a rows, 2 b rows, 7 changes" in said_on_terminal(*arguments)
     assert said_on_terminal(*arguments, "--quiet") == ""
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_changes_in_spark_are_the_same(spark, run, tmp_path, kind):
+    code, _, err = run(*moving(tmp_path, "-o", tmp_path / "o.parquet", "--spark", kind=kind))
+
+    assert code == 0, err
+    assert err.startswith(COUNTS)
+    told = sorted(read_answer(tmp_path / "o.parquet"), key=lambda line: line[1:])
+    assert told == sorted(CHANGES, key=lambda line: (*line[1:4], getattr(line[4], "expected", line[4])))
+    assert pq.read_schema(tmp_path / "o.parquet").types[:3] == [pa.int64(), pa.string(), pa.int64()]
+
+
+def test_what_is_wrong_in_spark_is_told_in_a_sentence(spark, run, tmp_path):
+    names = tuple("ident" if name == "id" else name for name in NAMES)
+
+    code, _, err = run(*moving(tmp_path, "--spark", "-o", tmp_path / "o.csv", names=names))
+
+    assert (code, err.count("\n")) == (2, 1)
+    assert "'id'" in err
+    assert not (tmp_path / "o.csv").exists()

@@ -231,9 +231,9 @@ def moving_command(
     max_update_interval: Annotated[
         float, typer.Option(metavar="TIME", help="Objects update at least so often, in the unit of their times")
     ],
-    at: Annotated[float | None, typer.Option(metavar="TIME", help="Write the pairs that intersect at a time")] = None,
+    at: Annotated[str | None, typer.Option(metavar="TIME", help="Write the pairs that intersect at a time")] = None,
     overdue: Annotated[
-        float | None, typer.Option(metavar="TIME", help="Write the objects that should have updated before a time")
+        str | None, typer.Option(metavar="TIME", help="Write the objects that should have updated before a time")
     ] = None,
     standing: Annotated[
         str | None, typer.Option(metavar="a|b", help="The objects of this set need not update: zones, for example")
@@ -245,6 +245,7 @@ def moving_command(
         list[str] | None, typer.Option(metavar="FIELDS", help="Types of columns, as in: id string; for one: a=...")
     ] = None,
     out: OutOption = None,
+    spark: Annotated[bool, typer.Option("--spark", help="Find the changes inside a local Spark session")] = False,
     quiet: QuietOption = False,
 ) -> None:
     """Write which objects of two sets that move intersect, from when until when: sign, a, b, start and end.
@@ -255,14 +256,16 @@ def moving_command(
 
     An update takes the intervals that it changes back, with sign -1, and tells the new ones, with sign 1.
 
-    Rows are taken by time. With --at or --overdue only the last update of each object until that time counts.
+    Rows are taken by time, which is a number, or a timestamp: that counts in seconds since 1970.
+
+    With --at or --overdue only the last update of each object until that time counts.
     """
     from vedette.cli.moving import follow_files
     from vedette.cli.streams import read_options
 
     options = {"max_update_interval": max_update_interval, "standing": standing, "expire_overdue": expire_overdue}
     schemas = read_options(["a", "b"], schema=(schema, None, None))["schema"]
-    follow_files({"a": a, "b": b}, out, schemas, options, at=at, overdue=overdue, quiet=quiet)
+    follow_files({"a": a, "b": b}, out, schemas, options, at=at, overdue=overdue, spark=spark, quiet=quiet)
 
 
 @app.command("explain")

@@ -1,27 +1,31 @@
 """`vedette moving`: two files of updates of moving objects in; what changes in who intersects whom out.
 
-Updates are taken by time, a moment at a time, as far as each file has them in that order. Where the pairs of one moment
-are asked for, or who is overdue then, only the last update of each object until then counts, wherever it stands.
+Updates are taken by time, a moment at a time, as far as each file has them in that order, here or in a local Spark
+session. Where the pairs of one moment are asked for, or who is overdue then, only the last update of each object until
+then counts, wherever it stands. Timestamps count in seconds since 1970, as in `vs.moving_join`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from vedette.cli.answer_file import check_places, is_apart, plain
+from vedette.cli.in_spark import answer_in_spark
 from vedette.cli.joining import STEPS, Tally, answer_files, tell_progress
 from vedette.cli.progress import Advance, show_progress
-from vedette.cli.rows_file import RowsFile, complete
+from vedette.cli.rows_file import RowsFile, complete, format_of
 from vedette.cli.streams import Pace, Source, Stream, take_by_time
 from vedette.engine.moving_join import SETS, MovingJoin
 from vedette.engine.moving_rows import AXES, MovingTable
-from vedette.errors import QueryError, RowError
+from vedette.errors import PipelineError, QueryError, RowError
 from vedette.schema import Field, Schema, Type
 
 ENDS = ("", "_low", "_high")
@@ -58,8 +62,9 @@ def follow_files(
     schemas: Mapping[str, str],
     options: dict[str, Any],
     *,
-    at: float | None,
-    overdue: float | None,
+    at: str | None,
+    overdue: str | None,
+    spark: bool,
     quiet: bool,
 ) -> None:
     """Write what changes, the pairs at a time, or who is overdue then, to `out`, or as CSV to standard output.
@@ -68,6 +73,8 @@ def follow_files(
     """
     if at is not None and overdue is not None:
         raise QueryError("--at asks for pairs and --overdue for objects; give one of them")
+    if spark and (at is not None or overdue is not None):
+        raise PipelineError("in Spark changes are told; for --at and --overdue, leave --spark out")
     columns: dict[str, str | None] = {"time": "time", "id": "id"}
     streams = [
         Stream(name, path, Schema.parse(schemas[name]) if name in schemas else None, columns)
@@ -75,9 +82,30 @@ def follow_files(
     ]
     check_places(list(files.values()), files["b"], out)
     _new_join(options)  # raises where an option is wrong
-    job = Job(streams, options, at, overdue, quiet or not is_apart(out))
+    times = (
+        None if at is None else read_moment(at, "--at"),
+        None if overdue is None else read_moment(overdue, "--overdue"),
+    )
+    job = Job(streams, options, *times, quiet or not is_apart(out))
     tally = Tally(job.what, n_late=None)
-    answer_files(_follow(job, tally), tally, out, quiet)
+    answer_files((_follow_in_spark if spark else _follow_here)(job, tally), tally, out, quiet)
+
+
+def read_moment(text: str, option: str) -> float:
+    """A time as rows have it: a number, or a timestamp, which counts in seconds since 1970.
+
+    >>> read_moment("90", "--at"), read_moment("1970-01-01T00:01:30Z", "--at"), read_moment("1970-01-02", "--at")
+    (90.0, 90.0, 86400.0)
+    """
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise QueryError(f"{option} is a number, or a time such as 2026-03-02T14:00:00Z; got {text!r}") from None
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def _new_join(options: dict[str, Any]) -> MovingJoin:
@@ -88,9 +116,10 @@ def _new_join(options: dict[str, Any]) -> MovingJoin:
         raise QueryError(told.replace('standing is "a", "b" or None', "--standing is a or b")) from None
 
 
-def _follow(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
+def _follow_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     """What is found, a moment at a time; the first batch has the columns alone."""
-    sources = [_open(stream) for stream in job.streams]
+    schemas = _find_schemas(job)
+    sources = [_open(stream, schemas[stream.name]) for stream in job.streams]
     nothing = {source.stream.name: pa.Table.from_batches([_no_rows(source.rows)]) for source in sources}
     # Without a row: a column that lacks, or is of a wrong type, is told at once.
     for name, table in nothing.items():
@@ -182,25 +211,59 @@ def _last_of_each(table: pa.Table) -> pa.Table:
     return table.take(pa.array(np.sort(last)))
 
 
-def _open(stream: Stream) -> Source:
-    """The columns of a file that tell how objects move."""
-    schema = stream.open(complete(stream.path, stream.declared, COLUMNS)).schema
+def _find_schemas(job: Job) -> dict[str, Schema]:
+    """By set the columns that tell how objects move; raises where one is of no use."""
+    schemas = {stream.name: _find_schema(stream) for stream in job.streams}
+    kinds = {name: field.type.name for name, schema in schemas.items() if (field := schema.find("time")) is not None}
+    if len({kind == "timestamp" for kind in kinds.values()}) > 1:
+        told = ", ".join(f"{name}: {kind}" for name, kind in kinds.items())
+        raise QueryError(f"the times of both sets are timestamps, or both are numbers; here they are ({told})")
+    return schemas
+
+
+def _find_schema(stream: Stream) -> Schema:
     fields = []
-    for field in schema:
+    found = stream.open(complete(stream.path, stream.declared, COLUMNS)).schema
+    for field in found:
         name = field.name.lower()
-        if name == "time" and field.type.name in ("timestamp", "date"):
-            raise RowError(
-                f"the times of set {stream.name} are {field.type.name}s; they are numbers, in the unit of the speeds: "
-                f"seconds from some moment on, for example"
-            )
         if name in NUMBERS and field.type.name in ("bigint", "string"):  # which whole numbers, or none, look like
             field = Field(field.name, Type("double"))
         elif name == "removed":
             field = Field(field.name, Type("boolean"))
         if name in COLUMNS:
             fields.append(field)
-    schema = Schema(tuple(fields)) if fields else schema
-    return Source(stream, schema, stream.open(schema, needs_others=False), "UTC")
+    return Schema(tuple(fields)) if fields else found
+
+
+def _open(stream: Stream, schema: Schema) -> Source:
+    """The rows of a file, whose times are numbers then."""
+    rows, time = stream.open(schema, needs_others=False), schema.find("time")
+    if time is not None and time.type.name == "timestamp":
+        nothing = _with_seconds(_no_rows(rows), time.name)
+        rows = replace(rows, columns=nothing.schema, batches=(_with_seconds(each, time.name) for each in rows.batches))
+        schema = Schema(tuple(Field(each.name, Type("double")) if each is time else each for each in schema))
+    return Source(stream, schema, rows, "UTC")
+
+
+def _with_seconds(batch: pa.RecordBatch, time: str) -> pa.RecordBatch:
+    """Timestamps as seconds since 1970."""
+    place = batch.schema.get_field_index(time)
+    micros = batch.column(place).cast(pa.timestamp("us", tz=batch.schema.field(place).type.tz), safe=False)
+    return batch.set_column(place, time, pc.divide(micros.cast(pa.int64()).cast(pa.float64()), 1e6))
+
+
+def _follow_in_spark(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
+    from vedette.spark.files import open_rows
+    from vedette.spark.moving_join import moving_join
+
+    schemas = _find_schemas(job)
+    frames = {
+        stream.name: open_rows(stream.path, format_of(stream.path), schemas[stream.name], "UTC")[0]
+        for stream in job.streams
+    }
+    changes = moving_join(frames["a"], frames["b"], **job.options)
+    yield from answer_in_spark(changes, "following objects in Spark", job.quiet)
+    tally.n_rows = {name: frame.count() for name, frame in frames.items()}
 
 
 def _no_rows(rows: RowsFile) -> pa.RecordBatch:
