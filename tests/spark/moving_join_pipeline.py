@@ -1,8 +1,8 @@
-"""Moving joins of two streams, run by test_moving_join_modes.py in a process of its own: moving_join_pipeline.py SESSION
-DIRECTORY.
+"""Moving joins of two streams, run by test_moving_join_modes.py in a process of its own: moving_join_pipeline.py
+SESSION DIRECTORY.
 
-Reads DIRECTORY/a and DIRECTORY/b file by file and writes DIRECTORY/answers under the checkpoint DIRECTORY/checkpoint. It
-may be killed at any time and started again. When it is through it prints as JSON the changes of the stream and of a
+Reads DIRECTORY/a and DIRECTORY/b file by file and writes DIRECTORY/answers under the checkpoint DIRECTORY/checkpoint.
+It may be killed at any time and started again. When it is through it prints as JSON the changes of the stream and of a
 batch, and the pairs of some moments.
 """
 
