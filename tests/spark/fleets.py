@@ -57,12 +57,17 @@ def cut(rows, n_batches):
 
 
 def tell(a_rows, b_rows, n_dims=2, **options):
-    """The lines of one join in this process that is given all rows in the order of their times, each time at once."""
+    """The lines of one join in this process that is given all rows in the order of their times, each time at once.
+
+    Lines that an update takes back and tells again are left out.
+    """
     moving = vd.MovingJoin(INTERVAL, **options)
     lines = []
     for time in sorted({time for _, time, _ in (*a_rows, *b_rows)}):
         at = [to_table([row for row in rows if row[1] == time], n_dims).drop(["time"]) for rows in (a_rows, b_rows)]
-        lines += as_lines(moving.update(*at, time=time).to_pylist())
+        told = Counter(as_lines(moving.update(*at, time=time).to_pylist()))
+        assert set(told.values()) <= {1}
+        lines += [line for line in told if (-line[0], *line[1:]) not in told]
     return sorted(lines)
 
 

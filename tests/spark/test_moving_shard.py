@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -25,17 +27,18 @@ def reloaded(shard, base, deltas, n_dims):
     return other
 
 
-@pytest.mark.parametrize("n_dims", [2, 3])
-def test_shards_that_hear_of_all_times_tell_together_what_one_join_tells(n_dims):
-    sides = [fleets.make_rows(30, 2, seed, n_dims=n_dims, spacing=1.5) for seed in (1, 2)]
-    times = [time for rows in sides for _, time, _ in rows]
+@pytest.mark.parametrize(("n_dims", "n_rows", "n_ids"), [(2, 2, 8), (3, 4, 8), (2, 9, 20)])
+def test_shards_that_hear_of_all_times_tell_together_what_one_join_tells(n_dims, n_rows, n_ids):
+    """Many rows at many times: some objects are looked at for longer just when others update."""
+    sets = [fleets.make_rows(16, n_rows, seed, n_ids, n_dims, spacing=1.5) for seed in (30, 31)]
+    times = [time for rows in sets for _, time, _ in rows]
 
     lines = []
-    for line in range(2):
-        a = [row for row in sides[0] if row[0] % 2 == line]
-        lines += step(make_shard(n_dims), a, sides[1], times, n_dims=n_dims)
+    for row, column in itertools.product(range(2), range(3)):
+        a, b = [each for each in sets[0] if each[0] % 2 == row], [each for each in sets[1] if each[0] % 3 == column]
+        lines += step(make_shard(n_dims), a, b, times, n_dims)
 
-    assert sorted(lines) == fleets.tell(*sides, n_dims)
+    assert sorted(lines) == fleets.tell(*sets, n_dims)
 
 
 # Rows that come late.

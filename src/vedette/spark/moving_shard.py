@@ -1,7 +1,7 @@
 """A shard of a moving join: a part of both sets, which hears of all times, and what it knows of rows that come late.
 
-All shards step at the same times, whether they have rows then or not. So they tell what one join would tell, to the
-line, and agree on what is late.
+All shards step at the same times, whether they have rows then or not. So what they tell does not depend on their
+number, and they agree on what is late.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class MovingShard:
         for moment in moments:
             a_rows, b_rows = (each.at(moment) for each in moved)
             if a_rows or b_rows or moment == moments[-1] or self._has_ended(moment):
-                tables.append(self._update(a_rows, b_rows, moment))
+                tables.append(net(self._update(a_rows, b_rows, moment)))
         return tables
 
     # Rows that come late.
@@ -123,6 +123,25 @@ class MovingShard:
     def _apply_heard(self, content: dict[str, Any]) -> None:
         for heard, each in zip(self._heard, content["heard"], strict=True):
             heard.apply(each)
+
+
+def net(changes: pa.Table) -> pa.Table:
+    """The changes of one update, less lines that it takes back and tells again.
+
+    A join leaves such lines out where it must look at some object for longer, which may be in another shard.
+    """
+    signs = changes["sign"].to_numpy()
+    if not len(signs) or signs.min() == signs.max():
+        return changes
+    slots = [changes[name].combine_chunks().indices.to_numpy() for name in SETS]
+    keys = [changes["end"].to_numpy(), changes["start"].to_numpy(), *slots]
+    order = np.lexsort(keys)
+    is_twin = np.logical_and.reduce([key[order[1:]] == key[order[:-1]] for key in keys])
+    if not is_twin.any():
+        return changes
+    is_kept = np.ones(len(signs), np.bool_)
+    is_kept[order[1:][is_twin]] = is_kept[order[:-1][is_twin]] = False
+    return changes.filter(pa.array(is_kept))
 
 
 def _read(blob: bytes) -> dict[str, Any]:
