@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from vedette.operators import ordered_lists
 from vedette.operators.ordered_lists import Arrivals, Expiry, OrderedLists
 
+NOW = 2000  # later than all times
 seeds = st.integers(0, 2**32)
 
 
@@ -75,7 +76,8 @@ class World:
                 np.array(self.first_rows, np.int64),
                 np.array(self.times[self.shift :], np.int64),
                 self.shift,
-                np.array(self.oldest, np.int64),
+                np.int64(NOW),
+                NOW - np.array(self.oldest, np.int64),
             ),
         )
 
@@ -154,8 +156,6 @@ def test_a_list_without_rows_costs_no_room():
     lists.add(1000)
     assert len(lists.rows) == 0
     nothing = Arrivals(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.int32))
-    none = np.empty(0, np.int64)
-    lists.insert(
-        nothing, np.empty(0, np.int32), none, 0, Expiry(np.zeros(1000, np.int64), none, 0, np.zeros(1000, np.int64))
-    )
+    none, zeros = np.empty(0, np.int64), np.zeros(1000, np.int64)
+    lists.insert(nothing, np.empty(0, np.int32), none, 0, Expiry(zeros, none, 0, np.int64(NOW), zeros))
     assert len(lists.rows) == 0

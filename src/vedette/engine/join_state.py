@@ -83,7 +83,6 @@ def _stream_content(stream: StreamRows, since: int, start: int) -> dict[str, Any
     return {
         "since": since,
         "first": stream.first,
-        "end": stream.end,
         "times": stream.times.values[start:].copy(),
         "ids": None if stream.ids is None else rest(stream.ids.whole()),
         "rows": {name: [str(column.type), *rest(column.whole())] for name, column in stream.columns.items()},
@@ -116,6 +115,13 @@ def _check(monitor: JoinMonitor, blob: bytes) -> dict[str, Any]:
             f"the state was saved with the columns {_shown(content['columns'])}; this join has "
             f"{_shown([list(monitor.options.times), list(monitor.options.ids)])}"
         )
+    for stream, saved in zip(queries.streams, content["streams"], strict=True):
+        for name, (type_, *_) in saved["rows"].items():
+            field = queries.schema_of(stream).find(name.partition(".")[2])
+            if field is not None and str(field.type) != type_:
+                raise SnapshotError(
+                    f"the state was saved with {name} as {type_}; these queries have it as {field.type}"
+                )
     if content["time_type"] and monitor.time_type not in ("", content["time_type"]):
         raise SnapshotError(
             f"the state was saved with times of type {content['time_type']}; this join has {monitor.time_type}"

@@ -75,8 +75,8 @@ def _read_within(value: Any) -> tuple[bool, int, float]:
         raise QueryError(
             f"within is a duration such as '10 seconds', or a number where the time column is one; got {value!r}"
         )
-    number = float(read_duration(value.item() if isinstance(value, np.number) else value, "within", "double"))
-    return False, int(number), number
+    number = read_duration(value.item() if isinstance(value, np.number) else value, "within", "double")
+    return False, int(number), float(number)
 
 
 def _read_rows(value: Any) -> int:

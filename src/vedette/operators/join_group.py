@@ -19,7 +19,7 @@ from vedette.operators.join_bundles import Bundle, find_bundles
 from vedette.operators.join_keys import RowKeys
 from vedette.operators.ordered_lists import Arrivals, Expiry, OrderedLists
 from vedette.operators.probes import NO_LINK
-from vedette.ordering import LEAST
+from vedette.ordering import GREATEST, LEAST
 
 PROBES_AT_ONCE = 1 << 22
 
@@ -122,18 +122,17 @@ class Port:
     def _insert(self, arrivals: Arrivals, times: NDArray[Any], shift: int, horizon: Any, n_before: int | None) -> None:
         n = self.lists.n
         first_rows = np.full(n, LEAST, np.int64)
-        lowest = -np.inf if times.dtype == np.float64 else LEAST
-        oldest = np.full(n, lowest, times.dtype)
+        now, longest = 0, np.full(n, np.inf if times.dtype == np.float64 else GREATEST, times.dtype)
         if n_before is not None:
             first_rows = n_before - self.windows.astype(np.int64)
         elif horizon is not None:
-            oldest = horizon - self.windows.astype(times.dtype)
+            now, longest = horizon, self.windows.astype(times.dtype)
         self.lists.insert(
             arrivals,
             self.keys.codes.values,
             self.keys.keys.values,
             shift,
-            Expiry(first_rows, times, shift, oldest),
+            Expiry(first_rows, times, shift, times.dtype.type(now), longest),
         )
 
 

@@ -31,15 +31,17 @@ class Arrivals:
 
 @dataclass(frozen=True)
 class Expiry:
-    """Which rows no later arrival joins with: those below a number or before a time, by list.
+    """Which rows no later arrival joins with: those below a number, or older than a window, by list.
 
-    `first_rows` is for windows that count, and the time before which a row is expired for others.
+    `first_rows` is for windows that count. Ages are told by the very subtraction that a probe makes: one that is
+    rounded to the length of the window is in it.
     """
 
     first_rows: NDArray[np.int64]
     times: NDArray[Any]  # of the rows of the window, by row less `shift`
     shift: int
-    oldest: NDArray[Any]  # by list
+    now: Any
+    longest: NDArray[Any]  # by list
 
 
 class OrderedLists:
@@ -89,7 +91,8 @@ class OrderedLists:
             expiry.first_rows,
             expiry.times,
             expiry.shift,
-            expiry.oldest,
+            expiry.now,
+            expiry.longest,
         )
         self._reserve(int(needed))
         self._used, added = _insert(
@@ -141,7 +144,8 @@ def _make_room(
     first_rows: NDArray[np.int64],
     times: NDArray[np.int64],
     shift: int,
-    oldest: NDArray[np.int64],
+    now: int,
+    longest: NDArray[np.int64],
 ) -> int:
     """Drop the expired rows of lists that are too full for what arrives; the room that larger lists need then.
 
@@ -157,7 +161,7 @@ def _make_room(
         first_row = max(first_rows[one], shift)
         for at in range(start, start + lengths[one]):
             row = rows[at]
-            if row >= first_row and times[row - shift] >= oldest[one]:
+            if row >= first_row and now - times[row - shift] <= longest[one]:
                 if len(codes):
                     codes[start + n] = codes[at]
                 keys[start + n], rows[start + n] = keys[at], row

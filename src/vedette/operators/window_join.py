@@ -158,8 +158,9 @@ class WindowJoin:
         return JoinGroup(signature, ports, kinds)
 
     def _lone_edge(self, link: Link) -> Edge:
+        """An edge of one link alone. Strings have no keys but codes, and all that is asked of them is to be equal."""
         first, second = (self.names.index(name) for name in link.streams)
-        return Edge((first, second), (), link)
+        return Edge((first, second), (link,), None) if link.type.name == "string" else Edge((first, second), (), link)
 
     def _keys_of(self, edge: Edge, side: int, stream: int) -> RowKeys:
         """The keys of a stream's rows on one side of an edge; groups that have the same share them."""
@@ -545,11 +546,14 @@ class WindowJoin:
                     keep &= ages_of(self._times_of(number, each), latest) <= group.windows[number][branches]
         for place, link in enumerate(signature.conditions):
             edge = self._lone_edge(link)
-            sides = []
+            codes, sides = [], []
             for side, number in enumerate(edge.streams):
                 keys, at = self._keys_of(edge, side, number), rows[number] - self.streams[number].first
-                keep &= keys.codes.values[at] >= 0
+                codes.append(keys.codes.values[at])
                 sides.append(keys.keys.values[at])
+            keep &= (codes[0] >= 0) & (codes[1] >= 0)
+            if edge.equalities:
+                keep &= codes[0] == codes[1]
             lows, highs = group.branches.condition_lows[place], group.branches.condition_highs[place]
             keep &= _hold(kind_of(link), sides[0], sides[1], lows[branches], highs[branches])
         kept = np.flatnonzero(keep)
