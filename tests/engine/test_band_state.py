@@ -156,3 +156,19 @@ def test_a_state_from_before_what_is_known_is_refused(bands):
         vd.SnapshotError, match=r"saved at version 1 of the queries; what has changed since is known from"
     ):
         bands.monitor().load(blob)
+
+
+def test_where_only_queries_are_told_no_change_of_them_needs_to_be_known(bands):
+    alarms = bands.monitor(report="queries")
+    alarms.insert(left=rows([1], [1.0]))
+    blob = alarms.save()
+    for turn in range(3):
+        names = [f"{turn}-{i}" for i in range(RETAINED + 10)]
+        bands.add_many(names, 0, 1)
+        bands.remove_many(names)
+    bands.add("exact", 0, 0)
+
+    assert bands.oldest_version > 1
+    later = bands.monitor(report="queries")
+    later.load(blob)
+    assert {"query": "exact"} in later.insert(right=rows([1], [1.0])).to_pylist()

@@ -283,3 +283,17 @@ def test_a_state_with_a_piece_missing_is_told(monkeypatch):
 
     with pytest.raises(vd.SnapshotError, match="from its checkpoint: a part of the state is missing; start"):
         run_batch(store, {})
+
+
+def test_queries_that_changed_begin_a_new_base(monkeypatch):
+    store = Store()
+    run_batch(store, {"a": 1})
+    run_batch(store, {"a": 1})
+    state = opened(store, kind="other queries")
+    monitor = state.load()
+    monitor.add("b", 1)
+    state.save(monitor)
+
+    assert len(store.pieces) == 1
+    another_worker(monkeypatch)
+    assert opened(store, kind="other queries").load().sums == {"a": 2, "b": 1}

@@ -242,7 +242,8 @@ class BandQuerySet(SavedSet):
             self._waiting.append(names)
             if sum(map(len, self._waiting)) > FEW_GONE + len(self):  # nobody asks
                 self._groups, self._waiting = None, []
-        self._history.forget(len(self), min((each.version for each in self._monitors), default=self.version))
+        needed = (each.version for each in self._monitors if each.report == "pairs")
+        self._history.forget(len(self), min(needed, default=self.version))
         if len(self._ids) > 2 * (len(self) + len(self._history)) + FEW_GONE:
             self._compact()
 

@@ -1,6 +1,7 @@
 """The state of a shard in Spark's store: a base, and one delta for each batch since.
 
-What a batch writes follows the keys it touched. Once the deltas outweigh the base, a new base takes their place. Every
+What a batch writes follows the keys it touched. Once the deltas outweigh the base, a new base takes their place; so it
+does when the queries have changed, as a base of queries long changed may not be readable any more. Every
 entry bears a random token, so a worker may go on with the monitor it has in memory exactly when the store names its
 token, however batches failed, were repeated or went to other workers in between; it reads only the deltas after it.
 """
@@ -122,7 +123,7 @@ class ShardState:
         sizes = [max(entry.n_bytes, LEAST_WEIGHT) for entry in self._entries[1:]]
         weight = sum(sizes) + max(len(blob), LEAST_WEIGHT)
         old: list[tuple[int, int]] = []
-        if self.is_new or weight > max(self._entries[0].n_bytes, LIGHT):
+        if self.is_new or self.is_changed or weight > max(self._entries[0].n_bytes, LIGHT):
             blob = monitor.save()
             old = [(self._first + i, piece) for i, each in enumerate(self._entries) for piece in range(each.n_pieces)]
             self._first += len(self._entries)
