@@ -134,6 +134,15 @@ def test_rows_without_an_id_are_named_by_their_number(run, tmp_path):
     assert pairs_of(out) == [(query, str(int(left[1]) - 1), str(int(right[1]) - 1)) for query, left, right in PAIRS]
 
 
+def test_the_number_of_a_row_is_that_of_its_file_also_where_that_is_not_in_order(run, tmp_path):
+    left = [("a", "IBM", 40.0, DAY.format(5)), ("b", "IBM", 40.0, DAY.format(1))]
+    right = [("c", "IBM", 40.0, DAY.format(1))]
+    near = [("near", NEAR, "1 second", "")]
+    _, out, _ = run(*join(tmp_path, "--time", "ts", left=left, right=right, queries=near))
+
+    assert pairs_of(out) == [("near", "1", "0")]
+
+
 def test_times_and_ids_may_be_numbers(run, tmp_path):
     left, right = [(1, "a", 1.0, 5)], [(7, "a", 2.0, 9), (8, "a", 3.0, 10)]
 

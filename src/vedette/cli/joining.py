@@ -135,12 +135,12 @@ def _join_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     no_rows = {each.name: each.no_rows() for each in job.streams}
     job.no_queries(schemas).window(**job.all_options).step(**no_rows)
     queries = job.load(schemas)
-    monitor = queries.window(**job.all_options)
     sources = []
     for stream in job.streams:
         schema = schemas[stream.name]
         rows = stream.open_fields(schema, queries.fields_of(stream.name))
         sources.append(Source(stream, schema, rows, job.time_zone))
+    monitor = queries.window(**job.all_options | {f"{each.stream.name}_id": each.id_column for each in sources})
     yield _header(queries, job, schemas)
     pace = Pace()
     with show_progress("joining", STEPS * len(sources), job.quiet) as advance:

@@ -157,9 +157,13 @@ class Source:
                 )
             except RowError as error:
                 raise self.stream.place(error, self.n_read) from None
+            numbers = np.arange(self.n_read, self.n_read + batch.num_rows)
             self.n_read += batch.num_rows
             if batch.num_rows:
-                self._append(pa.Table.from_batches([batch]), read.times)
+                table = pa.Table.from_batches([batch])
+                if columns["id"] is None:
+                    table = table.append_column(self.id_column, pa.array(numbers))
+                self._append(table, read.times)
                 return
         self.has_ended = True
 
@@ -178,6 +182,16 @@ class Source:
             return None
         taken, self.waiting, self.times = self.waiting.slice(0, n), self.waiting.slice(n), self.times[n:]
         return taken
+
+    @property
+    def id_column(self) -> str:
+        """The column of the ids; where there is none, that of the rows' numbers in the file."""
+        name = self.stream.columns["id"]
+        if name is None:
+            name = "number"
+            while self.schema.find(name) is not None:
+                name += "_"
+        return name
 
     @property
     def is_done(self) -> bool:
