@@ -91,31 +91,20 @@ def test_a_batch_gives_all_pairs_whatever_its_order_and_partitions(spark, querie
     assert quotes.as_tuples(out) == quotes.expected_pairs(*sides, queries)
 
 
-@pytest.mark.parametrize(("queries", "shards"), [(quotes.EQUATED, 3), (quotes.ANY, 4)])
-def test_rows_are_late_as_in_one_shard(spark, tmp_path, queries, shards):
+@pytest.mark.parametrize(("queries", "shards", "late"), [(quotes.EQUATED, 3, "drop"), (quotes.ANY, 4, "apply")])
+def test_rows_are_late_as_in_one_shard(spark, tmp_path, queries, shards, late):
     pairs = quotes.make_joins(queries)
     batches = [quotes.cut(quotes.make_rows(100, seed, disorder=15), 4, seed) for seed in (5, 6)]
     write_sides(tmp_path, *batches)
-    monitor = pairs.window(**TIMES, left_id="id", right_id="id")
-    expected = quotes.step_locally(monitor, *batches)
-    assert monitor.n_late > 10
+    on_time = pairs.window(**TIMES, left_id="id", right_id="id")
+    expected = {"drop": quotes.step_locally(on_time, *batches)}
+    expected["apply"] = quotes.step_locally(pairs.window(**TIMES, left_id="id", right_id="id", late="apply"), *batches)
+    assert on_time.n_late > 10
+    assert expected["drop"] != expected["apply"]
 
-    out = vs.window_join(*streams_of(spark, tmp_path), pairs, **TIMES, shards=shards)
+    out = vs.window_join(*streams_of(spark, tmp_path), pairs, **TIMES, late=late, shards=shards)
 
-    assert quotes.as_tuples(run_stream(spark, out, tmp_path)) == expected
-
-
-def test_late_rows_that_are_applied_join_with_what_is_there(spark, tmp_path):
-    pairs = quotes.make_joins(quotes.ANY)
-    sides = [quotes.make_rows(100, seed, disorder=15) for seed in (5, 6)]
-    batches = [quotes.cut(side, 4, seed) for seed, side in enumerate(sides)]
-    write_sides(tmp_path, *batches)
-
-    out = vs.window_join(*streams_of(spark, tmp_path), pairs, **TIMES, late="apply", shards=4)
-
-    found = set(quotes.as_tuples(run_stream(spark, out, tmp_path)))
-    on_time = set(quotes.step_locally(pairs.window(**TIMES, left_id="id", right_id="id"), *batches))
-    assert on_time < found <= set(quotes.expected_pairs(*sides, quotes.ANY))
+    assert quotes.as_tuples(run_stream(spark, out, tmp_path)) == expected[late]
 
 
 def test_rows_that_share_no_time_with_the_other_side_are_let_go(spark, tmp_path, equated):

@@ -58,7 +58,6 @@ def step(monitor: JoinMonitor, sides: dict[int, pa.Table], shard: int, plan: dic
     latest = {stream: pc.max(each.column(0)).as_py() for stream, each in notes.items() if each is not None}
     if latest:
         monitor.advance(**latest)
-    _save_anew(monitor)
     return tables
 
 
@@ -66,11 +65,4 @@ def advance(monitor: JoinMonitor, time: datetime.datetime, plan: dict[str, Any])
     """The watermark makes no pairs, but lets rows go, also where one of the streams sends nothing."""
     clocks = list(monitor.join.clocks)
     monitor.advance(time)
-    _save_anew(monitor)
     return [], monitor.join.clocks != clocks
-
-
-def _save_anew(monitor: JoinMonitor) -> None:
-    """Where all rows of a stream are gone that were saved, and later ones too, a delta cannot tell; save all then."""
-    if any(stream.first > end for stream, end in zip(monitor.join.streams, monitor.saved_rows or [], strict=False)):
-        monitor.saved_rows = None
