@@ -145,8 +145,8 @@ class JoinMonitor:
     def advance(self, time: Any = None, /, **times: Any) -> None:
         """No more rows come that are before a time, of any stream; rows that were kept for such are let go.
 
-        `advance(left=t)` tells it of one stream alone: rows of the others are kept for the rows that it lacks. Before the
-        first row it tells nothing, unless the type of times is known from the schema.
+        `advance(left=t)` tells it of one stream alone: rows of the others are kept for the rows that it lacks. It tells
+        nothing before the first row, unless the type of times is known from the schema.
         """
         named = {self._number(stream): each for stream, each in times.items()}
         if time is not None:
