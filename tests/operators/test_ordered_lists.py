@@ -51,7 +51,7 @@ class World:
             if self.random.random() < 0.5 and n:
                 self.oldest[one] = max(self.oldest[one], self.random.choice(self.times))
 
-    def insert(self, n: int) -> None:
+    def insert(self, n: int, chosen: list[int] | None = None) -> None:
         first = len(self.keys)
         for number in range(first, first + n):
             self.codes.append(
@@ -59,7 +59,8 @@ class World:
             )
             self.keys.append(self.random.choice([-(2**63), -3, 0, 0, 1, 2, 2**63 - 1, self.random.randint(-9, 9)]))
             self.times.append(number + self.random.randint(-3, 3))
-        chosen = sorted(self.random.sample(range(len(self.plain)), self.random.randint(0, len(self.plain))))
+        if chosen is None:
+            chosen = sorted(self.random.sample(range(len(self.plain)), self.random.randint(0, len(self.plain))))
         starts, rows = [0], []
         for one in chosen:
             new = [row for row in range(first, first + n) if self.random.random() < 0.7]
@@ -149,6 +150,20 @@ def test_memory_follows_what_is_kept_not_what_was_there():
         sizes.append(world.lists.nbytes)
     world.check()
     assert sizes[-1] <= 2 * max(sizes[:40])
+
+
+def test_lists_to_which_nothing_comes_any_more_keep_no_memory(monkeypatch):
+    monkeypatch.setattr(ordered_lists, "SMALL_ARENA", 0)
+    world = World(random.Random(2), has_codes=False)
+    world.add(100)
+    sizes = []
+    for one in range(100):
+        for _ in range(10):
+            world.insert(20, [one])
+            world.shift = max(0, len(world.keys) - 100)
+        sizes.append(world.lists.nbytes)
+    world.check()
+    assert sizes[-1] <= 4 * sizes[1]
 
 
 def test_a_list_without_rows_costs_no_room():

@@ -2,8 +2,9 @@
 
 A list holds the rows that some standing queries select from one stream, so that a probe finds those that join as one
 run. The lists share three arrays. A list that is full first loses its expired rows, and moves to twice the room when
-that is not enough, so a row costs a few moves in its life however long it stays. Expired rows that are still there are
-passed over by whoever reads.
+that is not enough; before the arrays grow, all lists lose theirs. What arrives is merged in from the back, so a batch
+costs a move of what is behind its first row, and many rows at once are cheaper than one by one. Expired rows that are
+still there are passed over by whoever reads.
 """
 
 from __future__ import annotations
@@ -43,6 +44,10 @@ class Expiry:
     now: Any
     longest: NDArray[Any]  # by list
 
+    @property
+    def parts(self) -> tuple[NDArray[np.int64], NDArray[Any], int, Any, NDArray[Any]]:
+        return self.first_rows, self.times, self.shift, self.now, self.longest
+
 
 class OrderedLists:
     """Lists by number. Rows are numbers; the caller knows their codes and keys."""
@@ -79,22 +84,12 @@ class OrderedLists:
         self, arrivals: Arrivals, codes: NDArray[np.int32], keys: NDArray[np.int64], shift: int, expiry: Expiry
     ) -> None:
         """Put rows into lists. `codes` and `keys` are by row less `shift`; a row whose code is below 0 is left out."""
-        needed = _make_room(
-            arrivals.lists,
-            arrivals.starts,
-            self.starts,
-            self.lengths,
-            self.rooms,
-            self.codes,
-            self.keys,
-            self.rows,
-            expiry.first_rows,
-            expiry.times,
-            expiry.shift,
-            expiry.now,
-            expiry.longest,
-        )
-        self._reserve(int(needed))
+        needed = int(_make_room(arrivals.lists, arrivals.starts, *self._arrays, *expiry.parts))
+        if self._used + needed > len(self.rows):
+            is_idle = np.ones(self.n, np.bool_)
+            is_idle[arrivals.lists] = False
+            self._room -= int(_give_up_room(np.flatnonzero(is_idle), *self._arrays, *expiry.parts))
+        self._reserve(needed)
         self._used, added = _insert(
             arrivals.lists,
             arrivals.starts,
@@ -102,15 +97,18 @@ class OrderedLists:
             codes,
             keys,
             shift,
-            self.starts,
-            self.lengths,
-            self.rooms,
-            self.codes,
-            self.keys,
-            self.rows,
+            *self._arrays,
             self._used,
         )
         self._room += added
+
+    @property
+    def _arrays(
+        self,
+    ) -> tuple[
+        NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]
+    ]:
+        return self.starts, self.lengths, self.rooms, self.codes, self.keys, self.rows
 
     def _reserve(self, needed: int) -> None:
         """Room for as many entries, by closing gaps where these are most, else by larger arrays."""
@@ -157,20 +155,67 @@ def _make_room(
         n_new = arrival_starts[i + 1] - arrival_starts[i]
         if lengths[one] + n_new <= rooms[one]:
             continue
-        start, n = starts[one], 0
-        first_row = max(first_rows[one], shift)
-        for at in range(start, start + lengths[one]):
-            row = rows[at]
-            if row >= first_row and now - times[row - shift] <= longest[one]:
-                if len(codes):
-                    codes[start + n] = codes[at]
-                keys[start + n], rows[start + n] = keys[at], row
-                n += 1
+        n = _drop_expired(
+            starts[one], lengths[one], codes, keys, rows, first_rows[one], times, shift, now, longest[one]
+        )
         lengths[one] = n
         if 4 * (n + n_new) > 3 * rooms[one]:  # or it would be full again soon
             needed += 2 * (n + n_new) + 2
             rooms[one] = -1 - rooms[one]
     return needed
+
+
+@kernel
+def _give_up_room(
+    lists: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int32],
+    rooms: NDArray[np.int32],
+    codes: NDArray[np.int32],
+    keys: NDArray[np.int64],
+    rows: NDArray[np.int32],
+    first_rows: NDArray[np.int64],
+    times: NDArray[np.int64],
+    shift: int,
+    now: int,
+    longest: NDArray[np.int64],
+) -> int:
+    """Drop the expired rows of lists to which nothing comes, and the room of those that are not half full then."""
+    given_up = 0
+    for one in lists:
+        n = _drop_expired(
+            starts[one], lengths[one], codes, keys, rows, first_rows[one], times, shift, now, longest[one]
+        )
+        lengths[one] = n
+        if 2 * n < rooms[one]:
+            given_up += rooms[one] - n
+            rooms[one] = n
+    return given_up
+
+
+@kernel
+def _drop_expired(
+    start: int,
+    length: int,
+    codes: NDArray[np.int32],
+    keys: NDArray[np.int64],
+    rows: NDArray[np.int32],
+    first_row: int,
+    times: NDArray[np.int64],
+    shift: int,
+    now: int,
+    longest: int,
+) -> int:
+    """Move the rows of a list that are not expired up to its beginning; how many they are."""
+    n = 0
+    for at in range(start, start + length):
+        row = rows[at]
+        if row >= first_row and row >= shift and now - times[row - shift] <= longest:
+            if len(codes):
+                codes[start + n] = codes[at]
+            keys[start + n], rows[start + n] = keys[at], row
+            n += 1
+    return n
 
 
 @kernel
