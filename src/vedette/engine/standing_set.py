@@ -96,7 +96,8 @@ class StandingSet(SavedSet):
             unknown = np.flatnonzero(self._versions.is_gone[positions])
         if len(unknown):
             raise QueryError(f"no query {item(read, int(unknown[0]))!r} stands in this set")
-        self._remove(positions)
+        if len(positions):
+            self._remove(positions)
 
     def history_mark(self, version: int) -> int | None:
         """A checksum of all changes up to a version, by which a saved state knows its set."""

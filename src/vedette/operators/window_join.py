@@ -184,6 +184,7 @@ class WindowJoin:
         Late ones among the new rows meet those that were still in their windows when the step began.
         """
         self._bases = list(bases)
+        self._sink.n = 0  # a step that failed may have left some
         firsts = [stream.end for stream in self.streams]
         is_late = [
             len(batch) > 0 and clock is not None and bool(batch.times[0] < clock)
