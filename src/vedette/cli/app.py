@@ -20,6 +20,8 @@ app = typer.Typer(
 )
 query_app = typer.Typer(help="Look at a single query.", no_args_is_help=True)
 app.add_typer(query_app, name="query")
+bench_app = typer.Typer(help="Measure against other tools and the papers' indexes, in a checkout.", no_args_is_help=True)
+app.add_typer(bench_app, name="bench")
 
 SchemaOption = Annotated[
     str | None, typer.Option("--schema", help="Fields of the rows, as in: symbol string, price double, ts timestamp")
@@ -37,6 +39,9 @@ OutOption = Annotated[
 ]
 
 OneStreamOption = Annotated[str | None, typer.Option(rich_help_panel="The same, for one stream")]
+BenchQuickOption = Annotated[
+    bool, typer.Option("--quick", help="Small sizes: a check that all runs, not a measurement")
+]
 
 
 def run() -> None:
@@ -305,6 +310,37 @@ def check_command(
         print(f"warning: {warning}")
     if not warnings:
         print("ok")
+
+
+@bench_app.command("list")
+def bench_list_command() -> None:
+    """Name the experiments, and what each shows."""
+    _bench("list")
+
+
+@bench_app.command("run")
+def bench_run_command(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="Experiments, as in: vcr-fig13  [default: all]")
+    ] = None,
+    quick: BenchQuickOption = False,
+) -> None:
+    """Run experiments, say beforehand how long they will take, and write the report where they are not quick."""
+    _bench("run", *(names or []), *(["--quick"] if quick else []))
+
+
+@bench_app.command("report")
+def bench_report_command(quick: BenchQuickOption = False) -> None:
+    """Write tables and plots of the results into the pages; of quick ones, print the tables."""
+    _bench("report", *(["--quick"] if quick else []))
+
+
+def _bench(*words: str) -> None:
+    from vedette.cli.bench import run_benchmarks
+
+    code = run_benchmarks(words)
+    if code:
+        raise typer.Exit(code)
 
 
 @app.command("demo")
