@@ -1,0 +1,116 @@
+"""The changes of a named set between two versions, as columns: what a registry tells and a compiled set applies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+QueryId = str | int
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What happened after one version, up to and with another, oldest first.
+
+    A replaced query is removed and added under the same version, and so is one that was removed and added again: under
+    one version removals come first. A query that came and went in between is told too, so that every version can be
+    rebuilt. Of `texts`, `windows`, `lows` and `highs` those are there that the kind of the set has.
+
+    >>> changes = Changes.of([(1, 11, [], [("a", "x > 1"), ("b", "x > 2")]), (2, 22, ["a"], [("a", "x > 3")])])
+    >>> changes.until, changes.n_added, changes.n_removed
+    (2, 3, 1)
+    >>> [(each.until, each.removed_ids, each.added_ids, each.texts) for each in changes.by_version()]
+    [(1, [], ['a', 'b'], ['x > 1', 'x > 2']), (2, ['a'], ['a'], ['x > 3'])]
+    """
+
+    versions: NDArray[np.int64]  # every one, also those that changed no query
+    marks: NDArray[np.int64]  # by version: a random number, by which a saved state knows its history
+    removed_ids: list[QueryId] = field(default_factory=list)
+    removed_versions: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # ascending
+    added_ids: list[QueryId] = field(default_factory=list)
+    added_versions: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # ascending
+    texts: list[str] | None = None  # of the added ones, in all kinds but band joins
+    windows: list[dict[str, Any]] | None = None  # {"within": ..., "rows": ...} as `add` takes them, in window joins
+    lows: NDArray[np.float64] | None = None  # the ends, in band joins
+    highs: NDArray[np.float64] | None = None
+
+    @classmethod
+    def none(cls) -> Changes:
+        """No version, so no change."""
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+    @classmethod
+    def of(cls, changes: Sequence[tuple[int, int, Sequence[QueryId], Sequence[tuple[Any, ...]]]]) -> Changes:
+        """Changes told one by one: version, mark, ids removed, and queries added.
+
+        A query is (id, text), (id, text, window) where windows are dicts, or (id, low, high).
+        """
+        removed = [(query_id, version) for version, _, ids, _ in changes for query_id in ids]
+        added = [(query, version) for version, _, _, queries in changes for query in queries]
+        told: dict[str, Any] = {}
+        if added:
+            *_, last = added[0][0]
+            if isinstance(last, dict):
+                told = {"texts": [query[1] for query, _ in added], "windows": [query[2] for query, _ in added]}
+            elif isinstance(last, str):
+                told = {"texts": [query[1] for query, _ in added]}
+            else:
+                told = {
+                    "lows": np.array([query[1] for query, _ in added], np.float64),
+                    "highs": np.array([query[2] for query, _ in added], np.float64),
+                }
+        return cls(
+            np.array([version for version, *_ in changes], np.int64),
+            np.array([mark for _, mark, *_ in changes], np.int64),
+            [query_id for query_id, _ in removed],
+            np.array([version for _, version in removed], np.int64),
+            [query[0] for query, _ in added],
+            np.array([version for _, version in added], np.int64),
+            **told,
+        )
+
+    def __len__(self) -> int:
+        """The number of versions."""
+        return len(self.versions)
+
+    @property
+    def until(self) -> int | None:
+        """The last version, or None where there is none."""
+        return int(self.versions[-1]) if len(self.versions) else None
+
+    @property
+    def n_added(self) -> int:
+        return len(self.added_ids)
+
+    @property
+    def n_removed(self) -> int:
+        return len(self.removed_ids)
+
+    def by_version(self) -> Iterator[Changes]:
+        """The same, one version at a time."""
+        removed = _cut(self.removed_versions, self.versions)
+        added = _cut(self.added_versions, self.versions)
+        for place in range(len(self.versions)):
+            gone, new = slice(*removed[place : place + 2]), slice(*added[place : place + 2])
+            yield Changes(
+                self.versions[place : place + 1],
+                self.marks[place : place + 1],
+                self.removed_ids[gone],
+                self.removed_versions[gone],
+                self.added_ids[new],
+                self.added_versions[new],
+                None if self.texts is None else self.texts[new],
+                None if self.windows is None else self.windows[new],
+                None if self.lows is None else self.lows[new],
+                None if self.highs is None else self.highs[new],
+            )
+
+
+def _cut(changed: NDArray[np.int64], versions: NDArray[np.int64]) -> list[int]:
+    """Where the changes of each version begin, and where the last end."""
+    starts: list[int] = np.searchsorted(changed, versions, side="left").tolist()
+    return [*starts, len(changed)]
