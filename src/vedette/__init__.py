@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from vedette.engine.moving_join import MovingJoin
     from vedette.engine.query_set import QuerySet
     from vedette.errors import (
+        ConflictError,
         FileError,
         PipelineError,
         QueryError,
+        RegistryError,
         RowError,
         SchemaError,
         SnapshotError,
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     )
     from vedette.geojson import read_geojson
     from vedette.matches import Matches
+    from vedette.registry.registry import Registry
     from vedette.schema import Schema
 
 __version__ = "0.1.0"
@@ -39,6 +42,7 @@ _HOMES = {
     "MovingJoin": "vedette.engine.moving_join",
     "QuerySet": "vedette.engine.query_set",
     "Matches": "vedette.matches",
+    "Registry": "vedette.registry.registry",
     "Schema": "vedette.schema",
     "VedetteError": "vedette.errors",
     "QueryError": "vedette.errors",
@@ -47,11 +51,14 @@ _HOMES = {
     "SnapshotError": "vedette.errors",
     "FileError": "vedette.errors",
     "PipelineError": "vedette.errors",
+    "RegistryError": "vedette.errors",
+    "ConflictError": "vedette.errors",
     "read_geojson": "vedette.geojson",
 }
 
 __all__ = [
     "BandQuerySet",
+    "ConflictError",
     "FileError",
     "JoinQuerySet",
     "Matches",
@@ -59,6 +66,8 @@ __all__ = [
     "PipelineError",
     "QueryError",
     "QuerySet",
+    "Registry",
+    "RegistryError",
     "RowError",
     "Schema",
     "SchemaError",

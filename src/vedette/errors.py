@@ -6,7 +6,9 @@ VedetteError
 ├── RowError         rows lack a field, or carry it in a type that cannot be read as the schema's
 ├── SnapshotError    a saved query set is damaged, or of another format
 ├── FileError        a file of queries or rows cannot be read or written
-└── PipelineError    Spark cannot run the transform as things stand: no Java, another time zone, a worker without us
+├── PipelineError    Spark cannot run the transform as things stand: no Java, another time zone, a worker without us
+└── RegistryError    a registry or its database refuses: no such set, locked, read-only, out of reach, of a newer Vedette
+    └── ConflictError    another writer has changed the set first
 """
 
 from __future__ import annotations
@@ -52,6 +54,18 @@ class FileError(VedetteError, OSError):
 
 class PipelineError(VedetteError, RuntimeError):
     """Spark cannot run the transform as things stand."""
+
+
+class RegistryError(VedetteError, RuntimeError):
+    """A registry, or the database it is in, refuses. `broken` lists (id, error) where it is about queries."""
+
+    def __init__(self, reason: str, broken: Iterable[tuple[str | int, QueryError]] = ()) -> None:
+        super().__init__(reason)
+        self.broken = list(broken)
+
+
+class ConflictError(RegistryError):
+    """A change expected another version of the set than there is."""
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

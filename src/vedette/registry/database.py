@@ -1,0 +1,144 @@
+"""The database of a registry: transactions that hold as a whole, tried again while that may help, and its clock.
+
+SQLite is used with a write-ahead log, so that readers and a writer do not wait for each other, and a writer takes its
+lock at once. A read sees one state of the database from its first statement to its last.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from vedette.errors import RegistryError
+from vedette.registry.address import read_address, show_address
+from vedette.registry.failures import explain_failure, is_passing
+
+Result = TypeVar("Result")
+PATIENCE_SECONDS = 30.0
+_FIRST_WAIT, _LONGEST_WAIT = 0.05, 2.0  # seconds between attempts
+
+
+class Database:
+    """One database, for one process and those forked from it. It is shown without secrets."""
+
+    def __init__(self, url: str | URL, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        self.url = read_address(url)
+        self.patience_seconds = patience_seconds
+        self.is_postgres = self.url.get_backend_name() == "postgresql"
+        self._engine: Engine | None = None
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+
+    def __str__(self) -> str:
+        return show_address(self.url)
+
+    def __repr__(self) -> str:
+        return f"Database({str(self)!r})"
+
+    @property
+    def file(self) -> Path | None:
+        """The file, of SQLite."""
+        return None if self.is_postgres else Path(str(self.url.database).removeprefix("file:"))
+
+    def read(self, work: Callable[[Connection], Result]) -> Result:
+        """What `work` reads, from one state of the database."""
+        return self._run(work, False)
+
+    def write(self, work: Callable[[Connection], Result]) -> Result:
+        """What `work` returns, once all it did is committed. It may be called again when an attempt was for nothing."""
+        return self._run(work, True)
+
+    def now(self, connection: Connection) -> int:
+        """The database's clock, in microseconds since 1970. SQLite's is that of this host."""
+        if not self.is_postgres:
+            return time.time_ns() // 1000
+        return int(connection.scalar(text("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")) or 0)
+
+    def close(self) -> None:
+        """Give back all connections; the next use opens new ones."""
+        with self._lock:
+            if self._engine is not None:
+                self._engine.dispose(close=self._process == os.getpid())
+                self._engine = None
+
+    # Inside.
+
+    def _run(self, work: Callable[[Connection], Result], writes: bool) -> Result:
+        start, n_attempts, wait = time.monotonic(), 0, _FIRST_WAIT
+        while True:
+            n_attempts += 1
+            try:
+                return self._attempt(work, writes)
+            except (DBAPIError, PoolTimeoutError) as error:
+                waited = time.monotonic() - start
+                if not is_passing(error) or waited + wait > self.patience_seconds:
+                    raise explain_failure(error, self.url, n_attempts, waited) from None
+            time.sleep(wait * random.uniform(0.5, 1.0))
+            wait = min(2 * wait, _LONGEST_WAIT)
+
+    def _attempt(self, work: Callable[[Connection], Result], writes: bool) -> Result:
+        engine = self._connected()
+        if self.is_postgres:
+            level = "READ COMMITTED" if writes else "REPEATABLE READ"
+            options: dict[str, Any] = {"isolation_level": level, "postgresql_readonly": not writes}
+        else:
+            options = {"vedette_begin": "BEGIN IMMEDIATE" if writes else "BEGIN"}
+        with engine.connect().execution_options(**options) as connection, connection.begin():
+            return work(connection)
+
+    def _connected(self) -> Engine:
+        with self._lock:
+            if self._engine is not None and self._process != os.getpid():  # connections are the parent's
+                self._engine.dispose(close=False)
+                self._engine = None
+            if self._engine is None:
+                self._engine, self._process = self._connect(), os.getpid()
+            return self._engine
+
+    def _connect(self) -> Engine:
+        options: dict[str, Any] = {"hide_parameters": True, "pool_timeout": self.patience_seconds}
+        if self.is_postgres:
+            seconds = max(2, min(10, int(self.patience_seconds)))
+            options |= {"pool_pre_ping": True, "connect_args": {"connect_timeout": seconds}}
+            if "connect_timeout" in self.url.query:
+                options["connect_args"] = {}
+        else:
+            options["connect_args"] = {"timeout": self.patience_seconds}
+        try:
+            engine = create_engine(self.url, **options)
+        except ModuleNotFoundError:
+            raise RegistryError(
+                "a registry on PostgreSQL needs psycopg, which is not installed; pip install 'vedette[postgres]'"
+            ) from None
+        if not self.is_postgres:
+            event.listen(engine, "connect", _prepare_sqlite)
+            event.listen(engine, "begin", _begin_sqlite)
+        return engine
+
+
+def _prepare_sqlite(connection: Any, record: object) -> None:
+    """Let us begin transactions ourselves, and keep a write-ahead log where the file system can."""
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    try:
+        (mode,) = cursor.execute("PRAGMA journal_mode").fetchone()
+        if mode != "wal":
+            cursor.execute("PRAGMA journal_mode = WAL")
+    except Exception as error:
+        if "readonly" not in str(error):  # it may still be read
+            raise
+    finally:
+        cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql(connection.get_execution_options().get("vedette_begin", "BEGIN"))

@@ -1,0 +1,91 @@
+"""JSON documents of a registry: the metadata of queries, and the windows of joins."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from vedette.errors import QueryError
+
+
+def write_metadata(metadata: Any, n: int) -> list[str | None]:
+    """The metadata of `n` queries, from one dict for all or a sequence with one a query; none where there is nothing."""
+    if metadata is None or isinstance(metadata, Mapping):
+        return [_write_metadata(metadata)] * n
+    if isinstance(metadata, str) or not isinstance(metadata, Sequence):
+        raise QueryError(f"metadata is a dict for all queries, or a list with one a query; got {metadata!r:.100}")
+    if len(metadata) != n:
+        raise QueryError(f"got {len(metadata)} metadata for {n} queries; give one for all, or one a query")
+    return [_write_metadata(each) for each in metadata]
+
+
+def _write_metadata(metadata: Any) -> str | None:
+    if not metadata and (metadata is None or isinstance(metadata, Mapping)):
+        return None
+    if not isinstance(metadata, Mapping) or not all(isinstance(name, str) for name in metadata):
+        raise QueryError(f"metadata is a dict with names for keys, such as {{'owner': 'ann'}}; got {metadata!r:.100}")
+    try:
+        text = json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise QueryError(f"metadata is what JSON can say; {error}") from None
+    if "\\u0000" in text:
+        raise QueryError("metadata holds the character NUL, which databases refuse")
+    return text
+
+
+def write_windows(within: Any, rows: Any, streams: Sequence[str], n: int) -> list[str]:
+    """The windows of `n` queries, which `read_windows` has found to be right."""
+    told = {"within": within, "rows": rows}
+    lists = {name: _each(value, n) for name, value in told.items() if value is not None}
+    if all(isinstance(each, _Same) for each in lists.values()):
+        return [_dump({name: each.value for name, each in lists.items()})] * n
+    return [_dump({name: each[query] for name, each in lists.items()}) for query in range(n)]
+
+
+class _Same:
+    """One value for all queries."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __getitem__(self, query: int) -> Any:
+        return self.value
+
+
+class _ByStream:
+    """Of each query, a value by stream."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+
+    def __getitem__(self, query: int) -> Any:
+        return {stream: each[query] for stream, each in self.values.items()}
+
+
+def _each(value: Any, n: int) -> Any:
+    if isinstance(value, Mapping):
+        by_stream = {stream: _each(each, n) for stream, each in value.items() if each is not None}
+        if all(isinstance(each, _Same) for each in by_stream.values()):
+            return _Same({stream: each.value for stream, each in by_stream.items()})
+        return _ByStream(by_stream)
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__len__") or getattr(value, "ndim", 1) == 0:
+        return _Same(_plain(value))
+    return [_plain(each) for each in (value.to_pylist() if hasattr(value, "to_pylist") else value)]
+
+
+def _plain(value: Any) -> Any:
+    """A window's length as JSON can say it."""
+    if isinstance(value, np.timedelta64):
+        value = value.astype("m8[us]").item()
+    if isinstance(value, datetime.timedelta):
+        return f"{value // datetime.timedelta(microseconds=1)} microseconds"
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

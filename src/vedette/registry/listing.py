@@ -1,0 +1,112 @@
+"""Queries as people look for them: one by its id, its history, and pages of many."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, cast, func, literal, select, text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from vedette.errors import QueryError, RegistryError, nearest
+from vedette.ids import INTEGER
+from vedette.registry.database import Database
+from vedette.registry.query_info import EXPIRED, PARKED, REMOVED, STANDING, QueryInfo
+from vedette.registry.set_info import SetInfo
+from vedette.registry.tables import id_column, lives
+
+STATES = (STANDING, PARKED, REMOVED, EXPIRED)
+
+
+def get_query(connection: Connection, info: SetInfo, query_id: Any) -> QueryInfo:
+    """The life of a query that stands, or is parked."""
+    last = get_history(connection, info, query_id)[-1]
+    if last.state not in (STANDING, PARKED):
+        raise QueryError(
+            f"no query {query_id!r} stands in set {info.name!r} any more: it was {last.state} with version "
+            f"{last.removed_version}"
+        )
+    return last
+
+
+def get_history(connection: Connection, info: SetInfo, query_id: Any) -> list[QueryInfo]:
+    """All lives of a query, oldest first."""
+    found = []
+    if isinstance(query_id, int if info.id_kind == INTEGER else str) and not isinstance(query_id, bool):
+        is_it = and_(lives.c.set_id == info.row, id_column(info.id_kind) == query_id)
+        for stands in (lives.c.removed.is_not(None), lives.c.removed.is_(None)):
+            found += connection.execute(select(lives).where(is_it, stands).order_by(lives.c.removed)).all()
+    if not found:
+        raise QueryError(f"there is no query {query_id!r} in set {info.name!r}, and none is remembered")
+    return [QueryInfo.of(life) for life in found]
+
+
+def list_queries(
+    database: Database,
+    connection: Connection,
+    info: SetInfo,
+    prefix: str | None,
+    metadata: Mapping[str, Any] | None,
+    state: str,
+    after: Any,
+    limit: int | None,
+) -> list[QueryInfo]:
+    """A page of queries in the order of their ids."""
+    column: Any = id_column(info.id_kind)
+    wanted = [lives.c.set_id == info.row, column.is_not(None), _in_state(info, state)]
+    if prefix is not None:
+        wanted += _has_prefix(info, column, prefix)
+    if after is not None:
+        if not isinstance(after, int if info.id_kind == INTEGER else str):
+            raise QueryError(f"after is the last id of the page before; the ids of this set are {info.id_kind}s")
+        wanted.append(column > after)
+    for name, value in (metadata or {}).items():
+        wanted.append(_has_metadata(database, name, value))
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+        raise RegistryError(f"limit is a whole number, or None for all; got {limit!r}")
+    found: Select[Any] = select(lives).where(*wanted).order_by(column).limit(limit)
+    return [QueryInfo.of(life) for life in connection.execute(found)]
+
+
+def _in_state(info: SetInfo, state: str) -> ColumnElement[bool]:
+    if state not in STATES:
+        raise RegistryError(f"unknown state {state!r}; states are: {', '.join(STATES)}{nearest(str(state), STATES)}")
+    if state == STANDING:
+        return lives.c.removed.is_(None)
+    if state == PARKED:
+        return and_(lives.c.removed.is_not(None), lives.c.is_parked)
+    later = lives.alias("later")
+    column = id_column(info.id_kind).name
+    same = later.c.set_id == lives.c.set_id, later.c[column].is_not(None), later.c[column] == lives.c[column]
+    stands = select(later.c.id).where(*same, later.c.removed.is_(None)).exists()
+    ended_later = select(later.c.id).where(*same, later.c.removed > lives.c.removed).exists()
+    return and_(lives.c.removed.is_not(None), lives.c.reason == state, ~stands, ~ended_later)
+
+
+def _has_prefix(info: SetInfo, column: Any, prefix: str) -> list[ColumnElement[bool]]:
+    if not isinstance(prefix, str) or info.id_kind == INTEGER:
+        raise QueryError(f"a prefix is the beginning of a string; got {prefix!r}, and the ids are {info.id_kind}s")
+    bounds = [column >= prefix]
+    end = prefix.rstrip("\U0010ffff")
+    if end:  # the next string after all that begin so; surrogates are no characters
+        following = ord(end[-1]) + 1
+        bounds.append(column < end[:-1] + chr(0xE000 if 0xD800 <= following < 0xE000 else following))
+    return bounds
+
+
+def _has_metadata(database: Database, name: str, value: Any) -> ColumnElement[bool]:
+    """Whether a query's metadata has that name with that value."""
+    if not isinstance(name, str) or not (value is None or isinstance(value, (str, int, float, bool))):
+        raise QueryError(f"metadata is looked up by strings, numbers, booleans and None; got {name!r}: {value!r}")
+    wanted = json.dumps(value, allow_nan=False)
+    if database.is_postgres:
+        return cast(lives.c.metadata, JSONB)[name] == cast(literal(wanted), JSONB)
+    each = func.json_each(lives.c.metadata).table_valued("key", "value", "type")
+    if value is None or isinstance(value, bool):
+        is_value = each.c.type == wanted
+    elif isinstance(value, str):
+        is_value = and_(each.c.type == "text", each.c.value == value)
+    else:
+        is_value = and_(each.c.type.in_(("integer", "real")), each.c.value == value)
+    return select(text("1")).select_from(each).where(each.c.key == name, is_value).exists()

@@ -1,0 +1,64 @@
+"""The steps by which a registry's tables came to be as they are. Each is recorded in the database.
+
+A step once published is not changed; the next one alters what it made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection, func, insert, inspect, select, text
+
+from vedette.errors import RegistryError
+from vedette.registry.database import Database
+from vedette.registry.tables import METADATA, migrations
+
+_LOCK = 0x76656465747465  # "vedette": PostgreSQL's lock while steps are made
+
+
+def _make_tables(connection: Connection) -> None:
+    METADATA.create_all(connection)
+
+
+STEPS: list[tuple[str, Callable[[Connection], None]]] = [
+    ("tables of sets, lives, versions, pins, snapshots and leases", _make_tables),
+]
+
+
+def migrate(database: Database, create: bool = True) -> None:
+    """Bring the tables up to date. Without `create`, there must be a registry."""
+    done = database.read(_count_done)
+    if done == 0 and not create:
+        raise RegistryError(f"there is no registry in {database}; vd.Registry makes one unless create=False")
+    _check_known(database, done)
+    if done < len(STEPS):
+        database.write(lambda connection: _make_steps(database, connection))
+
+
+def _check_known(database: Database, done: int) -> None:
+    if done > len(STEPS):
+        from vedette import __version__
+
+        raise RegistryError(
+            f"the registry in {database} was written by a newer Vedette: its tables are at step {done}, and Vedette "
+            f"{__version__} knows {len(STEPS)}; update Vedette here"
+        )
+
+
+def _count_done(connection: Connection) -> int:
+    if not inspect(connection).has_table(migrations.name):
+        return 0
+    return int(connection.scalar(select(func.coalesce(func.max(migrations.c.number), 0))) or 0)
+
+
+def _make_steps(database: Database, connection: Connection) -> None:
+    from vedette import __version__
+
+    if database.is_postgres:
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+    done = _count_done(connection)  # by another process, while this one waited
+    _check_known(database, done)
+    now = database.now(connection)
+    for number, (name, make) in enumerate(STEPS[done:], done + 1):
+        make(connection)
+        connection.execute(insert(migrations).values(number=number, name=name, vedette=__version__, made_at=now))

@@ -1,0 +1,289 @@
+"""The registry: named sets of standing queries in a database, with versions, for applications and running pipelines."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, select
+
+from vedette.engine.set_changes import Changes
+from vedette.errors import RegistryError
+from vedette.registry import alteration, inspection, listing, pins, reader, retention, sets
+from vedette.registry.address import show_address
+from vedette.registry.change import Change
+from vedette.registry.database import PATIENCE_SECONDS, Database
+from vedette.registry.inspection import RegistryStats
+from vedette.registry.locked_set import LockedSet, is_due
+from vedette.registry.migrations import migrate
+from vedette.registry.query_info import QueryInfo
+from vedette.registry.set_info import MATCH, SetInfo
+
+if TYPE_CHECKING:
+    from vedette.registry.followed import Followed
+
+
+class Registry:
+    """Named sets of standing queries, in a SQLite file or in PostgreSQL.
+
+    >>> import tempfile, pathlib
+    >>> registry = Registry(f"sqlite:///{pathlib.Path(tempfile.mkdtemp(), 'alerts.db')}")
+    >>> alerts = registry.create("alerts", schema="symbol string, price double")
+    >>> registry.add("alerts", "cheap-ibm", "symbol = 'IBM' AND price < 40", metadata={"owner": "ann"})
+    1
+    >>> registry.changes("alerts", since=0).added_ids
+    ['cheap-ibm']
+
+    Each change of a set is one transaction and makes one new version; docs/operations.md tells what that means. `url`
+    is such as sqlite:///alerts.db or postgresql://user:password@host/database. The tables are made where there are none,
+    unless `create` is False. `snapshots` is where compiled sets are kept. For `patience` seconds a database that is
+    locked or out of reach is tried again. A registry may be used by several threads, and pickled.
+    """
+
+    def __init__(
+        self, url: str, snapshots: str | None = None, *, create: bool = True, patience: float = PATIENCE_SECONDS
+    ) -> None:
+        self._database = Database(url, patience)
+        self.snapshots = snapshots
+        migrate(self._database, create)
+
+    def __repr__(self) -> str:
+        return f"Registry({show_address(self._database.url)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        url = self._database.url.render_as_string(hide_password=False)
+        return _reopen, (url, self.snapshots, self._database.patience_seconds)
+
+    @property
+    def database(self) -> Database:
+        """The database, for what follows the registry."""
+        return self._database
+
+    def close(self) -> None:
+        """Give back all connections. A later call opens new ones."""
+        self._database.close()
+
+    # Sets.
+
+    def create(
+        self,
+        name: str,
+        kind: str = MATCH,
+        schema: Any = None,
+        *,
+        time_zone: str = "UTC",
+        windows: str | None = None,
+        **streams: Any,
+    ) -> SetInfo:
+        """Make an empty set of a kind: match, border, window join or band join.
+
+        A window join has a schema for each stream, left="..." and right="...", and says with `windows` whether its
+        queries have windows of "time" (which is so unless said), of "rows", or of "any" sort. A band join has none.
+        """
+        return sets.create_set(self._database, name, kind, schema, time_zone, windows, streams)
+
+    def sets(self) -> builtins.list[SetInfo]:
+        """All sets, by name."""
+        return self._database.read(sets.list_sets)
+
+    def set(self, name: str) -> SetInfo:
+        """A set, as it is now."""
+        return self._database.read(lambda connection: sets.find_set(self._database, connection, name))
+
+    def drop(self, name: str) -> None:
+        """Delete a set with all its queries and their history."""
+        sets.drop_set(self._database, self.set(name))
+
+    def alter(self, name: str, schema: Any = None, *, time_zone: str | None = None, force: bool = False) -> int:
+        """Give a set another schema, or a dict of them by stream; the version from which it is in force.
+
+        Refused where standing queries do not fit it, and the error lists them as `broken`; with `force` those are parked.
+        """
+        return alteration.alter_set(self._database, self.set(name), schema, time_zone, force)
+
+    # Changes. Each is one transaction and makes one version, or raises and changes nothing. `expect_version` is that which
+    # the set must be at; where another writer was first, ConflictError.
+
+    def change(self, name: str, *, expect_version: int | None = None) -> Change:
+        """Several additions, replacements and removals as one change: `with registry.change("alerts") as change: ...`"""
+        return Change(self._database, self.set(name), expect_version)
+
+    def add(
+        self,
+        name: str,
+        query_id: str | int,
+        text: str | None = None,
+        *,
+        expect_version: int | None = None,
+        **given: Any,
+    ) -> int:
+        """Let a query stand; the new version.
+
+        `given`: within or rows in window joins, low and high in band joins, and for any `metadata`, a dict, and when it
+        ends by itself: `expires_at`, a datetime with a time zone, or `ttl`, such as "5 minutes".
+        """
+        change = self.change(name, expect_version=expect_version)
+        change.add(query_id, text, **given)
+        return change.commit()
+
+    def add_many(
+        self, name: str, ids: Any, texts: Any = None, *, expect_version: int | None = None, **given: Any
+    ) -> int:
+        """Let many queries stand at once; the new version. `given`: as in `add`, one for all or a list with one a query.
+
+        Of band joins `lows` and `highs`.
+        """
+        change = self.change(name, expect_version=expect_version)
+        change.add_many(ids, texts, **given)
+        return change.commit()
+
+    def replace(
+        self,
+        name: str,
+        query_id: str | int,
+        text: str | None = None,
+        *,
+        expect_version: int | None = None,
+        **given: Any,
+    ) -> int:
+        """Change a query that stands or is parked; the new version. It keeps what is not given."""
+        change = self.change(name, expect_version=expect_version)
+        change.replace(query_id, text, **given)
+        return change.commit()
+
+    def remove(self, name: str, query_id: str | int, *, expect_version: int | None = None) -> int:
+        """Let a query stand no longer; the new version."""
+        return self.remove_many(name, [query_id], expect_version=expect_version)
+
+    def remove_many(self, name: str, ids: Any, *, expect_version: int | None = None) -> int:
+        """Let many queries stand no longer; the new version."""
+        change = self.change(name, expect_version=expect_version)
+        change.remove_many(ids)
+        return change.commit()
+
+    # Queries.
+
+    def get(self, name: str, query_id: str | int) -> QueryInfo:
+        """A query that stands, or is parked."""
+        return self._look(name, lambda connection, info: listing.get_query(connection, info, query_id))
+
+    def list(
+        self,
+        name: str,
+        *,
+        prefix: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        state: str = "standing",
+        after: str | int | None = None,
+        limit: int | None = 100,
+    ) -> builtins.list[QueryInfo]:
+        """A page of queries in the order of their ids, those after an id.
+
+        `state`: standing, parked, removed or expired. `metadata`: names that a query's metadata has with these values.
+        """
+        return self._look(
+            name,
+            lambda connection, info: listing.list_queries(
+                self._database, connection, info, prefix, metadata, state, after, limit
+            ),
+        )
+
+    def history(self, name: str, query_id: str | int) -> builtins.list[QueryInfo]:
+        """The lives of a query, oldest first: what it was, from when to when, and why it ended."""
+        return self._look(name, lambda connection, info: listing.get_history(connection, info, query_id))
+
+    # Versions.
+
+    def changes(self, name: str, since: int, until: int | None = None) -> Changes:
+        """What changed after a version, up to and with another, or the current one."""
+        if until is None:
+            self.end_due(name)
+        return reader.read_changes(self._database, name, since, until)
+
+    def standing(self, name: str, at: int | None = None, **options: Any) -> Iterator[Changes]:
+        """All queries that stood at a version, or stand, in pieces: the added queries of each piece."""
+        return reader.read_standing(self._database, name, at, **options)
+
+    def marks(self, name: str, until: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The versions that are remembered, up to one, and the mark of each."""
+        return reader.read_marks(self._database, name, until)
+
+    def schema_at(self, name: str, version: int) -> tuple[dict[str, str], str]:
+        """The schemas by stream, and the time zone, that were in force at a version."""
+        return reader.read_schema_at(self._database, name, version)
+
+    def pin(self, pipeline: str, batch: int, name: str | SetInfo) -> int:
+        """The version of a set that a batch of a pipeline is evaluated against: the same for all who ask."""
+        info = name if isinstance(name, SetInfo) else self.set(name)
+        return pins.pin_version(self._database, info, pipeline, batch)
+
+    def end_due(self, name: str | SetInfo) -> SetInfo:
+        """End what has expired by now, under one version; the set after that. A database that is read-only stays as is."""
+
+        def look(connection: Connection) -> tuple[SetInfo, bool]:
+            wanted = name.name if isinstance(name, SetInfo) else name
+            info = sets.find_set(self._database, connection, wanted)
+            is_some = select(is_due(info.row, self._database.now(connection)))
+            return info, bool(connection.scalar(is_some))
+
+        info, is_some = self._database.read(look)
+        if not is_some:
+            return info
+
+        def end(connection: Connection) -> None:
+            locked = LockedSet(self._database, connection, info)
+            locked.end_due()
+            locked.save()
+
+        try:
+            self._database.write(end)
+        except RegistryError as error:
+            if "read-only" not in str(error):
+                raise
+        return self.set(info.name)
+
+    def forget(self, name: str, before: Any) -> int:
+        """Forget queries that ended before a version, a datetime, or so long ago ("30 days"); the oldest version left.
+
+        What the newest batches of running pipelines have pinned stays.
+        """
+        return retention.forget(self._database, self.set(name), before)
+
+    # What follows it.
+
+    def follow(self, name: str, at: int | None = None) -> Followed:
+        """What the transforms of vedette.spark take in place of a query set: the set as it changes, or frozen `at`."""
+        from vedette.registry.followed import Followed
+
+        return Followed.of(self, name, at)
+
+    def compact(self, name: str) -> Any:
+        """Write a compiled snapshot of a set, so that who opens it next has little to compile."""
+        from vedette.registry.snapshots import compact
+
+        return compact(self, name)
+
+    def stats(self) -> RegistryStats:
+        """What is in the registry, in numbers."""
+        return inspection.collect_stats(self._database)
+
+    def verify(self, name: str | None = None) -> builtins.list[str]:
+        """What is wrong in the tables of all sets, or of one: a sentence each, none where all is well."""
+        if name is not None:
+            self.set(name)
+        return inspection.find_faults(self._database, name)
+
+    def _look(self, name: str, read: Any) -> Any:
+        info = self.end_due(name)
+
+        def work(connection: Connection) -> Any:
+            return read(connection, sets.find_set(self._database, connection, info.name))
+
+        return self._database.read(work)
+
+
+def _reopen(url: str, snapshots: str | None, patience: float) -> Registry:
+    return Registry(url, snapshots, create=False, patience=patience)

@@ -1,0 +1,53 @@
+"""How long a registry remembers: removed queries and old versions stay until they are forgotten on request."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, select, update
+
+from vedette.durations import read_duration
+from vedette.registry.database import Database
+from vedette.registry.locked_set import LockedSet
+from vedette.registry.pins import pinned_versions
+from vedette.registry.reader import check_version
+from vedette.registry.set_info import SetInfo
+from vedette.registry.tables import lives, schemas, sets, versions
+from vedette.registry.times import read_moment
+
+
+def forget(database: Database, info: SetInfo, before: Any) -> int:
+    """Forget what ended before a version, a moment, or so long ago ("30 days"); the oldest version that can be read.
+
+    What running pipelines have pinned stays.
+    """
+
+    def work(connection: Connection) -> int:
+        locked = LockedSet(database, connection, info)
+        oldest = min([_read_before(locked, before), *pinned_versions(connection, info.row, locked.now)])
+        oldest = max(oldest, locked.info.oldest)
+        own = lives.c.set_id == info.row
+        connection.execute(delete(lives).where(own, lives.c.removed <= oldest, ~lives.c.is_parked))
+        connection.execute(delete(versions).where(versions.c.set_id == info.row, versions.c.version < oldest))
+        in_force = select(func.max(schemas.c.version)).where(schemas.c.set_id == info.row, schemas.c.version <= oldest)
+        was = schemas.c.set_id == info.row, schemas.c.version < in_force.scalar_subquery()
+        connection.execute(delete(schemas).where(*was))
+        connection.execute(update(sets).where(sets.c.id == info.row).values(oldest=oldest))
+        return oldest
+
+    return database.write(work)
+
+
+def _read_before(locked: LockedSet, before: Any) -> int:
+    """The version that was in force then."""
+    if isinstance(before, (str, datetime.timedelta)):
+        moment = locked.now - int(read_duration(before, "before", "timestamp"))
+    elif isinstance(before, datetime.datetime):
+        moment = read_moment(before, "before")
+    else:
+        check_version(locked.info, before, "before")
+        return int(before)
+    made = versions.c.set_id == locked.row, versions.c.made_at <= moment
+    found = locked.connection.scalar(select(func.max(versions.c.version)).where(*made))
+    return locked.info.oldest if found is None else int(found)

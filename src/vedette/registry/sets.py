@@ -1,0 +1,122 @@
+"""The named sets of a registry: made, found and dropped."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from vedette.engine.join_query_set import JoinQuerySet
+from vedette.errors import RegistryError, SchemaError, nearest
+from vedette.registry.database import Database
+from vedette.registry.locked_set import LockedSet, new_mark
+from vedette.registry.set_info import BAND_JOIN, KINDS, WINDOW_JOIN, WINDOWS, SetInfo
+from vedette.registry.tables import METADATA, schemas, sets, versions
+from vedette.schema import Schema, check_time_zone
+
+
+def create_set(
+    database: Database,
+    name: str,
+    kind: str,
+    schema: Any,
+    time_zone: str,
+    windows: str | None,
+    streams: Mapping[str, Any],
+) -> SetInfo:
+    """Make an empty set, at version 0."""
+    if not isinstance(name, str) or not name or "\0" in name or len(name.encode(errors="replace")) > 1000:
+        raise RegistryError(f"a set's name is a text of 1 to 1,000 bytes; got {name!r:.100}")
+    if kind not in KINDS:
+        raise RegistryError(f"unknown kind {kind!r} of set; kinds are: {', '.join(KINDS)}{nearest(str(kind), KINDS)}")
+    if kind == WINDOW_JOIN:
+        windows = windows or "time"
+        if windows not in WINDOWS:
+            raise RegistryError(
+                f"windows are of: {', '.join(WINDOWS)}; got {windows!r}{nearest(str(windows), WINDOWS)}"
+            )
+    elif windows is not None:
+        raise RegistryError(f"a set of kind {kind} has no windows; only window joins have")
+    told = json.dumps(read_given_schemas(kind, schema, streams))
+    check_time_zone(time_zone)
+
+    def make(connection: Connection) -> SetInfo:
+        now = database.now(connection)
+        values = {
+            "uid": uuid.uuid4().hex,
+            "name": name,
+            "kind": kind,
+            "schemas": told,
+            "schema_version": 0,
+            "time_zone": time_zone,
+            "windows": windows,
+            "id_kind": None,
+            "version": 0,
+            "oldest": 0,
+            "n_standing": 0,
+            "n_parked": 0,
+            "created_at": now,
+        }
+        row = connection.execute(insert(sets).values(values).returning(sets)).mappings().one()
+        own = {"set_id": row["id"], "version": 0}
+        connection.execute(insert(versions).values(**own, mark=new_mark(), made_at=now))
+        connection.execute(insert(schemas).values(**own, schemas=told, time_zone=time_zone))
+        return SetInfo.of(row)
+
+    try:
+        return database.write(make)
+    except IntegrityError:
+        raise RegistryError(f"there is a set {name!r} already; take another name, or drop it first") from None
+
+
+def read_given_schemas(kind: str, schema: Any, streams: Mapping[str, Any]) -> dict[str, str]:
+    """The schemas of a set by stream, checked, as they are kept."""
+    if isinstance(schema, Mapping):
+        streams, schema = {**schema, **streams}, None
+    if set(streams) == {""}:
+        schema, streams = streams[""], {}
+    if kind == BAND_JOIN:
+        if schema or streams:
+            raise SchemaError("a band join is over numbers and has no schema")
+        return {}
+    if kind == WINDOW_JOIN:
+        if schema is not None:
+            raise SchemaError('a window join has a schema for each stream: left="id bigint, x double", right="..."')
+        made = JoinQuerySet(**streams)
+        return {stream: str(made.schema_of(stream)) for stream in made.streams}
+    if streams or schema is None:
+        raise SchemaError(f"a set of kind {kind} has one schema, such as 'symbol string, price double'")
+    return {"": str(schema if isinstance(schema, Schema) else Schema.parse(schema))}
+
+
+def list_sets(connection: Connection) -> list[SetInfo]:
+    """All sets, by name."""
+    return [SetInfo.of(row) for row in connection.execute(select(sets).order_by(sets.c.name)).mappings()]
+
+
+def find_set(database: Database, connection: Connection, name: str) -> SetInfo:
+    """The set of that name."""
+    row = connection.execute(select(sets).where(sets.c.name == name)).mappings().first()
+    if row is not None:
+        return SetInfo.of(row)
+    names = list(connection.scalars(select(sets.c.name).order_by(sets.c.name).limit(1000)))
+    shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    there = f"its sets are: {shown}{nearest(str(name), names)}" if names else "it has no sets yet; make one with create"
+    raise RegistryError(f"there is no set {name!r} in the registry {database}; {there}")
+
+
+def drop_set(database: Database, info: SetInfo) -> None:
+    """Delete a set with all its queries, versions and pins."""
+
+    def drop(connection: Connection) -> None:
+        LockedSet(database, connection, info)
+        for table in reversed(METADATA.sorted_tables):
+            if "set_id" in table.c:
+                connection.execute(delete(table).where(table.c.set_id == info.row))
+        connection.execute(delete(sets).where(sets.c.id == info.row))
+
+    database.write(drop)

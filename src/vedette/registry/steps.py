@@ -1,0 +1,148 @@
+"""The steps of a change as its owner takes them: queries added, replaced or removed, read into columns and checked.
+
+Texts are checked by compiling them, all of a change together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from vedette.engine.band_ends import read_ends
+from vedette.engine.join_windows import read_windows
+from vedette.engine.query_texts import as_texts
+from vedette.errors import QueryError
+from vedette.ids import INTEGER, STRING, Ids
+from vedette.language import compile_texts
+from vedette.registry.documents import write_metadata, write_windows
+from vedette.registry.set_info import BAND_JOIN, WINDOW_JOIN, SetInfo
+from vedette.registry.times import Ttl, read_expiry
+
+ADD, REPLACE, REMOVE = "add", "replace", "remove"
+LONGEST_ID = 1000  # bytes: what an index of PostgreSQL holds, and enough for a name
+
+
+@dataclass(frozen=True)
+class Step:
+    """Queries that are added, replaced or removed together. A column that is not given is absent from `values`."""
+
+    action: str
+    ids: list[str] | list[int]
+    values: dict[str, list[Any]] = field(default_factory=dict)  # by column of the table of lives, one a query
+
+
+@dataclass(frozen=True)
+class Given:
+    """What an owner gives for some queries, in the words of `add` and `add_many`."""
+
+    texts: Any = None
+    lows: Any = None
+    highs: Any = None
+    within: Any = None
+    rows: Any = None
+    metadata: Any = None
+    expires_at: Any = None
+    ttl: Any = None
+
+
+def read_step(action: str, info: SetInfo, ids: Any, given: Given) -> Step:
+    """What an owner gives, as columns. Raises QueryError where it does not fit the kind of the set."""
+    read = read_ids(ids, info)
+    n = len(read)
+    values: dict[str, list[Any]] = {}
+    _check_kind(info, given)
+    needs = action == ADD
+    if info.kind == BAND_JOIN:
+        if given.lows is not None or given.highs is not None or needs:
+            if given.lows is None or given.highs is None:
+                raise QueryError(f"set {info.name!r} is of band joins: a query needs both its ends, low and high")
+            lows, highs = read_ends(given.lows, given.highs, n)
+            values["low"], values["high"] = lows.tolist(), highs.tolist()
+    elif given.texts is not None or needs:
+        if given.texts is None:
+            raise QueryError(f"set {info.name!r} is of kind {info.kind}: a query needs its text")
+        values["text"] = list(as_texts(given.texts))
+        if len(values["text"]) != n:
+            raise QueryError(f"got {n} ids but {len(values['text'])} texts; each query needs both")
+    if info.kind == WINDOW_JOIN and (needs or given.within is not None or given.rows is not None):
+        read_windows(given.within, given.rows, info.streams, n)
+        values["windows"] = list(write_windows(given.within, given.rows, info.streams, n))
+    if given.metadata is not None:
+        values["metadata"] = list(write_metadata(given.metadata, n))
+    if given.expires_at is not None or given.ttl is not None:
+        values["expires_at"] = _read_expiries(given.expires_at, given.ttl, n)
+    if action == REPLACE and not values:
+        raise QueryError("replace needs what to replace: another text, window, band, metadata or expiry")
+    return Step(action, read, values)
+
+
+def read_ids(ids: Any, info: SetInfo) -> list[str] | list[int]:
+    """Ids as the owner gives them, checked: of the set's kind, none null, none twice, none that a database refuses."""
+    known = Ids()
+    known.kind = info.id_kind
+    read = known.read(ids)
+    if isinstance(read, np.ndarray):
+        return read.tolist()  # type: ignore[no-any-return]
+    names: list[str] = read.to_pylist()
+    if "\0" in "".join(names):
+        raise QueryError("an id holds the character NUL, which databases refuse")
+    longest = max(names, key=len, default="")
+    if 4 * len(longest) > LONGEST_ID:
+        longest = max(names, key=lambda name: len(name.encode()))
+        if len(longest.encode()) > LONGEST_ID:
+            raise QueryError(
+                f"an id has at most {LONGEST_ID:,} bytes; {longest[:40]!r}... has {len(longest.encode()):,}"
+            )
+    return names
+
+
+def kind_of(ids: Sequence[Any]) -> str | None:
+    """The kind of ids that were read."""
+    return None if not len(ids) else INTEGER if isinstance(ids[0], int) else STRING
+
+
+def check_texts(info: SetInfo, ids: Sequence[Any], texts: Sequence[Any]) -> None:
+    """Raise the QueryError of the first bad text, naming its query."""
+    schema = info.read_schema()
+    if schema is None or not len(texts):
+        return
+    compile_texts(texts, schema, info.time_zone, ids=ids)
+    joined = "".join(texts)
+    if "\0" in joined:
+        place = next(i for i, text in enumerate(texts) if "\0" in text)
+        raise QueryError("the text holds the character NUL, which databases refuse").in_query(ids[place])
+    try:
+        joined.encode()
+    except UnicodeEncodeError:
+        place = next(i for i, text in enumerate(texts) if text.encode(errors="ignore").decode() != text)
+        raise QueryError("the text holds half a surrogate pair, which is no character").in_query(ids[place]) from None
+
+
+def _check_kind(info: SetInfo, given: Given) -> None:
+    """Raise where something is given that queries of this kind do not have."""
+    has_band = info.kind == BAND_JOIN
+    wrong = {
+        "low": given.lows is not None and not has_band,
+        "high": given.highs is not None and not has_band,
+        "text": given.texts is not None and has_band,
+        "within": given.within is not None and (info.kind != WINDOW_JOIN or info.windows == "rows"),
+        "rows": given.rows is not None and (info.kind != WINDOW_JOIN or info.windows == "time"),
+    }
+    for name, is_wrong in wrong.items():
+        if is_wrong:
+            kind = info.kind if info.kind != WINDOW_JOIN else f"{info.kind} over windows of {info.windows}"
+            raise QueryError(f"set {info.name!r} is of kind {kind}; its queries have no {name!r}")
+
+
+def _read_expiries(expires_at: Any, ttl: Any, n: int) -> list[int | Ttl | None]:
+    lists = [value for value in (expires_at, ttl) if isinstance(value, Sequence) and not isinstance(value, str)]
+    for value in lists:
+        if len(value) != n:
+            raise QueryError(f"got {len(value)} expiries for {n} queries; give one for all, or one a query")
+    if not lists:
+        return [read_expiry(expires_at, ttl)] * n
+    ends, lengths = ((each if any(each is one for one in lists) else [each] * n) for each in (expires_at, ttl))
+    return [read_expiry(end, length) for end, length in zip(ends, lengths, strict=True)]

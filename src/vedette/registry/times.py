@@ -1,0 +1,49 @@
+"""Moments as a registry keeps them, microseconds since 1970 in UTC, and as its users give and get them."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Any
+
+from vedette.durations import read_duration
+from vedette.errors import QueryError
+
+NEVER = "never"
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class Ttl:
+    """So long from when the change is made."""
+
+    microseconds: int
+
+
+def as_datetime(microseconds: int | None) -> Any:
+    """The moment, in UTC; None stays None.
+
+    >>> as_datetime(1_500_000).isoformat()
+    '1970-01-01T00:00:01.500000+00:00'
+    """
+    return None if microseconds is None else _EPOCH + microseconds * _MICROSECOND
+
+
+def read_moment(value: Any, name: str) -> int:
+    """A datetime that knows its time zone, in microseconds."""
+    if not isinstance(value, datetime.datetime) or value.utcoffset() is None:
+        got = "one without" if isinstance(value, datetime.datetime) else repr(value)
+        raise QueryError(
+            f"{name} is a datetime with a time zone, such as datetime.datetime(2030, 1, 31, tzinfo=datetime.UTC); got {got}"
+        )
+    return (value - _EPOCH) // _MICROSECOND
+
+
+def read_expiry(expires_at: Any, ttl: Any) -> int | Ttl | None:
+    """When a query ends by itself, from one of two ways to say it; "never" is None."""
+    if expires_at is not None and ttl is not None:
+        raise QueryError("a query has two ends, expires_at and ttl; give one")
+    if ttl is not None:
+        return Ttl(int(read_duration(ttl, "ttl", "timestamp")))
+    return None if expires_at in (None, NEVER) else read_moment(expires_at, "expires_at")
