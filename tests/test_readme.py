@@ -27,6 +27,8 @@ def test_the_readme_runs_as_it_stands():
     assert hits.ids.to_pylist() == hits.positions.tolist()
     assert scope["found"].to_pylist() == [{"query": "spread", "left": 0, "right": 0}]
     assert scope["changes"].to_pylist() == [{"sign": 1, "query": "above", "left": "r", "right": "s"}]
+    assert scope["meetings"].to_pylist() == [{"sign": 1, "a": "Ada", "b": 7, "start": 14.0, "end": 20.0}]
+    assert scope["ahead"].to_pylist() == [{"a": "Ada", "b": 7}]
 
 
 def test_every_file_that_the_readme_names_is_there():

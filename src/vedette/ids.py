@@ -59,7 +59,7 @@ class Ids:
 
     def take(self, positions: NDArray[Any]) -> NDArray[np.int64] | pa.LargeStringArray:
         """Some ids, in the form that `find` and `append` take."""
-        return self._numbers[positions] if self.kind == INTEGER else self.to_arrow().take(pa.array(positions))
+        return take_ids(self.read_all(), positions)
 
     def find(self, ids: NDArray[np.int64] | pa.LargeStringArray) -> NDArray[np.int32]:
         """The newest position of each id, or -1."""
@@ -150,6 +150,11 @@ def _read_ids(ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
     except (pa.ArrowException, OverflowError, TypeError, UnicodeError) as error:
         kind = error
     raise QueryError(f"ids are all strings or all 64-bit integers; got {kind}")
+
+
+def take_ids(ids: Any, places: NDArray[Any]) -> Any:
+    """Some of the ids that `read` gave."""
+    return ids[places] if isinstance(ids, np.ndarray) else ids.take(pa.array(places))
 
 
 def item(ids: NDArray[np.int64] | pa.LargeStringArray, place: int) -> str | int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vedette.columns import Column, large_strings, null_column
 from vedette.errors import RowError, nearest
-from vedette.rows import as_mapping, read_rows, read_values
+from vedette.rows import as_mapping, column_names, find_column, read_rows, read_values
 from vedette.schema import Field, Schema, Type
 
 TIME_TYPES = {"timestamp": np.int64, "bigint": np.int64, "double": np.float64}  # and how their values are kept
@@ -112,11 +112,10 @@ def read_times(table: Any, schema: Schema, time_zone: str, name: str) -> tuple[N
 
 
 def _find_column(table: Any, name: str, role: str) -> Any:
-    names = list(table) if isinstance(table, Mapping) else table.schema.names
-    for place, known in enumerate(names):
-        if str(known).lower() == name.lower():
-            return table[known] if isinstance(table, Mapping) else table.column(place)
-    known = sorted(map(str, names))
+    column = find_column(table, name)
+    if column is not None:
+        return column
+    known = column_names(table)
     raise RowError(
         f"the rows have no column {name!r}, which is the {role}; they have: {', '.join(known)}{nearest(name, known)}"
     )

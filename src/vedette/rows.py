@@ -117,6 +117,20 @@ def as_mapping(rows: Any) -> Any:
     )
 
 
+def find_column(table: Any, name: str) -> Any:
+    """A column of what `as_mapping` gave, whatever the case of its letters; None where there is none."""
+    names = list(table) if isinstance(table, Mapping) else table.schema.names
+    for place, known in enumerate(names):
+        if str(known).lower() == name.lower():
+            return table[known] if isinstance(table, Mapping) else table.column(place)
+    return None
+
+
+def column_names(table: Any) -> list[str]:
+    """The names of the columns, sorted, as errors list them."""
+    return sorted(map(str, table if isinstance(table, Mapping) else table.schema.names))
+
+
 def _common_length(arrays: Mapping[Any, Any]) -> int:
     for name, values in arrays.items():
         if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) == 0:

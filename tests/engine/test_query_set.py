@@ -51,6 +51,16 @@ def test_one_row_matches_as_in_a_batch(alerts):
     assert alerts.match_one({"price": 0.5}) == ["busy"]
 
 
+def test_no_ids_are_no_change():
+    queries = vd.QuerySet("x double")
+    joins = vd.JoinQuerySet(left="x double", right="x double")
+    queries.add_many([], [])
+    queries.add_boxes([], {"x": ([], [])})
+    joins.add_many([], [], rows=3)
+
+    assert (queries.version, joins.version) == (0, 0)
+
+
 def test_every_change_is_a_version(alerts):
     assert (alerts.version, len(alerts)) == (2, 3)
     alerts.replace("cheap-ibm", "symbol = 'IBM' AND price <= 38")

@@ -17,6 +17,7 @@ from vedette.engine.band_explanation import explain
 from vedette.engine.band_rows import SIDES, read_ids, read_new_values
 from vedette.engine.band_table import to_pair_table, to_query_table
 from vedette.errors import QueryError, RowError, count
+from vedette.ids import take_ids
 from vedette.operators.band_join import (
     PairChanges,
     change_bands,
@@ -99,7 +100,7 @@ class BandMonitor:
             read = read_ids(ids, side)
             slots = side.find(read) if len(read) else np.empty(0, np.int32)
             missing = np.flatnonzero(slots < 0)
-            unknown += (read[missing] if isinstance(read, np.ndarray) else read.take(pa.array(missing))).tolist()
+            unknown += take_ids(read, missing).tolist()
             if len(missing) < len(slots):
                 work.append((side, other, slots[slots >= 0]))
         self.unknown = unknown

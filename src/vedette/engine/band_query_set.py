@@ -15,16 +15,18 @@ from vedette.buffers import grown
 from vedette.engine import content
 from vedette.engine.band_ends import read_ends
 from vedette.engine.band_history import BandHistory, Bands
-from vedette.engine.standing_set import SavedSet
+from vedette.engine.set_changes import Changes
+from vedette.engine.standing_set import SavedSet, begin
 from vedette.engine.versions import Versions
 from vedette.errors import QueryError, count
-from vedette.ids import Ids, item
+from vedette.ids import Ids, item, take_ids
 from vedette.indexes.bands import Groups
 
 if TYPE_CHECKING:
     from vedette.engine.band_monitor import BandMonitor
 
 FEW_GONE = 1024  # so many names of removed queries are always borne
+RETAINED_VERSIONS = 10_000  # for so many versions the changes of a registry's set stay known
 
 
 class BandQuerySet(SavedSet):
@@ -51,6 +53,7 @@ class BandQuerySet(SavedSet):
         self._n_standing = 0
         self._versions = Versions()
         self._history = BandHistory()
+        self._retained_versions = 0  # for so many versions changes stay known
         self._groups: Groups | None = None
         self._waiting: list[NDArray[np.int32]] = []  # names that changed since the groups were last up to date
         self._monitors: weakref.WeakSet[BandMonitor] = weakref.WeakSet()
@@ -94,27 +97,12 @@ class BandQuerySet(SavedSet):
 
     def add_many(self, ids: Any, lows: Any, highs: Any) -> None:
         """Let many queries stand at once; `lows` and `highs` are arrays, or one number for all."""
-        read = self._ids.read(ids)
+        read, names = self._read_new(ids)
         new_lows, new_highs = read_ends(lows, highs, len(read))
         if not len(read):
             return
-        names = self._ids.find(read)
-        known = names[names >= 0]
-        standing = known[self._stands[known]]
-        if len(standing):
-            (twice,) = self._ids.at(standing[:1])
-            raise QueryError(f"id {twice!r} stands already; use replace to change it, or another id")
         self._versions.advance([*content.of_ids(read), new_lows.data, new_highs.data])
-        unknown = np.flatnonzero(names < 0)
-        if len(unknown):
-            n_before = len(self._ids)
-            self._ids.append(read if len(unknown) == len(names) else _take(read, unknown))
-            names[unknown] = np.arange(n_before, len(self._ids), dtype=np.int32)
-            self._lows = grown(self._lows, n_before, len(self._ids))
-            self._highs = grown(self._highs, n_before, len(self._ids))
-            self._stands = grown(self._stands, n_before, len(self._ids))
-        none = np.full(len(names), np.nan)
-        self._change(names, none, none, new_lows, new_highs)
+        self._put(read, names, new_lows, new_highs)
 
     def replace(self, query_id: str | int, low: float, high: float) -> None:
         """Give a standing query another band."""
@@ -131,16 +119,43 @@ class BandQuerySet(SavedSet):
 
     def remove_many(self, ids: Any) -> None:
         """Let many queries stand no longer."""
-        read = self._ids.read(ids)
-        if not len(read):
-            return
-        names = self._ids.find(read)
-        unknown = np.flatnonzero(names < 0)
-        if not len(unknown):
-            unknown = np.flatnonzero(~self._stands[names])
-        if len(unknown):
-            raise QueryError(f"no query {item(read, int(unknown[0]))!r} stands in this set")
-        self._remove(names)
+        names = self._find_all(ids)
+        if len(names):
+            self._remove(names)
+
+    def begin(self, version: int, mark: int) -> None:
+        """Let an empty set begin at a version of a registry, of which it knows the mark; `apply` goes on from there."""
+        begin(self._versions, version, mark)
+        self._history.first = version
+
+    def apply(self, changes: Changes) -> None:
+        """Make the changes that a registry tells, version by version; versions and marks are the registry's."""
+        lows, highs = read_ends(
+            () if changes.lows is None else changes.lows,
+            () if changes.highs is None else changes.highs,
+            changes.n_added,
+        )
+        start = int(np.searchsorted(changes.added_versions, self.version, side="right"))
+        if start:  # what stands as the set begins
+            if len(self._ids):
+                raise QueryError(f"the set is at version {self.version}; got queries of versions that it has already")
+            self._apply_added(changes.added_ids[:start], lows[:start], highs[:start])
+            self._history = BandHistory()
+            self._history.first = self.version
+        for each in changes.by_version():
+            if each.until != self.version + 1:
+                raise QueryError(f"the set is at version {self.version}; got changes of version {each.until}")
+            self._versions.follow(each.versions, each.marks)
+            if each.n_removed:
+                self._remove_names(self._find_all(each.removed_ids))
+            if each.n_added:
+                end = start + each.n_added
+                self._apply_added(each.added_ids, lows[start:end], highs[start:end])
+                start = end
+
+    def retain(self, versions: int = RETAINED_VERSIONS) -> None:
+        """Let it be known for at least so many versions what has changed, whoever asks."""
+        self._retained_versions = max(self._retained_versions, versions)
 
     # Answers.
 
@@ -222,6 +237,26 @@ class BandQuerySet(SavedSet):
 
     def _remove(self, names: NDArray[np.int32]) -> None:
         self._versions.advance(content.of_ids(self._ids.take(names)))
+        self._remove_names(names)
+
+    def _apply_added(self, ids: Any, lows: NDArray[np.float64], highs: NDArray[np.float64]) -> None:
+        read, names = self._read_new(ids)
+        self._put(read, names, lows, highs)
+
+    def _put(self, read: Any, names: NDArray[np.int32], lows: NDArray[np.float64], highs: NDArray[np.float64]) -> None:
+        """Under the current version queries stand that did not; `names` are below 0 where an id is new."""
+        unknown = np.flatnonzero(names < 0)
+        if len(unknown):
+            n_before = len(self._ids)
+            self._ids.append(read if len(unknown) == len(names) else take_ids(read, unknown))
+            names[unknown] = np.arange(n_before, len(self._ids), dtype=np.int32)
+            self._lows = grown(self._lows, n_before, len(self._ids))
+            self._highs = grown(self._highs, n_before, len(self._ids))
+            self._stands = grown(self._stands, n_before, len(self._ids))
+        none = np.full(len(names), np.nan)
+        self._change(names, none, none, lows, highs)
+
+    def _remove_names(self, names: NDArray[np.int32]) -> None:
         none = np.full(len(names), np.nan)
         self._change(names, self._lows[names], self._highs[names], none, none)
 
@@ -243,7 +278,8 @@ class BandQuerySet(SavedSet):
             if sum(map(len, self._waiting)) > FEW_GONE + len(self):  # nobody asks
                 self._groups, self._waiting = None, []
         needed = (each.version for each in self._monitors if each.report == "pairs")
-        self._history.forget(len(self), min(needed, default=self.version))
+        oldest = self.version - self._retained_versions
+        self._history.forget(len(self), min(oldest, min(needed, default=self.version)))
         if len(self._ids) > 2 * (len(self) + len(self._history)) + FEW_GONE:
             self._compact()
 
@@ -265,6 +301,28 @@ class BandQuerySet(SavedSet):
         """The names of the queries that stand."""
         return np.flatnonzero(self._stands[: len(self._ids)]).astype(np.int32)
 
+    def _read_new(self, ids: Any) -> tuple[Any, NDArray[np.int32]]:
+        """Ids of which none stands, and their names, below 0 where they have none."""
+        read = self._ids.read(ids)
+        names = self._ids.find(read)
+        known = names[names >= 0]
+        standing = known[self._stands[known]]
+        if len(standing):
+            (twice,) = self._ids.at(standing[:1])
+            raise QueryError(f"id {twice!r} stands already; use replace to change it, or another id")
+        return read, names
+
+    def _find_all(self, ids: Any) -> NDArray[np.int32]:
+        """The names of ids, all of which must stand."""
+        read = self._ids.read(ids)
+        names = self._ids.find(read)
+        unknown = np.flatnonzero(names < 0)
+        if not len(unknown):
+            unknown = np.flatnonzero(~self._stands[names])
+        if len(unknown):
+            raise QueryError(f"no query {item(read, int(unknown[0]))!r} stands in this set")
+        return names
+
     def _find_standing(self, query_id: object) -> int:
         name = int(self._ids.find(self._ids.read([query_id]))[0])
         return name if name >= 0 and self._stands[name] else -1
@@ -274,7 +332,3 @@ class BandQuerySet(SavedSet):
         if name < 0:
             raise QueryError(f"no query {query_id!r} stands in this set")
         return name
-
-
-def _take(ids: Any, places: NDArray[np.int64]) -> Any:
-    return ids[places] if isinstance(ids, np.ndarray) else ids.take(pa.array(places))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from vedette.columns import large_strings
 from vedette.errors import QueryError, RowError, nearest
 from vedette.ids import INTEGER, STRING, item
 from vedette.operators.band_join_side import Side
-from vedette.rows import as_mapping, read_values
+from vedette.rows import as_mapping, column_names, find_column, read_values
 from vedette.schema import Field, Type
 
 _VALUE = Field("value", Type("double"))
@@ -85,10 +84,9 @@ def read_ids(ids: Any, side: Side) -> Any:
 
 
 def _find_column(table: Any, name: str, side: str) -> Any:
-    names = list(table) if isinstance(table, Mapping) else table.schema.names
-    for place, known in enumerate(names):
-        if str(known).lower() == name:
-            return table[known] if isinstance(table, Mapping) else table.column(place)
-    known = sorted(map(str, names))
+    column = find_column(table, name)
+    if column is not None:
+        return column
+    known = column_names(table)
     have = f"{', '.join(known) or 'none'}{nearest(name, known)}"
     raise RowError(f"the {side} rows lack column {name!r}; they need id and value, and have: {have}")

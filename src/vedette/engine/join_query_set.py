@@ -14,13 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.engine import content
-from vedette.engine.join_windows import read_windows
+from vedette.engine.join_windows import read_each_window, read_windows
+from vedette.engine.lives import Lives
 from vedette.engine.query_texts import as_texts
+from vedette.engine.set_changes import Changes
 from vedette.engine.standing_set import StandingSet
 from vedette.engine.stream_selections import StreamSelections
-from vedette.engine.versions import Versions
+from vedette.engine.versions import STANDING, Versions
 from vedette.errors import QueryError, SchemaError, count, nearest
-from vedette.ids import Ids
+from vedette.ids import Ids, take_ids
 from vedette.language import Residual, check_text, compile_texts
 from vedette.operators.join_branches import Branches, Signature
 from vedette.operators.window_join import PairFinder
@@ -135,6 +137,28 @@ class JoinQuerySet(StandingSet):
         """Give a standing query another text and window."""
         position = self._must_find(query_id)
         self._add([query_id], [text], within, rows, replaced=[position])
+
+    def apply(self, changes: Changes) -> None:
+        """Make the changes that a registry tells, all at once; versions and marks are the registry's.
+
+        Queries that came and went in between are left out: joins are of the queries that stand when rows come.
+        """
+        lives = Lives.read(changes, self._ids, self._versions)
+        stays = np.flatnonzero(lives.ends == STANDING)
+        texts, windows = (changes.texts or []), (changes.windows or [])
+        read = take_ids(lives.ids, stays)
+        compiled = compile_texts([texts[each] for each in stays], self.schema, self.time_zone, ids=read.tolist())
+        plan = plan_joins(compiled, self.streams, read_each_window([windows[each] for each in stays], self.streams))
+        with self._lock:
+            self._versions.follow(changes.versions, changes.marks)
+            if len(lives.ended):
+                self._release(lives.ended, lives.ended_versions)
+            if len(stays):
+                first = len(self._versions)
+                self._ids.append(read)
+                self._versions.add_at(changes.added_versions[stays])
+                self._append(plan, first, len(stays))
+        self._settle()
 
     def check(self, text: str) -> list[str]:
         """Warnings about a text; raises QueryError if it is wrong. Nothing is registered."""
@@ -263,6 +287,8 @@ class JoinQuerySet(StandingSet):
         named = ids if isinstance(ids, (list, tuple)) else read.tolist()
         compiled = compile_texts(texts, self.schema, self.time_zone, ids=named)
         plan = plan_joins(compiled, self.streams, windows)
+        if not len(read):
+            return
         told = [windows.counts.data, windows.is_duration.data, windows.units.data, windows.numbers.data]
         self._versions.advance([*content.of_ids(read), *content.of_texts(texts), *told])
         with self._lock:
@@ -312,8 +338,8 @@ class JoinQuerySet(StandingSet):
             self._release(positions)
         self._settle()
 
-    def _release(self, positions: NDArray[np.int32]) -> None:
-        self._versions.remove(positions)
+    def _release(self, positions: NDArray[np.int32], versions: NDArray[np.int64] | None = None) -> None:
+        self._versions.remove(positions, versions)
         for signature in self._groups:
             branches = self._join(signature)
             gone = np.flatnonzero(np.isin(branches.queries, positions))

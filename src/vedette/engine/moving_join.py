@@ -17,11 +17,11 @@ from vedette.engine import moving_state
 from vedette.engine.moving_rows import MovingRows, MovingTable, read_moving_rows, read_number
 from vedette.engine.moving_table import to_change_table, to_event_table, to_overdue_table, to_pair_table
 from vedette.errors import QueryError, RowError
-from vedette.ids import Ids
+from vedette.ids import Ids, take_ids
 from vedette.operators.moving.interval import expected_costs
 from vedette.operators.moving.join import IntersectionJoin, Step
 from vedette.operators.moving.meetings import net
-from vedette.operators.moving.moving_set import MovingSet, take_ids
+from vedette.operators.moving.moving_set import MovingSet
 from vedette.operators.moving.rows import TIME
 
 SETS = ("a", "b")

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from vedette.columns import string_buffers
 from vedette.errors import QueryError, RowError, nearest
 from vedette.hashing import empty_slots, find_numbers, find_strings, insert_numbers, insert_strings
-from vedette.ids import Ids, item
-from vedette.operators.moving.moving_set import take_ids
+from vedette.ids import Ids, item, take_ids
 from vedette.operators.moving.rows import SIDES, TIME
 from vedette.rows import as_mapping, read_values
 from vedette.schema import Field, Type

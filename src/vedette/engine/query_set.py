@@ -19,11 +19,13 @@ from vedette.boxes import BoxBlock
 from vedette.engine import content
 from vedette.engine.bounds import read_bounds
 from vedette.engine.explanation import explain
+from vedette.engine.lives import Lives
 from vedette.engine.parts import Parts
 from vedette.engine.query_texts import as_texts
 from vedette.engine.retained import Retained
+from vedette.engine.set_changes import Changes
 from vedette.engine.standing_set import StandingSet
-from vedette.engine.versions import Versions
+from vedette.engine.versions import STANDING, Versions
 from vedette.errors import QueryError
 from vedette.ids import Ids
 from vedette.language import Residual, check_text, compile_texts
@@ -114,6 +116,25 @@ class QuerySet(StandingSet):
         compiled = compile_texts([text], self.schema, self.time_zone, ids=[query_id])
         read = self._ids.read([query_id])
         self._append(read, compiled.blocks, compiled.residuals, content.of_texts([text]), replaced=[position])
+
+    def apply(self, changes: Changes) -> None:
+        """Make the changes that a registry tells, all at once; versions and marks are the registry's.
+
+        Every version in between can be asked for by border monitoring, as if the changes had come one by one.
+        """
+        lives = Lives.read(changes, self._ids, self._versions)
+        compiled = compile_texts(changes.texts or [], self.schema, self.time_zone, ids=changes.added_ids)
+        self._versions.follow(changes.versions, changes.marks)
+        first, brief = len(self._versions), np.flatnonzero(lives.ends < STANDING)
+        if len(lives.ids):
+            self._ids.append(lives.ids)
+            self._versions.add_at(changes.added_versions)
+            self._parts.append(compiled.blocks, compiled.residuals, len(lives.ids))
+        gone = np.concatenate([lives.ended, (first + brief).astype(np.int32)])
+        if len(gone):
+            self._drop(gone, np.concatenate([lives.ended_versions, lives.ends[brief]]))
+            self._parts.note_removal()
+        self._settle(len(lives.ids) + len(gone))
 
     def compact(self) -> None:
         """Forget removed queries: those that stand get new positions, and the set is compiled as a whole.
@@ -270,6 +291,8 @@ class QuerySet(StandingSet):
         pieces: Iterable[Any],
         replaced: Sequence[int] = (),
     ) -> None:
+        if not len(ids):
+            return
         self._versions.advance([*content.of_ids(ids), *pieces])
         if replaced:
             self._drop(np.array(replaced, np.int32))
@@ -284,9 +307,9 @@ class QuerySet(StandingSet):
         self._parts.note_removal()
         self._settle(len(positions))
 
-    def _drop(self, positions: NDArray[np.int32]) -> None:
-        self._versions.remove(positions)
+    def _drop(self, positions: NDArray[np.int32], versions: NDArray[np.int64] | None = None) -> None:
+        self._versions.remove(positions, versions)
         if self.retained_versions:
             self._leaving.append(positions)
         else:
-            self.forgotten_version = self.version
+            self.forgotten_version = self.version if versions is None else int(versions.max())

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.buffers import grown
-from vedette.ids import Ids
+from vedette.ids import Ids, take_ids
 from vedette.indexes.bands import Points
 
 FEW_FREED = 1024  # so many freed slots are always borne
@@ -55,7 +54,7 @@ class Side:
         unknown = np.flatnonzero(slots < 0)
         if len(unknown):
             n_before = len(self.ids)
-            self.ids.append(ids if len(unknown) == len(slots) else _take(ids, unknown))
+            self.ids.append(ids if len(unknown) == len(slots) else take_ids(ids, unknown))
             slots[unknown] = np.arange(n_before, len(self.ids), dtype=np.int32)
             self.values = grown(self.values, n_before, len(self.ids))
             self.lives = grown(self.lives, n_before, len(self.ids))
@@ -111,7 +110,3 @@ class Side:
             self._log = [np.unique(np.concatenate(self._log))]
             if len(self._log[0]) > len(self) + FEW_FREED:
                 self._log = None
-
-
-def _take(ids: Any, places: NDArray[np.int64]) -> Any:
-    return ids[places] if isinstance(ids, np.ndarray) else ids.take(pa.array(places))

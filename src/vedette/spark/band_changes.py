@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vedette.columns import writable
 from vedette.errors import RowError
+from vedette.ids import take_ids
 from vedette.operators.band_join_side import Side
 
 
@@ -45,7 +46,7 @@ def find_changes(rows: pa.Table, side: Side, name: str, replaces: bool) -> Chang
     had_value = np.where(is_first, has_value[codes], np.roll(inserts, 1))
     again = codes[inserts & had_value]
     if len(again) and not replaces:
-        (known,) = _take(ids, again[:1]).tolist()
+        (known,) = take_ids(ids, again[:1]).tolist()
         raise RowError(
             f"{name} id {known!r} comes again and has a value already; delete it first, use another id, or pass "
             f'known_id="replace"'
@@ -57,17 +58,13 @@ def find_changes(rows: pa.Table, side: Side, name: str, replaces: bool) -> Chang
     moves = ~stays | (values != old_values)
     put = np.flatnonzero(stays & moves)
     return Changes(
-        deleted=_take(ids, np.flatnonzero(has_value & moves)),
-        inserted=_take(ids, put),
+        deleted=take_ids(ids, np.flatnonzero(has_value & moves)),
+        inserted=take_ids(ids, put),
         values=values[put],
-        unknown=_take(ids, codes[~inserts & ~had_value]),
+        unknown=take_ids(ids, codes[~inserts & ~had_value]),
     )
 
 
 def _to_ids(array: pa.Array) -> Any:
     """Ids in the form that a side takes."""
     return writable(array.to_numpy()) if pa.types.is_integer(array.type) else array.cast(pa.large_string())
-
-
-def _take(ids: Any, places: NDArray[Any]) -> Any:
-    return ids[places] if isinstance(ids, np.ndarray) else ids.take(pa.array(places))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vedette.columns import writable
 from vedette.engine.moving_rows import AXES, MovingRows
-from vedette.operators.moving.moving_set import take_ids
+from vedette.ids import take_ids
 from vedette.operators.moving.rows import SIDES
 
 

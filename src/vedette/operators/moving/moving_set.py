@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.ids import Ids
+from vedette.ids import Ids, take_ids
 from vedette.operators.moving.grid import SweptGrid
 from vedette.operators.moving.meetings import Meetings
 from vedette.operators.moving.rows import SIDES, TIME, UNTIL, set_ends, vanishing_times
@@ -239,8 +238,3 @@ class MovingSet:
             self._grid_time, self._n_lookups = now, 0
         self._n_lookups += n_lookups
         return self._grid
-
-
-def take_ids(ids: Any, places: NDArray[Any]) -> Any:
-    """Some of the ids that `Ids` takes."""
-    return ids[places] if isinstance(ids, np.ndarray) else ids.take(pa.array(places))
