@@ -137,20 +137,22 @@ class BandQuerySet(SavedSet):
         )
         start = int(np.searchsorted(changes.added_versions, self.version, side="right"))
         if start:  # what stands as the set begins
-            if len(self._ids):
+            if self.version > self._versions.first:
                 raise QueryError(f"the set is at version {self.version}; got queries of versions that it has already")
-            self._apply_added(changes.added_ids[:start], lows[:start], highs[:start])
+            self._put(*self._read_new(changes.added_ids[:start]), lows[:start], highs[:start])
             self._history = BandHistory()
             self._history.first = self.version
         for each in changes.by_version():
             if each.until != self.version + 1:
                 raise QueryError(f"the set is at version {self.version}; got changes of version {each.until}")
+            removed = self._find_all(each.removed_ids)
+            read, _ = self._read_new(each.added_ids, removed)
             self._versions.follow(each.versions, each.marks)
-            if each.n_removed:
-                self._remove_names(self._find_all(each.removed_ids))
-            if each.n_added:
-                end = start + each.n_added
-                self._apply_added(each.added_ids, lows[start:end], highs[start:end])
+            if len(removed):
+                self._remove_names(removed)
+            if len(read):
+                end = start + len(read)
+                self._put(read, self._ids.find(read), lows[start:end], highs[start:end])
                 start = end
 
     def retain(self, versions: int = RETAINED_VERSIONS) -> None:
@@ -239,10 +241,6 @@ class BandQuerySet(SavedSet):
         self._versions.advance(content.of_ids(self._ids.take(names)))
         self._remove_names(names)
 
-    def _apply_added(self, ids: Any, lows: NDArray[np.float64], highs: NDArray[np.float64]) -> None:
-        read, names = self._read_new(ids)
-        self._put(read, names, lows, highs)
-
     def _put(self, read: Any, names: NDArray[np.int32], lows: NDArray[np.float64], highs: NDArray[np.float64]) -> None:
         """Under the current version queries stand that did not; `names` are below 0 where an id is new."""
         unknown = np.flatnonzero(names < 0)
@@ -301,12 +299,14 @@ class BandQuerySet(SavedSet):
         """The names of the queries that stand."""
         return np.flatnonzero(self._stands[: len(self._ids)]).astype(np.int32)
 
-    def _read_new(self, ids: Any) -> tuple[Any, NDArray[np.int32]]:
-        """Ids of which none stands, and their names, below 0 where they have none."""
+    def _read_new(self, ids: Any, removed: Any = ()) -> tuple[Any, NDArray[np.int32]]:
+        """Ids of which none stands but for those that are removed, and their names, below 0 where they have none."""
         read = self._ids.read(ids)
         names = self._ids.find(read)
         known = names[names >= 0]
         standing = known[self._stands[known]]
+        if len(removed):
+            standing = standing[~np.isin(standing, removed)]
         if len(standing):
             (twice,) = self._ids.at(standing[:1])
             raise QueryError(f"id {twice!r} stands already; use replace to change it, or another id")

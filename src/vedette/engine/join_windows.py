@@ -43,6 +43,29 @@ def read_windows(within: Any, rows: Any, streams: Sequence[str], n: int) -> Wind
     return windows
 
 
+def read_each_window(told: Sequence[Mapping[str, Any]], streams: Sequence[str]) -> Windows:
+    """The windows of queries that are told one by one, as {"within": ..., "rows": ...}."""
+    n = len(told)
+    each = [
+        [_by_stream(window.get(name), name, streams) for name in ("within", "rows")] for window in told
+    ]  # by query, by name, by stream
+    alike: dict[tuple[bool, ...], list[int]] = {}
+    for query, (lengths, numbers) in enumerate(each):
+        alike.setdefault(tuple(value is None for value in (*lengths, *numbers)), []).append(query)
+    shape = (len(streams), n)
+    windows = Windows(np.zeros(shape, np.bool_), np.zeros(shape, np.bool_), np.zeros(shape, np.int64), np.zeros(shape))
+    for lacks, queries in alike.items():
+        by_name = []
+        for name in range(2):
+            lacking = lacks[name * len(streams) : (name + 1) * len(streams)]
+            given = [place for place in range(len(streams)) if not lacking[place]]
+            by_name.append({streams[place]: [each[query][name][place] for query in queries] for place in given})
+        read = read_windows(by_name[0], by_name[1], streams, len(queries))
+        for name, values in vars(windows).items():
+            values[:, queries] = getattr(read, name)
+    return windows
+
+
 def _by_stream(value: Any, name: str, streams: Sequence[str]) -> list[Any]:
     if not isinstance(value, Mapping):
         return [value] * len(streams)

@@ -183,13 +183,14 @@ def _take_standing(
 
 
 def _decompile_group(part: Part, group: Group, is_gone: NDArray[np.bool_]) -> list[BoxBlock]:
-    queries = group.queries
-    alike = [np.flatnonzero(~is_gone[queries])]  # boxes that constrain the fields in the same way
+    stands = np.flatnonzero(~group.by_box(is_gone))
+    queries = group.queries[stands]
+    firsts, lasts = group.firsts[:, stands], group.lasts[:, stands]
+    alike = [np.arange(len(stands))]  # boxes that constrain the fields in the same way
     kinds = []
     for number, name in enumerate(group.fields):
         null = part.axes[name].n_cells - 1
-        firsts, lasts = group.firsts[number], group.lasts[number]
-        kinds.append(np.where(lasts < null, _RANGE, np.where(firsts == null, _NULL, _ANY)))
+        kinds.append(np.where(lasts[number] < null, _RANGE, np.where(firsts[number] == null, _NULL, _ANY)))
         alike = [same[kinds[-1][same] == kind] for same in alike for kind in (_RANGE, _NULL, _ANY)]
         alike = [same for same in alike if len(same)]
     blocks = []
@@ -200,7 +201,7 @@ def _decompile_group(part: Part, group: Group, is_gone: NDArray[np.bool_]) -> li
             if kind == _NULL:
                 ranges[name] = Nulls(len(same))
             elif kind == _RANGE:
-                ranges[name] = to_values(part.axes[name], group.firsts[number][same], group.lasts[number][same])
+                ranges[name] = to_values(part.axes[name], firsts[number][same], lasts[number][same])
         blocks.append(BoxBlock(queries[same].astype(np.int64), ranges))
     return blocks
 

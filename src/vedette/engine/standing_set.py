@@ -55,6 +55,13 @@ class SavedSet:
         raise NotImplementedError
 
 
+def begin(versions: Versions, version: int, mark: int) -> None:
+    """Raises QueryError unless nothing has happened yet."""
+    if versions.current or len(versions):
+        raise QueryError(f"a set begins at another version before its first change; this one is at {versions.current}")
+    versions.begin(version, mark)
+
+
 class StandingSet(SavedSet):
     """Queries by position, which have an id each and stand from one version to another."""
 
@@ -98,6 +105,10 @@ class StandingSet(SavedSet):
             raise QueryError(f"no query {item(read, int(unknown[0]))!r} stands in this set")
         if len(positions):
             self._remove(positions)
+
+    def begin(self, version: int, mark: int) -> None:
+        """Let an empty set begin at a version of a registry, of which it knows the mark; `apply` goes on from there."""
+        begin(self._versions, version, mark)
 
     def history_mark(self, version: int) -> int | None:
         """A checksum of all changes up to a version, by which a saved state knows its set."""

@@ -1,14 +1,14 @@
 """The version that added each query, and the one that removed it.
 
 Positions are given out in the order of versions, so what was added with which version is a list of runs; a large set
-that was loaded at once takes a byte a query, and four more once queries are removed.
+that was loaded at once takes a byte a query, and four more once queries are removed. Versions count the changes of a
+set, unless a registry numbers and marks them.
 """
 
 from __future__ import annotations
 
 import zlib
-from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,13 +24,15 @@ class Versions:
 
     def __init__(self) -> None:
         self.current = 0
-        self._run_starts: list[int] = []
-        self._run_versions: list[int] = []
+        self.first = 0  # the oldest whose mark is known
+        self._n_runs = 0
+        self._run_starts = np.zeros(0, np.int64)  # with room to grow, as all below
+        self._run_versions = np.zeros(0, np.int64)
         self._n = 0
         self._n_gone = 0
-        self._gone = np.zeros(0, np.bool_)  # with room to grow
+        self._gone = np.zeros(0, np.bool_)
         self._removed = np.zeros(0, np.int32)  # empty until something is removed
-        self._marks = np.zeros(1, np.int64)  # by version, with room to grow: a checksum of all changes up to it
+        self._marks = np.zeros(1, np.int64)  # by version from the first on: a checksum of all changes up to it
 
     def __len__(self) -> int:
         return self._n
@@ -49,25 +51,46 @@ class Versions:
 
     @property
     def nbytes(self) -> int:
-        return self._gone.nbytes + self._removed.nbytes + self._marks.nbytes + 16 * len(self._run_starts)
+        own = self._gone.nbytes + self._removed.nbytes + self._marks.nbytes
+        return own + self._run_starts.nbytes + self._run_versions.nbytes
+
+    @property
+    def oldest_next(self) -> int:
+        """The oldest version of queries that may still come: as a set begins, what stands comes in pieces."""
+        if self.current > self.first:
+            return self.current + 1
+        return int(self._run_versions[self._n_runs - 1]) if self._n_runs else 0
+
+    def begin(self, version: int, mark: int) -> None:
+        """Before there is any query: versions count on from this one, which a registry marked."""
+        self.first = self.current = version
+        self._marks = np.array([mark], np.int64)
 
     def advance(self, change: Iterable[Any]) -> None:
         """A change makes a new version; what it consists of, as bytes, goes into its mark."""
-        mark = int(self._marks[self.current])
+        mark = int(self._marks[self.current - self.first])
         for piece in change:
             mark = zlib.crc32(piece, mark)
-        self._marks = grown(self._marks, self.current + 1, self.current + 2)
-        self.current += 1
-        self._marks[self.current] = mark
+        self.follow([self.current + 1], [mark])
+
+    def follow(self, versions: Sequence[int] | NDArray[np.int64], marks: Sequence[int] | NDArray[np.int64]) -> None:
+        """The next versions, with their marks."""
+        n = self.current - self.first + 1
+        self._marks = grown(self._marks, n, n + len(versions))
+        self._marks[n : n + len(versions)] = marks
+        self.current += len(versions)
 
     def mark(self, version: int) -> int | None:
-        """A checksum of all changes up to a version, by which two sets of one history know each other."""
-        return int(self._marks[version]) if 0 <= version <= self.current else None
+        """By what two sets of one history know each other: a checksum of all changes up to a version.
+
+        None where it is not known, as of versions to come and of those before the first.
+        """
+        return int(self._marks[version - self.first]) if self.first <= version <= self.current else None
 
     def count_at(self, versions: NDArray[Any]) -> NDArray[np.int64]:
         """How many of the positions had been given out at each of some versions."""
-        starts = np.array([*self._run_starts, self._n], np.int64)
-        return np.asarray(starts[np.searchsorted(self._run_versions, versions, side="right")])
+        runs = np.searchsorted(self._run_versions[: self._n_runs], versions, side="right")
+        return np.asarray(np.append(self._run_starts[: self._n_runs], self._n)[runs])
 
     def removed_at(self, positions: NDArray[Any]) -> NDArray[np.int64]:
         """The version that removed each of some gone queries."""
@@ -75,12 +98,12 @@ class Versions:
 
     def added_at(self, positions: NDArray[Any]) -> NDArray[np.int64]:
         """The version that added each of some queries."""
-        versions = np.array(self._run_versions, np.int64)
-        return np.asarray(versions[np.searchsorted(self._run_starts, positions, side="right") - 1])
+        runs = np.searchsorted(self._run_starts[: self._n_runs], positions, side="right") - 1
+        return np.asarray(self._run_versions[runs])
 
     def added(self, position: int) -> int:
         """The version that added the query."""
-        return self._run_versions[bisect_right(self._run_starts, position) - 1]
+        return int(self.added_at(np.array([position]))[0])
 
     def removed(self, position: int) -> int:
         """The version that removed the query, or STANDING."""
@@ -88,19 +111,31 @@ class Versions:
 
     def add(self, n: int) -> None:
         """`n` queries stand from the current version on."""
-        self._run_starts.append(self._n)
-        self._run_versions.append(self.current)
+        self._add_runs(np.array([0]), np.array([self.current]), n)
+
+    def add_at(self, versions: NDArray[np.int64]) -> None:
+        """Queries stand from these versions on, which ascend."""
+        starts = np.flatnonzero(np.diff(versions, prepend=-1))
+        self._add_runs(starts, versions[starts], len(versions))
+
+    def _add_runs(self, starts: NDArray[np.int64], versions: NDArray[np.int64], n: int) -> None:
+        n_runs = self._n_runs + len(starts)
+        self._run_starts = grown(self._run_starts, self._n_runs, n_runs)
+        self._run_versions = grown(self._run_versions, self._n_runs, n_runs)
+        self._run_starts[self._n_runs : n_runs] = starts + self._n
+        self._run_versions[self._n_runs : n_runs] = versions
+        self._n_runs = n_runs
         self._gone = grown(self._gone, self._n, self._n + n)
         if len(self._removed):
             self._removed = grown(self._removed, self._n, self._n + n)
         self._n += n
 
-    def remove(self, positions: NDArray[np.int32]) -> None:
-        """The queries at these positions, which stand, are gone with the current version."""
+    def remove(self, positions: NDArray[np.int32], versions: NDArray[np.int64] | None = None) -> None:
+        """The queries at these positions, which stand, are gone with the current version, or with one each."""
         if not len(self._removed):
             self._removed = np.zeros(len(self._gone), np.int32)
         self._gone[positions] = True
-        self._removed[positions] = self.current
+        self._removed[positions] = self.current if versions is None else versions
         self._n_gone += len(positions)
 
     def without_gone(self) -> Versions:
@@ -108,17 +143,15 @@ class Versions:
         standing = np.flatnonzero(~self.is_gone)
         added = self.added_at(standing)
         kept = Versions()
-        for start in np.flatnonzero(np.diff(added, prepend=-1)).tolist():
-            kept._run_starts.append(start)
-            kept._run_versions.append(int(added[start]))
-        kept.current, kept._n, kept._gone = self.current, len(standing), np.zeros(len(standing), np.bool_)
-        kept._marks = self._marks
+        kept.add_at(added)
+        kept.first, kept.current, kept._marks = self.first, self.current, self._marks
         return kept
 
     def to_parts(self) -> list[Any]:
         """What a file keeps."""
-        runs = np.array([self._run_starts, self._run_versions], np.int64)
-        return [self.current, self._n, runs, self._removed[: self._n], self._marks[: self.current + 1]]
+        runs = np.stack([self._run_starts[: self._n_runs], self._run_versions[: self._n_runs]])
+        marks = self._marks[: self.current - self.first + 1]
+        return [self.current, self._n, runs, self._removed[: self._n], marks]
 
     @classmethod
     def from_parts(
@@ -126,7 +159,9 @@ class Versions:
     ) -> Versions:
         versions = cls()
         versions.current, versions._n, versions._removed, versions._marks = current, n, removed, marks
-        versions._run_starts, versions._run_versions = runs.tolist()
+        versions.first = current + 1 - len(marks)
+        versions._run_starts, versions._run_versions = runs
+        versions._n_runs = runs.shape[1]
         versions._gone = removed > 0 if len(removed) else np.zeros(n, np.bool_)
         versions._n_gone = int(np.count_nonzero(versions._gone))
         return versions
