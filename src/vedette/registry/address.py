@@ -1,4 +1,4 @@
-"""Where a registry is: `sqlite:///alerts.db`, or `postgresql://user@host/database`; and how to show it without secrets."""
+"""Where a registry is, such as sqlite:///alerts.db or postgresql://user@host/database, shown without secrets."""
 
 from __future__ import annotations
 

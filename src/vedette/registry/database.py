@@ -10,12 +10,13 @@ import os
 import random
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from vedette.errors import RegistryError
@@ -54,7 +55,10 @@ class Database:
         return self._run(work, False)
 
     def write(self, work: Callable[[Connection], Result]) -> Result:
-        """What `work` returns, once all it did is committed. It may be called again when an attempt was for nothing."""
+        """What `work` returns, once all it did is committed.
+
+        It is called again where an attempt was for nothing. An IntegrityError of SQLAlchemy is for the caller.
+        """
         return self._run(work, True)
 
     def now(self, connection: Connection) -> int:
@@ -78,6 +82,8 @@ class Database:
             n_attempts += 1
             try:
                 return self._attempt(work, writes)
+            except IntegrityError:
+                raise
             except (DBAPIError, PoolTimeoutError) as error:
                 waited = time.monotonic() - start
                 if not is_passing(error) or waited + wait > self.patience_seconds:
@@ -122,7 +128,13 @@ class Database:
         if not self.is_postgres:
             event.listen(engine, "connect", _prepare_sqlite)
             event.listen(engine, "begin", _begin_sqlite)
+        weakref.finalize(self, _dispose, engine, os.getpid())
         return engine
+
+
+def _dispose(engine: Engine, process: int) -> None:
+    """Close connections, but not those of the process that this one was forked from."""
+    engine.dispose(close=process == os.getpid())
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:

@@ -13,7 +13,7 @@ from vedette.errors import QueryError
 
 
 def write_metadata(metadata: Any, n: int) -> list[str | None]:
-    """The metadata of `n` queries, from one dict for all or a sequence with one a query; none where there is nothing."""
+    """The metadata of `n` queries, from one dict for all or a sequence with one a query; an empty one is none."""
     if metadata is None or isinstance(metadata, Mapping):
         return [_write_metadata(metadata)] * n
     if isinstance(metadata, str) or not isinstance(metadata, Sequence):

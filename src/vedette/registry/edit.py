@@ -41,14 +41,15 @@ class Edit:
     added: Rows = field(default_factory=Rows)
     replaced: Rows = field(default_factory=Rows)
     removed: Sequence[Any] = ()
+    passing: Sequence[Any] = ()  # added and removed again, so they must not stand before
 
     def __bool__(self) -> bool:
-        return bool(len(self.added.ids) or len(self.replaced.ids) or len(self.removed))
+        return any(len(ids) for ids in (self.added.ids, self.replaced.ids, self.removed, self.passing))
 
     @property
     def ids(self) -> Sequence[Any]:
-        """Some ids of each kind that the change names."""
-        return [*self.added.ids[:1], *self.replaced.ids[:1], *self.removed[:1]]
+        """Some of the ids that the change names."""
+        return [*self.added.ids[:1], *self.replaced.ids[:1], *self.removed[:1], *self.passing[:1]]
 
     def check_texts(self, info: SetInfo) -> None:
         """Raise QueryError where a text is wrong."""
@@ -78,16 +79,11 @@ class Edit:
             for place, query_id in enumerate(step.ids):
                 values = {name: column[place] for name, column in step.values.items()}
                 last[query_id] = _follow(last.get(query_id), step.action, query_id, values)
-        return cls(
-            _rows(
-                [(query_id, values) for query_id, (stood, values) in last.items() if not stood and values is not None],
-                None,
-            ),
-            _rows(
-                [(query_id, values) for query_id, (stood, values) in last.items() if stood and values is not None], KEPT
-            ),
-            [query_id for query_id, (stood, values) in last.items() if stood and values is None],
-        )
+        before = [(query_id, values) for query_id, (stood, values) in last.items() if stood]
+        new = [(query_id, values) for query_id, (stood, values) in last.items() if not stood]
+        removed = [query_id for query_id, values in before if values is None]
+        passing = [query_id for query_id, values in new if values is None]
+        return cls(_rows(new, None), _rows(before, KEPT), removed, passing)
 
 
 def _follow(
@@ -106,7 +102,9 @@ def _follow(
     return stood, None if action == REMOVE else known | values
 
 
-def _rows(queries: list[tuple[Any, dict[str, Any]]], otherwise: Any) -> Rows:
-    names = {name: None for _, values in queries for name in values}
-    columns = {name: [values.get(name, otherwise) for _, values in queries] for name in names}
-    return Rows([query_id for query_id, _ in queries], columns)
+def _rows(queries: list[tuple[Any, dict[str, Any] | None]], otherwise: Any) -> Rows:
+    """Those queries that have values, by column."""
+    having = [(query_id, values) for query_id, values in queries if values is not None]
+    names = {name: None for _, values in having for name in values}
+    columns = {name: [values.get(name, otherwise) for _, values in having] for name in names}
+    return Rows([query_id for query_id, _ in having], columns)

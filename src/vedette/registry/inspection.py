@@ -44,9 +44,8 @@ def collect_stats(database: Database) -> RegistryStats:
             size = connection.scalar(text("SELECT pg_database_size(current_database())"))
         else:
             size = connection.scalar(text("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"))
-        return RegistryStats(
-            str(database), int(size or 0), [_stats_of(connection, each) for each in list_sets(connection)]
-        )
+        told = [_stats_of(connection, each) for each in list_sets(connection)]
+        return RegistryStats(str(database), int(size or 0), told)
 
     return database.read(read)
 

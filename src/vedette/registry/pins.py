@@ -1,4 +1,4 @@
-"""Which version each batch of a pipeline is evaluated against: the first who asks decides, all others are told the same.
+"""Which version each batch of a pipeline is evaluated against: the first who asks decides, all others are told it.
 
 Spark repeats a batch that it has not committed, so a pin must outlive the process. It is kept for the last batches of
 its pipeline; of a pipeline that is silent for long only the newest stays.
@@ -23,7 +23,7 @@ _DAY = 86_400_000_000  # microseconds
 
 
 def pin_version(database: Database, info: SetInfo, pipeline: str, batch: int) -> int:
-    """The version of the set in that batch; the current one, after what is due has ended, where nobody has asked yet."""
+    """The version of the set in that batch: the current one, after what is due has ended, where nobody has asked."""
     if not isinstance(pipeline, str) or not pipeline or isinstance(batch, bool) or not isinstance(batch, int):
         raise RegistryError(f"a pin is of a pipeline's name and a batch's number; got {pipeline!r} and {batch!r}")
     chosen = pins.c.set_id == info.row, pins.c.pipeline == pipeline, pins.c.batch == batch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,11 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from vedette.engine.set_changes import Changes
-from vedette.errors import RegistryError
 from vedette.registry import alteration, inspection, listing, pins, reader, retention, sets
 from vedette.registry.address import show_address
 from vedette.registry.change import Change
 from vedette.registry.database import PATIENCE_SECONDS, Database
+from vedette.registry.failures import ReadOnlyError
 from vedette.registry.inspection import RegistryStats
 from vedette.registry.locked_set import LockedSet, is_due
 from vedette.registry.migrations import migrate
@@ -38,9 +39,9 @@ class Registry:
     ['cheap-ibm']
 
     Each change of a set is one transaction and makes one new version; docs/operations.md tells what that means. `url`
-    is such as sqlite:///alerts.db or postgresql://user:password@host/database. The tables are made where there are none,
-    unless `create` is False. `snapshots` is where compiled sets are kept. For `patience` seconds a database that is
-    locked or out of reach is tried again. A registry may be used by several threads, and pickled.
+    is such as sqlite:///alerts.db or postgresql://user:password@host/database. The tables are made where there are
+    none, unless `create` is False. `snapshots` is where compiled sets are kept. For `patience` seconds a database that
+    is locked or out of reach is tried again. A registry may be used by several threads, and pickled.
     """
 
     def __init__(
@@ -100,15 +101,15 @@ class Registry:
     def alter(self, name: str, schema: Any = None, *, time_zone: str | None = None, force: bool = False) -> int:
         """Give a set another schema, or a dict of them by stream; the version from which it is in force.
 
-        Refused where standing queries do not fit it, and the error lists them as `broken`; with `force` those are parked.
+        Refused where standing queries do not fit it, and the error lists them as `broken`; `force` parks those.
         """
         return alteration.alter_set(self._database, self.set(name), schema, time_zone, force)
 
-    # Changes. Each is one transaction and makes one version, or raises and changes nothing. `expect_version` is that which
-    # the set must be at; where another writer was first, ConflictError.
+    # Changes. Each is one transaction and makes one version, or raises and changes nothing. With `expect_version` the
+    # set must be at that version; where another writer was first, ConflictError.
 
     def change(self, name: str, *, expect_version: int | None = None) -> Change:
-        """Several additions, replacements and removals as one change: `with registry.change("alerts") as change: ...`"""
+        """Several steps as one change: `with registry.change("alerts") as change:`, and then change.add and others."""
         return Change(self._database, self.set(name), expect_version)
 
     def add(
@@ -132,9 +133,9 @@ class Registry:
     def add_many(
         self, name: str, ids: Any, texts: Any = None, *, expect_version: int | None = None, **given: Any
     ) -> int:
-        """Let many queries stand at once; the new version. `given`: as in `add`, one for all or a list with one a query.
+        """Let many queries stand at once; the new version.
 
-        Of band joins `lows` and `highs`.
+        `given`: as in `add`, one for all or a list with one a query; in band joins `lows` and `highs`.
         """
         change = self.change(name, expect_version=expect_version)
         change.add_many(ids, texts, **given)
@@ -221,7 +222,7 @@ class Registry:
         return pins.pin_version(self._database, info, pipeline, batch)
 
     def end_due(self, name: str | SetInfo) -> SetInfo:
-        """End what has expired by now, under one version; the set after that. A database that is read-only stays as is."""
+        """End what has expired by now, under one version; the set after that. A read-only database stays as it is."""
 
         def look(connection: Connection) -> tuple[SetInfo, bool]:
             wanted = name.name if isinstance(name, SetInfo) else name
@@ -238,11 +239,8 @@ class Registry:
             locked.end_due()
             locked.save()
 
-        try:
+        with contextlib.suppress(ReadOnlyError):
             self._database.write(end)
-        except RegistryError as error:
-            if "read-only" not in str(error):
-                raise
         return self.set(info.name)
 
     def forget(self, name: str, before: Any) -> int:

@@ -35,7 +35,8 @@ def read_moment(value: Any, name: str) -> int:
     if not isinstance(value, datetime.datetime) or value.utcoffset() is None:
         got = "one without" if isinstance(value, datetime.datetime) else repr(value)
         raise QueryError(
-            f"{name} is a datetime with a time zone, such as datetime.datetime(2030, 1, 31, tzinfo=datetime.UTC); got {got}"
+            f"{name} is a datetime with a time zone, such as datetime.datetime(2030, 1, 31, tzinfo=datetime.UTC); "
+            f"got {got}"
         )
     return (value - _EPOCH) // _MICROSECOND
 

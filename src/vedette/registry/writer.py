@@ -73,27 +73,30 @@ class Writer:
     def _check(self, locked: LockedSet) -> None:
         if self.expect_version not in (None, locked.version):
             raise ConflictError(
-                f"set {locked.info.name!r} is at version {locked.version}, not {self.expect_version}: another writer was "
-                f"first; nothing was changed; read what is new, changes(since={self.expect_version}), and try again"
+                f"set {locked.info.name!r} is at version {locked.version}, not {self.expect_version}: another writer "
+                f"was first; nothing was changed; read what is new, changes(since={self.expect_version}), and try again"
             )
         kinds = {kind_of([query_id]) for query_id in self.edit.ids}
         if locked.id_kind is not None:
             kinds.discard(locked.id_kind)
             if kinds:
-                raise QueryError(
-                    f"the ids of set {locked.info.name!r} are {locked.id_kind}s; got the {kinds.pop()} {self.edit.ids[0]!r}"
-                )
+                got = f"the {kinds.pop()} {self.edit.ids[0]!r}"
+                raise QueryError(f"the ids of set {locked.info.name!r} are {locked.id_kind}s; got {got}")
         elif kinds:
             locked.id_kind = kinds.pop()
 
     def _end(self, locked: LockedSet) -> Rows:
         """End what is replaced and removed; the replaced ones with what they keep filled in."""
-        if locked.n_parked and len(self.edit.added.ids):
-            for query_id in _ids_of(locked, lives.c.is_parked, locked.among(self.edit.added.ids)):
+        if locked.n_parked:
+            new = [*self.edit.added.ids, *self.edit.passing]
+            for query_id in _ids_of(locked, lives.c.is_parked, locked.among(new)):
                 raise QueryError(
-                    f"id {query_id!r} is parked in set {locked.info.name!r}: its text does not fit the schema any more; "
-                    f"use replace to give it another, or remove it"
+                    f"id {query_id!r} is parked in set {locked.info.name!r}: its text does not fit the schema any "
+                    f"more; use replace to give it another, or remove it"
                 )
+        passing = self.edit.passing
+        for query_id in _ids_of(locked, lives.c.removed.is_(None), locked.among(passing)) if len(passing) else ():
+            raise QueryError(_stands_already(query_id, locked.info))
         replaced = self._fill(locked, self.edit.replaced)
         for ids, reason in ((self.edit.replaced.ids, REPLACED), (self.edit.removed, REMOVED)):
             if not len(ids):
@@ -143,11 +146,13 @@ class Writer:
         standing = set(self.database.write(find))
         for query_id in self.edit.added.ids:
             if query_id in standing:
-                raise QueryError(
-                    f"id {query_id!r} stands already in set {info.name!r}; use replace to change it, or another id"
-                )
+                raise QueryError(_stands_already(query_id, info))
         if not len(self.edit.added.ids):
             raise RegistryError(f"set {info.name!r} holds a query twice; run verify")
+
+
+def _stands_already(query_id: Any, info: SetInfo) -> str:
+    return f"id {query_id!r} stands already in set {info.name!r}; use replace to change it, or another id"
 
 
 def _ids_of(locked: LockedSet, *which: Any) -> list[Any]:
