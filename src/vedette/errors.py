@@ -7,7 +7,7 @@ VedetteError
 ├── SnapshotError    a saved query set is damaged, or of another format
 ├── FileError        a file of queries or rows cannot be read or written
 ├── PipelineError    Spark cannot run the transform as things stand: no Java, another time zone, a worker without us
-└── RegistryError    a registry or its database refuses: no such set, locked, read-only, out of reach, of a newer Vedette
+└── RegistryError    a registry or its database refuses: no such set, locked, read-only, out of reach, too new
     └── ConflictError    another writer has changed the set first
 """
 

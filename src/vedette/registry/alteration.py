@@ -85,7 +85,8 @@ def _find_standing(locked: LockedSet, broken: Broken) -> Broken:
     if not broken:
         return {}
     stands = lives.c.set_id == locked.row, lives.c.removed.is_(None), locked.among(list(broken))
-    added = dict(locked.connection.execute(select(locked.id_column, lives.c.added).where(*stands)).tuples().all())
+    found = locked.connection.execute(select(locked.id_column, lives.c.added).where(*stands))
+    added = {life[0]: life[1] for life in found}
     return {query_id: told for query_id, told in broken.items() if added.get(query_id) == told[0]}
 
 

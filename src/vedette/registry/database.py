@@ -26,6 +26,7 @@ from vedette.registry.failures import explain_failure, is_passing
 Result = TypeVar("Result")
 PATIENCE_SECONDS = 30.0
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 2.0  # seconds between attempts
+_CACHE_KB = 65_536  # of SQLite: the upper levels of the indexes of some million queries
 
 
 class Database:
@@ -145,6 +146,7 @@ def _prepare_sqlite(connection: Any, record: object) -> None:
         (mode,) = cursor.execute("PRAGMA journal_mode").fetchone()
         if mode != "wal":
             cursor.execute("PRAGMA journal_mode = WAL")
+        cursor.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
     except Exception as error:
         if "readonly" not in str(error):  # it may still be read
             raise

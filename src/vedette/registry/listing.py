@@ -32,7 +32,7 @@ def get_query(connection: Connection, info: SetInfo, query_id: Any) -> QueryInfo
 
 def get_history(connection: Connection, info: SetInfo, query_id: Any) -> list[QueryInfo]:
     """All lives of a query, oldest first."""
-    found = []
+    found: list[Any] = []
     if isinstance(query_id, int if info.id_kind == INTEGER else str) and not isinstance(query_id, bool):
         is_it = and_(lives.c.set_id == info.row, id_column(info.id_kind) == query_id)
         for stands in (lives.c.removed.is_not(None), lives.c.removed.is_(None)):

@@ -7,7 +7,20 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, BigInteger, ColumnElement, Connection, Select, Text, cast, func, insert, select, update
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    Text,
+    and_,
+    cast,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from vedette.errors import RegistryError
 from vedette.ids import INTEGER
@@ -103,4 +116,4 @@ def among(database: Database, column: Any, id_kind: str | None, ids: Sequence[An
         given = select(func.unnest(cast(list(ids), ARRAY(kind))))
     else:
         given = select(func.json_each(json.dumps(list(ids))).table_valued("value").c.value)
-    return column.is_not(None) & column.in_(given)
+    return and_(column.is_not(None), column.in_(given))

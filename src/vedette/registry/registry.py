@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from vedette.engine.set_changes import Changes
 from vedette.registry import alteration, inspection, listing, pins, reader, retention, sets
 from vedette.registry.address import show_address
 from vedette.registry.change import Change
-from vedette.registry.database import PATIENCE_SECONDS, Database
+from vedette.registry.database import PATIENCE_SECONDS, Database, Result
 from vedette.registry.failures import ReadOnlyError
 from vedette.registry.inspection import RegistryStats
 from vedette.registry.locked_set import LockedSet, is_due
@@ -274,10 +274,10 @@ class Registry:
             self.set(name)
         return inspection.find_faults(self._database, name)
 
-    def _look(self, name: str, read: Any) -> Any:
+    def _look(self, name: str, read: Callable[[Connection, SetInfo], Result]) -> Result:
         info = self.end_due(name)
 
-        def work(connection: Connection) -> Any:
+        def work(connection: Connection) -> Result:
             return read(connection, sets.find_set(self._database, connection, info.name))
 
         return self._database.read(work)

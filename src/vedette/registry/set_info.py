@@ -36,8 +36,8 @@ class SetInfo:
     row: int = field(repr=False, compare=False)  # in the table of sets
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> SetInfo:
-        told = {name: row[name] for name in cls.__dataclass_fields__ if name in row}
+    def of(cls, row: Mapping[Any, Any]) -> SetInfo:
+        told: dict[str, Any] = {name: row[name] for name in cls.__dataclass_fields__ if name in row}
         told |= {"schema": json.loads(row["schemas"]), "created_at": as_datetime(row["created_at"]), "row": row["id"]}
         return cls(**told)
 
