@@ -1,6 +1,7 @@
 """The command: `python -m benchmarks` runs everything and writes the report; `list`, `run`, `report` do parts.
 
-Each experiment runs in a process of its own, so that none finds the memory or the caches of another.
+Each experiment runs in a process of its own, so that none finds the memory or the caches of another. How long all will
+take is said beforehand, by what each took when it last ran. `vedette bench` is the same.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import argparse
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 
 from benchmarks import results
 
@@ -57,17 +59,34 @@ def _run(names: list[str], quick: bool) -> list[str]:
         sys.exit(f"unknown experiment {unknown[0]!r}; experiments are: {', '.join(known)}")
     chosen = names or known
     failed = []
+    known_seconds = results.read_seconds(quick)
+    print(tell_length(chosen, known_seconds), file=sys.stderr, flush=True)
     started = time.monotonic()
-    for i, name in enumerate(chosen, 1):
+    for i, name in enumerate(chosen):
         minutes = (time.monotonic() - started) / 60
-        print(f"[{i}/{len(chosen)}] {name}  ({minutes:.1f} min so far)", file=sys.stderr, flush=True)
+        left = sum(known_seconds.get(each, 0.0) for each in chosen[i:]) / 60
+        progress = f"{minutes:.1f} min so far, about {left:.1f} left"
+        print(f"[{i + 1}/{len(chosen)}] {name}  ({progress})", file=sys.stderr, flush=True)
         command = [sys.executable, "-m", "benchmarks", "one", name, *(["--quick"] if quick else [])]
+        begun = time.monotonic()
         if subprocess.run(command).returncode:
             failed.append(name)
+        else:
+            results.keep_seconds(name, time.monotonic() - begun, quick)
     print(f"done in {(time.monotonic() - started) / 60:.1f} min", file=sys.stderr, flush=True)
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr, flush=True)
     return failed
+
+
+def tell_length(names: Sequence[str], seconds: Mapping[str, float]) -> str:
+    """How long these experiments will take, as far as they have run before."""
+    new = [name for name in names if name not in seconds]
+    minutes = sum(seconds.get(name, 0.0) for name in names) / 60
+    told = f"{len(names)} experiments, about {minutes:.1f} min" if len(names) > 1 else f"about {minutes:.1f} min"
+    if len(new) == len(names):
+        return "how long this takes is not known: nothing of it has run before"
+    return told + (f", and as long as these take, which have not run before: {', '.join(new)}" if new else "")
 
 
 def _run_one(name: str, quick: bool) -> int:

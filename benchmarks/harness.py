@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.answers import Answer, AnswerInParts, brute_force
 from benchmarks.peers import Peer
-from benchmarks.targets import EXTRAS, TARGETS
+from benchmarks.targets import EVERY_TARGET
 from benchmarks.workloads import Workload
 
 SAMPLE = 64  # rows checked with brute force
@@ -50,7 +50,7 @@ def all_experiments() -> dict[str, Experiment]:
     """Every experiment by name, in the order of the targets."""
     from benchmarks import experiments  # noqa: F401  registers them
 
-    order = [target.key for target in [*TARGETS, *EXTRAS]]
+    order = [target.key for target in EVERY_TARGET]
     return dict(sorted(EXPERIMENTS.items(), key=lambda item: order.index(item[1].targets[0])))
 
 
@@ -106,16 +106,17 @@ class Bench:
         ours: Callable[[Workload], Peer],
         others: Sequence[Callable[[Workload], Peer]],
         goals: Sequence[AtLeast] = (),
+        limit_seconds: float | None = None,
         **more: Any,
     ) -> Peer:
         """Check and time contestants over one workload, and judge ours by the goals. Returns ours, loaded.
 
-        `more` is kept with each time.
+        `more` is kept with each time. A run of one contestant may take `limit_seconds`, else as long as the bench says.
         """
         self.say(f"{case}: {workload.n_queries:,} queries, {workload.n_rows:,} rows")
         peers = [make(workload) for make in (ours, *others)]
         try:
-            slices = [self._fit(peer, workload) for peer in peers]
+            slices = [self._fit(peer, workload, limit_seconds or self.limit_seconds) for peer in peers]
             n_pairs = _check(peers, slices, workload)
             resets = {peer.name: peer.reset for peer in peers}
             timings = self.time_in_turns({peer.name: peer.match for peer in peers}, before=resets)
@@ -178,7 +179,7 @@ class Bench:
     def _keep(self, kind: str, target: str, case: str, **more: Any) -> None:
         self.rows.append({"experiment": self.experiment, "kind": kind, "target": target, "case": case} | more)
 
-    def _fit(self, peer: Peer, workload: Workload) -> int:
+    def _fit(self, peer: Peer, workload: Workload, limit_seconds: float) -> int:
         """Load as many of the rows as the peer can match within the limit; their number. Warms it up, too."""
 
         def time_match() -> float:
@@ -192,9 +193,9 @@ class Bench:
                 time_match()  # compiles
             seconds = time_match()
             wanted = min(workload.n_rows, n_rows * PROBE_STEP)
-            if seconds * wanted / n_rows > self.limit_seconds:  # a larger batch may have compiled some more
+            if seconds * wanted / n_rows > limit_seconds:  # a larger batch may have compiled some more
                 seconds = time_match()
-            if n_rows == workload.n_rows or seconds * wanted / n_rows > self.limit_seconds:
+            if n_rows == workload.n_rows or seconds * wanted / n_rows > limit_seconds:
                 return n_rows
             n_rows = wanted
 

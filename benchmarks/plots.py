@@ -20,16 +20,23 @@ PLOTS = {
     "window-join": ["window-join"],
 }
 FIGURES = [
+    *("vci-fig6", "vci-fig7", "vcr-fig12", "vcr-fig13"),
+    *("sjcq-fig15", "sjcq-fig16", "sjcq-fig17", "sjcq-fig18"),
     *("bmq-fig6", "bmq-fig7", "bmq-fig8", "bmq-fig9"),
-    "sjcq-fig18",
     *("band-tau", "band-values", "band-bands", "band-output"),
     "moving-growth",
     *(f"mtb-fig{number}" for number in (20, 21, 22, 23, 24, 29, 30, 31, 32, 33, 35, 36, 37, 38, 39, 40, 41)),
 ]
-LOGARITHMIC = {"moving-growth", "mtb-fig21", "mtb-fig24", "mtb-fig29"}  # where the first and the last are worlds apart
+# Where the first and the last are worlds apart: on both axes, on that of values, on that of x.
+BOTH_LOGARITHMIC = {"vci-fig6", "vci-fig7", "vcr-fig13", "moving-growth", "mtb-fig21", "mtb-fig24", "mtb-fig29"}
+BOTH_LOGARITHMIC |= {"sjcq-fig15", "band-tau", "band-values", "band-bands", "band-output"}
+Y_LOGARITHMIC = {"sjcq-fig16", "sjcq-fig17"}
+X_LOGARITHMIC = {"vcr-fig12"}
 OWN_PLOTS = {name for name, targets in PLOTS.items() if targets == [name]} | set(FIGURES)  # shown with their target
-OURS = ("Vedette", "BMQ")
-MARKS = "os^Dv*"
+OURS = ("Vedette", "BMQ", "our index")
+MARKS = "os^Dv*PX<>"
+LINES = ("-", "--", ":", "-.")
+PANELS_A_ROW = 2
 
 
 def draw_plots(rows: list[Row], folder: Path) -> None:
@@ -46,7 +53,7 @@ def draw_plots(rows: list[Row], folder: Path) -> None:
     for name in FIGURES:
         points = [row for row in rows if row["target"] == name and "x" in row]
         if points:
-            _draw_lines(points, folder / f"{name}.svg", is_log=name in LOGARITHMIC)
+            _draw_lines(points, folder / f"{name}.svg", name)
 
 
 def _draw(times: list[Row], path: Path) -> None:
@@ -81,31 +88,62 @@ def _draw(times: list[Row], path: Path) -> None:
     pyplot.close(figure)
 
 
-def _draw_lines(points: list[Row], path: Path, *, is_log: bool) -> None:
+def _draw_lines(points: list[Row], path: Path, name: str) -> None:
+    """A panel for each measure and what it is drawn against, a line for each contestant, one legend for all."""
     from matplotlib import pyplot
 
-    panels: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
-    for row in points:
-        is_time = row["kind"] == "time"
-        y_name = "microseconds a reading" if is_time else row["y_name"]
-        y = 1e6 * row["seconds"] / row["n_rows"] if is_time else row["value"]
-        panels.setdefault((y_name, row["x_name"]), {}).setdefault(row["contestant"], []).append((row["x"], y))
-    figure, all_axes = pyplot.subplots(1, len(panels), figsize=(8, 3.2), squeeze=False)
-    for axes, ((y_name, x_name), lines) in zip(all_axes[0], panels.items(), strict=True):
-        for mark, (name, line) in zip(MARKS, lines.items(), strict=False):
-            colour = "black" if name.startswith(OURS) else "white"
-            style = {"color": "0.6", "linewidth": 1, "markerfacecolor": colour, "markeredgecolor": "black"}
-            axes.plot(*zip(*sorted(line), strict=True), marker=mark, markersize=5, label=name, **style)
-        if is_log:
-            axes.set_xscale("log")
-            axes.set_yscale("log")
-        else:
-            axes.set_ylim(bottom=0)
+    panels = _panels(points)
+    contestants = list(dict.fromkeys(row["contestant"] for row in points))
+    n_columns = min(PANELS_A_ROW, len(panels))
+    n_rows = -(-len(panels) // n_columns)
+    n_legend_rows = -(-len(contestants) // 3)
+    height = 2.9 * n_rows + 0.2 * n_legend_rows + 0.1
+    figure, all_axes = pyplot.subplots(n_rows, n_columns, figsize=(8, height), squeeze=False)
+    for axes, ((y_name, x_name), lines) in zip(all_axes.flat, panels.items(), strict=False):
+        for contestant, line in lines.items():
+            at = contestants.index(contestant)
+            style = {"color": "0.45", "linewidth": 1, "linestyle": LINES[at % len(LINES)], "markeredgecolor": "black"}
+            style |= {"marker": MARKS[at % len(MARKS)], "markersize": 5}
+            style["markerfacecolor"] = "black" if contestant.startswith(OURS) else "white"
+            axes.plot(*zip(*sorted(line), strict=True), label=contestant, **style)
+        _scale(axes, name, [x for line in lines.values() for x, _ in line])
         axes.set_xlabel(x_name, fontsize=8)
         axes.set_title(y_name, fontsize=8, loc="left")
         axes.tick_params(labelsize=7)
         axes.grid(color="0.9")
-        axes.legend(fontsize=6, frameon=False)
-    figure.tight_layout()
+    for axes in all_axes.flat[len(panels) :]:
+        axes.set_visible(False)
+    shown = {label: handle for axes in all_axes.flat for handle, label in zip(*axes.get_legend_handles_labels())}  # noqa: B905
+    figure.legend(shown.values(), shown.keys(), loc="lower center", ncols=3, fontsize=7, frameon=False)
+    figure.tight_layout(rect=(0, (0.2 * n_legend_rows + 0.1) / height, 1, 1))
     figure.savefig(path, metadata={"Date": None})
     pyplot.close(figure)
+
+
+def _panels(points: list[Row]) -> dict[tuple[str, str], dict[str, list[tuple[Any, float]]]]:
+    """Points by measure and what it is drawn against, and by contestant. Times are those of a row or a reading."""
+    panels: dict[tuple[str, str], dict[str, list[tuple[Any, float]]]] = {}
+    for row in points:
+        is_time = row["kind"] == "time"
+        y_name = row.get("y_name") or f"microseconds a {'reading' if row['answers'] == 'events' else 'row'}"
+        y = 1e6 * row["seconds"] / row["n_rows"] if is_time else row["value"]
+        panels.setdefault((y_name, row["x_name"]), {}).setdefault(row["contestant"], []).append((row["x"], y))
+    return panels
+
+
+def _scale(axes: Any, name: str, xs: list[Any]) -> None:
+    if name in BOTH_LOGARITHMIC | X_LOGARITHMIC:
+        axes.set_xscale("log")
+        axes.set_xticks(sorted(set(xs)), [_short(x) for x in sorted(set(xs))])
+        axes.minorticks_off()
+    if name in BOTH_LOGARITHMIC | Y_LOGARITHMIC:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+
+
+def _short(number: float) -> str:
+    """As in 64k."""
+    if number >= 1_000_000:
+        return f"{number / 1_000_000:g}M"
+    return f"{number / 1_000:g}k" if number >= 1_000 else f"{number:g}"

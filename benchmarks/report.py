@@ -1,7 +1,8 @@
-"""The report: tables and plots from the results, put between the markers of docs/benchmarks.md.
+"""The report: tables and plots from the results, put between the markers of docs/benchmarks.md and docs/papers.md.
 
-A part of the page that is written here stands between `<!-- begin NAME -->` and `<!-- end NAME -->`: `machine`,
-`summary`, and one for the key of each target. What was lost is shown as what was won.
+A part that is written here stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. In benchmarks.md these are
+`machine`, `summary`, `papers`, and one for the key of each target; in papers.md one for each paper. What was lost is
+shown as what was won.
 """
 
 from __future__ import annotations
@@ -9,15 +10,16 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks import results
+from benchmarks import claims, results
 from benchmarks.plots import OWN_PLOTS, draw_plots
-from benchmarks.targets import EXTRAS, TARGETS, Target
+from benchmarks.targets import EVERY_TARGET, PAPERS, TARGETS, Target
 
-PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE, PAPERS_PAGE = DOCS / "benchmarks.md", DOCS / "papers.md"
 Row = dict[str, Any]
 
 
@@ -27,24 +29,47 @@ def write_report(quick: bool) -> int:
     if not rows:
         print("no results yet; run: python -m benchmarks run", file=sys.stderr)
         return 1
-    parts = {"machine": _machine(rows), "summary": _summary(rows)}
-    parts |= {target.key: _section(target, rows) for target in [*TARGETS, *EXTRAS]}
+    parts = {"machine": _machine(rows), "summary": _summary(rows, TARGETS), "papers": _summary(rows, PAPERS)}
+    parts |= {target.key: _section(target, rows) for target in EVERY_TARGET}
     if quick:
         print("\n\n".join(parts.values()))
         return 0
-    page = PAGE.read_text()
+    PAGE.write_text(fill_page(PAGE.read_text(), parts))
+    PAPERS_PAGE.write_text(fill_page(PAPERS_PAGE.read_text(), write_papers(rows)))
+    draw_plots(rows, DOCS / "benchmarks")
+    return 0
+
+
+def fill_page(page: str, parts: Mapping[str, str]) -> str:
+    """The page with these parts between their markers."""
     for name, text in parts.items():
         page = _replace(page, name, text)
-    PAGE.write_text(page)
-    draw_plots(rows, PAGE.parent / "benchmarks")
-    return 0
+    return page
+
+
+def write_papers(rows: list[Row]) -> dict[str, str]:
+    """By paper, a table of what it claims, figure by figure, and what was found."""
+    parts = {}
+    for paper, own in claims.PAPERS.items():
+        lines = []
+        for claim in own:
+            finding = claims.judge(claim.target, rows)
+            place = f"[{claim.target}](benchmarks.md#{claim.target})"
+            lines.append([claim.figure, place, claim.says, _tell(finding) if finding else "not measured yet"])
+        parts[paper] = _table(["where", "experiment", "what the paper says", "result"], lines)
+    return parts
+
+
+def _tell(finding: claims.Finding) -> str:
+    holds, _, words = str(finding).partition(": ")
+    return f"**{holds}**: {words}"
 
 
 def _replace(page: str, name: str, text: str) -> str:
     begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
     found = re.search(f"{re.escape(begin)}.*?{re.escape(end)}", page, re.DOTALL)
     if not found:
-        raise SystemExit(f"docs/benchmarks.md has no part {begin} ... {end}")
+        raise SystemExit(f"the page has no part {begin} ... {end}")
     return f"{page[: found.start()]}{begin}\n\n{text}\n\n{end}{page[found.end() :]}"
 
 
@@ -67,10 +92,10 @@ def _describe(rows: list[Row]) -> str:
     )
 
 
-def _summary(rows: list[Row]) -> str:
-    """A line per target: the worst and the best case of each measure."""
+def _summary(rows: list[Row], targets: list[Target]) -> str:
+    """A line per target that has something to reach: the worst and the best case of each measure."""
     lines = []
-    for target in TARGETS:
+    for target in (each for each in targets if each.reach):
         verdicts = [row for row in rows if row["kind"] == "verdict" and row["target"] == target.key]
         n_met = sum(row["met"] for row in verdicts)
         met = "yes" if n_met == len(verdicts) else f"{n_met} of {len(verdicts)}" if n_met else "**no**"
@@ -100,7 +125,14 @@ def _section(target: Target, rows: list[Row]) -> str:
     own = [row for row in rows if row["target"] == target.key]
     if not own:
         return "Not measured yet."
-    parts = [f"![{target.work.replace('`', '')}](benchmarks/{target.key}.svg)"] if target.key in OWN_PLOTS else []
+    parts = []
+    finding = claims.judge(target.key, rows) if target.key in claims.CLAIMS else None
+    if finding:
+        parts.append(f"The paper: {claims.CLAIMS[target.key].says}. Here that {_tell(finding)}.")
+    if target.key in OWN_PLOTS:
+        parts.append(f"![{target.work.replace('`', '')}](benchmarks/{target.key}.svg)")
+    if any("is_chosen" in row for row in own):
+        parts.append(_matrix(own))
     verdicts = [row for row in own if row["kind"] != "time"]
     if verdicts:
         parts.append(_table(["case", "measure", "measured", "target", "met"], [_verdict_line(row) for row in verdicts]))
@@ -118,6 +150,7 @@ def _verdict_line(row: Row) -> list[str]:
 
 
 def _times_table(times: list[Row]) -> str:
+    has_build = any("build_seconds" in row for row in times)
     lines = []
     last = None
     for row in times:
@@ -125,8 +158,26 @@ def _times_table(times: list[Row]) -> str:
         case = f"{row['case']}{f' ({size})' if size else ''}" if row["case"] != last else ""
         last = row["case"]
         ratio = f"{_number(row['ratio'])} x" if "ratio" in row else ""
-        lines.append([case, row["contestant"], _seconds(row["seconds"]), ratio, row.get("note", "")])
-    return _table(["case", "contestant", "time", "of ours", "note"], lines)
+        built = [_seconds(row["build_seconds"]), f"{_number(row['bytes_a_query'])}"] if has_build else []
+        lines.append([case, row["contestant"], _seconds(row["seconds"]), ratio, *built, row.get("note", "")])
+    built = ["built in", "bytes a query"] if has_build else []
+    return _table(["case", "contestant", "time", "of ours", *built, "note"], lines)
+
+
+def _matrix(rows: list[Row]) -> str:
+    """Time over the best time, a line a workload and a column an index; the planner's choice stands out."""
+    times = [row for row in rows if row["kind"] == "time"]
+    names = list(dict.fromkeys(row["index"] for row in times))
+    lines = []
+    for case in dict.fromkeys(row["case"] for row in times):
+        own = {row["index"]: row for row in times if row["case"] == case}
+        best = min(row["seconds"] for row in own.values())
+        line = [case]
+        for name in names:
+            over = f"{own[name]['seconds'] / best:.2g}" if name in own else ""
+            line.append(f"**{over}**" if name in own and own[name]["is_chosen"] else over)
+        lines.append(line)
+    return _table(["workload", *names], lines)
 
 
 def _size(row: Row) -> str:

@@ -1,4 +1,7 @@
-"""Results on disk: one file of JSON rows per experiment, each row with its date, commit and machine."""
+"""Results on disk: one file of JSON rows per experiment, each row with its date, commit and machine.
+
+`seconds.json` tells how long each experiment took when it last ran.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,20 @@ def read(quick: bool) -> list[dict[str, Any]]:
     """All rows of all experiments."""
     files = sorted(_folder(quick).glob("*.jsonl"))
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+def keep_seconds(experiment: str, seconds: float, quick: bool) -> None:
+    """Remember how long an experiment took."""
+    told = read_seconds(quick) | {experiment: round(seconds, 1)}
+    text = json.dumps(dict(sorted(told.items())), indent=1)
+    (_folder(quick) / "seconds.json").write_text(text + "\n")
+
+
+def read_seconds(quick: bool) -> dict[str, float]:
+    """How long each experiment took when it last ran."""
+    file = _folder(quick) / "seconds.json"
+    told: dict[str, float] = json.loads(file.read_text()) if file.exists() else {}
+    return told
 
 
 def _folder(quick: bool) -> Path:

@@ -6,7 +6,7 @@ those that know only 32-bit integers too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -199,6 +199,27 @@ def small_boxes(n_queries: int, n_rows: int, matches_a_row: float, seed: int = 3
     lows = random.random((2, n_queries))
     highs = lows + random.uniform(0, 2 * mean_side, (2, n_queries))
     return Workload("small boxes", lows, highs, random.random((2, n_rows)))
+
+
+def boxes_around_towns(n_queries: int, n_rows: int, n_towns: int, seed: int = 14) -> Workload:
+    """Boxes of two fields around towns in the unit square, and rows around the same, the first town the largest.
+
+    A town has as many as the one before it, less a fifth, at normal distances of a hundredth.
+    """
+    random = np.random.default_rng(seed)
+    towns, shares = random.random((2, n_towns)), 0.8 ** np.arange(n_towns)
+    chosen = [random.choice(n_towns, n, p=shares / shares.sum()) for n in (n_queries, n_rows)]
+    middles, rows = (towns[:, each] + random.normal(0, 0.01, (2, len(each))) for each in chosen)
+    sides = random.exponential(0.0005, (2, n_queries))
+    return Workload("towns", middles - sides, middles + sides, rows)
+
+
+def boxes_of_widths(shares: Sequence[float], n_queries: int, n_rows: int, seed: int = 15) -> Workload:
+    """Boxes with that share of each field's domain on average, anywhere in it, and rows anywhere."""
+    random = np.random.default_rng(seed)
+    widths = np.minimum(random.uniform(0, 2, (len(shares), n_queries)) * np.array(shares)[:, None], 1)
+    lows = random.random(widths.shape) * (1 - widths)
+    return Workload("widths", lows, lows + widths, random.random((len(shares), n_rows)))
 
 
 def keyed_ranges(n_queries: int, n_rows: int, matches_a_row: float, n_keys: int = 500, seed: int = 9) -> Workload:

@@ -6,6 +6,7 @@ from benchmarks.experiments import (
     band_join,
     border,
     churn,
+    construct_indexes,
     latency,
     loading,
     match_1d,
@@ -19,6 +20,7 @@ from benchmarks.experiments import (
     spark_border,
     spark_join,
     spark_match,
+    spatial_join,
     spatial_join_windows,
 )
 
@@ -26,6 +28,7 @@ __all__ = [
     "band_join",
     "border",
     "churn",
+    "construct_indexes",
     "latency",
     "loading",
     "match_1d",
@@ -39,5 +42,6 @@ __all__ = [
     "spark_border",
     "spark_join",
     "spark_match",
+    "spatial_join",
     "spatial_join_windows",
 ]

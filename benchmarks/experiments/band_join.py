@@ -21,6 +21,7 @@ from vedette.indexes.bands.partition import find_partition
 N_CLUSTERS, SCATTERED, PAIRS_A_ROW = 100, 0.1, 5_000
 RIVALS = [NumpyBands, DuckDBBands, NclsBands]
 TIMES, MOST = 25, 10  # what ours must be faster than the rivals, and what an update may cost beside a look-up
+WITH_TAU, WITH_BANDS = 10, 2  # what the stabbing set must grow with tau, and may grow with the number of bands
 
 
 @experiment("band-pairs")
@@ -110,6 +111,7 @@ def band_tau(bench: Bench) -> None:
         workload = band_clusters(n, n, n_clusters, 50, n / 20)
         tau = len(find_partition(workload.lows, workload.highs))
         _compare(bench, "band-tau", f"tau = {tau:,}", workload, tau, "tau, stabbing points")
+    _judge_growth(bench, "band-tau", "MB", WITH_TAU, "at least")
 
 
 @experiment("band-values")
@@ -126,6 +128,8 @@ def band_bands(bench: Bench) -> None:
     for n_bands in _sizes(bench):
         workload = band_clusters(bench.size(1_000, 100), n_bands, 10, 50, 50)
         _compare(bench, "band-bands", f"n = {n_bands:,}", workload, n_bands, "n, bands")
+    for measure in ("MB", "microseconds a look-up of pairs", "microseconds a look-up of queries"):
+        _judge_growth(bench, "band-bands", measure, WITH_BANDS)
 
 
 @experiment("band-output")
@@ -257,6 +261,17 @@ def _compare(bench: Bench, target: str, case: str, workload: BandWorkload, x: fl
             measure = f"microseconds a look-up of {question}"
             bench.note(target, case, f"{measure}, {_NAMES[name]}", taken, y_name=measure, **point)
         bench.note(target, case, f"MB, {_NAMES[name]}", index.nbytes / 1e6, y_name="MB", **point)
+
+
+def _judge_growth(bench: Bench, target: str, measure: str, bound: float, sense: str = "at most") -> None:
+    """Judge how the stabbing set grows from the first case to the last, and show that of the others beside."""
+    for name in _NAMES.values():
+        own = [row for row in bench.rows if row["target"] == target and row["measure"] == f"{measure}, {name}"]
+        times, case = own[-1]["value"] / own[0]["value"], f"{own[0]['case']} to {own[-1]['case']}"
+        if name == _NAMES["StabbingSet"]:
+            bench.verdict(target, case, f"times the {measure}, {name}", times, bound, sense)
+        else:
+            bench.note(target, case, f"times the {measure}, {name}", times)
 
 
 _NAMES = {

@@ -26,6 +26,7 @@ RECTANGLES = (8_000, 16_000, 32_000, 64_000, 128_000, 256_000)
 SIDES = (1, 2, 4, 8, 16, 32)
 PAPER_SIDE = {20: 8, 40: 16}  # L by W, section 3.5
 LEAST_OVER_R_TREE, MOST_OVER_BEST = 3, 1.3
+TIME = "microseconds a row"
 
 Make = Callable[[Workload], Peer]
 
@@ -36,7 +37,7 @@ def vci_fig6(bench: Bench) -> None:
     for n_queries in SIZES:
         workload = _intervals(bench.size(n_queries, n_queries // 8), R, W, bench.size(200_000, 5_000))
         case = f"{workload.n_queries:,} queries"
-        _race_intervals(bench, "vci-fig6", case, workload, x=workload.n_queries, x_name=f"queries, R = {R:,}")
+        _race_intervals(bench, "vci-fig6", case, workload, **_point(workload.n_queries, f"queries, R = {R:,}"))
     n = bench.size(LARGE, LARGE // 50)
     _race_intervals(bench, "vci-fig6", f"{n:,} queries, R = {n:,}", _intervals(n, n, W, bench.size(200_000, 5_000)))
 
@@ -68,7 +69,7 @@ def vcr_fig12(bench: Bench) -> None:
             products[peer.name] = seconds * peer.index.nbytes
             point: dict[str, Any] = {"x": int(peer.index.longest), "x_name": f"L, W = {max_side}"}
             point["contestant"] = "VCR, L as chosen" if peer.name == "L as chosen" else "VCR"
-            values = {"microseconds a row": 1e6 * seconds / workload.n_rows, "MB": peer.index.nbytes / 1e6}
+            values = {TIME: 1e6 * seconds / workload.n_rows, "MB": peer.index.nbytes / 1e6}
             for measure, value in values.items():
                 bench.note("vcr-fig12", case, f"{measure}, {peer.name}", value, y_name=measure, **point)
         chosen = products.pop("L as chosen")
@@ -93,7 +94,7 @@ def vcr_fig13(bench: Bench) -> None:
             workload = vcr_rectangles(bench.size(n_queries, n_queries // 20), n_rows, max_side, placed)
             case = f"{placed}, {workload.n_queries:,} queries"
             x_name = f"queries, {placed}"
-            point = {"x": workload.n_queries, "x_name": x_name} if n_queries < LARGE else {}
+            point = _point(workload.n_queries, x_name) if n_queries < LARGE else {}
             bench.race("vcr-fig13", case, workload, _vcr(shown="VCR"), others, goals, **point)
             _note_memory(bench, "vcr-fig13", case, [_vcr(shown="VCR"), *others], workload, x_name if point else "")
 
@@ -114,6 +115,10 @@ def _make_intervals() -> list[Make]:
 def _race_intervals(bench: Bench, target: str, case: str, workload: Workload, **point: Any) -> None:
     ours, *others = _make_intervals()
     bench.race(target, case, workload, ours, others, **point)
+
+
+def _point(x: float, x_name: str) -> dict[str, Any]:
+    return {"x": x, "x_name": x_name, "y_name": TIME}
 
 
 def _vcr(shown: str, **options: Any) -> Make:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ SKEWS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # R_skew
 N_BATCH = 10_000
 RIVALS = [SJImmediate, partial(OnCells, name="IBS"), OnCells]
 MOST_OVER_BEST, LEAST_OVER_IBS = 1.2, 15
+TIME = "microseconds a row"
 
 
 @experiment("sjcq-table3")
@@ -42,7 +44,7 @@ def sjcq_fig15(bench: Bench) -> None:
             )
             case = f"N_attr = {n_attributes}, N_query = {workload.n_queries:,}"
             x_name = f"queries, {n_attributes} attributes"
-            point = {"x": workload.n_queries, "x_name": x_name} if n_queries <= SIZES[-1] else {}
+            point = {"x": workload.n_queries, "x_name": x_name, "y_name": TIME} if n_queries <= SIZES[-1] else {}
             ratios.append(_race(bench, "sjcq-fig15", case, workload, **point))
         case = f"N_attr = {n_attributes}"
         times = f"times faster than IBS, SJ-Batch at N_query = {bench.size(SIZES[0], SIZES[0] // 20):,}"
@@ -57,7 +59,9 @@ def sjcq_fig16(bench: Bench) -> None:
     for share in SHARES:
         workload = _constrain(conjunctions(8, bench.size(50_000, 2_500), bench.size(N_BATCH, 1_000)), share)
         case = f"R_pred = {share:g}"
-        _race(bench, "sjcq-fig16", case, workload, x=share, x_name="attributes with predicates, share of 8")
+        _race(
+            bench, "sjcq-fig16", case, workload, x=share, x_name="attributes with predicates, share of 8", y_name=TIME
+        )
 
 
 @experiment("sjcq-fig17")
@@ -66,10 +70,10 @@ def sjcq_fig17(bench: Bench) -> None:
     for skew in SKEWS:
         workload = _gather(conjunctions(4, bench.size(100_000, 5_000), bench.size(N_BATCH, 1_000)), skew)
         case = f"R_skew = {skew:.0%}"
-        _race(bench, "sjcq-fig17", case, workload, x=100 * skew, x_name="rows in a tenth of the domain, %")
+        _race(bench, "sjcq-fig17", case, workload, x=100 * skew, x_name="rows in a tenth of the domain, %", y_name=TIME)
 
 
-def _race(bench: Bench, target: str, case: str, workload: Workload, **point: object) -> float:
+def _race(bench: Bench, target: str, case: str, workload: Workload, **point: Any) -> float:
     """Race SJ-Batch with the others; how many times faster than IBS it is."""
     bench.race(target, case, workload, SJBatch, RIVALS, **point)
     seconds = {row["contestant"]: row["seconds"] for row in bench.rows if _is_time(row, target, case)}

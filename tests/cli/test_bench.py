@@ -25,7 +25,14 @@ def asked(monkeypatch):
 
 @pytest.mark.parametrize(
     "words",
-    [["list"], ["run"], ["run", "vcr-fig13"], ["run", "vcr-fig13", "churn", "--quick"], ["report"], ["report", "--quick"]],
+    [
+        ["list"],
+        ["run"],
+        ["run", "vcr-fig13"],
+        ["run", "vcr-fig13", "churn", "--quick"],
+        ["report"],
+        ["report", "--quick"],
+    ],
 )
 def test_the_benchmarks_of_the_checkout_are_run(run, asked, words):
     code, _, _ = run("bench", *words)

@@ -2,8 +2,8 @@
 
 The boxes in the spatial join window of a cluster are found once; then for each of them which rows it holds. For that
 the rows of a cluster are ranked on every axis, and for every rank there is a bitmap of the rows up to it: a box holds
-the rows that two such bitmaps tell apart on every axis. The bits are turned from boxes to rows, and when all rows are
-counted, read out to where each row's list belongs.
+the rows that two such bitmaps tell apart on every axis. The bits are turned from boxes to rows, 64 by 64, and when all
+rows are counted, read out to where each row's list belongs.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from vedette.indexes.bits import count_ones, lowest_one, without_lowest
 from vedette.indexes.grid_file_directory import NOWHERE
 from vedette.indexes.grid_file_pages import PAGE
 from vedette.indexes.spatial_join import find_pages, meet_page
+from vedette.indexes.turned import turn_square, write_ones
 from vedette.kernels import kernel
 
 STEPS = 2048  # in which the rows of a cluster are sorted
+LINE = 8  # rows whose words are neighbours: memory brings so many at once
 
 
 @kernel
@@ -43,10 +45,10 @@ def join_clusters(
 ) -> tuple[int, int]:
     """Find the boxes that hold a row of each cluster from `done` on.
 
-    Cluster `c` has the boxes of the ids `met[first_met[c]:first_met[c + 1]]`, which are made a multiple of 64; for each
-    of its rows there are as many bits, from `bits[n_words * first_met[c]]` on. The number of boxes of row `r` is
-    written to `row_starts[r + 1]`. Stops where the next cluster needs more room than there is: the cluster, and how
-    many boxes there must be room for.
+    Cluster `c` has the boxes of the ids `met[first_met[c]:first_met[c + 1]]`, which are made a multiple of 64. From
+    `bits[n_words * first_met[c]]` on there are as many bits for each row that a cluster may have: for every eight rows,
+    for every 64 boxes, eight words. The number of boxes of row `r` is written to `row_starts[r + 1]`. Stops where the
+    next cluster needs more room than there is: the cluster, and how many boxes there must be room for.
     """
     n_axes, n_rows = cells.shape
     n_words = count_words(n_dc)
@@ -54,9 +56,10 @@ def join_clusters(
     low, high = np.empty(n_axes, np.int32), np.empty(n_axes, np.int32)
     shifts, steps = np.empty(n_axes, np.int64), np.empty((n_axes, STEPS + 2), np.uint16)
     ranked, rows = np.empty((n_axes, n_dc + 1), np.int32), np.empty(n_dc, np.int32)
-    ranks = np.empty((2, n_axes), np.uint16)
+    ranks, places = np.empty((PAGE, 2, n_axes), np.uint16), np.empty(PAGE, np.int64)
     up_to = np.empty((n_axes, n_dc + 1, n_words), np.int64)
-    masks, turned = np.empty((1024, n_words), np.int64), np.empty(64, np.int64)
+    masks, square = np.empty((1024, n_words), np.int64), np.empty(64, np.int64)
+    n_found = np.empty(LINE, np.int64)
     for cluster in range(done, lows.shape[1]):
         first = cluster * n_dc
         n = min(n_rows - first, n_dc)
@@ -72,8 +75,9 @@ def join_clusters(
         end = start
         for i in range(n_pages):
             end = _hold_rows(
-                pages[i], low, high, shifts, steps, ranked, up_to, points, page_ids, ranks, masks, start, met, end
-            )
+                pages[i], low, high, shifts, steps, ranked, up_to, points, page_ids, ranks, places, masks, start, met,
+                end,
+            )  # fmt: skip
         while (end - start) & 63:
             masks[end - start] = 0
             met[end] = -1
@@ -81,12 +85,11 @@ def join_clusters(
         first_met[cluster + 1] = end
         n_blocks = (end - start) >> 6
         for block in range(n_blocks):
-            _turn_block(masks, block, n_words, turned, bits, n_words * start + block, n_blocks)
-        for i in range(n):
-            n_found = np.int64(0)
-            for place in range(n_words * start + i * n_blocks, n_words * start + (i + 1) * n_blocks):
-                n_found += count_ones(bits[place])
-            row_starts[order[first + i] + 1] = n_found
+            _turn_block(masks, block, square, bits, n_words * start + LINE * block, n_blocks)
+        for i in range(0, n, LINE):
+            _count_ones(bits, n_words * start + i * n_blocks, n_blocks, n_found)
+            for j in range(min(n - i, LINE)):
+                row_starts[order[first + i + j] + 1] = n_found[j]
     return int(lows.shape[1]), first_met[-1]
 
 
@@ -116,22 +119,11 @@ def read_clusters(
         for i in range(min(n_rows - first, n_dc)):
             row = order[first + i]
             out, end = row_starts[row], row_starts[row + 1]
-            at = n_words * start + i * n_blocks
+            at = n_words * start + i // LINE * LINE * n_blocks + i % LINE
             for block in range(n_blocks):
-                word = bits[at + block]
-                base = start + 64 * block
-                n_ones = count_ones(word)
-                # Four at a time, whether they are there or not, as long as that stays within the row.
-                while n_ones > 0 and out + 4 <= end:
-                    for j in range(4):
-                        positions[out + j] = met[base + (lowest_one(word) & 63)]
-                        word = without_lowest(word)
-                    out += min(n_ones, 4)
-                    n_ones -= 4
-                while word != 0:
-                    positions[out] = met[base + lowest_one(word)]
-                    out += 1
-                    word = without_lowest(word)
+                word = bits[at + LINE * block]
+                if word != 0:
+                    out = write_ones(word, met, start + 64 * block, positions, out, end)
 
 
 @kernel
@@ -209,6 +201,7 @@ def _hold_rows(
     points: NDArray[np.int32],
     page_ids: NDArray[np.int32],
     ranks: NDArray[np.uint16],
+    places: NDArray[np.int64],
     masks: NDArray[np.int64],
     start: np.int64,
     met: NDArray[np.int32],
@@ -217,20 +210,24 @@ def _hold_rows(
     """Add the boxes of a page that hold a row to those from `start` to `end`, and the bits of the rows; the new end."""
     n_axes, n_words = len(lows), masks.shape[1]
     word = meet_page(page, lows, highs, points)
+    n = 0
     while word != 0:
-        place = lowest_one(word)
+        places[n] = lowest_one(word)
         word = without_lowest(word)
-        for axis in range(n_axes):
-            low, high = int(lows[axis]), int(highs[axis])
-            first, last = int(points[page, axis, place]), int(points[page, n_axes + axis, place])
-            ranks[0, axis] = _find_rank(max(first, low), low, axis, shifts[axis], steps, ranked)
-            ranks[1, axis] = _find_rank(min(last, high) + 1, low, axis, shifts[axis], steps, ranked)
+        n += 1
+    for axis in range(n_axes):
+        low, high, shift = int(lows[axis]), int(highs[axis]), shifts[axis]
+        for i in range(n):
+            first, last = int(points[page, axis, places[i]]), int(points[page, n_axes + axis, places[i]])
+            ranks[i, 0, axis] = _find_rank(max(first, low), low, axis, shift, steps, ranked)
+            ranks[i, 1, axis] = _find_rank(min(last, high) + 1, low, axis, shift, steps, ranked)
+    for i in range(n):
         holds_any = np.int64(0)
         n_met = end - start
         for at in range(0, n_words, 4):  # four words stay in registers
             one = two = three = four = np.int64(-1)
             for axis in range(n_axes):
-                least, most = ranks[0, axis], ranks[1, axis]
+                least, most = ranks[i, 0, axis], ranks[i, 1, axis]
                 one &= up_to[axis, most, at] ^ up_to[axis, least, at]
                 two &= up_to[axis, most, at + 1] ^ up_to[axis, least, at + 1]
                 three &= up_to[axis, most, at + 2] ^ up_to[axis, least, at + 2]
@@ -238,7 +235,7 @@ def _hold_rows(
             masks[n_met, at], masks[n_met, at + 1] = one, two
             masks[n_met, at + 2], masks[n_met, at + 3] = three, four
             holds_any |= one | two | three | four
-        met[end] = page_ids[page, place]
+        met[end] = page_ids[page, places[i]]
         end += holds_any != 0
     return end
 
@@ -247,30 +244,23 @@ def _hold_rows(
 def _turn_block(
     masks: NDArray[np.int64],
     block: int,
-    n_words: int,
-    turned: NDArray[np.int64],
+    square: NDArray[np.int64],
     bits: NDArray[np.int64],
     at: np.int64,
     n_blocks: np.int64,
 ) -> None:
-    """From 64 boxes and the bits of their rows to rows and the bits of the boxes, 64 at a time (Hacker's Delight)."""
-    for word in range(n_words):
+    """From 64 boxes and the bits of their rows to rows and the bits of the boxes."""
+    for word in range(masks.shape[1]):
         for i in range(64):
-            turned[i] = masks[64 * block + i, word]
-        _swap_bits(turned, 32, 0x00000000FFFFFFFF)
-        _swap_bits(turned, 16, 0x0000FFFF0000FFFF)
-        _swap_bits(turned, 8, 0x00FF00FF00FF00FF)
-        _swap_bits(turned, 4, 0x0F0F0F0F0F0F0F0F)
-        _swap_bits(turned, 2, 0x3333333333333333)
-        _swap_bits(turned, 1, 0x5555555555555555)
-        for i in range(64):
-            bits[at + (64 * word + i) * n_blocks] = turned[i]
+            square[i] = masks[64 * block + i, word]
+        turn_square(square, bits, at + 64 * word * n_blocks, LINE * n_blocks)
 
 
 @kernel
-def _swap_bits(words: NDArray[np.int64], width: int, chosen: int) -> None:
-    for block in range(0, 64, 2 * width):
-        for i in range(block, block + width):
-            swapped = ((words[i] >> width) ^ words[i + width]) & chosen
-            words[i] ^= swapped << width
-            words[i + width] ^= swapped
+def _count_ones(bits: NDArray[np.int64], at: np.int64, n_blocks: np.int64, n_found: NDArray[np.int64]) -> None:
+    """How many boxes each row of a line holds."""
+    for j in range(LINE):
+        n_found[j] = 0
+    for block in range(n_blocks):
+        for j in range(LINE):
+            n_found[j] += count_ones(bits[at + LINE * block + j])

@@ -5,8 +5,8 @@ the grid that the BMQ paper compares with in section 5: virtual constructs as in
 section 2, but nested. A segment of `2 ** shift` cells has one interval of its whole length, two of
 half of it, and so on down to single cells. Their numbers tell which contains which, so a row finds all that hold it by
 shifting the number of its cell to the right. Costs a look-up a level for each row, up to twice as many listings a box,
-and 8 bytes a cell. `Buckets` and `Lists` take half the time where a row meets few boxes; it is there to be compared
-with.
+and 8 bytes a cell; a change writes all lists anew. `Buckets` and `Lists` take half the time where a row meets few
+boxes; it is there to be compared with.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from vedette.vectors import copy_eight
 SLACK = 8  # eight boxes are copied without asking whether there are so many
 
 
-@dataclass(frozen=True)
+@dataclass
 class CEI:
     """Interval `i` lists `listed[starts[i]:starts[i + 1]]`.
 
@@ -57,14 +57,9 @@ class CEI:
         if segment_cells is None:
             segment_cells = max(1, int((lasts[0].astype(np.int64) - firsts[0] + 1).mean())) if len(ids) else 1
         shift = (min(segment_cells, n_cells[0]) - 1).bit_length()
-        starts = np.zeros((((n_cells[0] - 1 >> shift) + 1) << (shift + 1)) + 2, np.int64)
-        _list_boxes(firsts[0], lasts[0], ids, shift, starts, empty_int32(0), False)
-        np.cumsum(starts, out=starts)
-        if starts[-1] >= 1 << 31:
-            raise TooLargeError(f"containment-encoded intervals would list {starts[-1]} boxes and can list 2^31")
-        listed = np.zeros(int(starts[-1]) + SLACK, np.int32)
-        _list_boxes(firsts[0], lasts[0], ids, shift, starts, listed, True)
-        return cls(shift, starts[:-1].astype(np.int32), listed)
+        index = cls(shift, np.zeros((((n_cells[0] - 1 >> shift) + 1) << (shift + 1)) + 1, np.int32), empty_int32(0))
+        index.insert(firsts, lasts, ids)
+        return index
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
@@ -74,6 +69,27 @@ class CEI:
         positions = empty_int32(n_found + SLACK)
         _fill(cells[0], starts, positions, self.shift, self.starts, self.listed)
         return Matches(starts, positions[:n_found])
+
+    def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
+        """Take in boxes of the same axis; segments stay as they are."""
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        starts = np.zeros(len(self.starts) + 1, np.int64)
+        _list_boxes(firsts[0], lasts[0], ids, self.shift, starts, empty_int32(0), False)
+        starts[2:] += np.diff(self.starts)
+        np.cumsum(starts, out=starts)
+        if starts[-1] >= 1 << 31:
+            raise TooLargeError(f"containment-encoded intervals would list {starts[-1]} boxes and can list 2^31")
+        listed = np.zeros(int(starts[-1]) + SLACK, np.int32)
+        _copy_lists(self.starts, self.listed, starts, listed)
+        _list_boxes(firsts[0], lasts[0], ids, self.shift, starts, listed, True)
+        self.starts, self.listed = starts[:-1].astype(np.int32), listed
+
+    def remove(self, ids: NDArray[np.int32]) -> None:
+        """Let all boxes of these ids go."""
+        kept = ~np.isin(self.listed[: self.starts[-1]], ids)
+        before = np.concatenate([[0], np.cumsum(kept)])
+        self.listed = np.append(self.listed[: self.starts[-1]][kept], np.zeros(SLACK, np.int32))
+        self.starts = before[self.starts].astype(np.int32)
 
     @property
     def nbytes(self) -> int:
@@ -121,6 +137,19 @@ def _list_one(number: int, box_id: int, starts: NDArray[np.int64], listed: NDArr
         starts[number + 1] += 1
     else:
         starts[number + 2] += 1
+
+
+@kernel
+def _copy_lists(
+    starts: NDArray[np.int32], listed: NDArray[np.int32], new_starts: NDArray[np.int64], new_listed: NDArray[np.int32]
+) -> None:
+    """Begin the new list of each interval with the old one, as though `_list_boxes` had listed it."""
+    for number in range(len(starts) - 1):
+        at = new_starts[number + 1]
+        for i in range(starts[number], starts[number + 1]):
+            new_listed[at] = listed[i]
+            at += 1
+        new_starts[number + 1] = at
 
 
 @kernel

@@ -4,6 +4,7 @@ The IS-list of Hanson and Johnson ("Selection Predicate Indexing for Active Data
 Information Systems 21(3), 1996), which the BMQ paper compares with in section 5. A box marks the
 longest edges that it covers, from its first end up and down again to its last. A row walks down the list and collects
 the markers of the edges that pass over it. Costs a walk of about 2 log n steps a row, and about log n markers a box.
+What comes or goes has the list built anew from the boxes, which it keeps: nodes are arrays here, not chained in memory.
 `Buckets` and `Lists` do the same work faster; it is there to be compared with.
 """
 
@@ -26,7 +27,7 @@ SEED = 1  # of the heights of towers: equal boxes make equal lists
 END = np.iinfo(np.int32).max  # the key behind the last node; no box reaches it
 
 
-@dataclass(frozen=True)
+@dataclass
 class ISList:
     """Node 0 is the header, and the last one, of key `END`, stands behind all; between them are the ends in order.
 
@@ -34,6 +35,9 @@ class ISList:
     `markers[starts[e]:starts[e + 1]]`, and those of node `n` itself are found so under `len(forward) + n`.
     """
 
+    firsts: NDArray[np.int32]  # of the boxes, (1, boxes)
+    lasts: NDArray[np.int32]
+    ids: NDArray[np.int32]
     keys: NDArray[np.int32]
     towers: NDArray[np.int32]
     forward: NDArray[np.int32]
@@ -63,7 +67,9 @@ class ISList:
             raise TooLargeError(f"an interval skip list would hold {starts[-1]} markers and can hold 2^31")
         markers = np.zeros(int(starts[-1]), np.int32)
         _mark_boxes(first_nodes, last_nodes, ids, towers, forward, starts, markers, True)
-        return cls(keys, towers, forward, starts[:-1].astype(np.int32), markers, _count_most(first_nodes, last_nodes))
+        most = _count_most(first_nodes, last_nodes)
+        boxes = firsts.copy(), lasts.copy(), ids.copy()
+        return cls(*boxes, keys, towers, forward, starts[:-1].astype(np.int32), markers, most)
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
@@ -75,6 +81,22 @@ class ISList:
                 self.most,
             ),
         )  # fmt: skip
+
+    def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
+        """Take in boxes of the same axis."""
+        self._build_anew(
+            np.concatenate([self.firsts, firsts], axis=1),
+            np.concatenate([self.lasts, lasts], axis=1),
+            np.concatenate([self.ids, ids]),
+        )
+
+    def remove(self, ids: NDArray[np.int32]) -> None:
+        """Let all boxes of these ids go."""
+        kept = ~np.isin(self.ids, ids)
+        self._build_anew(self.firsts[:, kept], self.lasts[:, kept], self.ids[kept])
+
+    def _build_anew(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
+        self.__dict__.update(type(self).build(firsts, lasts, ids, []).__dict__)
 
     @property
     def nbytes(self) -> int:

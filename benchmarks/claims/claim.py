@@ -1,0 +1,130 @@
+"""A claim, the results that it is judged by, and what is found."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+Row = dict[str, Any]
+HOLDS = {True: "holds", None: "holds in part", False: "does not hold"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Whether something holds, `None` where it does in part; and what was measured, in words."""
+
+    holds: bool | None
+    words: str
+
+    def __str__(self) -> str:
+        return f"{HOLDS[self.holds]}: {self.words}"
+
+    def __and__(self, other: Finding) -> Finding:
+        both = {self.holds, other.holds}
+        return Finding(both.pop() if len(both) == 1 else None, f"{self.words}; {other.words}")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The results of one figure."""
+
+    rows: list[Row]
+
+    def seconds(self, contestant: str, under: str = "") -> dict[str, float]:
+        """Seconds by case, of the cases that begin so."""
+        return {
+            row["case"]: row["seconds"]
+            for row in self.rows
+            if row["kind"] == "time" and row["contestant"] == contestant and row["case"].startswith(under)
+        }
+
+    def contestants(self) -> list[str]:
+        return list(dict.fromkeys(row["contestant"] for row in self.rows if row["kind"] == "time"))
+
+    def values(self, measure: str, under: str = "") -> dict[str, float]:
+        """Values by case, of the measure of exactly this name."""
+        return {
+            row["case"]: row["value"]
+            for row in self.rows
+            if row["kind"] != "time" and row["measure"] == measure and row["case"].startswith(under)
+        }
+
+    def line(self, contestant: str, y_name: str, x_name: str | None = None) -> dict[Any, float]:
+        """Values by x, in the order of x, of one line of a panel."""
+        points = {
+            row["x"]: row["value"]
+            for row in self.rows
+            if row.get("y_name") == y_name
+            and row.get("contestant") == contestant
+            and "value" in row
+            and x_name in (None, row["x_name"])
+        }
+        return dict(sorted(points.items())) if all(isinstance(x, int | float) for x in points) else points
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says about one of its figures, in our words, and how results are held against it."""
+
+    target: str
+    figure: str  # as the paper calls it
+    says: str
+    judge: Callable[[Figure], Finding]
+
+
+def all_of(findings: Iterable[Finding]) -> Finding:
+    """All of these together, of which there is one at least."""
+    return reduce(operator.and_, findings)
+
+
+def ratios(over: Mapping[Any, float], under: Mapping[Any, float]) -> dict[Any, float]:
+    """The one over the other, where both were measured."""
+    return {key: value / under[key] for key, value in over.items() if under.get(key)}
+
+
+def at_least(measured: Mapping[Any, float], bound: float, words: str) -> Finding:
+    """All values reach the bound. In `words`, `{}` stands for their range."""
+    return _judge(measured, [key for key, value in measured.items() if value < bound], words)
+
+
+def at_most(measured: Mapping[Any, float], bound: float, words: str) -> Finding:
+    """No value is above the bound."""
+    return _judge(measured, [key for key, value in measured.items() if value > bound], words)
+
+
+def _judge(measured: Mapping[Any, float], missed: list[Any], words: str) -> Finding:
+    if not measured:
+        return Finding(None, words.format("an unmeasured number of"))
+    told = words.format(span(measured.values()))
+    if not missed:
+        return Finding(True, told)
+    if len(missed) == len(measured):
+        return Finding(False, told)
+    where = ", ".join(f"{_name(key)} ({number(measured[key])})" for key in missed)
+    return Finding(None, f"{told}, but not at {where}")
+
+
+def span(values: Iterable[float]) -> str:
+    """The least and the greatest, in words."""
+    low, high = number(min(values := list(values))), number(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def first_and_last(line: Mapping[Any, float]) -> tuple[float, float]:
+    values = list(line.values())
+    return values[0], values[-1]
+
+
+def number(value: float) -> str:
+    """Two digits, or all before the point."""
+    if abs(value) >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{float(f'{value:.2g}'):g}"
+
+
+def _name(key: Any) -> str:
+    return re.sub(r"^(.*): (.*)$", r"\2", key) if isinstance(key, str) else f"{key:,}"

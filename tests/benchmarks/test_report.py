@@ -1,0 +1,118 @@
+"""The pages have a place for every result, and a run says beforehand how long it will take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import report, results
+from benchmarks.__main__ import tell_length
+from benchmarks.plots import FIGURES, _panels, draw_plots
+from benchmarks.targets import EVERY_TARGET, PAPERS
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "benchmarks.md").read_text()
+EXPERIMENTS = "".join(file.read_text() for file in (ROOT / "benchmarks" / "experiments").glob("*.py"))
+
+
+@pytest.mark.parametrize("name", ["machine", "summary", "papers", *(target.key for target in EVERY_TARGET)])
+def test_the_page_has_a_part_for_every_target(name):
+    assert PAGE.count(f"<!-- begin {name} -->") == PAGE.count(f"<!-- end {name} -->") == 1
+
+
+@pytest.mark.parametrize("key", [target.key for target in EVERY_TARGET])
+def test_an_experiment_answers_every_target(key):
+    assert f'"{key}"' in EXPERIMENTS
+
+
+def test_what_a_target_asks_for_is_on_the_page():
+    told = " ".join(PAGE.split())
+    missing = [target.key for target in EVERY_TARGET if target.reach and f"Target: {target.reach}" not in told]
+    assert not missing
+
+
+def test_every_figure_of_a_paper_but_the_table_is_drawn():
+    assert {target.key for target in PAPERS} - set(FIGURES) == {"sjcq-table3"}
+
+
+def test_only_what_stands_between_the_markers_is_written():
+    page = "before <!-- begin a --> old <!-- end a --> after <!-- begin b --> old <!-- end b -->"
+
+    assert report.fill_page(page, {"a": "new"}) == page.replace("a --> old <", "a -->\n\nnew\n\n<")
+    with pytest.raises(SystemExit, match="the page has no part <!-- begin c -->"):
+        report.fill_page(page, {"c": "new"})
+
+
+def test_the_length_of_a_run_is_what_its_experiments_last_took():
+    seconds = {"a": 90.0, "b": 30.0}
+
+    assert tell_length(["a", "b"], seconds) == "2 experiments, about 2.0 min"
+    assert tell_length(["b"], seconds) == "about 0.5 min"
+    assert tell_length(["a", "c", "d"], seconds) == (
+        "3 experiments, about 1.5 min, and as long as these take, which have not run before: c, d"
+    )
+    assert tell_length(["c"], seconds) == "how long this takes is not known: nothing of it has run before"
+
+
+def test_seconds_are_kept_with_the_results(monkeypatch, tmp_path):
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    assert results.read_seconds(quick=False) == {}
+
+    results.keep_seconds("churn", 12.345, quick=False)
+    results.keep_seconds("band-tau", 2, quick=False)
+
+    assert results.read_seconds(quick=False) == {"band-tau": 2, "churn": 12.3}
+    assert results.read(quick=False) == []
+
+
+def choice(case, index, seconds, is_chosen=False):
+    return {
+        "kind": "time", "target": "planner", "case": case, "contestant": index, "index": index, "is_chosen": is_chosen,
+        "seconds": seconds, "ratio": 1.0, "build_seconds": 0.5, "bytes_a_query": 60.0,
+    }  # fmt: skip
+
+
+def test_the_matrix_tells_times_over_the_best_and_the_choice():
+    rows = [choice("x", "Lists", 2.0, True), choice("x", "Scan", 4.0), choice("y", "Scan", 3.0, True)]
+
+    target = next(target for target in EVERY_TARGET if target.key == "planner")
+    lines = report._section(target, rows).splitlines()
+
+    assert lines[:4] == [
+        "| workload | Lists | Scan |",
+        "| --- | --- | --- |",
+        "| x | **1** | 2 |",
+        "| y |  | **1** |",
+    ]
+    assert "| x | Lists | 2 s | 1 x | 500 ms | 60 |  |" in lines
+
+
+def point(contestant, kind="time", **more):
+    row = {"kind": kind, "contestant": contestant, "target": "bmq-fig6", "x": 10, "x_name": "queries", "n_rows": 100}
+    return row | ({"seconds": 0.001} if kind == "time" else {"value": 3.0}) | more
+
+
+def test_times_are_those_of_a_row_or_a_reading_or_what_the_experiment_says():
+    rows = [
+        point("a", answers="events"),
+        point("b", answers="pairs"),
+        point("c", answers="pairs", y_name="microseconds a vessel"),
+        point("d", kind="value", y_name="MB"),
+    ]
+
+    assert _panels(rows) == {
+        ("microseconds a reading", "queries"): {"a": [(10, pytest.approx(10))]},
+        ("microseconds a row", "queries"): {"b": [(10, pytest.approx(10))]},
+        ("microseconds a vessel", "queries"): {"c": [(10, pytest.approx(10))]},
+        ("MB", "queries"): {"d": [(10, 3.0)]},
+    }
+
+
+def test_every_contestant_of_a_figure_has_a_line(tmp_path):
+    names = [f"contestant {number}" for number in range(11)]
+    draw_plots([point(name, answers="events", x=x) for name in names for x in (10, 20)], tmp_path)
+
+    drawn = (tmp_path / "bmq-fig6.svg").read_text()
+
+    assert [name for name in names if f"<!-- {name} -->" not in drawn] == []
