@@ -57,11 +57,17 @@ class PipelineError(VedetteError, RuntimeError):
 
 
 class RegistryError(VedetteError, RuntimeError):
-    """A registry, or the database it is in, refuses. `broken` lists (id, error) where it is about queries."""
+    """A registry, or the database it is in, refuses.
 
-    def __init__(self, reason: str, broken: Iterable[tuple[str | int, QueryError]] = ()) -> None:
+    `broken` lists (id, error) where it is about queries. `is_passing`: out of reach or locked, so that later it may do.
+    """
+
+    def __init__(
+        self, reason: str, broken: Iterable[tuple[str | int, QueryError]] = (), *, is_passing: bool = False
+    ) -> None:
         super().__init__(reason)
         self.broken = list(broken)
+        self.is_passing = is_passing
 
 
 class ConflictError(RegistryError):

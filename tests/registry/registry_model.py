@@ -47,7 +47,9 @@ class Model:
     def change(self, steps: list[tuple[Any, ...]], now: int) -> None:
         """Steps: ("add", id, text, expires), ("replace", id, text), ("remove", id). All, or none and RefusedError."""
         present = {
-            life.query_id for life in self.lives if life.removed is None and (life.expires is None or life.expires > now)
+            life.query_id
+            for life in self.lives
+            if life.removed is None and (life.expires is None or life.expires > now)
         }
         for action, query_id, *_ in steps:
             if (query_id in present) == (action == "add"):

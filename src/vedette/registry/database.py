@@ -115,7 +115,7 @@ class Database:
         options: dict[str, Any] = {"hide_parameters": True, "pool_timeout": self.patience_seconds}
         if self.is_postgres:
             seconds = max(2, min(10, int(self.patience_seconds)))
-            options |= {"pool_pre_ping": True, "connect_args": {"connect_timeout": seconds}}
+            options["connect_args"] = {"connect_timeout": seconds}
             if "connect_timeout" in self.url.query:
                 options["connect_args"] = {}
         else:

@@ -42,7 +42,8 @@ def explain_failure(error: SQLAlchemyError, url: URL, n_attempts: int, waited: f
     if "is locked" in low or state == "55P03":
         return RegistryError(
             f"{where} is locked by another process that does not end its change, so nothing was changed; try again "
-            f"later, or use PostgreSQL where many write"
+            f"later, or use PostgreSQL where many write",
+            is_passing=True,
         )
     if "disk is full" in low or "no space left" in low or state == "53100":
         return RegistryError(f"the disk of {where} is full, so nothing was changed; make room and try again")
@@ -53,11 +54,13 @@ def explain_failure(error: SQLAlchemyError, url: URL, n_attempts: int, waited: f
     if any(refusal in low for refusal in _REFUSALS) or state == "42501":
         return RegistryError(f"{where} refuses us: {said}")
     if isinstance(error, PoolTimeoutError):
-        return RegistryError(f"all connections to {where} are in use for {waited:.0f} seconds; use fewer threads")
+        reason = f"all connections to {where} are in use for {waited:.0f} seconds; use fewer threads"
+        return RegistryError(reason, is_passing=True)
     if not is_passing(error):
         return RegistryError(f"{where} failed, so nothing was changed: {said}")
     tried = f"tried {count(n_attempts, 'time')} in {waited:.0f} seconds; " if n_attempts > 1 else ""
-    return RegistryError(f"{where} cannot be reached: {said}; {tried}is it running, and may this host connect to it?")
+    reason = f"{where} cannot be reached: {said}; {tried}is it running, and may this host connect to it?"
+    return RegistryError(reason, is_passing=True)
 
 
 def _original(error: SQLAlchemyError) -> tuple[BaseException, str]:

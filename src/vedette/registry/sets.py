@@ -42,12 +42,13 @@ def create_set(
     elif windows is not None:
         raise RegistryError(f"a set of kind {kind} has no windows; only window joins have")
     told = json.dumps(read_given_schemas(kind, schema, streams))
+    uid = uuid.uuid4().hex
     check_time_zone(time_zone)
 
     def make(connection: Connection) -> SetInfo:
         now = database.now(connection)
         values = {
-            "uid": uuid.uuid4().hex,
+            "uid": uid,
             "name": name,
             "kind": kind,
             "schemas": told,
@@ -70,6 +71,9 @@ def create_set(
     try:
         return database.write(make)
     except IntegrityError:
+        made = database.read(lambda connection: find_set(database, connection, name))
+        if made.uid == uid:  # committed before, and only the answer was lost
+            return made
         raise RegistryError(f"there is a set {name!r} already; take another name, or drop it first") from None
 
 

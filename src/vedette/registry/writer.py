@@ -16,6 +16,7 @@ from vedette.registry.edit import COLUMNS, KEPT, Edit, Rows
 from vedette.registry.locked_set import LockedSet, new_mark
 from vedette.registry.query_info import REMOVED, REPLACED
 from vedette.registry.set_info import SetInfo
+from vedette.registry.sets import find_set
 from vedette.registry.steps import kind_of
 from vedette.registry.tables import lives, versions
 
@@ -34,7 +35,7 @@ class Writer:
     def write(self, info: SetInfo) -> int:
         """The new version. Either all of the edit is in it, or an error is raised and nothing has changed."""
         while True:
-            self.edit.check_texts(info)
+            info = self._checked(info)
             mark = new_mark()
             attempts = iter(range(1_000_000))
             try:
@@ -45,6 +46,18 @@ class Writer:
             if isinstance(outcome, int):
                 return outcome
             info = outcome  # its schema has changed since the texts were checked
+
+    def _checked(self, info: SetInfo) -> SetInfo:
+        """The set whose schema the texts fit."""
+        try:
+            self.edit.check_texts(info)
+        except QueryError:
+            now = self.database.read(lambda connection: find_set(self.database, connection, info.name))
+            if (now.uid, now.schema, now.time_zone) == (info.uid, info.schema, info.time_zone):
+                raise
+            info = now  # it has changed since it was read
+            self.edit.check_texts(info)
+        return info
 
     def _work(self, info: SetInfo, mark: int, attempts: Iterator[int]) -> Callable[[Connection], int | SetInfo]:
         def work(connection: Connection) -> int | SetInfo:

@@ -1,0 +1,255 @@
+"""A change is one transaction and one version, or nothing."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import vedette as vd
+
+
+@pytest.fixture
+def alerts(registry: vd.Registry) -> vd.Registry:
+    registry.create("alerts", schema="symbol string, price double")
+    return registry
+
+
+def standing(registry: vd.Registry) -> dict[Any, str | None]:
+    return {each.id: each.text for each in registry.list("alerts", limit=None)}
+
+
+def test_steps_of_one_change_are_one_version(alerts: vd.Registry) -> None:
+    alerts.add_many("alerts", ["a", "b", "c"], ["price < 1", "price < 2", "price < 3"])
+
+    with alerts.change("alerts") as change:
+        change.add("d", "price < 4")
+        change.replace("a", "price < 5")
+        change.remove("b")
+        change.remove("c")
+        change.add("c", "price < 6")
+        change.add("e", "price < 7")
+        change.remove("e")
+
+    assert change.version == 2
+    assert standing(alerts) == {"a": "price < 5", "c": "price < 6", "d": "price < 4"}
+    told = alerts.changes("alerts", since=1)
+    assert told.versions.tolist() == [2]
+    assert sorted(told.removed_ids) == ["a", "b", "c"]
+    assert sorted(zip(told.added_ids, told.texts or [], strict=True)) == [
+        ("a", "price < 5"),
+        ("c", "price < 6"),
+        ("d", "price < 4"),
+    ]
+
+
+def test_a_change_that_fails_leaves_nothing(alerts: vd.Registry) -> None:
+    alerts.add("alerts", "a", "price < 1")
+
+    with pytest.raises(vd.QueryError, match="id 'a' stands already in set 'alerts'; use replace"):
+        alerts.add_many("alerts", ["b", "a"], ["price < 2", "price < 3"])
+    with pytest.raises(vd.QueryError, match="query 'c': unknown field 'prize'; the schema has: price, symbol; did you"):
+        alerts.add_many("alerts", ["b", "c"], ["price < 2", "prize < 3"])
+    with pytest.raises(vd.QueryError, match="no query 'z' stands in set 'alerts'"):
+        alerts.remove_many("alerts", ["a", "z"])
+    with pytest.raises(vd.QueryError, match="no query 'z' stands in set 'alerts'"):
+        alerts.replace("alerts", "z", "price < 1")
+    with pytest.raises(ZeroDivisionError), alerts.change("alerts") as change:
+        change.add("b", f"price < {len(standing(alerts)) // 0}")
+
+    assert standing(alerts) == {"a": "price < 1"}
+    assert alerts.set("alerts").version == 1
+
+
+def test_to_change_nothing_makes_no_version(alerts: vd.Registry) -> None:
+    alerts.add("alerts", "a", "price < 1")
+
+    assert alerts.add_many("alerts", [], []) == 1
+    assert alerts.remove_many("alerts", []) == 1
+    with alerts.change("alerts"):
+        pass
+
+    assert alerts.set("alerts").version == 1
+
+
+def test_who_expects_another_version_is_told_and_changes_nothing(open_registry: Callable[..., vd.Registry]) -> None:
+    one, other = open_registry(), open_registry()
+    one.create("alerts", schema="price double")
+    seen = one.set("alerts").version
+
+    assert other.add("alerts", "a", "price < 1", expect_version=seen) == 1
+    with pytest.raises(vd.ConflictError, match="set 'alerts' is at version 1, not 0: another writer was first"):
+        one.add("alerts", "b", "price < 2", expect_version=seen)
+    with pytest.raises(vd.ConflictError), one.change("alerts", expect_version=0) as change:
+        change.remove("a")
+
+    assert standing(one) == {"a": "price < 1"}
+    assert one.remove("alerts", "a", expect_version=1) == 2
+
+
+def test_a_replaced_query_keeps_what_is_not_given(alerts: vd.Registry) -> None:
+    end = datetime.datetime(2100, 1, 1, tzinfo=datetime.UTC)
+    alerts.add("alerts", "a", "price < 1", metadata={"owner": "ann"}, expires_at=end)
+
+    alerts.replace("alerts", "a", "price < 2")
+    first = alerts.get("alerts", "a")
+    alerts.replace("alerts", "a", metadata={"owner": "bob"})
+    second = alerts.get("alerts", "a")
+    alerts.replace("alerts", "a", expires_at="never", metadata={})
+    third = alerts.get("alerts", "a")
+
+    assert (first.text, first.metadata, first.expires_at) == ("price < 2", {"owner": "ann"}, end)
+    assert (second.text, second.metadata, second.expires_at) == ("price < 2", {"owner": "bob"}, end)
+    assert (third.text, third.metadata, third.expires_at) == ("price < 2", {}, None)
+    assert [each.state for each in alerts.history("alerts", "a")] == ["replaced"] * 3 + ["standing"]
+    with pytest.raises(vd.QueryError, match="replace needs what to replace"):
+        alerts.replace("alerts", "a")
+
+
+def test_a_query_added_anew_keeps_nothing_of_the_one_before(alerts: vd.Registry) -> None:
+    alerts.add("alerts", "a", "price < 1", metadata={"owner": "ann"})
+
+    with alerts.change("alerts") as change:
+        change.remove("a")
+        change.add("a", "price < 2")
+
+    assert alerts.get("alerts", "a").metadata == {}
+
+
+def test_a_batch_may_have_one_metadata_and_expiry_or_one_a_query(alerts: vd.Registry) -> None:
+    end = datetime.datetime(2100, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
+
+    alerts.add_many("alerts", ["a", "b"], ["price < 1"] * 2, metadata={"k": [1, {"x": None}]}, ttl="1 day")
+    alerts.add_many("alerts", ["c", "d"], ["price < 1"] * 2, metadata=[{"k": 1}, None], expires_at=[end, "never"])
+
+    told = {each.id: each for each in alerts.list("alerts")}
+    assert [told[each].metadata for each in "abcd"] == [{"k": [1, {"x": None}]}] * 2 + [{"k": 1}, {}]
+    assert told["a"].expires_at == told["a"].created_at + datetime.timedelta(days=1)
+    assert [told[each].expires_at for each in "cd"] == [end, None]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"metadata": "x"}, "metadata is a dict"),
+        ({"metadata": {1: 2}}, "metadata is a dict with names for keys"),
+        ({"metadata": {"x": float("nan")}}, "metadata is what JSON can say"),
+        ({"metadata": {"x": object()}}, "metadata is what JSON can say"),
+        ({"metadata": {"x": "\0"}}, "metadata holds the character NUL"),
+        ({"metadata": {"x": "\ud800"}}, "metadata is what JSON can say"),
+        ({"expires_at": datetime.datetime(2100, 1, 1)}, "expires_at is a datetime with a time zone.*got one without"),
+        ({"expires_at": "tomorrow"}, "expires_at is a datetime with a time zone.*got 'tomorrow'"),
+        ({"ttl": "soon"}, "ttl is a duration such as '5 minutes'; got 'soon'"),
+        ({"ttl": "1 day", "expires_at": "never"}, "two ends, expires_at and ttl; give one"),
+        ({"low": 1.0}, "set 'alerts' is of kind match; its queries have no 'low'"),
+        ({"within": "1 s"}, "set 'alerts' is of kind match; its queries have no 'within'"),
+    ],
+)
+def test_what_is_given_wrongly_is_named(alerts: vd.Registry, given: dict[str, Any], said: str) -> None:
+    with pytest.raises(vd.QueryError, match=said):
+        alerts.add("alerts", "a", "price < 1", **given)
+
+    assert alerts.set("alerts").version == 0
+
+
+@pytest.mark.parametrize(
+    ("ids", "texts", "said"),
+    [
+        (["a", "a"], ["price < 1"] * 2, "id 'a' is given twice"),
+        (["a", None], ["price < 1"] * 2, "an id is null"),
+        (["a", 1], ["price < 1"] * 2, "ids are all strings or all 64-bit integers"),
+        ([2**70], ["price < 1"], "ids are all strings or all 64-bit integers"),
+        (["a\0"], ["price < 1"], "an id holds the character NUL"),
+        (["ä" * 501], ["price < 1"], "an id has at most 1,000 bytes"),
+        (["a", "b"], ["price < 1"], "got 2 ids but 1 texts"),
+        (["a"], "price < 1", "got one string"),
+        (["a"], None, "set 'alerts' is of kind match: a query needs its text"),
+        (["a"], [5], "query 'a': a query is a text, not int"),
+        (["a"], ["symbol = '\0'"], "NUL"),
+        (["a"], ["symbol = '\ud800'"], "surrogate"),
+    ],
+)
+def test_ids_and_texts_are_checked_at_the_door(alerts: vd.Registry, ids: Any, texts: Any, said: str) -> None:
+    with pytest.raises(vd.QueryError, match=said):
+        alerts.add_many("alerts", ids, texts)
+
+    assert alerts.set("alerts").version == 0
+
+
+def test_ids_of_a_set_are_of_one_kind_fixed_by_the_first(open_registry: Callable[..., vd.Registry]) -> None:
+    one, other = open_registry(), open_registry()
+    one.create("alerts", schema="price double")
+    early = other.change("alerts")
+    early.add("a", "price < 1")
+
+    one.add_many("alerts", np.array([5, -7]), pa.array(["price < 5", "price < 7"]))
+
+    assert one.set("alerts").id_kind == "integer"
+    with pytest.raises(vd.QueryError, match="the ids of set 'alerts' are integers; got the string 'a'"):
+        early.commit()
+    with pytest.raises(vd.QueryError, match="the ids of this set are integers; got the string 'b'"):
+        one.add("alerts", "b", "price < 1")
+    mixed = one.change(one.create("names", schema="price double").name)
+    mixed.add("b", "price < 1")
+    with pytest.raises(vd.QueryError, match="are strings; got the integer 3"):
+        mixed.add(3, "price < 1")
+    assert [each.id for each in one.list("alerts")] == [-7, 5]
+
+
+def test_any_character_may_stand_in_ids_texts_and_metadata(alerts: vd.Registry) -> None:
+    strange = ["", " ", "a\tb\nc\\N\\.", "\\.", "ü€😀", "'quoted' \"so\"", "%s ? :x {}", "NULL", "\r\n"]
+    texts = [f"symbol = '{each}'" if "'" not in each and "\\" not in each else "price < 1" for each in strange]
+
+    alerts.add_many("alerts", strange, texts, metadata=[{each: each} for each in strange])
+
+    assert {each.id: (each.text, each.metadata) for each in alerts.list("alerts")} == {
+        each: (text, {each: each}) for each, text in zip(strange, texts, strict=True)
+    }
+    assert sorted(alerts.changes("alerts", since=0).added_ids) == sorted(strange)
+    for each in strange:
+        assert alerts.get("alerts", each).id == each
+    alerts.remove_many("alerts", strange)
+    assert alerts.set("alerts").n_standing == 0
+
+
+def test_a_registry_can_be_pickled_and_goes_on(alerts: vd.Registry) -> None:
+    alerts.add("alerts", "a", "price < 1")
+
+    again = pickle.loads(pickle.dumps(alerts))
+
+    assert [each.id for each in again.list("alerts")] == ["a"]
+    again.close()
+
+
+def test_versions_that_are_not_there_are_refused(alerts: vd.Registry) -> None:
+    alerts.add("alerts", "a", "price < 1")
+
+    for since in (2, -1):
+        with pytest.raises(vd.RegistryError, match=f"set 'alerts' has no version {since}; it is at version 1"):
+            alerts.changes("alerts", since=since)
+    with pytest.raises(vd.RegistryError, match="since is a version, a whole number; got 'x'"):
+        alerts.changes("alerts", since="x")  # type: ignore[arg-type]
+    assert len(alerts.changes("alerts", since=1)) == 0
+
+
+def test_a_change_over_another_schema_than_there_is_now_is_checked_again(
+    open_registry: Callable[..., vd.Registry],
+) -> None:
+    one, other = open_registry(), open_registry()
+    one.create("alerts", schema="price double")
+    early = one.change("alerts")
+    early.add("a", "price < 1")
+    late = one.change("alerts")
+    late.add("b", "cost < 1")
+
+    other.alter("alerts", "cost double")
+
+    with pytest.raises(vd.QueryError, match="query 'a': unknown field 'price'"):
+        early.commit()
+    assert late.commit() == 2
+    assert standing(one) == {"b": "cost < 1"}

@@ -1,0 +1,99 @@
+"""Queries that end by themselves: whoever comes first after their time ends them, all under one version."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import vedette as vd
+
+
+@pytest.fixture
+def alerts(registry: vd.Registry) -> vd.Registry:
+    registry.create("alerts", schema="price double")
+    registry.add_many("alerts", ["a", "b"], ["price < 1", "price < 2"], ttl="10 seconds")
+    registry.add("alerts", "c", "price < 3", ttl="1 hour")
+    registry.add("alerts", "d", "price < 4")
+    return registry
+
+
+@pytest.fixture(autouse=True)
+def _clock(clock: Any) -> None:
+    """Before the first query is added."""
+
+
+def test_what_is_due_ends_under_one_version_by_whoever_comes(alerts: vd.Registry, clock: Any) -> None:
+    clock.advance(9.999)
+    assert alerts.set("alerts").n_standing == len(alerts.list("alerts")) == 4
+
+    clock.advance(0.001)
+
+    assert [each.id for each in alerts.list("alerts")] == ["c", "d"]
+    told = alerts.changes("alerts", since=3)
+    assert told.versions.tolist() == [4]
+    assert (sorted(told.removed_ids), told.added_ids) == (["a", "b"], [])
+    assert alerts.set("alerts").n_standing == 2
+
+
+@pytest.mark.parametrize(
+    "come",
+    [
+        lambda registry: registry.list("alerts"),
+        lambda registry: registry.changes("alerts", since=0),
+        lambda registry: registry.pin("p", 1, "alerts"),
+        lambda registry: registry.history("alerts", "d"),
+        lambda registry: registry.end_due("alerts"),
+    ],
+    ids=["list", "changes", "pin", "history", "end_due"],
+)
+def test_each_way_to_look_ends_what_is_due(alerts: vd.Registry, clock: Any, come: Callable[[vd.Registry], Any]) -> None:
+    clock.advance(11)
+
+    come(alerts)
+
+    assert alerts.set("alerts").version == 4
+    come(alerts)
+    assert alerts.set("alerts").version == 4
+
+
+def test_a_change_first_ends_what_is_due_so_its_id_is_free(alerts: vd.Registry, clock: Any) -> None:
+    clock.advance(11)
+
+    assert alerts.add("alerts", "a", "price < 9", expect_version=3) == 5
+
+    assert [each.state for each in alerts.history("alerts", "a")] == ["expired", "standing"]
+    with pytest.raises(vd.QueryError, match="no query 'b' stands in set 'alerts'"):
+        alerts.remove("alerts", "b")
+
+
+def test_an_expired_query_cannot_be_replaced(alerts: vd.Registry, clock: Any) -> None:
+    clock.advance(11)
+
+    with pytest.raises(vd.QueryError, match="no query 'a' stands in set 'alerts'"):
+        alerts.replace("alerts", "a", ttl="1 hour")
+
+    assert alerts.replace("alerts", "c", expires_at="never") == 5
+
+
+def test_a_query_that_is_due_when_it_comes_is_still_told(alerts: vd.Registry, clock: Any) -> None:
+    past = alerts.get("alerts", "d").created_at
+
+    alerts.add("alerts", "late", "price < 5", expires_at=past)
+
+    assert [each.id for each in alerts.list("alerts", prefix="l")] == []
+    told = alerts.changes("alerts", since=3)
+    assert (told.added_ids, told.removed_ids, told.versions.tolist()) == (["late"], ["late"], [4, 5])
+
+
+def test_time_passes_by_the_databases_own_clock(registry: vd.Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    registry.create("alerts", schema="price double")
+    registry.add("alerts", "a", "price < 1", ttl="0.3 seconds")
+    assert len(registry.list("alerts")) == 1
+
+    time.sleep(0.4)
+
+    assert registry.list("alerts") == []

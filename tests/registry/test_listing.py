@@ -1,0 +1,148 @@
+"""Queries by id, by prefix, by metadata and by state, in pages; and the history of one."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+
+import vedette as vd
+
+
+@pytest.fixture
+def alerts(registry: vd.Registry) -> vd.Registry:
+    registry.create("alerts", schema="price double")
+    return registry
+
+
+def ids(queries: list[Any]) -> list[Any]:
+    return [each.id for each in queries]
+
+
+def test_pages_together_are_all_queries_in_order(alerts: vd.Registry) -> None:
+    names = sorted([f"q{i}" for i in range(25)] + ["Q", "é", "z", "😀"], key=lambda name: name.encode())
+    alerts.add_many("alerts", names[::-1], ["price < 1"] * len(names))
+
+    pages, after = [], None
+    while page := alerts.list("alerts", after=after, limit=7):
+        pages.append(ids(page))
+        after = page[-1].id
+
+    assert [each for page in pages for each in page] == names
+    assert [len(page) for page in pages] == [7, 7, 7, 7, 1]
+    assert ids(alerts.list("alerts", limit=None)) == names
+    assert alerts.list("alerts", limit=0) == []
+
+
+def test_integers_are_in_their_own_order(alerts: vd.Registry) -> None:
+    alerts.add_many("alerts", [10, 9, -3, 2**62], ["price < 1"] * 4)
+
+    assert ids(alerts.list("alerts")) == [-3, 9, 10, 2**62]
+    assert ids(alerts.list("alerts", after=9)) == [10, 2**62]
+    with pytest.raises(vd.QueryError, match="a prefix is the beginning of a string; got '1', and the ids are integers"):
+        alerts.list("alerts", prefix="1")
+    with pytest.raises(
+        vd.QueryError, match="after is the last id of the page before; the ids of this set are integers"
+    ):
+        alerts.list("alerts", after="9")
+
+
+def test_a_prefix_finds_what_begins_so(alerts: vd.Registry) -> None:
+    names = ["", "a", "a%b", "a_b", "ab", "abc", "b", "\ud7ff", "\ud7ffx", "\ue000", "\U0010ffff", "\U0010ffffz"]
+    alerts.add_many("alerts", names, ["price < 1"] * len(names))
+
+    for prefix in ["", "a", "ab", "a%", "a_", "c", "\ud7ff", "\U0010ffff"]:
+        assert set(ids(alerts.list("alerts", prefix=prefix))) == {name for name in names if name.startswith(prefix)}
+    assert ids(alerts.list("alerts", prefix="a", after="a_b", limit=1)) == ["ab"]
+
+
+def test_metadata_finds_equal_values_of_equal_type(alerts: vd.Registry) -> None:
+    values = [
+        {"k": 1},
+        {"k": 1.0},
+        {"k": True},
+        {"k": "1"},
+        {"k": None},
+        {"x": 1},
+        None,
+        {"k": 1, "a\"b'": "ü"},
+        {"k": [1]},
+    ]
+    alerts.add_many("alerts", [f"q{i}" for i in range(len(values))], ["price < 1"] * len(values), metadata=values)
+
+    def found(metadata: dict[str, Any]) -> list[str]:
+        return ids(alerts.list("alerts", metadata=metadata))
+
+    assert found({"k": 1}) == ["q0", "q1", "q7"]
+    assert found({"k": True}) == ["q2"]
+    assert found({"k": "1"}) == ["q3"]
+    assert found({"k": None}) == ["q4"]
+    assert found({"k": 1, "a\"b'": "ü"}) == ["q7"]
+    assert found({"nothing": 1}) == []
+    assert ids(alerts.list("alerts", metadata={})) == [f"q{i}" for i in range(len(values))]
+    with pytest.raises(vd.QueryError, match="metadata is looked up by strings, numbers, booleans and None"):
+        found({"k": [1]})
+
+
+def test_a_state_lists_the_last_life_of_each_query(alerts: vd.Registry, clock: Any) -> None:
+    alerts.add_many("alerts", ["a", "b", "c"], ["price < 1"] * 3)
+    alerts.add("alerts", "d", "price < 1", ttl="1 second")
+    alerts.remove_many("alerts", ["a", "b"])
+    alerts.add("alerts", "b", "price < 2")
+    alerts.add("alerts", "a", "price < 2")
+    alerts.remove("alerts", "a")
+    clock.advance(2)
+
+    assert ids(alerts.list("alerts")) == ["b", "c"]
+    assert [(each.id, each.text, each.removed_version) for each in alerts.list("alerts", state="removed")] == [
+        ("a", "price < 2", 6)
+    ]
+    assert ids(alerts.list("alerts", state="expired")) == ["d"]
+    assert alerts.list("alerts", state="parked") == []
+    with pytest.raises(vd.RegistryError, match=r"unknown state 'standin'.*did you mean 'standing'"):
+        alerts.list("alerts", state="standin")
+
+
+def test_a_history_tells_each_life_and_why_it_ended(alerts: vd.Registry, clock: Any) -> None:
+    began = datetime.datetime.fromtimestamp(clock.microseconds / 1e6, datetime.UTC)
+    alerts.add("alerts", "a", "price < 1")
+    clock.advance(10)
+    alerts.replace("alerts", "a", "price < 2", ttl="5 seconds")
+    clock.advance(7)
+    alerts.end_due("alerts")
+    alerts.add("alerts", "a", "price < 3")
+    alerts.remove("alerts", "a")
+
+    lives = alerts.history("alerts", "a")
+
+    assert [(each.text, each.state, each.added_version, each.removed_version) for each in lives] == [
+        ("price < 1", "replaced", 1, 2),
+        ("price < 2", "expired", 2, 3),
+        ("price < 3", "removed", 4, 5),
+    ]
+    seconds = [(each.created_at - began).total_seconds() for each in lives]
+    assert seconds == [0, 10, 17]
+    assert [(each.ended_at - began).total_seconds() for each in lives if each.ended_at] == [10, 17, 17]
+    with pytest.raises(
+        vd.QueryError, match="no query 'a' stands in set 'alerts' any more: it was removed with version 5"
+    ):
+        alerts.get("alerts", "a")
+    for unknown in ("b", 7, None, True):
+        with pytest.raises(vd.QueryError, match=f"there is no query {unknown!r} in set 'alerts'"):
+            alerts.history("alerts", unknown)  # type: ignore[arg-type]
+
+
+def test_what_stands_is_read_in_pieces_while_it_changes(alerts: vd.Registry) -> None:
+    for i in range(10):
+        alerts.add_many("alerts", [f"{i}-{j}" for j in range(3)], [f"price < {i}"] * 3)
+    wanted = {each.id: each.text for each in alerts.list("alerts")}
+
+    found: dict[Any, str] = {}
+    for number, piece in enumerate(alerts.standing("alerts", each=4)):
+        found |= dict(zip(piece.added_ids, piece.texts or [], strict=True))
+        alerts.remove("alerts", f"{number}-0")
+        alerts.replace("alerts", f"{number}-1", "price < 99")
+        alerts.add("alerts", f"new-{number}", "price < 98")
+
+    assert found == wanted

@@ -1,0 +1,344 @@
+"""Named sets of each kind: made, listed, altered, dropped; and how long they remember."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vedette as vd
+
+
+def test_a_set_tells_what_it_is(registry: vd.Registry) -> None:
+    registry.create("alerts", schema="symbol string, price double", time_zone="Europe/Berlin")
+    registry.create("fences", "border", vd.Schema.parse("x double"))
+    registry.create("pairs", "window join", left="x double", right="y double, z bigint", windows="any")
+    registry.create("bands", "band join")
+
+    told = registry.sets()
+
+    assert [(each.name, each.kind, each.schema, each.time_zone, each.windows) for each in told] == [
+        ("alerts", "match", {"": "symbol string, price double"}, "Europe/Berlin", None),
+        ("bands", "band join", {}, "UTC", None),
+        ("fences", "border", {"": "x double"}, "UTC", None),
+        ("pairs", "window join", {"left": "x double", "right": "y double, z bigint"}, "UTC", "any"),
+    ]
+    assert {(each.version, each.n_standing, each.id_kind) for each in told} == {(0, 0, None)}
+    assert len({each.uid for each in told}) == 4
+    assert registry.set("pairs").streams == ["left", "right"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "error", "said"),
+    [
+        ("mach", {"schema": "x double"}, vd.RegistryError, "unknown kind 'mach' of set.*did you mean 'match'"),
+        ("match", {}, vd.SchemaError, "a set of kind match has one schema"),
+        ("match", {"left": "x double"}, vd.SchemaError, "a set of kind match has one schema"),
+        ("match", {"schema": "x dubel"}, vd.SchemaError, "unknown type 'dubel'"),
+        ("match", {"schema": "x double", "time_zone": "Mars"}, vd.SchemaError, "unknown time zone 'Mars'"),
+        ("match", {"schema": "x double", "windows": "rows"}, vd.RegistryError, "a set of kind match has no windows"),
+        ("window join", {"schema": "x double"}, vd.SchemaError, "a window join has a schema for each stream"),
+        ("window join", {"left": "x double"}, vd.SchemaError, "a join is of two streams or more"),
+        ("window join", {"left": "x double", "right": "y double", "windows": "row"}, vd.RegistryError, "mean 'rows'"),
+        ("band join", {"schema": "x double"}, vd.SchemaError, "a band join is over numbers and has no schema"),
+    ],
+)
+def test_a_set_that_cannot_be_is_refused(
+    registry: vd.Registry, kind: str, given: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        registry.create("set", kind, **given)
+
+    assert registry.sets() == []
+
+
+def test_a_name_is_taken_once(registry: vd.Registry) -> None:
+    registry.create("alerts", schema="x double")
+
+    with pytest.raises(vd.RegistryError, match="there is a set 'alerts' already; take another name, or drop it first"):
+        registry.create("alerts", schema="x double")
+    for name in ("", None, "a\0", "ü" * 501):
+        with pytest.raises(vd.RegistryError, match="a set's name is a text of 1 to 1,000 bytes"):
+            registry.create(name, schema="x double")  # type: ignore[arg-type]
+
+
+def test_a_set_that_does_not_exist_is_named_with_those_that_do(registry: vd.Registry) -> None:
+    with pytest.raises(vd.RegistryError, match=r"there is no set 'alert' in the registry .*; it has no sets yet"):
+        registry.set("alert")
+    registry.create("alerts", schema="x double")
+
+    with pytest.raises(vd.RegistryError, match=r"its sets are: alerts; did you mean 'alerts'\?"):
+        registry.add("alert", "a", "x < 1")
+
+
+def test_a_set_that_is_dropped_leaves_nothing(registry: vd.Registry) -> None:
+    first = registry.create("alerts", schema="x double")
+    registry.create("others", schema="x double")
+    for name in ("alerts", "others"):
+        registry.add(name, "a", "x < 1")
+        registry.pin("job", 1, name)
+    waiting = registry.change("alerts")
+    waiting.add("b", "x < 2")
+
+    registry.drop("alerts")
+    second = registry.create("alerts", schema="x double")
+
+    assert second.uid != first.uid
+    assert (registry.set("alerts").version, registry.list("alerts")) == (0, [])
+    assert [each.id for each in registry.list("others")] == ["a"]
+    with pytest.raises(vd.RegistryError, match="set 'alerts' was dropped meanwhile; nothing was changed"):
+        waiting.commit()
+    assert registry.verify() == []
+
+
+def test_window_joins_keep_their_windows(registry: vd.Registry) -> None:
+    registry.create("pairs", "window join", left="x double", right="x double", windows="any")
+    text = "left.x = right.x"
+
+    registry.add("pairs", "a", text, within="10 seconds")
+    registry.add("pairs", "b", text, rows={"left": 5, "right": 7})
+    registry.add("pairs", "c", text, within={"left": datetime.timedelta(minutes=1)}, rows={"right": 3})
+    registry.add_many("pairs", ["d", "e"], [text] * 2, within=[np.float64(1.5), 2])
+    registry.add_many("pairs", ["f", "g"], [text] * 2, rows={"left": [1, 2], "right": 3})
+    registry.replace("pairs", "a", "left.x < right.x")
+    registry.replace("pairs", "b", rows=9)
+
+    wanted = {
+        "a": {"within": "10 seconds"},
+        "b": {"rows": 9},
+        "c": {"within": {"left": "60000000 microseconds"}, "rows": {"right": 3}},
+        "d": {"within": 1.5},
+        "e": {"within": 2},
+        "f": {"rows": {"left": 1, "right": 3}},
+        "g": {"rows": {"left": 2, "right": 3}},
+    }
+    assert {each.id: each.window for each in registry.list("pairs")} == wanted
+    queries = vd.JoinQuerySet(left="x double", right="x double")
+    for piece in registry.standing("pairs"):
+        for query_id, each, window in zip(piece.added_ids, piece.texts or [], piece.windows or [], strict=True):
+            queries.add(query_id, each, **window)
+    assert len(queries) == 7
+    with pytest.raises(vd.QueryError, match="the window of the left stream is missing"):
+        registry.add("pairs", "h", text)
+    with pytest.raises(vd.QueryError, match="two windows"):
+        registry.add("pairs", "h", text, within="1 s", rows=5)
+    with pytest.raises(vd.QueryError, match="query 'h': unknown field"):
+        registry.add("pairs", "h", "left.y = right.x", rows=5)
+
+
+def test_a_window_join_takes_the_windows_it_is_made_for(registry: vd.Registry) -> None:
+    registry.create("by time", "window join", left="x double", right="x double")
+    registry.create("by rows", "window join", left="x double", right="x double", windows="rows")
+
+    with pytest.raises(vd.QueryError, match="of kind window join over windows of time; its queries have no 'rows'"):
+        registry.add("by time", "a", "left.x = right.x", rows=5)
+    with pytest.raises(vd.QueryError, match="of kind window join over windows of rows; its queries have no 'within'"):
+        registry.add("by rows", "a", "left.x = right.x", within="1 s")
+
+
+def test_band_joins_keep_their_ends(registry: vd.Registry) -> None:
+    registry.create("bands", "band join")
+
+    registry.add("bands", 1, low=-0.5, high=0.1 + 0.2)
+    registry.add_many("bands", [2, 3], lows=[-math.inf, 5e-324], highs=np.array([0.0, math.inf]))
+    registry.replace("bands", 1, low=1, high=2, metadata={"owner": "ann"})
+    registry.replace("bands", 1, metadata={"owner": "bob"})
+
+    told = {each.id: (each.low, each.high, each.text) for each in registry.list("bands")}
+    assert told == {1: (1.0, 2.0, None), 2: (-math.inf, 0.0, None), 3: (5e-324, math.inf, None)}
+    changes = registry.changes("bands", since=0)
+    assert changes.lows is not None
+    assert changes.highs is not None
+    assert changes.lows.tolist() == [-0.5, -math.inf, 5e-324, 1.0, 1.0]
+    assert changes.highs.tolist() == [0.1 + 0.2, 0.0, math.inf, 2.0, 2.0]
+    assert (changes.texts, changes.windows) == (None, None)
+    for given, said in [
+        ({"low": 1.0}, "a query needs both its ends"),
+        ({"low": 2.0, "high": 1.0}, "low 2 of band 0 is above its high 1"),
+        ({"low": math.nan, "high": 1.0}, "null or NaN"),
+        ({"text": "x < 1", "low": 1, "high": 2}, "its queries have no 'text'"),
+    ]:
+        with pytest.raises(vd.QueryError, match=said):
+            registry.add("bands", 4, **given)  # type: ignore[arg-type]
+
+
+def test_another_schema_that_breaks_queries_is_refused_with_the_list_of_them(registry: vd.Registry) -> None:
+    registry.create("alerts", schema="price double, volume bigint")
+    registry.add_many("alerts", ["a", "b", "c"], ["price < 1", "volume > 5", "volume > price"])
+
+    with pytest.raises(vd.RegistryError, match="the new schema breaks 2 standing queries of set 'alerts'") as caught:
+        registry.alter("alerts", "price double, symbol string")
+
+    assert [query_id for query_id, _ in caught.value.broken] == ["b", "c"]
+    assert "query 'b': unknown field 'volume'" in str(caught.value)
+    assert (registry.set("alerts").version, registry.set("alerts").n_standing) == (1, 3)
+    assert registry.alter("alerts", "price double, volume bigint, symbol string") == 2
+    assert registry.add("alerts", "d", "symbol = 'x'") == 3
+
+
+def test_a_forced_schema_parks_what_it_breaks_until_it_is_replaced_or_removed(registry: vd.Registry) -> None:
+    registry.create("alerts", schema="price double, volume bigint")
+    registry.add_many("alerts", ["a", "b", "c"], ["price < 1", "volume > 5", "volume > 6"], metadata={"owner": "ann"})
+
+    assert registry.alter("alerts", "price double", force=True) == 2
+
+    assert [each.id for each in registry.list("alerts")] == ["a"]
+    assert [(each.id, each.state) for each in registry.list("alerts", state="parked")] == [
+        ("b", "parked"),
+        ("c", "parked"),
+    ]
+    told = registry.set("alerts")
+    assert (told.n_standing, told.n_parked, told.schema, told.schema_version) == (1, 2, {"": "price double"}, 2)
+    assert registry.changes("alerts", since=1).removed_ids == ["b", "c"]
+    assert registry.get("alerts", "b").state == "parked"
+    with pytest.raises(vd.QueryError, match="id 'b' is parked in set 'alerts'.*use replace to give it another"):
+        registry.add("alerts", "b", "price < 2")
+    registry.replace("alerts", "b", "price < 2")
+    assert registry.get("alerts", "b").metadata == {"owner": "ann"}
+    registry.remove("alerts", "c")
+    assert registry.list("alerts", state="parked") == []
+    assert (registry.set("alerts").n_standing, registry.set("alerts").n_parked) == (2, 0)
+    assert [each.state for each in registry.history("alerts", "b")] == ["parked", "standing"]
+    with pytest.raises(vd.QueryError, match="no query 'c' stands"):
+        registry.remove("alerts", "c")
+    assert registry.verify() == []
+
+
+def test_the_schema_of_each_version_is_known(registry: vd.Registry) -> None:
+    registry.create("pairs", "window join", left="x double", right="x double")
+    registry.alter("pairs", {"left": "x double, y double", "right": "x double"})
+    registry.alter("pairs", time_zone="Asia/Tokyo")
+
+    assert [registry.schema_at("pairs", version) for version in range(3)] == [
+        ({"left": "x double", "right": "x double"}, "UTC"),
+        ({"left": "x double, y double", "right": "x double"}, "UTC"),
+        ({"left": "x double, y double", "right": "x double"}, "Asia/Tokyo"),
+    ]
+    with pytest.raises(vd.RegistryError, match="joins the streams left, right; the new schema names left, other"):
+        registry.alter("pairs", {"left": "x double", "other": "x double"})
+    registry.create("bands", "band join")
+    with pytest.raises(vd.RegistryError, match="band joins, which have no schema"):
+        registry.alter("bands", None)
+
+
+def test_a_schema_is_checked_against_what_comes_meanwhile(
+    open_registry: Callable[..., vd.Registry], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vedette.registry import alteration
+
+    one, other = open_registry(), open_registry()
+    one.create("alerts", schema="price double, volume bigint")
+    one.add_many("alerts", ["a", "b", "c"], ["volume > 1", "volume > 2", "price < 3"])
+    read_standing = alteration.read_standing
+
+    def read_slowly(*arguments: Any) -> Any:
+        yield from read_standing(*arguments)
+        with other.change("alerts") as change:
+            change.remove("a")
+            change.replace("b", "price < 2")
+            change.replace("c", "volume > 3")
+            change.add("d", "volume > 4")
+
+    monkeypatch.setattr(alteration, "read_standing", read_slowly)
+
+    with pytest.raises(vd.RegistryError, match="breaks 2 standing queries") as caught:
+        one.alter("alerts", "price double")
+
+    assert sorted(query_id for query_id, _ in caught.value.broken) == ["c", "d"]
+
+
+def test_what_is_forgotten_cannot_be_read_and_all_later_versions_can(registry: vd.Registry) -> None:
+    registry.create("alerts", schema="price double")
+    for i in range(6):
+        registry.add("alerts", f"q{i}", f"price < {i}")
+        if i:
+            registry.remove("alerts", f"q{i - 1}")
+    wanted = {version: _at(registry, version) for version in range(12)}
+    later = registry.changes("alerts", since=7)
+
+    assert registry.forget("alerts", before=7) == 7
+
+    assert {version: _at(registry, version) for version in range(7, 12)} == {v: wanted[v] for v in range(7, 12)}
+    again = registry.changes("alerts", since=7)
+    assert (again.removed_ids, again.added_ids, again.marks.tolist()) == (
+        later.removed_ids,
+        later.added_ids,
+        later.marks.tolist(),
+    )
+    with pytest.raises(
+        vd.RegistryError, match="version 6 of set 'alerts' is forgotten; the oldest that can be read is 7"
+    ):
+        registry.changes("alerts", since=6)
+    with pytest.raises(vd.RegistryError, match="is forgotten"):
+        _at(registry, 3)
+    assert registry.set("alerts").oldest == 7
+    assert registry.marks("alerts")[0].tolist() == [7, 8, 9, 10, 11]
+    with pytest.raises(vd.QueryError, match="there is no query 'q0' in set 'alerts', and none is remembered"):
+        registry.history("alerts", "q0")
+    assert registry.verify() == []
+
+
+def test_forgetting_takes_a_moment_or_an_age_and_spares_what_is_pinned(registry: vd.Registry, clock: Any) -> None:
+    registry.create("alerts", schema="price double")
+    moments = []
+    for i in range(5):
+        clock.advance(60)
+        registry.add("alerts", i, "price < 1")
+        moments.append(registry.get("alerts", i).created_at)
+    registry.pin("job", 0, "alerts")
+    clock.advance(60)
+    registry.remove("alerts", 0)
+
+    assert registry.forget("alerts", before=moments[1] + datetime.timedelta(seconds=1)) == 2
+    assert registry.forget("alerts", before="150 seconds") == 3
+    assert registry.forget("alerts", before=6) == 5
+    registry.pin("job", 1, "alerts")
+    assert registry.forget("alerts", before=6) == 6
+    clock.advance(8 * 86_400)
+    registry.add("alerts", 9, "price < 1")
+    assert registry.forget("alerts", before=7) == 7
+    with pytest.raises(vd.RegistryError, match="has no version 8"):
+        registry.forget("alerts", before=8)
+
+
+def test_the_registry_in_numbers(registry: vd.Registry) -> None:
+    registry.create("alerts", schema="price double")
+    registry.add_many("alerts", ["a", "b"], ["price < 1"] * 2)
+    registry.remove("alerts", "a")
+    registry.pin("job", 1, "alerts")
+
+    told = registry.stats()
+
+    assert told.database_bytes > 0
+    (alerts,) = told.sets
+    assert (alerts.info.n_standing, alerts.n_remembered, alerts.n_versions, alerts.n_pins) == (1, 1, 3, 1)
+
+
+def test_tables_that_disagree_are_told(registry: vd.Registry) -> None:
+    from sqlalchemy import text
+
+    registry.create("alerts", schema="price double")
+    registry.add_many("alerts", ["a", "b"], ["price < 1"] * 2)
+    for statement in (
+        "UPDATE vedette_sets SET n_standing = 7",
+        "UPDATE vedette_lives SET text = 'prize < 1' WHERE name = 'a'",
+        "UPDATE vedette_lives SET removed = 9 WHERE name = 'b'",
+        "DELETE FROM vedette_versions WHERE version = 0",
+    ):
+        registry.database.write(lambda connection, statement=statement: connection.execute(text(statement)))  # type: ignore[misc]
+
+    assert registry.verify() == [
+        "set 'alerts': 1 query stand, but its row says 7",
+        "set 'alerts': 1 life with versions that cannot be",
+        "set 'alerts': 1 version since version 0, but it is at 1",
+        "set 'alerts': query 'a': unknown field 'prize'; the schema has: price; did you mean 'price'?",
+    ]
+
+
+def _at(registry: vd.Registry, version: int) -> dict[Any, str]:
+    pieces = list(registry.standing("alerts", at=version))
+    return {query: text for piece in pieces for query, text in zip(piece.added_ids, piece.texts or [], strict=True)}
