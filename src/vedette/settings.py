@@ -29,6 +29,7 @@ class Settings:
     snapshot_dir: str = (
         ""  # where large query sets are put for Spark's workers; empty: the system's temporary directory
     )
+    registry: str = ""  # the address of the registry that commands are about, unless they name one
     inline_bytes: int = 4_000_000  # query sets up to this size travel inside the task, larger ones as a file
     arrow_batch_rows: int = 262_144  # rows in an Arrow batch between Spark and Python, in sessions that we build
 
@@ -71,7 +72,7 @@ def _read_file(file: Path) -> dict[str, Any]:
 
 
 def _convert(name: str, value: Any) -> Any:
-    if name == "snapshot_dir":
+    if name in ("snapshot_dir", "registry"):
         return str(value)
     try:
         number = int(value)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from vedette.cli.query_commands import query_app
+from vedette.cli.registry_commands import registry_app
+from vedette.cli.set_commands import set_app
 from vedette.errors import PipelineError, QueryError, SchemaError, VedetteError
 
 app = typer.Typer(
@@ -18,9 +22,12 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-query_app = typer.Typer(help="Look at a single query.", no_args_is_help=True)
 app.add_typer(query_app, name="query")
-bench_app = typer.Typer(help="Measure against other tools and the papers' indexes, in a checkout.", no_args_is_help=True)
+app.add_typer(set_app, name="set")
+app.add_typer(registry_app, name="registry")
+bench_app = typer.Typer(
+    help="Measure against other tools and the papers' indexes, in a checkout.", no_args_is_help=True
+)
 app.add_typer(bench_app, name="bench")
 
 SchemaOption = Annotated[
@@ -271,6 +278,44 @@ def moving_command(
     options = {"max_update_interval": max_update_interval, "standing": standing, "expire_overdue": expire_overdue}
     schemas = read_options(["a", "b"], schema=(schema, None, None))["schema"]
     follow_files({"a": a, "b": b}, out, schemas, options, at=at, overdue=overdue, spark=spark, quiet=quiet)
+
+
+@app.command("run")
+def run_command(
+    file: Annotated[Path, typer.Argument(help="The pipeline's file; `vedette init` writes one", show_default=False)],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and explain the plan, and start nothing")] = False,
+    log: Annotated[str, typer.Option(metavar="text|json", help="How progress is told on standard error")] = "text",
+    metrics: Annotated[
+        str | None,
+        typer.Option(metavar="[HOST:]PORT", help="Serve figures for Prometheus; on the loopback unless a host is told"),
+    ] = None,
+    stop_seconds: Annotated[
+        float, typer.Option(help="When asked to stop, wait so long for the micro-batch at work", min=0)
+    ] = 60,
+    quiet: QuietOption = False,
+) -> None:
+    """Run a pipeline: rows from its source, its set's queries over them, answers to its sinks.
+
+    SIGTERM and Ctrl-C stop it after the micro-batch at work; once more, at once.
+
+    Exit codes: 0 ended or stopped, 2 the file or the set is wrong, 3 failed while running, 4 something is out of reach.
+    """
+    from vedette.cli.running import RunOptions, run_pipeline
+
+    code = run_pipeline(file, RunOptions(dry_run, log, metrics, stop_seconds, quiet))
+    if code:
+        raise typer.Exit(code)
+
+
+@app.command("init")
+def init_command(
+    folder: Annotated[Path, typer.Argument(help="Where to write; made if need be")] = Path("."),
+) -> None:
+    """Write an example of a pipeline that runs as it is: its file, and a registry with a few alerts."""
+    from vedette.pipeline.example import write_example
+
+    file, database = write_example(folder)
+    print(f"wrote {file} and {database}; run it, and stop it with Ctrl-C:\n\n  vedette run {shlex.quote(str(file))}\n")
 
 
 @app.command("explain")

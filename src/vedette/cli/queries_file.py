@@ -24,7 +24,7 @@ _GEOJSON = re.compile(rf'"type"\s*:\s*"(?:{"|".join(ROOTS)})"'.encode())
 def load_queries(path: Path, schema: str | Schema, time_zone: str, *, skip_bad: bool = False) -> QuerySet:
     """A query set of the file's queries. With `skip_bad` wrong ones are left out, counted on standard error."""
     queries = QuerySet(schema, time_zone=time_zone)
-    lines = _read(path, queries.schema)
+    lines = read_queries(path, queries.schema)
     lines.stand(queries.add_many, skip_bad=skip_bad)
     lines.tell_bad()
     return queries
@@ -40,7 +40,7 @@ def take_text(query_id: str | int, text: object) -> str:
 _QUERY = Kind("query", "queries", ("where",), "an id and a text under 'where'", take_text)
 
 
-def _read(path: Path, schema: Schema) -> Lines:
+def read_queries(path: Path, schema: Schema) -> Lines:
     """The queries of a file; `schema` names the fields that polygons are about."""
     check_readable(path)
     kind = path.suffix.lower()

@@ -1,0 +1,277 @@
+"""Queries of a registry by the file: CSV, JSON lines, Parquet or GeoJSON in, and out again in the same columns.
+
+A file has an id and what the set's kind needs: `where`; of window joins also `within` and `rows`; of band joins `low`
+and `high`. `metadata`, a JSON object, and `expires_at` may be there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from vedette.cli.answer_file import open_answer
+from vedette.cli.lines import Kind, Lines, read_lines
+from vedette.cli.queries_file import read_queries, take_text
+from vedette.cli.times import read_duration
+from vedette.engine.band_query_set import BandQuerySet
+from vedette.engine.join_query_set import JoinQuerySet
+from vedette.engine.query_set import QuerySet
+from vedette.errors import FileError, QueryError
+from vedette.schema import Schema
+
+if TYPE_CHECKING:
+    from vedette.registry.change import Change
+    from vedette.registry.query_info import QueryInfo
+    from vedette.registry.registry import Registry
+    from vedette.registry.set_info import SetInfo
+
+_PAGE = 10_000  # queries that are read at once
+_OWN = ("metadata", "expires_at")  # columns that may be there, whatever the kind
+
+
+def import_queries(
+    registry: Registry,
+    info: SetInfo,
+    file: str,
+    form: str,
+    ends: Mapping[str, Any],
+    *,
+    replace: bool,
+    skip_bad: bool,
+) -> dict[str, Any]:
+    """Let the queries of a file stand: in one version, or with `skip_bad` in as many as it takes."""
+    with _named(file, form) as path:
+        lines = _read(path, info)
+    if file == "-":
+        lines.path = Path("standard input")
+    done: dict[str, Any] = {"added": 0, "replaced": 0, "version": info.version}
+
+    def put(ids: list[Any], values: list[dict[str, Any]]) -> None:
+        ids = _fit_ids(ids, info)
+        standing = _standing(registry, info, ids) if replace else set()
+        with registry.change(info.name) as change:
+            change.remove_many([query_id for query_id in ids if query_id in standing])
+            _add(change, info.kind, ids, values, ends)
+        done["version"] = change.version
+        done["added"] += len(ids) - len(standing)
+        done["replaced"] += len(standing)
+
+    if skip_bad:
+        lines.stand(put, skip_bad=True)
+    else:
+        _stand_together(lines, put, info)
+    lines.tell_bad()
+    return done | ({"skipped": len(lines.bad)} if skip_bad else {})
+
+
+def export_queries(registry: Registry, info: SetInfo, out: Path | None, prefix: str | None) -> None:
+    """Write the queries that stand, in the order of their ids."""
+    schema = _file_schema(info)
+    with open_answer(out) as answer:
+        answer.write(pa.RecordBatch.from_pylist([], schema))
+        for page in _pages(registry, info, prefix):
+            answer.write(pa.RecordBatch.from_pylist([_to_row(query, info) for query in page], schema))
+
+
+def _stand_together(lines: Lines, put: Callable[[list[Any], list[Any]], None], info: SetInfo) -> None:
+    """Let all lines stand, or none; where one is wrong, the error has its number."""
+    if lines.bad:
+        raise lines.bad[0]
+    try:
+        put(lines.ids, lines.values)
+    except QueryError:
+        lines.stand(_try_in_memory(info), skip_bad=False)  # raises at the line, unless it is the registry that refuses
+        raise
+
+
+def _try_in_memory(info: SetInfo) -> Callable[[list[Any], list[dict[str, Any]]], None]:
+    """What takes queries as the set would, and keeps them for itself."""
+    if info.kind == "band join":
+        bands = BandQuerySet()
+        return lambda ids, values: bands.add_many(ids, *([value[end] for value in values] for end in ("low", "high")))
+    if info.kind == "window join":
+
+        def add(ids: list[Any], values: list[dict[str, Any]]) -> None:
+            joins = JoinQuerySet(**info.schema, time_zone=info.time_zone)
+            for query_id, value in zip(ids, values, strict=True):
+                joins.add(query_id, value["text"], within=value["within"], rows=value["rows"])
+
+        return add
+    queries = QuerySet(info.schema[""], time_zone=info.time_zone)
+    return lambda ids, values: queries.add_many(ids, [value["text"] for value in values])
+
+
+@contextmanager
+def _named(file: str, form: str) -> Iterator[Path]:
+    """The file, or standard input as a file that has the form's name."""
+    if file != "-":
+        yield Path(file)
+        return
+    if form not in ("csv", "jsonl"):
+        raise FileError(f"standard input is csv or jsonl; --format is {form!r}")
+    with tempfile.TemporaryDirectory(prefix="vedette-") as folder:
+        path = Path(folder) / f"standard-input.{form}"
+        path.write_bytes(sys.stdin.buffer.read())
+        yield path
+
+
+def _read(path: Path, info: SetInfo) -> Lines:
+    if info.kind == "band join":
+        return read_lines(path, Kind("band", "bands", ("low", "high"), "an id, a low and a high", _take_band, _OWN))
+    if path.suffix.lower() == ".geojson" and info.kind != "window join":
+        lines = read_queries(path, Schema.parse(info.schema[""]))
+        lines.values = [{"text": text} for text in lines.values]
+        return lines
+    more = ("within", "rows") if info.kind == "window join" else ()
+    take = _take_join if info.kind == "window join" else _take_query
+    return read_lines(
+        path, Kind("query", "queries", ("where",), "an id and a text under 'where'", take, (*more, *_OWN))
+    )
+
+
+def _take_query(query_id: Any, text: Any, metadata: Any, expires_at: Any) -> dict[str, Any]:
+    return {"text": take_text(query_id, text), **_take_own(query_id, metadata, expires_at)}
+
+
+def _take_join(query_id: Any, text: Any, within: Any, rows: Any, metadata: Any, expires_at: Any) -> dict[str, Any]:
+    sizes = {"within": _take_size(query_id, "within", within), "rows": _take_size(query_id, "rows", rows)}
+    return {"text": take_text(query_id, text), **sizes, **_take_own(query_id, metadata, expires_at)}
+
+
+def _take_band(query_id: Any, low: Any, high: Any, metadata: Any, expires_at: Any) -> dict[str, Any]:
+    ends = {}
+    for name, value, missing in (("low", low, -math.inf), ("high", high, math.inf)):
+        try:
+            ends[name] = missing if value is None or value == "" else float(value)
+        except (TypeError, ValueError):
+            raise QueryError(f"the {name} of band {query_id!r} is {value!r}; it is a number, or nothing") from None
+    return {**ends, **_take_own(query_id, metadata, expires_at)}
+
+
+def _take_own(query_id: Any, metadata: Any, expires_at: Any) -> dict[str, Any]:
+    return {"metadata": _take_metadata(query_id, metadata), "expires_at": _take_time(query_id, expires_at)}
+
+
+def _take_metadata(query_id: Any, value: Any) -> dict[str, Any] | None:
+    """A JSON object, as such or as a text."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value) if value.strip() else None
+        except ValueError:
+            value = False
+    if value is not None and not isinstance(value, dict):
+        raise QueryError(f"the metadata of query {query_id!r} is no JSON object")
+    return value
+
+
+def _take_time(query_id: Any, value: Any) -> datetime | None:
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value) if value.strip() else None
+        except ValueError:
+            raise QueryError(f"expires_at of query {query_id!r} is no time such as 2026-03-02T14:00:00Z") from None
+    moment: datetime | None = value
+    return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _take_size(query_id: Any, name: str, value: Any) -> Any:
+    """The length of a window: for all streams, or as a JSON object by stream."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise QueryError(f"{name} of query {query_id!r} begins with a brace and is no JSON object") from None
+    if isinstance(value, str):
+        return read_duration(value) if value.strip() else None
+    return value
+
+
+def _fit_ids(ids: list[Any], info: SetInfo) -> list[Any]:
+    """Ids of the set's kind: CSV has only texts."""
+    if info.id_kind != "integer":
+        return ids
+    try:
+        return [int(query_id) for query_id in ids]
+    except ValueError:
+        raise QueryError(f"the ids of set {info.name!r} are whole numbers") from None
+
+
+def _standing(registry: Registry, info: SetInfo, ids: list[Any]) -> set[Any]:
+    """Those of the ids that stand, or are parked."""
+    if len(ids) > _PAGE:
+        known = (
+            query.id
+            for state in ("standing", "parked")
+            for page in _pages(registry, info, None, state)
+            for query in page
+        )
+        return set(ids).intersection(known)
+    found = set()
+    for query_id in ids:
+        with suppress(QueryError):
+            found.add(registry.get(info.name, query_id).id)
+    return found
+
+
+def _add(change: Change, kind: str, ids: list[Any], values: list[dict[str, Any]], ends: Mapping[str, Any]) -> None:
+    """Let queries stand. An end of life that is given for all goes before those of the lines."""
+    own = {name: [value.get(name) for value in values] for name in ("text", "low", "high", *_OWN)}
+    for_all = {name: value for name, value in ends.items() if value is not None}
+    if kind == "window join":  # whose windows differ in kind
+        for query_id, value in zip(ids, values, strict=True):
+            end = for_all or {"expires_at": value["expires_at"]}
+            sizes = {name: value[name] for name in ("within", "rows")}
+            change.add(query_id, value["text"], metadata=value["metadata"], **sizes, **end)
+        return
+    told: dict[str, Any] = {"metadata": own["metadata"], **(for_all or {"expires_at": own["expires_at"]})}
+    if kind == "band join":
+        change.add_many(ids, lows=own["low"], highs=own["high"], **told)
+    else:
+        change.add_many(ids, own["text"], **told)
+
+
+def _pages(registry: Registry, info: SetInfo, prefix: str | None, state: str = "standing") -> Iterator[list[QueryInfo]]:
+    after = None
+    while page := registry.list(info.name, prefix=prefix, state=state, after=after, limit=_PAGE):
+        yield page
+        after = page[-1].id
+
+
+def _file_schema(info: SetInfo) -> pa.Schema:
+    columns = {"id": pa.int64() if info.id_kind == "integer" else pa.string()}
+    if info.kind == "band join":
+        columns |= {"low": pa.float64(), "high": pa.float64()}
+    else:
+        columns["where"] = pa.string()
+    if info.kind == "window join":
+        columns |= {"within": pa.string(), "rows": pa.string()}
+    return pa.schema(columns | dict.fromkeys(_OWN, pa.string()))
+
+
+def _to_row(query: QueryInfo, info: SetInfo) -> dict[str, Any]:
+    """A query as a line of a file."""
+    window = query.window or {}
+    return {
+        "id": query.id,
+        "where": query.text,
+        "low": query.low,
+        "high": query.high,
+        **{name: _size_text(window.get(name)) for name in ("within", "rows")},
+        "metadata": json.dumps(query.metadata, ensure_ascii=False) if query.metadata else None,
+        "expires_at": None if query.expires_at is None else query.expires_at.isoformat(),
+    }
+
+
+def _size_text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)

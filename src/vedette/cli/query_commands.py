@@ -1,0 +1,394 @@
+"""`vedette query`: the queries of a set in a registry, one by one or by the file."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vedette.cli.records import CsvOption, JsonOption, TableOption, choose_form, print_record, print_records
+from vedette.cli.which_set import RegistryOption, SetOption, choose_set, open_registry, read_id
+from vedette.errors import FileError, QueryError
+
+if TYPE_CHECKING:
+    from vedette.registry.query_info import QueryInfo
+    from vedette.registry.set_info import SetInfo
+
+query_app = typer.Typer(help="Look at queries, and add, change and remove them in a registry.", no_args_is_help=True)
+
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The query's id", show_default=False)]
+TextArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[TEXT]", help="The query's text, as in: price < 40; - reads it from standard input", show_default=False
+    ),
+]
+TextFileOption = Annotated[Path | None, typer.Option("--file", help="Read the text from a file", show_default=False)]
+MetadataOption = Annotated[
+    list[str] | None,
+    typer.Option("--metadata", metavar="NAME=VALUE", help="Metadata: a pair, again for each; or a JSON object"),
+]
+ExpiresOption = Annotated[
+    str | None, typer.Option("--expires-at", metavar="TIME", help="When it ends, as in: 2026-03-02T14:00:00Z")
+]
+TtlOption = Annotated[str | None, typer.Option("--ttl", metavar="DURATION", help="Or how long it stands: 5 minutes")]
+WithinOption = Annotated[
+    list[str] | None,
+    typer.Option("--within", metavar="DURATION", help="Of a window join: how long rows wait; of one: left=10 seconds"),
+]
+RowsOption = Annotated[
+    list[str] | None, typer.Option("--rows", metavar="NUMBER", help="Or how many rows: 100; of one: left=100")
+]
+LowOption = Annotated[float | None, typer.Option("--low", help="Of a band: its low end, none if left out")]
+HighOption = Annotated[float | None, typer.Option("--high", help="Of a band: its high end")]
+ExpectOption = Annotated[
+    int | None, typer.Option("--expect-version", help="Change nothing if the set is not at this version")
+]
+
+COLUMNS = {
+    "match": ("id", "where"),
+    "border": ("id", "where"),
+    "window join": ("id", "where", "within", "rows"),
+    "band join": ("id", "low", "high"),
+}
+
+
+@query_app.command("add")
+def add_command(
+    query_id: IdArgument,
+    text: TextArgument = None,
+    file: TextFileOption = None,
+    metadata: MetadataOption = None,
+    expires_at: ExpiresOption = None,
+    ttl: TtlOption = None,
+    within: WithinOption = None,
+    rows: RowsOption = None,
+    low: LowOption = None,
+    high: HighOption = None,
+    expect_version: ExpectOption = None,
+    set_name: SetOption = None,
+    registry: RegistryOption = None,
+    as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+    as_table: TableOption = False,
+) -> None:
+    """Let a query stand. Pipelines that follow the set have it from their next micro-batch on."""
+    _put("add", query_id, text, file, metadata, expires_at, ttl, within, rows, low, high, expect_version, set_name,
+         registry, choose_form(as_json, as_csv, as_table))  # fmt: skip
+
+
+@query_app.command("replace")
+def replace_command(
+    query_id: IdArgument,
+    text: TextArgument = None,
+    file: TextFileOption = None,
+    metadata: MetadataOption = None,
+    expires_at: ExpiresOption = None,
+    ttl: TtlOption = None,
+    within: WithinOption = None,
+    rows: RowsOption = None,
+    low: LowOption = None,
+    high: HighOption = None,
+    expect_version: ExpectOption = None,
+    set_name: SetOption = None,
+    registry: RegistryOption = None,
+    as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+    as_table: TableOption = False,
+) -> None:
+    """Change a query that stands or is parked; it keeps what is not given. --expires-at never takes an end away."""
+    _put("replace", query_id, text, file, metadata, expires_at, ttl, within, rows, low, high, expect_version, set_name,
+         registry, choose_form(as_json, as_csv, as_table))  # fmt: skip
+
+
+@query_app.command("remove")
+def remove_command(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID]...", help="The queries' ids; - reads them from standard input", show_default=False
+        ),
+    ] = None,
+    file: Annotated[Path | None, typer.Option("--file", help="Read the ids from a file, one a line")] = None,
+    expect_version: ExpectOption = None,
+    set_name: SetOption = None,
+    registry: RegistryOption = None,
+    as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+    as_table: TableOption = False,
+) -> None:
+    """Let queries stand no longer: all of them, or where one is unknown none."""
+    form = choose_form(as_json, as_csv, as_table)
+    opened = open_registry(registry)
+    info = choose_set(opened, set_name)
+    read = [read_id(text, info) for text in _read_ids(ids or [], file)]
+    version = opened.remove_many(info.name, read, expect_version=expect_version)
+    print_record({"set": info.name, "removed": len(read), "version": version}, form)
+
+
+@query_app.command("list")
+def list_command(
+    prefix: Annotated[str | None, typer.Option(help="Only ids that begin so")] = None,
+    metadata: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Only with this metadata; again for each")
+    ] = None,
+    state: Annotated[
+        str, typer.Option(metavar="STATE", help="standing, parked (a new schema broke them), removed or expired")
+    ] = "standing",
+    after: Annotated[str | None, typer.Option(metavar="ID", help="Go on after this id")] = None,
+    limit: Annotated[int, typer.Option(help="At most so many", min=1)] = 100,
+    set_name: SetOption = None,
+    registry: RegistryOption = None,
+    as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+    as_table: TableOption = False,
+) -> None:
+    """List queries in the order of their ids, a page at a time."""
+    form = choose_form(as_json, as_csv, as_table)
+    opened = open_registry(registry)
+    info = choose_set(opened, set_name)
+    found = opened.list(
+        info.name,
+        prefix=prefix,
+        metadata=read_metadata(metadata) or {},
+        state=state,
+        after=None if after is None else read_id(after, info),
+        limit=limit,
+    )
+    columns = (*COLUMNS[info.kind], "metadata", "expires_at", "added")
+    print_records([to_record(query, info) for query in found], columns, form)
+    if len(found) == limit and form == "table":
+        print(f"there may be more: --after {found[-1].id}", file=sys.stderr)
+
+
+@query_app.command("show")
+def show_command(
+    query_id: IdArgument,
+    set_name: SetOption = None,
+    registry: RegistryOption = None,
+    as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+    as_table: TableOption = False,
+) -> None:
+    """Show one query with all that is known of it."""
+    form = choose_form(as_json, as_csv, as_table)
+    opened = open_registry(registry)
+    info = choose_set(opened, set_name)
+    print_record(to_record(opened.get(info.name, read_id(query_id, info)), info), form)
+
+
+@query_app.command("history")
+def history_command(
+    query_id: IdArgument,
+    set_name: SetOption = None,
+    registry: RegistryOption = None,
+    as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+    as_table: TableOption = False,
+) -> None:
+    """Show what stood under an id, from which version until which, and why it ended; oldest first."""
+    form = choose_form(as_json, as_csv, as_table)
+    opened = open_registry(registry)
+    info = choose_set(opened, set_name)
+    lives = opened.history(info.name, read_id(query_id, info))
+    columns = (*COLUMNS[info.kind], "state", "added", "removed", "created_at", "ended_at", "metadata", "expires_at")
+    print_records([to_record(query, info) for query in lives], columns, form)
+
+
+@query_app.command("import")
+def import_command(
+    file: Annotated[
+        str, typer.Argument(help="CSV, JSON lines, Parquet or GeoJSON; - is standard input", show_default=False)
+    ],
+    form_in: Annotated[str, typer.Option("--format", metavar="csv|jsonl", help="Of standard input")] = "csv",
+    replace: Annotated[bool, typer.Option("--replace", help="Put them in the place of those that stand")] = False,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave out those that are wrong, and count them")
+    ] = False,
+    expires_at: ExpiresOption = None,
+    ttl: TtlOption = None,
+    set_name: SetOption = None,
+    registry: RegistryOption = None,
+    as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+    as_table: TableOption = False,
+) -> None:
+    """Let the queries of a file stand, all in one version; columns as `vedette query export` writes them."""
+    from vedette.cli.importing import import_queries
+
+    form = choose_form(as_json, as_csv, as_table)
+    opened = open_registry(registry)
+    info = choose_set(opened, set_name)
+    ends = {"expires_at": read_time(expires_at), "ttl": ttl}
+    done = import_queries(opened, info, file, form_in, ends, replace=replace, skip_bad=skip_bad)
+    print_record({"set": info.name, **done}, form)
+
+
+@query_app.command("export")
+def export_command(
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Where to write: .csv, .jsonl or .parquet  [default: CSV on stdout]"),
+    ] = None,
+    prefix: Annotated[str | None, typer.Option(help="Only ids that begin so")] = None,
+    set_name: SetOption = None,
+    registry: RegistryOption = None,
+) -> None:
+    """Write all queries that stand, so that `vedette query import` reads them."""
+    from vedette.cli.importing import export_queries
+
+    opened = open_registry(registry)
+    export_queries(opened, choose_set(opened, set_name), out, prefix)
+
+
+def to_record(query: QueryInfo, info: SetInfo) -> dict[str, Any]:
+    """A query under the names that files have."""
+    told: dict[str, Any] = {"id": query.id}
+    if info.kind == "band join":
+        told |= {"low": query.low, "high": query.high}
+    else:
+        told["where"] = query.text
+    if info.kind == "window join":
+        told |= {name: (query.window or {}).get(name) for name in ("within", "rows")}
+    return told | {
+        "state": query.state,
+        "metadata": query.metadata,
+        "expires_at": query.expires_at,
+        "added": query.added_version,
+        "removed": query.removed_version,
+        "created_at": query.created_at,
+        "ended_at": query.ended_at,
+    }
+
+
+def read_metadata(given: list[str] | None) -> dict[str, Any] | None:
+    """Metadata of `owner=me` or of a JSON object; numbers, true and false in pairs are read as JSON has them."""
+    if not given:
+        return None
+    read: dict[str, Any] = {}
+    for text in given:
+        if text.lstrip().startswith("{"):
+            read |= _read_object(text)
+            continue
+        name, sign, value = text.partition("=")
+        if not sign or not name:
+            raise QueryError(f"metadata is given as name=value, or as a JSON object; got {text!r}")
+        try:
+            read[name] = json.loads(value)
+        except ValueError:
+            read[name] = value
+    return read
+
+
+def read_time(text: str | None) -> datetime | str | None:
+    """A moment, which without a zone is UTC; or `never`."""
+    if text is None or text == "never":
+        return text
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise QueryError(f"--expires-at takes a time such as 2026-03-02T14:00:00Z; got {text!r}") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _put(
+    verb: str,
+    query_id: str,
+    text: str | None,
+    file: Path | None,
+    metadata: list[str] | None,
+    expires_at: str | None,
+    ttl: str | None,
+    within: list[str] | None,
+    rows: list[str] | None,
+    low: float | None,
+    high: float | None,
+    expect_version: int | None,
+    set_name: str | None,
+    registry: str | None,
+    form: str,
+) -> None:
+    """Add or replace: the same arguments, the same answer."""
+    opened = open_registry(registry)
+    info = choose_set(opened, set_name)
+    if info.kind == "band join" and (low is not None or high is not None):
+        low, high = -math.inf if low is None else low, math.inf if high is None else high
+    version = getattr(opened, verb)(
+        info.name,
+        read_id(query_id, info),
+        _read_text(text, file),
+        metadata=read_metadata(metadata),
+        expires_at=read_time(expires_at),
+        ttl=ttl,
+        within=_by_stream(within, _as_given),
+        rows=_by_stream(rows, _read_count),
+        low=low,
+        high=high,
+        expect_version=expect_version,
+    )
+    print_record({"set": info.name, "id": query_id, "version": version}, form)
+
+
+def _read_text(text: str | None, file: Path | None) -> str | None:
+    if text is not None and file is not None:
+        raise QueryError("the query's text is given and --file too; a query has one text")
+    if file is not None:
+        return _read_file(file).strip()
+    return sys.stdin.read().strip() if text == "-" else text
+
+
+def _read_ids(ids: list[str], file: Path | None) -> list[str]:
+    read = [text for text in ids if text != "-"]
+    if "-" in ids:
+        read += sys.stdin.read().splitlines()
+    if file is not None:
+        read += _read_file(file).splitlines()
+    read = [text.strip() for text in read if text.strip()]
+    if not read:
+        raise QueryError("no id is given; name them, or read them with --file or - from standard input")
+    return read
+
+
+def _read_file(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _by_stream(given: list[str] | None, read: Any) -> Any:
+    """`10 seconds` for all streams, or `left=10 seconds` for one."""
+    if not given:
+        return None
+    if len(given) == 1 and "=" not in given[0]:
+        return read(given[0])
+    pairs = [text.partition("=") for text in given]
+    if not all(sign for _, sign, _ in pairs):
+        raise QueryError(f"a window is given once for all streams, or by stream as in left=100; got {given}")
+    return {stream: read(value) for stream, _, value in pairs}
+
+
+def _as_given(text: str) -> Any:
+    from vedette.cli.times import read_duration
+
+    return read_duration(text)
+
+
+def _read_count(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise QueryError(f"--rows takes a whole number; got {text!r}") from None
+
+
+def _read_object(text: str) -> dict[str, Any]:
+    try:
+        read = json.loads(text)
+    except ValueError as error:
+        raise QueryError(f"metadata that begins with a brace is JSON: {error}") from None
+    return dict(read)

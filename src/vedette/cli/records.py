@@ -1,0 +1,79 @@
+"""Records that a command answers with: as a table for people, or as CSV or JSON for programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from vedette.errors import PipelineError
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON", rich_help_panel="Output")]
+CsvOption = Annotated[
+    bool, typer.Option("--csv", help="Print CSV  [default where no terminal reads it]", rich_help_panel="Output")
+]
+TableOption = Annotated[
+    bool, typer.Option("--table", help="Print a table  [default on a terminal]", rich_help_panel="Output")
+]
+
+Record = Mapping[str, Any]
+_WIDTH = 200  # of a table that no terminal shows
+
+
+def choose_form(as_json: bool, as_csv: bool, as_table: bool) -> str:
+    """json, csv or table: what was asked for, or what suits standard output."""
+    asked = [form for form, wanted in {"json": as_json, "csv": as_csv, "table": as_table}.items() if wanted]
+    if len(asked) > 1:
+        raise PipelineError(f"--{asked[0]} and --{asked[1]} are both given; an answer has one form")
+    return asked[0] if asked else ("table" if sys.stdout.isatty() else "csv")
+
+
+def print_records(records: Sequence[Record], columns: Sequence[str], form: str) -> None:
+    """Print records that have these columns."""
+    if form == "json":
+        print(json.dumps([dict(record) for record in records], indent=2, ensure_ascii=False, default=_as_text))
+    elif form == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows([[_cell(record.get(name)) for name in columns] for record in records])
+    else:
+        _print_table(records, columns)
+
+
+def print_record(record: Record, form: str) -> None:
+    """Print a single record: JSON as one object, a table with a line for each of its parts."""
+    if form == "json":
+        print(json.dumps(dict(record), indent=2, ensure_ascii=False, default=_as_text))
+    elif form == "csv":
+        print_records([record], list(record), "csv")
+    else:
+        _print_table([{"name": name, "value": value} for name, value in record.items()], ("name", "value"))
+
+
+def _print_table(records: Sequence[Record], columns: Sequence[str]) -> None:
+    table = Table(*columns)
+    for record in records:
+        table.add_row(*(_cell(record.get(name)) for name in columns))
+    console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
+    console.print(table)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False, default=_as_text)
+    return _as_text(value)
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="seconds" if value.microsecond == 0 else "microseconds")
+    return str(value)

@@ -1,0 +1,103 @@
+"""`vedette registry`: the upkeep of a registry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vedette.cli.records import CsvOption, JsonOption, TableOption, choose_form, print_record, print_records
+from vedette.cli.which_set import RegistryOption, open_registry
+
+if TYPE_CHECKING:
+    from vedette.registry.inspection import SetStats
+
+registry_app = typer.Typer(help="Look after a registry.", no_args_is_help=True)
+
+SetArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="[SET]...", help="Only these sets", show_default=False)
+]
+_STATS = (
+    "set",
+    "kind",
+    "queries",
+    "parked",
+    "remembered",
+    "version",
+    "versions",
+    "pins",
+    "snapshots",
+    "snapshot_bytes",
+)
+
+
+@registry_app.command("compact")
+def compact_command(
+    sets: SetArgument = None,
+    registry: RegistryOption = None,
+    as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+    as_table: TableOption = False,
+) -> None:
+    """Write a new snapshot of each set, so that workers load fast."""
+    form = choose_form(as_json, as_csv, as_table)
+    opened = open_registry(registry)
+    done = []
+    for info in [opened.set(name) for name in sets] if sets else opened.sets():
+        opened.compact(info.name)
+        done.append({"set": info.name, "queries": info.n_standing, "version": opened.set(info.name).version})
+    print_records(done, ("set", "queries", "version"), form)
+
+
+@registry_app.command("stats")
+def stats_command(
+    registry: RegistryOption = None,
+    as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+    as_table: TableOption = False,
+) -> None:
+    """Tell how large the registry is: by set its queries, versions, pins and snapshots."""
+    form = choose_form(as_json, as_csv, as_table)
+    stats = open_registry(registry).stats()
+    sets = [_to_record(each) for each in stats.sets]
+    whole = {"database": stats.database, "bytes": stats.database_bytes}
+    if form == "json":
+        print_record({**whole, "sets": sets}, form)
+        return
+    print_records(sets, _STATS, form)
+    if form == "table":
+        print(f"{stats.database}, {stats.database_bytes:,} bytes")
+
+
+@registry_app.command("verify")
+def verify_command(
+    sets: SetArgument = None,
+    registry: RegistryOption = None,
+    as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+    as_table: TableOption = False,
+) -> None:
+    """Check that the tables agree and all texts compile; prints what is wrong, and exits with 1 where something is."""
+    form = choose_form(as_json, as_csv, as_table)
+    opened = open_registry(registry)
+    wanted: list[str | None] = list(sets) if sets else [None]
+    faults = [fault for name in wanted for fault in opened.verify(name)]
+    print_records([{"fault": fault} for fault in faults], ("fault",), form)
+    if faults:
+        raise typer.Exit(1)
+
+
+def _to_record(stats: SetStats) -> dict[str, Any]:
+    info = stats.info
+    return {
+        "set": info.name,
+        "kind": info.kind,
+        "queries": info.n_standing,
+        "parked": info.n_parked,
+        "remembered": stats.n_remembered,
+        "version": info.version,
+        "versions": stats.n_versions,
+        "pins": stats.n_pins,
+        "snapshots": stats.n_snapshots,
+        "snapshot_bytes": stats.snapshot_bytes,
+    }

@@ -1,0 +1,141 @@
+"""What a running pipeline shows on standard error: a live table on a terminal, else lines, or JSON lines on request."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from vedette.cli.run_status import SinkStatus, Status, batch_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_LINE_SECONDS = 1.0  # between two lines about the same sink
+
+
+class Display(Protocol):
+    def tell(self, level: str, event: str, message: str, **facts: Any) -> None:
+        """Something happened: `message` is for people, event and facts for programs."""
+
+    def show(self, status: Status, sink: SinkStatus | None) -> None:
+        """How things stand; `sink` has just done a micro-batch."""
+
+    def close(self) -> None: ...
+
+
+def open_display(log: str, quiet: bool, writes_to_terminal: bool, hide: Callable[[str], str]) -> Display:
+    """The display for where standard error goes. A sink that writes to the terminal itself would tear a table."""
+    if log == "json":
+        return JsonDisplay(sys.stderr, hide, quiet)
+    if sys.stderr.isatty() and not quiet and not writes_to_terminal:
+        return TableDisplay(hide)
+    return LineDisplay(sys.stderr, hide, quiet)
+
+
+class JsonDisplay:
+    """A JSON object a line, one for each event and each micro-batch."""
+
+    def __init__(self, out: TextIO, hide: Callable[[str], str], quiet: bool = False) -> None:
+        self._out, self._hide, self._quiet = out, hide, quiet
+
+    def tell(self, level: str, event: str, message: str, **facts: Any) -> None:
+        if self._quiet and level == "info":
+            return
+        moment = datetime.now(UTC).isoformat(timespec="milliseconds")
+        record = {"time": moment, "level": level, "event": event, "message": message, **facts}
+        print(self._hide(json.dumps(record, ensure_ascii=False, default=str)), file=self._out, flush=True)
+
+    def show(self, status: Status, sink: SinkStatus | None) -> None:
+        if sink is not None and sink.last is not None:
+            message = f"{sink.name}: micro-batch {sink.last.number}"
+            self.tell("info", "batch", message, pipeline=status.pipeline, **batch_facts(sink, status.n_queries))
+
+    def close(self) -> None:
+        pass
+
+
+class LineDisplay:
+    """A line for each event, and about each sink at most one a second."""
+
+    def __init__(self, out: TextIO, hide: Callable[[str], str], quiet: bool = False) -> None:
+        self._out, self._hide, self._quiet = out, hide, quiet
+        self._told: dict[str, float] = {}
+
+    def tell(self, level: str, event: str, message: str, **facts: Any) -> None:
+        if not self._quiet or level != "info":
+            print(self._hide(f"vedette: {message}"), file=self._out, flush=True)
+
+    def show(self, status: Status, sink: SinkStatus | None) -> None:
+        if sink is None or sink.last is None or time.monotonic() - self._told.get(sink.name, -1e9) < _LINE_SECONDS:
+            return
+        self._told[sink.name] = time.monotonic()
+        told = [f"{name} {cell}" for name, cell in zip(_COLUMNS[1:], _cells(status, sink)[1:], strict=True) if cell]
+        self.tell("info", "batch", f"{sink.name}: {', '.join(told)}")
+
+    def close(self) -> None:
+        pass
+
+
+class TableDisplay:
+    """A live table with a line for each sink; events are printed above it."""
+
+    def __init__(self, hide: Callable[[str], str], console: Console | None = None) -> None:
+        self._hide = hide
+        self._console = console or Console(stderr=True)
+        self._live: Live | None = None
+
+    def tell(self, level: str, event: str, message: str, **facts: Any) -> None:
+        self._console.print(f"vedette: {self._hide(message)}", markup=False, highlight=False, soft_wrap=True)
+
+    def show(self, status: Status, sink: SinkStatus | None) -> None:
+        if self._live is None:
+            self._live = Live(console=self._console, auto_refresh=False, transient=False)
+            self._live.start()
+        self._live.update(self._draw(status), refresh=True)
+
+    def close(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def _draw(self, status: Status) -> Table:
+        minutes, seconds = divmod(int(time.time() - status.started), 60)
+        table = Table(title=f"{status.pipeline}: {status.state}, {minutes}:{seconds:02d}", title_justify="left")
+        for number, name in enumerate(_COLUMNS):
+            table.add_column(name, justify="right" if number else "left")
+        for sink in status.sinks.values():
+            table.add_row(*_cells(status, sink))
+        return table
+
+
+_COLUMNS = ("sink", "batch", "rows in", "matches out", "queries", "version", "batch time", "lag", "state", "malformed")
+
+
+def _cells(status: Status, sink: SinkStatus) -> list[str]:
+    """Totals of rows and matches, and the last batch of a sink; nothing where nothing is known."""
+    batch = sink.last
+    if batch is None:
+        return [sink.name, *[""] * (len(_COLUMNS) - 1)]
+    return [
+        sink.name,
+        str(batch.number),
+        f"{sink.n_rows:,}",
+        f"{sink.n_answers:,}",
+        "" if status.n_queries is None else f"{status.n_queries:,}",
+        "" if sink.version is None else str(sink.version),
+        f"{batch.seconds:.2f} s",
+        _tell_lag(batch.lag_rows, batch.lag_seconds),
+        f"{batch.state_bytes / 1e6:.1f} MB" if batch.state_rows or batch.state_bytes else "",
+        f"{sink.n_malformed:,}" if sink.n_malformed else "",
+    ]
+
+
+def _tell_lag(rows: int | None, seconds: float | None) -> str:
+    told = [] if rows is None else [f"{rows:,} rows"]
+    return " ".join([*told, *([] if seconds is None else [f"{seconds:.1f} s"])])

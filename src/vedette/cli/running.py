@@ -1,0 +1,187 @@
+"""`vedette run`: a pipeline from its file to its end, with signals, progress, logs and exit codes.
+
+Exit codes: 0 where it has ended or was asked to stop, 2 where it cannot start as things are written, 3 where it failed
+while it ran, 4 where it could not start because the registry is out of reach.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vedette.cli.metrics import read_address, serve_metrics
+from vedette.cli.run_display import Display, open_display
+from vedette.cli.run_status import Status
+from vedette.cli.run_watch import Watch
+from vedette.cli.signals import Signals, listening
+from vedette.errors import PipelineError, RegistryError, VedetteError, count
+from vedette.pipeline.checks import check_set, name_queries
+from vedette.pipeline.explanation import explain
+from vedette.pipeline.file import ReadFile
+
+if TYPE_CHECKING:
+    from vedette.registry.followed import Followed
+    from vedette.registry.registry import Registry
+    from vedette.spark.running import Running
+
+ENDED, REFUSED, FAILED, UNREACHABLE = 0, 2, 3, 4
+_POLL_SECONDS = 0.25
+_ON_TERMINAL = ("console",)  # sinks that write where progress is shown
+_OUT_OF_REACH = ("cannot be reached", "is locked")  # in what the registry says, where trying again may help
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    dry_run: bool = False
+    log: str = "text"
+    metrics: str | None = None
+    stop_seconds: float = 60.0
+    quiet: bool = False
+
+
+def run_pipeline(path: Path, options: RunOptions) -> int:
+    """Run a pipeline until it ends, fails or is asked to stop; the exit code."""
+    if options.log not in ("text", "json"):
+        raise PipelineError(f"--log takes text or json; got {options.log!r}")
+    address = None if options.metrics is None else read_address(options.metrics)
+    file = ReadFile.read(path)
+    plan = file.plan
+    status = Status.begin(plan.name, [sink.name for sink in plan.sink])
+    is_torn = any(sink.format in _ON_TERMINAL for sink in plan.sink)
+    display = open_display(options.log, options.quiet, is_torn, file.variables.hide)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)  # of calls that a stop cuts off
+    server = None
+    try:
+        if options.dry_run:
+            print(file.variables.hide(_explain(file)))
+            return ENDED
+        if address is not None:
+            server = serve_metrics(status, address)
+            where = f"{address[0]}:{server.server_port}"
+            display.tell("info", "serving", f"{plan.name}: metrics at http://{where}/metrics", metrics=where)
+        with listening() as signals:
+            return _Run(file, options, status, display, signals).run()
+    except VedetteError as error:
+        display.tell("error", "refused", str(error), pipeline=plan.name)
+        return UNREACHABLE if _is_out_of_reach(error) else REFUSED
+    finally:
+        display.close()
+        if server is not None:
+            server.shutdown()
+            server.server_close()
+
+
+def _is_out_of_reach(error: VedetteError) -> bool:
+    return isinstance(error, RegistryError) and any(words in str(error) for words in _OUT_OF_REACH)
+
+
+def _open_queries(file: ReadFile) -> tuple[Registry, Followed]:
+    """The registry and the handle on its set; what does not fit the file is refused before Spark starts."""
+    from vedette import Registry
+
+    part = file.plan.registry
+    registry = Registry(part.url, snapshots=part.snapshots, create=False)
+    try:
+        check_set(file.plan, registry.set(part.set))
+        return registry, registry.follow(part.set, at=part.at)
+    except RegistryError as error:
+        if _is_out_of_reach(error):
+            raise
+        raise RegistryError(f"{file.path}: registry: {error}") from None
+    except VedetteError as error:
+        raise type(error)(f"{file.path}: {error}") from None
+
+
+def _explain(file: ReadFile) -> str:
+    """The plan in words, as far as it can be known without running: Spark has checked it, and nothing was read."""
+    from vedette.spark.pipeline import Pipeline
+
+    registry, queries = _open_queries(file)
+    plan = file.plan
+    pipeline = Pipeline.open(plan, queries)
+    rows = pipeline.rows()
+    answers = pipeline.answers(rows)
+    for sink in plan.sink:
+        pipeline.written(answers, sink)
+    columns = {stream: _columns(frame) for stream, frame in rows.items()}
+    standing = queries.open(queries.current_version() if plan.registry.at is None else plan.registry.at)
+    named = name_queries(plan, registry.set(plan.registry.set))
+    return explain(plan, named, columns, _columns(answers), standing.explain().splitlines())
+
+
+def _columns(frame: Any) -> str:
+    return ", ".join(f"{column.name} {column.dataType.simpleString()}" for column in frame.schema.fields)
+
+
+@dataclass
+class _Run:
+    """One run of a pipeline, from its start to its end."""
+
+    file: ReadFile
+    options: RunOptions
+    status: Status
+    display: Display
+    signals: Signals
+
+    def run(self) -> int:
+        from vedette.spark.pipeline import Pipeline
+        from vedette.spark.running import Running
+
+        plan = self.file.plan
+        registry, queries = _open_queries(self.file)
+        self._tell("starting", f"starting; {name_queries(plan, registry.set(plan.registry.set))}")
+        pipeline = Pipeline.open(plan, queries)
+        self.signals.listen()
+        if self.signals.is_asked:
+            self._tell("stopped", "stopped before it began")
+            return ENDED
+        watch = Watch.open(plan.registry, self.status, self.display)
+        running = Running(pipeline.start())
+        self._tell(
+            "running", f"running; sinks: {', '.join(self.status.sinks)}", "started", sinks=list(self.status.sinks)
+        )
+        try:
+            while running.is_active and not self.signals.is_asked:
+                watch.look(running)
+                time.sleep(_POLL_SECONDS)
+            self._stop(running)
+            watch.look(running)
+            return self._end(running)
+        except PipelineError as error:  # Java is gone, and with it all that could be asked
+            self._tell("failed", str(error), level="error", reason=str(error))
+            return FAILED
+
+    def _stop(self, running: Running) -> None:
+        if running.failure() is not None:
+            running.stop(0)
+        elif running.is_active:
+            self._tell("stopping", "stopping after the micro-batch at work; once more to cut it off")
+            running.stop(self.options.stop_seconds, lambda: self.signals.is_hurry)
+
+    def _end(self, running: Running) -> int:
+        failure = running.failure()
+        if failure is not None:
+            sink, reason = failure
+            self._tell("failed", f"sink {sink!r} failed: {reason}", level="error", sink=sink, reason=reason)
+            return FAILED
+        state = "stopped" if self.signals.is_asked else "ended"
+        sinks = self.status.sinks.values()
+        told = [
+            f"{sink.name} {count(sink.n_rows, 'row')} in, {count(sink.n_answers, 'match', 'matches')} out"
+            for sink in sinks
+        ]
+        totals = {
+            sink.name: {"rows_in": sink.n_rows, "matches_out": sink.n_answers, "batches": sink.n_batches}
+            for sink in sinks
+        }
+        self._tell(state, f"{state}; {'; '.join(told)}", sinks=totals)
+        return ENDED
+
+    def _tell(self, state: str, message: str, event: str = "", level: str = "info", **facts: Any) -> None:
+        """Be in a state, and say so."""
+        self.status.state = state
+        name = self.status.pipeline
+        self.display.tell(level, event or state, f"{name}: {message}", pipeline=name, **facts)

@@ -1,0 +1,63 @@
+"""Which registry and which set a command is about: what is given, else what the environment or the settings say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vedette.errors import PipelineError, QueryError
+
+if TYPE_CHECKING:
+    from vedette.registry.registry import Registry
+    from vedette.registry.set_info import SetInfo
+
+RegistryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--registry",
+        metavar="URL",
+        envvar="VEDETTE_REGISTRY",
+        show_envvar=False,
+        help="sqlite:///file.db or postgresql://...  [default: VEDETTE_REGISTRY, or `registry` in the settings]",
+    ),
+]
+SetOption = Annotated[
+    str | None, typer.Option("--set", metavar="NAME", help="The query set  [default: the only one there is]")
+]
+
+
+def open_registry(url: str | None, *, create: bool = False) -> Registry:
+    """The registry that a command is about; its tables must be there, unless the command may make them."""
+    from vedette import Registry
+    from vedette.settings import settings
+
+    chosen = url or settings().registry
+    if not chosen:
+        raise PipelineError(
+            "there is no registry; name one with --registry sqlite:///alerts.db, in VEDETTE_REGISTRY, or as `registry` "
+            "in the settings file"
+        )
+    return Registry(chosen, create=create)
+
+
+def choose_set(registry: Registry, name: str | None) -> SetInfo:
+    """The set of that name, or the only one."""
+    if name is not None:
+        return registry.set(name)
+    sets = registry.sets()
+    if len(sets) == 1:
+        return sets[0]
+    if not sets:
+        raise PipelineError("the registry has no set yet; make one: vedette set create NAME --schema '...'")
+    raise PipelineError(f"the registry has several sets; name one with --set: {', '.join(info.name for info in sets)}")
+
+
+def read_id(text: str, info: SetInfo) -> str | int:
+    """A query's id as the set has them: a whole number where those are numbers."""
+    if info.id_kind != "integer":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise QueryError(f"the ids of set {info.name!r} are whole numbers; got {text!r}") from None

@@ -1,0 +1,84 @@
+"""What is done with the rows: match, border, window join or band join, with the settings of each.
+
+The keys are the options of the transforms in `vedette.spark`. Where those have one for each stream, a key takes either
+one value for all of them or a table by stream: `time = "ts"`, or `time = { left = "ts", right = "at" }`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from vedette.pipeline.part import Duration, Part, Text
+
+Length = Duration | int | float  # of time: a number where the time column is one
+ByStream = Text | dict[str, Text]
+Count = Annotated[int, Field(gt=0)]
+
+
+class Match(Part):
+    """Which queries each row matches."""
+
+    kind: Literal["match"]
+    output: Literal["pairs", "list"] = Field("pairs", description="a row per query, or one with a list of them")
+
+
+class Border(Part):
+    """Which queries a key enters and leaves."""
+
+    kind: Literal["border"]
+    key: Text = Field(description="the column that names the object")
+    time: Text = Field(description="the column with the time")
+    late: Literal["drop", "apply"] = Field("drop", description="rows older than the key's last")
+    null_key: Literal["error", "drop"] = Field("error", description="rows without a key")
+    expire_after: Length | None = Field(None, description="a key silent for longer leaves")
+    dwell: Length | None = Field(None, description="who enters is told after that long inside")
+    margin: float | dict[str, float] | None = Field(None, description="how far outside a key must be to leave")
+    cross: bool = Field(False, description="tell who jumps clean through between two rows")
+    shards: Count | None = Field(None, description="parts of the state; a checkpoint fixes it")
+
+
+class WindowJoin(Part):
+    """Which rows of several streams go together."""
+
+    kind: Literal["window join"]
+    time: ByStream | None = Field(None, description="the column with the time, or one by stream")
+    id: ByStream = Field("id", description="the column with the row's id, or one by stream")
+    late: Literal["drop", "apply"] = Field("drop", description="rows older than the stream's last")
+    max_state_rows: Count | None = Field(None, description="stop before a shard keeps more rows than these")
+    layout: Literal["equality", "grid", "one"] | None = Field(None, description="which rows meet in which shard")
+    shards: Count | None = Field(None, description="parts of the state; a checkpoint fixes it")
+
+
+class BandJoin(Part):
+    """Which values of two streams lie so far apart."""
+
+    kind: Literal["band join"]
+    report: Literal["pairs", "queries"] = Field("pairs", description="the pairs, or only the bands that have any")
+    id: ByStream = Field("id", description="the column with the value's id, or one by stream")
+    value: ByStream = Field("value", description="the column with the value, or one by stream")
+    op: ByStream | None = Field(None, description="the column that says insert or delete, or one by stream")
+    known_id: Literal["error", "replace"] = Field("error", description="an id that has a value already")
+    unknown_id: Literal["log", "tell", "error"] = Field("log", description="a deletion of an id without a value")
+    max_state_rows: Count | None = Field(None, description="stop before a shard keeps more rows than these")
+    shards: Count | None = Field(None, description="parts of the state; a checkpoint fixes it")
+
+
+Operator = Annotated[Match | Border | WindowJoin | BandJoin, Field(discriminator="kind")]
+_BY_STREAM = ("time", "id", "value", "op")
+
+
+def options_of(operator: Match | Border | WindowJoin | BandJoin, streams: list[str]) -> dict[str, Any]:
+    """The options of the transform: what the file says for all streams or for one becomes `left_time`, `right_time`."""
+    given = {name: value for name, value in operator if name != "kind"}
+    if isinstance(operator, Match | Border):
+        return given
+    options: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in _BY_STREAM:
+            options[name] = value
+        elif value is not None:
+            by_stream = value if isinstance(value, dict) else dict.fromkeys(streams, value)
+            options |= {f"{stream}_{name}": column for stream, column in by_stream.items()}
+    return options

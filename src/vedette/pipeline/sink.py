@@ -1,0 +1,38 @@
+"""Where answers go: any format that Spark writes as a stream. Each sink is a Spark query of its own."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from vedette.pipeline.part import Options, Part, Text
+
+
+class Sink(Part):
+    """Answers, cut to the rows and columns that are wanted, encoded, and written."""
+
+    name: Text = Field(
+        "", description="names the sink in progress and its folder in the checkpoint", pattern=r"^[\w.-]+$"
+    )
+    format: Text = Field(description="a format that Spark writes as a stream: kafka, parquet, json, console, delta")
+    path: Text | None = Field(None, description="the folder or table; the same as the option of that name")
+    options: Options = Field(default_factory=dict, description="options of Spark's writer for that format")
+    where: Text | None = Field(None, description="an expression that answers must fulfil to be written here")
+    select: list[Text] = Field(default_factory=list, description="expressions that make the columns to be written")
+    encode: Literal["columns", "json", "avro"] = Field(
+        "columns", description="how answers are written: as columns, or in one column `value` as JSON or Avro"
+    )
+    avro_schema: Text | None = Field(None, description="of Avro: the schema to write in, or the name of a file")
+    key: Text | None = Field(None, description="beside an encoded value: an expression for the column `key`")
+    partition_by: list[Text] = Field(default_factory=list, description="columns that become folders")
+
+    @model_validator(mode="after")
+    def _check_encoding(self) -> Self:
+        if self.key is not None and self.encode == "columns":
+            raise ValueError('key stands beside an encoded value; set encode = "json" or "avro", or select it')
+        if self.avro_schema is not None and self.encode != "avro":
+            raise ValueError(f'avro_schema is for encode = "avro"; here encode is "{self.encode}"')
+        if self.format == "kafka" and self.encode == "columns" and not self.select:
+            raise ValueError('Kafka takes a column `value`; set encode = "json" or "avro", or select one')
+        return self

@@ -1,0 +1,83 @@
+"""Where rows come from: any format that Spark reads as a stream, and how its columns become the rows' own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, Self
+
+import sqlglot
+from pydantic import Field, field_validator, model_validator
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from vedette.pipeline.part import Duration, Options, Part, Text
+
+FILES = ("csv", "json", "orc", "parquet", "text", "avro", "xml")  # which Spark streams only under a schema
+
+
+class Watermark(Part):
+    """How late rows may come: behind the latest time of a column, by that much."""
+
+    column: Text = Field(description="the column with the time")
+    delay: Duration = Field(description="how late rows may come, as in: 10 minutes")
+
+
+class Source(Part):
+    """A stream: read by Spark, decoded, and cut to the columns and rows that are wanted, in this order."""
+
+    format: Text = Field(description="a format that Spark reads as a stream: kafka, parquet, json, csv, rate, delta")
+    path: Text | None = Field(None, description="the folder or table; the same as the option of that name")
+    options: Options = Field(default_factory=dict, description="options of Spark's reader for that format")
+    fields: Text | None = Field(
+        None, alias="schema", description="the fields as Spark writes them, as in: symbol string, price double"
+    )
+    decode: Literal["columns", "json", "avro"] = Field(
+        "columns", description="how the fields are told: as columns, or in one column as JSON or Avro"
+    )
+    column: Text = Field("value", description="the column that holds JSON or Avro, or an expression that makes it")
+    avro_schema: Text | None = Field(None, description="of Avro: the schema, or the name of a file that has it")
+    malformed: Literal["drop", "null", "fail"] = Field(
+        "drop", description="what cannot be decoded: drop it, take its fields for null, or stop"
+    )
+    keep: list[Text] = Field(default_factory=list, description="columns to keep beside those that are decoded")
+    select: list[Text] = Field(default_factory=list, description="expressions that make the columns of the rows")
+    where: Text | None = Field(None, description="an expression that rows must fulfil")
+    watermark: Watermark | None = Field(None, description="the column with the time, and how late rows may come")
+
+    @field_validator("fields")
+    @classmethod
+    def _check_fields(cls, fields: str | None) -> str | None:
+        if fields is not None and not _is_readable(fields):
+            raise ValueError(f"cannot read {fields!r}; write: name type, name type, ...")
+        return fields
+
+    @model_validator(mode="after")
+    def _check_decoding(self) -> Self:
+        if self.decode == "avro" and self.avro_schema is None:
+            raise ValueError('decode = "avro" needs avro_schema, a text or the name of a file')
+        if self.decode != "avro" and self.avro_schema is not None:
+            raise ValueError(f'avro_schema is for decode = "avro"; here decode is "{self.decode}"')
+        if self.decode == "avro" and self.fields is not None:
+            raise ValueError('with decode = "avro" the fields are those of avro_schema; leave schema out')
+        if self.decode == "columns" and self.keep:
+            raise ValueError('keep names columns beside decoded ones, and decode is "columns", which keeps all')
+        return self
+
+
+def read_avro_schema(given: str) -> str:
+    """An Avro schema that is given as such, or as the name of a file."""
+    if given.lstrip().startswith(("{", "[", '"')):
+        return given
+    try:
+        return Path(given).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"cannot read the file {given}: {error.strerror}") from None
+
+
+def _is_readable(fields: str) -> bool:
+    """Whether fields are names with types; what has colons in it is left to Spark, which knows both ways to write."""
+    try:
+        table = sqlglot.parse_one(f"CREATE TABLE t ({fields})", dialect="spark").this
+    except SqlglotError:
+        return False
+    return ":" in fields or all(isinstance(field, exp.ColumnDef) for field in table.expressions)

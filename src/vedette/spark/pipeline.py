@@ -1,0 +1,229 @@
+"""A pipeline from its file: the session, the rows of its sources, the operator over them, and a query for each sink."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyspark
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.avro.functions import from_avro, to_avro
+
+from vedette.errors import FileError, PipelineError, VedetteError
+from vedette.pipeline.file import AVAILABLE_NOW
+from vedette.pipeline.operators import Border, Match, WindowJoin, options_of
+from vedette.pipeline.part import spark_value
+from vedette.pipeline.source import FILES, Source, read_avro_schema
+from vedette.spark.band_join import band_join
+from vedette.spark.border import border
+from vedette.spark.match import match
+from vedette.spark.session import session
+from vedette.spark.window_join import window_join
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from vedette.pipeline.file import PipelineFile
+    from vedette.pipeline.sink import Sink
+    from vedette.registry.followed import Followed
+
+DECODED, ANSWERED = "vedette_decoded", "vedette_answered"  # what Spark counts for us, by the names of the counts
+_BROKEN = "_vedette_broken"
+_CONNECTORS = {
+    "kafka": "org.apache.spark:spark-sql-kafka-0-10_2.13",
+    "avro": "org.apache.spark:spark-avro_2.13",
+}
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A pipeline in a session: nothing of it runs until `start`."""
+
+    plan: PipelineFile
+    queries: Followed
+    spark: SparkSession
+
+    @classmethod
+    def open(cls, plan: PipelineFile, queries: Followed) -> Pipeline:
+        """The pipeline in a new session, which has the settings of the file and the time zone of the query set."""
+        settings = {name: spark_value(value) for name, value in plan.spark.settings.items()}
+        if queries.time_zone:
+            settings = {"spark.sql.session.timeZone": queries.time_zone} | settings
+        if plan.spark.packages:
+            settings["spark.jars.packages"] = ",".join(plan.spark.packages)
+        if plan.spark.jars:
+            settings["spark.jars"] = ",".join(_find_jars(plan.spark.jars))
+        spark_plan = plan.spark
+        with _told_at("spark"):
+            spark = session(
+                plan.name,
+                master=spark_plan.master,
+                remote=spark_plan.remote,
+                log_level=spark_plan.log_level,
+                **settings,
+            )
+        return cls(plan, queries, spark)
+
+    def rows(self) -> dict[str, DataFrame]:
+        """The rows of each stream, as the operator gets them."""
+        return {
+            stream: _read_source(self.spark, source, f"sources.{stream}" if stream else "source", self._fields(stream))
+            for stream, source in self.plan.streams.items()
+        }
+
+    def answers(self, rows: Mapping[str, DataFrame]) -> DataFrame:
+        """What the operator makes of the rows."""
+        operator, queries = self.plan.operator, self.queries
+        options = options_of(operator, list(self.plan.streams))
+        with _told_at("operator"):
+            if isinstance(operator, Match):
+                return rows[""].transform(match(queries, **options))
+            if isinstance(operator, Border):
+                return rows[""].transform(border(queries, **options))
+            if isinstance(operator, WindowJoin):
+                return window_join(pairs=queries, frames=dict(rows), **options)
+            return band_join(rows["left"], rows["right"], queries, **options)
+
+    def written(self, answers: DataFrame, sink: Sink) -> DataFrame:
+        """The answers as a sink writes them."""
+        with _told_at(f"sink {sink.name!r}"):
+            counted = answers.observe(ANSWERED, f.count(f.lit(1)).alias("n_answers"))
+            if sink.where is not None:
+                counted = counted.where(sink.where)
+            if sink.select:
+                counted = counted.selectExpr(*sink.select)
+            return counted if sink.encode == "columns" else _encode(counted, sink)
+
+    def start(self) -> dict[str, StreamingQuery]:
+        """A running Spark query for each sink, by its name. Where one cannot start, none goes on."""
+        started: dict[str, StreamingQuery] = {}
+        answers = self.answers(self.rows())
+        frames = {sink.name: self.written(answers, sink) for sink in self.plan.sink}
+        try:
+            for sink in self.plan.sink:
+                with _told_at(f"sink {sink.name!r}"):
+                    started[sink.name] = self._writer(frames[sink.name], sink).start()
+        except VedetteError:
+            for query in started.values():
+                query.stop()
+            raise
+        return started
+
+    def _writer(self, frame: DataFrame, sink: Sink) -> Any:
+        writer = frame.writeStream.format(sink.format).outputMode("append").queryName(f"{self.plan.name}:{sink.name}")
+        writer = writer.options(**{name: spark_value(value) for name, value in sink.options.items()})
+        if sink.path is not None:
+            writer = writer.option("path", sink.path)
+        if sink.partition_by:
+            writer = writer.partitionBy(*sink.partition_by)
+        if self.plan.trigger == AVAILABLE_NOW:
+            writer = writer.trigger(availableNow=True)
+        elif self.plan.trigger is not None:
+            writer = writer.trigger(processingTime=self.plan.trigger)
+        return writer.option("checkpointLocation", f"{self.plan.checkpoint.rstrip('/')}/{sink.name}")
+
+    def _fields(self, stream: str) -> str | None:
+        """The fields of a stream as the query set has them, for sources that declare none."""
+        return self.queries.info.schema.get(stream)
+
+
+def _read_source(spark: SparkSession, source: Source, key: str, known: str | None) -> DataFrame:
+    """A stream of rows: read, decoded, and cut to what is wanted."""
+    fields = source.fields or known
+    with _told_at(key, source.format):
+        reader = spark.readStream.format(source.format)
+        reader = reader.options(**{name: spark_value(value) for name, value in source.options.items()})
+        if fields is not None and source.decode == "columns" and (source.fields or source.format in FILES):
+            reader = reader.schema(fields)
+        rows = reader.load() if source.path is None else reader.load(source.path)
+    if source.decode != "columns":
+        with _told_at(f"{key}.decode", source.decode):
+            rows = _decode(rows, source, fields, key)
+    for name in ("select", "where"):
+        wanted = getattr(source, name)
+        if wanted:
+            with _told_at(f"{key}.{name}"):
+                rows = rows.selectExpr(*wanted) if name == "select" else rows.where(wanted)
+    if source.watermark is not None:
+        with _told_at(f"{key}.watermark"):
+            rows = rows.withWatermark(source.watermark.column, source.watermark.delay)
+    return rows
+
+
+def _decode(rows: DataFrame, source: Source, fields: str | None, key: str) -> DataFrame:
+    """The fields that a column tells, with the columns to keep; what cannot be read is counted."""
+    encoded = f.expr(source.column)
+    mode = {"mode": "FAILFAST" if source.malformed == "fail" else "PERMISSIVE"}
+    if source.decode == "json":
+        if fields is None:
+            raise FileError(f"{key}.schema: it is missing; JSON is decoded by it")
+        told = f"{fields}, {_BROKEN} string" if mode["mode"] == "PERMISSIVE" else fields
+        decoded = f.from_json(encoded.cast("string"), told, mode | {"columnNameOfCorruptRecord": _BROKEN})
+        is_broken = f.col("decoded").isNull() | f.col(f"decoded.{_BROKEN}").isNotNull()
+    else:
+        assert source.avro_schema is not None
+        decoded = from_avro(encoded, read_avro_schema(source.avro_schema), mode)
+        is_broken = f.col("decoded").isNull()
+    rows = rows.select(decoded.alias("decoded"), *(f.expr(column) for column in source.keep))
+    if source.malformed != "fail":
+        rows = rows.observe(DECODED, f.count_if(is_broken).alias("n_malformed"))
+    if source.malformed == "drop":
+        rows = rows.where(~is_broken)
+    kept = [column for column in rows.columns if column != "decoded"]
+    return rows.select("decoded.*", *kept).drop(_BROKEN)
+
+
+def _encode(answers: DataFrame, sink: Sink) -> DataFrame:
+    """The answers in a column `value`, beside their key."""
+    row = f.struct("*")
+    if sink.encode == "json":
+        value = f.to_json(row)
+    else:
+        value = to_avro(row, read_avro_schema(sink.avro_schema) if sink.avro_schema is not None else "")
+    key = [] if sink.key is None else [f.expr(sink.key).cast("string").alias("key")]
+    return answers.select(*key, value.alias("value"))
+
+
+def _find_jars(patterns: list[str]) -> list[str]:
+    """The files that the patterns stand for; raises where one stands for none."""
+    found: list[str] = []
+    for pattern in patterns:
+        files = [pattern] if "://" in pattern else sorted(glob.glob(str(Path(pattern).expanduser())))
+        if not files:
+            raise FileError(f"spark.jars: there is no file {pattern!r}")
+        found += files
+    return found
+
+
+@contextmanager
+def _told_at(key: str, connector: str = "") -> Iterator[None]:
+    """What is refused in the body is told with the key of the file that it is about."""
+    try:
+        yield
+    except PySparkException as error:
+        raise PipelineError(f"{key}: Spark refuses it: {first_line(error)}{_hint(error, connector)}") from None
+    except FileError:
+        raise
+    except VedetteError as error:
+        raise type(error)(f"{key}: {error}") from None
+
+
+def first_line(error: Exception) -> str:
+    """What Spark says, without the plan that it prints below."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0].removeprefix("[STREAM_FAILED] ") if lines else type(error).__name__
+
+
+def _hint(error: PySparkException, connector: str) -> str:
+    package = _CONNECTORS.get(connector)
+    if package is None or ("Failed to find" not in str(error) and "DATA_SOURCE_NOT_FOUND" not in str(error)):
+        return ""
+    return f'; it comes with a connector: packages = ["{package}:{pyspark.__version__}"] under [spark]'

@@ -1,0 +1,238 @@
+"""Queries, sets and the registry on the command line: what is changed, what is printed, what is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+import vedette as vd
+
+SCHEMA = "symbol string, price double"
+
+
+@pytest.fixture
+def url(tmp_path, monkeypatch):
+    """A registry with a set of alerts, which commands find in the environment."""
+    address = f"sqlite:///{tmp_path}/alerts.db"
+    vd.Registry(address).create("alerts", kind="match", schema=SCHEMA)
+    monkeypatch.setenv("VEDETTE_REGISTRY", address)
+    return address
+
+
+def type_in(monkeypatch, text):
+    stdin = io.TextIOWrapper(io.BytesIO(text.encode()))
+    monkeypatch.setattr("sys.stdin", stdin)
+
+
+def rows_of(out):
+    return list(csv.DictReader(io.StringIO(out)))
+
+
+def test_a_query_is_added_shown_replaced_and_removed(run, url):
+    assert run("query", "add", "cheap", "price < 40", "--metadata", "owner=me", "--metadata", "level=3") == (
+        0, "set,id,version\nalerts,cheap,1\n", ""
+    )  # fmt: skip
+    shown = json.loads(run("query", "show", "cheap", "--json")[1])
+    assert (shown["id"], shown["where"], shown["metadata"], shown["added"]) == (
+        "cheap", "price < 40", {"owner": "me", "level": 3}, 1
+    )  # fmt: skip
+    assert run("query", "replace", "cheap", "price < 39")[0] == 0
+    assert run("query", "remove", "cheap", "--json")[1].split() == [
+        "{",
+        '"set":',
+        '"alerts",',
+        '"removed":',
+        "1,",
+        '"version":',
+        "3",
+        "}",
+    ]
+
+    lives = rows_of(run("query", "history", "cheap")[1])
+
+    assert [(life["where"], life["added"], life["removed"], life["state"]) for life in lives] == [
+        ("price < 40", "1", "2", "replaced"),
+        ("price < 39", "2", "3", "removed"),
+    ]
+
+
+def test_texts_and_ids_come_from_files_and_standard_input(run, url, tmp_path, monkeypatch):
+    (tmp_path / "text.sql").write_text("price < 1\n")
+    (tmp_path / "ids.txt").write_text("a\n\nb\n")
+
+    run("query", "add", "a", "--file", tmp_path / "text.sql")
+    type_in(monkeypatch, "price < 2\n")
+    run("query", "add", "b", "-")
+    type_in(monkeypatch, "id,where\nc,price < 3\n")
+    assert run("query", "import", "-")[0] == 0
+    assert [(row["id"], row["where"]) for row in rows_of(run("query", "list")[1])] == [
+        ("a", "price < 1"), ("b", "price < 2"), ("c", "price < 3")
+    ]  # fmt: skip
+    run("query", "remove", "--file", tmp_path / "ids.txt")
+    type_in(monkeypatch, "c\n")
+    run("query", "remove", "-")
+
+    assert rows_of(run("query", "list")[1]) == []
+
+
+def test_lists_are_by_prefix_metadata_and_page(run, url):
+    registry = vd.Registry(url)
+    for number in range(5):
+        registry.add("alerts", f"q{number}", "price < 1", metadata={"odd": number % 2 == 1})
+    registry.add("alerts", "other", "price < 1")
+
+    def listed(*options):
+        return [row["id"] for row in rows_of(run("query", "list", *options)[1])]
+
+    assert listed("--prefix", "q", "--limit", 2) == ["q0", "q1"]
+    assert listed("--prefix", "q", "--after", "q1") == ["q2", "q3", "q4"]
+    assert listed("--metadata", "odd=true") == ["q1", "q3"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_what_is_exported_can_be_imported(run, url, tmp_path, kind):
+    run(
+        "query",
+        "add",
+        "a",
+        "price < 1 AND symbol = 'x,\"y'",
+        "--metadata",
+        '{"owner": "me"}',
+        "--expires-at",
+        "2999-01-01",
+    )
+    run("query", "add", "b", "price < 2")
+    out = tmp_path / f"out.{kind}"
+    assert run("query", "export", "-o", out) == (0, "", "")
+    run("set", "create", "again", "--schema", SCHEMA)
+
+    code, told, err = run("query", "import", out, "--set", "again", "--json")
+
+    assert (code, err) == (0, "")
+    assert json.loads(told) == {"set": "again", "added": 2, "replaced": 0, "version": 1}
+    registry = vd.Registry(url)
+    facts = [
+        [(query.id, query.text, query.metadata, query.expires_at) for query in registry.list(name)]
+        for name in ("alerts", "again")
+    ]
+    assert facts[0] == facts[1]
+    assert facts[0][0][2] == {"owner": "me"}
+
+
+def test_an_import_is_one_version_or_none(run, url, tmp_path):
+    file = tmp_path / "q.csv"
+    file.write_text("id,where\na,price < 1\nb,prise < 2\nc,price < 3\n")
+
+    code, _, err = run("query", "import", file)
+    assert code == 2
+    assert "q.csv, line 3: " in err
+    assert rows_of(run("query", "list")[1]) == []
+    code, told, err = run("query", "import", file, "--skip-bad")
+    assert (code, rows_of(told)[0]["skipped"]) == (0, "1")
+    assert "skipped 1 bad query" in err
+    file.write_text("id,where\na,price < 9\nd,price < 4\n")
+    assert run("query", "import", file)[0] == 2  # a stands already
+    told = rows_of(run("query", "import", file, "--replace")[1])[0]
+
+    assert (told["added"], told["replaced"]) == ("1", "1")
+    assert vd.Registry(url).get("alerts", "a").text == "price < 9"
+
+
+def test_numbers_are_ids_where_the_set_has_numbers(run, url):
+    vd.Registry(url).add("alerts", 7, "price < 1")
+
+    assert rows_of(run("query", "show", "7")[1])[0]["where"] == "price < 1"
+    assert run("query", "add", "8", "price < 2")[0] == 0
+    assert "the ids of set 'alerts' are whole numbers; got 'x'" in run("query", "show", "x")[2]
+
+
+def test_joins_and_bands_have_their_own_columns(run, url, tmp_path):
+    run("set", "create", "spreads", "--kind", "window join", "--left", SCHEMA, "--right", SCHEMA)
+    run("set", "create", "bands", "--kind", "band join")
+    assert run("query", "add", "s", "left.price > right.price", "--within", "10 seconds", "--set", "spreads")[0] == 0
+    assert run("query", "add", "b", "--low", "-0.5", "--high", "0.5", "--set", "bands")[0] == 0
+
+    (join,) = rows_of(run("query", "list", "--set", "spreads")[1])
+    (band,) = rows_of(run("query", "list", "--set", "bands")[1])
+
+    assert (join["where"], join["within"]) == ("left.price > right.price", "10 seconds")
+    assert (band["low"], band["high"]) == ("-0.5", "0.5")
+    for name in ("spreads", "bands"):
+        out = tmp_path / f"{name}.csv"
+        run("query", "export", "-o", out, "--set", name)
+        assert run("query", "import", out, "--replace", "--set", name)[0] == 0, name
+
+
+def test_sets_are_made_listed_altered_and_dropped(run, url):
+    assert run("set", "create", "rooms", "--schema", "temp double", "--time-zone", "Europe/Berlin")[0] == 0
+    run("query", "add", "hot", "temp > 30", "--set", "rooms")
+
+    rows = {row["name"]: row for row in rows_of(run("set", "list")[1])}
+    code, _, err = run("set", "alter", "rooms", "--schema", "warmth double")
+    assert code == 2
+    assert "hot" in err
+    altered = rows_of(run("set", "alter", "rooms", "--schema", "warmth double", "--force")[1])[0]
+    kept = run("set", "drop", "rooms")
+    dropped = run("set", "drop", "rooms", "--yes")
+
+    assert (rows["rooms"]["queries"], rows["rooms"]["schema"], rows["rooms"]["kind"]) == ("1", "temp double", "match")
+    assert (altered["queries"], altered["parked"], altered["schema"]) == ("0", "1", "warmth double")
+    assert kept[0] == 2
+    assert "--yes" in kept[2]
+    assert dropped[0] == 0
+    assert [row["name"] for row in rows_of(run("set", "list")[1])] == ["alerts"]
+
+
+def test_the_registry_is_compacted_counted_and_verified(run, url):
+    run("query", "add", "a", "price < 1")
+
+    assert rows_of(run("registry", "compact")[1])[0]["set"] == "alerts"
+    assert rows_of(run("registry", "stats")[1])
+    assert run("registry", "verify", "--json") == (0, "[]\n", "")
+
+
+def test_a_table_is_for_people(run, url):
+    run("query", "add", "a", "price < 1")
+
+    out = run("query", "list", "--table")[1]
+
+    assert "│ a  │ price < 1 │" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["query", "add", "a", "prise < 1"], "unknown field 'prise'"),
+        (["query", "add", "a"], "vedette: "),
+        (["query", "add", "a", "price < 1", "--metadata", "x"], "metadata is given as name=value"),
+        (["query", "add", "a", "price < 1", "--ttl", "soon"], "vedette: "),
+        (["query", "add", "a", "price < 1", "--expires-at", "soon"], "--expires-at takes a time"),
+        (["query", "add", "a", "price < 1", "--expect-version", "7"], "version"),
+        (["query", "remove"], "no id is given"),
+        (["query", "remove", "nobody"], "nobody"),
+        (["query", "show", "nobody"], "nobody"),
+        (["query", "list", "--set", "alert"], "did you mean 'alerts'?"),
+        (["query", "list", "--json", "--csv"], "--json and --csv are both given"),
+        (["query", "import", "no.csv"], "cannot read no.csv"),
+        (["set", "create", "alerts", "--schema", "x double"], "alerts"),
+        (["set", "create", "b", "--kind", "mach", "--schema", "x double"], "match"),
+        (["set", "alter", "alerts"], "the new schema is given with --schema"),
+    ],
+)
+def test_what_is_refused_is_one_sentence_and_exit_code_2(run, url, arguments, message):
+    code, out, err = run(*arguments)
+
+    assert (code, out) == (2, "")
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_without_a_registry_or_with_several_sets_one_must_be_named(run, url, monkeypatch):
+    vd.Registry(url).create("more", kind="match", schema=SCHEMA)
+
+    assert "name one with --set: alerts, more" in run("query", "list")[2]
+    monkeypatch.delenv("VEDETTE_REGISTRY")
+    assert "there is no registry; name one with --registry" in run("query", "list")[2]

@@ -1,0 +1,115 @@
+"""What a running pipeline shows: lines, JSON, a table on a terminal, and figures for Prometheus."""
+
+from __future__ import annotations
+
+import io
+import json
+import urllib.request
+
+import pytest
+from rich.console import Console
+
+from vedette.cli.metrics import read_address, serve_metrics
+from vedette.cli.run_display import JsonDisplay, LineDisplay, TableDisplay
+from vedette.cli.run_status import Status
+from vedette.errors import PipelineError
+from vedette.spark.running import Batch
+
+BATCH = Batch("events", 3, "5a5f", 1000, 7, 2, 1.25, 12, 0.5, 6, 2_000_000)
+
+
+@pytest.fixture
+def status():
+    made = Status.begin("ticks", ["events", "idle"])
+    made.state, made.n_queries = "running", 5_000_000
+    made.take(BATCH, 41)
+    made.take(BATCH, None)
+    return made
+
+
+def test_a_line_has_totals_and_the_last_batch(status):
+    out = io.StringIO()
+    display = LineDisplay(out, lambda text: text.replace("ticks", "${NAME}"))
+
+    display.show(status, status.sinks["events"])
+    display.show(status, status.sinks["events"])  # too soon for another line
+    display.tell("info", "ended", "ticks: ended")
+
+    assert out.getvalue().splitlines() == [
+        "vedette: events: batch 3, rows in 2,000, matches out 14, queries 5,000,000, version 41, batch time 1.25 s, "
+        "lag 12 rows 0.5 s, state 2.0 MB, malformed 4",
+        "vedette: ${NAME}: ended",
+    ]
+
+
+def test_json_has_the_batch_itself(status):
+    out = io.StringIO()
+
+    JsonDisplay(out, str).show(status, status.sinks["events"])
+
+    record = json.loads(out.getvalue())
+    assert {record.pop(name) is not None for name in ("time", "message")} == {True}
+    assert record == {
+        "level": "info", "event": "batch", "pipeline": "ticks", "sink": "events", "batch": 3, "rows_in": 1000,
+        "matches_out": 7, "malformed": 2, "queries": 5_000_000, "version": 41, "batch_seconds": 1.25, "lag_rows": 12,
+        "lag_seconds": 0.5, "state_rows": 6, "state_bytes": 2_000_000,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("display", [LineDisplay, JsonDisplay])
+def test_quiet_leaves_what_went_wrong(status, display):
+    out = io.StringIO()
+    quiet = display(out, str, True)
+
+    quiet.show(status, status.sinks["events"])
+    quiet.tell("error", "failed", "ticks: no")
+
+    assert len(out.getvalue().splitlines()) == 1
+    assert "ticks: no" in out.getvalue()
+
+
+def test_a_terminal_has_a_table_with_a_line_for_each_sink(status):
+    out = io.StringIO()
+    display = TableDisplay(str, Console(file=out, force_terminal=True, width=150))
+
+    display.show(status, None)
+    display.close()
+
+    text = out.getvalue()
+    assert "ticks: running" in text
+    for word in ("matches out", "5,000,000", "12 rows 0.5 s", "idle"):
+        assert word in text
+
+
+def test_figures_are_served_on_the_loopback(status):
+    server = serve_metrics(status, read_address("0"))
+    try:
+        host, port = server.server_address[:2]
+        text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10).read().decode()
+        with pytest.raises(PipelineError, match=f"cannot serve metrics on 127.0.0.1:{port}: "):
+            serve_metrics(status, read_address(str(port)))
+    finally:
+        server.shutdown()
+        server.server_close()
+
+    assert host == "127.0.0.1"
+    for line in (
+        'vedette_rows_in_total{pipeline="ticks",sink="events"} 2000.0',
+        'vedette_version{pipeline="ticks",sink="events"} 41.0',
+        'vedette_queries{pipeline="ticks"} 5e+06',
+        'vedette_pipeline_state{pipeline="ticks",state="running"} 1.0',
+        'vedette_state_bytes{pipeline="ticks",sink="events"} 2e+06',
+    ):
+        assert line in text
+    assert 'vedette_version{pipeline="ticks",sink="idle"}' not in text
+
+
+@pytest.mark.parametrize(("text", "address"), [("0.0.0.0:9100", ("0.0.0.0", 9100)), ("[::]:9100", ("::", 9100))])
+def test_another_host_must_be_named(text, address):
+    assert read_address(text) == address
+
+
+@pytest.mark.parametrize("text", ["x", "99999", "host:", ""])
+def test_what_is_no_port_is_refused(text):
+    with pytest.raises(PipelineError, match="--metrics takes a port"):
+        read_address(text)

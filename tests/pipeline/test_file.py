@@ -1,0 +1,186 @@
+"""A pipeline's file: what is wrong with it is told with its key, all of it at once, and secrets stay secret."""
+
+from __future__ import annotations
+
+import pytest
+
+from vedette.errors import FileError
+from vedette.pipeline.file import ReadFile
+from vedette.pipeline.operators import options_of
+
+GOOD = """
+checkpoint = "c"
+[source]
+format = "rate"
+[registry]
+url = "sqlite:///alerts.db"
+set = "alerts"
+[operator]
+kind = "border"
+key = "symbol"
+time = "ts"
+[[sink]]
+format = "console"
+"""
+
+
+def read(tmp_path, text, **environment):
+    path = tmp_path / "ticks.toml"
+    path.write_text(text)
+    return ReadFile.read(path, environment)
+
+
+def refusal(tmp_path, text, **environment):
+    with pytest.raises(FileError) as caught:
+        read(tmp_path, text, **environment)
+    return str(caught.value)
+
+
+def test_a_small_file_is_read_with_all_that_it_leaves_out(tmp_path):
+    plan = read(tmp_path, GOOD).plan
+
+    assert plan.name == "ticks"
+    assert plan.sink[0].name == "console"
+    assert (plan.trigger, plan.spark.master, plan.streams[""].decode) == (None, "local[*]", "columns")
+    assert plan.operator.late == "drop"
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "message"),
+    [
+        ('format = "rate"', 'fromat = "rate"', "source.fromat: unknown key; keys are: format, path,"),
+        ('format = "rate"', 'fromat = "rate"', "did you mean 'format'?"),
+        ('format = "rate"', 'fromat = "rate"', "source.format: it is missing; a format that Spark reads"),
+        ('format = "rate"', "format = 5", "source.format: it is 5; it takes a text in quotes"),
+        ('format = "rate"', 'format = " "', "source.format: it is empty"),
+        ('format = "rate"', 'format = "rate"\nschema = "price,,"', "source.schema: cannot read 'price,,'"),
+        (
+            'format = "rate"',
+            'format = "rate"\ndecode = "jsn"',
+            "source.decode: it is 'jsn'; it is one of: 'columns', 'json', 'avro'",
+        ),
+        ('format = "rate"', 'format = "rate"\ndecode = "jsn"', "did you mean 'json'?"),
+        ('format = "rate"', 'format = "kafka"\ndecode = "avro"', 'source: decode = "avro" needs avro_schema'),
+        (
+            'format = "rate"',
+            'format = "kafka"\ndecode = "avro"\navro_schema = "no.avsc"',
+            "source.avro_schema: cannot read the file no.avsc: No such file",
+        ),
+        (
+            'format = "rate"',
+            'format = "rate"\nwatermark = {column = "ts", delay = "soon"}',
+            "source.watermark.delay: it is a duration such as '5 minutes'; got 'soon'",
+        ),
+        (
+            'format = "rate"',
+            'format = "rate"\noptions = {rows = [1]}',
+            "source.options.rows: it is [1]; it takes a text",
+        ),
+        (
+            'kind = "border"',
+            'kind = "boarder"',
+            "operator: kind is 'boarder'; it is one of: 'match', 'border', 'window join', 'band join'; did you mean 'border'?",
+        ),
+        ('kind = "border"', "", "operator: kind is missing; it is one of:"),
+        ('key = "symbol"', 'kye = "symbol"', "operator.kye: unknown key; keys are: kind, key, time,"),
+        ('key = "symbol"', 'kye = "symbol"', "operator.key: it is missing; the column that names the object"),
+        ('key = "symbol"', 'key = "symbol"\nshards = 0', "operator.shards: it is 0; it takes a number above 0"),
+        (
+            'key = "symbol"',
+            'key = "symbol"\ncross = "perhaps"',
+            "operator.cross: it is 'perhaps'; it takes true or false",
+        ),
+        ('set = "alerts"', 'set = "alerts"\nat = "x"', "registry.at: it is 'x'; it takes a whole number"),
+        ('[[sink]]\nformat = "console"', "", "sink: it is missing; where the answers go"),
+        (
+            '[[sink]]\nformat = "console"',
+            '[sink]\nformat = "console"',
+            "sink: it is {'format': 'console'}; it takes a list",
+        ),
+        ('format = "console"', 'format = "console"\n[[sink]]\nformat = "noop"\nmode = "x"', "sink 2.mode: unknown key"),
+        ('format = "console"', 'format = "console"\n[[sink]]\nformat = "console"', "2 sinks are named 'console'"),
+        ('format = "console"', 'format = "kafka"', "sink 1: Kafka takes a column `value`"),
+        ('format = "console"', 'format = "console"\nname = "a b"', "sink 1.name: it is 'a b'; it takes letters"),
+        (
+            'checkpoint = "c"',
+            'checkpoint = "c"\ntrigger = "now"',
+            "trigger: it is 'now'; it takes a duration such as '10 seconds'",
+        ),
+        ('checkpoint = "c"', 'checkpont = "c"', "checkpont: unknown key"),
+        ('checkpoint = "c"', "checkpoint = ", "is no TOML"),
+        ("[source]", "[sources.left]", "border takes one stream: write [source], not [sources]"),
+        ('[source]\nformat = "rate"', "", "rows come from a table [source]"),
+    ],
+)
+def test_each_mistake_is_told_with_its_key(tmp_path, good, bad, message):
+    assert good in GOOD
+
+    assert message in refusal(tmp_path, GOOD.replace(good, bad))
+
+
+def test_all_mistakes_are_told_at_once(tmp_path):
+    bad = GOOD.replace("url =", "ulr =").replace('key = "symbol"', "key = 1").replace('"c"', '"${FOLDER}/c"')
+
+    lines = refusal(tmp_path, bad).splitlines()
+
+    assert lines[0].endswith("ticks.toml has 4 mistakes")
+    assert [line.split(":")[0].strip() for line in lines[1:]] == [
+        "checkpoint",
+        "registry.url",
+        "registry.ulr",
+        "operator.key",
+    ]
+
+
+def test_a_file_that_is_not_there_is_one_sentence(tmp_path):
+    with pytest.raises(FileError, match=r"cannot read .*none.toml: No such file .* `vedette init` writes an example"):
+        ReadFile.read(tmp_path / "none.toml", {})
+
+
+def test_variables_come_from_the_environment(tmp_path):
+    text = GOOD.replace("sqlite:///alerts.db", "postgresql://me:${PASSWORD}@${HOST:-localhost}/${HERE}/$${x}")
+
+    file = read(tmp_path, text, PASSWORD="open sesame")
+
+    assert file.plan.registry.url == f"postgresql://me:open sesame@localhost/{tmp_path}/${{x}}"
+    assert file.variables.hide(f"cannot reach {file.plan.registry.url}").startswith(
+        "cannot reach postgresql://me:${PASSWORD}@localhost/"
+    )
+
+
+def test_a_variable_that_is_missing_is_named(tmp_path):
+    message = refusal(tmp_path, GOOD.replace("alerts.db", "${ALERTS_FILE}"), ALERT_FILE="x")
+
+    assert "registry.url: the environment has no variable 'ALERTS_FILE'; did you mean 'ALERT_FILE'?" in message
+
+
+def test_a_value_of_the_environment_is_in_no_message(tmp_path):
+    message = refusal(tmp_path, GOOD.replace('format = "rate"', 'format = "rate"\ndecode = "${SECRET}"'), SECRET="hush")
+
+    assert "hush" not in message
+    assert "it is '${SECRET}'" in message
+
+
+def test_numbers_may_come_from_the_environment(tmp_path):
+    text = GOOD.replace('set = "alerts"', 'set = "alerts"\nat = "${VERSION}"')
+
+    assert read(tmp_path, text, VERSION="7").plan.registry.at == 7
+
+
+def test_joins_take_what_is_said_of_all_streams_or_of_one(tmp_path):
+    text = GOOD.replace("[source]", "[sources.left]").replace(
+        "[registry]", '[sources.right]\nformat = "rate"\n[registry]'
+    )
+    old = 'kind = "border"\nkey = "symbol"\ntime = "ts"'
+    join = read(tmp_path, text.replace(old, 'kind = "window join"\ntime = "ts"\nid = {left = "n", right = "m"}')).plan
+    band = read(tmp_path, text.replace(old, 'kind = "band join"\nvalue = "price"\nop = "op"')).plan
+
+    joined = options_of(join.operator, ["left", "right"])
+    banded = options_of(band.operator, ["left", "right"])
+
+    assert {name: value for name, value in joined.items() if "_" in name and value} == {
+        "left_time": "ts", "right_time": "ts", "left_id": "n", "right_id": "m"
+    }  # fmt: skip
+    assert {name: banded[name] for name in ("left_value", "right_value", "left_op", "right_op")} == {
+        "left_value": "price", "right_value": "price", "left_op": "op", "right_op": "op"
+    }  # fmt: skip
