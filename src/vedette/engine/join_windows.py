@@ -61,8 +61,8 @@ def read_each_window(told: Sequence[Mapping[str, Any]], streams: Sequence[str]) 
             given = [place for place in range(len(streams)) if not lacking[place]]
             by_name.append({streams[place]: [each[query][name][place] for query in queries] for place in given})
         read = read_windows(by_name[0], by_name[1], streams, len(queries))
-        for name, values in vars(windows).items():
-            values[:, queries] = getattr(read, name)
+        for column, values in vars(windows).items():
+            values[:, queries] = getattr(read, column)
     return windows
 
 

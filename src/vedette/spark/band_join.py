@@ -13,18 +13,18 @@ from pyspark.sql import types as t
 from vedette.errors import PipelineError
 from vedette.spark import packing
 from vedette.spark.checks import check_choice, check_sides, check_state_store, find_name, find_op, find_value
+from vedette.spark.given import GivenQueries
 from vedette.spark.shards import (
     STREAM_INLINE_BYTES,
     answer_type,
     check_shards,
     default_shards,
-    id_type,
     pack_rows,
     run,
     to_fact,
     wide,
 )
-from vedette.spark.shipping import pack, worker_function
+from vedette.spark.shipping import worker_function
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from vedette.engine.band_query_set import BandQuerySet
+    from vedette.registry.followed import Followed
 
 _WORKER = "vedette.spark.band_join_worker"
 _CALL = "vs.band_join"
@@ -40,7 +41,7 @@ _CALL = "vs.band_join"
 def band_join(
     left: DataFrame,
     right: DataFrame,
-    bands: BandQuerySet,
+    bands: BandQuerySet | Followed,
     *,
     report: Literal["pairs", "queries"] = "pairs",
     left_id: str = "id",
@@ -69,10 +70,10 @@ def band_join(
     A stream keeps all values in Spark's state store, in `shards` parts (by default as many as the session's
     `spark.sql.shuffle.partitions`), which a checkpoint fixes; `max_state_rows` bounds those of a shard. A batch keeps
     nothing and gives the pairs that stand at the end. A set above 4 MB (on a stream: 256 KB) goes to the workers as a
-    file in `snapshot_dir`, which they must see too.
+    file in `snapshot_dir`, which they must see too. What `registry.follow` gives is followed while it changes; answers
+    then have a column `version` at their end.
     """
-    if not hasattr(bands, "changes_since"):
-        raise PipelineError(f"{_CALL} takes a BandQuerySet; got {type(bands).__name__}")
+    given = GivenQueries.read(bands, _CALL, "BandQuerySet", "changes_since", ("band join",))
     check_sides(_CALL, {"left": left, "right": right})
     check_shards(shards)
     check_choice("known_id", known_id, ("error", "replace"))
@@ -80,7 +81,7 @@ def band_join(
     if unknown_id == "tell" and report == "queries":
         raise PipelineError('unknown_id="tell" names ids beside pairs; with report="queries" use "log" or "error"')
     options: dict[str, Any] = {"report": report, "max_state_rows": max_state_rows}
-    bands.monitor(**options)  # raises where an option is wrong
+    given.queries.monitor(**options)  # raises where an option is wrong
     ids = [find_name(left, None, left_id, "left_id", "left"), find_name(right, None, right_id, "right_id", "right")]
     values = [
         find_value(left, left_value, "left_value", "left"),
@@ -90,17 +91,17 @@ def band_join(
     if left.isStreaming:
         check_state_store(left, _CALL)
     n_shards = shards or default_shards(left)
-    parcel = pack(bands, snapshot_dir, STREAM_INLINE_BYTES if left.isStreaming else None)
+    parcel = given.pack(left.isStreaming, snapshot_dir, STREAM_INLINE_BYTES if left.isStreaming else None)
     heard = packing.label_shards(n_shards)  # all, because changes of queries are told by all of them
     grid = [packing.by_grid(n_shards, side) for side in range(2)]
     packed = []
     for side, rows in enumerate((left, right)):
         columns = [wide(ids[side]), t.StructField(values[side].name, t.DoubleType()), *map(wide, ops[side])]
         packing_plan = {"worker": _WORKER, "side": side, "lines": grid[side], "heard": heard}
-        packed.append(pack_rows(rows, columns, parcel.sender, packing_plan))
+        packed.append(pack_rows(rows, columns, parcel["sender"], packing_plan))
     plan = {
         "worker": _WORKER,
-        "parcel": vars(parcel).copy(),
+        "parcel": parcel,
         "options": options,
         "known_id": known_id,
         "unknown_id": unknown_id,
@@ -110,18 +111,19 @@ def band_join(
             "shards": n_shards,
             "left_id": to_fact(ids[0]),
             "right_id": to_fact(ids[1]),
-        },
+        }
+        | given.facts,
         "is_timed": False,
     }
-    query = t.StructField("query", id_type(bands.ids.type))
+    query = t.StructField("query", given.id_type)
     if report == "pairs":
         ends = [t.StructField(side, answer_type(column)) for side, column in zip(("left", "right"), ids, strict=True)]
-        answer = t.StructType([t.StructField("sign", t.ByteType()), query, *ends])
-        return run(packed[0].union(packed[1]), parcel.sender, plan, answer)
-    affected = run(packed[0].union(packed[1]), parcel.sender, plan, t.StructType([query]))
+        answer = t.StructType([t.StructField("sign", t.ByteType()), query, *ends, *given.added_columns])
+        return run(packed[0].union(packed[1]), parcel["sender"], plan, answer)
+    affected = run(packed[0].union(packed[1]), parcel["sender"], plan, t.StructType([query, *given.added_columns]))
     if n_shards == 1:
         return affected
-    distinct = worker_function(_WORKER, "keep_distinct", parcel.sender)
+    distinct = worker_function(_WORKER, "keep_distinct", parcel["sender"])
     return affected.repartition("query").mapInArrow(distinct, affected.schema)
 
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from vedette.columns import decode
 from vedette.errors import RowError, count
 from vedette.spark.band_changes import Changes, find_changes
-from vedette.spark.shipping import Parcel, unpack
+from vedette.spark.following import open_queries
 
 if TYPE_CHECKING:
     from vedette.engine.band_monitor import BandMonitor
@@ -64,7 +64,7 @@ def note(batch: pa.RecordBatch, plan: dict[str, Any]) -> bytes:
 
 
 def make_monitor(plan: dict[str, Any]) -> BandMonitor:
-    queries: BandQuerySet = unpack(Parcel(**plan["parcel"]))
+    queries: BandQuerySet = open_queries(plan["parcel"]).queries
     return queries.monitor(**plan["options"])
 
 
@@ -120,7 +120,12 @@ def advance(monitor: BandMonitor, time: datetime.datetime, plan: dict[str, Any])
 
 
 def keep_distinct(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Each query of a partition once."""
-    names = [batch.column(0) for batch in batches]
-    if names:
-        yield pa.record_batch([pc.unique(pa.chunked_array(names))], names=["query"])
+    """Each query of a partition once, with the version, which is the same for all."""
+    parts = list(batches)
+    if parts:
+        names = pc.unique(pa.chunked_array([batch.column(0) for batch in parts]))
+        versions = [
+            pa.repeat(batch.column(1)[0], len(names)) for batch in parts if batch.num_columns > 1 and batch.num_rows
+        ]
+        columns = [names, *versions[:1]] if len(names) else [column.slice(0, 0) for column in parts[0].columns]
+        yield pa.record_batch(columns, names=parts[0].schema.names)

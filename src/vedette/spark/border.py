@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
-from vedette.errors import PipelineError
 from vedette.spark import packing
 from vedette.spark.checks import (
     check_state_store,
@@ -21,30 +20,30 @@ from vedette.spark.checks import (
     find_name,
     find_time,
 )
+from vedette.spark.given import GivenQueries
 from vedette.spark.shards import (
     STREAM_INLINE_BYTES,
     answer_type,
     check_shards,
     default_shards,
-    id_type,
     pack_rows,
     run,
     to_fact,
     wide,
 )
-from vedette.spark.shipping import pack
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from vedette.engine.query_set import QuerySet
+    from vedette.registry.followed import Followed
 
 BATCH_SHARDS = 4  # for each partition of a shuffle, where no state is kept: a shard is in memory at once
 _WORKER = "vedette.spark.border_worker"
 
 
 def border(
-    queries: QuerySet,
+    queries: QuerySet | Followed,
     key: str,
     time: str,
     *,
@@ -69,9 +68,10 @@ def border(
     there they are decided by the key's next row alone, and what no row decides is not reported.
 
     A set above 4 MB (on a stream: 256 KB) goes to the workers as a file in `snapshot_dir`, which they must see too.
+    What `registry.follow` gives of a set of kind border is followed while it changes; events then have a column
+    `version`.
     """
-    if not hasattr(queries, "match_one"):
-        raise PipelineError(f"vs.border takes a QuerySet; got {type(queries).__name__}")
+    given = GivenQueries.read(queries, "vs.border", "QuerySet", "match_one", ("border",))
     check_shards(shards)
     options: dict[str, Any] = {
         "key": key,
@@ -83,12 +83,13 @@ def border(
         "margin": dict(margin) if isinstance(margin, Mapping) else margin,
         "cross": cross,
     }
-    monitor = queries.border(**options)  # raises where an option is wrong
+    monitor = given.queries.border(**options)  # raises where an option is wrong
 
     def transform(rows: DataFrame) -> DataFrame:
-        check_time_zone(rows, queries)
-        key_column, time_column = find_name(rows, queries.schema, key, "key"), find_time(rows, queries.schema, time)
-        find_columns(rows, queries.schema, queries.fields)
+        check_time_zone(rows, given.queries)
+        schema = given.queries.schema
+        key_column, time_column = find_name(rows, schema, key, "key"), find_time(rows, schema, time)
+        find_columns(rows, schema, given.fields, follows=given.followed is not None)
         monitor.options.check_durations(wide(time_column).dataType.simpleString())
         is_timestamp = isinstance(time_column.dataType, t.TimestampType)
         is_timed = rows.isStreaming and is_timestamp and not (expire_after is None and dwell is None)
@@ -97,27 +98,29 @@ def border(
         if is_timed:
             check_watermark(rows, time_column, "dwell" if expire_after is None else "expire_after")
         n_shards = shards or default_shards(rows, 1 if rows.isStreaming else BATCH_SHARDS)
-        parcel = pack(queries, snapshot_dir, STREAM_INLINE_BYTES if rows.isStreaming else None)
+        parcel = given.pack(rows.isStreaming, snapshot_dir, STREAM_INLINE_BYTES if rows.isStreaming else None)
         lines = packing.by_key(n_shards)
         packing_plan = {"worker": _WORKER, "null_key": null_key, "lines": lines, "heard": lines[0]}
-        needed = _needed_columns(rows, queries, key_column, time_column)
-        packed = pack_rows(rows, needed, parcel.sender, packing_plan)
+        needed = _needed_columns(rows, given, key_column, time_column)
+        packed = pack_rows(rows, needed, parcel["sender"], packing_plan)
         columns = {"key": to_fact(key_column), "time": to_fact(time_column)}
         plan = {
             "worker": _WORKER,
-            "parcel": vars(parcel).copy(),
+            "parcel": parcel,
             "options": options,
-            "facts": {"operator": "border monitor", "shards": n_shards} | columns,
+            "facts": {"operator": "border monitor", "shards": n_shards} | columns | given.facts,
             "is_timed": is_timed,
         }
-        return run(packed, parcel.sender, plan, _answer_schema(key_column, time_column, queries))
+        return run(packed, parcel["sender"], plan, _answer_schema(key_column, time_column, given))
 
     return transform
 
 
-def _needed_columns(rows: DataFrame, queries: QuerySet, key: t.StructField, time: t.StructField) -> list[t.StructField]:
+def _needed_columns(
+    rows: DataFrame, given: GivenQueries, key: t.StructField, time: t.StructField
+) -> list[t.StructField]:
     """The key, the time and the fields that queries use, in this order; no other column travels."""
-    fields = {field.lower() for field in queries.fields}
+    fields = {field.lower() for field in given.fields}
     columns = {key.name: wide(key), time.name: wide(time)}
     for column in rows.schema.fields:
         if column.name.lower() in fields:
@@ -125,6 +128,7 @@ def _needed_columns(rows: DataFrame, queries: QuerySet, key: t.StructField, time
     return list(columns.values())
 
 
-def _answer_schema(key: t.StructField, time: t.StructField, queries: QuerySet) -> t.StructType:
-    types = {"key": answer_type(key), "time": answer_type(time), "query": id_type(queries.ids.type)}
-    return t.StructType([t.StructField(name, types.get(name, t.StringType())) for name in (*types, "event", "reason")])
+def _answer_schema(key: t.StructField, time: t.StructField, given: GivenQueries) -> t.StructType:
+    types = {"key": answer_type(key), "time": answer_type(time), "query": given.id_type}
+    own = [t.StructField(name, types.get(name, t.StringType())) for name in (*types, "event", "reason")]
+    return t.StructType([*own, *given.added_columns])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from vedette.errors import RowError, count
-from vedette.spark.shipping import Parcel, unpack
+from vedette.spark.following import open_queries
 
 if TYPE_CHECKING:
     from vedette.engine.monitor import BorderMonitor
@@ -40,7 +40,7 @@ def note(batch: pa.RecordBatch, plan: dict[str, Any]) -> bytes:
 
 
 def make_monitor(plan: dict[str, Any]) -> BorderMonitor:
-    queries: QuerySet = unpack(Parcel(**plan["parcel"]))
+    queries: QuerySet = open_queries(plan["parcel"]).queries
     return queries.border(**plan["options"])
 
 

@@ -22,8 +22,13 @@ _DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 19}  # that the widest 
 _UTC_NAMES = {"UTC", "ETC/UTC", "Z", "GMT", "UTC+0", "+00:00", "UTC+00:00", "GMT+0", "ZULU", "ETC/UCT", "UCT"}
 
 
-def find_columns(rows: DataFrame, schema: Schema, used: Container[str], side: str = "") -> dict[str, int]:
-    """The place of the column for each field the queries use, by the field's name; raises where one does not fit."""
+def find_columns(
+    rows: DataFrame, schema: Schema, used: Container[str], side: str = "", *, follows: bool = False
+) -> dict[str, int]:
+    """The place of the column for each field the queries use, by the field's name; raises where one does not fit.
+
+    Queries that are followed may come to use any.
+    """
     frame, columns = _name_of(side), rows.schema.fields
     places: dict[str, int] = {}
     for field in schema:
@@ -32,8 +37,9 @@ def find_columns(rows: DataFrame, schema: Schema, used: Container[str], side: st
         found = [place for place, column in enumerate(columns) if column.name.lower() == field.name.lower()]
         if not found:
             names = [column.name for column in columns]
+            use = "a followed set's queries may use any field of its schema, so also" if follows else "the queries use"
             raise RowError(
-                f"the queries use field {field.name!r}, which {frame} lacks; it has: {', '.join(names)}"
+                f"{use} field {field.name!r}, which {frame} lacks; it has: {', '.join(names)}"
                 f"{nearest(field.name, names)}"
             )
         if len(found) > 1:

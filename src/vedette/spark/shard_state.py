@@ -1,7 +1,7 @@
 """The state of a shard in Spark's store: a base, and one delta for each batch since.
 
 What a batch writes follows the keys it touched. Once the deltas outweigh the base, a new base takes their place; so it
-does when the queries have changed, as a base of queries long changed may not be readable any more. Every
+does when the queries are others, or have changed so often that a registry may soon forget what they were. Every
 entry bears a random token, so a worker may go on with the monitor it has in memory exactly when the store names its
 token, however batches failed, were repeated or went to other workers in between; it reads only the deltas after it.
 """
@@ -15,6 +15,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from vedette.engine.query_set import RETAINED_VERSIONS
 from vedette.errors import SnapshotError
 
 if TYPE_CHECKING:
@@ -79,6 +80,10 @@ class ShardState:
         self._saved_kind = kind
         self._first = 0  # the number of the base; deltas count on from it
         self._entries: list[Entry] = []
+        self._queries: Any = None  # those that are followed
+        self.version: int | None = None  # of them, in this batch
+        self.base_version: int | None = None  # when the base was written
+        self._saved_version: int | None = None  # when anything was
 
     @property
     def is_new(self) -> bool:
@@ -87,8 +92,12 @@ class ShardState:
 
     @property
     def is_changed(self) -> bool:
-        """What was saved is of other queries or options."""
-        return self._saved_kind != self._kind
+        """What was saved is of other queries or options, or of another version of the queries."""
+        return self._saved_kind != self._kind or self._saved_version != self.version
+
+    def follow(self, queries: Any, version: int | None) -> None:
+        """The queries are followed, and at this version in this batch. Monitors of another object do not count."""
+        self._queries, self.version = queries, version
 
     def open(self) -> None:
         """Read what the store has of the shard, and check that it is of this stream."""
@@ -99,12 +108,15 @@ class ShardState:
         _check_facts(content["facts"], self._facts)
         self._saved_kind, self._first = content["kind"], content["first"]
         self._entries = [Entry(*entry) for entry in content["entries"]]
+        self.base_version, self._saved_version = content.get("versions", (None, None))
 
     def load(self) -> Any:
         """The shard's monitor as of the last batch."""
         tag, monitor = _cache.take(self._place)
         numbers = {(self._kind, entry.token): number for number, entry in enumerate(self._entries)}
         start = numbers.get(tag, -1) + 1  # of what the monitor does not have
+        if monitor is not None and self._queries is not None and getattr(monitor, "queries", None) is not self._queries:
+            monitor = None  # its set does not move any more
         try:
             if monitor is None or start == 0:
                 monitor = self._make()
@@ -123,11 +135,12 @@ class ShardState:
         sizes = [max(entry.n_bytes, LEAST_WEIGHT) for entry in self._entries[1:]]
         weight = sum(sizes) + max(len(blob), LEAST_WEIGHT)
         old: list[tuple[int, int]] = []
-        if self.is_new or self.is_changed or weight > max(self._entries[0].n_bytes, LIGHT):
+        if self.is_new or self._is_base_old or weight > max(self._entries[0].n_bytes, LIGHT):
             blob = monitor.save()
             old = [(self._first + i, piece) for i, each in enumerate(self._entries) for piece in range(each.n_pieces)]
             self._first += len(self._entries)
             self._entries = []
+            self.base_version = self.version
         number = self._first + len(self._entries)
         cuts = range(0, max(1, len(blob)), PIECE_BYTES)
         for piece, start in enumerate(cuts):
@@ -137,8 +150,16 @@ class ShardState:
         self._entries.append(Entry(uuid.uuid4().hex[:16], len(cuts), len(blob)))
         entries = [[entry.token, entry.n_pieces, entry.n_bytes] for entry in self._entries]
         content = {"facts": self._facts, "kind": self._kind, "first": self._first, "entries": entries}
+        if self.version is not None:
+            content["versions"] = [self.base_version, self.version]
         self._head.update((json.dumps(content, separators=(",", ":")),))
         self.keep(monitor)
+
+    @property
+    def _is_base_old(self) -> bool:
+        if self.version is not None and self.base_version is not None:
+            return self._saved_kind != self._kind or self.version - self.base_version > RETAINED_VERSIONS // 2
+        return self.is_changed
 
     def keep(self, monitor: Monitor) -> None:
         """Let the worker have the monitor at hand for the next batch. It must be as the store has it."""

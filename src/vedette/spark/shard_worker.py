@@ -18,6 +18,7 @@ from pyspark import TaskContext
 
 from vedette.columns import decode
 from vedette.spark import packing
+from vedette.spark.following import STREAM, open_queries
 from vedette.spark.shard_state import FORMAT, ShardState
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def replay_shards(plan: dict[str, Any], batches: Iterator[pa.RecordBatch]) -> It
     for shard, packed in itertools.groupby(_payloads(batches), key=lambda payload: payload[0]):
         sides = packing.read_payloads(payload[1:] for payload in packed)
         answer = operator.step(operator.make_monitor(plan), sides, shard, plan) if sides else []
-        for part in _answer(answer, plan):
+        for part in _answer(answer, plan, plan["parcel"].get("version")):
             yield from part.to_batches()
 
 
@@ -112,7 +113,7 @@ def step_shard(
     monitor = state.load()
     answer = operator.step(monitor, sides, shard, plan)
     state.save(monitor)
-    yield from _frames(answer, plan)
+    yield from _frames(answer, plan, state.version)
 
 
 def advance_shard(
@@ -133,7 +134,7 @@ def advance_shard(
     else:
         state.keep(monitor)
     handle.registerTimer(watermark_ms + 1)
-    yield from _frames(answer, plan)
+    yield from _frames(answer, plan, state.version)
 
 
 def _operator(plan: dict[str, Any]) -> Operator:
@@ -142,29 +143,34 @@ def _operator(plan: dict[str, Any]) -> Operator:
 
 def _open_state(operator: Operator, plan: dict[str, Any], head: ValueState, pieces: MapState, shard: int) -> ShardState:
     context = TaskContext.get()
-    stream = None if context is None else context.getLocalProperty("sql.streaming.queryId")
+    stream = None if context is None else context.getLocalProperty(STREAM)
     kind = f"{plan['parcel']['token']} {plan['options']!r}"
     facts = {"format": FORMAT} | plan["facts"]
     state = ShardState(head, pieces, facts, lambda: operator.make_monitor(plan), (stream, shard), kind)
     state.open()
+    if "followed" in plan["parcel"]:
+        opened = open_queries(plan["parcel"], state.base_version)
+        state.follow(opened.queries, opened.version)
     return state
 
 
-def _answer(tables: Iterable[pa.Table], plan: dict[str, Any]) -> Iterator[pa.Table]:
-    """The tables in the types of the answer, a part at a time."""
+def _answer(tables: Iterable[pa.Table], plan: dict[str, Any], version: int | None) -> Iterator[pa.Table]:
+    """The tables in the types of the answer, a part at a time; with the version of the queries where that is told."""
     types = [_ARROW_TYPES[name] for name in plan["answer"]]
     for table in tables:
         for start in range(0, table.num_rows, ROWS_AT_ONCE):
             part = table.slice(start, ROWS_AT_ONCE).combine_chunks()
+            if version is not None:
+                part = part.append_column("version", pa.repeat(pa.scalar(version, pa.int64()), part.num_rows))
             columns = [
                 decode(column.combine_chunks()).cast(type_) for column, type_ in zip(part.columns, types, strict=True)
             ]
             yield pa.Table.from_arrays(columns, names=part.schema.names)
 
 
-def _frames(tables: Iterable[pa.Table], plan: dict[str, Any]) -> Iterator[pd.DataFrame]:
+def _frames(tables: Iterable[pa.Table], plan: dict[str, Any], version: int | None) -> Iterator[pd.DataFrame]:
     import pandas as pd
 
     text = pd.ArrowDtype(pa.string())  # strings stay Arrow's, and no Python object is made of each
-    for part in _answer(tables, plan):
+    for part in _answer(tables, plan, version):
         yield part.to_pandas(types_mapper=lambda type_: text if pa.types.is_string(type_) else None)

@@ -18,7 +18,6 @@ from vedette.spark import packing
 from vedette.spark.shipping import worker_function
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 MOST_SHARDS = 10_000
@@ -80,11 +79,6 @@ def _wide_type(type_: t.DataType) -> t.DataType:
 def answer_type(column: t.StructField) -> t.DataType:
     """The type in which keys, ids and times come back: the column's own, or string."""
     return t.StringType() if isinstance(_wide_type(column.dataType), t.StringType) else column.dataType
-
-
-def id_type(arrow_type: pa.DataType) -> t.LongType | t.StringType:
-    """The type of queries' ids."""
-    return t.LongType() if str(arrow_type) == "int64" else t.StringType()
 
 
 def to_fact(column: t.StructField) -> list[str]:

@@ -27,23 +27,23 @@ from vedette.spark.checks import (
     find_time,
     has_watermark,
 )
+from vedette.spark.given import GivenQueries
 from vedette.spark.shards import (
     STREAM_INLINE_BYTES,
     answer_type,
     check_shards,
     default_shards,
-    id_type,
     pack_rows,
     run,
     to_fact,
     wide,
 )
-from vedette.spark.shipping import pack
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from vedette.engine.join_query_set import JoinQuerySet
+    from vedette.registry.followed import Followed
 
 BATCH_SHARDS = 4  # for each partition of a shuffle, where rows are not copied: a shard is in memory at once
 LAYOUTS = ("equality", "grid", "one")
@@ -55,7 +55,7 @@ _CALL = "vs.window_join"
 def window_join(
     left: DataFrame | None = None,
     right: DataFrame | None = None,
-    pairs: JoinQuerySet | None = None,
+    pairs: JoinQuerySet | Followed | None = None,
     *,
     frames: Mapping[str, DataFrame] | None = None,
     late: Literal["drop", "apply"] = "drop",
@@ -74,22 +74,25 @@ def window_join(
     A stream keeps the rows that later ones may join with in Spark's state store, in `shards` parts (by default as many
     as the session's `spark.sql.shuffle.partitions`); `layout` tells which rows meet where, and is chosen by the queries
     unless told. A checkpoint fixes both. `max_state_rows` bounds the rows of a shard. A batch keeps nothing. A set
-    above 4 MB (on a stream: 256 KB) goes to the workers as a file in `snapshot_dir`, which they must see too.
+    above 4 MB (on a stream: 256 KB) goes to the workers as a file in `snapshot_dir`, which they must see too. What
+    `registry.follow` gives is followed while it changes, on a grid; answers then have a column `version` at their end.
     """
-    if pairs is None or not hasattr(pairs, "shared_equality"):
-        raise PipelineError(f"{_CALL} takes a JoinQuerySet after the DataFrames; got {type(pairs).__name__}")
+    given = GivenQueries.read(
+        pairs, f"{_CALL}, after the DataFrames,", "JoinQuerySet", "shared_equality", ("window join",)
+    )
+    queries: JoinQuerySet = given.queries
     check_shards(shards)
-    columns = {**{f"{stream}_id": "id" for stream in pairs.streams}, **columns}
-    pairs.window(late=late, max_state_rows=max_state_rows, **columns)  # raises where an option is wrong
-    sides = _find_sides(pairs, _name_frames(pairs, left, right, frames), columns)
-    time_type = _check_times(pairs, sides)
+    columns = {**{f"{stream}_id": "id" for stream in queries.streams}, **columns}
+    queries.window(late=late, max_state_rows=max_state_rows, **columns)  # raises where an option is wrong
+    sides = _find_sides(given, _name_frames(queries, left, right, frames), columns)
+    time_type = _check_times(queries, sides)
     first, is_stream = sides[0].rows, sides[0].rows.isStreaming
     if is_stream:
         check_state_store(first, _CALL)
-    chosen, on = _choose_layout(pairs, layout, shards)
+    chosen, on = _choose_layout(given, layout, shards)
     for_each = BATCH_SHARDS if chosen == "equality" and not is_stream else 1
     n_shards = shards or (1 if chosen == "one" else default_shards(first, for_each))
-    parcel = pack(pairs, snapshot_dir, STREAM_INLINE_BYTES if is_stream else None)
+    parcel = given.pack(is_stream, snapshot_dir, STREAM_INLINE_BYTES if is_stream else None)
     packed = []
     for number, side in enumerate(sides):
         packing_plan = {
@@ -101,24 +104,25 @@ def window_join(
             "lines": packing.by_grid(n_shards, number) if chosen == "grid" else packing.by_key(n_shards),
             "heard": packing.label_shards(n_shards),
         }
-        packed.append(pack_rows(side.rows, side.needed_columns(pairs, on), parcel.sender, packing_plan))
+        packed.append(pack_rows(side.rows, side.needed_columns(given, on), parcel["sender"], packing_plan))
     roles = {name: column for side in sides for name, column in side.roles.items()}
     is_timed = is_stream and all(side.time is not None and has_watermark(side.time) for side in sides)
     shared = " = ".join(f"{stream}.{field}" for stream, field in on.items())
     facts = {"operator": "window join", "layout": chosen, "on": shared, "watermark": is_timed, "shards": n_shards}
     plan = {
         "worker": _WORKER,
-        "parcel": vars(parcel).copy(),
+        "parcel": parcel,
         "options": {"late": late, "max_state_rows": max_state_rows}
         | {name: column.name for name, column in roles.items()},
-        "streams": pairs.streams,
+        "streams": queries.streams,
         "time_type": time_type,
-        "facts": facts | {name: to_fact(column) for name, column in roles.items()},
+        "facts": facts | {name: to_fact(column) for name, column in roles.items()} | given.facts,
         "is_timed": is_timed,
     }
-    query = t.StructField("query", id_type(pairs.ids.type))
-    answer = t.StructType([query, *(t.StructField(side.stream, answer_type(side.id)) for side in sides)])
-    return run(functools.reduce(lambda some, more: some.union(more), packed), parcel.sender, plan, answer)
+    query = t.StructField("query", given.id_type)
+    names = [t.StructField(side.stream, answer_type(side.id)) for side in sides]
+    answer = t.StructType([query, *names, *given.added_columns])
+    return run(functools.reduce(lambda some, more: some.union(more), packed), parcel["sender"], plan, answer)
 
 
 @dataclass(frozen=True)
@@ -136,9 +140,9 @@ class _Side:
         named = {f"{self.stream}_time": self.time, f"{self.stream}_id": self.id}
         return {name: column for name, column in named.items() if column is not None}
 
-    def needed_columns(self, pairs: JoinQuerySet, on: Mapping[str, str]) -> list[t.StructField]:
+    def needed_columns(self, given: GivenQueries, on: Mapping[str, str]) -> list[t.StructField]:
         """What travels: the fields that queries use, the id and the time; first what decides on the shard."""
-        fields = {field.lower() for field in pairs.fields_of(self.stream)}
+        fields = {field.lower() for field in given.fields_of(self.stream)}
         columns = {column.name: column for column in self.rows.schema.fields if column.name.lower() in fields}
         columns |= {column.name: wide(column) for column in self.roles.values()}
         decides = on.get(self.stream, self.id.name).lower()
@@ -167,18 +171,18 @@ def _name_frames(
     return {stream: frames[stream] for stream in streams}
 
 
-def _find_sides(pairs: JoinQuerySet, frames: dict[str, DataFrame], columns: Mapping[str, str | None]) -> list[_Side]:
+def _find_sides(given: GivenQueries, frames: dict[str, DataFrame], columns: Mapping[str, str | None]) -> list[_Side]:
     sides = []
     for stream, rows in frames.items():
-        check_time_zone(rows, pairs)
-        schema = pairs.schema_of(stream)
+        check_time_zone(rows, given.queries)
+        schema = given.queries.schema_of(stream)
         id_role, time_role = f"{stream}_id", f"{stream}_time"
         id_ = find_name(rows, schema, columns[id_role], id_role, stream)
         time = columns.get(time_role)
         sides.append(
             _Side(stream, rows, id_, None if time is None else find_time(rows, schema, time, time_role, stream))
         )
-        find_columns(rows, schema, pairs.fields_of(stream), stream)
+        find_columns(rows, schema, given.fields_of(stream), stream, follows=given.followed is not None)
     return sides
 
 
@@ -195,17 +199,25 @@ def _check_times(pairs: JoinQuerySet, sides: list[_Side]) -> str:
     return next(iter(times.values()), "")
 
 
-def _choose_layout(pairs: JoinQuerySet, wanted: str | None, shards: int | None) -> tuple[str, dict[str, str]]:
+def _choose_layout(given: GivenQueries, wanted: str | None, shards: int | None) -> tuple[str, dict[str, str]]:
     """Which rows meet in a shard, and by stream the field that decides, where one does."""
+    pairs: JoinQuerySet = given.queries
     shared = pairs.shared_equality() or {}
     types = {field.type for stream, name in shared.items() for field in pairs.schema_of(stream) if field.name == name}
     can_hash = len(types) == 1 and next(iter(types)).name in _HASHED
-    if pairs.has_counts:
+    if given.followed is not None and given.followed.info.windows != "time":
+        reasons = dict.fromkeys(
+            LAYOUTS[:2],
+            "a query to come may have a window that counts rows, unless the set is made with windows='time'",
+        )
+    elif pairs.has_counts:
         reasons = dict.fromkeys(LAYOUTS[:2], "a query has a window that counts rows, and needs its streams in order")
     elif len(pairs.streams) > 2:
         reasons = {"grid": "a grid is for two streams"}
     else:
         reasons = {}
+    if given.followed is not None:
+        reasons.setdefault("equality", "the set is followed, and a query to come may equate nothing")
     if not can_hash:
         reasons.setdefault("equality", f"the queries equate no field that all of them share, of {', '.join(_HASHED)}")
     possible = [each for each in LAYOUTS if each not in reasons]

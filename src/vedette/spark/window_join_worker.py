@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from vedette.errors import RowError, count
 from vedette.spark import packing
-from vedette.spark.shipping import Parcel, unpack
+from vedette.spark.following import open_queries
 
 if TYPE_CHECKING:
     from vedette.engine.join_monitor import JoinMonitor
@@ -43,7 +43,7 @@ def note(batch: pa.RecordBatch, plan: dict[str, Any]) -> bytes:
 
 
 def make_monitor(plan: dict[str, Any]) -> JoinMonitor:
-    queries: JoinQuerySet = unpack(Parcel(**plan["parcel"]))
+    queries: JoinQuerySet = open_queries(plan["parcel"]).queries
     monitor = queries.window(**plan["options"])
     if plan["time_type"]:
         monitor.set_time_type(plan["time_type"])

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from vedette.answers import answer
 from vedette.matches import Matches
-from vedette.spark.shipping import Parcel, unpack
+from vedette.spark.following import open_queries
 
 if TYPE_CHECKING:
     from vedette.engine.query_set import QuerySet
@@ -20,9 +20,11 @@ def match_batches(
 ) -> Iterator[pa.RecordBatch]:
     """The batches with a column `query` and one row per pair, or with a list column `queries`.
 
-    `places` tells where the fields that the queries use stand among the columns.
+    `places` tells where the fields that the queries use stand among the columns. Where the queries are followed, there
+    is one more column, the version that the task sees.
     """
-    queries: QuerySet = unpack(Parcel(**facts))
+    opened = open_queries(facts)
+    queries: QuerySet = opened.queries
 
     def match(batch: pa.RecordBatch) -> Matches:
         if not places:  # queries that use no field; they still need to know how many rows there are
@@ -30,4 +32,14 @@ def match_batches(
         columns = [batch.column(place) for place in places.values()]
         return queries.match(pa.RecordBatch.from_arrays(columns, names=list(places)))
 
-    return answer(batches, match, queries.ids, output)
+    ids = queries.ids
+    if facts.get("id_type") == "string" and pa.types.is_integer(
+        ids.type
+    ):  # the first ids came after the pipeline had begun
+        ids = ids.cast(pa.string())
+    for part in answer(batches, match, ids, output):
+        if opened.version is None:
+            yield part
+        else:
+            versions = pa.repeat(pa.scalar(opened.version, pa.int64()), part.num_rows)
+            yield part.append_column("version", versions)

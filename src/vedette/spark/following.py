@@ -1,0 +1,112 @@
+"""Sets of a registry in Spark's workers: which version a task sees, and the compiled set at that version.
+
+A micro-batch sees one version, whoever works on it and however often: the first task that asks writes down which, under
+the stream's id and the number of the batch. A worker keeps the set of each stream, and moves it forward by what is new.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pyspark import TaskContext
+
+from vedette.errors import PipelineError
+from vedette.spark.shipping import Parcel, check_sender, unpack
+
+if TYPE_CHECKING:
+    from vedette.registry.followed import Followed
+    from vedette.registry.snapshots import OpenSet
+
+STREAM, BATCH = "sql.streaming.queryId", "streaming.sql.batchId"  # how Spark names them
+_KEPT_SETS = 4
+_KEPT_PINS = 64
+_COMPACTION_SECONDS = 30.0  # between two attempts of a worker
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A compiled set, and the version that a task sees of one that is followed."""
+
+    queries: Any
+    version: int | None
+
+
+@dataclass
+class _Kept:
+    """The sets and pins of a worker."""
+
+    sets: OrderedDict[tuple[str, str], OpenSet] = field(default_factory=OrderedDict)  # by stream and set
+    pins: OrderedDict[tuple[str, int, str], int] = field(default_factory=OrderedDict)  # by stream, batch and set
+    compacted_at: float = -_COMPACTION_SECONDS
+
+
+_kept = _Kept()
+
+
+def open_queries(facts: dict[str, Any], since: int | None = None) -> Opened:
+    """The queries that a task sees. With `since`, band joins know what has changed after that version."""
+    if "followed" not in facts:
+        return Opened(unpack(Parcel(**facts)), None)
+    from vedette.registry.followed import Followed
+
+    check_sender(facts["sender"])
+    followed = Followed.from_facts(facts["followed"])
+    _check_host(followed)
+    version = facts["version"]
+    stream = ""
+    if version is None:
+        stream, batch = _find_batch()
+        version = _pin(followed, stream, batch)
+    return Opened(_open(followed, stream, version, since), version)
+
+
+def _check_host(followed: Followed) -> None:
+    host = socket.gethostname()
+    if followed.is_local and host != followed.host:
+        raise PipelineError(
+            f"the set {followed.name!r} is in a registry on SQLite, a file of host {followed.host}, and a Spark worker "
+            f"on {host} is to follow it; use a registry on PostgreSQL where workers are on several hosts"
+        )
+
+
+def _find_batch() -> tuple[str, int]:
+    """The stream and the number of the micro-batch that this task works on."""
+    context = TaskContext.get()
+    stream, batch = (None if context is None else context.getLocalProperty(name) for name in (STREAM, BATCH))
+    if stream is None or batch is None:
+        raise PipelineError("a followed set is asked for outside of a micro-batch; start the stream with writeStream")
+    return stream, int(batch)
+
+
+def _pin(followed: Followed, stream: str, batch: int) -> int:
+    key = (stream, batch, followed.uid)
+    if key not in _kept.pins:
+        _kept.pins[key] = followed.pin(stream, batch)
+        while len(_kept.pins) > _KEPT_PINS:
+            _kept.pins.popitem(last=False)
+    return _kept.pins[key]
+
+
+def _open(followed: Followed, stream: str, version: int, since: int | None) -> Any:
+    key, bases = (stream, followed.uid), followed.bases
+    opened = _kept.sets.pop(key, None)
+    if opened is not None and since is not None and since < getattr(opened.queries, "oldest_version", 0):
+        opened = None
+    if opened is not None and opened.queries.version != version:
+        if not bases.can_move(opened, version) or (bases.is_outgrown(opened) and bases.has_newer(opened, version)):
+            opened = None
+        else:
+            bases.move(opened, version)
+    if opened is None:
+        opened = bases.open(version, since)
+    _kept.sets[key] = opened
+    while len(_kept.sets) > _KEPT_SETS:
+        _kept.sets.popitem(last=False)
+    if bases.is_outgrown(opened) and time.monotonic() > _kept.compacted_at + _COMPACTION_SECONDS:
+        _kept.compacted_at = time.monotonic()
+        bases.compact_soon(version)
+    return opened.queries
