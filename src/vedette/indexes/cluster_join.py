@@ -15,7 +15,7 @@ from vedette.indexes.bits import count_ones, lowest_one, without_lowest
 from vedette.indexes.grid_file_directory import NOWHERE
 from vedette.indexes.grid_file_pages import PAGE
 from vedette.indexes.spatial_join import find_pages, meet_page
-from vedette.indexes.turned import turn_square, write_ones
+from vedette.indexes.wide_bits import begin_between, keep_between, turn_square, write_ones
 from vedette.kernels import kernel
 
 STEPS = 2048  # in which the rows of a cluster are sorted
@@ -208,7 +208,7 @@ def _hold_rows(
     end: np.int64,
 ) -> np.int64:
     """Add the boxes of a page that hold a row to those from `start` to `end`, and the bits of the rows; the new end."""
-    n_axes, n_words = len(lows), masks.shape[1]
+    n_axes, n_ranks, n_words = len(lows), up_to.shape[1], up_to.shape[2]
     word = meet_page(page, lows, highs, points)
     n = 0
     while word != 0:
@@ -223,18 +223,14 @@ def _hold_rows(
             ranks[i, 1, axis] = _find_rank(min(last, high) + 1, low, axis, shift, steps, ranked)
     for i in range(n):
         holds_any = np.int64(0)
-        n_met = end - start
-        for at in range(0, n_words, 4):  # four words stay in registers
-            one = two = three = four = np.int64(-1)
-            for axis in range(n_axes):
-                least, most = ranks[i, 0, axis], ranks[i, 1, axis]
-                one &= up_to[axis, most, at] ^ up_to[axis, least, at]
-                two &= up_to[axis, most, at + 1] ^ up_to[axis, least, at + 1]
-                three &= up_to[axis, most, at + 2] ^ up_to[axis, least, at + 2]
-                four &= up_to[axis, most, at + 3] ^ up_to[axis, least, at + 3]
-            masks[n_met, at], masks[n_met, at + 1] = one, two
-            masks[n_met, at + 2], masks[n_met, at + 3] = three, four
-            holds_any |= one | two | three | four
+        for at in range(0, n_words, 4):
+            place = n_words * (end - start) + at
+            begin_between(masks, place, up_to, n_words * int(ranks[i, 1, 0]) + at, n_words * int(ranks[i, 0, 0]) + at)
+            for axis in range(1, n_axes):
+                least, most = axis * n_ranks + int(ranks[i, 0, axis]), axis * n_ranks + int(ranks[i, 1, axis])
+                keep_between(masks, place, up_to, n_words * most + at, n_words * least + at)
+            for word in range(at, at + 4):
+                holds_any |= masks[end - start, word]
         met[end] = page_ids[page, places[i]]
         end += holds_any != 0
     return end

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vedette.indexes.turned import turn_square, write_ones
+from vedette.indexes.wide_bits import begin_between, keep_between, turn_square, write_ones
 from vedette.kernels import kernel
 
 
@@ -27,6 +27,22 @@ def test_a_square_is_turned(share):
 
     assert bits_of(turned[8:72]) == [list(column) for column in zip(*bits_of(words), strict=True)]
     assert turned[:8].tolist() == turned[72:].tolist() == [7] * 8
+
+
+@kernel
+def find_between(words, bitmaps, places):
+    begin_between(words, 4, bitmaps, places[0], places[1])
+    keep_between(words, 4, bitmaps, places[2], places[3])
+
+
+def test_bits_in_which_two_bitmaps_differ_are_kept():
+    bitmaps = np.random.default_rng(5).integers(-(2**63), 2**63, (6, 8))
+    words = np.zeros((2, 6), np.int64)
+
+    find_between(words, bitmaps, np.array([0, 8, 20, 40]))
+
+    expected = (bitmaps[0, :4] ^ bitmaps[1, :4]) & (bitmaps[2, 4:] ^ bitmaps[5, :4])
+    assert words.reshape(-1).tolist() == [0, 0, 0, 0, *expected.tolist(), 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("n_ones", [0, 1, 3, 4, 5, 15, 16, 17, 40, 64])

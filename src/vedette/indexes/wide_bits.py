@@ -1,8 +1,8 @@
-"""Bits turned from columns to rows, 64 by 64, and the numbers at the set bits of a word written one behind the other.
+"""Bits, many at once: met with others, turned from columns to rows, and written out as numbers.
 
-A square is turned in registers: blocks of bytes are swapped between words, bytes within eight words, and bits within a
-byte's block (after Hacker's Delight, section 7-3). Numbers are written 16 at once, without a branch, where the
-processor can compress them, as those with AVX-512 can: half the time of writing them one by one.
+A square of 64 by 64 is turned in registers: blocks of bytes are swapped between words, bytes within eight words, and
+bits within a byte's block (after Hacker's Delight, section 7-3). Numbers at set bits are written 16 at once, without a
+branch, where the processor can compress them, as those with AVX-512 can: half the time of writing them one by one.
 """
 
 from __future__ import annotations
@@ -23,6 +23,16 @@ from vedette.kernels import kernel
 if config.DISABLE_JIT:  # type: ignore[attr-defined]
     CAN_COMPRESS = False
 
+    def begin_between(words: Any, at: Any, bitmaps: Any, most: Any, least: Any) -> None:
+        """Write four words to `words.flat[at]` on: the bits in which those at two places of `bitmaps` differ."""
+        flat = bitmaps.reshape(-1)
+        words.reshape(-1)[at : at + 4] = flat[most : most + 4] ^ flat[least : least + 4]
+
+    def keep_between(words: Any, at: Any, bitmaps: Any, most: Any, least: Any) -> None:
+        """Keep of four words only such bits."""
+        flat = bitmaps.reshape(-1)
+        words.reshape(-1)[at : at + 4] &= flat[most : most + 4] ^ flat[least : least + 4]
+
     def turn_square(words: Any, turned: Any, at: Any, step: Any) -> None:
         """Write bit `c` of word `r` as bit `r` of `turned[at + c % 8 + c // 8 * step]`, for 64 words."""
         square = np.unpackbits(words[:64].view(np.uint8).reshape(64, 8), axis=1, bitorder="little")
@@ -36,6 +46,7 @@ else:
         not (config.CPU_NAME or config.CPU_FEATURES)  # type: ignore[attr-defined]
         and llvm.get_host_cpu_features().get("avx512f", False)
     )
+    _FOUR = ir.VectorType(ir.IntType(64), 4)
     _EIGHT = ir.VectorType(ir.IntType(64), 8)
     _BYTES = ir.VectorType(ir.IntType(8), 64)
     _SIXTEEN = ir.VectorType(ir.IntType(32), 16)
@@ -46,6 +57,31 @@ else:
     def _place(context: Any, builder: Any, array_type: Any, array: Any, place: Any, vector: Any) -> Any:
         data = context.make_array(array_type)(context, builder, array).data
         return builder.bitcast(builder.gep(data, [place]), vector.as_pointer())
+
+    def _between(words: Any, bitmaps: Any, is_first: bool) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            most, least = (
+                builder.load(_place(context, builder, bitmaps, arguments[2], place, _FOUR), align=8)
+                for place in arguments[3:]
+            )
+            differing = builder.xor(most, least)
+            place = _place(context, builder, words, arguments[0], arguments[1], _FOUR)
+            if not is_first:
+                differing = builder.and_(differing, builder.load(place, align=8))
+            builder.store(differing, place, align=8)
+            return context.get_dummy_value()
+
+        return types.void(words, types.int64, bitmaps, types.int64, types.int64), emit
+
+    @intrinsic
+    def begin_between(typing_context: Any, words: Any, at: Any, bitmaps: Any, most: Any, least: Any) -> Any:
+        """Write four words to `words.flat[at]` on: the bits in which those at two places of `bitmaps` differ."""
+        return _between(words, bitmaps, True)
+
+    @intrinsic
+    def keep_between(typing_context: Any, words: Any, at: Any, bitmaps: Any, most: Any, least: Any) -> Any:
+        """Keep of four words only such bits."""
+        return _between(words, bitmaps, False)
 
     @intrinsic
     def turn_square(typing_context: Any, words: Any, turned: Any, at: Any, step: Any) -> Any:
