@@ -25,7 +25,6 @@ USER, PASSWORD = "vedette", "s3cret-pass"
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "fsync": "off",
-    "synchronous_commit": "off",
     "full_page_writes": "off",
     "max_connections": "100",
     "shared_buffers": "64MB",

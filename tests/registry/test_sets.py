@@ -195,7 +195,7 @@ def test_a_forced_schema_parks_what_it_breaks_until_it_is_replaced_or_removed(re
     assert (told.n_standing, told.n_parked, told.schema, told.schema_version) == (1, 2, {"": "price double"}, 2)
     assert registry.changes("alerts", since=1).removed_ids == ["b", "c"]
     assert registry.get("alerts", "b").state == "parked"
-    with pytest.raises(vd.QueryError, match="id 'b' is parked in set 'alerts'.*use replace to give it another"):
+    with pytest.raises(vd.QueryError, match=r"id 'b' is parked in set 'alerts'.*use replace to give it another"):
         registry.add("alerts", "b", "price < 2")
     registry.replace("alerts", "b", "price < 2")
     assert registry.get("alerts", "b").metadata == {"owner": "ann"}

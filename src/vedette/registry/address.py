@@ -32,10 +32,8 @@ def read_address(url: str | URL) -> URL:
 def show_address(url: URL) -> str:
     """The address without passwords."""
     query = {name: "***" if name in _SECRETS else value for name, value in url.query.items()}
-    shown = url.set(drivername=url.get_backend_name(), query=query)
-    if shown.password is not None:
-        shown = shown.set(password="***")
-    return shown.render_as_string(hide_password=False)
+    shown = url.set(drivername=url.get_backend_name(), query=query).render_as_string(hide_password=True)
+    return shown.replace("%2A%2A%2A", "***")
 
 
 def without_secrets(text: str, url: URL) -> str:

@@ -95,8 +95,7 @@ class Database:
     def _attempt(self, work: Callable[[Connection], Result], writes: bool) -> Result:
         engine = self._connected()
         if self.is_postgres:
-            level = "READ COMMITTED" if writes else "REPEATABLE READ"
-            options: dict[str, Any] = {"isolation_level": level, "postgresql_readonly": not writes}
+            options = {"isolation_level": "READ COMMITTED" if writes else "REPEATABLE READ"}
         else:
             options = {"vedette_begin": "BEGIN IMMEDIATE" if writes else "BEGIN"}
         with engine.connect().execution_options(**options) as connection, connection.begin():

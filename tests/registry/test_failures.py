@@ -1,0 +1,325 @@
+"""What a database can do to a registry: each failure is one sentence, without secrets, and nothing is lost."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import pickle
+import pwd
+import re
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import postgres
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
+
+import vedette as vd
+from vedette.registry.database import Database
+from vedette.registry.migrations import STEPS
+from vedette.registry.tables import migrations
+
+
+def write(registry: vd.Registry, statement: str) -> None:
+    registry.database.write(lambda connection: connection.execute(text(statement)))
+
+
+def test_a_registry_of_a_newer_vedette_is_refused(registry: vd.Registry, url: str) -> None:
+    write(registry, "INSERT INTO vedette_migrations VALUES (99, 'of the future', '9.0', 0)")
+
+    with pytest.raises(
+        vd.RegistryError, match=r"was written by a newer Vedette: its tables are at step 99, and Vedette"
+    ):
+        vd.Registry(url)
+
+
+def test_the_steps_that_made_the_tables_are_recorded(registry: vd.Registry, open_registry: Any) -> None:
+    open_registry()
+    found = registry.database.read(lambda connection: connection.execute(migrations.select()).all())
+
+    assert [(each.number, each.name, each.vedette) for each in found] == [
+        (number, name, vd.__version__) for number, (name, _) in enumerate(STEPS, 1)
+    ]
+
+
+def test_a_registry_that_must_be_there_is_not_made(url: str) -> None:
+    with pytest.raises(vd.RegistryError, match="there is no registry in"):
+        vd.Registry(url, create=False)
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("mysql://ann:s3cret@host/x", "a registry is on SQLite or on PostgreSQL, not on 'mysql'"),
+        ("ann:s3cret@host", "cannot read the registry's address"),
+        ("postgresql://ann:s3cret@host:port/x", "cannot read the registry's address"),
+        ("sqlite://", "a registry on SQLite is a file"),
+        ("sqlite:///:memory:", "a registry on SQLite is a file"),
+        (None, "a registry's address is a text"),
+    ],
+)
+def test_an_address_that_is_none_is_refused_without_repeating_it(address: Any, said: str) -> None:
+    with pytest.raises(vd.RegistryError, match=said) as caught:
+        vd.Registry(address)
+
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_sqlite_file_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        vd.RegistryError, match=r"cannot open the registry's database sqlite:///.*no/such/a.db: is there"
+    ):
+        vd.Registry(f"sqlite:///{tmp_path}/no/such/a.db")
+    (tmp_path / "text.db").write_text("no database at all, but long enough to be looked at " * 20)
+    with pytest.raises(vd.RegistryError, match=r"text.db is no database of SQLite, or is damaged"):
+        vd.Registry(f"sqlite:///{tmp_path}/text.db")
+
+
+@pytest.fixture
+def sqlite_file(tmp_path: Path) -> Path:
+    registry = vd.Registry(f"sqlite:///{tmp_path / 'a.db'}")
+    registry.create("alerts", schema="price double")
+    registry.add("alerts", "a", "price < 1")
+    registry.close()
+    return tmp_path / "a.db"
+
+
+def test_a_locked_database_is_waited_for_and_then_told(sqlite_file: Path) -> None:
+    registry = vd.Registry(f"sqlite:///{sqlite_file}", patience=0.5)
+    other = sqlite3.connect(sqlite_file, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+
+    assert [each.id for each in registry.list("alerts")] == ["a"]  # readers do not wait
+    start = time.monotonic()
+    with pytest.raises(vd.RegistryError, match="is locked by another process that does not end its change") as caught:
+        registry.add("alerts", "b", "price < 2")
+    assert 0.4 < time.monotonic() - start < 10
+    assert caught.value.is_passing
+
+    timer = threading.Timer(0.2, other.interrupt)  # only to have waited a little
+    timer.start()
+    timer.join()
+    other.execute("ROLLBACK")
+    other.close()
+    assert registry.add("alerts", "b", "price < 2") == 2
+    registry.close()
+
+
+def test_a_read_only_database_is_read_and_not_written(sqlite_file: Path, clock: Any) -> None:
+    writer = vd.Registry(f"sqlite:///{sqlite_file}")
+    writer.add("alerts", "short", "price < 1", ttl="1 second")
+    clock.advance(5)
+    registry = vd.Registry(f"sqlite:///file:{sqlite_file}?mode=ro&uri=true")
+
+    assert [each.id for each in registry.list("alerts")] == ["a", "short"]  # nobody could end it
+    with pytest.raises(vd.RegistryError, match="is read-only, so nothing was changed; it can still be read") as caught:
+        registry.add("alerts", "b", "price < 2")
+
+    assert not caught.value.is_passing
+    registry.close()
+    writer.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_a_file_that_another_owns_is_read_and_not_written() -> None:
+    folder = Path(tempfile.mkdtemp(prefix="vedette-owned-"))
+    folder.chmod(0o755)
+    url = f"sqlite:///{folder / 'a.db'}"
+    owner = vd.Registry(url)
+    owner.create("alerts", schema="price double")
+    fork = multiprocessing.get_context("fork")
+    told = fork.SimpleQueue()
+
+    child = fork.Process(target=_write_as_nobody, args=(url, told))
+    child.start()
+    child.join(60)
+
+    assert re.match(r"ReadOnlyError: the registry's database .* is read-only, so nothing was changed", told.get())
+    assert [each.name for each in owner.sets()] == ["alerts"]
+    owner.close()
+    shutil.rmtree(folder)
+
+
+def _write_as_nobody(url: str, told: Any) -> None:
+    account = pwd.getpwnam("nobody")
+    os.setgroups([])
+    os.setgid(account.pw_gid)
+    os.setuid(account.pw_uid)
+    try:
+        told.put(str(Database(url, 1).write(lambda connection: connection.execute(text("DELETE FROM vedette_sets")))))
+    except Exception as error:
+        told.put(f"{type(error).__name__}: {error}")
+
+
+def test_a_full_disk_is_told_and_leaves_all_as_it_was(sqlite_file: Path) -> None:
+    registry = vd.Registry(f"sqlite:///{sqlite_file}")
+    registry.database.read(lambda connection: connection.execute(text("PRAGMA max_page_count = 40")))
+
+    with pytest.raises(
+        vd.RegistryError, match=r"the disk of the registry's database .* is full, so nothing was changed"
+    ):
+        registry.add_many("alerts", [f"q{i}" for i in range(20_000)], ["price < 1"] * 20_000)
+
+    assert [each.id for each in registry.list("alerts")] == ["a"]
+    assert registry.verify() == []
+    registry.close()
+
+
+def test_a_change_whose_answer_was_lost_is_not_made_twice(
+    registry: vd.Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    attempt = Database._attempt
+    lost: list[bool] = []
+
+    def lose(self: Database, work: Callable[..., Any], writes: bool) -> Any:
+        answer = attempt(self, work, writes)
+        if writes and lost and lost.pop():
+            raise OperationalError(
+                "COMMIT", None, psycopg.OperationalError("server closed the connection unexpectedly")
+            )
+        return answer
+
+    monkeypatch.setattr(Database, "_attempt", lose)
+
+    lost.append(True)
+    assert registry.create("alerts", schema="price double").version == 0
+    lost.append(True)
+    assert registry.add("alerts", "a", "price < 1") == 1
+    lost.append(True)
+    assert registry.pin("job", 0, "alerts") == 1
+    lost.append(True)
+    assert registry.remove("alerts", "a") == 2
+
+    assert registry.set("alerts").version == 2
+    assert registry.verify() == []
+
+
+def test_postgresql_without_its_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+
+    with pytest.raises(
+        vd.RegistryError, match=r"needs psycopg, which is not installed; pip install 'vedette\[postgres\]'"
+    ):
+        vd.Registry("postgresql://ann@localhost/x")
+
+
+def test_a_postgresql_out_of_reach_is_tried_again_for_a_while_and_then_told() -> None:
+    pytest.importorskip("psycopg")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens there
+        port = taken.getsockname()[1]
+        start = time.monotonic()
+        with pytest.raises(vd.RegistryError) as caught:
+            vd.Registry(f"postgresql://ann:{postgres.PASSWORD}@127.0.0.1:{port}/x", patience=1.5)
+
+    said = str(caught.value)
+    assert 1 < time.monotonic() - start < 20
+    assert f"the registry's database postgresql://ann:***@127.0.0.1:{port}/x cannot be reached" in said
+    assert re.search(r"tried \d+ times in \d seconds; is it running, and may this host connect to it\?", said)
+    assert caught.value.is_passing
+    assert postgres.PASSWORD not in said
+    assert caught.value.__cause__ is None
+
+
+def test_a_postgresql_that_refuses_us_is_not_tried_again(cluster: postgres.Cluster) -> None:
+    good = cluster.url("postgres")
+    for bad, said in [
+        (good.replace(postgres.PASSWORD, "wr0ng"), "password authentication failed"),
+        (cluster.url("nowhere"), 'database "nowhere" does not exist'),
+    ]:
+        start = time.monotonic()
+        with pytest.raises(vd.RegistryError, match=f"refuses us: .*{said}") as caught:
+            vd.Registry(bad)
+        assert time.monotonic() - start < 10
+        assert not caught.value.is_passing
+        assert "wr0ng" not in str(caught.value)
+
+
+def test_a_postgresql_that_goes_and_comes_back_is_waited_for(cluster: postgres.Cluster) -> None:
+    url = cluster.new_database()
+    registry = vd.Registry(url, patience=30)
+    registry.create("alerts", schema="price double")
+    registry.add("alerts", "a", "price < 1")
+    impatient = vd.Registry(url, patience=1)
+
+    cluster.stop()
+    try:
+        with pytest.raises(vd.RegistryError, match="cannot be reached") as caught:
+            impatient.list("alerts")
+        assert postgres.PASSWORD not in str(caught.value)
+        timer = threading.Timer(1.0, cluster.start)
+        timer.start()
+        assert registry.add("alerts", "b", "price < 2") == 2
+        timer.join()
+    finally:
+        if cluster._server is None:
+            cluster.start()
+
+    assert [each.id for each in impatient.list("alerts")] == ["a", "b"]
+    registry.close()
+    impatient.close()
+    cluster.drop_database(url)
+
+
+def test_a_reader_of_postgresql_may_read_and_not_write(cluster: postgres.Cluster) -> None:
+    url = cluster.new_database()
+    registry = vd.Registry(url)
+    registry.create("alerts", schema="price double")
+    for statement in (
+        "CREATE USER reader PASSWORD 'reader-s3cret'",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader",
+    ):
+        write(registry, statement)
+    reader = vd.Registry(url.replace(f"{postgres.USER}:{postgres.PASSWORD}", "reader:reader-s3cret"))
+
+    assert [each.name for each in reader.sets()] == ["alerts"]
+    with pytest.raises(vd.RegistryError, match="refuses us: permission denied"):
+        reader.add("alerts", "a", "price < 1")
+    write(registry, "ALTER DATABASE " + url.rsplit("/", 1)[1] + " SET default_transaction_read_only = on")
+    registry.close()
+    with pytest.raises(vd.RegistryError, match="is read-only, so nothing was changed"):
+        registry.add("alerts", "a", "price < 1")
+    reader.close()
+    registry.close()
+    cluster.drop_database(url)
+
+
+def test_passwords_are_in_no_text_that_anybody_sees(
+    cluster: postgres.Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    url = cluster.new_database()
+    shown = []
+    for address in (url, url.replace(f":{postgres.PASSWORD}@", "@") + f"?password={postgres.PASSWORD}"):
+        registry = vd.Registry(address)
+        shown += [repr(registry), repr(registry.database), str(registry.database), str(registry.stats().database)]
+        with pytest.raises(vd.RegistryError) as caught:
+            registry.set("none")
+        shown += [str(caught.value), repr(caught.value)]
+        again = pickle.loads(pickle.dumps(registry))
+        shown.append(repr(again))
+        again.close()
+        registry.close()
+
+    assert "***" in shown[0]
+    assert all(postgres.PASSWORD not in each for each in [*shown, caplog.text])
+    cluster.drop_database(url)
+
+
+def test_the_registry_is_imported_only_when_it_is_used() -> None:
+    program = (
+        "import sys, vedette; assert not any(name.startswith('sqlalchemy') for name in sys.modules); vedette.Registry"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

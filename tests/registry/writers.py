@@ -1,0 +1,55 @@
+"""What other processes do to a registry while a test looks on."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from typing import Any
+
+import vedette as vd
+
+
+def add_pairs(url: str, writer: int, n: int) -> list[int]:
+    """Add pairs of queries, each pair in one change; now and then remove one. The versions that were made."""
+    registry = vd.Registry(url)
+    made = []
+    for i in range(n):
+        made.append(registry.add_many("alerts", [f"{writer}-{i}-left", f"{writer}-{i}-right"], ["price < 1"] * 2))
+        if i % 3 == 2:
+            made.append(registry.remove_many("alerts", [f"{writer}-{i - 1}-left", f"{writer}-{i - 1}-right"]))
+    registry.close()
+    return made
+
+
+def count_up(url: str, n: int) -> int:
+    """Replace one query n times by the next number, while others do the same; how often it was late."""
+    registry = vd.Registry(url)
+    n_late = 0
+    for _ in range(n):
+        while True:
+            # What it says and the version are of one state, or the change is refused.
+            version = registry.set("alerts").version
+            number = int(str(registry.get("alerts", "counter").text).rpartition(" ")[2])
+            try:
+                registry.replace("alerts", "counter", f"price < {number + 1}", expect_version=version)
+                break
+            except vd.ConflictError:
+                n_late += 1
+    registry.close()
+    return n_late
+
+
+def add_for_ever(url: str, size: int) -> None:
+    """Add batches until killed."""
+    registry = vd.Registry(url)
+    for i in itertools.count():
+        registry.add_many("alerts", [f"{i}-{j}" for j in range(size)], ["price < 1"] * size)
+
+
+def open_at(url: str, moment: float) -> Any:
+    """Open a registry, as others do at the same moment."""
+    time.sleep(max(0.0, moment - time.time()))
+    registry = vd.Registry(url)
+    names = [each.name for each in registry.sets()]
+    registry.close()
+    return names
