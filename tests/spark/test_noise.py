@@ -36,3 +36,11 @@ def test_only_the_known_warning_is_dropped():
             warnings.warn("something else", UserWarning, stacklevel=1)
 
     assert [str(warning.message) for warning in caught] == ["something else"]
+
+
+def test_what_workers_of_streams_always_say_is_dropped():
+    said = "Starting Streaming TransformWithStateInPandas Python worker.\\n\\none\\n\\ntwo"
+    script = SCRIPT.replace("first\\\\n", said.replace("\\n", "\\\\n") + "\\\\n")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+
+    assert done.stderr == "one\n\ntwo\nERROR second third\n"

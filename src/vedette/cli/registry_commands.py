@@ -44,9 +44,9 @@ def compact_command(
     opened = open_registry(registry)
     done = []
     for info in [opened.set(name) for name in sets] if sets else opened.sets():
-        opened.compact(info.name)
-        done.append({"set": info.name, "queries": info.n_standing, "version": opened.set(info.name).version})
-    print_records(done, ("set", "queries", "version"), form)
+        made = opened.compact(info.name)
+        done.append({"set": info.name, "version": made.version, "bytes": made.n_bytes, "file": made.file})
+    print_records(done, ("set", "version", "bytes", "file"), form)
 
 
 @registry_app.command("stats")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import time
 from datetime import UTC, datetime
@@ -139,3 +140,21 @@ def _cells(status: Status, sink: SinkStatus) -> list[str]:
 def _tell_lag(rows: int | None, seconds: float | None) -> str:
     told = [] if rows is None else [f"{rows:,} rows"]
     return " ".join([*told, *([] if seconds is None else [f"{seconds:.1f} s"])])
+
+
+class ToldWarnings(logging.Handler):
+    """Shows what Vedette's own modules warn of in this process, while it is entered."""
+
+    def __init__(self, display: Display) -> None:
+        super().__init__(logging.WARNING)
+        self._display = display
+
+    def __enter__(self) -> ToldWarnings:
+        logging.getLogger("vedette").addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger("vedette").removeHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._display.tell("warning", "warning", record.getMessage())

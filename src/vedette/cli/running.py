@@ -6,14 +6,13 @@ while it ran, 4 where it could not start because the registry is out of reach.
 
 from __future__ import annotations
 
-import logging
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vedette.cli.metrics import read_address, serve_metrics
-from vedette.cli.run_display import Display, open_display
+from vedette.cli.run_display import Display, ToldWarnings, open_display
 from vedette.cli.run_status import Status
 from vedette.cli.run_watch import Watch
 from vedette.cli.signals import Signals, listening
@@ -52,7 +51,6 @@ def run_pipeline(path: Path, options: RunOptions) -> int:
     status = Status.begin(plan.name, [sink.name for sink in plan.sink])
     is_torn = any(sink.format in _ON_TERMINAL for sink in plan.sink)
     display = open_display(options.log, options.quiet, is_torn, file.variables.hide)
-    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)  # of calls that a stop cuts off
     server = None
     try:
         if options.dry_run:
@@ -62,7 +60,7 @@ def run_pipeline(path: Path, options: RunOptions) -> int:
             server = serve_metrics(status, address)
             where = f"{address[0]}:{server.server_port}"
             display.tell("info", "serving", f"{plan.name}: metrics at http://{where}/metrics", metrics=where)
-        with listening() as signals:
+        with listening() as signals, ToldWarnings(display):
             return _Run(file, options, status, display, signals).run()
     except VedetteError as error:
         display.tell("error", "refused", str(error), pipeline=plan.name)
@@ -97,19 +95,22 @@ def _open_queries(file: ReadFile) -> tuple[Registry, Followed]:
 
 def _explain(file: ReadFile) -> str:
     """The plan in words, as far as it can be known without running: Spark has checked it, and nothing was read."""
+    from vedette.spark.noise import quiet_errors
     from vedette.spark.pipeline import Pipeline
 
     registry, queries = _open_queries(file)
     plan = file.plan
+    quiet_errors()
     pipeline = Pipeline.open(plan, queries)
     rows = pipeline.rows()
     answers = pipeline.answers(rows)
     for sink in plan.sink:
         pipeline.written(answers, sink)
     columns = {stream: _columns(frame) for stream, frame in rows.items()}
-    standing = queries.open(queries.current_version() if plan.registry.at is None else plan.registry.at)
+    standing = queries.open(queries.current_version())
+    index = (standing if hasattr(standing, "explain") else standing.monitor()).explain().splitlines()
     named = name_queries(plan, registry.set(plan.registry.set))
-    return explain(plan, named, columns, _columns(answers), standing.explain().splitlines())
+    return explain(plan, named, columns, _columns(answers), index)
 
 
 def _columns(frame: Any) -> str:
@@ -127,12 +128,14 @@ class _Run:
     signals: Signals
 
     def run(self) -> int:
+        from vedette.spark.noise import quiet_errors
         from vedette.spark.pipeline import Pipeline
         from vedette.spark.running import Running
 
         plan = self.file.plan
         registry, queries = _open_queries(self.file)
         self._tell("starting", f"starting; {name_queries(plan, registry.set(plan.registry.set))}")
+        quiet_errors()
         pipeline = Pipeline.open(plan, queries)
         self.signals.listen()
         if self.signals.is_asked:
@@ -149,10 +152,9 @@ class _Run:
                 time.sleep(_POLL_SECONDS)
             self._stop(running)
             watch.look(running)
-            return self._end(running)
+            return self._end(running.failure())
         except PipelineError as error:  # Java is gone, and with it all that could be asked
-            self._tell("failed", str(error), level="error", reason=str(error))
-            return FAILED
+            return self._end(str(error))
 
     def _stop(self, running: Running) -> None:
         if running.failure() is not None:
@@ -161,12 +163,13 @@ class _Run:
             self._tell("stopping", "stopping after the micro-batch at work; once more to cut it off")
             running.stop(self.options.stop_seconds, lambda: self.signals.is_hurry)
 
-    def _end(self, running: Running) -> int:
-        failure = running.failure()
-        if failure is not None:
-            sink, reason = failure
-            self._tell("failed", f"sink {sink!r} failed: {reason}", level="error", sink=sink, reason=reason)
+    def _end(self, failure: str | None) -> int:
+        """Say how it ended. What fails once a stop is asked for was cut off by it: the next start does it again."""
+        if failure is not None and not self.signals.is_asked:
+            self._tell("failed", f"failed: {failure}", level="error", reason=failure)
             return FAILED
+        if failure is not None:
+            self._tell("stopping", f"the micro-batch at work was cut off: {failure}", "cut off", level="warning")
         state = "stopped" if self.signals.is_asked else "ended"
         sinks = self.status.sinks.values()
         told = [

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from vedette.registry.set_info import SetInfo
 
 _KINDS = {
-    "match": ("match", "border"),  # these two share their sets
-    "border": ("match", "border"),
+    "match": ("match", "border"),  # of these two, only sets for border remember what was removed
+    "border": ("border",),
     "window join": ("window join",),
     "band join": ("band join",),
 }

@@ -11,8 +11,15 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pyspark.logger import PySparkLogger
+
 # Java says it because Spark's launcher always asks for that module; there is no option to leave it out.
 _SAID_BY_JAVA = b"WARNING: Using incubator modules: jdk.incubator.vector"
+# A worker says it whenever it begins and ends a micro-batch of a stream with state; there is no level that it heeds.
+_SAID_BY_WORKERS = (
+    b"Starting Streaming TransformWithStateInPandas Python worker",
+    b"Streaming TransformWithStateInPandas Python worker",
+)
 # A Connect client says it of each setting that went to the server it has just started, and again to its session.
 _SAID_BY_CONNECT = r"Failed to set spark\.(driver|executor|ui)\.[\s\S]*CANNOT_MODIFY_CONFIG"
 
@@ -43,12 +50,23 @@ def quiet_end() -> None:
     logging.disable(logging.CRITICAL)
 
 
+def quiet_errors() -> None:
+    """Let what Spark refuses be an exception alone, without a record of it on standard error as well."""
+    loggers = [PySparkLogger.getLogger(f"{kind}QueryContextLogger") for kind in ("DataFrame", "SQL")]
+    for logger in (*loggers, logging.getLogger("py4j")):
+        logger.setLevel(logging.CRITICAL + 1)
+
+
 def _pass_on(reading: int, terminal: int) -> None:
     with os.fdopen(reading, "rb", buffering=0) as said, os.fdopen(terminal, "wb", buffering=0) as shown:
-        rest = b""
+        rest, is_dropped = b"", False
         while piece := said.read(65536):
             *lines, rest = (rest + piece).split(b"\n")
             for line in lines:
-                if not line.startswith(_SAID_BY_JAVA):
+                if is_dropped and not line:  # workers end what they say with an empty line
+                    is_dropped = False
+                    continue
+                is_dropped = line.startswith(_SAID_BY_WORKERS)
+                if not is_dropped and not line.startswith(_SAID_BY_JAVA):
                     shown.write(line + b"\n")
         shown.write(rest)

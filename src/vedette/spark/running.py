@@ -86,13 +86,13 @@ class Running:
         with _in_reach():
             return self.failure() is None and any(query.isActive for query in self.queries.values())
 
-    def failure(self) -> tuple[str, str] | None:
-        """Sink and reason, where one has failed."""
+    def failure(self) -> str | None:
+        """The sink that has failed and why, if one has."""
         with _in_reach():
             for sink, query in self.queries.items():
                 error = query.exception()
                 if error is not None:
-                    return sink, reason_of(error)
+                    return f"sink {sink!r}: {reason_of(error)}"
         return None
 
     def stop(self, wait_seconds: float, hurry: Callable[[], bool] = lambda: False) -> bool:

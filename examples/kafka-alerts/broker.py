@@ -1,0 +1,147 @@
+"""A Kafka broker of its own on the loopback: one process in KRaft mode, all it keeps in one folder.
+
+It runs from the jars that `scripts/fetch-kafka` gets, and so do the tools that write to and read from its topics.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+FETCH = Path(__file__).parents[2] / "scripts" / "fetch-kafka"
+
+SETTINGS = """
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+controller.listener.names=CONTROLLER
+log.dirs={folder}/logs
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+group.initial.rebalance.delay.ms=0
+"""
+
+
+class KafkaMissing(RuntimeError):  # noqa: N818
+    """The broker or the connector cannot be had here, and why."""
+
+
+def fetch(seconds: float = 300) -> Path:
+    """The folder with the jars of the broker and of Spark's connector, fetched if they are not there yet."""
+    if shutil.which("java") is None:
+        raise KafkaMissing("there is no java on the PATH")
+    try:
+        done = subprocess.run([str(FETCH)], capture_output=True, text=True, timeout=seconds)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise KafkaMissing(f"scripts/fetch-kafka did not end well: {error}") from None
+    if done.returncode != 0:
+        raise KafkaMissing(" ".join(done.stderr.split())[:500] or "scripts/fetch-kafka failed")
+    return Path(done.stdout.strip())
+
+
+@dataclass
+class Broker:
+    """A broker that runs until `stop`, and the tools that ran beside it."""
+
+    jars: Path
+    folder: Path
+    port: int
+    processes: list[subprocess.Popen[Any]] = field(default_factory=list)
+
+    @classmethod
+    def start(cls, jars: Path, folder: Path, seconds: float = 60) -> Broker:
+        """A new, empty broker in the folder; returns when it answers."""
+        folder.mkdir(parents=True, exist_ok=True)
+        port, controller = _free_ports(2)
+        broker = cls(jars, folder, port)
+        settings = folder / "server.properties"
+        settings.write_text(SETTINGS.format(port=port, controller=controller, folder=folder))
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        broker.run("kafka.tools.StorageTool", "format", "--cluster-id", cluster, "--config", settings)
+        broker.spawn("kafka.Kafka", settings, name="broker")
+        broker._wait(seconds)
+        return broker
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def create(self, topic: str, partitions: int = 1) -> None:
+        """Make a topic."""
+        where = ("--bootstrap-server", self.address, "--topic", topic, "--partitions", partitions)
+        self.run("org.apache.kafka.tools.TopicCommand", "--create", *where, "--replication-factor", 1)
+
+    def write(self, topic: str, messages: Iterable[tuple[str, Any]]) -> None:
+        """Write messages, each a key and what becomes JSON; messages of a key stay in order."""
+        lines = "".join(f"{key}\t{json.dumps(value)}\n" for key, value in messages)
+        where = ("--bootstrap-server", self.address, "--topic", topic, "--producer-property", "linger.ms=5")
+        keyed = ("--property", "parse.key=true", "--property", "key.separator=\t")
+        self.run("org.apache.kafka.tools.ConsoleProducer", *where, *keyed, lines=lines)
+
+    def follow(self, topic: str) -> Path:
+        """A file to which all messages of a topic are appended as they come, a line each."""
+        where = ("--bootstrap-server", self.address, "--topic", topic, "--from-beginning")
+        return self.spawn("org.apache.kafka.tools.consumer.ConsoleConsumer", *where, name=f"topic-{topic}")
+
+    def run(self, program: str, *arguments: Any, lines: str = "") -> None:
+        """Run one of Kafka's programs to its end."""
+        done = subprocess.run(
+            self._command(program, arguments), input=lines, text=True, capture_output=True, timeout=60
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"{program} failed: {done.stderr or done.stdout}")
+
+    def spawn(self, program: str, *arguments: Any, name: str) -> Path:
+        """Run one of Kafka's programs beside us; the file that it writes to."""
+        out = self.folder / f"{name}.out"
+        with out.open("wb") as said, (self.folder / f"{name}.err").open("wb") as complained:
+            command = self._command(program, arguments)
+            self.processes.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=complained))
+        return out
+
+    def stop(self) -> None:
+        """End the broker and all that still runs beside it."""
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait()
+
+    def _command(self, program: str, arguments: tuple[Any, ...]) -> list[str]:
+        java = ["java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", f"{self.jars / 'broker'}/*"]
+        return [*java, program, *map(str, arguments)]
+
+    def _wait(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and self.processes[0].poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.1)
+        complaint = (self.folder / "broker.err").read_text() + (self.folder / "broker.out").read_text()
+        self.stop()
+        raise RuntimeError(f"the broker did not start: {complaint[-2000:]}")
+
+
+def _free_ports(n: int) -> list[int]:
+    """Ports of the loopback that nobody has just now."""
+    taken = [socket.socket() for _ in range(n)]
+    for each in taken:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in taken]
+    for each in taken:
+        each.close()
+    return ports

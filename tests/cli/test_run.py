@@ -1,0 +1,229 @@
+"""`vedette run` and `vedette init` as a supervisor and a person see them: answers, progress, exit codes, signals."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import vedette as vd
+
+SCHEMA = "symbol string, price double, ts timestamp"
+TICKS = [("IBM", 41.0), ("IBM", 39.5), ("SAP", 39.0), ("IBM", 39.0), ("IBM", 42.0)]
+
+PIPELINE = """
+checkpoint = "{folder}/checkpoint"
+trigger = "available now"
+[source]
+format = "json"
+path = "{folder}/ticks"
+{source}
+[registry]
+url = "sqlite:///{folder}/alerts.db"
+set = "alerts"
+[operator]
+{operator}
+[[sink]]
+name = "hits"
+format = "parquet"
+path = "{folder}/hits"
+{more}
+"""
+MATCH = 'kind = "match"'
+BORDER = 'kind = "border"\nkey = "symbol"\ntime = "ts"'
+
+
+@pytest.fixture
+def registry(tmp_path):
+    made = vd.Registry(f"sqlite:///{tmp_path}/alerts.db")
+    made.create("alerts", kind="border", schema=SCHEMA)
+    made.add("alerts", "cheap-ibm", "symbol = 'IBM' AND price < 40")
+    return made
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a pipeline's file and a file of ticks beside it."""
+
+    def write_file(operator=MATCH, more="", source="", ticks=TICKS, name="first"):
+        (tmp_path / "ticks").mkdir(exist_ok=True)
+        lines = [
+            json.dumps({"symbol": symbol, "price": price, "ts": f"2026-03-02T14:00:{second:02d}Z"})
+            for second, (symbol, price) in enumerate(ticks)
+        ]
+        (tmp_path / "ticks" / f"{name}.json").write_text("\n".join(lines))
+        path = tmp_path / "pipeline.toml"
+        path.write_text(PIPELINE.format(folder=tmp_path, operator=operator, more=more, source=source))
+        return path
+
+    return write_file
+
+
+def rows_of(folder, *columns):
+    return sorted(tuple(row.values()) for row in pq.read_table(folder).select(columns).to_pylist())
+
+
+def test_a_pipeline_ends_when_all_that_is_available_is_done(spark, run, tmp_path, registry, write):
+    code, out, err = run("run", write())
+
+    assert (code, out) == (0, "")
+    assert rows_of(tmp_path / "hits", "symbol", "price", "query", "version") == [
+        ("IBM", 39.0, "cheap-ibm", 1),
+        ("IBM", 39.5, "cheap-ibm", 1),
+    ]
+    assert err.splitlines()[-1] == "vedette: pipeline: ended; hits 5 rows in, 2 matches out"
+
+
+def test_a_second_start_goes_on_and_knows_what_was_added_between(spark, run, tmp_path, registry, write):
+    run("run", write(BORDER))
+    registry.add("alerts", "dear-sap", "symbol = 'SAP' AND price > 100")
+
+    code, _, err = run("run", write(BORDER, ticks=[("SAP", 101.0)] * 11 + [("IBM", 50.0)], name="second"))
+
+    assert code == 0, err
+    assert rows_of(tmp_path / "hits", "key", "event", "query", "version") == [
+        ("IBM", "enter", "cheap-ibm", 1),
+        ("IBM", "exit", "cheap-ibm", 1),
+        ("SAP", "enter", "dear-sap", 2),
+    ]
+
+
+def test_several_sinks_choose_and_encode(spark, run, tmp_path, registry, write):
+    more = f"""
+    [[sink]]
+    name = "told"
+    format = "json"
+    path = "{tmp_path}/told"
+    where = "price < 39.2"
+    select = ["query AS alert", "price"]
+    encode = "json"
+    key = "alert"
+    """
+
+    code, _, err = run("run", write(more=more), "--log", "json")
+
+    assert code == 0, err
+    told = [json.loads(line) for file in (tmp_path / "told").glob("*.json") for line in file.read_text().splitlines()]
+    assert told == [{"key": "cheap-ibm", "value": '{"alert":"cheap-ibm","price":39.0}'}]
+    records = [json.loads(line) for line in err.splitlines()]
+    assert [record["event"] for record in records if record["event"] != "batch"] == ["starting", "started", "ended"]
+    batches = {record["sink"]: record for record in records if record["event"] == "batch"}
+    assert set(batches) == {"hits", "told"}
+    assert {name: batches["hits"][name] for name in ("rows_in", "matches_out", "queries", "version", "batch")} == {
+        "rows_in": 5, "matches_out": 2, "queries": 1, "version": 1, "batch": 0
+    }  # fmt: skip
+    assert records[-1]["sinks"]["told"] == {"rows_in": 5, "matches_out": 2, "batches": 1}
+    assert sorted(path.name for path in (tmp_path / "checkpoint").iterdir()) == ["hits", "told"]
+
+
+def test_what_is_no_json_is_dropped_and_counted(spark, run, tmp_path, registry, write):
+    source = 'format = "text"\ndecode = "json"\nkeep = ["length(value) AS n"]'
+    file = write()
+    file.write_text(file.read_text().replace('format = "json"', source, 1))
+    (tmp_path / "ticks" / "bad.json").write_text('{"symbol": "IBM", "price"\n{"symbol": "IBM", "price": 1.5}\n')
+
+    code, _, err = run("run", file, "--log", "json")
+
+    assert code == 0, err
+    assert rows_of(tmp_path / "hits", "price", "n") == [(1.5, 31), (39.0, 62), (39.5, 62)]
+    assert sum(json.loads(line).get("malformed", 0) for line in err.splitlines()) == 1
+
+
+def test_a_dry_run_explains_and_does_nothing(spark, run, tmp_path, registry, write):
+    code, out, err = run("run", write(BORDER), "--dry-run")
+
+    assert (code, err) == (0, "")
+    for line in ("rows: symbol string, price double, ts timestamp", "1 query, version 1, followed", "key='symbol'"):
+        assert line in out
+    assert "answers: key string, time timestamp, query string, event string, reason string, version bigint" in out
+    assert not (tmp_path / "hits").exists()
+    assert not (tmp_path / "checkpoint").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('set = "alerts"', 'set = "alert"', "did you mean 'alerts'?"),
+        ('kind = "match"', 'kind = "band join"', "a band join has streams: write [sources.left]"),
+        ('kind = "match"', 'kind = "border"\nkey = "symbol"\ntime = "ts"\ndwell = -1', "operator: "),
+        ('format = "json"', 'format = "json"\nwhere = "prise < 3"', "source.where: Spark refuses it: "),
+        (
+            'format = "json"',
+            'format = "json"\nselect = ["price"]',
+            "field 'symbol', which the DataFrame lacks",
+        ),
+        ('format = "json"', 'format = "kafka"', "source: Spark refuses it: "),
+        ('format = "json"', 'format = "kafka"', 'packages = ["org.apache.spark:spark-sql-kafka-0-10_2.13:'),
+        ('name = "hits"', 'name = "hits"\nselect = ["prise"]', "sink 'hits': Spark refuses it: "),
+    ],
+)
+def test_what_does_not_fit_is_one_sentence_with_its_key_and_exit_code_2(spark, run, registry, write, old, new, message):
+    file = write()
+    file.write_text(file.read_text().replace(old, new, 1))
+
+    code, out, err = run("run", file)
+
+    assert (code, out) == (2, "")
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_a_failure_in_mid_run_is_exit_code_3_and_its_reason(spark, run, registry, write):
+    source = 'select = ["symbol", "ts", "if(price > 41.5, raise_error(\'no such price\'), price) AS price"]'
+
+    code, _, err = run("run", write(source=source))
+
+    assert code == 3
+    assert "vedette: pipeline: failed: sink 'hits': " in err
+    assert "no such price" in err
+    assert "Traceback" not in err
+
+
+def test_what_init_writes_runs_serves_metrics_and_stops_when_asked(run, tmp_path):
+    folder = tmp_path / "new folder"
+    code, out, _ = run("init", folder)
+    assert code == 0
+    assert "vedette run" in out
+    assert run("init", folder)[0] == 2  # it overwrites nothing
+
+    command = [sys.executable, "-c", "from vedette.cli import main; main()", "run", str(folder / "pipeline.toml")]
+    with (tmp_path / "out").open("wb") as out_file, (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen([*command, "--log", "json", "--metrics", "0"], stdout=out_file, stderr=log)
+    try:
+        records = wait_for_batches(tmp_path / "log", process)
+        added = vd.Registry(f"sqlite:///{folder}/alerts.db").add("alerts", "all", "price > 0")
+        address = next(record["metrics"] for record in records if record["event"] == "serving")
+        figures = urllib.request.urlopen(f"http://{address}/metrics", timeout=10).read().decode()
+        wait_for_batches(tmp_path / "log", process, version=added)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=120) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+    assert 'vedette_rows_in_total{pipeline="ticks",sink="events"}' in figures
+    assert 'vedette_pipeline_state{pipeline="ticks",state="running"} 1.0' in figures
+    events = [json.loads(line)["event"] for line in (tmp_path / "log").read_text().splitlines()]
+    assert events[-2:] == ["stopping", "stopped"] or events[-1] == "stopped"
+    assert ("all", added) in rows_of(folder / "events", "query", "version")
+    assert "|all" in (tmp_path / "out").read_text().replace(" ", "")
+
+
+def wait_for_batches(log: Path, process, version=1, seconds=200):
+    """The records of the log once both sinks have done a micro-batch with rows at that version."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and process.poll() is None:
+        lines = log.read_text().splitlines(keepends=True)
+        records = [json.loads(line) for line in lines if line.endswith("\n")]
+        done = [record for record in records if record["event"] == "batch" and record["version"] == version]
+        if {record["sink"] for record in done if record["rows_in"]} == {"screen", "events"}:
+            return records
+        time.sleep(0.1)
+    raise AssertionError(log.read_text())
