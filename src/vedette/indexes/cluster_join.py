@@ -229,8 +229,8 @@ def _hold_rows(
             for axis in range(1, n_axes):
                 least, most = axis * n_ranks + int(ranks[i, 0, axis]), axis * n_ranks + int(ranks[i, 1, axis])
                 keep_between(masks, place, up_to, n_words * most + at, n_words * least + at)
-            for word in range(at, at + 4):
-                holds_any |= masks[end - start, word]
+            for i_word in range(at, at + 4):
+                holds_any |= masks[end - start, i_word]
         met[end] = page_ids[page, places[i]]
         end += holds_any != 0
     return end

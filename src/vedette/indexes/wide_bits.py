@@ -126,7 +126,7 @@ else:
         def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             numbers = builder.load(_place(context, builder, source, arguments[2], arguments[3], _SIXTEEN), align=4)
             chosen = ir.VectorType(ir.IntType(1), 16)
-            compress = cgutils.get_or_insert_function(
+            compress = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
                 builder.module,
                 ir.FunctionType(_SIXTEEN, [_SIXTEEN, _SIXTEEN, chosen]),
                 "llvm.x86.avx512.mask.compress.v16i32",
@@ -134,7 +134,7 @@ else:
             mask = builder.bitcast(builder.trunc(arguments[4], ir.IntType(16)), chosen)
             packed = builder.call(compress, [numbers, ir.Constant(_SIXTEEN, ir.Undefined), mask])
             out = _place(context, builder, target, arguments[0], arguments[1], _SIXTEEN)
-            store = cgutils.get_or_insert_function(
+            store = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
                 builder.module,
                 ir.FunctionType(ir.VoidType(), [_SIXTEEN, out.type, ir.IntType(32), chosen]),
                 "llvm.masked.store.v16i32.p0",
@@ -157,7 +157,7 @@ if CAN_COMPRESS:
         for part in range(0, 64, 16):
             bits = (word >> part) & 0xFFFF
             n_ones = count_ones(bits)
-            _compress(target, at, source, place + part, bits, n_ones)
+            _compress(target, at, source, place + part, bits, n_ones)  # type: ignore[call-arg]
             at += n_ones
         return at
 
