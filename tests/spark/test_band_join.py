@@ -42,7 +42,7 @@ def frame(spark):
     return spark.createDataFrame([(1, 2.0, "insert"), (2, 3.5, "insert")], "id bigint, value double, op string")
 
 
-@pytest.mark.parametrize("shards", [1, 2, 4, 7])
+@pytest.mark.parametrize("shards", [1, 6])
 def test_a_stream_tells_what_each_micro_batch_changes_in_the_end(spark, queries, tmp_path, shards):
     lefts, rights = bands.make_batches(4, 12, seed=1), bands.make_batches(3, 15, seed=2)
     write_sides(tmp_path, lefts, rights)
@@ -55,12 +55,11 @@ def test_a_stream_tells_what_each_micro_batch_changes_in_the_end(spark, queries,
     assert {sign for sign, *_ in changes} == {1, -1}
 
 
-@pytest.mark.parametrize("shards", [1, 4])
-def test_a_stream_tells_each_affected_query_once_a_micro_batch(spark, queries, tmp_path, shards):
+def test_a_stream_tells_each_affected_query_once_a_micro_batch(spark, queries, tmp_path):
     lefts, rights = bands.make_batches(4, 12, seed=3), bands.make_batches(4, 9, seed=4)
     write_sides(tmp_path, lefts, rights)
 
-    out = vs.band_join(*streams_of(spark, tmp_path), queries, report="queries", op="op", shards=shards)
+    out = vs.band_join(*streams_of(spark, tmp_path), queries, report="queries", op="op", shards=4)
     told = [row["query"] for row in run_stream(spark, out, tmp_path).collect()]
 
     expected = Counter()
@@ -70,7 +69,7 @@ def test_a_stream_tells_each_affected_query_once_a_micro_batch(spark, queries, t
     assert max(expected.values()) > 1
 
 
-@pytest.mark.parametrize("shards", [None, 1, 6])
+@pytest.mark.parametrize("shards", [None, 6])
 def test_a_batch_gives_the_pairs_that_stand_at_the_end(spark, queries, tmp_path, shards):
     lefts, rights = bands.make_batches(1, 60, seed=5), bands.make_batches(1, 50, seed=6)
     write_sides(tmp_path, lefts, rights)
@@ -166,14 +165,11 @@ def test_an_id_that_comes_again_is_told_or_its_value_replaced(spark, queries, tm
     assert changes == [(-1, "q1", 1, 1), (1, "q1", 1, 1), (1, "q2", 1, 1)]
 
 
-@pytest.mark.parametrize("shards", [1, 4])
-def test_deletions_of_ids_that_are_not_there_are_told_once_or_an_error(spark, frame, queries, shards):
+def test_deletions_of_ids_that_are_not_there_are_told_once_or_an_error(spark, frame, queries):
     rows = frame.union(spark.createDataFrame([(9, None, "DELETE")], frame.schema))
 
     def join(unknown_id):
-        return [
-            tuple(r) for r in vs.band_join(rows, rows, queries, op="op", unknown_id=unknown_id, shards=shards).collect()
-        ]
+        return [tuple(r) for r in vs.band_join(rows, rows, queries, op="op", unknown_id=unknown_id, shards=4).collect()]
 
     told = join("tell")
     with pytest.raises(Exception, match=r"RowError: 1 (left|right) id to be deleted had no value: 9; pass unknown_id="):
@@ -233,17 +229,16 @@ def test_a_stream_goes_on_from_its_checkpoint_and_from_no_other(spark, queries, 
     assert bands.as_tuples(changes) == sorted(expected)
 
 
-@pytest.mark.parametrize("shards", [1, 6])
-def test_queries_that_changed_are_told_with_the_next_micro_batch(spark, tmp_path, shards):
+def test_queries_that_changed_are_told_with_the_next_micro_batch(spark, tmp_path):
     changing = bands.make_bands()
     lefts, rights = bands.make_batches(1, 20, seed=11), bands.make_batches(1, 20, seed=12)
     write_sides(tmp_path, lefts, rights)
-    run_stream(spark, vs.band_join(*streams_of(spark, tmp_path), changing, op="op", shards=shards), tmp_path)
+    run_stream(spark, vs.band_join(*streams_of(spark, tmp_path), changing, op="op", shards=6), tmp_path)
     changing.remove("q3")
     changing.add("new", 3, 5)
     write_sides(tmp_path, [[(1000, 1e9, "insert")]], [], first=1)  # one row, which meets nothing
 
-    out = run_stream(spark, vs.band_join(*streams_of(spark, tmp_path), changing, op="op", shards=shards), tmp_path)
+    out = run_stream(spark, vs.band_join(*streams_of(spark, tmp_path), changing, op="op", shards=6), tmp_path)
 
     before = bands.expected_changes(lefts, rights)[0]
     came = bands.expected_changes(lefts, rights, {"new": (3, 5)})[0]

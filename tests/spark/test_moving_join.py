@@ -51,7 +51,7 @@ def frame(spark):
     return spark.createDataFrame(rows, SCHEMA)
 
 
-@pytest.mark.parametrize(("shards", "n_batches", "n_dims"), [(1, 4, 2), (2, 1, 3), (4, 3, 3), (7, 5, 2)])
+@pytest.mark.parametrize(("shards", "n_batches", "n_dims"), [(1, 3, 2), (4, 2, 3), (6, 1, 2)])
 def test_a_stream_tells_what_one_join_tells_whatever_the_micro_batches_and_shards(
     spark, tmp_path, shards, n_batches, n_dims
 ):
@@ -70,12 +70,11 @@ def test_a_stream_tells_what_one_join_tells_whatever_the_micro_batches_and_shard
             assert as_pairs(vs.moving_pairs(changes, at=time)) == world.pairs(time)
 
 
-@pytest.mark.parametrize("shards", [1, 4])
-def test_where_one_stream_is_ahead_of_the_other_the_pairs_of_the_end_are_right(spark, tmp_path, shards):
+def test_where_one_stream_is_ahead_of_the_other_the_pairs_of_the_end_are_right(spark, tmp_path):
     sets = [fleets.make_rows(12, 4, seed) for seed in (1, 2)]
     write_sets(tmp_path, *(fleets.cut(rows, n) for rows, n in zip(sets, (4, 6), strict=True)))
 
-    lines = as_lines(run_stream(spark, join(*streams_of(spark, tmp_path), shards=shards), tmp_path))
+    lines = as_lines(run_stream(spark, join(*streams_of(spark, tmp_path), shards=4), tmp_path))
 
     world, _ = fleets.make_world(sets)
     assert fleets.pairs_at(lines, 11.0) == world.pairs(11.0)
@@ -107,7 +106,7 @@ def test_rows_of_one_object_at_one_time_count_in_the_order_of_arrival(spark, tmp
     assert as_lines(out) == [(1, 1, 9, 0.0, 6.0)]
 
 
-@pytest.mark.parametrize("options", [{"expire_overdue": True}, {"standing": "b"}, {"standing": "a"}])
+@pytest.mark.parametrize("options", [{"expire_overdue": True}, {"standing": "b"}])
 def test_options_mean_what_they_mean_in_one_process(spark, tmp_path, options):
     sets = [fleets.make_rows(8, 2, seed, spacing=2.5) for seed in (5, 6)]
     write_sets(tmp_path, *(fleets.cut(rows, 4) for rows in sets))
@@ -118,8 +117,7 @@ def test_options_mean_what_they_mean_in_one_process(spark, tmp_path, options):
     assert as_lines(out) != fleets.tell(*sets)
 
 
-@pytest.mark.parametrize("shards", [1, 4])
-def test_rows_that_come_late_count_from_then_on_or_are_dropped_or_an_error(spark, tmp_path, shards):
+def test_rows_that_come_late_count_from_then_on_or_are_dropped_or_an_error(spark, tmp_path):
     still = ((0.0, 1.0, 0.0, 0.0),)
     coming = ((-9.0, -8.0, 2.0, 2.0), *still)
     a = [[(1, 10.0, still * 2)], [(2, 11.0, ((50.0, 51.0, 0.0, 0.0),) * 2)]]
@@ -128,7 +126,7 @@ def test_rows_that_come_late_count_from_then_on_or_are_dropped_or_an_error(spark
     streams = streams_of(spark, tmp_path)
 
     applied, dropped = (
-        run_stream(spark, join(*streams, late=late, shards=shards), tmp_path / late) for late in ("apply", "drop")
+        run_stream(spark, join(*streams, late=late, shards=4), tmp_path / late) for late in ("apply", "drop")
     )
 
     assert as_lines(applied) == [(1, 1, 7, 12.0, 13.0)]
@@ -136,7 +134,7 @@ def test_rows_that_come_late_count_from_then_on_or_are_dropped_or_an_error(spark
     with pytest.raises(
         StreamingQueryException, match=r"RowError: [12] rows? of set b came late: .* and the join has come to 10; pass"
     ):
-        run_stream(spark, join(*streams, late="error", shards=shards), tmp_path / "error")
+        run_stream(spark, join(*streams, late="error", shards=4), tmp_path / "error")
 
 
 # Columns.
@@ -242,11 +240,9 @@ def test_a_stream_goes_on_from_its_checkpoint_and_from_no_other(spark, tmp_path)
     write_sets(tmp_path, *(each[2:] for each in batches), first=2)
     a, b = streams_of(spark, tmp_path)
     wrong = {
-        "the checkpoint has its rows in 4 shards but the stream asks for 9": {"shards": 9},
         "the checkpoint was written with max_update_interval=6.0 but the stream has max_update_interval=7.0; go on": {
             "max_update_interval": 7
         },
-        "the checkpoint was written with standing=None but the stream has standing='a'": {"standing": "a"},
         r"the checkpoint was written with a_id='id' \(bigint\) but the stream has a_id='k' \(string\)": {"a_id": "k"},
     }
 
