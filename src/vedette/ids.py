@@ -107,25 +107,36 @@ class Ids:
             raise QueryError(f"id {item(read, twice)!r} is given twice; ids must be distinct")
         return read
 
-    def to_parts(self) -> tuple[str | None, list[NDArray[Any]]]:
-        """The kind and the exact arrays, for a file."""
+    def to_parts(self, room: int = 0) -> tuple[str | None, list[NDArray[Any]], int]:
+        """The kind, the arrays and the number of ids, for a file.
+
+        With room for so many more, who maps the file can add ids to it without a copy of all.
+        """
+        n, n_bytes = self._n, int(self._offsets[self._n]) if self.kind != INTEGER else 0
         if self.kind == INTEGER:
-            return self.kind, [self._numbers[: self._n], self._slots]
-        offsets = self._offsets[: self._n + 1]
-        return self.kind, [offsets, self._data[: offsets[-1]], self._slots]
+            return self.kind, [_with_room(self._numbers, n, n + room), self._slots], n
+        more = n_bytes * room // max(1, n)
+        offsets, data = _with_room(self._offsets, n + 1, n + 1 + room), _with_room(self._data, n_bytes, n_bytes + more)
+        return self.kind, [offsets, data, self._slots], n
 
     @classmethod
-    def from_parts(cls, kind: str | None, arrays: Sequence[NDArray[Any]]) -> Ids:
+    def from_parts(cls, kind: str | None, arrays: Sequence[NDArray[Any]], n: int) -> Ids:
         ids = cls()
-        ids.kind = kind
-        *own, ids._slots = arrays
+        ids.kind, ids._n = kind, n
         if kind == INTEGER:
-            (ids._numbers,) = own
-            ids._n = len(ids._numbers)
+            ids._numbers, ids._slots = arrays
         else:
-            ids._offsets, ids._data = own
-            ids._n = len(ids._offsets) - 1
+            ids._offsets, ids._data, ids._slots = arrays
         return ids
+
+
+def _with_room(array: NDArray[Any], used: int, n: int) -> NDArray[Any]:
+    """What is used of an array, in one of `n` elements."""
+    if n == used:
+        return array[:used]
+    made = np.zeros(n, array.dtype)
+    made[:used] = array[:used]
+    return made
 
 
 def _read_ids(ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:

@@ -50,7 +50,7 @@ def test_a_file_of_another_format_is_refused(file):
     data[8] = 99
     file.write_bytes(data)
 
-    with pytest.raises(vd.SnapshotError, match="has format 99; this Vedette reads format 2: save the set again"):
+    with pytest.raises(vd.SnapshotError, match="has format 99; this Vedette reads format 3: save the set again"):
         vd.QuerySet.load(file)
 
 

@@ -1,4 +1,4 @@
-"""Pipelines that follow a set of a registry: one version a micro-batch, told in the answer, and always that which stood."""
+"""Pipelines that follow a set of a registry: one version a micro-batch, told in the answer, and that which stood."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from engine import border_model
-from pyspark.errors import StreamingQueryException
 from spark.streams import read_stream, run_stream, write_batches
 
 import vedette as vd
 from vedette import spark as vs
+from vedette.spark import following
 
 SCHEMA = "symbol string, price double, ts timestamp"
 
@@ -81,3 +81,181 @@ def test_a_change_before_a_micro_batch_counts_in_it_and_rows_tell_the_version(sp
     assert sorted(second) == [("A", ("all", 3)), ("B", ("all", 3)), ("B", ("low", 3))]
     assert {row[-1] for row in third} == {3}
     assert feed.take(rows) == []
+
+
+def holds(text, price):
+    return eval(text, {"price": price})
+
+
+def change_at_random(random, registry, name, standing, make):
+    """One change of a set at random, noted in `standing` by version."""
+    before = standing[max(standing)]
+    query = f"q{random.integers(0, 5)}"
+    now = dict(before)
+    if query not in before:
+        now[query] = make(random)
+        version = registry.add(name, query, **now[query])
+    elif random.random() < 0.5:
+        now[query] = make(random)
+        version = registry.replace(name, query, **now[query])
+    else:
+        version = registry.remove(name, query)
+        del now[query]
+    standing[version] = now
+
+
+def make_range(random):
+    low = int(random.integers(0, 7))
+    return {"text": f"price >= {low} and price <= {low + 2}"}
+
+
+def events_of(model, rows, standing, known):
+    """What border monitoring says of rows, by plain comparison."""
+    for query, told in standing.items():
+        text = told["text"]
+        known.setdefault((query, id(told)), (lambda row, text=text: holds(text, row["price"]), lambda row: False))
+    model.forms = {query: known[query, id(told)] for query, told in standing.items()}
+    return sorted(model.step(rows.to_pylist(), key="symbol", time="ts"))
+
+
+def test_border_events_are_those_of_the_version_of_their_micro_batch(spark, registry, tmp_path):
+    random = np.random.default_rng(5)
+    registry.create("alerts", kind="border", schema=SCHEMA)
+    standing, model, known = {0: {}}, border_model.Model(), {}
+    feed = Feed(spark, tmp_path, vs.border(registry.follow("alerts"), key="symbol", time="ts", shards=2))
+    n_events = 0
+    for t in range(4):
+        for _ in range(int(random.integers(0, 6))):
+            change_at_random(random, registry, "alerts", standing, make_range)
+        rows = some_rows(random, t)
+        found = feed.take(rows)
+        version = max(standing)
+
+        assert {row[-1] for row in found} <= {version}
+        events = [(key, time.replace(tzinfo=datetime.UTC), *rest) for key, time, *rest, _ in found]
+        assert sorted(events) == events_of(model, rows, standing[version], known)
+        n_events += len(events)
+    assert n_events > 10
+
+
+def values_of(ids, values):
+    return pa.table({"id": pa.array(ids, pa.int64()), "value": pa.array(values, pa.float64())})
+
+
+def test_band_joins_tell_what_changes_of_queries_change(spark, registry, tmp_path):
+    random = np.random.default_rng(2)
+    registry.create("bands", kind="band join")
+    standing, total = {0: {}}, {}
+    left, right = {}, {}
+    followed = registry.follow("bands")
+    feed = Feed(spark, tmp_path, lambda a, b: vs.band_join(a, b, followed, shards=2))
+
+    def make_band(random):
+        low = float(random.integers(-3, 3))
+        return {"low": low, "high": low + 1}
+
+    for t in range(3):
+        for _ in range(4):
+            change_at_random(random, registry, "bands", standing, make_band)
+        new = [{10 * t + i: float(random.integers(0, 5)) for i in range(3)} for _ in range(2)]
+        left, right = left | new[0], right | new[1]
+        for sign, query, i, j, version in feed.take(*(values_of(list(each), list(each.values())) for each in new)):
+            assert version == max(standing)
+            total[query, i, j] = total.get((query, i, j), 0) + sign
+
+        assert set(total.values()) <= {0, 1}
+        assert {pair for pair, sign in total.items() if sign} == {
+            (query, i, j)
+            for query, band in standing[max(standing)].items()
+            for i, r in left.items()
+            for j, s in right.items()
+            if band["low"] <= r - s <= band["high"]
+        }
+
+
+def quotes_of(ids, prices, t):
+    times = pa.array([at(t)] * len(ids), pa.timestamp("us", "UTC"))
+    return pa.table({"id": pa.array(ids, pa.int64()), "x": pa.array(prices, pa.float64()), "t": times})
+
+
+def test_window_joins_of_a_followed_set_use_the_queries_of_the_micro_batch_on_a_grid(spark, registry, tmp_path):
+    streams = dict.fromkeys(("left", "right"), "id bigint, x double, t timestamp")
+    registry.create("pairs", kind="window join", **streams)
+    registry.add("pairs", "same", "left.x = right.x", within="1 minute")
+    followed = registry.follow("pairs")
+    options = {"left_time": "t", "right_time": "t"}
+    feed = Feed(spark, tmp_path, lambda a, b: vs.window_join(a, b, followed, shards=2, **options))
+
+    first = feed.take(quotes_of([1, 2], [5.0, 6.0], 0), quotes_of([1, 2], [5.0, 9.0], 1))
+    registry.replace("pairs", "same", "left.x < right.x", within="1 minute")
+    registry.add("pairs", "far", "abs(left.x - right.x) > 3", within="1 minute")
+    second = feed.take(quotes_of([3], [1.0], 2), quotes_of([3], [6.0], 3))
+
+    assert first == [("same", 1, 1, 1)]
+    same = [("same", 1, 3, 3), ("same", 3, 1, 3), ("same", 3, 2, 3), ("same", 3, 3, 3)]
+    far = [("far", 3, 1, 3), ("far", 3, 2, 3), ("far", 3, 3, 3)]
+    assert sorted(second) == [*far, *same]
+    rows = read_stream(spark, tmp_path / "left")
+    with pytest.raises(vd.PipelineError, match="the set is followed, and a query to come may equate nothing"):
+        vs.window_join(rows, rows, followed, layout="equality", **options)
+
+
+def test_a_batch_sees_the_version_of_when_the_transform_met_it_and_a_frozen_set_always_one(spark, registry):
+    registry.create("alerts", schema=SCHEMA)
+    rows = spark.createDataFrame(rows_of(("A", 3.0, 0), ("B", 7.0, 0)).to_pandas())
+    empty = rows.transform(vs.match(registry.follow("alerts"), output="list"))
+    registry.add_many("alerts", [1, 2], ["price < 5", "price > 5"])
+    hits = rows.transform(vs.match(registry.follow("alerts")))
+    registry.replace("alerts", 1, "price > 1")
+    frozen = rows.transform(vs.match(registry.follow("alerts", at=1)))
+    now = rows.transform(vs.match(registry.follow("alerts"), output="list"))
+
+    assert [row[3:] for row in empty.collect()] == [([], 0), ([], 0)]
+    assert sorted(row[3:] for row in hits.collect()) == sorted(row[3:] for row in frozen.collect()) == [(1, 1), (2, 1)]
+    assert [(row.version, sorted(row.queries)) for row in now.orderBy("symbol").collect()] == [(2, [1]), (2, [1, 2])]
+    assert now.schema.names[-2:] == ["queries", "version"]
+    assert [row[0] for row in hits.select("version").distinct().collect()] == [1]
+
+
+def test_what_cannot_be_followed_is_refused_at_the_door(spark, registry):
+    registry.create("alerts", schema=SCHEMA)
+    registry.create("bands", kind="band join")
+    followed = registry.follow("alerts")
+    rows = spark.createDataFrame(rows_of(("A", 3.0, 0)).to_pandas())
+    with pytest.raises(
+        vd.RowError, match="may use any field of its schema, so also field 'price', which the DataFrame"
+    ):
+        rows.drop("price").transform(vs.match(followed))
+    with pytest.raises(vd.PipelineError, match="'version' already"):
+        rows.withColumnRenamed("symbol", "version").transform(vs.match(followed))
+    with pytest.raises(vd.PipelineError, match=r"vs.border follows sets of kind border; set 'alerts' is of kind match"):
+        vs.border(followed, key="symbol", time="ts")
+    with pytest.raises(vd.PipelineError, match=r"vs.match follows sets of kind match or border; set 'bands'"):
+        vs.match(registry.follow("bands"))
+    with pytest.raises(vd.PipelineError, match=r"takes a QuerySet, or what registry.follow gives; got str"):
+        vs.match("alerts")
+
+
+def test_sqlite_followed_from_another_host_is_refused(registry):
+    registry.create("alerts", schema=SCHEMA)
+    facts = registry.follow("alerts").to_facts() | {"host": "elsewhere"}
+    parcel = {"token": "", "sender": vd.__version__, "followed": facts, "version": None}
+    with pytest.raises(
+        vd.PipelineError, match=r"a file of host elsewhere, and a Spark worker on .*; use a registry on PostgreSQL"
+    ):
+        following.open_queries(parcel)
+
+
+def test_a_worker_moves_its_set_forward_and_loads_anew_when_asked_for_an_older_version(registry, monkeypatch):
+    registry.create("alerts", schema="x double")
+    for number in range(6):
+        registry.add("alerts", number, f"x > {number}")
+    parcel = {"token": "", "sender": vd.__version__, "followed": registry.follow("alerts").to_facts()}
+    monkeypatch.setattr(following, "_kept", following._Kept())
+    opened = [following.open_queries({**parcel, "version": version}) for version in (2, 4, 4, 6, 3)]
+
+    assert [each.version for each in opened] == [2, 4, 4, 6, 3]
+    assert len({id(each.queries) for each in opened[:4]}) == 1
+    assert opened[4].queries is not opened[0].queries
+    assert opened[4].queries.match_one({"x": 9.0}) == [0, 1, 2]
+    assert len(opened[0].queries) == 6

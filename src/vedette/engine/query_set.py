@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 FEW_GONE = 1024  # so many removed queries are always borne
 RETAINED_VERSIONS = 10_000  # for so many changes a removed query stays known, once borders are monitored
+ROOM = 16  # a file has room for one more id in so many, which who maps it adds in place
 MANY_CHANGES = 256  # so many at once are worth compiling before the next match asks
 
 
@@ -207,7 +208,7 @@ class QuerySet(StandingSet):
             "schema": str(self.schema),
             "time_zone": self.time_zone,
             "index": self.index,
-            "ids": self._ids.to_parts(),
+            "ids": self._ids.to_parts(len(self._ids) // ROOM),
             "versions": self._versions.to_parts(),
             "parts": self._compiled().compiled,
             "retained": [self.retained_versions, self.forgotten_version, self._retained.to_parts()],

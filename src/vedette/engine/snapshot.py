@@ -27,7 +27,7 @@ from vedette.language import Residual
 from vedette.operators.match import EveryRow, Group, Part
 from vedette.operators.screen import Screen
 
-FORMAT = 2
+FORMAT = 3
 _MAGIC = b"VEDETTE\0"
 _ALIGNMENT = 64
 _CLASSES: dict[str, Any] = {

@@ -1,0 +1,250 @@
+"""Compiled bases of a set: every version opens as it stood, whatever became of files, and one process makes them."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import pickle
+import time
+
+import numpy as np
+import pyarrow.fs
+import pytest
+
+import vedette as vd
+from vedette.engine import snapshot
+from vedette.registry import lease, snapshots
+from vedette.registry.lease import Lease
+from vedette.registry.snapshots import Snapshots
+
+ROWS = {"x": [float(x) for x in range(10)]}
+
+
+@pytest.fixture(autouse=True)
+def few_changes(monkeypatch):
+    monkeypatch.setattr(snapshots, "FEW_CHANGES", 3)
+
+
+@pytest.fixture
+def registry(open_registry, tmp_path):
+    made = open_registry(snapshots=str(tmp_path / "bases"))
+    made.create("alerts", kind="border", schema="x double")
+    return made
+
+
+def fill(registry, n_versions=12, seed=1):
+    """Change the set at random; by version what stands."""
+    random, standing, states = np.random.default_rng(seed), {}, [{}]
+    for _ in range(n_versions):
+        with registry.change("alerts") as change:
+            for number in random.permutation(6)[: random.integers(1, 4)].tolist():
+                low, query = int(random.integers(0, 8)), f"q{number}"
+                if query not in standing:
+                    change.add(query, f"x BETWEEN {low} AND {low + 2}")
+                elif low % 2:
+                    change.replace(query, f"x BETWEEN {low} AND {low + 2}")
+                else:
+                    change.remove(query)
+                    del standing[query]
+                    continue
+                standing[query] = low
+        states.append(dict(standing))
+    return states
+
+
+def matched(queries):
+    found = queries.match(ROWS).to_arrow().to_pylist()
+    return sorted((row["row"], row["query"]) for row in found)
+
+
+def expected(state):
+    return sorted((x, query) for x in range(10) for query, low in state.items() if low <= x <= low + 2)
+
+
+def bases_of(registry):
+    return Snapshots(registry, registry.set("alerts"))
+
+
+def files(tmp_path):
+    return sorted((tmp_path / "bases").glob("*.queries"))
+
+
+def test_every_version_opens_as_it_stood_with_and_without_bases(registry):
+    states = fill(registry)
+    bases = bases_of(registry)
+    for round_ in range(2):
+        for version in (3, 12, 0, 7, 11):
+            queries = bases.open(version).queries
+            assert (queries.version, matched(queries)) == (version, expected(states[version]))
+            bases.compact(version)
+            if round_:
+                assert matched(bases.build(version)) == expected(states[version])
+    assert len(list(bases._list(12))) == snapshots.KEPT_BASES
+
+
+def test_a_set_moves_forward_by_what_is_new(registry):
+    states = fill(registry)
+    followed = registry.follow("alerts")
+    queries = followed.open(2)
+    for version in (5, 6, 12):
+        followed.advance(queries, version)
+        assert matched(queries) == expected(states[version])
+
+
+@pytest.mark.parametrize("harm", ["missing", "damaged", "empty", "of another set"])
+def test_a_base_that_cannot_be_read_is_built_anew_with_a_warning(registry, tmp_path, caplog, harm):
+    states = fill(registry)
+    made = registry.compact("alerts")
+    path = tmp_path / "bases" / made.file
+    if harm == "missing":
+        path.unlink()
+    elif harm == "damaged":
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 1
+        path.write_bytes(content)
+    elif harm == "empty":
+        path.write_bytes(b"")
+    else:
+        vd.QuerySet("x double").save(path)
+    with caplog.at_level(logging.WARNING):
+        queries = bases_of(registry).open(12).queries
+
+    assert matched(queries) == expected(states[12])
+    assert "the snapshot of set 'alerts' at version 12 cannot be used, and is built anew" in caplog.text
+    caplog.clear()
+    assert matched(bases_of(registry).open(12).queries) == expected(states[12])
+    assert [each.name for each in files(tmp_path)] == [made.file]
+    assert not caplog.records
+
+
+def test_a_full_disk_while_compacting_leaves_everything_as_it_was(registry, tmp_path, monkeypatch, caplog):
+    states = fill(registry)
+    bases = bases_of(registry)
+    bases.compact(4)
+    before = files(tmp_path)
+
+    def no_space(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(snapshot.os, "replace", no_space)
+        with pytest.raises(vd.FileError, match="No space left on device"):
+            registry.compact("alerts")
+        assert files(tmp_path) == before
+        assert sorted((tmp_path / "bases").iterdir()) == before
+        assert [each.version for each in bases._list(12)] == [4]
+        assert matched(bases.open(12).queries) == expected(states[12])
+    assert registry.compact("alerts").version == 12
+
+
+def test_compaction_is_under_a_lease_that_ends_by_itself(registry, monkeypatch):
+    fill(registry, 2)
+    row, database = registry.set("alerts").row, registry.database
+    with Lease.take(database, row, "compaction"):
+        assert Lease.take(database, row, "compaction") is None
+    monkeypatch.setattr(lease, "LEASE_SECONDS", 0.2)
+    dead = Lease.take(database, row, "compaction")
+    dead._done.set()  # its process renews it no more
+    assert Lease.take(database, row, "compaction") is None
+    time.sleep(0.3)
+    assert registry.compact("alerts").version == 2
+
+
+def test_whoever_notices_that_much_has_changed_compacts_and_others_take_it_up(registry):
+    states = fill(registry)
+    bases = bases_of(registry)
+    bases.compact(3)
+    opened = bases.open(3)
+    bases.move(opened, 12)
+    assert bases.is_outgrown(opened)
+    assert not bases.has_newer(opened, 12)
+    bases.compact_soon(12)
+    ends = time.monotonic() + 30
+    while not bases.has_newer(opened, 12):
+        assert time.monotonic() < ends
+        time.sleep(0.02)
+    anew = bases.open(12)
+    assert (anew.base, anew.n_changes, matched(anew.queries)) == (12, 0, expected(states[12]))
+
+
+def test_a_base_built_from_the_database_knows_what_was_removed_lately(registry, monkeypatch):
+    monkeypatch.setattr(snapshots, "RETAINED_VERSIONS", 2)
+    for number in range(4):
+        registry.add("alerts", f"q{number}", "x < 5")
+    for number in range(4):
+        registry.remove("alerts", f"q{number}")
+    queries = bases_of(registry).build(8)
+
+    assert sorted(queries.standing().retained.ids.to_arrow().to_pylist()) == ["q2", "q3"]
+
+
+def test_bases_may_be_in_a_store_and_are_copied_once_to_this_host(open_registry, tmp_path, monkeypatch, caplog):
+    from vedette.registry import snapshot_files
+
+    store = pyarrow.fs.SubTreeFileSystem(str(tmp_path), pyarrow.fs.LocalFileSystem())
+    real = pyarrow.fs.FileSystem.from_uri
+    fakes = type("Fakes", (), {"from_uri": staticmethod(lambda uri: (store, "bucket") if "s3" in uri else real(uri))})
+    monkeypatch.setattr(snapshot_files.fs, "FileSystem", fakes)
+    monkeypatch.setattr(snapshot_files, "settings", lambda: vd.settings.Settings(snapshot_dir=str(tmp_path / "host")))
+    registry = open_registry(snapshots="s3://bucket")
+    registry.create("alerts", kind="border", schema="x double")
+    states = fill(registry)
+    made = registry.compact("alerts")
+    copy = tmp_path / "host" / "vedette-snapshots" / made.file
+
+    assert matched(bases_of(registry).open(12).queries) == expected(states[12])
+    assert copy.exists()
+    copy.write_bytes(b"torn")  # a copy that is not as it was written is copied again
+    assert matched(bases_of(registry).open(12).queries) == expected(states[12])
+    assert not caplog.records
+    (tmp_path / "bucket" / made.file).write_bytes(b"torn")
+    copy.unlink()
+    with caplog.at_level(logging.WARNING):
+        assert matched(bases_of(registry).open(12).queries) == expected(states[12])
+    assert "is damaged: its checksum does not fit" in caplog.text
+
+
+def test_a_handle_can_be_pickled_tells_no_secret_and_may_be_frozen(registry):
+    states = fill(registry)
+    followed = pickle.loads(pickle.dumps(registry.follow("alerts")))
+    frozen = registry.follow("alerts", at=5)
+    registry.add("alerts", "late", "x > 100")
+
+    assert (followed.name, followed.kind, followed.id_kind) == ("alerts", "border", "string")
+    assert followed.current_version() == followed.pin("p", 1) == 13
+    assert frozen.current_version() == frozen.pin("p", 1) == 5
+    assert matched(frozen.open(5)) == expected(states[5])
+    assert type(followed).from_facts(followed.to_facts()) == followed
+    secret = type(followed)(**{**vars(followed), "url": "postgresql://ann:hunter2@db/alerts"})
+    assert "hunter2" not in repr(secret)
+    assert "hunter2" not in str(secret)
+
+
+def test_a_set_that_is_made_again_or_altered_asks_for_a_new_start(registry):
+    fill(registry)
+    followed = registry.follow("alerts")
+    assert followed.pin("p", 1) == 12
+    registry.alter("alerts", "x double, y double")
+    with pytest.raises(vd.RegistryError, match="was altered with version 13, after this pipeline began"):
+        followed.pin("p", 2)
+    registry.add("alerts", "new", "y > 1")
+    again = registry.follow("alerts")
+    assert [again.pin("p", batch) for batch in (1, 2, 3)] == [12, 13, 14]  # the first two are repeated
+    assert matched(again.open(12)) == matched(registry.follow("alerts", at=12).open(12))
+    registry.drop("alerts")
+    registry.create("alerts", kind="border", schema="x double, y double")
+    with pytest.raises(vd.RegistryError, match="was dropped and made again since this pipeline began to follow it"):
+        again.pin("p", 4)
+
+
+def test_queries_that_a_new_schema_parks_do_not_stand_in_batches_of_before(registry):
+    registry.add("alerts", "fits", "1 < 2")
+    registry.add("alerts", "breaks", "x > 2")
+    before = registry.follow("alerts").pin("p", 1)
+    registry.alter("alerts", "y double", force=True)
+    followed = registry.follow("alerts")
+
+    opened = followed.bases.open(before)
+    assert opened.queries.ids.to_pylist() == ["fits"]
+    assert not followed.bases.can_move(opened, followed.current_version())
