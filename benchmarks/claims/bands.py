@@ -24,7 +24,9 @@ def _times(figure: Figure) -> float:
 def _against_tau(figure: Figure) -> Finding:
     times = _times(figure)
     found = at_least(
-        {"all": _growth(figure, STABBING, MB)}, 2, f"with {number(times)} times the tau the stabbing set is {{}} times"
+        {"all": _growth(figure, STABBING, MB)},
+        2,
+        f"with {number(times)} times the tau the stabbing set is {{}} times as large",
     )
     lines = {name: figure.line(name, measure) for name, measure in ((STABBING, MB), (ALL_DIFFERENCES, MB))}
     least = next(iter(lines[STABBING]))
@@ -41,9 +43,11 @@ def _against_tau(figure: Figure) -> Finding:
 def _against_bands(figure: Figure) -> Finding:
     times = number(_times(figure))
     found = at_most(
-        {"all": _growth(figure, STABBING, MB)}, LITTLE, f"with {times} times the bands the stabbing set is {{}} times"
+        {"all": _growth(figure, STABBING, MB)},
+        LITTLE,
+        f"with {times} times the bands the stabbing set is {{}} times as large",
     )
-    for name, words in ((STABBING, "its look-up takes {} times"), (OURS, "that of our groups {} times")):
+    for name, words in ((STABBING, "its look-up takes {} times as long"), (OURS, "that of our groups {} times")):
         found &= at_most({"all": _growth(figure, name, LOOK_UP)}, LITTLE, words)
     return found & at_least({"all": _growth(figure, SCAN, LOOK_UP)}, 1, "that of the scan {} times")
 
@@ -53,11 +57,11 @@ def _against_values(figure: Figure) -> Finding:
     found = at_most(
         {"all": _growth(figure, STABBING, LOOK_UP)},
         LITTLE,
-        f"with {number(times)} times the values a look-up of the stabbing set takes {{}} times",
+        f"with {number(times)} times the values a look-up of the stabbing set takes {{}} times as long",
     )
-    found &= at_most({"all": _growth(figure, STABBING, MB)}, 1.5 * times, "and its memory is {} times")
+    found &= at_most({"all": _growth(figure, STABBING, MB)}, 1.5 * times, "its memory is {} times as large")
     mixed = {"all": _growth(figure, MIXED, MB)}
-    return found & at_most(mixed, 1.5 * times, "the memory of the mixed structure {} times")
+    return found & at_most(mixed, 1.5 * times, "that of the mixed structure {} times")
 
 
 def _against_output(figure: Figure) -> Finding:
@@ -66,7 +70,7 @@ def _against_output(figure: Figure) -> Finding:
     found = at_most(
         {"all": many / few},
         times,
-        f"with {number(times)} times the pairs a look-up of the stabbing set takes {{}} times",
+        f"with {number(times)} times the pairs a look-up of the stabbing set takes {{}} times as long",
     )
     slow = figure.line(SCAN, LOOK_UP)
     faster = {pairs: slow[pairs] / taken for pairs, taken in figure.line(STABBING, LOOK_UP).items()}

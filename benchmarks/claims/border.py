@@ -26,7 +26,9 @@ def _against_queries(figure: Figure) -> Finding:
     few, many = first_and_last(figure.seconds("BMQ"))
     sizes = first_and_last({row["case"]: row["x"] for row in figure.rows if row["kind"] == "time"})
     grown, times = many / few, sizes[1] / sizes[0]
-    return found & at_most({"all": grown}, times / 2, f"with {number(times)} times the queries it takes {{}} times")
+    return found & at_most(
+        {"all": grown}, times / 2, f"with {number(times)} times the queries it takes {{}} times as long"
+    )
 
 
 def _against_widths(figure: Figure) -> Finding:
@@ -34,7 +36,7 @@ def _against_widths(figure: Figure) -> Finding:
     ours, rival = figure.seconds("BMQ"), figure.seconds("DiffRMQ over our index")
     wide = {case: seconds for case, seconds in ours.items() if _percent(case) > FL}
     even = max(wide.values()) / min(wide.values())
-    found &= at_most({"all": even}, LEVEL, "there its times differ by {}")
+    found &= at_most({"all": even}, LEVEL, "there its times differ by a factor of {}")
     narrow, widest = first_and_last(rival)
     return found & at_least({"all": widest / narrow}, LEVEL, "DiffRMQ takes {} times as long at the widest")
 
@@ -59,7 +61,11 @@ def _memory(figure: Figure) -> Finding:
         for name in dict.fromkeys(names)
     ]
     by_width = figure.values("MB, BMQ", "W = ")
-    even = at_most({"all": max(by_width.values()) / min(by_width.values())}, 1.05, "by W its memory differs by {}")
+    even = at_most(
+        {"all": max(by_width.values()) / min(by_width.values())},
+        1.05,
+        "its memory differs by a factor of {} over all W",
+    )
     return all_of([*found, even])
 
 

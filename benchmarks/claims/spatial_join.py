@@ -72,7 +72,7 @@ def _against_skew(figure: Figure) -> Finding:
     found = at_least({"100%": even / skewed}, 1, "SJ-Batch is {} times as fast with all rows in a tenth of the domain")
     for name in (ALONE, "IBS"):
         times = list(figure.seconds(name).values())
-        found &= at_most({"all": max(times) / min(times)}, EVEN, f"times of {name} differ by {{}}")
+        found &= at_most({"all": max(times) / min(times)}, EVEN, f"times of {name} differ by a factor of {{}}")
     return found
 
 

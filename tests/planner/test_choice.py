@@ -30,6 +30,7 @@ def boxes_on(n, **widths):
     ("queries", "index"),
     [
         (boxes_on(500, x=0.001), "Lists"),
+        (boxes_on(300, x=0.1), "Lists"),
         (boxes_on(10, x=0.1, y=0.1), "Scan"),
         (boxes_on(20_000, x=0.01), "Buckets"),
         (boxes_on(20_000, key=None, x=0.2), "Keyed"),
@@ -40,6 +41,7 @@ def boxes_on(n, **widths):
     ],
     ids=[
         "narrow and few",
+        "wide and few",
         "few flat",
         "many over each value",
         "keyed",

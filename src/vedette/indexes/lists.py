@@ -21,6 +21,7 @@ from vedette.prefetch import prefetch
 from vedette.vectors import copy_eight
 
 BYTES_PER_BOX = 60
+SMALL_BYTES = 1 << 18  # lists of few boxes may be long: they stay in the second cache
 FAR, NEAR = 16, 8  # rows ahead for which the start of a list and the list are fetched
 SLACK = 8  # eight boxes are copied without asking whether there are so many
 
@@ -63,8 +64,8 @@ class Lists:
 
 
 def fits(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: int) -> bool:
-    """Whether lists by cell of these ranges on one axis stay within `BYTES_PER_BOX`."""
-    return 4 * (n_cells + _count_listed(firsts, lasts)) <= BYTES_PER_BOX * len(firsts)
+    """Whether lists by cell of these ranges on one axis stay within `BYTES_PER_BOX`, or are small altogether."""
+    return 4 * (n_cells + _count_listed(firsts, lasts)) <= max(BYTES_PER_BOX * len(firsts), SMALL_BYTES)
 
 
 def _count_listed(firsts: NDArray[np.int32], lasts: NDArray[np.int32]) -> int:
