@@ -33,7 +33,7 @@ def test_processes_that_write_at_once_all_succeed_and_nobody_reads_half_a_change
 ) -> None:
     registry.create("alerts", schema="price double")
     with ProcessPoolExecutor(3, mp_context=OTHERS) as pool:
-        done = [pool.submit(writers.add_pairs, url, writer, 30) for writer in range(3)]
+        done = [pool.submit(writers.add_pairs, url, writer, 15) for writer in range(3)]
         followed: set[str] = set()
         version = 0
         while not all(each.done() for each in done):
@@ -45,9 +45,9 @@ def test_processes_that_write_at_once_all_succeed_and_nobody_reads_half_a_change
                 version = int(each.versions[0])
         made = [version for each in done for version in each.result()]
 
-    assert sorted(made) == list(range(1, 3 * 40 + 1))
-    assert registry.set("alerts").version == 120
-    assert registry.set("alerts").n_standing == len(seen_ids(registry)) == 3 * (60 - 20)
+    assert sorted(made) == list(range(1, 3 * 20 + 1))
+    assert registry.set("alerts").version == 60
+    assert registry.set("alerts").n_standing == len(seen_ids(registry)) == 3 * (30 - 10)
     assert registry.verify() == []
 
 
@@ -56,17 +56,17 @@ def test_of_two_who_expect_one_version_one_is_refused_and_tries_again(url: str, 
     registry.add("alerts", "counter", "price < 0")
 
     with ProcessPoolExecutor(2, mp_context=OTHERS) as pool:
-        n_late = sum(each.result() for each in [pool.submit(writers.count_up, url, 25) for _ in range(2)])
+        n_late = sum(each.result() for each in [pool.submit(writers.count_up, url, 15) for _ in range(2)])
 
-    assert registry.get("alerts", "counter").text == "price < 50"
-    assert registry.set("alerts").version == 51
+    assert registry.get("alerts", "counter").text == "price < 30"
+    assert registry.set("alerts").version == 31
     assert n_late >= 0
 
 
 def test_a_killed_writer_leaves_whole_changes_only(url: str, registry: vd.Registry) -> None:
     registry.create("alerts", schema="price double")
     chance = random.Random(0)
-    for _ in range(3):
+    for _ in range(2):
         version = registry.set("alerts").version
         writer = OTHERS.Process(target=writers.add_for_ever, args=(url, 2000))
         writer.start()
@@ -137,7 +137,7 @@ def test_a_batch_that_is_read_while_others_write_is_of_one_version(url: str, reg
     registry.create("alerts", schema="price double")
     chance = random.Random(seed)
     with ProcessPoolExecutor(1, mp_context=OTHERS) as pool:
-        done = pool.submit(writers.add_pairs, url, seed, 40)
+        done = pool.submit(writers.add_pairs, url, seed, 20)
         batch = 0
         while not done.done():
             version = registry.pin("job", batch, "alerts")

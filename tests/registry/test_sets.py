@@ -195,8 +195,15 @@ def test_a_forced_schema_parks_what_it_breaks_until_it_is_replaced_or_removed(re
     assert (told.n_standing, told.n_parked, told.schema, told.schema_version) == (1, 2, {"": "price double"}, 2)
     assert registry.changes("alerts", since=1).removed_ids == ["b", "c"]
     assert registry.get("alerts", "b").state == "parked"
-    with pytest.raises(vd.QueryError, match=r"id 'b' is parked in set 'alerts'.*use replace to give it another"):
-        registry.add("alerts", "b", "price < 2")
+    for wrong in (
+        lambda: registry.add("alerts", "b", "price < 2"),
+        lambda: registry.replace("alerts", "b", metadata={"owner": "bob"}),
+    ):
+        with pytest.raises(vd.QueryError, match=r"query 'b' is parked in set 'alerts'.*replace it with another text"):
+            wrong()
+    with pytest.raises(vd.QueryError, match="no query 'z' stands"):
+        registry.remove_many("alerts", ["a", "b", "z"])
+    assert registry.set("alerts").n_parked == 2
     registry.replace("alerts", "b", "price < 2")
     assert registry.get("alerts", "b").metadata == {"owner": "ann"}
     registry.remove("alerts", "c")

@@ -8,6 +8,8 @@ from typing import Any
 
 import vedette as vd
 
+vd.QuerySet("price double").check("price < 1")  # load what checks texts, once for all who are forked from here
+
 
 def add_pairs(url: str, writer: int, n: int) -> list[int]:
     """Add pairs of queries, each pair in one change; now and then remove one. The versions that were made."""

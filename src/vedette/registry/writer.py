@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import islice, repeat
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from vedette.errors import ConflictError, QueryError, RegistryError
@@ -22,6 +22,7 @@ from vedette.registry.tables import lives, versions
 
 _INSERTED = ("set_id", "name", "number", "added", "is_parked", *COLUMNS, "created_at")
 _CHUNK = 20_000  # rows that are handed to SQLite at a time
+_MANY = 50_000  # rows after which PostgreSQL counts anew what is in the table
 
 
 class Writer:
@@ -100,52 +101,53 @@ class Writer:
 
     def _end(self, locked: LockedSet) -> Rows:
         """End what is replaced and removed; the replaced ones with what they keep filled in."""
-        if locked.n_parked:
-            new = [*self.edit.added.ids, *self.edit.passing]
-            for query_id in _ids_of(locked, lives.c.is_parked, locked.among(new)):
-                raise QueryError(
-                    f"id {query_id!r} is parked in set {locked.info.name!r}: its text does not fit the schema any "
-                    f"more; use replace to give it another, or remove it"
-                )
-        passing = self.edit.passing
-        for query_id in _ids_of(locked, lives.c.removed.is_(None), locked.among(passing)) if len(passing) else ():
-            raise QueryError(_stands_already(query_id, locked.info))
-        replaced = self._fill(locked, self.edit.replaced)
-        for ids, reason in ((self.edit.replaced.ids, REPLACED), (self.edit.removed, REMOVED)):
-            if not len(ids):
-                continue
-            n_ended = locked.end(locked.among(ids), reason=reason)
-            if n_ended < len(ids):
-                n_ended += _unpark(locked, ids)
-            if n_ended < len(ids):
-                self._explain_missing(locked, ids)
+        edit = self.edit
+        if len(edit.passing):
+            for query_id in _ids_of(locked, lives.c.removed.is_(None), locked.among(edit.passing)):
+                raise QueryError(_stands_already(query_id, locked.info))
+        parked = self._find_parked(locked) if locked.n_parked else set()
+        replaced = self._fill(locked, edit.replaced)
+        if parked:
+            told = lives.c.set_id == locked.row, lives.c.is_parked, locked.among(list(parked))
+            locked.connection.execute(update(lives).where(*told).values(is_parked=False))
+            locked.n_parked -= len(parked)
+        for ids, reason in ((edit.replaced.ids, REPLACED), (edit.removed, REMOVED)):
+            if len(ids) and locked.end(locked.among(ids), reason=reason) < len(ids):
+                just_ended = _ids_of(locked, lives.c.removed == locked.version, locked.among(ids))
+                _check_known(locked.info, ids, parked.union(just_ended))
         return replaced
 
+    def _find_parked(self, locked: LockedSet) -> set[Any]:
+        """Which of the queries that are replaced or removed are parked. None may be added, or keep its text."""
+        edit = self.edit
+        named = [*edit.added.ids, *edit.passing, *edit.replaced.ids, *edit.removed]
+        parked = set(_ids_of(locked, lives.c.is_parked, locked.among(named)))
+        texts = edit.replaced.column("text", KEPT)
+        same = [query_id for query_id, text in zip(edit.replaced.ids, texts, strict=True) if text is KEPT]
+        for query_id in parked.intersection([*edit.added.ids, *edit.passing, *same]):
+            raise QueryError(
+                f"query {query_id!r} is parked in set {locked.info.name!r}: its text does not fit the schema any more; "
+                f"replace it with another text, or remove it"
+            )
+        return parked
+
     def _fill(self, locked: LockedSet, rows: Rows) -> Rows:
-        """The rows with all that they keep of the lives before them."""
+        """The rows with all that they keep of the lives before them, standing or parked."""
         kept = [name for name in COLUMNS if name not in rows.values or KEPT in rows.values[name]]
         if not len(rows.ids) or not kept:
             return rows
-        chosen = lives.c.set_id == locked.row, locked.among(rows.ids), lives.c.removed.is_(None) | lives.c.is_parked
         columns = [locked.id_column, *(lives.c[name] for name in kept)]
-        found = {life[0]: life[1:] for life in locked.connection.execute(select(*columns).where(*chosen))}
-        missing = [query_id for query_id in rows.ids if query_id not in found]
-        if missing:
-            self._explain_missing(locked, missing)
+        found: dict[Any, Any] = {}
+        for which in [lives.c.removed.is_(None), *([lives.c.is_parked] if locked.n_parked else [])]:
+            chosen = select(*columns).where(lives.c.set_id == locked.row, which, locked.among(rows.ids))
+            found |= {life[0]: life[1:] for life in locked.connection.execute(chosen)}
+        _check_known(locked.info, rows.ids, found)
         values = dict(rows.values)
         for place, name in enumerate(kept):
             old = [found[query_id][place] for query_id in rows.ids]
             given = rows.column(name, KEPT)
             values[name] = [before if new is KEPT else new for before, new in zip(old, given, strict=True)]
         return Rows(rows.ids, values)
-
-    def _explain_missing(self, locked: LockedSet, ids: Sequence[Any]) -> None:
-        """Raise for the first that does not stand."""
-        # Those that stood have ended with this very version.
-        just_ended = lives.c.removed == locked.version
-        known = set(_ids_of(locked, just_ended | lives.c.removed.is_(None), locked.among(ids)))
-        missing = next(query_id for query_id in ids if query_id not in known)
-        raise QueryError(f"no query {missing!r} stands in set {locked.info.name!r}")
 
     def _explain_twice(self, info: SetInfo) -> None:
         """Raise for the first of the added ids that stands already, if one still does."""
@@ -168,17 +170,16 @@ def _stands_already(query_id: Any, info: SetInfo) -> str:
     return f"id {query_id!r} stands already in set {info.name!r}; use replace to change it, or another id"
 
 
+def _check_known(info: SetInfo, ids: Sequence[Any], known: Container[Any]) -> None:
+    """Raise for the first that is not known."""
+    for query_id in ids:
+        if query_id not in known:
+            raise QueryError(f"no query {query_id!r} stands in set {info.name!r}")
+
+
 def _ids_of(locked: LockedSet, *which: Any) -> list[Any]:
     column = locked.id_column
     return list(locked.connection.scalars(select(column).where(lives.c.set_id == locked.row, *which)))
-
-
-def _unpark(locked: LockedSet, ids: Sequence[Any]) -> int:
-    """Let queries be parked no more; how many were."""
-    told = lives.c.set_id == locked.row, lives.c.is_parked, locked.among(ids)
-    n = locked.connection.execute(lives.update().where(*told).values(is_parked=False)).rowcount
-    locked.n_parked -= n
-    return n
 
 
 def insert_lives(locked: LockedSet, rows: Rows) -> None:
@@ -195,6 +196,8 @@ def insert_lives(locked: LockedSet, rows: Rows) -> None:
     )
     (_copy if locked.database.is_postgres else _insert)(locked.connection, lines)
     locked.n_standing += n
+    if locked.database.is_postgres and n >= _MANY:
+        locked.connection.execute(text(f"ANALYZE {lives.name}"))  # so that whoever asks next is not led by old numbers
 
 
 def _insert(connection: Connection, lines: Iterator[tuple[Any, ...]]) -> None:
