@@ -99,9 +99,7 @@ class Snapshots:
         if self._info.schema_version <= version:
             newest = next(self._list(version), None)
             if self._count_changes(0 if newest is None else newest.version, version) > FEW_CHANGES:
-                opened = self._open_base(version)
-                if opened is not None:
-                    self.move(opened, version)
+                opened = self._open_moved(version)
                 if opened is None or self.is_outgrown(opened):
                     self._make_base(version)
 
@@ -134,7 +132,7 @@ class Snapshots:
 
     def compact(self, version: int) -> Snapshot:
         """Write a base of a version, unless there is one. Raises, and leaves all as it was, where that cannot be."""
-        return self._under_lease(version, lambda: self._compact(version))
+        return self._under_lease(version)
 
     def compact_soon(self, version: int) -> None:
         """Write a base of a version in the background, unless somebody does already."""
@@ -144,12 +142,9 @@ class Snapshots:
                 lease = Lease.take(self._database, self._info.row, COMPACTION)
                 if lease is not None:
                     with lease:
-                        newest = next(self._list(version), None)
-                        opened = None if newest is None else self._open_base(version)
-                        if opened is not None:
-                            self.move(opened, version)
+                        opened = self._open_moved(version)
                         if opened is None or self.is_outgrown(opened):
-                            self._compact(version)
+                            self._compact(version, opened)
             except VedetteError as error:
                 _log.warning("set %r was not compacted: %s", self._info.name, error)
 
@@ -176,14 +171,22 @@ class Snapshots:
                 self._try_to_write(lambda connection, own=own: connection.execute(delete(snapshots).where(*own)))
         return None
 
+    def _open_moved(self, version: int) -> OpenSet | None:
+        """The set at a version from its newest base, if there is one."""
+        opened = self._open_base(version)
+        if opened is not None:
+            self.move(opened, version)
+        return opened
+
     def _make_base(self, version: int) -> None:
         """Write a base, or wait for who does; without one the set is built for this process alone."""
         try:
-            self._under_lease(version, lambda: self._compact(version))
+            self._under_lease(version)
         except VedetteError as error:
             _log.warning("there is no snapshot of set %r, and none can be written: %s", self._info.name, error)
 
-    def _under_lease(self, version: int, make: Any) -> Snapshot:
+    def _under_lease(self, version: int) -> Snapshot:
+        """The base of a version, or one near it that another process has made meanwhile."""
         waits_until = time.monotonic() + 20 * LEASE_SECONDS
         while True:
             newest = next(self._list(version), None)
@@ -192,20 +195,15 @@ class Snapshots:
             lease = Lease.take(self._database, self._info.row, COMPACTION)
             if lease is not None:
                 with lease:
-                    return make()  # type: ignore[no-any-return]
+                    return self._compact(version, self._open_moved(version))
             if newest is not None and self._count_changes(newest.version, version) <= FEW_CHANGES:
                 return newest
             if time.monotonic() > waits_until:
                 raise RegistryError(f"another process has been compacting set {self._info.name!r} for very long")
             time.sleep(0.1)
 
-    def _compact(self, version: int) -> Snapshot:
-        opened = self._open_base(version)
-        if opened is None:
-            queries = self.build(version)
-        else:
-            self.move(opened, version)
-            queries = opened.queries
+    def _compact(self, version: int, opened: OpenSet | None) -> Snapshot:
+        queries = self.build(version) if opened is None else opened.queries
         if isinstance(queries, QuerySet):
             queries.compact()
         file, checksum, n_bytes = self._files.write(queries, f"{self._info.uid}-{version}")
@@ -224,10 +222,10 @@ class Snapshots:
         known = connection.execute(
             select(snapshots.c.version, snapshots.c.file).where(own).order_by(snapshots.c.version.desc())
         ).all()
-        old = known[KEPT_BASES:]
-        if old:
-            connection.execute(delete(snapshots).where(own, snapshots.c.version <= old[0].version))
-        return [each.file for each in old if each.file != made.file]
+        old = [each for each in known[KEPT_BASES:] if each.version != made.version]
+        for each in old:
+            connection.execute(delete(snapshots).where(own, snapshots.c.version == each.version))
+        return [each.file for each in old]
 
     def _list(self, version: int) -> Iterator[Snapshot]:
         """The bases up to a version that have the schema, newest first."""
