@@ -105,11 +105,15 @@ def _draw_lines(points: list[Row], path: Path, name: str) -> None:
             style = {"color": "0.45", "linewidth": 1, "linestyle": LINES[at % len(LINES)], "markeredgecolor": "black"}
             style |= {"marker": MARKS[at % len(MARKS)], "markersize": 5}
             style["markerfacecolor"] = "black" if contestant.startswith(OURS) else "white"
-            axes.plot(*zip(*sorted(line), strict=True), label=contestant, **style)
-        _scale(axes, name, [x for line in lines.values() for x, _ in line])
+            if isinstance(line[0][0], str):  # kinds, in the order in which they came, and nothing between them
+                style["linestyle"] = "none"
+            else:
+                line.sort()
+            axes.plot(*zip(*line, strict=True), label=contestant, **style)
+        _scale(axes, name, [point for line in lines.values() for point in line])
         axes.set_xlabel(x_name, fontsize=8)
         axes.set_title(y_name, fontsize=8, loc="left")
-        axes.tick_params(labelsize=7)
+        axes.tick_params(which="both", labelsize=7)
         axes.grid(color="0.9")
     for axes in all_axes.flat[len(panels) :]:
         axes.set_visible(False)
@@ -131,19 +135,27 @@ def _panels(points: list[Row]) -> dict[tuple[str, str], dict[str, list[tuple[Any
     return panels
 
 
-def _scale(axes: Any, name: str, xs: list[Any]) -> None:
+def _scale(axes: Any, name: str, points: list[tuple[Any, float]]) -> None:
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    xs, ys = sorted({x for x, _ in points}), [y for _, y in points]
+    plain = FuncFormatter(lambda value, _: _short(value))
     if name in BOTH_LOGARITHMIC | X_LOGARITHMIC:
         axes.set_xscale("log")
-        axes.set_xticks(sorted(set(xs)), [_short(x) for x in sorted(set(xs))])
-        axes.minorticks_off()
+        axes.set_xticks(xs, [_short(x) for x in xs])
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    elif not isinstance(xs[0], str):
+        axes.xaxis.set_major_formatter(plain)
     if name in BOTH_LOGARITHMIC | Y_LOGARITHMIC:
         axes.set_yscale("log")
+        axes.yaxis.set_minor_formatter(plain if max(ys) < 10 * min(ys) else NullFormatter())
     else:
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.08 * max(ys) or 1)
+    axes.yaxis.set_major_formatter(plain)
 
 
 def _short(number: float) -> str:
     """As in 64k."""
     if number >= 1_000_000:
         return f"{number / 1_000_000:g}M"
-    return f"{number / 1_000:g}k" if number >= 1_000 else f"{number:g}"
+    return f"{number / 1_000:g}k" if number >= 1_000 else f"{number:.6g}"
