@@ -14,7 +14,8 @@ def blocks():
     return re.findall(r"^```python\n(.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
-def test_the_readme_runs_as_it_stands():
+def test_the_readme_runs_as_it_stands(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     scope: dict[str, object] = {}
     for block in blocks():
         if "vedette import spark" not in block:  # needs a DataFrame; tests/spark has it
@@ -28,6 +29,7 @@ def test_the_readme_runs_as_it_stands():
     assert scope["found"].to_pylist() == [{"query": "spread", "left": 0, "right": 0}]
     assert scope["changes"].to_pylist() == [{"sign": 1, "query": "above", "left": "r", "right": "s"}]
     assert scope["meetings"].to_pylist() == [{"sign": 1, "a": "Ada", "b": 7, "start": 14.0, "end": 20.0}]
+    assert scope["registry"].get("alerts", "cheap-ibm").metadata == {"owner": "ann"}
     assert scope["ahead"].to_pylist() == [{"a": "Ada", "b": 7}]
 
 
