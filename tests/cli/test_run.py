@@ -162,6 +162,7 @@ def test_a_dry_run_explains_and_does_nothing(spark, run, tmp_path, registry, wri
         ('format = "json"', 'format = "kafka"', "source: Spark refuses it: "),
         ('format = "json"', 'format = "kafka"', 'packages = ["org.apache.spark:spark-sql-kafka-0-10_2.13:'),
         ('name = "hits"', 'name = "hits"\nselect = ["prise"]', "sink 'hits': Spark refuses it: "),
+        ('name = "hits"', 'name = "hits"\nencode = "avro"', 'packages = ["org.apache.spark:spark-avro_2.13:'),
     ],
 )
 def test_what_does_not_fit_is_one_sentence_with_its_key_and_exit_code_2(spark, run, registry, write, old, new, message):
@@ -227,3 +228,73 @@ def wait_for_batches(log: Path, process, version=1, seconds=200):
             return records
         time.sleep(0.1)
     raise AssertionError(log.read_text())
+
+
+def test_a_window_join_reads_two_streams(spark, run, tmp_path):
+    quotes = "symbol string, price double, ts timestamp, id bigint"
+    registry = vd.Registry(f"sqlite:///{tmp_path}/alerts.db")
+    registry.create("spreads", kind="window join", left=quotes, right=quotes)
+    registry.add("spreads", "dearer", "left.symbol = right.symbol AND left.price > right.price", within="10 seconds")
+    for side, price in (("left", 41.0), ("right", 40.0)):
+        (tmp_path / side).mkdir()
+        row = {"symbol": "IBM", "price": price, "ts": "2026-03-02T14:00:00Z", "id": 7}
+        (tmp_path / side / "a.json").write_text(json.dumps(row))
+    operator = 'kind = "window join"\ntime = "ts"'
+    file = write_join(tmp_path, operator, "spreads", "")
+
+    code, _, err = run("run", file)
+
+    assert code == 0, err
+    assert rows_of(tmp_path / "pairs", "query", "left", "right", "version") == [("dearer", 7, 7, 1)]
+    wrong = write_join(tmp_path, 'kind = "window join"\ntime = "at"', "spreads", "")
+    assert "'at'" in run("run", wrong)[2]
+
+
+def test_a_band_join_reads_two_streams(spark, run, tmp_path):
+    registry = vd.Registry(f"sqlite:///{tmp_path}/alerts.db")
+    registry.create("bands", kind="band join")
+    registry.add("bands", "near", low=-0.5, high=0.5)
+    for side, value in (("left", 1.0), ("right", 1.25)):
+        (tmp_path / side).mkdir()
+        (tmp_path / side / "a.json").write_text(json.dumps({"id": 7, "price": value}))
+    file = write_join(tmp_path, 'kind = "band join"\nvalue = "price"', "bands", 'schema = "id bigint, price double"')
+
+    code, _, err = run("run", file)
+
+    assert code == 0, err
+    assert rows_of(tmp_path / "pairs", "sign", "query", "left", "right", "version") == [(1, "near", 7, 7, 1)]
+    code, out, _ = run("run", file, "--dry-run")
+    assert code == 0
+    assert "source right" in out
+
+
+def write_join(folder, operator, name, schema):
+    path = folder / "pipeline.toml"
+    sides = "".join(
+        f'[sources.{side}]\nformat = "json"\npath = "{folder}/{side}"\n{schema}\n' for side in ("left", "right")
+    )
+    path.write_text(
+        f'checkpoint = "{folder}/checkpoint"\ntrigger = "available now"\n{sides}'
+        f'[registry]\nurl = "sqlite:///{folder}/alerts.db"\nset = "{name}"\n[operator]\n{operator}\n'
+        f'[[sink]]\nformat = "parquet"\npath = "{folder}/pairs"\n'
+    )
+    return path
+
+
+def test_a_registry_out_of_reach_is_exit_code_4(run, tmp_path, write):
+    file = write()
+    url = 'url = "postgresql://me:${PASSWORD:-hush hush}@127.0.0.1:1/none"\npatience = 0.5'
+    file.write_text(file.read_text().replace(f'url = "sqlite:///{tmp_path}/alerts.db"', url))
+
+    code, _, err = run("run", file)
+
+    assert code == 4, err
+    assert "cannot be reached" in err
+    assert "hush" not in err
+
+
+def test_a_registry_that_is_not_there_is_exit_code_2(run, write):
+    code, _, err = run("run", write())
+
+    assert code == 2
+    assert "there is no registry in " in err

@@ -24,22 +24,31 @@ def example():
         sys.modules.pop(name)
 
 
-@pytest.fixture
-def broker(example, tmp_path):
-    """A broker that nobody else uses."""
+@pytest.fixture(scope="session")
+def jars(example):
+    """The folder with the broker and the connectors."""
     module, _ = example
     try:
-        jars = module.fetch()
+        folder = module.fetch()
     except module.KafkaMissing as reason:
-        _TOLD.append(f"skipped, because the broker or the connector cannot be had: {reason}")
+        _TOLD.append(f"skipped, because the broker or the connectors cannot be had: {reason}")
         pytest.skip(_TOLD[-1])
-    started = module.Broker.start(jars, tmp_path / "kafka")
-    _TOLD.append(f"ran against a broker of {sorted(jars.glob('broker/kafka_2.13-*.jar'))[0].stem}")
+    found = [
+        path.stem for kind in ("broker/kafka_*", "connector/spark-*") for path in sorted(folder.glob(f"{kind}.jar"))
+    ]
+    _TOLD.append(f"ran with {', '.join(found)}")
+    return folder
+
+
+@pytest.fixture
+def broker(example, jars, tmp_path):
+    """A broker that nobody else uses."""
+    started = example[0].Broker.start(jars, tmp_path / "kafka")
     yield started
     started.stop()
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Say whether tests ran against Kafka."""
-    for told in dict.fromkeys(_TOLD):
-        terminalreporter.write_line(f"Kafka: {told}")
+    """Say whether tests ran against Kafka, and with what."""
+    for told in _TOLD:
+        terminalreporter.write_line(f"Kafka and Avro: {told}")

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 import vedette as vd
 
 N = 20  # seconds of market between two changes
@@ -34,6 +36,7 @@ def vedette(*arguments):
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
 
 
+@pytest.mark.timeout(600)
 def test_alerts_change_while_it_runs_and_nothing_is_lost_when_it_is_killed(broker, example, tmp_path):
     _, market = example
     url = f"sqlite:///{tmp_path}/alerts.db"

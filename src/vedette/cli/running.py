@@ -81,7 +81,7 @@ def _open_queries(file: ReadFile) -> tuple[Registry, Followed]:
     from vedette import Registry
 
     part = file.plan.registry
-    registry = Registry(part.url, snapshots=part.snapshots, create=False)
+    registry = Registry(part.url, snapshots=part.snapshots, create=False, patience=part.patience)
     try:
         check_set(file.plan, registry.set(part.set))
         return registry, registry.follow(part.set, at=part.at)

@@ -41,6 +41,7 @@ class RegistryPart(Part):
     set: Text = Field(description="the name of the query set")
     at: int | None = Field(None, description="a version to stay at; left out, the set is followed as it changes")
     snapshots: Text | None = Field(None, description="where compiled sets are kept, a folder or a store's address")
+    patience: float = Field(30, description="seconds for which a database out of reach is tried again", gt=0)
 
 
 class SparkPart(Part):

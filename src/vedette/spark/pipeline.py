@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import glob
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyspark
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.avro.functions import from_avro, to_avro
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 DECODED, ANSWERED = "vedette_decoded", "vedette_answered"  # what Spark counts for us, by the names of the counts
 _BROKEN = "_vedette_broken"
+_LACKING = ("Failed to find", "DATA_SOURCE_NOT_FOUND", "NOT_LOADED")  # in what Spark says without a connector
 _CONNECTORS = {
     "kafka": "org.apache.spark:spark-sql-kafka-0-10_2.13",
     "avro": "org.apache.spark:spark-avro_2.13",
@@ -94,7 +96,7 @@ class Pipeline:
 
     def written(self, answers: DataFrame, sink: Sink) -> DataFrame:
         """The answers as a sink writes them."""
-        with _told_at(f"sink {sink.name!r}"):
+        with _told_at(f"sink {sink.name!r}", sink.encode):
             counted = answers.observe(ANSWERED, f.count(f.lit(1)).alias("n_answers"))
             if sink.where is not None:
                 counted = counted.where(sink.where)
@@ -109,7 +111,7 @@ class Pipeline:
         frames = {sink.name: self.written(answers, sink) for sink in self.plan.sink}
         try:
             for sink in self.plan.sink:
-                with _told_at(f"sink {sink.name!r}"):
+                with _told_at(f"sink {sink.name!r}", sink.format):
                     started[sink.name] = self._writer(frames[sink.name], sink).start()
         except VedetteError:
             for query in started.values():
@@ -167,18 +169,24 @@ def _decode(rows: DataFrame, source: Source, fields: str | None, key: str) -> Da
             raise FileError(f"{key}.schema: it is missing; JSON is decoded by it")
         told = f"{fields}, {_BROKEN} string" if mode["mode"] == "PERMISSIVE" else fields
         decoded = f.from_json(encoded.cast("string"), told, mode | {"columnNameOfCorruptRecord": _BROKEN})
-        is_broken = f.col("decoded").isNull() | f.col(f"decoded.{_BROKEN}").isNotNull()
     else:
         assert source.avro_schema is not None
         decoded = from_avro(encoded, read_avro_schema(source.avro_schema), mode)
-        is_broken = f.col("decoded").isNull()
     rows = rows.select(decoded.alias("decoded"), *(f.expr(column) for column in source.keep))
+    kept = rows.columns[1:]
     if source.malformed != "fail":
+        is_broken = _is_broken(rows, source.decode)
         rows = rows.observe(DECODED, f.count_if(is_broken).alias("n_malformed"))
-    if source.malformed == "drop":
-        rows = rows.where(~is_broken)
-    kept = [column for column in rows.columns if column != "decoded"]
+        rows = rows.where(~is_broken) if source.malformed == "drop" else rows
     return rows.select("decoded.*", *kept).drop(_BROKEN)
+
+
+def _is_broken(rows: DataFrame, decode: str) -> Column:
+    """Whether a row could not be decoded: Spark says so for JSON, and tells Avro that it cannot read as nulls alone."""
+    if decode == "json":
+        return f.col("decoded").isNull() | f.col(f"decoded.{_BROKEN}").isNotNull()
+    names = rows.select("decoded.*").columns
+    return functools.reduce(lambda some, more: some & more, [f.col("decoded")[name].isNull() for name in names])
 
 
 def _encode(answers: DataFrame, sink: Sink) -> DataFrame:
@@ -224,6 +232,6 @@ def first_line(error: Exception) -> str:
 
 def _hint(error: PySparkException, connector: str) -> str:
     package = _CONNECTORS.get(connector)
-    if package is None or ("Failed to find" not in str(error) and "DATA_SOURCE_NOT_FOUND" not in str(error)):
+    if package is None or not any(words in str(error) for words in _LACKING):
         return ""
     return f'; it comes with a connector: packages = ["{package}:{pyspark.__version__}"] under [spark]'
