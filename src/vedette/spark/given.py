@@ -37,7 +37,10 @@ class GivenQueries:
                 )
             return cls(given.blank(), given)
         if not hasattr(given, has):
-            raise PipelineError(f"{call} takes a {wanted}, or what registry.follow gives; got {type(given).__name__}")
+            raise PipelineError(
+                f"{call} takes a {wanted}; got {type(given).__name__}; to follow a set of a registry, give it what "
+                f"registry.follow returns"
+            )
         return cls(given, None)
 
     @property
