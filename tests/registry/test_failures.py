@@ -116,6 +116,23 @@ def test_a_locked_database_is_waited_for_and_then_told(sqlite_file: Path) -> Non
     registry.close()
 
 
+def test_a_set_that_another_holds_is_waited_for_and_then_told(cluster: postgres.Cluster) -> None:
+    import psycopg
+
+    url = cluster.new_database()
+    registry = vd.Registry(url, patience=1)
+    registry.create("alerts", schema="price double")
+    with psycopg.connect(url) as other:
+        other.execute("SELECT * FROM vedette_sets FOR UPDATE")
+        assert registry.list("alerts") == []
+        with pytest.raises(vd.RegistryError, match="is locked by another process") as caught:
+            registry.add("alerts", "a", "price < 1")
+    assert caught.value.is_passing
+    assert registry.add("alerts", "a", "price < 1") == 1
+    registry.close()
+    cluster.drop_database(url)
+
+
 def test_a_read_only_database_is_read_and_not_written(sqlite_file: Path, clock: Any) -> None:
     writer = vd.Registry(f"sqlite:///{sqlite_file}")
     writer.add("alerts", "short", "price < 1", ttl="1 second")

@@ -12,6 +12,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -113,10 +114,8 @@ class Database:
     def _connect(self) -> Engine:
         options: dict[str, Any] = {"hide_parameters": True, "pool_timeout": self.patience_seconds}
         if self.is_postgres:
-            seconds = max(2, min(10, int(self.patience_seconds)))
-            options["connect_args"] = {"connect_timeout": seconds}
-            if "connect_timeout" in self.url.query:
-                options["connect_args"] = {}
+            chosen = _limits(self.patience_seconds)
+            options["connect_args"] = {name: limit for name, limit in chosen.items() if name not in self.url.query}
         else:
             options["connect_args"] = {"timeout": self.patience_seconds}
         try:
@@ -125,7 +124,9 @@ class Database:
             raise RegistryError(
                 "a registry on PostgreSQL needs psycopg, which is not installed; pip install 'vedette[postgres]'"
             ) from None
-        if not self.is_postgres:
+        if self.is_postgres:
+            event.listen(engine, "connect", partial(_prepare_postgres, self.patience_seconds))
+        else:
             event.listen(engine, "connect", _prepare_sqlite)
             event.listen(engine, "begin", _begin_sqlite)
         weakref.finalize(self, _dispose, engine, os.getpid())
@@ -135,6 +136,20 @@ class Database:
 def _dispose(engine: Engine, process: int) -> None:
     """Close connections, but not those of the process that this one was forked from."""
     engine.dispose(close=process == os.getpid())
+
+
+def _limits(patience_seconds: float) -> dict[str, int]:
+    """How soon libpq notices that a server cannot be reached, or is there no more."""
+    milliseconds = max(2_000, int(1000 * patience_seconds))
+    idle = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": milliseconds}
+    return {"connect_timeout": max(2, min(10, int(patience_seconds))), **idle}
+
+
+def _prepare_postgres(patience_seconds: float, connection: Any, record: object) -> None:
+    """Wait for the locks of others no longer than for the server itself."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET lock_timeout = {max(1, int(1000 * patience_seconds))}")
+    connection.commit()
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:
@@ -147,7 +162,7 @@ def _prepare_sqlite(connection: Any, record: object) -> None:
             cursor.execute("PRAGMA journal_mode = WAL")
         cursor.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
     except Exception as error:
-        if "readonly" not in str(error):  # it may still be read
+        if "readonly" not in str(error) and "locked" not in str(error):  # then it is as it is
             raise
     finally:
         cursor.close()

