@@ -75,8 +75,12 @@ class Watcher:
 
 
 def read_events(file: Path) -> list[dict[str, Any]]:
-    """The events that have come out so far."""
-    return [json.loads(line) for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    """The events that have come out, once no more have come for a second."""
+    text, before = file.read_text(), None
+    while text != before:
+        time.sleep(1)
+        text, before = file.read_text(), text
+    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
 def main(arguments: list[str] | None = None) -> None:

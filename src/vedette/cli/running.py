@@ -181,6 +181,7 @@ class _Run:
             for sink in sinks
         }
         self._tell(state, f"{state}; {'; '.join(told)}", sinks=totals)
+        self.display.show(self.status, None)
         return ENDED
 
     def _tell(self, state: str, message: str, event: str = "", level: str = "info", **facts: Any) -> None:
