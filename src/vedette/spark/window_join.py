@@ -77,9 +77,7 @@ def window_join(
     above 4 MB (on a stream: 256 KB) goes to the workers as a file in `snapshot_dir`, which they must see too. What
     `registry.follow` gives is followed while it changes, on a grid; answers then have a column `version` at their end.
     """
-    given = GivenQueries.read(
-        pairs, f"{_CALL}, after the DataFrames,", "JoinQuerySet", "shared_equality", ("window join",)
-    )
+    given = GivenQueries.read(pairs, _CALL, "JoinQuerySet after the DataFrames", "shared_equality", ("window join",))
     queries: JoinQuerySet = given.queries
     check_shards(shards)
     columns = {**{f"{stream}_id": "id" for stream in queries.streams}, **columns}
