@@ -141,6 +141,18 @@ def test_a_full_disk_while_compacting_leaves_everything_as_it_was(registry, tmp_
     assert registry.compact("alerts").version == 12
 
 
+def test_what_a_killed_process_left_is_removed_by_the_next(registry, tmp_path):
+    fill(registry, 3)
+    made = registry.compact("alerts")
+    left = tmp_path / "bases" / f".{made.file.replace('-3', '-2')}.0f0f"
+    left.write_bytes(b"half")
+    registry.add("alerts", "new", "x > 1")
+    registry.compact("alerts")
+
+    assert not left.exists()
+    assert len(files(tmp_path)) == 2
+
+
 def test_compaction_is_under_a_lease_that_ends_by_itself(registry, monkeypatch):
     fill(registry, 2)
     row, database = registry.set("alerts").row, registry.database

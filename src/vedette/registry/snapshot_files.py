@@ -43,6 +43,8 @@ class SnapshotFiles:
         if self._store is None:
             self._make_directory(self._directory)
             path = self._directory / f"{name}.queries"
+            for left in self._directory.glob(f".{name.partition('-')[0]}-*"):
+                left.unlink(missing_ok=True)  # by a process that was killed; only one writes at a time
             queries.save(path)
             return path.name, _digest(path), path.stat().st_size
         self._make_directory(settings().snapshot_path)

@@ -276,7 +276,9 @@ def _place_of(registry: Registry) -> str:
     if registry.snapshots is not None:
         return str(registry.snapshots)
     file = registry.database.file
-    return str(settings().snapshot_path) if file is None else f"{Path(file).resolve()}.snapshots"
+    if file is not None:
+        return f"{Path(file).resolve()}.snapshots"
+    return settings().snapshot_dir or str(settings().snapshot_path / "vedette-snapshots")
 
 
 def _take_fitting(piece: Changes, queries: Any) -> Changes:
