@@ -236,3 +236,18 @@ def test_without_a_registry_or_with_several_sets_one_must_be_named(run, url, mon
     assert "name one with --set: alerts, more" in run("query", "list")[2]
     monkeypatch.delenv("VEDETTE_REGISTRY")
     assert "there is no registry; name one with --registry" in run("query", "list")[2]
+
+
+def test_many_queries_go_in_and_out_page_by_page(run, url, tmp_path, monkeypatch):
+    monkeypatch.setattr("vedette.cli.importing._PAGE", 3)
+    file, out = tmp_path / "q.csv", tmp_path / "out.csv"
+    file.write_text("id,where\n" + "".join(f"q{number},price < {number}\n" for number in range(10)))
+
+    assert rows_of(run("query", "import", file, "--ttl", "1 hour")[1])[0]["version"] == "1"
+    file.write_text(file.read_text().replace("price <", "price >") + "q10,price > 10\n")
+    told = rows_of(run("query", "import", file, "--replace")[1])[0]
+    run("query", "export", "-o", out)
+
+    assert (told["added"], told["replaced"], told["version"]) == ("1", "10", "2")
+    exported = {row["id"]: (row["where"], row["expires_at"]) for row in rows_of(out.read_text())}
+    assert exported == {f"q{number}": (f"price > {number}", "") for number in range(11)}

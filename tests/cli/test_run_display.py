@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import urllib.request
 
 import pytest
 from rich.console import Console
 
 from vedette.cli.metrics import read_address, serve_metrics
-from vedette.cli.run_display import JsonDisplay, LineDisplay, TableDisplay
+from vedette.cli.run_display import JsonDisplay, LineDisplay, TableDisplay, ToldWarnings
 from vedette.cli.run_status import Status
+from vedette.cli.running import RunOptions, _Run
+from vedette.cli.signals import Signals
 from vedette.errors import PipelineError
 from vedette.spark.running import Batch
 
@@ -113,3 +116,37 @@ def test_another_host_must_be_named(text, address):
 def test_what_is_no_port_is_refused(text):
     with pytest.raises(PipelineError, match="--metrics takes a port"):
         read_address(text)
+
+
+def test_a_secret_is_hidden_from_json_whatever_letters_it_has():
+    out = io.StringIO()
+    display = JsonDisplay(out, lambda text: text.replace('a"b\\c', "${SECRET}"))
+
+    display.tell("error", "failed", 'no a"b\\c', reason='a"b\\c')
+
+    assert (json.loads(out.getvalue())["message"], json.loads(out.getvalue())["reason"]) == (
+        "no ${SECRET}",
+        "${SECRET}",
+    )
+
+
+@pytest.mark.parametrize(("n_asked", "code", "event"), [(0, 3, "failed"), (1, 0, "stopped")])
+def test_what_fails_after_a_stop_was_asked_for_is_cut_off_by_it(status, n_asked, code, event):
+    out = io.StringIO()
+    signals = Signals()
+    signals.n_asked = n_asked
+
+    run = _Run(None, RunOptions(), status, JsonDisplay(out, str), signals)
+
+    assert run._end("Spark's Java process is gone") == code
+    assert json.loads(out.getvalue().splitlines()[-1])["event"] == event
+    assert status.state == event
+
+
+def test_what_vedette_warns_of_is_told():
+    out = io.StringIO()
+
+    with ToldWarnings(LineDisplay(out, str)):
+        logging.getLogger("vedette.registry.snapshots").warning("a snapshot is %s", "damaged")
+
+    assert out.getvalue() == "vedette: a snapshot is damaged\n"

@@ -248,7 +248,8 @@ def moving_command(
         str | None, typer.Option(metavar="TIME", help="Write the objects that should have updated before a time")
     ] = None,
     standing: Annotated[
-        str | None, typer.Option(metavar="a|b", help="The objects of this set need not update: zones, for example")
+        str | None,
+        typer.Option(metavar="a|b", help="The objects of this set need not update: zones, which need no time"),
     ] = None,
     expire_overdue: Annotated[
         bool, typer.Option("--expire-overdue", help="Who does not update in time leaves the result")

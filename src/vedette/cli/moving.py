@@ -2,7 +2,8 @@
 
 Updates are taken by time, a moment at a time, as far as each file has them in that order, here or in a local Spark
 session. Where the pairs of one moment are asked for, or who is overdue then, only the last update of each object until
-then counts, wherever it stands. Timestamps count in seconds since 1970, as in `vs.moving_join`.
+then counts, wherever it stands. Timestamps count in seconds since 1970, as in `vs.moving_join`. Zones, objects of a
+standing set without speeds, need no times: they are there from the first time of the other set on.
 """
 
 from __future__ import annotations
@@ -119,27 +120,47 @@ def _new_join(options: dict[str, Any]) -> MovingJoin:
 def _follow_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     """What is found, a moment at a time; the first batch has the columns alone."""
     schemas = _find_schemas(job)
-    sources = [_open(stream, schemas[stream.name]) for stream in job.streams]
+    sources = [_open(each, schemas[each.name]) for each in job.streams if not _is_timeless(job, schemas, each.name)]
+    zones = {
+        each.name: _read_all(each, schemas[each.name]) for each in job.streams if _is_timeless(job, schemas, each.name)
+    }
     nothing = {source.stream.name: pa.Table.from_batches([_no_rows(source.rows)]) for source in sources}
     # Without a row: a column that lacks, or is of a wrong type, is told at once.
     for name, table in nothing.items():
         MovingTable(table, name).find("time")
+    nothing |= {name: table.slice(0, 0) for name, table in zones.items()}
     _new_join(job.options).load(**nothing, time=0)
-    yield _header(job, nothing)
+    header = _header(job, nothing)
+    yield header
     with show_progress("following objects", STEPS * len(sources), job.quiet) as advance:
-        find = _find_changes(job, sources, advance) if job.time is None else _find_then(job, sources, nothing, advance)
+        if job.time is None:
+            find = _find_changes(job, sources, zones, advance)
+        else:
+            find = _find_then(job, sources, nothing | zones, advance)
         for table in find:
             if table.num_rows:
-                yield plain(table)
-    tally.n_rows = {source.stream.name: source.n_read for source in sources}
+                yield plain(_as_header(table, header))
+    n_rows = {source.stream.name: source.n_read for source in sources}
+    n_rows |= {name: table.num_rows for name, table in zones.items()}
+    tally.n_rows = {name: n_rows[name] for name in SETS}
 
 
-def _find_changes(job: Job, sources: Sequence[Source], advance: Advance) -> Iterator[pa.Table]:
-    """The changes of each moment at which there are rows."""
+def _is_timeless(job: Job, schemas: Mapping[str, Schema], name: str) -> bool:
+    """Whether these are zones without times: of a standing set, and without speeds."""
+    names = {field.name.lower() for field in schemas[name]}
+    return name == job.options["standing"] and "time" not in names and not any(each.startswith("v") for each in names)
+
+
+def _find_changes(
+    job: Job, sources: Sequence[Source], zones: Mapping[str, pa.Table], advance: Advance
+) -> Iterator[pa.Table]:
+    """The changes of each moment at which there are rows; zones are there from the first one on."""
     moving, pace = _new_join(job.options), Pace()
     for taken, _ in take_by_time(sources, pace):
         n_changes = 0
         for time, rows in _cut_by_moment(taken):
+            if moving.time is None:
+                rows |= {name: _columns(table) for name, table in zones.items()}
             if moving.time is not None and time < moving.time:
                 path = next(stream.path for stream in job.streams if stream.name in rows)
                 raise RowError(
@@ -171,21 +192,25 @@ def _cut_by_moment(tables: Mapping[str, pa.Table]) -> Iterator[Moment]:
 
 
 def _columns(table: pa.Table) -> dict[str, Any]:
-    """The columns of rows by their names in small letters: numbers as arrays, with NaN for null."""
+    """The columns of rows by their names in small letters: numbers as arrays, masked where some are null."""
     columns = {name.lower(): table.column(place).combine_chunks() for place, name in enumerate(table.column_names)}
-    return {
-        name: values.cast(pa.float64()).to_numpy(zero_copy_only=False) if name in NUMBERS else values
-        for name, values in columns.items()
-    }
+    return {name: _to_numbers(values) if name in NUMBERS else values for name, values in columns.items()}
+
+
+def _to_numbers(values: pa.Array) -> Any:
+    numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return (
+        np.ma.MaskedArray(numbers, pc.is_null(values).to_numpy(zero_copy_only=False)) if values.null_count else numbers
+    )
 
 
 def _find_then(
-    job: Job, sources: Sequence[Source], nothing: Mapping[str, pa.Table], advance: Advance
+    job: Job, sources: Sequence[Source], first: Mapping[str, pa.Table], advance: Advance
 ) -> Iterator[pa.Table]:
-    """The pairs at the time that is asked for, or who is overdue then."""
-    last = dict(nothing)
+    """The pairs at the time that is asked for, or who is overdue then. `first` is there before anything is read."""
+    last = dict(first)
     moving = _new_join(job.options)
-    moving.load(**nothing, time=job.time)  # a time that is none is told before anything is read
+    moving.load(**first, time=job.time)  # a time that is none is told at once
     for source in sources:
         name = source.stream.name
         while True:
@@ -245,6 +270,11 @@ def _open(stream: Stream, schema: Schema) -> Source:
     return Source(stream, schema, rows, "UTC")
 
 
+def _read_all(stream: Stream, schema: Schema) -> pa.Table:
+    rows = stream.open(schema, needs_others=False)
+    return pa.Table.from_batches(rows.batches, rows.columns)
+
+
 def _with_seconds(batch: pa.RecordBatch, time: str) -> pa.RecordBatch:
     """Timestamps as seconds since 1970."""
     place = batch.schema.get_field_index(time)
@@ -254,14 +284,18 @@ def _with_seconds(batch: pa.RecordBatch, time: str) -> pa.RecordBatch:
 
 def _follow_in_spark(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     from vedette.spark.files import open_rows
-    from vedette.spark.moving_join import moving_join
+    from vedette.spark.moving_join import begin_with, moving_join
 
     schemas = _find_schemas(job)
     frames = {
         stream.name: open_rows(stream.path, format_of(stream.path), schemas[stream.name], "UTC")[0]
         for stream in job.streams
     }
-    changes = moving_join(frames["a"], frames["b"], **job.options)
+    taken = dict(frames)
+    for zones, other in (SETS, SETS[::-1]):
+        if _is_timeless(job, schemas, zones):
+            taken[zones] = begin_with(frames[zones], frames[other])
+    changes = moving_join(taken["a"], taken["b"], **job.options)
     yield from answer_in_spark(changes, "following objects in Spark", job.quiet)
     tally.n_rows = {name: frame.count() for name, frame in frames.items()}
 
@@ -277,9 +311,24 @@ def _header(job: Job, nothing: Mapping[str, pa.Table]) -> pa.RecordBatch:
         type_ = _columns(nothing[name])["id"].type
         ids[name] = pa.int64() if pa.types.is_integer(type_) else pa.string()
     if job.overdue is not None:
-        id_ = ids["a"] if ids["a"] == ids["b"] else pa.string()
-        return pa.RecordBatch.from_pylist([], pa.schema({"set": pa.string(), "id": id_, "deadline": pa.float64()}))
+        types = {type_ for name, type_ in ids.items() if name != job.options["standing"]}
+        told = ids if len(types) > 1 else {"id": types.pop()}
+        return pa.RecordBatch.from_pylist([], pa.schema({"set": pa.string(), **told, "deadline": pa.float64()}))
     if job.at is not None:
         return pa.RecordBatch.from_pylist([], pa.schema(ids))
     ends = dict.fromkeys(("start", "end"), pa.float64())
     return pa.RecordBatch.from_pylist([], pa.schema({"sign": pa.int64(), **ids, **ends}))
+
+
+def _as_header(table: pa.Table, header: pa.RecordBatch) -> pa.Table:
+    """An answer in the columns of the header: who is overdue by set, where only one set has had objects so far."""
+    if "id" not in table.column_names or "id" in header.schema.names:
+        return table
+    is_of = {name: pc.equal(table["set"].cast(pa.string()), name) for name in SETS}
+    ids = {
+        name: table["id"].cast(header.schema.field(name).type)
+        if pc.all(is_of[name]).as_py()
+        else pa.nulls(table.num_rows, header.schema.field(name).type)
+        for name in SETS
+    }
+    return pa.table({"set": table["set"], **ids, "deadline": table["deadline"]})

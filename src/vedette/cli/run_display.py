@@ -50,8 +50,10 @@ class JsonDisplay:
         if self._quiet and level == "info":
             return
         moment = datetime.now(UTC).isoformat(timespec="milliseconds")
-        record = {"time": moment, "level": level, "event": event, "message": message, **facts}
-        print(self._hide(json.dumps(record, ensure_ascii=False, default=str)), file=self._out, flush=True)
+        record = {"time": moment, "level": level, "event": event, "message": self._hide(message), **facts}
+        if "reason" in record:  # beside the message, what others say: the one place for a secret
+            record["reason"] = self._hide(record["reason"])
+        print(json.dumps(record, ensure_ascii=False, default=str), file=self._out, flush=True)
 
     def show(self, status: Status, sink: SinkStatus | None) -> None:
         if sink is not None and sink.last is not None:
