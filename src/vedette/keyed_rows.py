@@ -40,7 +40,7 @@ def read_keyed_rows(
 ) -> KeyedRows:
     """The fields, keys and times of rows. `key` and `time` name columns, whether or not these are in the schema."""
     table = as_mapping(rows)
-    columns, _ = read_rows(table, schema, fields, time_zone)
+    columns, _ = read_rows(table, schema, fields, time_zone, or_else="")
     keys, codes = read_keys(table, schema, time_zone, key)
     times, time_type = read_times(table, schema, time_zone, time)
     if keys.valid is None or keys.valid.all():

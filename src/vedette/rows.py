@@ -25,11 +25,13 @@ _MISSING = ("NAType", "NaTType")  # what pandas has for null, known without impo
 _NUMBERS = {"double": np.dtype(np.float64), "bigint": np.dtype(np.int64)}
 
 
-def read_rows(rows: Any, schema: Schema, fields: Collection[str], time_zone: str) -> tuple[dict[str, Column], int]:
-    """The columns of the named fields, and the number of rows."""
+def read_rows(
+    rows: Any, schema: Schema, fields: Collection[str], time_zone: str, *, or_else: str = ", or use match_one"
+) -> tuple[dict[str, Column], int]:
+    """The columns of the named fields, and the number of rows. `or_else` is told to who gives values for columns."""
     table = as_mapping(rows)
     if isinstance(table, Mapping):
-        n_rows = _common_length(table)
+        n_rows = _common_length(table, or_else)
         names = list(table)
     else:
         n_rows = table.num_rows
@@ -131,10 +133,32 @@ def column_names(table: Any) -> list[str]:
     return sorted(map(str, table if isinstance(table, Mapping) else table.schema.names))
 
 
-def _common_length(arrays: Mapping[Any, Any]) -> int:
+def find_ids(ids: Any, what: str) -> Any:
+    """Ids alone, as a list or an array of them, or those of rows with a column `id`."""
+    is_one = isinstance(ids, (str, bytes, bytearray, pa.Scalar)) or getattr(ids, "ndim", 1) == 0
+    if is_one or not (hasattr(ids, "__iter__") or hasattr(ids, "__arrow_c_stream__")):
+        raise RowError(f"{what} are a list of ids, or rows with a column 'id'; got {ids!r}; for one, give [{ids!r}]")
+    if not isinstance(ids, (pa.Table, pa.RecordBatch, Mapping)) and not hasattr(type(ids), "columns"):
+        return ids
+    table = as_mapping(ids)
+    column = find_column(table, "id")
+    if column is None:
+        known = column_names(table)
+        have = f"{', '.join(known) or 'none'}{nearest('id', known)}"
+        raise RowError(f"{what} are a list of ids, or rows with a column 'id'; these rows have: {have}")
+    check_array(column, "id")
+    return column
+
+
+def check_array(values: Any, name: str, or_else: str = "") -> None:
+    """Raise where one value stands in the place of a column."""
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) == 0:
+        raise RowError(f"field {name!r} holds {values!r}, not an array; give arrays of one value{or_else}")
+
+
+def _common_length(arrays: Mapping[Any, Any], or_else: str) -> int:
     for name, values in arrays.items():
-        if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) == 0:
-            raise RowError(f"field {name!r} holds {values!r}, not an array; give arrays of one value, or use match_one")
+        check_array(values, name, or_else)
     lengths = {len(values) for values in arrays.values()}
     if len(lengths) > 1:
         each = ", ".join(f"{name}: {len(values)}" for name, values in arrays.items())

@@ -91,6 +91,10 @@ def test_the_answer_s_columns_are_plain(run, tmp_path):
     assert (pq.read_schema(out).names, pq.read_schema(out).types) == (["a", "b"], [pa.string(), pa.int64()])
 
     run(*moving(tmp_path, "--overdue", "26", "-o", out))
+    assert pq.read_schema(out).names == ["set", "a", "b", "deadline"]
+    assert pq.read_schema(out).types == [pa.string(), pa.string(), pa.int64(), pa.float64()]
+
+    run(*moving(tmp_path, "--overdue", "26", "--standing", "b", "-o", out))
     assert pq.read_schema(out).names == ["set", "id", "deadline"]
     assert pq.read_schema(out).types == [pa.string(), pa.string(), pa.float64()]
 
@@ -119,8 +123,13 @@ def test_who_is_overdue_may_leave_the_result(run, tmp_path):
     often = ("--max-update-interval", "10")
 
     _, out, err = run(*moving(tmp_path, "--overdue", "26", *often))
-    assert read_csv(out) == (["set", "id", "deadline"], [("a", "Bob", "13"), ("b", "7", "10")])
+    assert read_csv(out) == (["set", "a", "b", "deadline"], [("a", "Bob", "", "13"), ("b", "", "7", "10")])
     assert "2 overdue objects" in err
+    numbers = [(9, *row[1:]) for row in VESSELS if row[0] == "Bob"]
+    told = run(*moving(tmp_path, "--overdue", "26", *often, a=numbers))[1]
+    assert read_csv(told) == (["set", "id", "deadline"], [("a", "9", "13"), ("b", "7", "10")])
+    told = run(*moving(tmp_path, "--overdue", "26", *often, a=[changed(VESSELS[0], time=99)]))[1]
+    assert read_csv(told) == (["set", "a", "b", "deadline"], [("b", "", "7", "10")])
     assert read_csv(run(*moving(tmp_path, "--overdue", "26", *often, "--standing", "b"))[1])[1] == [("a", "Bob", "13")]
 
     assert len(read_csv(run(*moving(tmp_path, "--at", "26", *often))[1])[1]) == 2
@@ -234,6 +243,39 @@ def test_zones_that_stand_need_neither_speeds_nor_updates(run, tmp_path):
     assert read_csv(run(*arguments)[1])[1] == [("Ada", "harbour")]
 
 
+def zones_without_times(tmp_path, *more):
+    zones = tmp_path / "zones.csv"
+    zones.write_text("id,x_low,x_high,y_low,y_high\nharbour,10,20,-5,5\nbay,0,1,0,1\n")
+    boats = [changed(VESSELS[0], time=5), changed(VESSELS[0], time=8, x_low=90, x_high=91)]
+    arguments = [*moving(tmp_path, "--standing", "b", *more, a=boats)]
+    arguments[arguments.index("--b") + 1] = zones
+    return arguments
+
+
+def check_zones(out):
+    changes = [(sign, a, b, float(start)) for sign, a, b, start, _ in read_csv(out)[1]]
+    assert sorted(changes) == [("-1", "Ada", "harbour", 13), ("1", "Ada", "bay", 5), ("1", "Ada", "harbour", 13)]
+
+
+def test_zones_that_stand_need_no_times(run, tmp_path):
+    arguments = zones_without_times(tmp_path)
+    code, out, err = run(*arguments)
+
+    assert (code, "2 a rows, 2 b rows, " in err) == (0, True)
+    check_zones(out)
+    assert read_csv(run(*arguments, "--at", "6")[1])[1] == [("Ada", "bay")]
+    (tmp_path / "zones.csv").write_text("id,x,y,vx,vy\nstorm,10,0,1,0\n")
+    code, _, err = run(*arguments)
+    assert (code, "the rows of set b lack column 'time'" in err) == (2, True)
+
+
+def test_zones_that_stand_need_no_times_in_spark(spark, run, tmp_path):
+    code, out, err = run(*zones_without_times(tmp_path, "--spark"))
+
+    assert code == 0, err
+    check_zones(out)
+
+
 def test_numbers_that_begin_as_whole_ones_may_go_on_as_others(run, tmp_path, monkeypatch):
     monkeypatch.setattr("vedette.cli.rows_file._BLOCK_BYTES", 128)
     a = [("Ada", time, 0, 2, 0, 2, 0, 0, 0, 0, None) for time in range(20)] + [
@@ -266,7 +308,7 @@ def test_nothing_found_leaves_the_header(run, tmp_path):
     for more, header in (
         ((), '"sign","a","b","start","end"\n'),
         (("--at", "1"), '"a","b"\n'),
-        (("--overdue", "1"), '"set","id","deadline"\n'),
+        (("--overdue", "1"), '"set","a","b","deadline"\n'),
     ):
         assert run(*moving(tmp_path, *more, a=far))[:2] == (0, header)
 
@@ -311,7 +353,7 @@ def changed(row, **values):
     ("row", "message"),
     [
         ({"x_low": 9}, "of the rows of time 20, row 0 of set a, id 'Ada', has x_low 9 above x_high 2; a low side is"),
-        ({"vy_high": None}, "of the rows of time 20, row 0 of set a, id 'Ada', has vy_high nan; times, sides and"),
+        ({"vy_high": None}, "of the rows of time 20, row 0 of set a, id 'Ada', has vy_high null; times, sides and"),
         ({"y_low": "-inf"}, "has y_low -inf; times, sides and speeds are finite numbers"),
         ({"time": None}, "a rows: time 'time' is missing in row 1; every row needs one"),
         ({"id": None}, "a rows: id 'id' is null in row 1; every row needs one"),
@@ -343,7 +385,7 @@ def test_what_is_wrong_with_a_row_is_told(run, tmp_path, row, message):
             "1,2026-03-02T14:00:00Z,3,4,5,6",
             "the times of both sets are timestamps, or both are numbers; here they are (a: timestamp, b: double)",
         ),
-        ("id,time,x,y,vx,vy", "1,2026-03-02,3,4,5,6", "field 'time' is double in the schema but date32"),
+        ("id,time,x,y,vx,vy", "1,2026-03-02,3,4,5,6", "column 'time' of set a holds date32[day]; times are numbers"),
     ],
 )
 def test_columns_that_lack_are_told_before_anything_is_written(run, tmp_path, names, row, message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from math import inf
 
 import numpy as np
@@ -229,6 +230,7 @@ def test_equal_speeds_and_disjoint_ranges_never_meet():
 
 def test_what_has_shrunk_to_nothing_intersects_nothing():
     shrinks = {**still(1, 0, size=4.0), "vx_low": [1.0], "vx_high": [-1.0]}
+    del shrinks["vx"]
     moving = vd.MovingJoin(60)
     assert lines(moving.load(a=shrinks, b=still(7, -10, -10, 30), time=0)) == [(1, 1, 7, 0.0, 2.0)]
     assert moving.update(time=200).num_rows == 0
@@ -419,8 +421,28 @@ def test_a_pair_takes_less_than_48_bytes():
         ),
         ({"y_low": [np.nan]}, "row 0 of set a, id 1, has y_low nan; times, sides and speeds are finite numbers"),
         ({"vx": [np.inf]}, "row 0 of set a, id 1, has vx inf; times, sides and speeds are finite numbers"),
-        ({"x_low": [None]}, "row 0 of set a, id 1, has x_low nan; times, sides and speeds are finite numbers"),
-        ({"x_low": ["west"]}, "set a: field 'x_low' is double"),
+        ({"x_low": [None]}, "row 0 of set a, id 1, has x_low null; times, sides and speeds are finite numbers"),
+        (
+            {"vy": [1e308]},
+            r"row 0 of set a, id 1, has vy 1e\+308; times, sides and speeds are numbers from -1e\+100 to 1",
+        ),
+        ({"x_low": ["west"]}, "column 'x_low' of set a holds string; sides and speeds are numbers: double, float or"),
+        ({"x_low": [[0.0]]}, "column 'x_low' of set a holds list<item: double>; sides and speeds are numbers"),
+        ({"x_low": np.zeros((1, 1))}, "column 'x_low' of set a holds an array of 2 dimensions; sides and speeds are"),
+        ({"x_low": ["west", 1]}, "column 'x_low' of set a holds values of several types; sides and speeds are numbers"),
+        ({"x_low": 0.0}, "set a: field 'x_low' holds 0.0, not an array; give arrays of one value$"),
+        ({"id": "one"}, "set a: field 'id' holds 'one', not an array; give arrays of one value$"),
+        ({"removed": [1]}, "column 'removed' of set a holds int64; it is true where an object goes, and else false or"),
+        ({"removed": ["yes"]}, "column 'removed' of set a holds string; it is true where an object goes"),
+        (
+            {"time": np.array(["2026-01-01"], "datetime64[us]")},
+            r"column 'time' of set a holds timestamp\[us\]; times are numbers, such as seconds since 1970: double",
+        ),
+        (
+            {"x": [0.0]},
+            "the rows of set a have 'x', which stands for both sides, and 'x_low'; give 'x', or 'x_low' and",
+        ),
+        ({"vy_high": [0.0]}, "the rows of set a have 'vy', which stands for both sides, and 'vy_high'; give 'vy', or"),
         ({"x_low": [0.0, 1.0]}, "the rows of set a have 1 ids but 2 values of 'x_low'"),
         ({"id": [None]}, "the ids of set a: an id is null; ids are strings or integers"),
         ({"id": ["one"]}, "the ids of set a: the ids of this set are integers; got the string 'one'"),
@@ -459,6 +481,11 @@ def test_time_does_not_run_backwards():
     for wrong in (np.nan, inf, "noon", True):
         with pytest.raises(vd.RowError, match=r"^time is a finite number; got"):
             moving.update(a=still(1, 0), time=wrong)
+    for stamp in (datetime(2026, 1, 1), pd.Timestamp("2026-01-01"), np.datetime64("2026-01-01")):
+        with pytest.raises(vd.RowError, match=r"^time is a number, such as seconds since 1970; got"):
+            moving.update(a=still(1, 0), time=stamp)
+    with pytest.raises(vd.RowError, match=r"^time is a number from -1e\+100 to 1e\+100; got 1e\+101$"):
+        moving.update(a=still(1, 0), time=1e101)
 
 
 @pytest.mark.parametrize("wrong", [0, -1, np.nan, inf, "60", None, True])
@@ -467,14 +494,162 @@ def test_an_interval_is_above_zero(wrong):
         vd.MovingJoin(wrong)
 
 
+@pytest.mark.parametrize("on", ["y", "xy"])
+def test_the_pairs_of_many_objects_on_a_line_or_in_a_point_are_found(on):
+    random, n = np.random.default_rng(4), 50
+    moving = vd.MovingJoin(60)
+    xs = [np.zeros(n) if "x" in on else random.integers(0, 20, n).astype(float) for _ in range(2)]
+    zeros = np.zeros(n)
+    a, b = ({"id": np.arange(n), "x": x, "y": zeros, "vx": zeros, "vy": zeros} for x in xs)
+    moving.load(a=a, b=b, time=0)
+    assert pairs(moving.pairs()) == {(i, j) for i in range(n) for j in range(n) if xs[0][i] == xs[1][j]}
+
+
+def test_an_interval_is_no_greater_than_numbers_can_be():
+    with pytest.raises(vd.QueryError, match=r"^max_update_interval is a number from -1e\+100 to 1e\+100; got 1e\+300$"):
+        vd.MovingJoin(1e300)
+
+
+def test_expire_overdue_is_true_or_false():
+    for wrong in ("no", 0, None):
+        with pytest.raises(vd.QueryError, match=r"^expire_overdue is True or False; got"):
+            vd.MovingJoin(60, expire_overdue=wrong)
+    assert vd.MovingJoin(60, expire_overdue=np.True_).expire_overdue is True
+
+
+@pytest.mark.parametrize(
+    "removals",
+    [
+        ["r12"],
+        ("r12",),
+        np.array(["r12"], object),
+        pa.array(["r12"]),
+        pa.chunked_array([["r12"]]),
+        pd.Series(["r12"]),
+        pl.Series(["r12"]),
+        {"id": ["r12"]},
+        {"ID": ["r12"], "x": [0.0]},
+        pd.DataFrame({"x": [0.0], "id": ["r12"]}),
+        pl.DataFrame({"id": ["r12"]}),
+        pa.table({"id": ["r12"]}),
+        pa.record_batch({"id": ["r12"]}),
+    ],
+)
+def test_objects_are_removed_by_a_list_of_ids_or_by_rows_with_an_id(removals):
+    moving = vd.MovingJoin(60)
+    moving.load(a=pd.concat([pd.DataFrame(still(name, 0)) for name in ("r", "1", "r12", "id")]), time=0)
+    moving.update(remove_a=removals, time=1)
+    assert moving.n_a == 3
+    moving.update(a=still("r12", 0), time=2)
+    assert moving.n_a == 4
+
+
+@pytest.mark.parametrize(
+    ("removals", "words"),
+    [
+        ("r12", r"or rows with a column 'id'; got 'r12'; for one, give \['r12'\]"),
+        (b"r12", r"or rows with a column 'id'; got b'r12'"),
+        (12, r"or rows with a column 'id'; got 12; for one, give \[12\]"),
+        (np.array("r"), r"or rows with a column 'id'; got array\('r'"),
+        (pa.scalar("r"), r"or rows with a column 'id'; got <pyarrow.StringScalar: 'r'>"),
+        ({"ids": ["r"]}, r"or rows with a column 'id'; these rows have: ids; did you mean 'ids'\?"),
+        (pd.DataFrame({"x": [1]}), r"or rows with a column 'id'; these rows have: x"),
+        (pl.DataFrame({"x": [1]}), r"or rows with a column 'id'; these rows have: x"),
+        (pa.table({"x": [1]}), r"or rows with a column 'id'; these rows have: x"),
+        ({"id": "r12"}, r"field 'id' holds 'r12', not an array"),
+    ],
+)
+def test_what_names_no_objects_to_remove_is_refused(removals, words):
+    moving = vd.MovingJoin(60)
+    moving.load(a=still("r", 0), b=still("r", 0), time=0)
+    for name in "ab":
+        with pytest.raises(vd.RowError, match=words):
+            moving.update(time=1, **{f"remove_{name}": removals})
+    assert (moving.n_a, moving.n_b, moving.time) == (1, 1, 0)
+
+
+def test_rows_of_which_all_go_need_an_id_and_nothing_else():
+    moving = vd.MovingJoin(60)
+    moving.load(a=still(1, 0), b=still(2, 0), time=0)
+    moving.update(a={"id": [1], "removed": [True]}, time=5)
+    moving.update(b={"id": [2, 9], "removed": [True, True], "time": [6, 7]})
+    assert (moving.n_a, moving.n_b, moving.time) == (0, 0, 7)
+    with pytest.raises(vd.RowError, match=r"^the rows of set a lack column 'x_low' \(or 'x'\)"):
+        moving.update(a={"id": [1, 2], "removed": [True, False]}, time=8)
+    with pytest.raises(vd.RowError, match=r"^the rows of set a lack column 'x_low' \(or 'x'\)"):
+        moving.update(a={"id": [], "removed": []}, time=8)
+
+
+def test_overdue_ids_keep_their_types_where_the_sets_differ():
+    moving = vd.MovingJoin(10)
+    moving.load(a=still("Ada", 0), time=0)
+    assert moving.overdue(at=11).to_pylist() == [{"set": "a", "id": "Ada", "deadline": 10.0}]
+    moving.update(b=still(7, 0), time=0)
+    late = moving.overdue(at=11)
+    assert late.to_pylist() == [
+        {"set": "a", "a": "Ada", "b": None, "deadline": 10.0}, {"set": "b", "a": None, "b": 7, "deadline": 10.0},
+    ]  # fmt: skip
+    moving.update(remove_b=late["b"].drop_null(), remove_a=late["a"].drop_null(), time=12)
+    assert (moving.n_a, moving.n_b) == (0, 0)
+    none = moving.overdue()
+    assert (none.num_rows, none.column_names) == (0, ["set", "a", "b", "deadline"])
+    zones = vd.MovingJoin(10, standing="b")
+    zones.load(a=still(3, 0), b=still("harbour", 0), time=0)
+    assert zones.overdue(at=11).to_pylist() == [{"set": "a", "id": 3, "deadline": 10.0}]
+    assert zones.overdue(at=5)["id"].type == pa.int64()
+
+
+def test_loading_again_begins_anew_and_takes_nothing_back():
+    moving = vd.MovingJoin(60)
+    moving.load(a=still(1, 0), b=still(2, 0), time=50)
+    assert lines(moving.load(a=still(3, 0), b=still(4, 0), time=20)) == [(1, 3, 4, 20.0, 80.0)]
+    assert (moving.time, moving.n_a, moving.n_b) == (20, 1, 1)
+
+
+def test_a_join_tells_what_it_is_and_how_it_answers():
+    moving = vd.MovingJoin(60, standing="b")
+    assert repr(moving) == "MovingJoin(max_update_interval=60, 0 objects in a, 0 objects in b, 0 pairs)"
+    assert moving.explain() == "no objects yet; each is to update at least every 60"
+    moving.load(a=still(1, 0), b=still(2, 0), time=5)
+    assert repr(moving) == "MovingJoin(max_update_interval=60, 1 object in a, 1 object in b, 1 pair)"
+    first, a, b, found, interval, stands = moving.explain().splitlines()
+    assert first == "1 object in a and 1 object in b at time 5, rectangles in 2 dimensions; 0.0 MB"
+    assert "a: 1 object; a grid is made when they are looked up" in a
+    assert "b: a grid of 1 x 1 cells over the boxes that objects sweep" in b
+    assert "1 pair that meet now or later" in found
+    assert found.endswith(" bytes a pair with what is free")
+    assert interval == (
+        "  an update is looked at for 60 and a pair until the earlier end; who misses it keeps its last motion and is "
+        "overdue"
+    )
+    assert stands == "  the objects of b stand: they need not update, and are never overdue"
+    again = vd.MovingJoin(60, standing="b")
+    again.load(moving.save())
+    assert repr(again).endswith("1 object in b, pairs not found yet)")
+    moving.update(remove_b=[2], time=6)
+    assert "  b: nothing to look up" in moving.explain()
+    assert "0 pairs that meet now or later, in slices of time by when they begin\n" in moving.explain()
+
+
 def test_messages_say_what_would_work():
     moving = vd.MovingJoin(60)
     with pytest.raises(vd.RowError, match=r"^nothing is given; give rows as a= or b=, or both, and their time=$"):
         moving.load(time=0)
     with pytest.raises(vd.RowError, match=r"^the rows of set a lack column 'vy_low' \(or 'vy'\); they have: .*vx"):
         moving.load(a={"id": [1], "x": [0], "y": [0], "vx": [0]}, time=0)
-    with pytest.raises(vd.RowError, match=r"^the rows of set a lack column 'time'"):
-        moving.load(a=still(1, 0))
+    for take in (moving.load, moving.update):
+        with pytest.raises(
+            vd.RowError, match=r"^the rows of set a lack column 'time'; add one, or give time=, for all"
+        ):
+            take(a=still(1, 0))
+    with pytest.raises(
+        vd.RowError, match=r"lack column 'vx_low' \(or 'vx'\); .*; only a standing set, standing='b', needs"
+    ):
+        moving.load(b={"id": [1], "x_low": [0], "x_high": [1], "y": [0]}, time=0)
+    with pytest.raises(
+        vd.RowError, match=r"lack column 'x_high'; they have: id, x_high_, x_low; did you mean 'x_high_'"
+    ):
+        moving.load(b={"id": [1], "x_low": [0], "x_high_": [1]}, time=0)
     with pytest.raises(vd.RowError, match=r"^objects are to be removed, but not told when; give time=$"):
         moving.update(a={**still(1, 0), "time": [1]}, remove_a=[3])
     with pytest.raises(vd.QueryError, match=r'^standing is "a", "b" or None; got'):

@@ -71,6 +71,30 @@ def test_a_standing_set_costs_nothing():
     assert 0 < expected_costs(traffic, np.array([10.0]))[0] < both[0]
 
 
+@pytest.mark.parametrize("n_dims", [2, 3])
+@pytest.mark.parametrize("flat", ["x", "y", "xy", "z", "xz", "xyz"])
+@pytest.mark.parametrize("size", [0.0, 2.0])
+@pytest.mark.parametrize("speed", [0.0, 1.0])
+def test_objects_on_a_line_or_in_one_point_have_finite_costs(n_dims, flat, size, speed):
+    random, n = np.random.default_rng(3), 40
+    moving = vd.MovingJoin(20)
+
+    def some():
+        rows = {"id": np.arange(n)}
+        for axis in "xyz"[:n_dims]:
+            low = np.zeros(n) if axis in flat else random.uniform(0, 50, n)
+            rows |= {f"{axis}_low": low, f"{axis}_high": low + (0.0 if axis in flat else size)}
+            rows[f"v{axis}"] = np.zeros(n) if axis in flat else random.uniform(-speed, speed, n)
+        return rows
+
+    moving.load(a=some(), b=some(), time=0)
+    moving.update(a=some(), time=3)
+    costs = moving.interval_costs([1e-9, 0.1, 1, 10, 100, 1000, 1e6])["cost"].to_numpy()
+    assert (np.isfinite(costs) & (costs > 0)).all()
+    if speed == 0:  # with nothing that moves, looking farther ahead costs no more
+        assert moving.recommend_interval([1, 10, 100]) == 100
+
+
 def test_candidates_are_intervals():
     moving = moving_with(0.1, steps=2, n=20)
     for wrong in ([], [0], [10, -1], [np.nan], ["long"]):

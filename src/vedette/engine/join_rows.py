@@ -63,7 +63,7 @@ def read_join_rows(
     """The fields that queries use, times and ids of the rows of a stream."""
     try:
         table = as_mapping(rows)
-        columns, n_rows = read_rows(table, schema, fields, time_zone)
+        columns, n_rows = read_rows(table, schema, fields, time_zone, or_else="")
         ids = None
         if id_ is not None:
             keys, codes = read_keys(table, schema, time_zone, id_, "id")

@@ -14,9 +14,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.engine import moving_state
+from vedette.engine.moving_explanation import explain
 from vedette.engine.moving_rows import MovingRows, MovingTable, read_moving_rows, read_number
 from vedette.engine.moving_table import to_change_table, to_event_table, to_overdue_table, to_pair_table
-from vedette.errors import QueryError, RowError
+from vedette.errors import QueryError, RowError, count
 from vedette.ids import Ids, take_ids
 from vedette.operators.moving.interval import expected_costs
 from vedette.operators.moving.join import IntersectionJoin, Step
@@ -56,6 +57,8 @@ class MovingJoin:
             raise QueryError(f"max_update_interval is above 0; got {max_update_interval!r}")
         if standing not in (None, *SETS):
             raise QueryError(f'standing is "a", "b" or None; got {standing!r}')
+        if not isinstance(expire_overdue, (bool, np.bool_)):
+            raise QueryError(f"expire_overdue is True or False; got {expire_overdue!r}")
         self.max_update_interval = interval
         self.expire_overdue = bool(expire_overdue)
         self.standing = standing
@@ -66,6 +69,11 @@ class MovingJoin:
         self.join: IntersectionJoin | None = None
         self._is_started = True  # the pairs are found; not so after loading a state
         self.changes = to_change_table([], *self._new_join(2, 0.0).sets)  # of the last call
+
+    def __repr__(self) -> str:
+        objects = f"{count(self.n_a, 'object')} in a, {count(self.n_b, 'object')} in b"
+        pairs = count(self.n_pairs, "pair") if self._is_started else "pairs not found yet"
+        return f"MovingJoin(max_update_interval={self.max_update_interval:g}, {objects}, {pairs})"
 
     # Objects.
 
@@ -93,7 +101,10 @@ class MovingJoin:
         return 0 if self.join is None else self._started().nbytes
 
     def load(self, state: bytes | None = None, *, a: Any = None, b: Any = None, time: Any = None) -> pa.Table | None:
-        """Begin anew with two sets of objects; their pairs, as `update` tells them. Or take up a saved state."""
+        """Begin anew with two sets of objects; their pairs, as `update` tells them. Or take up a saved state.
+
+        What was there is forgotten, and its pairs are not taken back; the time may be earlier than it was.
+        """
         if state is not None:
             if a is not None or b is not None or time is not None:
                 raise QueryError("load takes a saved state, or sets a and b with their time, but not both")
@@ -176,7 +187,11 @@ class MovingJoin:
         return to_event_table(times[order], order < len(enters), pairs.take(of), *join.sets)
 
     def overdue(self, at: Any = None) -> pa.Table:
-        """The objects that should have updated before a time, now or later: columns set, id and deadline."""
+        """The objects that should have updated before a time, now or later: columns set, id and deadline.
+
+        Where the ids of one set are strings and those of the other numbers: columns set, a, b, of which one is null,
+        and deadline.
+        """
         if self.join is None:
             return to_overdue_table((_NONE, _NONE), (np.empty(0), np.empty(0)), *self._new_join(2, 0.0).sets)
         time = self._read_later(at, "who is overdue is told")
@@ -184,6 +199,10 @@ class MovingJoin:
         interval = self.max_update_interval
         deadlines = self.join.a.rows[a, TIME] + interval, self.join.b.rows[b, TIME] + interval
         return to_overdue_table((a, b), deadlines, *self.join.sets)
+
+    def explain(self) -> str:
+        """What is held, how it is looked up, and what it costs, in words."""
+        return explain(self)
 
     # The interval.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,10 +17,12 @@ from vedette.errors import QueryError, RowError, nearest
 from vedette.hashing import empty_slots, find_numbers, find_strings, insert_numbers, insert_strings
 from vedette.ids import Ids, item, take_ids
 from vedette.operators.moving.rows import SIDES, TIME
-from vedette.rows import as_mapping, read_values
+from vedette.rows import as_mapping, check_array, find_ids, read_values
 from vedette.schema import Field, Type
 
 AXES = "xyz"
+ENDS = ("", "_low", "_high")
+COLUMNS = frozenset(("id", "time", "removed", *(f"{v}{axis}{end}" for v in ("", "v") for axis in AXES for end in ENDS)))
 FARTHEST = 1e100  # beyond, there would be no room for computing with what is read
 
 
@@ -74,13 +77,13 @@ def read_moving_rows(
     width = SIDES + 4 * n_dims
     ids, read, goes = [], [], []
     if table is not None:
-        ids.append(_read_ids(table.find("id"), known, name))
+        ids.append(_read_ids(table.find_ids(), known, name))
         goes.append(_read_goes(table, len(ids[-1])))
         read.append(_read_rows(table, ids[-1], goes[-1], n_dims, time, may_stand))
     if removals is not None:
         if time is None:
             raise RowError("objects are to be removed, but not told when; give time=")
-        ids.append(_read_ids(removals, known, name))
+        ids.append(_read_ids(find_ids(removals, f"the objects of set {name} to remove"), known, name))
         goes.append(np.ones(len(ids[-1]), np.bool_))
         read.append(np.full((len(ids[-1]), width), float(time)))
     if not ids:
@@ -90,11 +93,15 @@ def read_moving_rows(
 
 
 def read_number(value: Any, what: str) -> float:
-    """A finite number."""
+    """A number that can be computed with."""
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not is_number or not -FARTHEST < value < FARTHEST:
-        raise RowError(f"{what} is a finite number; got {value!r}")
-    return float(value)
+    if is_number and -FARTHEST <= value <= FARTHEST:
+        return float(value)
+    if isinstance(value, (datetime.date, np.datetime64)):
+        raise RowError(f"{what} is a number, such as seconds since 1970; got {value!r}")
+    is_far = is_number and -np.inf < value < np.inf
+    wanted = f"number from {-FARTHEST:g} to {FARTHEST:g}" if is_far else "finite number"
+    raise RowError(f"{what} is a {wanted}; got {value!r}")
 
 
 class MovingTable:
@@ -116,55 +123,105 @@ class MovingTable:
     def has(self, column: str) -> bool:
         return column in self._columns
 
+    @property
+    def has_speeds(self) -> bool:
+        return any(self.has(f"v{axis}{end}") for axis in AXES for end in ENDS)
+
     def find(self, column: str, instead: str = "") -> Any:
         if not self.has(column):
             known = sorted(self._columns)
-            have = f"{', '.join(known) or 'none'}{nearest(column, known)}"
+            have = f"{', '.join(known) or 'none'}{nearest(column, set(known) - COLUMNS)}"
+            if column.startswith("v") and not self.has_speeds:
+                have += f"; only a standing set, standing={self.name!r}, needs no speeds"
             or_else = f" (or {instead!r})" if instead else ""
             raise RowError(f"the rows of set {self.name} lack column {column!r}{or_else}; they have: {have}")
         return self._columns[column]
 
+    def find_ids(self) -> Any:
+        ids = self.find("id")
+        _check_array(ids, "id", self.name)
+        return ids
+
     def pair(self, what: str) -> tuple[str, str]:
         """The columns of a low and a high side, which may be one."""
-        if self.has(what) and not self.has(f"{what}_low") and not self.has(f"{what}_high"):
+        sides = f"{what}_low", f"{what}_high"
+        given = [each for each in sides if self.has(each)]
+        if self.has(what):
+            if given:
+                raise RowError(
+                    f"the rows of set {self.name} have {what!r}, which stands for both sides, and {given[0]!r}; give "
+                    f"{what!r}, or {sides[0]!r} and {sides[1]!r}"
+                )
             return what, what
-        self.find(f"{what}_low", what)
-        self.find(f"{what}_high")
-        return f"{what}_low", f"{what}_high"
+        self.find(sides[0], what)
+        self.find(sides[1])
+        return sides
 
     def read(self, column: str, kind: str, n: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         found = self.find(column)
         if kind == "double" and type(found) is np.ndarray and found.dtype == np.float64 and found.shape == (n,):
             return found, None  # which most are
+        _check_array(found, column, self.name)
         try:
             values = read_values(found, Field(column, Type(kind)), "UTC")
-        except RowError as error:
-            raise RowError(f"set {self.name}: {error}") from None
+        except RowError:
+            wanted = _WANTED.get(column, "sides and speeds are numbers: double, float or integers")
+            raise RowError(f"column {column!r} of set {self.name} holds {_describe(found)}; {wanted}") from None
         if len(values) != n:
             raise RowError(f"the rows of set {self.name} have {n} ids but {len(values)} values of {column!r}")
         return values.values, values.valid
 
 
+_WANTED = {
+    "time": "times are numbers, such as seconds since 1970: double, float or integers",
+    "removed": "it is true where an object goes, and else false or null",
+}
+
+
+def _check_array(values: Any, column: str, name: str) -> None:
+    try:
+        check_array(values, column)
+    except RowError as error:
+        raise RowError(f"set {name}: {error}") from None
+
+
+def _describe(values: Any) -> str:
+    """What a column holds that cannot be read."""
+    if getattr(values, "ndim", 1) != 1:
+        return f"an array of {values.ndim} dimensions"
+    try:
+        return str(values.type if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values).type)
+    except (pa.ArrowException, OverflowError, TypeError, UnicodeError):
+        return "values of several types"
+
+
 def _read_rows(
     table: MovingTable, ids: Any, goes: NDArray[np.bool_], n_dims: int, time: float | None, may_stand: bool
 ) -> NDArray[np.float64]:
+    """The rows as numbers. Where all objects go, nothing is asked of them but when."""
     rows = np.zeros((len(ids), SIDES + 4 * n_dims))
     columns: dict[int, str] = {}
-    if time is None or table.has("time"):
+    if table.has("time"):
         columns[TIME] = "time"
+    elif time is None:
+        raise RowError(f"the rows of set {table.name} lack column 'time'; add one, or give time=, for all of them")
     else:
         rows[:, TIME] = time
-    stand = may_stand and not any(table.has(f"v{axis}{end}") for axis in AXES for end in ("", "_low", "_high"))
-    for d, axis in enumerate(AXES[:n_dims]):
+    all_go = bool(len(goes)) and bool(goes.all())
+    stand = may_stand and not table.has_speeds
+    for d, axis in enumerate(() if all_go else AXES[:n_dims]):
         at = SIDES + 4 * d
         columns[at], columns[at + 1] = table.pair(axis)
         if not stand:
             columns[at + 2], columns[at + 3] = table.pair(f"v{axis}")
+    nulls = {}
     for at, column in columns.items():
         values, valid = table.read(column, "double", len(ids))
-        rows[:, at] = values if valid is None else np.where(valid, values, np.nan)
-    _check_numbers(rows, columns, table.name, ids, goes)
-    for d in range(n_dims):
+        if valid is not None:
+            values, nulls[at] = np.where(valid, values, np.nan), ~valid
+        rows[:, at] = values
+    _check_numbers(rows, columns, nulls, table.name, ids, goes)
+    for d in range(0 if all_go else n_dims):
         low, high = SIDES + 4 * d, SIDES + 4 * d + 1
         is_wrong = (rows[:, low] > rows[:, high]) & ~goes
         if is_wrong.any():
@@ -177,7 +234,12 @@ def _read_rows(
 
 
 def _check_numbers(
-    rows: NDArray[np.float64], columns: dict[int, str], name: str, ids: Any, goes: NDArray[np.bool_]
+    rows: NDArray[np.float64],
+    columns: dict[int, str],
+    nulls: dict[int, NDArray[np.bool_]],
+    name: str,
+    ids: Any,
+    goes: NDArray[np.bool_],
 ) -> None:
     if not len(rows) or np.abs(rows).max() <= FARTHEST:
         return
@@ -185,9 +247,9 @@ def _check_numbers(
     is_wrong[:, SIDES:] &= ~goes[:, None]
     if is_wrong.any():
         i, at = (int(each[0]) for each in np.nonzero(is_wrong))
-        raise RowError(
-            f"{_row(name, ids, i)} has {columns[at]} {rows[i, at]:g}; times, sides and speeds are finite numbers"
-        )
+        got = "null" if at in nulls and nulls[at][i] else f"{rows[i, at]:g}"
+        limit = f"numbers from {-FARTHEST:g} to {FARTHEST:g}" if np.isfinite(rows[i, at]) else "finite numbers"
+        raise RowError(f"{_row(name, ids, i)} has {columns[at]} {got}; times, sides and speeds are {limit}")
     rows[goes, SIDES:] = 0.0
 
 

@@ -46,18 +46,21 @@ def to_overdue_table(
     slots: tuple[NDArray[np.int32], NDArray[np.int32]], deadlines: tuple[NDArray[Any], NDArray[Any]],
     a: MovingSet, b: MovingSet,
 ) -> pa.Table:  # fmt: skip
-    """One line an object: set ("a" or "b"), id, deadline. Ids are strings where they are strings in one of the sets."""
+    """One line an object: set ("a" or "b"), id, deadline; or set, a, b, deadline, where ids are of two types.
+
+    A set that stands is never overdue, and of what type its ids are does not matter.
+    """
     codes = np.repeat(np.array([0, 1], np.int8), [len(slots[0]), len(slots[1])])
-    ids = [pa.array(of.ids.take(each)) for of, each in zip((a, b), slots, strict=True) if len(each)]
-    if len({each.type for each in ids}) > 1:
-        ids = [each.cast(pa.large_string()) for each in ids]
-    type_ = ids[0].type if ids else _type(a.ids.kind or b.ids.kind)
-    arrays = [
-        pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(["a", "b"])),
-        pa.concat_arrays(ids) if ids else pa.array([], type_),
-        pa.array(np.concatenate(deadlines)),
-    ]
-    return pa.Table.from_arrays(arrays, ["set", "id", "deadline"])
+    sets = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(["a", "b"]))
+    ids = [pa.array(of.ids.take(each)) for of, each in zip((a, b), slots, strict=True)]
+    kinds = {of.ids.kind for of in (a, b) if of.ids.kind is not None and not of.stands}
+    if len(kinds) > 1:
+        nulls = [pa.nulls(len(ids[1 - k]), ids[k].type) for k in range(2)]
+        names = {"a": pa.concat_arrays([ids[0], nulls[0]]), "b": pa.concat_arrays([nulls[1], ids[1]])}
+    else:
+        some = [each for each in ids if len(each)] or [pa.array([], _type(next(iter(kinds), a.ids.kind or b.ids.kind)))]
+        names = {"id": pa.concat_arrays(some)}
+    return pa.table({"set": sets, **names, "deadline": pa.array(np.concatenate(deadlines))})
 
 
 def _names(a_slots: NDArray[np.int32], b_slots: NDArray[np.int32], a: MovingSet, b: MovingSet) -> list[Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
+from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from vedette.engine.moving_join import SETS, MovingJoin
@@ -119,6 +120,13 @@ def moving_join(
     times = [t.StructField(name, t.DoubleType()) for name in ("start", "end")]
     answer = t.StructType([t.StructField("sign", t.ByteType()), *ids, *times])
     return run(packed[0].union(packed[1]), sender, plan, answer)
+
+
+def begin_with(zones: DataFrame, others: DataFrame, time: str = "time") -> DataFrame:
+    """Zones without times, as of the first time of the other set."""
+    column = find_time(others, None, time)
+    first = f.coalesce(f.min(column.name), f.lit(0).cast(column.dataType))
+    return zones.crossJoin(others.agg(first.alias(column.name)))
 
 
 @dataclass(frozen=True)

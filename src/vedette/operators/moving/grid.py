@@ -23,6 +23,7 @@ SAMPLE = 500  # so many objects tell how large cells should be
 TAIL = 0.01  # such a part of the objects may lie outside at each end: in the outermost cells, then
 WIDE = 1.25  # cells are so many times as wide as boxes are on average; between 1 and 2 it hardly matters
 FEW = 1000  # beyond so many at once, it is worth looking up neighbours after each other
+NARROWEST = 1e-100  # an axis along which all lie in one place has one cell
 CROWD = 8  # entries an object, on average, at most
 
 
@@ -140,8 +141,9 @@ def _choose_cells(
     highs = highs + np.maximum(high_speeds * passed, high_speeds * left)
     n_outside = int(TAIL * len(some))
     begins, ends = np.sort(lows, axis=0)[n_outside], np.sort(highs, axis=0)[-1 - n_outside]
-    extents = np.maximum(ends - begins, np.finfo(np.float64).tiny)
-    shares = (highs - lows).mean(axis=0) / extents  # how much of an axis a box takes
+    is_wide = ends - begins > NARROWEST
+    extents = np.where(is_wide, ends - begins, 1.0)
+    shares = np.where(is_wide, (highs - lows).mean(axis=0) / extents, 1.0)  # how much of an axis a box takes
     axes = np.sort(np.argsort(shares, kind="stable")[:2])
     counts = 1 / np.maximum(shares[axes] * WIDE, 1 / len(slots))
     counts *= min(1.0, np.sqrt(len(slots) / counts.prod()))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 UPDATE, ENTRY, PAIR = 900.0, 10.0, 280.0
 CELL = 1.25  # of a grid, in mean box widths
 SAMPLE = 2048
+NARROWEST = 1e-100  # along which all lie in one place, and none is found by it
 
 
 @dataclass
@@ -72,17 +73,22 @@ def expected_costs(traffic: Traffic, intervals: NDArray[np.float64]) -> NDArray[
 
 
 def _update_cost(traffic: Traffic, side: int, intervals: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Equation (2) with cells for nodes: entries read, twice, and pairs found, for one update of a set."""
-    n_others, n_dims = traffic.n[1 - side], len(traffic.relative_speeds)
-    reach = traffic.sizes.sum(axis=0)  # who is nearer than this, intersects
+    """Equation (2) with cells for nodes: entries read, twice, and pairs found, for one update of a set.
+
+    A dimension along which nothing is apart, of objects on a line or in one point, is left out.
+    """
+    is_wide = traffic.extents > NARROWEST
+    n_others, n_dims = traffic.n[1 - side], int(np.count_nonzero(is_wide))
+    reach = traffic.sizes.sum(axis=0)[is_wide]  # who is nearer than this, intersects
+    speeds = traffic.relative_speeds[is_wide]
     density = traffic.n_pairs / max(traffic.n[0] * traffic.n[1], 1)
-    space = reach.prod() / density if density > 0 and reach.prod() > 0 else traffic.extents.prod()
+    space = reach.prod() / density if density > 0 and reach.prod() > 0 else traffic.extents[is_wide].prod()
     ages = 0.0 if traffic.stands[1 - side] else _mean_age(traffic.rates[1 - side], intervals)
     ahead = intervals - ages  # as long as both are looked at
-    swept = reach.prod() + ahead * sum(traffic.relative_speeds[d] * np.delete(reach, d).prod() for d in range(n_dims))
+    swept = reach.prod() + ahead * sum(speeds[d] * np.delete(reach, d).prod() for d in range(n_dims))
     pairs = np.minimum(n_others * swept / space, n_others)
     entries = np.full(len(intervals), float(n_others))
-    for d in range(2):  # the axes of a grid
+    for d in np.flatnonzero(is_wide[:2]):  # the axes of a grid
         own = traffic.sizes[side, d] + traffic.speeds[side, d] * intervals
         others = traffic.sizes[1 - side, d] + traffic.speeds[1 - side, d] * ahead
         entries *= np.minimum((own + (1 + 2 * CELL) * others) / space ** (1 / n_dims), 1.0)
@@ -96,7 +102,7 @@ def _mean_wait(rate: float, intervals: NDArray[np.float64]) -> NDArray[np.float6
 
 def _mean_age(rate: float, intervals: NDArray[np.float64]) -> NDArray[np.float64]:
     """How long ago an object has updated, on average over time."""
-    if rate * intervals.max(initial=0.0) < 1e-6:
-        return intervals / 2
-    left = np.exp(-rate * intervals)
-    return (1 - left * (1 + rate * intervals)) / (rate * (1 - left))
+    is_short = rate * intervals < 1e-6
+    updates = np.where(is_short, 1.0, rate * intervals)
+    left = np.exp(-updates)
+    return np.where(is_short, intervals / 2, intervals * (1 - left * (1 + updates)) / (updates * (1 - left)))

@@ -51,6 +51,11 @@ class MovingSet:
         return (self.rows.shape[1] - SIDES) // 4
 
     @property
+    def grid(self) -> SweptGrid | None:
+        """Where objects are looked up; None where it is still to be made."""
+        return self._grid
+
+    @property
     def nbytes(self) -> int:
         own = self.ids.nbytes + self.rows.nbytes + self.lives.nbytes + self._is_left_out.nbytes
         return own + (0 if self._grid is None else self._grid.nbytes)
