@@ -7,6 +7,7 @@ take is said beforehand, by what each took when it last ran. `vedette bench` is 
 from __future__ import annotations
 
 import argparse
+import gc
 import subprocess
 import sys
 import time
@@ -92,9 +93,10 @@ def tell_length(names: Sequence[str], seconds: Mapping[str, float]) -> str:
 def _run_one(name: str, quick: bool) -> int:
     from benchmarks.harness import AnswersDifferError, Bench, all_experiments
 
-    bench = Bench(name, quick)
+    bench, experiment = Bench(name, quick), all_experiments()[name]
+    gc.freeze()  # what is imported stays: to look for garbage in it before each run would take a tenth of a second
     try:
-        all_experiments()[name].run(bench)
+        experiment.run(bench)
     except AnswersDifferError as error:
         print(f"    {name}: answers differ, nothing timed: {error}", file=sys.stderr, flush=True)
         return 1

@@ -84,12 +84,12 @@ class Bench:
 
     @property
     def repeats(self) -> int:
-        return 3 if self.quick else 5
+        return 2 if self.quick else 5
 
     @property
     def limit_seconds(self) -> float:
         """How long one run of one contestant may take."""
-        return 0.25 if self.quick else 3.0
+        return 0.1 if self.quick else 3.0
 
     def size(self, full: int, quick: int) -> int:
         """The one size or the other, by the kind of run."""

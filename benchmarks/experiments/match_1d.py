@@ -45,12 +45,12 @@ def intervals_ten(bench: Bench) -> None:
     ]
     for n_queries in (100_000, 1_000_000):
         for widths in ("uniform", "pareto"):
-            n_rows = bench.size(1_000_000, 100_000)
+            n_rows = bench.size(1_000_000, 20_000)
             workload = intervals(n_queries if not bench.quick else n_queries // 10, n_rows, 10, widths)
             kind = "uniform" if widths == "uniform" else "heavy-tailed"
             case = f"{workload.n_queries // 1000:,}k, {kind} widths"
             bench.race("intervals-ten", case, workload, Vedette, others, goals)
-    workload = intervals(bench.size(1_000_000, 100_000), bench.size(1_000_000, 100_000), 10).sorted_rows()
+    workload = intervals(bench.size(1_000_000, 100_000), bench.size(1_000_000, 20_000), 10).sorted_rows()
     case = f"{workload.n_queries // 1000:,}k, uniform widths, rows sorted by the field"
     in_order: list[type[Peer]] = [ncls.Ncls, *LIST_CORES[:1]]
     bench.race("intervals-ten", case, workload, Vedette, in_order, goals[1:])

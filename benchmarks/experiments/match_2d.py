@@ -16,7 +16,8 @@ def rectangles(bench: Bench) -> None:
     """Rectangles on the grid of Wu, Chen and Yu, figure 13: 32k with W = 20 and 256k with W = 40, as pairs."""
     goal = AtLeast(20, "STRtree", ("STRtree",))
     sizes = ((32_000, bench.size(250_000, 25_000), 20), (256_000, bench.size(10_000, 1_000), 40))
-    for n_queries, n_rows, max_side in sizes:
+    for full, n_rows, max_side in sizes:
+        n_queries = bench.size(full, full // 8)
         for placed in ("uniform", "90-10"):
             workload = workloads.vcr_rectangles(n_queries, n_rows, max_side, placed)
             case = f"{n_queries // 1000}k, {workload.name}"

@@ -18,7 +18,7 @@ def conjunctions(bench: Bench) -> None:
         goals = [AtLeast(60, "DuckDB", ("DuckDB",))] if all_used else []
         for n_attributes in (4, 8):
             for n_queries, n_rows in ((10_000, 10_000), (100_000, 1_000)):
-                n_rows = bench.size(n_rows, n_rows // 5)
+                n_queries, n_rows = (bench.size(n, n // 5) for n in (n_queries, n_rows))
                 workload = workloads.conjunctions(n_attributes, n_queries, n_rows, all_used)
                 case = f"{n_attributes} attributes, {n_queries // 1000}k conjunctions"
                 bench.race(target, case, workload, VedettePairs, PEERS, goals)
