@@ -263,3 +263,13 @@ def test_queries_that_a_new_schema_parks_do_not_stand_in_batches_of_before(regis
     opened = followed.bases.open(before)
     assert opened.queries.ids.to_pylist() == ["fits"]
     assert not followed.bases.can_move(opened, followed.current_version())
+
+
+def test_a_set_that_is_dropped_leaves_no_file(registry, tmp_path):
+    fill(registry)
+    registry.compact("alerts")
+    assert files(tmp_path)
+
+    registry.drop("alerts")
+
+    assert not files(tmp_path)

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 ENDED, REFUSED, FAILED, UNREACHABLE = 0, 2, 3, 4
 _POLL_SECONDS = 0.25
 _ON_TERMINAL = ("console",)  # sinks that write where progress is shown
-_OUT_OF_REACH = ("cannot be reached", "is locked")  # in what the registry says, where trying again may help
 
 
 @dataclass(frozen=True)
@@ -64,16 +63,12 @@ def run_pipeline(path: Path, options: RunOptions) -> int:
             return _Run(file, options, status, display, signals).run()
     except VedetteError as error:
         display.tell("error", "refused", str(error), pipeline=plan.name)
-        return UNREACHABLE if _is_out_of_reach(error) else REFUSED
+        return UNREACHABLE if isinstance(error, RegistryError) and error.is_passing else REFUSED
     finally:
         display.close()
         if server is not None:
             server.shutdown()
             server.server_close()
-
-
-def _is_out_of_reach(error: VedetteError) -> bool:
-    return isinstance(error, RegistryError) and any(words in str(error) for words in _OUT_OF_REACH)
 
 
 def _open_queries(file: ReadFile) -> tuple[Registry, Followed]:
@@ -86,7 +81,7 @@ def _open_queries(file: ReadFile) -> tuple[Registry, Followed]:
         check_set(file.plan, registry.set(part.set))
         return registry, registry.follow(part.set, at=part.at)
     except RegistryError as error:
-        if _is_out_of_reach(error):
+        if error.is_passing:
             raise
         raise RegistryError(f"{file.path}: registry: {error}") from None
     except VedetteError as error:

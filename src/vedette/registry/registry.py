@@ -95,8 +95,14 @@ class Registry:
         return self._database.read(lambda connection: sets.find_set(self._database, connection, name))
 
     def drop(self, name: str) -> None:
-        """Delete a set with all its queries and their history."""
-        sets.drop_set(self._database, self.set(name))
+        """Delete a set with all its queries, their history and compiled snapshots."""
+        from vedette.registry.snapshots import Snapshots
+
+        info = self.set(name)
+        bases = Snapshots(self, info)
+        files = bases.files()
+        sets.drop_set(self._database, info)
+        bases.remove(files)
 
     def alter(self, name: str, schema: Any = None, *, time_zone: str | None = None, force: bool = False) -> int:
         """Give a set another schema, or a dict of them by stream; the version from which it is in force.

@@ -150,6 +150,18 @@ class Snapshots:
 
         threading.Thread(target=work, name="vedette-compaction", daemon=True).start()
 
+    # Dropping.
+
+    def files(self) -> list[str]:
+        """The files of all bases of the set."""
+        told = select(snapshots.c.file).where(snapshots.c.set_id == self._info.row)
+        return self._database.read(lambda connection: list(connection.scalars(told)))
+
+    def remove(self, files: list[str]) -> None:
+        """Delete the files of bases that nobody knows of any more."""
+        for file in files:
+            self._files.remove(file)
+
     # Inside.
 
     def _open_base(self, version: int) -> OpenSet | None:
@@ -208,8 +220,7 @@ class Snapshots:
             queries.compact()
         file, checksum, n_bytes = self._files.write(queries, f"{self._info.uid}-{version}")
         made = Snapshot(version, file, checksum, n_bytes)
-        for old in self._database.write(lambda connection: self._record(connection, made)):
-            self._files.remove(old)
+        self.remove(self._database.write(lambda connection: self._record(connection, made)))
         return made
 
     def _record(self, connection: Connection, made: Snapshot) -> list[str]:
