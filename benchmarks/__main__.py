@@ -100,6 +100,8 @@ def _run_one(name: str, quick: bool) -> int:
     except AnswersDifferError as error:
         print(f"    {name}: answers differ, nothing timed: {error}", file=sys.stderr, flush=True)
         return 1
+    finally:
+        gc.unfreeze()
     results.write(name, bench.rows, quick)
     return 0
 
