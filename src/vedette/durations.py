@@ -26,6 +26,7 @@ _MICROSECONDS = {
     "week": 604_800_000_000,
     "w": 604_800_000_000,
 }
+_UNITS = "microseconds (us), milliseconds (ms), seconds (s), minutes (m), hours (h), days (d), weeks (w)"
 _PIECE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*,?")
 
 
@@ -49,16 +50,25 @@ def read_duration(value: object, name: str, time_type: str) -> int | float:
             read = None
     else:
         read = None
-    if read is None or not 0 < read <= _LONGEST:
+    if read is not None and 0 < read <= _LONGEST:
+        return read
+    if not is_timestamp:
         number = "a whole number" if is_whole else "a number"
-        wanted = (
-            "a duration such as '5 minutes'" if is_timestamp else f"{number} above 0, in the unit of the time column"
-        )
-        raise QueryError(f"{name} is {wanted}; got {value!r}")
-    return read
+        limit = f" and at most {_LONGEST:g}" if read is not None and _LONGEST < read < math.inf else ""
+        raise QueryError(f"{name} is {number} above 0{limit}, in the unit of the time column; got {value!r}")
+    if read is not None:
+        limit = "above 0" if read <= 0 else "of 3,000 years at most"
+        raise QueryError(f"{name} is a duration {limit}, such as '5 minutes'; got {value!r}")
+    units = f"; units are {_UNITS}" if isinstance(value, str) else ""
+    raise QueryError(f"{name} is a duration such as '5 minutes'; got {value!r}{units}")
 
 
 def _read_text(text: str) -> int | None:
+    if text.lstrip().startswith("-"):
+        read = _read_text(text.lstrip()[1:])
+        return None if read is None else -read
+    if not text.strip():
+        return None
     total, place = 0.0, 0
     while place < len(text):
         found = _PIECE.match(text, place)

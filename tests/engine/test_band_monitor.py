@@ -266,6 +266,63 @@ def test_what_was_never_inserted_is_named_and_counted(bands):
     assert (join.unknown, join.n_unknown) == ([], 4)
 
 
+@pytest.mark.parametrize(
+    "ids",
+    [
+        ["r12"],
+        ("r12",),
+        pa.array(["r12"]),
+        pd.Series(["r12"]),
+        pl.Series(["r12"]),
+        np.array(["r12"]),
+        {"id": ["r12"]},
+        {"Id": ["r12"], "value": [0.0]},
+        pa.table({"id": ["r12"]}),
+        pa.record_batch({"id": ["r12"]}),
+        pd.DataFrame({"value": [9.0], "id": ["r12"]}),
+        pl.DataFrame({"id": ["r12"]}),
+    ],
+)
+def test_values_are_deleted_by_a_list_of_ids_or_by_rows_with_an_id(bands, ids):
+    join = bands.monitor()
+    both = {"id": ["r", "1", "2", "r12", "id"], "value": [0.0] * 5}
+    join.insert(left=both, right=both)
+
+    join.delete(left=ids, right=ids)
+    assert (join.n_left, join.n_right, join.unknown) == (4, 4, [])
+    join.delete(left=ids)
+    assert join.unknown == ["r12"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        ("r12", "the left values to delete are a list of ids, or rows with a column 'id'; got 'r12'; for one, give"),
+        (b"r12", "or rows with a column 'id'; got b'r12'"),
+        (12, "or rows with a column 'id'; got 12; for one, give [12]"),
+        (np.int64(12), "or rows with a column 'id'; got"),
+        ({"ids": ["r"]}, "or rows with a column 'id'; these rows have: ids; did you mean 'ids'?"),
+        (pd.DataFrame({"x": [1]}), "or rows with a column 'id'; these rows have: x"),
+        (pa.table({"x": [1]}), "or rows with a column 'id'; these rows have: x"),
+        ({"id": "r12"}, "field 'id' holds 'r12', not an array"),
+    ],
+)
+def test_what_names_no_values_to_delete_is_refused(bands, ids, words):
+    join = bands.monitor()
+    join.insert(left={"id": ["r", "1", "2", "id"], "value": [0.0] * 4})
+
+    with pytest.raises(vd.RowError) as caught:
+        join.delete(left=ids)
+    assert words in str(caught.value)
+    assert (join.n_left, join.n_unknown) == (4, 0)
+
+
+def test_a_monitor_tells_what_it_is(bands):
+    join = bands.monitor(report="queries")
+    join.insert(left={"id": [1], "value": [0.0]}, right={"id": [1, 2], "value": [0.0, 1.0]})
+    assert repr(join) == f"BandMonitor({len(bands)} queries, 1 left value, 2 right values, report='queries')"
+
+
 def test_an_id_may_come_back_with_another_value(bands):
     join = bands.monitor()
     join.insert(right={"id": ["s"], "value": [0.0]})
@@ -308,6 +365,8 @@ def test_rows_come_in_many_forms(bands, rows):
         (pa.table({"id": ["x"], "value": ["1"]}), "the left values cannot be read as finite numbers; the first is '1'"),
         ({"id": ["x"], "value": np.zeros((1, 1))}, "the left values cannot be read as finite numbers; the first is"),
         ({"id": ["x", "y"], "value": [1.0]}, "the left rows have 2 ids but 1 values"),
+        ({"id": "x", "value": [1.0]}, "left rows: field 'id' holds 'x', not an array; give arrays of one value"),
+        ({"id": ["x"], "value": 1.0}, "left rows: field 'value' holds 1.0, not an array; give arrays of one value"),
         (
             {"id": ["x"], "valeu": [1.0]},
             "the left rows lack column 'value'; they need id and value, and have: id, valeu; did",

@@ -6,6 +6,7 @@ import math
 import pickle
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from numba import config
@@ -49,19 +50,34 @@ def test_ends_may_be_infinite_equal_or_one_for_all(bands):
     assert bands.band("b") == (-1.0, 2.0)
 
 
+def test_none_is_no_end(bands):
+    bands.add("below", None, 1)
+    bands.add_many(["all", "above"], pa.array([None, 2.0]), None)
+    bands.replace("q1", 0, None)
+
+    assert bands.band("below") == (-math.inf, 1.0)
+    assert bands.band("all") == (-math.inf, math.inf)
+    assert bands.band("above") == (2.0, math.inf)
+    assert bands.band("q1") == (0.0, math.inf)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda bands: bands.add("x", 1, 0.5), "low 1 of band 0 is above its high 0.5; a band is low <= high"),
+        (lambda bands: bands.add("x", 1, 0.5), "low 1 of band 'x' is above its high 0.5; a band is low <= high"),
         (
             lambda bands: bands.add("x", math.nan, 1),
-            "low of band 0 is null or NaN; use float('-inf') where there is no",
+            "low of band 'x' is NaN; use None or float('-inf') where there is no end",
         ),
         (
-            lambda bands: bands.add("x", 1, None),
-            "high of band 0 is null or NaN; use float('inf') where there is no end",
+            lambda bands: bands.add_many(["x", "y"], 1, [2, math.nan]),
+            "high of band 'y' is NaN; use None or float('inf') where there is no end",
         ),
-        (lambda bands: bands.add_many(["x", "y"], [0, 5], [1, 4]), "low 5 of band 1 is above its high 4"),
+        (
+            lambda bands: bands.add_many(["x", "y"], pd.Series([1.0, math.nan]), 5),
+            "low of band 'y' is NaN; use None or float('-inf') where there is no end",
+        ),
+        (lambda bands: bands.add_many(["x", "y"], [0, 5], [1, 4]), "low 5 of band 'y' is above its high 4"),
         (lambda bands: bands.add_many(["x", "y"], [0], [1, 4]), "got 1 lows but 2 ids; each band needs both ends"),
         (lambda bands: bands.add("x", "low", 1), "the low of a band is a number; got 'low'"),
         (lambda bands: bands.add("x", 0, True), "the high of a band is a number; got True"),
@@ -69,7 +85,7 @@ def test_ends_may_be_infinite_equal_or_one_for_all(bands):
         (lambda bands: bands.add(1, 0, 1), "the ids of this set are strings; got the integer 1"),
         (lambda bands: bands.add_many(["x", "x"], 0, 1), "id 'x' is given twice"),
         (lambda bands: bands.replace("x", 0, 1), "no query 'x' stands in this set"),
-        (lambda bands: bands.replace("q1", 1, 0), "low 1 of band 0 is above its high 0"),
+        (lambda bands: bands.replace("q1", 1, 0), "low 1 of band 'q1' is above its high 0"),
         (lambda bands: bands.remove("x"), "no query 'x' stands in this set"),
         (lambda bands: bands.remove(["q1"]), "remove takes one id; use remove_many for several"),
         (lambda bands: bands.remove_many(["q1", "x"]), "no query 'x' stands in this set"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 import vedette as vd
@@ -67,3 +68,26 @@ def test_a_state_whose_fields_were_of_other_types_is_refused():
     with pytest.raises(vd.SnapshotError, match=r"saved with left\.x as double; these queries have it as bigint"):
         join.load(saved.save())
     assert join.n_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("hour(left.ts) = hour(right.ts)", [(0, 1), (1, 0)]),
+        ("year(left.ts) < year(right.ts)", [(0, 1)]),
+        ("length(left.s) = length(right.s)", [(0, 0), (1, 1)]),
+        ("length(left.s) = right.n", [(0, 1), (1, 0)]),
+    ],
+)
+def test_parts_of_times_and_lengths_are_looked_up(text, found):
+    """They are of Spark's type int, which no field has."""
+    pairs = vd.JoinQuerySet(left="ts timestamp, s string, n bigint", right="ts timestamp, s string, n bigint")
+    pairs.add("q", text, rows=10)
+    assert "residual" not in pairs.explain()
+    left = {"ts": ["2025-12-31T23:10:00", "2026-01-01T05:20:00", None], "s": ["one", "three", None], "n": [1, 2, 3]}
+    right = {"ts": ["2025-06-01T05:59:59", "2026-06-01T23:00:00", None], "s": ["two", "seven", None], "n": [5, 3, None]}
+    times = {"left": left, "right": right}
+    for rows in times.values():
+        rows["ts"] = pa.array(rows["ts"], pa.string()).cast(pa.timestamp("us"))
+
+    assert rows_of(pairs.window().step(**times)) == [("q", *pair) for pair in found]

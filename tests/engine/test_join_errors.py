@@ -111,16 +111,28 @@ def test_a_bad_text_among_many_is_named_by_its_id():
         ({"within": -1.5}, "within is a number above 0, in the unit of the time column; got -1.5"),
         ({"within": float("nan")}, "within is a number above 0, in the unit of the time column; got nan"),
         ({"within": float("inf")}, "within is a number above 0, in the unit of the time column; got inf"),
-        ({"within": 1e18}, "within is a number above 0, in the unit of the time column; got 1e+18"),
-        ({"within": "0 seconds"}, "within is a duration such as '5 minutes'; got '0 seconds'"),
-        ({"within": "-5 seconds"}, "within is a duration such as '5 minutes'; got '-5 seconds'"),
-        ({"within": "5 lightyears"}, "within is a duration such as '5 minutes'; got '5 lightyears'"),
+        ({"within": 1e18}, "within is a number above 0 and at most 1e+17, in the unit of the time column; got 1e+18"),
+        ({"within": "0 seconds"}, "within is a duration above 0, such as '5 minutes'; got '0 seconds'"),
+        ({"within": "-5 seconds"}, "within is a duration above 0, such as '5 minutes'; got '-5 seconds'"),
+        ({"within": "- 5"}, "within is a duration such as '5 minutes'; got '- 5'; units are"),
+        (
+            {"within": "999999 weeks"},
+            "within is a duration of 3,000 years at most, such as '5 minutes'; got '999999 weeks'",
+        ),
+        (
+            {"within": "2 fortnights"},
+            "within is a duration such as '5 minutes'; got '2 fortnights'; units are microseconds (us), milliseconds "
+            "(ms), seconds (s), minutes (m), hours (h), days (d), weeks (w)",
+        ),
         ({"within": "5"}, "within is a duration such as '5 minutes'; got '5'"),
         ({"within": ""}, "within is a duration such as '5 minutes'; got ''"),
-        ({"within": datetime.timedelta(0)}, "within is a duration such as '5 minutes'; got datetime.timedelta(0)"),
+        (
+            {"within": datetime.timedelta(0)},
+            "within is a duration above 0, such as '5 minutes'; got datetime.timedelta(0)",
+        ),
         (
             {"within": datetime.timedelta(-1)},
-            "within is a duration such as '5 minutes'; got datetime.timedelta(days=-1)",
+            "within is a duration above 0, such as '5 minutes'; got datetime.timedelta(days=-1)",
         ),
         ({"within": np.timedelta64("NaT")}, "within is a duration such as '10 seconds', or a number"),
         (
@@ -144,6 +156,27 @@ def test_a_window_that_is_none_is_refused(window, sentence):
     with pytest.raises(vd.QueryError) as caught:
         pairs.add("q", "left.n < right.n", **window)
     assert sentence in str(caught.value)
+    assert (len(pairs), pairs.version) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("windows", "sentence"),
+    [
+        ({"within": ["5 s", "0 s", "soon"]}, "query 'b': within is a duration above 0, such as '5 minutes'; got '0 s'"),
+        ({"within": [1, 2, -3]}, "query 'c': within is a number above 0, in the unit of the time column; got -3"),
+        (
+            {"rows": {"left": 5, "right": [1, 2, 0]}},
+            "query 'c': rows is a whole number above 0, and at most 2^40; got 0",
+        ),
+        ({"within": "soon"}, "within is a duration such as '5 minutes'; got 'soon'"),
+    ],
+)
+def test_a_wrong_window_among_many_is_told_with_the_id_of_its_query(windows, sentence):
+    pairs = vd.JoinQuerySet(left=FIELDS, right=FIELDS)
+    for ids in (["a", "b", "c"], pa.array(["a", "b", "c"])):
+        with pytest.raises(vd.QueryError) as caught:
+            pairs.add_many(ids, ["left.n < right.n"] * 3, **windows)
+        assert str(caught.value).startswith(sentence)
     assert (len(pairs), pairs.version) == (0, 0)
 
 
@@ -287,6 +320,7 @@ def test_rows_that_are_wrong_are_refused_as_a_whole(change, sentence):
             "left rows: rows are an Arrow table or batch, a pandas or polars frame, or a dict of arrays; got int",
         ),
         ({"left": [ROWS]}, "left rows: rows are an Arrow table or batch"),
+        ({"left": ROWS | {"n": 1}}, "left rows: field 'n' holds 1, not an array; give arrays of one value"),
         ({"left": {"id": "a", "n": 1, "when": 5}}, "left rows: field 'id' holds 'a', not an array"),
         (
             {"left": ROWS, "right": ROWS | {"when": [0.5, 1.5]}},
@@ -300,6 +334,18 @@ def test_steps_that_make_no_sense_are_refused(rows, sentence):
         join.step(**rows)
     assert sentence in str(caught.value)
     assert join.n_rows == 0
+
+
+def test_a_join_has_no_match_one_to_refer_to():
+    with pytest.raises(vd.RowError, match=r"^left rows: field 'n' holds 1\.0, not an array; give arrays of one value$"):
+        join_set().window(left_time="when", right_time="when").step(left={"n": 1.0, "when": [5]})
+
+
+def test_a_join_tells_what_it_is():
+    join = join_set().window(left_time="when", right_time="when", left_id="id", right_id="id")
+    assert repr(join) == "JoinMonitor(left, right; 1 query, 0 rows kept)"
+    join.step(left=ROWS)
+    assert repr(join) == "JoinMonitor(left, right; 1 query, 2 rows kept)"
 
 
 def test_types_of_ids_and_times_stay_as_they_began():

@@ -124,10 +124,13 @@ def test_freed_keys_give_their_memory_back(alerts):
         ({"late": "wait"}, "late is one of: 'drop', 'apply'; got 'wait'"),
         ({"null_key": "keep"}, "null_key is one of: 'error', 'drop'; got 'keep'"),
         ({"dwell": 5}, "dwell is a duration such as '5 minutes'; got 5"),
-        ({"dwell": "5 parsecs"}, "dwell is a duration such as '5 minutes'; got '5 parsecs'"),
+        (
+            {"dwell": "5 parsecs"},
+            "dwell is a duration such as '5 minutes'; got '5 parsecs'; units are microseconds (us)",
+        ),
         (
             {"expire_after": "0 s"},
-            "expire_after is a duration such as '5 minutes'; got '0 s'",
+            "expire_after is a duration above 0, such as '5 minutes'; got '0 s'",
         ),
         ({"margin": -1}, "a margin is a number from 0 on, or a dict of such by field; got -1"),
         (

@@ -54,6 +54,31 @@ def test_a_file_of_another_format_is_refused(file):
         vd.QuerySet.load(file)
 
 
+def test_bytes_of_another_format_say_what_to_do_anew():
+    bands = vd.BandQuerySet()
+    moving = vd.MovingJoin(60)
+    pairs = vd.JoinQuerySet(left="x double", right="x double")
+    keyed = vd.QuerySet("k string, x double, t bigint").border(key="k", time="t")
+    for each, what in (
+        (bands.monitor(), "band join state"),
+        (moving, "moving join state"),
+        (pairs.window(), "window join state"),
+        (keyed, "border state"),
+    ):
+        state = bytearray(each.save())
+        state[8] = 2
+        with pytest.raises(vd.SnapshotError) as caught:
+            each.load(bytes(state))
+        assert str(caught.value) == (
+            f"the saved {what} has format 2; this Vedette reads format 3: begin with a new state, in Spark with a new "
+            f"checkpoint"
+        )
+    queries = bytearray(bands.to_bytes())
+    queries[8] = 2
+    with pytest.raises(vd.SnapshotError, match=r"^the saved query set has format 2; .* format 3: save the set again$"):
+        vd.BandQuerySet.from_bytes(bytes(queries))
+
+
 @pytest.mark.parametrize("known", [{}, {"Part": vd.Schema}])
 def test_a_file_with_what_another_vedette_knew_is_refused(file, monkeypatch, known):
     monkeypatch.setattr(snapshot, "_CLASSES", known)

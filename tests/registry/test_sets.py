@@ -159,7 +159,7 @@ def test_band_joins_keep_their_ends(registry: vd.Registry) -> None:
     for given, said in [
         ({"low": 1.0}, "a query needs both its ends"),
         ({"low": 2.0, "high": 1.0}, "low 2 of band 0 is above its high 1"),
-        ({"low": math.nan, "high": 1.0}, "null or NaN"),
+        ({"low": math.nan, "high": 1.0}, "is NaN"),
         ({"text": "x < 1", "low": 1, "high": 2}, "its queries have no 'text'"),
     ]:
         with pytest.raises(vd.QueryError, match=said):

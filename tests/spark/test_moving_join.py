@@ -375,8 +375,8 @@ NAN, INF = float("nan"), float("inf")
         ({"id": None}, r"the id of set b, column 'mmsi', is null in 1 row; filter such rows out before the join"),
         ({"x_low": NAN}, r"row 1 of set b, id 5, has x_low nan; times, sides and speeds are finite numbers"),
         ({"vy_high": INF}, r"row 1 of set b, id 5, has vy_high inf; times, sides and speeds are finite numbers"),
-        ({"y_high": None}, r"row 1 of set b, id 5, has y_high nan"),
-        ({"time": None}, r"row 1 of set b, id 5, has time nan"),
+        ({"y_high": None}, r"row 1 of set b, id 5, has y_high null"),
+        ({"time": None}, r"row 1 of set b, id 5, has time null"),
         (
             {"x_low": 2.0, "x_high": 1.0},
             r"row 1 of set b, id 5, has x_low 2 above x_high 1; a low side is not above its",

@@ -373,6 +373,11 @@ def test_what_is_no_set_of_joins_or_no_frame_is_refused(frame, equated):
         vs.window_join(frame, frame)
     with pytest.raises(vd.PipelineError, match=r"vs.window_join joins DataFrames; right is of type NoneType"):
         vs.window_join(frame, pairs=equated, **TIMES)
+    forgotten = r"takes the DataFrames first, then the set; {} is of type JoinQuerySet, where a DataFrame should stand"
+    with pytest.raises(vd.PipelineError, match=forgotten.format("right")):
+        vs.window_join(frame, equated, **TIMES)
+    with pytest.raises(vd.PipelineError, match=forgotten.format("left")):
+        vs.window_join(equated, **TIMES)
     with pytest.raises(
         vd.PipelineError, match=r"frames= names the DataFrame of each stream: left, right; got: left, rihgt"
     ):

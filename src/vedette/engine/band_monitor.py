@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vedette.engine import band_state
 from vedette.engine.band_explanation import explain
-from vedette.engine.band_rows import SIDES, read_ids, read_new_values
+from vedette.engine.band_rows import SIDES, read_deleted, read_new_values
 from vedette.engine.band_table import to_pair_table, to_query_table
 from vedette.errors import QueryError, RowError, count
 from vedette.ids import take_ids
@@ -66,6 +66,10 @@ class BandMonitor:
         self.left, self.right = Side(1), Side(-1)
         self.version = self.queries.version  # of the queries, as the answers so far have it
 
+    def __repr__(self) -> str:
+        values = f"{count(self.n_left, 'left value')}, {count(self.n_right, 'right value')}"
+        return f"BandMonitor({count(len(self.queries), 'query', 'queries')}, {values}, report={self.report!r})"
+
     @property
     def n_left(self) -> int:
         return len(self.left)
@@ -93,11 +97,12 @@ class BandMonitor:
     def delete(self, left: Any = None, right: Any = None) -> pa.Table:
         """Take values out by their ids; the pairs that are gone, or the queries that are affected.
 
+        Ids are a list or an array, or rows with an `id`, as `insert` takes them.
         Ids without a value are listed in `unknown`, counted in `n_unknown`, and otherwise left out.
         """
         work, unknown = [], []
         for side, other, ids in self._given(left, right):
-            read = read_ids(ids, side)
+            read = read_deleted(ids, side)
             slots = side.find(read) if len(read) else np.empty(0, np.int32)
             missing = np.flatnonzero(slots < 0)
             unknown += take_ids(read, missing).tolist()

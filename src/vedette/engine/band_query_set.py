@@ -91,23 +91,23 @@ class BandQuerySet(SavedSet):
 
     # Changes. Each either happens as a whole, under one new version, or raises and changes nothing.
 
-    def add(self, query_id: str | int, low: float, high: float) -> None:
-        """Let a query stand. Raises QueryError if its ends are wrong or its id stands already."""
+    def add(self, query_id: str | int, low: float | None, high: float | None) -> None:
+        """Let a query stand; None is no end. Raises QueryError if its ends are wrong or its id stands already."""
         self.add_many([query_id], [low], [high])
 
     def add_many(self, ids: Any, lows: Any, highs: Any) -> None:
-        """Let many queries stand at once; `lows` and `highs` are arrays, or one number for all."""
+        """Let many queries stand at once; `lows` and `highs` are arrays, or one number for all, and None is no end."""
         read, names = self._read_new(ids)
-        new_lows, new_highs = read_ends(lows, highs, len(read))
+        new_lows, new_highs = read_ends(lows, highs, len(read), read)
         if not len(read):
             return
         self._versions.advance([*content.of_ids(read), new_lows.data, new_highs.data])
         self._put(read, names, new_lows, new_highs)
 
-    def replace(self, query_id: str | int, low: float, high: float) -> None:
+    def replace(self, query_id: str | int, low: float | None, high: float | None) -> None:
         """Give a standing query another band."""
         names = np.array([self._must_find(query_id)], np.int32)
-        lows, highs = read_ends([low], [high], 1)
+        lows, highs = read_ends([low], [high], 1, self._ids.take(names))
         self._versions.advance([*content.of_ids(self._ids.take(names)), lows.data, highs.data])
         self._change(names, self._lows[names], self._highs[names], lows, highs)
 

@@ -11,7 +11,7 @@ from vedette.columns import large_strings
 from vedette.errors import QueryError, RowError, nearest
 from vedette.ids import INTEGER, STRING, item
 from vedette.operators.band_join_side import Side
-from vedette.rows import as_mapping, column_names, find_column, read_values
+from vedette.rows import as_mapping, check_array, column_names, find_column, find_ids, read_values
 from vedette.schema import Field, Type
 
 _VALUE = Field("value", Type("double"))
@@ -71,6 +71,11 @@ def _read_one_id(value_id: Any, side: Side) -> Any:
     return None
 
 
+def read_deleted(ids: Any, side: Side) -> Any:
+    """The ids of values that go, given alone or as rows with a column `id`."""
+    return read_ids(ids if type(ids) is list else find_ids(ids, f"the {SIDES[side.sign]} values to delete"), side)
+
+
 def read_ids(ids: Any, side: Side) -> Any:
     """The ids of values of a side, distinct and of its kind."""
     if type(ids) is list and len(ids) == 1:
@@ -86,6 +91,10 @@ def read_ids(ids: Any, side: Side) -> Any:
 def _find_column(table: Any, name: str, side: str) -> Any:
     column = find_column(table, name)
     if column is not None:
+        try:
+            check_array(column, name)
+        except RowError as error:
+            raise RowError(f"{side} rows: {error}") from None
         return column
     known = column_names(table)
     have = f"{', '.join(known) or 'none'}{nearest(name, known)}"

@@ -84,6 +84,10 @@ class JoinMonitor:
         self._longest: list[Any] = [-1] * len(streams)
         self._most = [0] * len(streams)
 
+    def __repr__(self) -> str:
+        streams, queries = ", ".join(self.queries.streams), count(len(self.queries), "query", "queries")
+        return f"JoinMonitor({streams}; {queries}, {count(self.n_rows, 'row')} kept)"
+
     @property
     def n_rows(self) -> int:
         """The number of rows in the state, of all streams."""

@@ -283,8 +283,8 @@ class JoinQuerySet(StandingSet):
         read = self._ids.read(ids) if replaced else self._read_new_ids(ids)
         if len(read) != len(texts):
             raise QueryError(f"got {len(read)} ids but {len(texts)} texts; each query needs both")
-        windows = read_windows(within, rows, self.streams, len(read))
         named = ids if isinstance(ids, (list, tuple)) else read.tolist()
+        windows = read_windows(within, rows, self.streams, len(read), named)
         compiled = compile_texts(texts, self.schema, self.time_zone, ids=named)
         plan = plan_joins(compiled, self.streams, windows)
         if not len(read):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,11 @@ from vedette.planner.joins import Windows
 _MOST_ROWS = 1 << 40
 
 
-def read_windows(within: Any, rows: Any, streams: Sequence[str], n: int) -> Windows:
-    """The windows of `n` queries. `within` and `rows` are one for all, a list with one a query, or a dict by stream."""
+def read_windows(within: Any, rows: Any, streams: Sequence[str], n: int, ids: Sequence[Any] | None = None) -> Windows:
+    """The windows of `n` queries. `within` and `rows` are one for all, a list with one a query, or a dict by stream.
+
+    Where there is one a query, what is wrong names the query by its id.
+    """
     shape = (len(streams), n)
     windows = Windows(np.zeros(shape, np.bool_), np.zeros(shape, np.bool_), np.zeros(shape, np.int64), np.zeros(shape))
     lengths, numbers = _by_stream(within, "within", streams), _by_stream(rows, "rows", streams)
@@ -31,14 +34,18 @@ def read_windows(within: Any, rows: Any, streams: Sequence[str], n: int) -> Wind
             raise QueryError(f"the {stream} stream has two windows, within={length!r} and rows={number!r}; give one")
         if number is not None:
             windows.counts[place] = True
-            windows.units[place] = [_read_rows(each) for each in _each(number, "rows", n)]
+            told = _each(number, "rows", n)
+            windows.units[place] = [_read_one(_read_rows, told, query, ids, number) for query in range(n)]
             windows.numbers[place] = windows.units[place]
         else:
             known: dict[str, tuple[bool, int, float]] = {}
-            for query, each in enumerate(_each(length, "within", n)):
-                read = known.get(each) if isinstance(each, str) else _read_within(each)
+            told = _each(length, "within", n)
+            for query, each in enumerate(told):
+                read = known.get(each) if isinstance(each, str) else None
                 if read is None:
-                    read = known[each] = _read_within(each)
+                    read = _read_one(_read_within, told, query, ids, length)
+                if isinstance(each, str):
+                    known[each] = read
                 windows.is_duration[place, query], windows.units[place, query], windows.numbers[place, query] = read
     return windows
 
@@ -78,14 +85,28 @@ def _by_stream(value: Any, name: str, streams: Sequence[str]) -> list[Any]:
     return [value.get(stream) for stream in streams]
 
 
+def _is_many(value: Any) -> bool:
+    is_one = isinstance(value, (str, bytes, set, frozenset, Mapping)) or not hasattr(value, "__len__")
+    return not is_one and getattr(value, "ndim", 1) == 1
+
+
 def _each(value: Any, name: str, n: int) -> Sequence[Any]:
     """The window of each query, from one for all or from a list, an array or a column with one a query."""
-    is_one = isinstance(value, (str, bytes, set, frozenset, Mapping)) or not hasattr(value, "__len__")
-    if is_one or getattr(value, "ndim", 1) != 1:
+    if not _is_many(value):
         return [value] * n
     if len(value) != n:
         raise QueryError(f"{name} has {len(value)} windows for {n} queries; give one for all, or one a query")
     return value.to_pylist() if hasattr(value, "to_pylist") else list(value)
+
+
+def _read_one(
+    read: Callable[[Any], Any], told: Sequence[Any], query: int, ids: Sequence[Any] | None, given: Any
+) -> Any:
+    """The window of one query; where it has one of its own, an error names it."""
+    try:
+        return read(told[query])
+    except QueryError as error:
+        raise (error if ids is None or not _is_many(given) else error.in_query(ids[query])) from None
 
 
 def _read_within(value: Any) -> tuple[bool, int, float]:

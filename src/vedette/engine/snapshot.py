@@ -101,10 +101,12 @@ def _decode_all(buffer: memoryview, name: str, what: str = "query set") -> dict[
     if bytes(buffer[:8]) != _MAGIC or len(buffer) < 24:
         raise SnapshotError(f"{name} hold no saved {what}" if name == "the bytes" else f"{name} is not a saved {what}")
     format_, checksum = np.frombuffer(buffer[8:16], np.uint32).tolist()
+    name = f"the saved {what}" if name == "the bytes" else name
+    anew = "save the set again" if what == "query set" else "begin with a new state, in Spark with a new checkpoint"
     if format_ != FORMAT:
-        raise SnapshotError(f"{name} has format {format_}; this Vedette reads format {FORMAT}: save the set again")
+        raise SnapshotError(f"{name} has format {format_}; this Vedette reads format {FORMAT}: {anew}")
     if zlib.crc32(buffer[16:]) != checksum:
-        raise SnapshotError(f"{name} is damaged: its checksum does not fit; save the set again")
+        raise SnapshotError(f"{name} is damaged: its checksum does not fit; {anew}")
     header_length = int(np.frombuffer(buffer[16:24], np.uint64)[0])
     header = json.loads(bytes(buffer[24 : 24 + header_length]))
     start = 24 + header_length
@@ -116,7 +118,8 @@ def _decode_all(buffer: memoryview, name: str, what: str = "query set") -> dict[
     try:
         return _decode(header["content"], arrays)  # type: ignore[no-any-return]
     except (KeyError, TypeError):
-        raise SnapshotError(f"{name} holds what this Vedette does not know: save the set again with it") from None
+        anew = "save the set again with it" if what == "query set" else anew
+        raise SnapshotError(f"{name} holds what this Vedette does not know: {anew}") from None
 
 
 def _encode(value: Any, arrays: list[NDArray[Any]]) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 from vedette.boxes import CLOSED
 from vedette.columns import INT64_DECIMAL_PRECISION
-from vedette.language.expressions import BOOLEAN, Typed, from_json, to_json
+from vedette.language.expressions import BIGINT, BOOLEAN, Typed, from_json, to_json
 from vedette.language.normal_form import Form
 from vedette.language.ranges import Band
 from vedette.schema import Type
@@ -114,6 +114,8 @@ def _sign(node: Typed, wanted: bool, links: dict[str, Link]) -> Typed | None:
     first, second = node.args
     if not _are_sides(first, second):
         return None
+    if first.type.name == "int":  # as parts of times and lengths of strings are
+        first, second = (Typed("cast", BIGINT, (side,)) for side in (first, second))
     type_ = first.type
     is_ordered = type_.name in _ORDERED and type_.precision <= INT64_DECIMAL_PRECISION
     is_equality = node.op == ("=" if wanted else "<>")

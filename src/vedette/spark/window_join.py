@@ -77,6 +77,7 @@ def window_join(
     above 4 MB (on a stream: 256 KB) goes to the workers as a file in `snapshot_dir`, which they must see too. What
     `registry.follow` gives is followed while it changes, on a grid; answers then have a column `version` at their end.
     """
+    _check_frames({"left": left, "right": right, **(frames or {})})
     given = GivenQueries.read(pairs, _CALL, "JoinQuerySet after the DataFrames", "shared_equality", ("window join",))
     queries: JoinQuerySet = given.queries
     check_shards(shards)
@@ -145,6 +146,16 @@ class _Side:
         columns |= {column.name: wide(column) for column in self.roles.values()}
         decides = on.get(self.stream, self.id.name).lower()
         return sorted(columns.values(), key=lambda column: column.name.lower() != decides)
+
+
+def _check_frames(frames: Mapping[str, Any]) -> None:
+    """Raise where a set stands in the place of a DataFrame, as it does where one is forgotten."""
+    for name, rows in frames.items():
+        if hasattr(rows, "shared_equality") or hasattr(rows, "to_facts"):
+            raise PipelineError(
+                f"{_CALL} takes the DataFrames first, then the set; {name} is of type {type(rows).__name__}, where a "
+                f"DataFrame should stand; is one forgotten?"
+            )
 
 
 def _name_frames(
