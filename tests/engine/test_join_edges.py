@@ -77,6 +77,7 @@ def test_a_state_whose_fields_were_of_other_types_is_refused():
         ("year(left.ts) < year(right.ts)", [(0, 1)]),
         ("length(left.s) = length(right.s)", [(0, 0), (1, 1)]),
         ("length(left.s) = right.n", [(0, 1), (1, 0)]),
+        ("cast(hour(left.ts) AS bigint) - cast(hour(right.ts) AS bigint) >= 10", [(0, 0)]),
     ],
 )
 def test_parts_of_times_and_lengths_are_looked_up(text, found):

@@ -617,7 +617,7 @@ def test_a_join_tells_what_it_is_and_how_it_answers():
     assert "a: 1 object; a grid is made when they are looked up" in a
     assert "b: a grid of 1 x 1 cells over the boxes that objects sweep" in b
     assert "1 pair that meet now or later" in found
-    assert found.endswith(" bytes a pair with what is free")
+    assert found.endswith(" bytes with room for more")
     assert interval == (
         "  an update is looked at for 60 and a pair until the earlier end; who misses it keeps its last motion and is "
         "overdue"
@@ -628,7 +628,19 @@ def test_a_join_tells_what_it_is_and_how_it_answers():
     assert repr(again).endswith("1 object in b, pairs not found yet)")
     moving.update(remove_b=[2], time=6)
     assert "  b: nothing to look up" in moving.explain()
-    assert "0 pairs that meet now or later, in slices of time by when they begin\n" in moving.explain()
+    assert "0 pairs that meet now or later, in slices of time by when they begin" in moving.explain()
+
+
+def test_explain_tells_what_a_pair_takes_where_there_are_many():
+    n = 40
+    zeros = np.zeros(n)
+    rows = {"id": np.arange(n), "x": zeros, "y": zeros, "vx": zeros, "vy": zeros}
+    moving = vd.MovingJoin(60, expire_overdue=True)
+    moving.load(a=rows, b=rows, time=0)
+    text = moving.explain()
+    assert "  1,600 pairs that meet now or later, in slices of time by when they begin, " in text
+    assert f", {moving.join.presenter.nbytes / n**2:.0f} bytes a pair with room for more" in text
+    assert "who misses it leaves the result" in text
 
 
 def test_messages_say_what_would_work():

@@ -10,6 +10,8 @@ from vedette.operators.moving.moving_set import MovingSet
 if TYPE_CHECKING:
     from vedette.engine.moving_join import MovingJoin
 
+FEW_PAIRS = 1000  # of fewer, the room for more is most
+
 
 def explain(moving: MovingJoin) -> str:
     """What is held, in which structure, what it takes, and how far ahead it is looked."""
@@ -23,8 +25,12 @@ def explain(moving: MovingJoin) -> str:
         f"{join.a.n_dims} dimensions; {moving.nbytes / 1e6:,.1f} MB"
     ]
     lines += [f"  {name}: {_describe_grid(of)}" for name, of in zip("ab", join.sets, strict=True)]
-    each = f", {join.presenter.nbytes / n_pairs:,.0f} bytes a pair with what is free" if n_pairs else ""
-    lines.append(f"  {count(n_pairs, 'pair')} that meet now or later, in slices of time by when they begin{each}")
+    n_bytes = join.presenter.nbytes
+    each = f"{n_bytes / n_pairs:,.0f} bytes a pair" if n_pairs >= FEW_PAIRS else f"{n_bytes:,} bytes"
+    lines.append(
+        f"  {count(n_pairs, 'pair')} that meet now or later, in slices of time by when they begin, {each} with room "
+        f"for more"
+    )
     then = "leaves the result" if moving.expire_overdue else "keeps its last motion and is overdue"
     lines.append(f"  an update is looked at for {interval} and a pair until the earlier end; who misses it {then}")
     if moving.standing is not None:
