@@ -161,6 +161,11 @@ def test_a_dry_run_explains_and_does_nothing(spark, run, tmp_path, registry, wri
         ),
         ('format = "json"', 'format = "kafka"', "source: Spark refuses it: "),
         ('format = "json"', 'format = "kafka"', 'packages = ["org.apache.spark:spark-sql-kafka-0-10_2.13:'),
+        (
+            'checkpoint = "',
+            'checkpoint = "/proc/nowhere',
+            "checkpoint: Spark refuses it: java.io.IOException: mkdir of ",
+        ),
         ('name = "hits"', 'name = "hits"\nselect = ["prise"]', "sink 'hits': Spark refuses it: "),
         ('name = "hits"', 'name = "hits"\nencode = "avro"', 'packages = ["org.apache.spark:spark-avro_2.13:'),
     ],
@@ -174,6 +179,7 @@ def test_what_does_not_fit_is_one_sentence_with_its_key_and_exit_code_2(spark, r
     assert (code, out) == (2, "")
     assert message in err
     assert "Traceback" not in err
+    assert "\tat org." not in err
 
 
 def test_a_failure_in_mid_run_is_exit_code_3_and_its_reason(spark, run, registry, write):

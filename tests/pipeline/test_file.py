@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import make_url
 
 from vedette.errors import FileError
 from vedette.pipeline.file import ReadFile
@@ -142,10 +143,54 @@ def test_variables_come_from_the_environment(tmp_path):
 
     file = read(tmp_path, text, PASSWORD="open sesame")
 
-    assert file.plan.registry.url == f"postgresql://me:open sesame@localhost/{tmp_path}/${{x}}"
+    assert file.plan.registry.url == f"postgresql://me:open%20sesame@localhost/{tmp_path}/${{x}}"
     assert file.variables.hide(f"cannot reach {file.plan.registry.url}").startswith(
         "cannot reach postgresql://me:${PASSWORD}@localhost/"
     )
+
+
+@pytest.mark.parametrize("password", ["p@ss/w:rd?#&=%41+ x", "plain", "ünï"])
+@pytest.mark.parametrize(
+    "place", ["postgresql://me:${PASSWORD}@db/name", "postgresql://me@db/name?password=${PASSWORD}"]
+)
+def test_a_password_with_any_letters_is_one_in_the_registry_s_address(tmp_path, place, password):
+    file = read(tmp_path, GOOD.replace("sqlite:///alerts.db", place), PASSWORD=password)
+
+    address = make_url(file.plan.registry.url)
+
+    assert (address.username, address.host, address.database) == ("me", "db", "name")
+    assert (address.password or address.query["password"]) == password
+
+
+def test_a_password_is_hidden_as_it_is_and_as_it_stands_in_an_address(tmp_path):
+    text = GOOD.replace("sqlite:///alerts.db", "postgresql://me:${PASSWORD}@db/name")
+    file = read(tmp_path, text, PASSWORD="p@ss /word")
+
+    address = make_url(file.plan.registry.url)
+
+    for form in ("p@ss /word", file.plan.registry.url, address.render_as_string(hide_password=False)):
+        hidden = file.variables.hide(f"cannot reach {form}")
+        assert "${PASSWORD}" in hidden
+        assert "word" not in hidden
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "url"),
+    [
+        ("${VALUE}", "postgresql://me:p%40ss@db/name", "postgresql://me:p%40ss@db/name"),
+        ("sqlite:///${VALUE}/alerts.db", "/srv/my alerts@home", "sqlite:////srv/my alerts@home/alerts.db"),
+        ("postgresql://me@${VALUE}/name", "db:5432", "postgresql://me@db:5432/name"),
+        ("postgresql://me@db/name?${VALUE}", "sslmode=require", "postgresql://me@db/name?sslmode=require"),
+    ],
+)
+def test_other_parts_of_an_address_are_put_in_as_they_are(tmp_path, place, value, url):
+    assert read(tmp_path, GOOD.replace("sqlite:///alerts.db", place), VALUE=value).plan.registry.url == url
+
+
+def test_outside_of_addresses_nothing_is_encoded(tmp_path):
+    text = GOOD.replace('format = "rate"', 'format = "rate"\noptions = { url = "x://me:${PASSWORD}@db" }')
+
+    assert read(tmp_path, text, PASSWORD="a/b").plan.source.options == {"url": "x://me:a/b@db"}
 
 
 def test_a_variable_that_is_missing_is_named(tmp_path):

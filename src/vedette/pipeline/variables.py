@@ -2,6 +2,9 @@
 
 `${NAME:-text}` has a text for where there is none, `${HERE}` is the folder of the file, and `$${` is `${` itself. What
 came from the environment is hidden again in all that is printed.
+
+In the address of a registry, a variable that is the user, the password or the value of an option is percent-encoded as
+it is put in, so that a password may have any letters.
 """
 
 from __future__ import annotations
@@ -11,11 +14,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 from vedette.errors import nearest
 
 _VARIABLE = re.compile(r"\$\$\{|\$\{(\w+)(?::-([^}]*))?\}|\$\{")
 _SHORTEST = 3  # letters of a value worth hiding; a shorter one is no secret, and stands everywhere
+_ADDRESSES = ("registry.url",)  # keys
+_USER = re.compile(r"[^:/?#]*://([^/?#]*)@")  # with the password
+_OPTION = re.compile(r"[?&][^=&]*=([^&]*)")
 
 
 @dataclass
@@ -33,13 +40,22 @@ class Variables:
             return {name: self.put_in(part, f"{key}.{name}" if key else name) for name, part in value.items()}
         if isinstance(value, list):
             return [self.put_in(part, f"{key} {number}") for number, part in enumerate(value, start=1)]
-        return _VARIABLE.sub(lambda found: self._replace(found, key), value) if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        encoded = _encoded_places(value) if key in _ADDRESSES else []
+
+        def replace(found: re.Match[str]) -> str:
+            is_encoded = any(place.start <= found.start() < place.stop for place in encoded)
+            text = self._replace(found, key)
+            return quote(text, safe="") if is_encoded else text
+
+        return _VARIABLE.sub(replace, value)
 
     def hide(self, text: str) -> str:
         """A text in which what came from the environment is a variable again."""
-        for name, value in sorted(self.used.items(), key=lambda item: -len(item[1])):
-            if len(value) >= _SHORTEST:
-                text = text.replace(value, f"${{{name}}}")
+        forms = [(form, name) for name, value in self.used.items() if len(value) >= _SHORTEST for form in _forms(value)]
+        for form, name in sorted(forms, key=lambda each: -len(each[0])):
+            text = text.replace(form, f"${{{name}}}")
         return text
 
     def _replace(self, found: re.Match[str], key: str) -> str:
@@ -57,3 +73,15 @@ class Variables:
             hint = nearest(name, self.environment) or f"; set it, or write ${{{name}:-...}} with what to take instead"
             self.mistakes.append((key, f"the environment has no variable {name!r}{hint}"))
         return default or ""
+
+
+def _encoded_places(address: str) -> list[range]:
+    """Where in an address, as the file has it, its reader decodes. The letters of variables do not count."""
+    masked = _VARIABLE.sub(lambda found: "x" * len(found[0]), address)
+    user, options = _USER.match(masked), masked.partition("?")[0]
+    return [range(*found.span(1)) for found in ([user] if user else []) + [*_OPTION.finditer(masked, len(options))]]
+
+
+def _forms(value: str) -> set[str]:
+    """A value as it is, and as it stands in an address: as we write it, and as SQLAlchemy does."""
+    return {value, quote(value, safe=""), quote(value, safe=" +"), quote_plus(value)}

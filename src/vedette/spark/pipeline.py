@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import functools
 import glob
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyspark
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.avro.functions import from_avro, to_avro
 
-from vedette.errors import FileError, PipelineError, VedetteError
+from vedette.errors import FileError, PipelineError, RegistryError, VedetteError
 from vedette.pipeline.file import AVAILABLE_NOW
 from vedette.pipeline.operators import Border, Match, WindowJoin, options_of
 from vedette.pipeline.part import spark_value
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 DECODED, ANSWERED = "vedette_decoded", "vedette_answered"  # what Spark counts for us, by the names of the counts
 _BROKEN = "_vedette_broken"
 _LACKING = ("Failed to find", "DATA_SOURCE_NOT_FOUND", "NOT_LOADED")  # in what Spark says without a connector
+_MAKES_CHECKPOINT = "resolveCheckpointLocation"  # where in Spark a sink's folder of the checkpoint is made
 _CONNECTORS = {
     "kafka": "org.apache.spark:spark-sql-kafka-0-10_2.13",
     "avro": "org.apache.spark:spark-avro_2.13",
@@ -113,9 +116,10 @@ class Pipeline:
             for sink in self.plan.sink:
                 with _told_at(f"sink {sink.name!r}", sink.format):
                     started[sink.name] = self._writer(frames[sink.name], sink).start()
-        except VedetteError:
+        except BaseException:
             for query in started.values():
-                query.stop()
+                with suppress(Exception):  # why the other could not start is what matters
+                    query.stop()
             raise
         return started
 
@@ -218,8 +222,13 @@ def _told_at(key: str, connector: str = "") -> Iterator[None]:
         yield
     except PySparkException as error:
         raise PipelineError(f"{key}: Spark refuses it: {first_line(error)}{_hint(error, connector)}") from None
+    except (Py4JError, ConnectionError) as error:  # which Spark has no class of its own for
+        key = "checkpoint" if _MAKES_CHECKPOINT in str(error) else key
+        raise PipelineError(f"{key}: {reason_of_java(error)}{_hint(error, connector)}") from None
     except FileError:
         raise
+    except RegistryError as error:
+        raise type(error)(f"{key}: {error}", error.broken, is_passing=error.is_passing) from None
     except VedetteError as error:
         raise type(error)(f"{key}: {error}") from None
 
@@ -230,7 +239,15 @@ def first_line(error: Exception) -> str:
     return lines[0].removeprefix("[STREAM_FAILED] ") if lines else type(error).__name__
 
 
-def _hint(error: PySparkException, connector: str) -> str:
+def reason_of_java(error: Exception) -> str:
+    """What Java says in its first cause, without the stack; or that it is gone, where it says nothing."""
+    if not hasattr(error, "java_exception"):
+        return "Spark's Java process is gone; it was killed, or ran out of memory"
+    causes = re.findall(r"^(?:Caused by)?: (.+)$", str(error), flags=re.MULTILINE)
+    return f"Spark refuses it: {causes[-1].strip() if causes else first_line(error)}"
+
+
+def _hint(error: Exception, connector: str) -> str:
     package = _CONNECTORS.get(connector)
     if package is None or not any(words in str(error) for words in _LACKING):
         return ""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError
 
 from vedette.errors import PipelineError
-from vedette.spark.pipeline import ANSWERED, DECODED, first_line
+from vedette.spark.pipeline import ANSWERED, DECODED, first_line, reason_of_java
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -63,7 +63,10 @@ class Batch:
 
 @dataclass
 class Running:
-    """The Spark queries of a pipeline, by the names of their sinks. All raise PipelineError where Java is gone."""
+    """The Spark queries of a pipeline, by the names of their sinks.
+
+    All raise PipelineError where Java refuses or is gone.
+    """
 
     queries: Mapping[str, StreamingQuery]
     clock: Callable[[], float] = time.time
@@ -118,13 +121,11 @@ class Running:
 
 @contextmanager
 def _in_reach() -> Iterator[None]:
-    """Say in a sentence that Spark's own process has ended, where that is why it does not answer."""
+    """Say in a sentence what Java refuses; or that it has ended, where that is why it does not answer."""
     try:
         yield
     except (Py4JError, ConnectionError) as error:
-        if hasattr(error, "java_exception"):  # which Java told, so it is there
-            raise
-        raise PipelineError("Spark's Java process is gone; it was killed, or ran out of memory") from None
+        raise PipelineError(reason_of_java(error)) from None
 
 
 def _is_busy(query: StreamingQuery) -> bool:
