@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import vedette as vd
+from vedette.errors import PipelineError, RegistryError
 
 SCHEMA = "symbol string, price double, ts timestamp"
 TICKS = [("IBM", 41.0), ("IBM", 39.5), ("SAP", 39.0), ("IBM", 39.0), ("IBM", 42.0)]
@@ -304,3 +305,68 @@ def test_a_registry_that_is_not_there_is_exit_code_2(run, write):
 
     assert code == 2
     assert "there is no registry in " in err
+
+
+def test_a_registry_that_goes_out_of_reach_after_it_was_opened_is_exit_code_4(run, registry, write, monkeypatch):
+    def refuse(self, name):
+        raise RegistryError("the database is locked", is_passing=True)
+
+    monkeypatch.setattr(vd.Registry, "set", refuse)
+
+    code, _, err = run("run", write())
+
+    assert (code, err) == (4, "vedette: the database is locked\n")
+
+
+@pytest.mark.parametrize(("is_passing", "exit_code"), [(True, 4), (False, 2)])
+def test_a_registry_that_refuses_while_spark_starts_has_the_exit_code_of_its_reason(
+    run, registry, write, monkeypatch, is_passing, exit_code
+):
+    def refuse(plan, queries):
+        raise RegistryError("no", is_passing=is_passing)
+
+    monkeypatch.setattr("vedette.spark.pipeline.Pipeline.open", refuse)
+
+    assert run("run", write(), "--quiet")[0] == exit_code
+
+
+def test_a_secret_in_what_java_refuses_is_hidden(run, registry, write, monkeypatch):
+    def refuse(plan, queries):
+        raise PipelineError(f"checkpoint: Spark refuses it: java.io.IOException: mkdir of {plan.checkpoint} failed")
+
+    monkeypatch.setenv("BUCKET", "s3a://key:hush-hush@bucket")
+    monkeypatch.setattr("vedette.spark.pipeline.Pipeline.open", refuse)
+    file = write()
+    file.write_text(file.read_text().replace('checkpoint = "', 'checkpoint = "${BUCKET}'))
+
+    code, _, err = run("run", file, "--quiet")
+
+    assert code == 2
+    assert "mkdir of ${BUCKET}" in err
+    assert "hush" not in err
+
+
+def test_each_json_event_names_the_pipeline(run, registry, write, monkeypatch):
+    def refuse(plan, queries):
+        raise PipelineError("no")
+
+    monkeypatch.setattr("vedette.spark.pipeline.Pipeline.open", refuse)
+
+    code, _, err = run("run", write(), "--log", "json", "--metrics", "0")
+
+    records = [json.loads(line) for line in err.splitlines()]
+    assert code == 2
+    assert [record["event"] for record in records] == ["serving", "starting", "refused"]
+    assert {record["pipeline"] for record in records} == {"pipeline"}
+
+
+def test_a_frozen_version_starts_with_the_queries_that_stood_in_it(run, registry, write, monkeypatch):
+    def refuse(plan, queries):
+        raise PipelineError("no")
+
+    monkeypatch.setattr("vedette.spark.pipeline.Pipeline.open", refuse)
+    registry.add("alerts", "dear", "price > 100")
+    file = write()
+    file.write_text(file.read_text().replace('set = "alerts"', 'set = "alerts"\nat = 1'))
+
+    assert "set 'alerts' for border, 1 query, version 1, for good" in run("run", file)[2]

@@ -146,7 +146,17 @@ def test_what_fails_after_a_stop_was_asked_for_is_cut_off_by_it(status, n_asked,
 def test_what_vedette_warns_of_is_told():
     out = io.StringIO()
 
-    with ToldWarnings(LineDisplay(out, str)):
+    with ToldWarnings(LineDisplay(out, str), "ticks"):
         logging.getLogger("vedette.registry.snapshots").warning("a snapshot is %s", "damaged")
 
     assert out.getvalue() == "vedette: a snapshot is damaged\n"
+
+
+def test_a_warning_in_json_names_the_pipeline():
+    out = io.StringIO()
+
+    with ToldWarnings(JsonDisplay(out, str), "ticks"):
+        logging.getLogger("vedette.registry.snapshots").warning("a snapshot is damaged")
+
+    record = json.loads(out.getvalue())
+    assert (record["event"], record["level"], record["pipeline"]) == ("warning", "warning", "ticks")

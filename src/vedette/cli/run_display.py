@@ -147,9 +147,9 @@ def _tell_lag(rows: int | None, seconds: float | None) -> str:
 class ToldWarnings(logging.Handler):
     """Shows what Vedette's own modules warn of in this process, while it is entered."""
 
-    def __init__(self, display: Display) -> None:
+    def __init__(self, display: Display, pipeline: str) -> None:
         super().__init__(logging.WARNING)
-        self._display = display
+        self._display, self._pipeline = display, pipeline
 
     def __enter__(self) -> ToldWarnings:
         logging.getLogger("vedette").addHandler(self)
@@ -159,4 +159,4 @@ class ToldWarnings(logging.Handler):
         logging.getLogger("vedette").removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._display.tell("warning", "warning", record.getMessage())
+        self._display.tell("warning", "warning", record.getMessage(), pipeline=self._pipeline)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vedette.errors import VedetteError
+from vedette.pipeline.asked import count_queries, find_pin
 
 if TYPE_CHECKING:
     from vedette.cli.run_display import Display
@@ -22,7 +23,7 @@ _PATIENCE_SECONDS = 2.0  # with a registry that does not answer, so that signals
 
 @dataclass
 class Watch:
-    """What is asked of the registry about the set, beside what Spark tells of each micro-batch."""
+    """What is asked of the registry about the set, beside what Spark tells of each micro-batch. It only reads."""
 
     registry: Registry
     part: RegistryPart
@@ -39,9 +40,9 @@ class Watch:
     def look(self, running: Running) -> None:
         """Take note of the micro-batches that were done since the last look."""
         batches = running.new_batches()
-        if batches and time.monotonic() - self.counted > _COUNT_SECONDS:
+        if batches and self._is_count_due():
             self.counted = time.monotonic()
-            standing = _unless_refused(lambda: self.registry.set(self.part.set).n_standing)
+            standing = _unless_refused(lambda: count_queries(self.registry, self.part))
             self.status.n_queries = self.status.n_queries if standing is None else standing
         for batch in batches:
             self.display.show(self.status, self.status.take(batch, self._version_of(batch)))
@@ -49,13 +50,16 @@ class Watch:
             self.display.show(self.status, None)
 
     def _version_of(self, batch: Batch) -> int | None:
-        """The version that the micro-batch was answered with."""
-        if self.part.at is not None:
-            return self.part.at
-        return _unless_refused(lambda: self.registry.pin(batch.query_id, batch.number, self.part.set))
+        return _unless_refused(lambda: find_pin(self.registry, self.part, batch.query_id, batch.number))
+
+    def _is_count_due(self) -> bool:
+        """Whether it is time to count the queries; those of a frozen version are counted once."""
+        if self.part.at is not None and self.status.n_queries is not None:
+            return False
+        return time.monotonic() - self.counted > _COUNT_SECONDS
 
 
-def _unless_refused(ask: Callable[[], int]) -> int | None:
+def _unless_refused(ask: Callable[[], int | None]) -> int | None:
     """An answer of the registry; None where it cannot be had just now, which must not stop what runs."""
     try:
         return ask()

@@ -17,6 +17,7 @@ from vedette.cli.run_status import Status
 from vedette.cli.run_watch import Watch
 from vedette.cli.signals import Signals, listening
 from vedette.errors import PipelineError, RegistryError, VedetteError, count
+from vedette.pipeline.asked import count_queries
 from vedette.pipeline.checks import check_set, name_queries
 from vedette.pipeline.explanation import explain
 from vedette.pipeline.file import ReadFile
@@ -58,8 +59,9 @@ def run_pipeline(path: Path, options: RunOptions) -> int:
         if address is not None:
             server = serve_metrics(status, address)
             where = f"{address[0]}:{server.server_port}"
-            display.tell("info", "serving", f"{plan.name}: metrics at http://{where}/metrics", metrics=where)
-        with listening() as signals, ToldWarnings(display):
+            message = f"{plan.name}: metrics at http://{where}/metrics"
+            display.tell("info", "serving", message, pipeline=plan.name, metrics=where)
+        with listening() as signals, ToldWarnings(display, plan.name):
             return _Run(file, options, status, display, signals).run()
     except VedetteError as error:
         display.tell("error", "refused", str(error), pipeline=plan.name)
@@ -104,8 +106,12 @@ def _explain(file: ReadFile) -> str:
     columns = {stream: _columns(frame) for stream, frame in rows.items()}
     standing = queries.open(queries.current_version())
     index = (standing if hasattr(standing, "explain") else standing.monitor()).explain().splitlines()
-    named = name_queries(plan, registry.set(plan.registry.set))
-    return explain(plan, named, columns, _columns(answers), index)
+    return explain(plan, _name_queries(file, registry), columns, _columns(answers), index)
+
+
+def _name_queries(file: ReadFile, registry: Registry) -> str:
+    part = file.plan.registry
+    return name_queries(file.plan, registry.set(part.set), count_queries(registry, part))
 
 
 def _columns(frame: Any) -> str:
@@ -129,7 +135,7 @@ class _Run:
 
         plan = self.file.plan
         registry, queries = _open_queries(self.file)
-        self._tell("starting", f"starting; {name_queries(plan, registry.set(plan.registry.set))}")
+        self._tell("starting", f"starting; {_name_queries(self.file, registry)}")
         quiet_errors()
         pipeline = Pipeline.open(plan, queries)
         self.signals.listen()

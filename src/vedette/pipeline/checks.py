@@ -38,11 +38,11 @@ def check_set(plan: PipelineFile, queries: SetInfo) -> None:
         raise FileError(f"operator: {error}") from None
 
 
-def name_queries(plan: PipelineFile, queries: SetInfo) -> str:
-    """The set in words: its name, how many queries stand and which version is taken."""
+def name_queries(plan: PipelineFile, queries: SetInfo, n_standing: int) -> str:
+    """The set in words: its name, how many queries stand in the version that is taken, and which that is."""
     at = plan.registry.at
     version = f"version {queries.version}, followed" if at is None else f"version {at}, for good"
-    return f"set {queries.name!r} for {queries.kind}, {count(queries.n_standing, 'query', 'queries')}, {version}"
+    return f"set {queries.name!r} for {queries.kind}, {count(n_standing, 'query', 'queries')}, {version}"
 
 
 def _try_options(plan: PipelineFile, queries: SetInfo, options: dict[str, Any]) -> None:
