@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import math
 import sys
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vedette.cli.records import CsvOption, JsonOption, TableOption, choose_form, print_record, print_records
-from vedette.cli.which_set import RegistryOption, SetOption, choose_set, open_registry, read_id
+from vedette.cli.option_groups import with_groups
+from vedette.cli.records import Answer, print_record, print_records
+from vedette.cli.which_set import ChosenSet, read_id
 from vedette.errors import FileError, QueryError
 
 if TYPE_CHECKING:
@@ -22,30 +24,10 @@ if TYPE_CHECKING:
 query_app = typer.Typer(help="Look at queries, and add, change and remove them in a registry.", no_args_is_help=True)
 
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The query's id", show_default=False)]
-TextArgument = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="[TEXT]", help="The query's text, as in: price < 40; - reads it from standard input", show_default=False
-    ),
-]
-TextFileOption = Annotated[Path | None, typer.Option("--file", help="Read the text from a file", show_default=False)]
-MetadataOption = Annotated[
-    list[str] | None,
-    typer.Option("--metadata", metavar="NAME=VALUE", help="Metadata: a pair, again for each; or a JSON object"),
-]
 ExpiresOption = Annotated[
     str | None, typer.Option("--expires-at", metavar="TIME", help="When it ends, as in: 2026-03-02T14:00:00Z")
 ]
 TtlOption = Annotated[str | None, typer.Option("--ttl", metavar="DURATION", help="Or how long it stands: 5 minutes")]
-WithinOption = Annotated[
-    list[str] | None,
-    typer.Option("--within", metavar="DURATION", help="Of a window join: how long rows wait; of one: left=10 seconds"),
-]
-RowsOption = Annotated[
-    list[str] | None, typer.Option("--rows", metavar="NUMBER", help="Or how many rows: 100; of one: left=100")
-]
-LowOption = Annotated[float | None, typer.Option("--low", help="Of a band: its low end, none if left out")]
-HighOption = Annotated[float | None, typer.Option("--high", help="Of a band: its high end")]
 ExpectOption = Annotated[
     int | None, typer.Option("--expect-version", help="Change nothing if the set is not at this version")
 ]
@@ -58,56 +40,79 @@ COLUMNS = {
 }
 
 
+@dataclass(frozen=True)
+class GivenQuery:
+    """A query to be added or put in the place of another, as it is given."""
+
+    query_id: IdArgument
+    text: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[TEXT]",
+            help="The query's text, as in: price < 40; - reads it from standard input",
+            show_default=False,
+        ),
+    ] = None
+    file: Annotated[Path | None, typer.Option("--file", help="Read the text from a file", show_default=False)] = None
+    metadata: Annotated[
+        list[str] | None,
+        typer.Option("--metadata", metavar="NAME=VALUE", help="Metadata: a pair, again for each; or a JSON object"),
+    ] = None
+    expires_at: ExpiresOption = None
+    ttl: TtlOption = None
+    within: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--within", metavar="DURATION", help="Of a window join: how long rows wait; of one: left=10 seconds"
+        ),
+    ] = None
+    rows: Annotated[
+        list[str] | None, typer.Option("--rows", metavar="NUMBER", help="Or how many rows: 100; of one: left=100")
+    ] = None
+    low: Annotated[float | None, typer.Option("--low", help="Of a band: its low end, none if left out")] = None
+    high: Annotated[float | None, typer.Option("--high", help="Of a band: its high end")] = None
+    expect_version: ExpectOption = None
+
+    def read(self, info: SetInfo) -> dict[str, Any]:
+        """The query as a registry takes it."""
+        low, high = self.low, self.high
+        if info.kind == "band join" and (low is not None or high is not None):
+            low, high = -math.inf if low is None else low, math.inf if high is None else high
+        return {
+            "text": _read_text(self.text, self.file),
+            "metadata": read_metadata(self.metadata),
+            "expires_at": read_time(self.expires_at),
+            "ttl": self.ttl,
+            "within": _by_stream(self.within, _as_given),
+            "rows": _by_stream(self.rows, _read_count),
+            "low": low,
+            "high": high,
+            "expect_version": self.expect_version,
+        }
+
+
 @query_app.command("add")
-def add_command(
-    query_id: IdArgument,
-    text: TextArgument = None,
-    file: TextFileOption = None,
-    metadata: MetadataOption = None,
-    expires_at: ExpiresOption = None,
-    ttl: TtlOption = None,
-    within: WithinOption = None,
-    rows: RowsOption = None,
-    low: LowOption = None,
-    high: HighOption = None,
-    expect_version: ExpectOption = None,
-    set_name: SetOption = None,
-    registry: RegistryOption = None,
-    as_json: JsonOption = False,
-    as_csv: CsvOption = False,
-    as_table: TableOption = False,
-) -> None:
+@with_groups
+def add_command(query: GivenQuery, chosen: ChosenSet, answer: Answer) -> None:
     """Let a query stand. Pipelines that follow the set have it from their next micro-batch on."""
-    _put("add", query_id, text, file, metadata, expires_at, ttl, within, rows, low, high, expect_version, set_name,
-         registry, choose_form(as_json, as_csv, as_table))  # fmt: skip
+    opened, info = chosen.open()
+    version = opened.add(info.name, read_id(query.query_id, info), **query.read(info))
+    print_record({"set": info.name, "id": query.query_id, "version": version}, answer.form)
 
 
 @query_app.command("replace")
-def replace_command(
-    query_id: IdArgument,
-    text: TextArgument = None,
-    file: TextFileOption = None,
-    metadata: MetadataOption = None,
-    expires_at: ExpiresOption = None,
-    ttl: TtlOption = None,
-    within: WithinOption = None,
-    rows: RowsOption = None,
-    low: LowOption = None,
-    high: HighOption = None,
-    expect_version: ExpectOption = None,
-    set_name: SetOption = None,
-    registry: RegistryOption = None,
-    as_json: JsonOption = False,
-    as_csv: CsvOption = False,
-    as_table: TableOption = False,
-) -> None:
+@with_groups
+def replace_command(query: GivenQuery, chosen: ChosenSet, answer: Answer) -> None:
     """Change a query that stands or is parked; it keeps what is not given. --expires-at never takes an end away."""
-    _put("replace", query_id, text, file, metadata, expires_at, ttl, within, rows, low, high, expect_version, set_name,
-         registry, choose_form(as_json, as_csv, as_table))  # fmt: skip
+    opened, info = chosen.open()
+    version = opened.replace(info.name, read_id(query.query_id, info), **query.read(info))
+    print_record({"set": info.name, "id": query.query_id, "version": version}, answer.form)
 
 
 @query_app.command("remove")
+@with_groups
 def remove_command(
+    *,
     ids: Annotated[
         list[str] | None,
         typer.Argument(
@@ -116,23 +121,20 @@ def remove_command(
     ] = None,
     file: Annotated[Path | None, typer.Option("--file", help="Read the ids from a file, one a line")] = None,
     expect_version: ExpectOption = None,
-    set_name: SetOption = None,
-    registry: RegistryOption = None,
-    as_json: JsonOption = False,
-    as_csv: CsvOption = False,
-    as_table: TableOption = False,
+    chosen: ChosenSet,
+    answer: Answer,
 ) -> None:
     """Let queries stand no longer: all of them, or where one is unknown none."""
-    form = choose_form(as_json, as_csv, as_table)
-    opened = open_registry(registry)
-    info = choose_set(opened, set_name)
+    opened, info = chosen.open()
     read = [read_id(text, info) for text in _read_ids(ids or [], file)]
     version = opened.remove_many(info.name, read, expect_version=expect_version)
-    print_record({"set": info.name, "removed": len(read), "version": version}, form)
+    print_record({"set": info.name, "removed": len(read), "version": version}, answer.form)
 
 
 @query_app.command("list")
+@with_groups
 def list_command(
+    *,
     prefix: Annotated[str | None, typer.Option(help="Only ids that begin so")] = None,
     metadata: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Only with this metadata; again for each")
@@ -142,16 +144,11 @@ def list_command(
     ] = "standing",
     after: Annotated[str | None, typer.Option(metavar="ID", help="Go on after this id")] = None,
     limit: Annotated[int, typer.Option(help="At most so many", min=1)] = 100,
-    set_name: SetOption = None,
-    registry: RegistryOption = None,
-    as_json: JsonOption = False,
-    as_csv: CsvOption = False,
-    as_table: TableOption = False,
+    chosen: ChosenSet,
+    answer: Answer,
 ) -> None:
     """List queries in the order of their ids, a page at a time."""
-    form = choose_form(as_json, as_csv, as_table)
-    opened = open_registry(registry)
-    info = choose_set(opened, set_name)
+    opened, info = chosen.open()
     found = opened.list(
         info.name,
         prefix=prefix,
@@ -161,47 +158,33 @@ def list_command(
         limit=limit,
     )
     columns = (*COLUMNS[info.kind], "metadata", "expires_at", "added")
-    print_records([to_record(query, info) for query in found], columns, form)
-    if len(found) == limit and form == "table":
+    print_records([to_record(query, info) for query in found], columns, answer.form)
+    if len(found) == limit and answer.form == "table":
         print(f"there may be more: --after {found[-1].id}", file=sys.stderr)
 
 
 @query_app.command("show")
-def show_command(
-    query_id: IdArgument,
-    set_name: SetOption = None,
-    registry: RegistryOption = None,
-    as_json: JsonOption = False,
-    as_csv: CsvOption = False,
-    as_table: TableOption = False,
-) -> None:
+@with_groups
+def show_command(query_id: IdArgument, chosen: ChosenSet, answer: Answer) -> None:
     """Show one query with all that is known of it."""
-    form = choose_form(as_json, as_csv, as_table)
-    opened = open_registry(registry)
-    info = choose_set(opened, set_name)
-    print_record(to_record(opened.get(info.name, read_id(query_id, info)), info), form)
+    opened, info = chosen.open()
+    print_record(to_record(opened.get(info.name, read_id(query_id, info)), info), answer.form)
 
 
 @query_app.command("history")
-def history_command(
-    query_id: IdArgument,
-    set_name: SetOption = None,
-    registry: RegistryOption = None,
-    as_json: JsonOption = False,
-    as_csv: CsvOption = False,
-    as_table: TableOption = False,
-) -> None:
+@with_groups
+def history_command(query_id: IdArgument, chosen: ChosenSet, answer: Answer) -> None:
     """Show what stood under an id, from which version until which, and why it ended; oldest first."""
-    form = choose_form(as_json, as_csv, as_table)
-    opened = open_registry(registry)
-    info = choose_set(opened, set_name)
+    opened, info = chosen.open()
     lives = opened.history(info.name, read_id(query_id, info))
     columns = (*COLUMNS[info.kind], "state", "added", "removed", "created_at", "ended_at", "metadata", "expires_at")
-    print_records([to_record(query, info) for query in lives], columns, form)
+    print_records([to_record(query, info) for query in lives], columns, answer.form)
 
 
 @query_app.command("import")
+@with_groups
 def import_command(
+    *,
     file: Annotated[
         str, typer.Argument(help="CSV, JSON lines, Parquet or GeoJSON; - is standard input", show_default=False)
     ],
@@ -212,38 +195,33 @@ def import_command(
     ] = False,
     expires_at: ExpiresOption = None,
     ttl: TtlOption = None,
-    set_name: SetOption = None,
-    registry: RegistryOption = None,
-    as_json: JsonOption = False,
-    as_csv: CsvOption = False,
-    as_table: TableOption = False,
+    chosen: ChosenSet,
+    answer: Answer,
 ) -> None:
     """Let the queries of a file stand, all in one version; columns as `vedette query export` writes them."""
     from vedette.cli.importing import import_queries
 
-    form = choose_form(as_json, as_csv, as_table)
-    opened = open_registry(registry)
-    info = choose_set(opened, set_name)
+    opened, info = chosen.open()
     ends = {"expires_at": read_time(expires_at), "ttl": ttl}
     done = import_queries(opened, info, file, form_in, ends, replace=replace, skip_bad=skip_bad)
-    print_record({"set": info.name, **done}, form)
+    print_record({"set": info.name, **done}, answer.form)
 
 
 @query_app.command("export")
+@with_groups
 def export_command(
+    *,
     out: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Where to write: .csv, .jsonl or .parquet  [default: CSV on stdout]"),
     ] = None,
     prefix: Annotated[str | None, typer.Option(help="Only ids that begin so")] = None,
-    set_name: SetOption = None,
-    registry: RegistryOption = None,
+    chosen: ChosenSet,
 ) -> None:
     """Write all queries that stand, so that `vedette query import` reads them."""
     from vedette.cli.importing import export_queries
 
-    opened = open_registry(registry)
-    export_queries(opened, choose_set(opened, set_name), out, prefix)
+    export_queries(*chosen.open(), out, prefix)
 
 
 def to_record(query: QueryInfo, info: SetInfo) -> dict[str, Any]:
@@ -294,44 +272,6 @@ def read_time(text: str | None) -> datetime | str | None:
     except ValueError:
         raise QueryError(f"--expires-at takes a time such as 2026-03-02T14:00:00Z; got {text!r}") from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _put(
-    verb: str,
-    query_id: str,
-    text: str | None,
-    file: Path | None,
-    metadata: list[str] | None,
-    expires_at: str | None,
-    ttl: str | None,
-    within: list[str] | None,
-    rows: list[str] | None,
-    low: float | None,
-    high: float | None,
-    expect_version: int | None,
-    set_name: str | None,
-    registry: str | None,
-    form: str,
-) -> None:
-    """Add or replace: the same arguments, the same answer."""
-    opened = open_registry(registry)
-    info = choose_set(opened, set_name)
-    if info.kind == "band join" and (low is not None or high is not None):
-        low, high = -math.inf if low is None else low, math.inf if high is None else high
-    version = getattr(opened, verb)(
-        info.name,
-        read_id(query_id, info),
-        _read_text(text, file),
-        metadata=read_metadata(metadata),
-        expires_at=read_time(expires_at),
-        ttl=ttl,
-        within=_by_stream(within, _as_given),
-        rows=_by_stream(rows, _read_count),
-        low=low,
-        high=high,
-        expect_version=expect_version,
-    )
-    print_record({"set": info.name, "id": query_id, "version": version}, form)
 
 
 def _read_text(text: str | None, file: Path | None) -> str | None:

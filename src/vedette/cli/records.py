@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -15,24 +16,35 @@ from rich.table import Table
 
 from vedette.errors import PipelineError
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON", rich_help_panel="Output")]
-CsvOption = Annotated[
-    bool, typer.Option("--csv", help="Print CSV  [default where no terminal reads it]", rich_help_panel="Output")
-]
-TableOption = Annotated[
-    bool, typer.Option("--table", help="Print a table  [default on a terminal]", rich_help_panel="Output")
-]
-
 Record = Mapping[str, Any]
 _WIDTH = 200  # of a table that no terminal shows
 
 
-def choose_form(as_json: bool, as_csv: bool, as_table: bool) -> str:
-    """json, csv or table: what was asked for, or what suits standard output."""
-    asked = [form for form, wanted in {"json": as_json, "csv": as_csv, "table": as_table}.items() if wanted]
-    if len(asked) > 1:
-        raise PipelineError(f"--{asked[0]} and --{asked[1]} are both given; an answer has one form")
-    return asked[0] if asked else ("table" if sys.stdout.isatty() else "csv")
+@dataclass(frozen=True)
+class Answer:
+    """The form in which a command answers: options that exclude each other."""
+
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON", rich_help_panel="Output")] = False
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="Print CSV  [default where no terminal reads it]", rich_help_panel="Output")
+    ] = False
+    as_table: Annotated[
+        bool, typer.Option("--table", help="Print a table  [default on a terminal]", rich_help_panel="Output")
+    ] = False
+
+    def __post_init__(self) -> None:
+        if len(self._asked) > 1:
+            raise PipelineError(f"--{self._asked[0]} and --{self._asked[1]} are both given; an answer has one form")
+
+    @property
+    def form(self) -> str:
+        """json, csv or table: what was asked for, or what suits standard output."""
+        return self._asked[0] if self._asked else ("table" if sys.stdout.isatty() else "csv")
+
+    @property
+    def _asked(self) -> list[str]:
+        wanted = {"json": self.as_json, "csv": self.as_csv, "table": self.as_table}
+        return [form for form, is_wanted in wanted.items() if is_wanted]
 
 
 def print_records(records: Sequence[Record], columns: Sequence[str], form: str) -> None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vedette.cli.records import CsvOption, JsonOption, TableOption, choose_form, print_record, print_records
+from vedette.cli.option_groups import with_groups
+from vedette.cli.records import Answer, print_record, print_records
 from vedette.cli.which_set import RegistryOption, open_registry
 
 if TYPE_CHECKING:
@@ -32,57 +33,40 @@ _STATS = (
 
 
 @registry_app.command("compact")
-def compact_command(
-    sets: SetArgument = None,
-    registry: RegistryOption = None,
-    as_json: JsonOption = False,
-    as_csv: CsvOption = False,
-    as_table: TableOption = False,
-) -> None:
+@with_groups
+def compact_command(*, sets: SetArgument = None, registry: RegistryOption = None, answer: Answer) -> None:
     """Write a new snapshot of each set, so that workers load fast."""
-    form = choose_form(as_json, as_csv, as_table)
     opened = open_registry(registry)
     done = []
     for info in [opened.set(name) for name in sets] if sets else opened.sets():
         made = opened.compact(info.name)
         done.append({"set": info.name, "version": made.version, "bytes": made.n_bytes, "file": made.file})
-    print_records(done, ("set", "version", "bytes", "file"), form)
+    print_records(done, ("set", "version", "bytes", "file"), answer.form)
 
 
 @registry_app.command("stats")
-def stats_command(
-    registry: RegistryOption = None,
-    as_json: JsonOption = False,
-    as_csv: CsvOption = False,
-    as_table: TableOption = False,
-) -> None:
+@with_groups
+def stats_command(*, registry: RegistryOption = None, answer: Answer) -> None:
     """Tell how large the registry is: by set its queries, versions, pins and snapshots."""
-    form = choose_form(as_json, as_csv, as_table)
     stats = open_registry(registry).stats()
     sets = [_to_record(each) for each in stats.sets]
     whole = {"database": stats.database, "bytes": stats.database_bytes}
-    if form == "json":
-        print_record({**whole, "sets": sets}, form)
+    if answer.form == "json":
+        print_record({**whole, "sets": sets}, answer.form)
         return
-    print_records(sets, _STATS, form)
-    if form == "table":
+    print_records(sets, _STATS, answer.form)
+    if answer.form == "table":
         print(f"{stats.database}, {stats.database_bytes:,} bytes")
 
 
 @registry_app.command("verify")
-def verify_command(
-    sets: SetArgument = None,
-    registry: RegistryOption = None,
-    as_json: JsonOption = False,
-    as_csv: CsvOption = False,
-    as_table: TableOption = False,
-) -> None:
+@with_groups
+def verify_command(*, sets: SetArgument = None, registry: RegistryOption = None, answer: Answer) -> None:
     """Check that the tables agree and all texts compile; prints what is wrong, and exits with 1 where something is."""
-    form = choose_form(as_json, as_csv, as_table)
     opened = open_registry(registry)
     wanted: list[str | None] = list(sets) if sets else [None]
     faults = [fault for name in wanted for fault in opened.verify(name)]
-    print_records([{"fault": fault} for fault in faults], ("fault",), form)
+    print_records([{"fault": fault} for fault in faults], ("fault",), answer.form)
     if faults:
         raise typer.Exit(1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,9 +23,20 @@ RegistryOption = Annotated[
         help="sqlite:///file.db or postgresql://...  [default: VEDETTE_REGISTRY, or `registry` in the settings]",
     ),
 ]
-SetOption = Annotated[
-    str | None, typer.Option("--set", metavar="NAME", help="The query set  [default: the only one there is]")
-]
+
+
+@dataclass(frozen=True)
+class ChosenSet:
+    """The set that a command is about, and the registry that has it."""
+
+    set_name: Annotated[
+        str | None, typer.Option("--set", metavar="NAME", help="The query set  [default: the only one there is]")
+    ] = None
+    registry: RegistryOption = None
+
+    def open(self) -> tuple[Registry, SetInfo]:
+        opened = open_registry(self.registry)
+        return opened, choose_set(opened, self.set_name)
 
 
 def open_registry(url: str | None, *, create: bool = False) -> Registry:
