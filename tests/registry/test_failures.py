@@ -64,6 +64,8 @@ def test_a_registry_that_must_be_there_is_not_made(url: str) -> None:
         ("mysql://ann:s3cret@host/x", "a registry is on SQLite or on PostgreSQL, not on 'mysql'"),
         ("ann:s3cret@host", "cannot read the registry's address"),
         ("postgresql://ann:s3cret@host:port/x", "cannot read the registry's address"),
+        ("postgresql://ann:hun@s3cret@127.0.0.1/x", "write '@' in a user's name or password as %40"),
+        ("postgresql://ann:hun@s3/cret@127.0.0.1/x", "write '@' in a user's name or password as %40"),
         ("sqlite://", "a registry on SQLite is a file"),
         ("sqlite:///:memory:", "a registry on SQLite is a file"),
         (None, "a registry's address is a text"),
@@ -220,7 +222,51 @@ def test_a_change_whose_answer_was_lost_is_not_made_twice(
     assert registry.remove("alerts", "a") == 2
 
     assert registry.set("alerts").version == 2
+    lost.append(True)
+    assert registry.alter("alerts", "price double, volume bigint") == 3
+    assert registry.set("alerts").version == 3
     assert registry.verify() == []
+    lost.append(True)
+    registry.drop("alerts")
+    assert registry.sets() == []
+
+
+def test_a_change_that_is_still_being_committed_is_not_made_twice(
+    cluster: postgres.Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import psycopg
+
+    url = cluster.new_database()
+    registry = vd.Registry(url)
+    registry.create("alerts", schema="price double")
+    attempt = Database._attempt
+    committing: list[threading.Thread] = []
+
+    def lose(self: Database, work: Callable[..., Any], writes: bool) -> Any:
+        if not writes or committing:
+            return attempt(self, work, writes)
+        began = threading.Event()
+
+        def commit_slowly(connection: Any) -> Any:
+            done = work(connection)
+            began.set()
+            time.sleep(0.5)
+            return done
+
+        committing.append(threading.Thread(target=attempt, args=(self, commit_slowly, True)))
+        committing[0].start()
+        began.wait(30)
+        raise OperationalError("COMMIT", None, psycopg.OperationalError("server closed the connection unexpectedly"))
+
+    monkeypatch.setattr(Database, "_attempt", lose)
+
+    assert registry.add("alerts", "a", "price < 1") == 1
+    committing.pop().join()
+    assert registry.remove("alerts", "a") == 2
+    committing.pop().join()
+    assert registry.set("alerts").version == 2
+    registry.close()
+    cluster.drop_database(url)
 
 
 def test_postgresql_without_its_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import postgres
 import pytest
 from sqlalchemy import func, select
 
 import vedette as vd
+from vedette.registry.lease import Lease
+from vedette.registry.locked_set import LockedSet
 from vedette.registry.tables import pins
 
 
@@ -86,6 +89,40 @@ def test_pins_of_old_batches_are_cleaned(alerts: vd.Registry, clock: Any) -> Non
     assert count_pins(alerts) == 2  # this one, and the newest of the pipeline that is silent
     alerts.add("alerts", 2, "price < 2")
     assert alerts.pin("silent", 8, "alerts") == 1
+
+
+def test_pins_do_not_wait_for_a_long_change_and_see_what_was_committed_before(
+    cluster: postgres.Cluster,
+) -> None:
+    url = cluster.new_database()
+    registry, writer = vd.Registry(url, patience=1), vd.Registry(url)
+    info = registry.create("alerts", schema="price double")
+    registry.add("alerts", 1, "price < 1")
+
+    def change_for_long(connection: Any) -> tuple[int, Any]:
+        locked = LockedSet(writer.database, connection, info)
+        locked.advance()
+        locked.save()
+        lease = Lease.take(registry.database, info.row, "compaction")
+        return registry.pin("job", 0, "alerts"), lease
+
+    pinned, lease = writer.database.write(change_for_long)
+    with lease:
+        assert pinned == registry.pin("job", 0, "alerts") == 1
+        assert registry.pin("job", 1, "alerts") == 2
+    registry.close()
+    writer.close()
+    cluster.drop_database(url)
+
+
+def test_a_pin_of_another_set_in_the_same_row_is_not_taken(alerts: vd.Registry) -> None:
+    info = alerts.set("alerts")
+    alerts.drop("alerts")
+    alerts.create("alerts", schema="price double")
+    alerts.pin("job", 1, "alerts")
+
+    with pytest.raises(vd.RegistryError, match="set 'alerts' was dropped meanwhile"):
+        alerts.pin("job", 1, info)
 
 
 def test_a_pin_needs_a_name_and_a_number(alerts: vd.Registry) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import vedette as vd
+from vedette.registry import retention
 
 
 def test_a_set_tells_what_it_is(registry: vd.Registry) -> None:
@@ -213,6 +214,35 @@ def test_a_forced_schema_parks_what_it_breaks_until_it_is_replaced_or_removed(re
     with pytest.raises(vd.QueryError, match="no query 'c' stands"):
         registry.remove("alerts", "c")
     assert registry.verify() == []
+
+
+def test_a_parked_query_that_is_removed_is_listed_as_removed(registry: vd.Registry) -> None:
+    registry.create("alerts", schema="price double, volume bigint")
+    registry.add_many("alerts", ["a", "b"], ["volume > 5", "volume > 6"])
+    registry.alter("alerts", "price double", force=True)
+    with registry.change("alerts") as change:
+        change.remove("a")
+        change.replace("b", "price < 1")
+
+    assert [each.id for each in registry.list("alerts", state="removed")] == ["a"]
+    assert [each.state for each in registry.history("alerts", "b")] == ["parked", "standing"]
+    with pytest.raises(vd.QueryError, match="no query 'a' stands in set 'alerts' any more: it was removed"):
+        registry.get("alerts", "a")
+    assert registry.changes("alerts", since=1, until=2).removed_ids == ["a", "b"]
+
+
+@pytest.mark.parametrize(("kind", "oldest"), [("match", 6), ("border", 3), ("band join", 3)])
+def test_forgetting_spares_what_states_of_running_pipelines_may_be_of(
+    registry: vd.Registry, monkeypatch: pytest.MonkeyPatch, kind: str, oldest: int
+) -> None:
+    monkeypatch.setattr(retention, "RETAINED_VERSIONS", 3)
+    registry.create("alerts", kind, None if kind == "band join" else "price double")
+    given = {"low": 0, "high": 1} if kind == "band join" else {"text": "price < 1"}
+    for i in range(6):
+        registry.add("alerts", i, **given)
+    registry.pin("job", 0, "alerts")
+
+    assert registry.forget("alerts", before=6) == oldest
 
 
 def test_the_schema_of_each_version_is_known(registry: vd.Registry) -> None:

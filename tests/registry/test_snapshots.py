@@ -11,12 +11,14 @@ import time
 import numpy as np
 import pyarrow.fs
 import pytest
+from sqlalchemy import func, select
 
 import vedette as vd
 from vedette.engine import snapshot
-from vedette.registry import lease, snapshots
+from vedette.registry import lease, reader, snapshot_files, snapshots
 from vedette.registry.lease import Lease
 from vedette.registry.snapshots import Snapshots
+from vedette.registry.tables import lives, sets, versions
 
 ROWS = {"x": [float(x) for x in range(10)]}
 
@@ -195,8 +197,6 @@ def test_a_base_built_from_the_database_knows_what_was_removed_lately(registry, 
 
 
 def test_bases_may_be_in_a_store_and_are_copied_once_to_this_host(open_registry, tmp_path, monkeypatch, caplog):
-    from vedette.registry import snapshot_files
-
     store = pyarrow.fs.SubTreeFileSystem(str(tmp_path), pyarrow.fs.LocalFileSystem())
     real = pyarrow.fs.FileSystem.from_uri
     fakes = type("Fakes", (), {"from_uri": staticmethod(lambda uri: (store, "bucket") if "s3" in uri else real(uri))})
@@ -273,3 +273,190 @@ def test_a_set_that_is_dropped_leaves_no_file(registry, tmp_path):
     registry.drop("alerts")
 
     assert not files(tmp_path)
+
+
+def test_a_border_set_that_is_built_knows_what_was_removed_before_the_base_of_a_state(registry):
+    registry.add("alerts", "goes", "x < 5")
+    registry.add("alerts", "stays", "x < 9")
+    registry.remove("alerts", "goes")
+    queries = bases_of(registry).open(3, since=3).queries
+
+    assert queries.standing().retained.ids.to_arrow().to_pylist() == ["goes"]
+
+
+def test_a_frozen_set_is_not_mixed_up_with_another_of_its_name(registry):
+    fill(registry)
+    registry.compact("alerts")
+    frozen = registry.follow("alerts", at=5)
+    queries = frozen.open(5)
+    registry.drop("alerts")
+    registry.create("alerts", kind="border", schema="x double")
+    fill(registry, seed=2)
+    registry.compact("alerts")
+
+    for work in (lambda: frozen.open(5), lambda: frozen.open(12), lambda: frozen.advance(queries, 7)):
+        with pytest.raises(vd.RegistryError, match="set 'alerts' was dropped since it was asked for"):
+            work()
+
+
+def test_a_version_with_a_base_opens_though_it_is_forgotten_and_no_later_one_goes_on_from_it(registry, caplog):
+    states = fill(registry)
+    frozen = registry.follow("alerts", at=5)
+    frozen.bases.compact(5)
+    assert registry.forget("alerts", before=9) == 9
+
+    with caplog.at_level(logging.WARNING):
+        assert matched(frozen.open(5)) == expected(states[5])
+        assert matched(registry.follow("alerts").open(12)) == expected(states[12])
+    assert not caplog.records
+    assert registry.marks("alerts")[0].tolist() == [9, 10, 11, 12]
+    assert registry.verify() == []
+
+
+def test_a_batch_from_before_an_altered_schema_leaves_no_base(registry, tmp_path):
+    states = fill(registry)
+    registry.alter("alerts", "x double, y double")
+    bases = bases_of(registry)
+
+    assert matched(bases.open(12).queries) == expected(states[12])
+    with pytest.raises(
+        vd.RegistryError, match="version 12 of set 'alerts' is of another schema than that of version 13"
+    ):
+        bases.compact(12)
+    bases.compact_soon(12)
+    assert files(tmp_path) == []
+    assert str(registry.follow("alerts", at=12).open(12).schema) == "x double"
+
+
+def put_back(registry, version):
+    """Let the database be as it was at a version, as if it were restored from a backup."""
+    info = registry.set("alerts")
+
+    def work(connection):
+        connection.execute(lives.delete().where(lives.c.set_id == info.row, lives.c.added > version))
+        ended = lives.c.set_id == info.row, lives.c.removed > version
+        connection.execute(lives.update().where(*ended).values(removed=None, reason=None, ended_at=None))
+        connection.execute(versions.delete().where(versions.c.set_id == info.row, versions.c.version > version))
+        standing = select(func.count()).where(lives.c.set_id == info.row, lives.c.removed.is_(None)).scalar_subquery()
+        connection.execute(sets.update().where(sets.c.id == info.row).values(version=version, n_standing=standing))
+
+    registry.database.write(work)
+
+
+def test_a_set_of_a_history_that_is_no_more_does_not_move_on(registry):
+    fill(registry)
+    followed = registry.follow("alerts")
+    queries = followed.open(9)
+    put_back(registry, 4)
+    for number in range(8):
+        registry.add("alerts", f"other {number}", "x < 5")
+
+    with pytest.raises(reader.HistoryError, match="what has changed in set 'alerts' since version 9 is not known"):
+        followed.advance(queries, 12)
+
+
+def test_a_base_that_is_not_on_this_host_stays_known_and_is_written_here_too(registry, tmp_path, caplog):
+    states = fill(registry)
+    made = registry.compact("alerts")
+    (tmp_path / "bases").rename(tmp_path / "elsewhere")
+    assert matched(bases_of(registry).open(12).queries) == expected(states[12])
+    assert len(caplog.records) == 1
+
+    assert [each.version for each in bases_of(registry)._list(12)] == [12]
+    assert [each.name for each in files(tmp_path)] == [made.file]
+
+
+def test_a_base_of_another_format_stays_known_where_none_is_written_in_its_place(registry, tmp_path, monkeypatch):
+    states = fill(registry)
+    made = registry.compact("alerts")
+    monkeypatch.setattr(snapshot, "FORMAT", 99)
+    monkeypatch.setattr(snapshots, "FEW_CHANGES", 1000)
+
+    assert matched(bases_of(registry).open(12).queries) == expected(states[12])
+    assert [(each.version, each.checksum) for each in bases_of(registry)._list(12)] == [(12, made.checksum)]
+
+
+@pytest.fixture
+def stored(open_registry, tmp_path, monkeypatch):
+    """A registry whose bases are in a store, and where this host copies them to."""
+    store = pyarrow.fs.SubTreeFileSystem(str(tmp_path), pyarrow.fs.LocalFileSystem())
+    fakes = type("Fakes", (), {"from_uri": staticmethod(lambda uri: (store, "bucket"))})
+    monkeypatch.setattr(snapshot_files.fs, "FileSystem", fakes)
+    monkeypatch.setattr(snapshot_files, "settings", lambda: vd.settings.Settings(snapshot_dir=str(tmp_path / "host")))
+    made = open_registry(snapshots="s3://KEY:SECRET@bucket?secret_key=HIDDEN")
+    made.create("alerts", kind="border", schema="x double")
+    return made, tmp_path / "host" / "vedette-snapshots"
+
+
+def test_copies_of_older_bases_are_removed_from_the_host_and_those_of_other_sets_stay(stored):
+    registry, cache = stored
+    fill(registry, 4)
+    first = registry.compact("alerts")
+    bases_of(registry).open(4)
+    (cache / "another-1-0f.queries").write_bytes(b"")
+    registry.add("alerts", "new", "x > 1")
+    second = registry.compact("alerts")
+    bases_of(registry).open(5)
+
+    assert first.file != second.file
+    assert sorted(each.name for each in cache.iterdir()) == sorted(["another-1-0f.queries", second.file])
+
+
+@pytest.mark.parametrize("full", ["mkstemp", "TemporaryDirectory"])
+def test_a_full_disk_of_the_host_is_a_sentence_without_keys(stored, monkeypatch, full):
+    registry, _ = stored
+    fill(registry, 4)
+    made = registry.compact("alerts")
+
+    def no_space(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(snapshot_files.tempfile, full, no_space)
+    where, queries = registry.snapshot_files, bases_of(registry).build(4)
+    work = {
+        "mkstemp": lambda: where.fetch(made.file, made.checksum),
+        "TemporaryDirectory": lambda: where.write(queries, "new-4"),
+    }
+    with pytest.raises(vd.FileError, match="No space left on device") as caught:
+        work[full]()
+    assert "s3://bucket" in str(caught.value)
+    assert not any(secret in str(caught.value) for secret in ("KEY", "SECRET", "HIDDEN"))
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["foo://KEY:SECRET@bucket", "foo://KEY:SE/CRET@bucket/a", "foo://KEY:SE?CRET@bucket", "foo://bucket?k=SECRET"],
+)
+def test_a_place_that_cannot_be_used_is_shown_without_keys(open_registry, place):
+    registry = open_registry(snapshots=place)
+    registry.create("alerts", schema="x double")
+    with pytest.raises(vd.RegistryError, match="cannot use snapshots='foo://") as caught:
+        registry.compact("alerts")
+
+    assert not any(secret in str(caught.value) for secret in ("KEY", "SECRET", "CRET", "SE/", "SE?"))
+
+
+def test_a_store_is_opened_once_in_a_process(stored, monkeypatch):
+    registry, _ = stored
+    fill(registry, 2)
+    bases_of(registry).open(2)
+    monkeypatch.setattr(snapshot_files.fs, "FileSystem", None)
+
+    assert len(bases_of(registry).open(2).queries) == len(registry.list("alerts"))
+
+
+def test_to_compact_a_set_that_was_dropped_is_refused_and_leaves_no_file(registry, tmp_path, monkeypatch):
+    fill(registry, 4)
+    bases = bases_of(registry)
+    build = bases.build
+
+    def build_slowly(version):
+        built = build(version)
+        registry.drop("alerts")
+        return built
+
+    monkeypatch.setattr(bases, "build", build_slowly)
+    for _ in range(2):  # while it is compiled, and before
+        with pytest.raises(vd.RegistryError, match="dropped"):
+            bases.compact(4)
+    assert files(tmp_path) == []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 
 import pytest
 from spark.test_shard_state import FACTS, Store, Sums
@@ -65,6 +67,97 @@ def test_a_monitor_of_a_set_that_was_loaded_anew_is_read_from_the_store():
     assert store.n_read == 0
     assert run_batch(store, 2, "the set, loaded anew")[0] == 3
     assert store.n_read > 0
+
+
+@pytest.fixture
+def alerts(tmp_path):
+    """A registry with a set for borders, and how a task asks for a version of it."""
+    registry = vd.Registry(f"sqlite:///{tmp_path / 'alerts.db'}")
+    registry.create("alerts", kind="border", schema="x double")
+    for number in range(4):
+        registry.add("alerts", f"q{number}", f"x < {number}")
+    followed = registry.follow("alerts")
+
+    def open_at(version, since=None):
+        facts = {"token": "", "sender": vd.__version__, "followed": followed.to_facts(), "version": version}
+        return following.open_queries(facts | {"mark": followed.mark_of(version)}, since).queries
+
+    yield registry, open_at
+    registry.close()
+
+
+def test_a_worker_that_was_idle_while_its_version_was_forgotten_opens_the_set_anew(alerts):
+    registry, open_at = alerts
+    old = open_at(2)
+    assert registry.forget("alerts", before=4) == 4
+    registry.add("alerts", "new", "x < 9")
+
+    anew = open_at(5)
+    assert anew is not old
+    assert sorted(anew.match_one({"x": 2.5})) == ["new", "q3"]
+
+
+@pytest.mark.parametrize("n_more", [1, 3])
+def test_a_worker_does_not_go_on_with_a_set_of_a_database_that_was_put_back(alerts, tmp_path, n_more):
+    registry, open_at = alerts
+    backup = (tmp_path / "alerts.db").with_suffix(".backup")
+    with contextlib.closing(sqlite3.connect(tmp_path / "alerts.db")) as source:
+        source.execute(f"VACUUM INTO '{backup}'")
+    registry.add("alerts", "lost", "x < 9")
+    assert "lost" in open_at(5)
+    with (
+        contextlib.closing(sqlite3.connect(backup)) as source,
+        contextlib.closing(sqlite3.connect(tmp_path / "alerts.db")) as target,
+    ):
+        source.backup(target)
+    for number in range(n_more):
+        registry.add("alerts", f"kept {number}", "x < 8")
+
+    queries = open_at(4 + n_more)
+    assert "lost" not in queries
+    assert len(queries) == 4 + n_more
+
+
+def test_a_key_leaves_a_query_that_was_removed_before_the_base_of_its_state_was_written(alerts):
+    registry, open_at = alerts
+    monitor = open_at(4).border(key="k", time="t")
+    monitor.step({"k": ["a"], "t": [1], "x": [0.5]})
+    registry.remove("alerts", "q3")
+    following._kept.sets.clear()
+    blob = monitor.save()
+
+    later = open_at(5, since=5).border(key="k", time="t")
+    later.load(blob)
+    events = later.step({"k": ["a"], "t": [2], "x": [0.6]}).to_pylist()
+    assert [(event["query"], event["event"]) for event in events] == [("q3", "exit")]
+
+
+def test_many_streams_of_a_worker_keep_their_sets(alerts):
+    registry, _ = alerts
+    followed = registry.follow("alerts")
+    opened = [following._open(followed, f"stream {number}", 4, None, None) for number in range(12)]
+    again = [following._open(followed, f"stream {number}", 4, None, None) for number in range(12)]
+
+    assert all(one is other for one, other in zip(opened, again, strict=True))
+
+
+def test_band_joins_go_on_from_a_state_whose_base_is_older_than_what_is_forgotten(tmp_path):
+    registry = vd.Registry(f"sqlite:///{tmp_path / 'bands.db'}")
+    registry.create("bands", kind="band join")
+    for number in range(6):
+        registry.add("bands", f"b{number}", low=number, high=number + 1)
+    followed = registry.follow("bands")
+    monitor = followed.open(2).monitor()
+    monitor.insert(left={"id": [1], "value": [4.5]}, right={"id": [1], "value": [0.0]})
+    blob = monitor.save()
+    assert followed.pin("stream", 7) == 6
+    registry.forget("bands", before=6)
+
+    facts = {"token": "", "sender": vd.__version__, "followed": followed.to_facts(), "version": 6}
+    goes_on = following.open_queries(facts, since=2).queries.monitor()
+    goes_on.load(blob)
+    assert [(row["sign"], row["query"]) for row in goes_on.refresh().to_pylist()] == [(1, "b4")]
+    registry.close()
 
 
 def test_band_joins_go_on_from_a_state_older_than_what_bases_remember(tmp_path, monkeypatch):

@@ -21,6 +21,11 @@ def read_address(url: str | URL) -> URL:
     except (ArgumentError, ValueError):
         raise RegistryError(f"cannot read the registry's address; {_WANTED}") from None
     if backend in ("postgresql", "postgres"):
+        if "@" in f"{read.host}{read.database}":
+            raise RegistryError(
+                "an '@' in the registry's address separates the password from the host, and there is another after it; "
+                "write '@' in a user's name or password as %40, and every other sign but letters and digits likewise"
+            )
         return read.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
         raise RegistryError(f"a registry is on SQLite or on PostgreSQL, not on {backend!r}; {_WANTED}")

@@ -5,6 +5,7 @@ A parked query stands no longer, and waits for its owner to replace or to remove
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from sqlalchemy import Connection, insert, select, update
 from vedette.errors import QueryError, RegistryError, count
 from vedette.language import compile_texts
 from vedette.registry.database import Database
-from vedette.registry.locked_set import LockedSet
+from vedette.registry.locked_set import LockedSet, new_mark
 from vedette.registry.query_info import PARKED
 from vedette.registry.reader import read_standing
 from vedette.registry.set_info import SetInfo, read_schemas
@@ -40,17 +41,22 @@ def alter_set(database: Database, info: SetInfo, schema: Any, time_zone: str | N
         raise RegistryError(f"set {info.name!r} is of band joins, which have no schema to alter")
     # Most texts are compiled before the set is locked, so that other writers wait for a moment only.
     broken: Broken = {}
-    for piece in read_standing(database, info.name, info.version):
+    for piece in read_standing(database, info, info.version):
         broken |= _compile(piece.added_ids, piece.added_versions.tolist(), piece.texts or [], read, zone)
+
+    mark, attempts = new_mark(), itertools.count()
 
     def work(connection: Connection) -> int:
         locked = LockedSet(database, connection, info)
+        made = locked.find_made(mark) if next(attempts) else None
+        if made is not None:
+            return made
         locked.end_due()
         still = _find_standing(locked, broken | _compile(*_read_new(locked, info.version), read, zone))
         if still and not force:
             listed = [(query_id, error) for query_id, (_, error) in still.items()]
             raise RegistryError(_explain(locked.info, listed), listed)
-        version = locked.advance()
+        version = locked.advance(mark)
         if still:
             connection.execute(
                 update(lives)

@@ -18,6 +18,10 @@ class ReadOnlyError(RegistryError):
     """The database cannot be written."""
 
 
+class DroppedError(RegistryError):
+    """A set that was asked for is no more; one of its name is another."""
+
+
 def is_passing(error: SQLAlchemyError) -> bool:
     """Whether trying again may help."""
     original, state = _original(error)

@@ -11,6 +11,8 @@ from sqlalchemy import Connection, func, make_url, select
 
 from vedette.errors import RegistryError
 from vedette.registry.address import show_address
+from vedette.registry.failures import DroppedError
+from vedette.registry.pins import Pin, pin_version
 from vedette.registry.reader import check_version
 from vedette.registry.set_info import SetInfo
 from vedette.registry.snapshots import OpenSet, Snapshots, make_empty
@@ -128,20 +130,29 @@ class Followed:
         if self.at is not None:
             return self.at
         info = self.registry.end_due(self.name)
-        self._check(info, info.version)
+        self._check(info)
+        self._check_schema(info.schema_version, info.version)
         return info.version
 
     def pin(self, pipeline: str, batch: int) -> int:
         """The version that a batch of a pipeline is evaluated against: the same for all who ask, whenever they do."""
         if self.at is not None:
             return self.at
-        info = self.registry.set(self.name)
-        self._check(info, self.info.version)
-        version = self.registry.pin(pipeline, batch, self.info)
-        if version > info.version:
-            info = self.registry.set(self.name)
-        self._check(info, version)
-        return version
+        return self.pin_marked(pipeline, batch).version
+
+    def pin_marked(self, pipeline: str, batch: int) -> Pin:
+        """The same of a set that is not frozen, with the mark by which a compiled set knows its history."""
+        try:
+            pin = pin_version(self.registry.database, self.info, pipeline, batch)
+        except DroppedError:
+            self._check(self.registry.set(self.name))
+            raise
+        self._check_schema(pin.schema_version, pin.version)
+        return pin
+
+    def mark_of(self, version: int) -> int | None:
+        """The mark of a version; None where it is forgotten."""
+        return self.bases.mark_of(version)
 
     # Compiled sets.
 
@@ -175,15 +186,18 @@ class Followed:
         info = facts["info"] | {"created_at": as_datetime(facts["info"]["created_at"])}
         return cls(**{**facts, "info": SetInfo(**info)})
 
-    def _check(self, now: SetInfo, version: int) -> None:
-        """Raise where the set is not the one that was asked for, or has another schema by that version."""
+    def _check(self, now: SetInfo) -> None:
+        """Raise where the set is not the one that was asked for."""
         if now.uid != self.uid:
             raise RegistryError(
                 f"set {self.name!r} was dropped and made again since this pipeline began to follow it; start the "
                 f"pipeline again, with a new checkpoint"
             )
-        if now.schema_version > self.info.schema_version and version >= now.schema_version:
+
+    def _check_schema(self, altered: int, version: int) -> None:
+        """Raise where the set has another schema by that version."""
+        if altered > self.info.schema_version and version >= altered:
             raise RegistryError(
-                f"the schema of set {self.name!r} was altered with version {now.schema_version}, after this pipeline "
+                f"the schema of set {self.name!r} was altered with version {altered}, after this pipeline "
                 f"began to follow it; start the pipeline again, with rows that have the new schema"
             )

@@ -78,7 +78,7 @@ def _faults_of(database: Database, info: SetInfo) -> list[str]:
         return [] if now is None else [f"set {now.name!r}: {fault}" for fault in _count_faults(connection, now)]
 
     faults = database.read(read)
-    for piece in read_standing(database, info.name, info.version):
+    for piece in read_standing(database, info, info.version):
         try:
             check_texts(info, piece.added_ids, piece.texts or [])
         except QueryError as error:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import IntegrityError
 
 from vedette.errors import RegistryError
 from vedette.registry.database import Database
@@ -45,7 +46,11 @@ class Lease:
             told = select(leases.c.holder).where(leases.c.set_id == set_row, leases.c.purpose == purpose)
             return connection.scalar(told) == holder
 
-        return cls(database, set_row, purpose, holder) if database.write(take) else None
+        try:
+            is_ours = database.write(take)
+        except IntegrityError:
+            raise RegistryError(f"there is no lease for {purpose}: the set was dropped meanwhile") from None
+        return cls(database, set_row, purpose, holder) if is_ours else None
 
     def __enter__(self) -> Self:
         return self

@@ -22,9 +22,9 @@ from sqlalchemy import (
     update,
 )
 
-from vedette.errors import RegistryError
 from vedette.ids import INTEGER
 from vedette.registry.database import Database
+from vedette.registry.failures import DroppedError
 from vedette.registry.query_info import EXPIRED
 from vedette.registry.set_info import SetInfo
 from vedette.registry.tables import id_column, lives, sets, versions
@@ -33,11 +33,12 @@ from vedette.registry.tables import id_column, lives, sets, versions
 class LockedSet:
     """The row of a set, locked until the transaction ends. Other writers of the set wait."""
 
-    def __init__(self, database: Database, connection: Connection, info: SetInfo) -> None:
-        """`info` says which set, as it was read before."""
-        row = connection.execute(select(sets).where(sets.c.uid == info.uid).with_for_update()).mappings().first()
+    def __init__(self, database: Database, connection: Connection, info: SetInfo, *, alone: bool = False) -> None:
+        """`info` says which set, as it was read before. Pins and leases do not wait, unless it must be `alone`."""
+        chosen = select(sets).where(sets.c.uid == info.uid).with_for_update(key_share=not alone)
+        row = connection.execute(chosen).mappings().first()
         if row is None:
-            raise RegistryError(f"set {info.name!r} was dropped meanwhile; nothing was changed")
+            raise DroppedError(f"set {info.name!r} was dropped meanwhile; nothing was changed")
         self.info = SetInfo.of(row)
         self.database = database
         self.connection = connection
@@ -54,6 +55,11 @@ class LockedSet:
     @property
     def id_column(self) -> Any:
         return id_column(self.id_kind)
+
+    def find_made(self, mark: int) -> int | None:
+        """The version with that mark: made by an attempt before, of which only the answer was lost."""
+        told = select(versions.c.version).where(versions.c.set_id == self.row, versions.c.mark == mark)
+        return self.connection.scalar(told)
 
     def advance(self, mark: int | None = None) -> int:
         """Make a new version."""

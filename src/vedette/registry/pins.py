@@ -6,15 +6,18 @@ its pipeline; of a pipeline that is silent for long only the newest stays.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, and_, delete, literal, select
+from sqlalchemy.dialects import postgresql, sqlite
 
 from vedette.errors import RegistryError
 from vedette.registry.database import Database
-from vedette.registry.locked_set import LockedSet
+from vedette.registry.failures import DroppedError
+from vedette.registry.locked_set import LockedSet, is_due
 from vedette.registry.set_info import SetInfo
-from vedette.registry.tables import pins
+from vedette.registry.tables import pins, sets, versions
 
 KEPT_BATCHES = 1000
 KEPT_DAYS = 7
@@ -22,30 +25,59 @@ _CLEANED_EVERY = 50  # batches
 _DAY = 86_400_000_000  # microseconds
 
 
-def pin_version(database: Database, info: SetInfo, pipeline: str, batch: int) -> int:
-    """The version of the set in that batch: the current one, after what is due has ended, where nobody has asked."""
+@dataclass(frozen=True)
+class Pin:
+    """The version of a set in a batch, with its mark, which is None where it is forgotten."""
+
+    version: int
+    mark: int | None
+    schema_version: int  # of the set now: from which its schema is in force
+
+
+def pin_version(database: Database, info: SetInfo, pipeline: str, batch: int) -> Pin:
+    """The version of the set in that batch: the current one, after what is due has ended, where nobody has asked.
+
+    Only where something is due, the set is locked: who changes it for long holds no batch up in PostgreSQL.
+    """
     if not isinstance(pipeline, str) or not pipeline or isinstance(batch, bool) or not isinstance(batch, int):
         raise RegistryError(f"a pin is of a pipeline's name and a batch's number; got {pipeline!r} and {batch!r}")
-    chosen = pins.c.set_id == info.row, pins.c.pipeline == pipeline, pins.c.batch == batch
-    query = select(pins.c.version).where(*chosen)
-    known = database.read(lambda connection: connection.scalar(query))
+    is_it = pins.c.set_id == sets.c.id, pins.c.pipeline == pipeline, pins.c.batch == batch
+    marked = versions.c.set_id == sets.c.id, versions.c.version == pins.c.version
+    joined = sets.outerjoin(pins, and_(*is_it)).outerjoin(versions, and_(*marked))
+    query = (
+        select(pins.c.version, versions.c.mark, sets.c.schema_version).select_from(joined).where(sets.c.uid == info.uid)
+    )
+
+    def find(connection: Connection) -> Pin | None:
+        found = connection.execute(query).first()
+        if found is None:
+            raise DroppedError(f"set {info.name!r} was dropped meanwhile; nothing was changed")
+        return None if found.version is None else Pin(*found)
+
+    known = database.read(find)
     if known is not None:
-        return int(known)
+        return known
+    insert: Any = (postgresql if database.is_postgres else sqlite).insert
 
-    def pin(connection: Connection) -> int:
-        locked = LockedSet(database, connection, info)  # so of several who ask one is first
-        known = connection.scalar(query)
-        if known is not None:
-            return int(known)
-        locked.end_due()
-        values = {"set_id": info.row, "pipeline": pipeline, "batch": batch, "version": locked.version}
-        connection.execute(insert(pins).values(**values, made_at=locked.now))
-        if batch % _CLEANED_EVERY == 0:
-            _clean(connection, info.row, pipeline, batch, locked.now)
-        locked.save()
-        return locked.version
+    def pin(connection: Connection) -> Pin | None:
+        now = database.now(connection)
+        if connection.scalar(select(is_due(info.row, now))):
+            locked = LockedSet(database, connection, info)
+            locked.end_due()
+            locked.save()
+        now_current = select(sets.c.id, literal(pipeline), literal(batch), sets.c.version, literal(now))
+        now_current = now_current.where(sets.c.uid == info.uid).with_for_update(read=True, key_share=True)
+        columns = ["set_id", "pipeline", "batch", "version", "made_at"]
+        asked = insert(pins).from_select(columns, now_current).on_conflict_do_nothing()
+        is_first = connection.execute(asked.returning(pins.c.version)).first() is not None  # of several who ask
+        if is_first and batch % _CLEANED_EVERY == 0:
+            _clean(connection, info.row, pipeline, batch, now)
+        return find(connection)
 
-    return database.write(pin)
+    made = database.write(pin)
+    if made is None:
+        raise RegistryError(f"the pin of batch {batch} of pipeline {pipeline!r} was deleted as it was made; ask again")
+    return made
 
 
 def _clean(connection: Connection, set_row: int, pipeline: str, batch: int, now: int) -> None:

@@ -24,12 +24,26 @@ from vedette.registry.tables import id_column, lives, schemas, versions
 _EACH = 100_000  # queries that are read at a time
 
 
-def read_changes(database: Database, name: str, since: int, until: int | None) -> Changes:
-    """The changes after one version, up to and with another, or the last."""
+class HistoryError(RegistryError):
+    """What has changed since a version is not known: it is forgotten, or was of another history."""
+
+
+def read_changes(
+    database: Database, which: str | SetInfo, since: int, until: int | None, mark: int | None = None
+) -> Changes:
+    """The changes after one version, up to and with another, or the last.
+
+    With `mark`, the first version must have it; HistoryError where it has not, or is forgotten.
+    """
 
     def read(connection: Connection) -> Changes:
-        info = find_set(database, connection, name)
+        info = find_set(database, connection, which)
         last = info.version if until is None else until
+        if mark is not None and mark != _mark_of(connection, info, since):
+            raise HistoryError(
+                f"what has changed in set {info.name!r} since version {since} is not known: the version is forgotten, "
+                f"or the database was put back to an older state meanwhile; open the set anew"
+            )
         check_version(info, since, "since")
         check_version(info, last, "until")
         if last <= since:
@@ -55,29 +69,25 @@ def read_changes(database: Database, name: str, since: int, until: int | None) -
     return database.read(read)
 
 
-def read_standing(database: Database, name: str, at: int | None, each: int = _EACH) -> Iterator[Changes]:
+def read_standing(database: Database, which: str | SetInfo, at: int | None, each: int = _EACH) -> Iterator[Changes]:
     """All that stood at a version, oldest first, in pieces: their added queries are under the version that added them.
 
     The last piece, and no other, has the version itself with its mark, so pieces can be applied one after another.
     """
-    info = database.read(lambda connection: find_set(database, connection, name))
+    info = database.read(lambda connection: find_set(database, connection, which))
     version = info.version if at is None else at
     place = (-1, -1)
     while True:
 
         def read(connection: Connection, after: tuple[int, int] = place) -> tuple[Sequence[Any], int]:
-            now = find_set(database, connection, name)
-            if now.uid != info.uid:
-                raise RegistryError(f"set {name!r} was dropped and made again while it was read; begin anew")
-            check_version(now, version, "at")
+            check_version(find_set(database, connection, info), version, "at")
             some = _select_queries(info).where(
                 lives.c.added <= version,
                 lives.c.removed.is_(None) | (lives.c.removed > version),
                 tuple_(lives.c.added, lives.c.id) > tuple_(*after),
             )
             found = _fetch(connection, some.order_by(lives.c.added, lives.c.id).limit(each))
-            mark = select(versions.c.mark).where(versions.c.set_id == info.row, versions.c.version == version)
-            return found, int(connection.scalar(mark) or 0)
+            return found, _mark_of(connection, info, version) or 0
 
         found, mark = database.read(read)
         is_last = len(found) < each
@@ -95,7 +105,7 @@ def read_marks(database: Database, name: str, until: int | None = None) -> tuple
         info = find_set(database, connection, name)
         last = info.version if until is None else until
         told = select(versions.c.version, versions.c.mark).where(
-            versions.c.set_id == info.row, versions.c.version <= last
+            versions.c.set_id == info.row, versions.c.version <= last, versions.c.version >= info.oldest
         )
         found = connection.execute(told.order_by(versions.c.version)).all()
         return _numbers([version for version, _ in found]), _numbers([mark for _, mark in found])
@@ -128,6 +138,12 @@ def check_version(info: SetInfo, version: Any, name: str) -> None:
         raise RegistryError(
             f"version {version} of set {info.name!r} is forgotten; the oldest that can be read is {info.oldest}"
         )
+
+
+def _mark_of(connection: Connection, info: SetInfo, version: int) -> int | None:
+    """None where the version is forgotten, or not yet there."""
+    told = select(versions.c.mark).where(versions.c.set_id == info.row, versions.c.version == version)
+    return None if version < info.oldest else connection.scalar(told)
 
 
 def _select_queries(info: SetInfo) -> Any:

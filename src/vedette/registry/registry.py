@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from vedette.registry.set_info import MATCH, SetInfo
 
 if TYPE_CHECKING:
     from vedette.registry.followed import Followed
+    from vedette.registry.snapshot_files import SnapshotFiles
 
 
 class Registry:
@@ -49,6 +51,7 @@ class Registry:
     ) -> None:
         self._database = Database(url, patience)
         self.snapshots = snapshots
+        self._snapshot_files: SnapshotFiles | None = None
         migrate(self._database, create)
 
     def __repr__(self) -> str:
@@ -62,6 +65,15 @@ class Registry:
     def database(self) -> Database:
         """The database, for what follows the registry."""
         return self._database
+
+    @property
+    def snapshot_files(self) -> SnapshotFiles:
+        """Where compiled sets are kept, opened once in each process."""
+        from vedette.registry.snapshot_files import SnapshotFiles, place_of
+
+        if self._snapshot_files is None or self._snapshot_files.process != os.getpid():
+            self._snapshot_files = SnapshotFiles(place_of(self.snapshots, self._database.file))
+        return self._snapshot_files
 
     def close(self) -> None:
         """Give back all connections. A later call opens new ones."""
@@ -225,14 +237,13 @@ class Registry:
     def pin(self, pipeline: str, batch: int, name: str | SetInfo) -> int:
         """The version of a set that a batch of a pipeline is evaluated against: the same for all who ask."""
         info = name if isinstance(name, SetInfo) else self.set(name)
-        return pins.pin_version(self._database, info, pipeline, batch)
+        return pins.pin_version(self._database, info, pipeline, batch).version
 
     def end_due(self, name: str | SetInfo) -> SetInfo:
         """End what has expired by now, under one version; the set after that. A read-only database stays as it is."""
 
         def look(connection: Connection) -> tuple[SetInfo, bool]:
-            wanted = name.name if isinstance(name, SetInfo) else name
-            info = sets.find_set(self._database, connection, wanted)
+            info = sets.find_set(self._database, connection, name)
             is_some = select(is_due(info.row, self._database.now(connection)))
             return info, bool(connection.scalar(is_some))
 
@@ -247,12 +258,12 @@ class Registry:
 
         with contextlib.suppress(ReadOnlyError):
             self._database.write(end)
-        return self.set(info.name)
+        return self._database.read(lambda connection: sets.find_set(self._database, connection, info))
 
     def forget(self, name: str, before: Any) -> int:
         """Forget queries that ended before a version, a datetime, or so long ago ("30 days"); the oldest version left.
 
-        What the newest batches of running pipelines have pinned stays.
+        What running pipelines need stays: what their newest batches have pinned, and what their states are of.
         """
         return retention.forget(self._database, self.set(name), before)
 
@@ -284,7 +295,7 @@ class Registry:
         info = self.end_due(name)
 
         def work(connection: Connection) -> Result:
-            return read(connection, sets.find_set(self._database, connection, info.name))
+            return read(connection, sets.find_set(self._database, connection, info))
 
         return self._database.read(work)
 

@@ -8,28 +8,34 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, select, update
 
 from vedette.durations import read_duration
+from vedette.engine.query_set import RETAINED_VERSIONS
 from vedette.registry.database import Database
 from vedette.registry.locked_set import LockedSet
 from vedette.registry.pins import pinned_versions
 from vedette.registry.reader import check_version
-from vedette.registry.set_info import SetInfo
-from vedette.registry.tables import lives, schemas, sets, versions
+from vedette.registry.set_info import BAND_JOIN, BORDER, SetInfo
+from vedette.registry.tables import lives, schemas, sets, snapshots, versions
 from vedette.registry.times import read_moment
 
 
 def forget(database: Database, info: SetInfo, before: Any) -> int:
     """Forget what ended before a version, a moment, or so long ago ("30 days"); the oldest version that can be read.
 
-    What running pipelines have pinned stays.
+    What running pipelines have pinned stays; of borders and band joins also the versions before it which their states
+    may be of.
     """
+    n_needed = RETAINED_VERSIONS if info.kind in (BORDER, BAND_JOIN) else 0
 
     def work(connection: Connection) -> int:
-        locked = LockedSet(database, connection, info)
-        oldest = min([_read_before(locked, before), *pinned_versions(connection, info.row, locked.now)])
+        locked = LockedSet(database, connection, info, alone=True)  # who pins now is waited for
+        pinned = pinned_versions(connection, info.row, locked.now)
+        oldest = min([_read_before(locked, before), *(version - n_needed for version in pinned)])
         oldest = max(oldest, locked.info.oldest)
         own = lives.c.set_id == info.row
         connection.execute(delete(lives).where(own, lives.c.removed <= oldest, ~lives.c.is_parked))
-        connection.execute(delete(versions).where(versions.c.set_id == info.row, versions.c.version < oldest))
+        has_base = select(snapshots.c.version).where(snapshots.c.set_id == info.row)  # which is known by its mark
+        old = versions.c.set_id == info.row, versions.c.version < oldest, versions.c.version.not_in(has_base)
+        connection.execute(delete(versions).where(*old))
         in_force = select(func.max(schemas.c.version)).where(schemas.c.set_id == info.row, schemas.c.version <= oldest)
         was = schemas.c.set_id == info.row, schemas.c.version < in_force.scalar_subquery()
         connection.execute(delete(schemas).where(*was))

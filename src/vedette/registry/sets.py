@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
@@ -13,6 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from vedette.engine.join_query_set import JoinQuerySet
 from vedette.errors import RegistryError, SchemaError, nearest
 from vedette.registry.database import Database
+from vedette.registry.failures import DroppedError
 from vedette.registry.locked_set import LockedSet, new_mark
 from vedette.registry.set_info import BAND_JOIN, KINDS, WINDOW_JOIN, WINDOWS, SetInfo
 from vedette.registry.tables import METADATA, schemas, sets, versions
@@ -102,8 +104,14 @@ def list_sets(connection: Connection) -> list[SetInfo]:
     return [SetInfo.of(row) for row in connection.execute(select(sets).order_by(sets.c.name)).mappings()]
 
 
-def find_set(database: Database, connection: Connection, name: str) -> SetInfo:
-    """The set of that name."""
+def find_set(database: Database, connection: Connection, which: str | SetInfo) -> SetInfo:
+    """The set of a name, or one that was read before, as it is now."""
+    if isinstance(which, SetInfo):
+        row = connection.execute(select(sets).where(sets.c.uid == which.uid)).mappings().first()
+        if row is None:
+            raise DroppedError(f"set {which.name!r} was dropped since it was asked for; ask for it anew")
+        return SetInfo.of(row)
+    name = which
     row = connection.execute(select(sets).where(sets.c.name == name)).mappings().first()
     if row is not None:
         return SetInfo.of(row)
@@ -115,9 +123,16 @@ def find_set(database: Database, connection: Connection, name: str) -> SetInfo:
 
 def drop_set(database: Database, info: SetInfo) -> None:
     """Delete a set with all its queries, versions and pins."""
+    attempts = count()
 
     def drop(connection: Connection) -> None:
-        LockedSet(database, connection, info)
+        is_first = not next(attempts)
+        try:
+            LockedSet(database, connection, info, alone=True)
+        except DroppedError:
+            if is_first:
+                raise
+            return  # an attempt before was committed, and only its answer lost
         for table in reversed(METADATA.sorted_tables):
             if "set_id" in table.c:
                 connection.execute(delete(table).where(table.c.set_id == info.row))

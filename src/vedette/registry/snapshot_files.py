@@ -7,24 +7,32 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 from pyarrow import fs
 
-from vedette.errors import FileError, RegistryError
+from vedette.errors import FileError, RegistryError, SnapshotError, VedetteError
 from vedette.settings import settings
 
 _AT_ONCE = 8 << 20  # bytes that are copied at a time
 
 
 class SnapshotFiles:
-    """The files at a place: a path, or the address of a store such as s3://bucket/folder."""
+    """The files at a place: a path, or the address of a store such as s3://bucket/folder. It is shown without secrets.
+
+    It is for one process: what stores keep open does not outlive a fork.
+    """
 
     def __init__(self, place: str) -> None:
         self.place = place
+        self.process = os.getpid()
         self._store: Any = None
         self._directory = Path(place)
         if "://" in place:
@@ -32,76 +40,139 @@ class SnapshotFiles:
                 store, path = fs.FileSystem.from_uri(place)
             except (pa.ArrowException, OSError, ValueError) as error:
                 raise RegistryError(
-                    f"cannot use snapshots={place!r}: {error}; give a directory, or such as s3://bucket/folder"
+                    f"cannot use snapshots={str(self)!r}: {self._without_secrets(error)}; give a directory, or such as "
+                    f"s3://bucket/folder"
                 ) from None
             self._directory = Path(path)
             self._store = None if isinstance(store, fs.LocalFileSystem) else store
             self._folder = path
 
+    def __str__(self) -> str:
+        return show_place(self.place)
+
     def write(self, queries: Any, name: str) -> tuple[str, str, int]:
         """Save a compiled set, as a whole or not at all; the name of its file, its checksum and its bytes."""
-        if self._store is None:
-            self._make_directory(self._directory)
-            path = self._directory / f"{name}.queries"
-            for left in self._directory.glob(f".{name.partition('-')[0]}-*"):
-                left.unlink(missing_ok=True)  # by a process that was killed; only one writes at a time
-            queries.save(path)
-            return path.name, _digest(path), path.stat().st_size
-        self._make_directory(settings().snapshot_path)
-        with tempfile.TemporaryDirectory(prefix="vedette-", dir=settings().snapshot_path) as scratch:
-            path = Path(scratch, "queries")
-            queries.save(path)
-            checksum = _digest(path)
-            file = f"{name}-{checksum[:12]}.queries"
-            try:
+        with self._explained(f"cannot write the snapshot {name} to {self}"):
+            if self._store is None:
+                self._directory.mkdir(parents=True, exist_ok=True)
+                path = self._directory / f"{name}.queries"
+                for left in self._directory.glob(f".{name.partition('-')[0]}-*"):
+                    left.unlink(missing_ok=True)  # by a process that was killed; only one writes at a time
+                queries.save(path)
+                return path.name, _digest(path), path.stat().st_size
+            settings().snapshot_path.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix="vedette-", dir=settings().snapshot_path) as scratch:
+                path = Path(scratch, "queries")
+                queries.save(path)
+                checksum = _digest(path)
+                file = f"{name}-{checksum[:12]}.queries"
                 self._store.create_dir(self._folder, recursive=True)
                 with path.open("rb") as source, self._store.open_output_stream(f"{self._folder}/{file}") as target:
                     while piece := source.read(_AT_ONCE):
                         target.write(piece)
-            except (pa.ArrowException, OSError) as error:
-                raise FileError(f"cannot write the snapshot {file} to {self.place}: {error}") from None
-            return file, checksum, path.stat().st_size
+                return file, checksum, path.stat().st_size
 
     def fetch(self, file: str, checksum: str) -> Path:
-        """The path of a file on this host; raises FileError where it is not there, or not as it was written."""
+        """The path of a file on this host.
+
+        Raises FileError where it is not there or cannot be copied, SnapshotError where it is not as it was written.
+        """
         if self._store is None:
             return self._directory / file
-        cache = settings().snapshot_path / "vedette-snapshots"
-        self._make_directory(cache)
-        path = cache / file
-        if path.exists() and _digest(path) == checksum:
+        with self._explained(f"cannot read the snapshot {file} from {self}"):
+            cache = settings().snapshot_path / "vedette-snapshots"
+            cache.mkdir(parents=True, exist_ok=True)
+            path = cache / file
+            if path.exists() and _digest(path) == checksum:
+                return path
+            handle, draft = tempfile.mkstemp(prefix="vedette-", suffix=".part", dir=cache)
+            try:
+                with (
+                    os.fdopen(handle, "wb") as target,
+                    self._store.open_input_stream(f"{self._folder}/{file}") as source,
+                ):
+                    while piece := source.read(_AT_ONCE):
+                        target.write(piece)
+                if _digest(Path(draft)) != checksum:
+                    raise SnapshotError(f"the snapshot {file} in {self} is damaged: its checksum does not fit")
+                os.replace(draft, path)
+            finally:
+                Path(draft).unlink(missing_ok=True)
+            _remove_older(path)
             return path
-        handle, draft = tempfile.mkstemp(prefix="vedette-", suffix=".part", dir=cache)
+
+    def is_damaged(self, file: str, checksum: str) -> bool:
+        """Whether a file that was fetched is there, and not as it was written."""
+        if self._store is not None:
+            return False  # what is not as it was written is not fetched
         try:
-            with os.fdopen(handle, "wb") as target, self._store.open_input_stream(f"{self._folder}/{file}") as source:
-                while piece := source.read(_AT_ONCE):
-                    target.write(piece)
-            if _digest(Path(draft)) != checksum:
-                raise FileError(f"the snapshot {file} in {self.place} is damaged: its checksum does not fit")
-            os.replace(draft, path)
-        except (pa.ArrowException, OSError) as error:
-            if isinstance(error, FileError):
-                raise
-            raise FileError(f"cannot read the snapshot {file} from {self.place}: {error}") from None
-        finally:
-            Path(draft).unlink(missing_ok=True)
-        return path
+            return _digest(self._directory / file) != checksum
+        except OSError:
+            return False
 
     def remove(self, file: str) -> None:
         """Delete a file, if it is there."""
-        try:
+        with suppress(pa.ArrowException, OSError):  # a file too many harms nobody
             if self._store is None:
                 (self._directory / file).unlink(missing_ok=True)
             else:
                 self._store.delete_file(f"{self._folder}/{file}")
-        except (pa.ArrowException, OSError):
-            pass  # a file too many harms nobody
 
-    def _make_directory(self, directory: Path) -> None:
+    @contextmanager
+    def _explained(self, what: str) -> Iterator[None]:
+        """Failures of the system and of stores as FileError."""
         try:
-            directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f"cannot put snapshots into {str(directory)!r}: {error.strerror or error}") from None
+            yield
+        except VedetteError:
+            raise
+        except (pa.ArrowException, OSError) as error:
+            said = getattr(error, "strerror", None) or error
+            named = f" ({error.filename})" if getattr(error, "filename", None) else ""
+            raise FileError(f"{what}: {self._without_secrets(said)}{named}") from None
+
+    def _without_secrets(self, said: Any) -> str:
+        """What a store says, which may repeat its address."""
+        text = str(said).replace(self.place, str(self))
+        hidden = self.place.removesuffix(str(self).partition("://")[2])
+        pieces = re.split(r"[:/@?&=#]+", hidden)[1:] if str(self) != self.place else []
+        for piece in sorted({*pieces, *map(unquote, pieces)}, key=len, reverse=True):
+            if piece and piece not in str(self):
+                text = text.replace(piece, "***")
+        return text
+
+
+def show_place(place: str) -> str:
+    """Where snapshots are, without the keys that an address of a store may hold.
+
+    >>> show_place("s3://KEY:SECRET@bucket/folder?region=us-east-2")
+    's3://bucket/folder'
+    """
+    scheme, is_address, rest = place.partition("://")
+    if not is_address:
+        return place
+    shown = re.split("[?#]", rest)[0]
+    if "@" in rest and "@" not in shown:
+        return f"{scheme}://***"  # a key with signs that end an address
+    return f"{scheme}://{shown.rpartition('@')[2]}"
+
+
+def place_of(given: str | None, database_file: Path | None) -> str:
+    """Where the snapshots of a registry are: as was given, beside the file of its database, or as settings say."""
+    if given is not None:
+        return str(given)
+    if database_file is not None:
+        return f"{database_file.resolve()}.snapshots"
+    return settings().snapshot_dir or str(settings().snapshot_path / "vedette-snapshots")
+
+
+def _remove_older(path: Path) -> None:
+    """Delete the copies of older bases of the same set, <uid>-<version>-<checksum>; who maps one keeps it."""
+    uid, version, *_ = path.name.split("-")
+    for other in path.parent.glob(f"{uid}-*.queries"):
+        number = other.name.split("-")[1]
+        if number.isdigit() and int(number) < int(version):
+            with suppress(OSError):  # it is another user's
+                other.unlink(missing_ok=True)
 
 
 def _digest(path: Path) -> str:

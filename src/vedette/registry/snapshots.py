@@ -12,11 +12,11 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, delete, func, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import IntegrityError
 
 from vedette.engine.band_query_set import BandQuerySet
 from vedette.engine.join_query_set import JoinQuerySet
@@ -24,12 +24,12 @@ from vedette.engine.query_set import RETAINED_VERSIONS, QuerySet
 from vedette.engine.set_changes import Changes
 from vedette.errors import QueryError, RegistryError, VedetteError
 from vedette.language import compile_texts
+from vedette.registry.failures import DroppedError
 from vedette.registry.lease import LEASE_SECONDS, Lease
 from vedette.registry.reader import check_version, read_changes, read_standing
 from vedette.registry.set_info import BAND_JOIN, BORDER, WINDOW_JOIN, SetInfo
-from vedette.registry.snapshot_files import SnapshotFiles
-from vedette.registry.tables import lives, snapshots, versions
-from vedette.settings import settings
+from vedette.registry.sets import find_set
+from vedette.registry.tables import lives, sets, snapshots, versions
 
 if TYPE_CHECKING:
     from vedette.registry.registry import Registry
@@ -66,14 +66,16 @@ class Snapshots:
     def __init__(self, registry: Registry, info: SetInfo) -> None:
         self._database = registry.database
         self._info = info
-        self._files = SnapshotFiles(_place_of(registry))
+        self._files = registry.snapshot_files
+        self._unusable: set[int] = set()  # bases that this process could not read
 
     # Opening.
 
     def open(self, version: int, since: int | None = None) -> OpenSet:
         """The set at a version. With `since`, what has changed after that version is known to band joins."""
+        self._find()  # or it was dropped
         opened = self._open_base(version)
-        if opened is None and self._is_large(version):
+        if opened is None and version >= self._info.schema_version and self._is_large(version):
             self._make_base(version)
             opened = self._open_base(version)
         if opened is None or (since is not None and since < _oldest_of(opened.queries)):
@@ -82,10 +84,14 @@ class Snapshots:
         return opened
 
     def move(self, opened: OpenSet, version: int) -> None:
-        """Bring a set forward to a version, in place."""
+        """Bring a set forward to a version, in place.
+
+        HistoryError where it has to be opened anew: its own version is forgotten, or is of another history.
+        """
         if opened.queries.version == version:
             return
-        changes = read_changes(self._database, self._info.name, opened.queries.version, version)
+        now = opened.queries.version
+        changes = read_changes(self._database, self._info, now, version, opened.queries.history_mark(now))
         opened.queries.apply(changes)
         opened.n_changes += changes.n_added + changes.n_removed
 
@@ -111,6 +117,11 @@ class Snapshots:
         """Whether there is a newer base than the one that a set came from, up to a version."""
         return next((each.version > opened.base for each in self._list(version)), False)
 
+    def mark_of(self, version: int) -> int | None:
+        """The mark of a version; None where it is forgotten, and has no base."""
+        told = select(versions.c.mark).where(versions.c.set_id == self._info.row, versions.c.version == version)
+        return self._database.read(lambda connection: connection.scalar(told))
+
     # Making.
 
     def build(self, version: int, since: int | None = None) -> Any:
@@ -121,13 +132,14 @@ class Snapshots:
         first = version
         if info.kind in (BORDER, BAND_JOIN):
             oldest = max(now.oldest, info.schema_version)
-            first = min(version, max(oldest, version - RETAINED_VERSIONS if since is None else since))
+            wanted = version - RETAINED_VERSIONS
+            first = min(version, max(oldest, wanted if since is None else min(wanted, since)))
         queries = make_empty(info)
-        queries.begin(first, self._mark_of(first))
-        for piece in read_standing(self._database, info.name, first):
+        queries.begin(first, self.mark_of(first) or 0)
+        for piece in read_standing(self._database, info, first):
             fitting = piece if version >= info.schema_version else _take_fitting(piece, queries)
             queries.apply(replace(fitting, versions=piece.versions[:0], marks=piece.marks[:0]))
-        queries.apply(read_changes(self._database, info.name, first, version))
+        queries.apply(read_changes(self._database, info, first, version))
         return queries
 
     def compact(self, version: int) -> Snapshot:
@@ -136,6 +148,9 @@ class Snapshots:
 
     def compact_soon(self, version: int) -> None:
         """Write a base of a version in the background, unless somebody does already."""
+
+        if version < self._info.schema_version:
+            return
 
         def work() -> None:
             try:
@@ -165,11 +180,13 @@ class Snapshots:
     # Inside.
 
     def _open_base(self, version: int) -> OpenSet | None:
-        """The newest base up to a version that can be read; those that cannot be are forgotten."""
+        """The newest base up to a version that can be read; those that are damaged are forgotten."""
         for each in self._list(version):
+            if each.version in self._unusable:
+                continue
             try:
                 queries: Any = _class_of(self._info).load(self._files.fetch(each.file, each.checksum))
-                if (queries.version, queries.history_mark(each.version)) != (each.version, self._mark_of(each.version)):
+                if (queries.version, queries.history_mark(each.version)) != (each.version, self.mark_of(each.version)):
                     raise RegistryError("it is of another set, or of another history")
                 return OpenSet(_retaining(self._info, queries), each.version)
             except VedetteError as error:
@@ -179,8 +196,11 @@ class Snapshots:
                     each.version,
                     error,
                 )
-                own = snapshots.c.set_id == self._info.row, snapshots.c.version == each.version
-                self._try_to_write(lambda connection, own=own: connection.execute(delete(snapshots).where(*own)))
+                self._unusable.add(each.version)
+                # Others may be able to read what is not on this host, or of another format.
+                if isinstance(error, RegistryError) or self._files.is_damaged(each.file, each.checksum):
+                    own = snapshots.c.set_id == self._info.row, snapshots.c.version == each.version
+                    self._try_to_write(lambda connection, own=own: connection.execute(delete(snapshots).where(*own)))
         return None
 
     def _open_moved(self, version: int) -> OpenSet | None:
@@ -199,9 +219,14 @@ class Snapshots:
 
     def _under_lease(self, version: int) -> Snapshot:
         """The base of a version, or one near it that another process has made meanwhile."""
+        if version < self._info.schema_version:
+            raise RegistryError(
+                f"version {version} of set {self._info.name!r} is of another schema than that of version "
+                f"{self._info.schema_version}, so that it has no snapshot with this one"
+            )
         waits_until = time.monotonic() + 20 * LEASE_SECONDS
         while True:
-            newest = next(self._list(version), None)
+            newest = next((each for each in self._list(version) if each.version not in self._unusable), None)
             if newest is not None and newest.version == version:
                 return newest
             lease = Lease.take(self._database, self._info.row, COMPACTION)
@@ -220,11 +245,17 @@ class Snapshots:
             queries.compact()
         file, checksum, n_bytes = self._files.write(queries, f"{self._info.uid}-{version}")
         made = Snapshot(version, file, checksum, n_bytes)
-        self.remove(self._database.write(lambda connection: self._record(connection, made)))
+        try:
+            self.remove(self._database.write(lambda connection: self._record(connection, made)))
+        except (IntegrityError, DroppedError):
+            self.remove([file])
+            raise DroppedError(f"set {self._info.name!r} was dropped meanwhile; it has no snapshot") from None
+        self._unusable.discard(version)
         return made
 
     def _record(self, connection: Connection, made: Snapshot) -> list[str]:
         """Let all know of a base; the files of those that are too old by now."""
+        find_set(self._database, connection, self._info)
         insert: Any = (postgresql if self._database.is_postgres else sqlite).insert
         values = {**vars(made), "made_at": self._database.now(connection)}
         asked = insert(snapshots).values(set_id=self._info.row, **values)
@@ -239,11 +270,14 @@ class Snapshots:
         return [each.file for each in old]
 
     def _list(self, version: int) -> Iterator[Snapshot]:
-        """The bases up to a version that have the schema, newest first."""
+        """The bases up to a version that have the schema and from which one can go on, newest first."""
         told = select(snapshots.c.version, snapshots.c.file, snapshots.c.checksum, snapshots.c.n_bytes).where(
             snapshots.c.set_id == self._info.row,
+            snapshots.c.set_id == sets.c.id,
+            sets.c.uid == self._info.uid,
             snapshots.c.version <= version,
             snapshots.c.version >= self._info.schema_version,
+            or_(snapshots.c.version >= sets.c.oldest, snapshots.c.version == version),
         )
         found = self._database.read(
             lambda connection: connection.execute(told.order_by(snapshots.c.version.desc())).all()
@@ -251,13 +285,7 @@ class Snapshots:
         return (Snapshot(*each) for each in found)
 
     def _find(self) -> SetInfo:
-        from vedette.registry.sets import find_set
-
-        return self._database.read(lambda connection: find_set(self._database, connection, self._info.name))
-
-    def _mark_of(self, version: int) -> int:
-        told = select(versions.c.mark).where(versions.c.set_id == self._info.row, versions.c.version == version)
-        return int(self._database.read(lambda connection: connection.scalar(told)) or 0)
+        return self._database.read(lambda connection: find_set(self._database, connection, self._info))
 
     def _is_large(self, version: int) -> bool:
         return self._count_changes(0, version) > FEW_CHANGES
@@ -281,15 +309,6 @@ def compact(registry: Registry, name: str) -> Snapshot:
     """Write a base of a set as it is now."""
     info = registry.end_due(name)
     return Snapshots(registry, info).compact(info.version)
-
-
-def _place_of(registry: Registry) -> str:
-    if registry.snapshots is not None:
-        return str(registry.snapshots)
-    file = registry.database.file
-    if file is not None:
-        return f"{Path(file).resolve()}.snapshots"
-    return settings().snapshot_dir or str(settings().snapshot_path / "vedette-snapshots")
 
 
 def _take_fitting(piece: Changes, queries: Any) -> Changes:

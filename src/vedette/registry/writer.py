@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from itertools import islice, repeat
+from itertools import count, islice, repeat
 from typing import Any
 
 from sqlalchemy import Connection, select, text, update
@@ -18,7 +18,7 @@ from vedette.registry.query_info import REMOVED, REPLACED
 from vedette.registry.set_info import SetInfo
 from vedette.registry.sets import find_set
 from vedette.registry.steps import kind_of
-from vedette.registry.tables import lives, versions
+from vedette.registry.tables import lives
 
 _INSERTED = ("set_id", "name", "number", "added", "is_parked", *COLUMNS, "created_at")
 _CHUNK = 20_000  # rows that are handed to SQLite at a time
@@ -38,7 +38,7 @@ class Writer:
         while True:
             info = self._checked(info)
             mark = new_mark()
-            attempts = iter(range(1_000_000))
+            attempts = count()
             try:
                 outcome = self.database.write(self._work(info, mark, attempts))
             except IntegrityError:
@@ -62,13 +62,11 @@ class Writer:
 
     def _work(self, info: SetInfo, mark: int, attempts: Iterator[int]) -> Callable[[Connection], int | SetInfo]:
         def work(connection: Connection) -> int | SetInfo:
-            if next(attempts):  # an attempt before may have been committed, and only its answer lost
-                done = connection.scalar(
-                    select(versions.c.version).where(versions.c.set_id == info.row, versions.c.mark == mark)
-                )
-                if done is not None:
-                    return int(done)
             locked = LockedSet(self.database, connection, info)
+            # An attempt before may have been committed, and only its answer lost. Under the lock it has ended.
+            made = locked.find_made(mark) if next(attempts) else None
+            if made is not None:
+                return made
             if (locked.info.schema, locked.info.time_zone) != (info.schema, info.time_zone):
                 return locked.info
             self._check(locked)
@@ -108,8 +106,10 @@ class Writer:
         parked = self._find_parked(locked) if locked.n_parked else set()
         replaced = self._fill(locked, edit.replaced)
         if parked:
-            told = lives.c.set_id == locked.row, lives.c.is_parked, locked.among(list(parked))
-            locked.connection.execute(update(lives).where(*told).values(is_parked=False))
+            removed = parked.intersection(edit.removed)
+            for some, values in ((removed, {"reason": REMOVED}), (parked - removed, {})):
+                told = lives.c.set_id == locked.row, lives.c.is_parked, locked.among(list(some))
+                locked.connection.execute(update(lives).where(*told).values(is_parked=False, **values))
             locked.n_parked -= len(parked)
         for ids, reason in ((edit.replaced.ids, REPLACED), (edit.removed, REMOVED)):
             if len(ids) and locked.end(locked.among(ids), reason=reason) < len(ids):

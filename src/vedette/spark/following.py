@@ -19,10 +19,11 @@ from vedette.spark.shipping import Parcel, check_sender, unpack
 
 if TYPE_CHECKING:
     from vedette.registry.followed import Followed
-    from vedette.registry.snapshots import OpenSet
+    from vedette.registry.pins import Pin
+    from vedette.registry.snapshots import OpenSet, Snapshots
 
 STREAM, BATCH = "sql.streaming.queryId", "streaming.sql.batchId"  # how Spark names them
-_KEPT_SETS = 4
+_KEPT_SETS = 16  # their bases are mapped, and shared
 _KEPT_PINS = 64
 _COMPACTION_SECONDS = 30.0  # between two attempts of a worker
 
@@ -40,7 +41,7 @@ class _Kept:
     """The sets and pins of a worker."""
 
     sets: OrderedDict[tuple[str, str], OpenSet] = field(default_factory=OrderedDict)  # by stream and set
-    pins: OrderedDict[tuple[str, int, str], int] = field(default_factory=OrderedDict)  # by stream, batch and set
+    pins: OrderedDict[tuple[str, int, str], Pin] = field(default_factory=OrderedDict)  # by stream, batch and set
     compacted_at: float = -_COMPACTION_SECONDS
 
 
@@ -56,12 +57,12 @@ def open_queries(facts: dict[str, Any], since: int | None = None) -> Opened:
     check_sender(facts["sender"])
     followed = Followed.from_facts(facts["followed"])
     _check_host(followed)
-    version = facts["version"]
-    stream = ""
+    stream, version, mark = "", facts["version"], facts.get("mark")
     if version is None:
         stream, batch = _find_batch()
-        version = _pin(followed, stream, batch)
-    return Opened(_open(followed, stream, version, since), version)
+        pin = _pin(followed, stream, batch)
+        version, mark = pin.version, pin.mark
+    return Opened(_open(followed, stream, version, mark, since), version)
 
 
 def _check_host(followed: Followed) -> None:
@@ -82,25 +83,22 @@ def _find_batch() -> tuple[str, int]:
     return stream, int(batch)
 
 
-def _pin(followed: Followed, stream: str, batch: int) -> int:
+def _pin(followed: Followed, stream: str, batch: int) -> Pin:
     key = (stream, batch, followed.uid)
     if key not in _kept.pins:
-        _kept.pins[key] = followed.pin(stream, batch)
+        _kept.pins[key] = followed.pin_marked(stream, batch)
         while len(_kept.pins) > _KEPT_PINS:
             _kept.pins.popitem(last=False)
     return _kept.pins[key]
 
 
-def _open(followed: Followed, stream: str, version: int, since: int | None) -> Any:
+def _open(followed: Followed, stream: str, version: int, mark: int | None, since: int | None) -> Any:
     key, bases = (stream, followed.uid), followed.bases
     opened = _kept.sets.pop(key, None)
     if opened is not None and since is not None and since < getattr(opened.queries, "oldest_version", 0):
         opened = None
-    if opened is not None and opened.queries.version != version:
-        if not bases.can_move(opened, version) or (bases.is_outgrown(opened) and bases.has_newer(opened, version)):
-            opened = None
-        else:
-            bases.move(opened, version)
+    if opened is not None and not _bring_to(bases, opened, version, mark):
+        opened = None
     if opened is None:
         opened = bases.open(version, since)
     _kept.sets[key] = opened
@@ -110,3 +108,18 @@ def _open(followed: Followed, stream: str, version: int, since: int | None) -> A
         _kept.compacted_at = time.monotonic()
         bases.compact_soon(version)
     return opened.queries
+
+
+def _bring_to(bases: Snapshots, opened: OpenSet, version: int, mark: int | None) -> bool:
+    """Bring a kept set to a version; whether that could be, and was no worse than to open it anew."""
+    from vedette.registry.reader import HistoryError
+
+    if opened.queries.version == version:  # a database that was put back may have made another one of that number
+        return mark in (None, opened.queries.history_mark(version))
+    if not bases.can_move(opened, version) or (bases.is_outgrown(opened) and bases.has_newer(opened, version)):
+        return False
+    try:
+        bases.move(opened, version)
+    except HistoryError:
+        return False
+    return True

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as t
 
 from vedette.errors import PipelineError
-from vedette.spark.shipping import pack
+from vedette.spark.shipping import own_version, pack
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,8 +80,9 @@ class GivenQueries:
         self.followed.bases.prepare(now)
         return {
             "token": self.followed.uid,
-            "sender": version("vedette"),
+            "sender": own_version(),
             "followed": self.followed.to_facts(),
             "id_type": self.id_type.simpleString(),
             "version": None if is_streaming and self.followed.at is None else now,
+            "mark": self.followed.mark_of(now),
         }

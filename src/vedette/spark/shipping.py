@@ -13,6 +13,7 @@ import socket
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,7 @@ def pack(queries: Queries, snapshot_dir: str | Path | None, inline_bytes: int | 
 
     Up to `inline_bytes`, or what the settings say where that is less, it travels inside the task.
     """
-    sender, kind = version("vedette"), (type(queries).__module__, type(queries).__name__)
+    sender, kind = own_version(), (type(queries).__module__, type(queries).__name__)
     most = min(settings().inline_bytes, inline_bytes or settings().inline_bytes)
     content = queries.to_bytes() if queries.nbytes <= most else b""
     if 0 < len(content) <= 2 * most:  # what was removed is in the bytes too
@@ -70,11 +71,17 @@ def unpack(parcel: Parcel) -> Any:
 
 def check_sender(sender: str) -> None:
     """Raise unless this worker has the version of the driver."""
-    if version("vedette") != sender:
+    if own_version() != sender:
         raise PipelineError(
-            f"the Spark worker on {socket.gethostname()} has vedette {version('vedette')} but the driver has {sender}; "
+            f"the Spark worker on {socket.gethostname()} has vedette {own_version()} but the driver has {sender}; "
             f"install the same version on both"
         )
+
+
+@cache
+def own_version() -> str:
+    """The version of this package, which is read from files."""
+    return version("vedette")
 
 
 def worker_function(module: str, name: str, sender: str, *bound: Any) -> Callable[..., Any]:
