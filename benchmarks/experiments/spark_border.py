@@ -51,15 +51,15 @@ def spark_border(bench: Bench) -> None:
 def spark_state(bench: Bench) -> None:
     """A micro-batch that touches 10k keys, with 1M keys in the state and with 10k."""
     n_touched, n_many = bench.size(10_000, 1_000), bench.size(1_000_000, 50_000)
-    queries = _intervals(bench.size(100_000, 5_000), 0.001)
+    queries, n_warm = _intervals(bench.size(100_000, 5_000), 0.001), bench.size(4 * WARM_UP, WARM_UP)
     spark = vs.session("benchmarks")
     seconds = {}
     for n_keys in (n_touched, n_many):
         with tempfile.TemporaryDirectory() as folder:
-            write_batches(Path(folder), _touches(n_keys, n_touched, 4 * WARM_UP + 2 * bench.repeats))
+            write_batches(Path(folder), _touches(n_keys, n_touched, n_warm + 2 * bench.repeats))
             name = f"{n_keys:,} keys in the state"
             transform = vs.border(queries, key="k", time="t")
-            seconds[name] = time_batches(spark, [Path(folder)], transform, n_warm=4 * WARM_UP)
+            seconds[name] = time_batches(spark, [Path(folder)], transform, n_warm=n_warm)
         bench.record("spark-state", "10k keys touched", name, seconds[name], n_queries=len(queries), n_rows=n_touched)
     few, many = seconds.values()
     bench.verdict("spark-state", "10k keys touched", "times the batch with 10k keys in the state", many / few, 2.0)
