@@ -27,11 +27,19 @@ FIGURES = [
     "moving-growth",
     *(f"mtb-fig{number}" for number in (20, 21, 22, 23, 24, 29, 30, 31, 32, 33, 35, 36, 37, 38, 39, 40, 41)),
 ]
-# Where the first and the last are worlds apart: on both axes, on that of values, on that of x.
-BOTH_LOGARITHMIC = {"vci-fig6", "vci-fig7", "vcr-fig13", "moving-growth", "mtb-fig21", "mtb-fig24", "mtb-fig29"}
+# Where the first and the last are worlds apart: on both axes, or on that of values.
+BOTH_LOGARITHMIC = {
+    "vci-fig6",
+    "vci-fig7",
+    "vcr-fig12",
+    "vcr-fig13",
+    "moving-growth",
+    "mtb-fig21",
+    "mtb-fig24",
+    "mtb-fig29",
+}
 BOTH_LOGARITHMIC |= {"sjcq-fig15", "band-tau", "band-values", "band-bands", "band-output"}
 Y_LOGARITHMIC = {"sjcq-fig16", "sjcq-fig17"}
-X_LOGARITHMIC = {"vcr-fig12"}
 OWN_PLOTS = {name for name, targets in PLOTS.items() if targets == [name]} | set(FIGURES)  # shown with their target
 OURS = ("Vedette", "BMQ", "our index")
 MARKS = "os^Dv*PX<>"
@@ -140,7 +148,7 @@ def _scale(axes: Any, name: str, points: list[tuple[Any, float]]) -> None:
 
     xs, ys = sorted({x for x, _ in points}), [y for _, y in points]
     plain = FuncFormatter(lambda value, _: _short(value))
-    if name in BOTH_LOGARITHMIC | X_LOGARITHMIC:
+    if name in BOTH_LOGARITHMIC:
         axes.set_xscale("log")
         axes.set_xticks(xs, [_short(x) for x in xs])
         axes.xaxis.set_minor_formatter(NullFormatter())
