@@ -26,9 +26,9 @@ def test_an_experiment_answers_every_target(key):
     assert f'"{key}"' in EXPERIMENTS
 
 
-def test_what_a_target_asks_for_is_on_the_page():
+def test_what_a_figure_asks_for_is_on_the_page():
     told = " ".join(PAGE.split())
-    missing = [target.key for target in EVERY_TARGET if target.reach and f"Target: {target.reach}" not in told]
+    missing = [target.key for target in PAPERS if target.reach and f"Target: {target.reach}" not in told]
     assert not missing
 
 
