@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import types as t
 
 from vedette.errors import PipelineError
-from vedette.spark.shipping import own_version, pack
+from vedette.spark.shipping import pack, version
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,7 +80,7 @@ class GivenQueries:
         self.followed.bases.prepare(now)
         return {
             "token": self.followed.uid,
-            "sender": own_version(),
+            "sender": version("vedette"),
             "followed": self.followed.to_facts(),
             "id_type": self.id_type.simpleString(),
             "version": None if is_streaming and self.followed.at is None else now,

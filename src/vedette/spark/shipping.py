@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _KEPT_SETS = 4  # in a worker; a worker serves few pipelines, and a set may be hundreds of megabytes
 _loaded: dict[str, Any] = {}
+
+version = cache(metadata.version)  # of a package, which is read from files; tasks ask for ours often
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def pack(queries: Queries, snapshot_dir: str | Path | None, inline_bytes: int | 
 
     Up to `inline_bytes`, or what the settings say where that is less, it travels inside the task.
     """
-    sender, kind = own_version(), (type(queries).__module__, type(queries).__name__)
+    sender, kind = version("vedette"), (type(queries).__module__, type(queries).__name__)
     most = min(settings().inline_bytes, inline_bytes or settings().inline_bytes)
     content = queries.to_bytes() if queries.nbytes <= most else b""
     if 0 < len(content) <= 2 * most:  # what was removed is in the bytes too
@@ -71,17 +73,11 @@ def unpack(parcel: Parcel) -> Any:
 
 def check_sender(sender: str) -> None:
     """Raise unless this worker has the version of the driver."""
-    if own_version() != sender:
+    if version("vedette") != sender:
         raise PipelineError(
-            f"the Spark worker on {socket.gethostname()} has vedette {own_version()} but the driver has {sender}; "
+            f"the Spark worker on {socket.gethostname()} has vedette {version('vedette')} but the driver has {sender}; "
             f"install the same version on both"
         )
-
-
-@cache
-def own_version() -> str:
-    """The version of this package, which is read from files."""
-    return version("vedette")
 
 
 def worker_function(module: str, name: str, sender: str, *bound: Any) -> Callable[..., Any]:
