@@ -95,7 +95,7 @@ def registry_workers(bench: Bench) -> None:
         registry.compact("alerts")
         spark = vs.session("benchmarks", master=f"local[{N_WORKERS}]")
         rows = spark.range(200_000 * N_WORKERS, numPartitions=N_WORKERS).selectExpr(
-            "id AS k", "id * 1.0 AS x", "id AS t"
+            "id AS k", "double(id) AS x", "id AS t"
         )
         rows.transform(vs.match(registry.follow("alerts"), output="list")).write.format("noop").mode("append").save()
         sizes = _mapped_sizes(".queries")
