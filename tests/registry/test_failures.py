@@ -283,14 +283,14 @@ def test_a_postgresql_out_of_reach_is_tried_again_for_a_while_and_then_told() ->
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # nobody listens there
         port = taken.getsockname()[1]
-        start = time.monotonic()
         with pytest.raises(vd.RegistryError) as caught:
             vd.Registry(f"postgresql://ann:{postgres.PASSWORD}@127.0.0.1:{port}/x", patience=1.5)
 
     said = str(caught.value)
-    assert 1 < time.monotonic() - start < 20
     assert f"the registry's database postgresql://ann:***@127.0.0.1:{port}/x cannot be reached" in said
-    assert re.search(r"tried \d+ times in \d seconds; is it running, and may this host connect to it\?", said)
+    told = re.search(r"tried (\d+) times in \d seconds?; is it running, and may this host connect to it\?", said)
+    assert told
+    assert int(told[1]) > 2
     assert caught.value.is_passing
     assert postgres.PASSWORD not in said
     assert caught.value.__cause__ is None
