@@ -110,7 +110,7 @@ def meet(
         first, last = narrow(first, last, b_high - b_low, b_high_speeds[d, b] - b_low_speeds[d, b])
         if first > last:
             return np.inf, -np.inf
-    return start + first, end if last >= end - start else min(start + last, end)
+    return min(start + first, end), end if last >= end - start else min(start + last, end)
 
 
 @kernel

@@ -355,7 +355,7 @@ def test_before_there_is_anything_everything_is_empty():
     moving = vd.MovingJoin(60)
     assert moving.time is None
     assert (moving.n_a, moving.n_b, moving.n_pairs, moving.nbytes) == (0, 0, 0, 0)
-    for table in (moving.pairs(at=3), moving.overdue(), moving.events(), moving.changes):
+    for table in (moving.pairs(at=3), moving.overdue(), moving.events(), moving.events(until=5), moving.changes):
         assert table.num_rows == 0
     moving.update(a=still(1, 0), time=5)  # without loading
     assert lines(moving.update(b=still(1, 0), time=6)) == [(1, 1, 1, 6.0, 65.0)]

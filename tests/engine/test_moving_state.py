@@ -124,3 +124,32 @@ def test_what_is_no_state_of_such_a_join_is_refused():
     ):
         moving.load(blob, time=3)
     assert everything(moving) == before
+
+
+def test_a_delta_of_a_join_that_began_anew_is_all_of_it():
+    random = np.random.default_rng(5)
+    moving = begun(random)
+    copy = vd.MovingJoin(10)
+    copy.load(moving.save())
+    names = [f"n{i}" for i in range(8)]
+    named = some(random, np.arange(8)) | {"id": names, "z": np.arange(8.0), "vz": np.zeros(8)}
+    moving.load(a=named, b=named, time=3)
+    copy.apply_delta(moving.take_delta())
+    assert everything(copy) == everything(moving)
+    moving.clear()
+    copy.apply_delta(moving.take_delta())
+    assert (copy.n_a, copy.n_b, copy.time) == (0, 0, None)
+
+
+def test_who_only_applies_deltas_gives_up_the_room_of_who_has_gone():
+    random = np.random.default_rng(6)
+    moving = begun(random)
+    copy = vd.MovingJoin(10)
+    copy.load(moving.save())
+    for start in range(100, 6100, 1000):
+        ids = np.arange(start, start + 1000)
+        moving.update(a=some(random, ids), time=moving.time)
+        moving.update(remove_a=ids, time=moving.time)
+        copy.apply_delta(moving.take_delta())
+    assert len(copy.join.a.ids) < 3000
+    assert everything(copy) == everything(moving)

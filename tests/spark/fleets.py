@@ -86,7 +86,8 @@ def make_world(*batches, late="apply"):
     for sets in batches:
         for of, rows in zip("ab", sets, strict=True):
             for id_, time, sides in sorted(rows, key=lambda row: row[1]):
-                is_old = time < latest.get((of, id_), -np.inf) or time < clock - INTERVAL
+                is_silent = sides is not None and time < clock - INTERVAL
+                is_old = time < latest.get((of, id_), -np.inf) or is_silent
                 if time < clock and (late == "drop" or is_old):
                     continue
                 latest[of, id_] = time

@@ -76,6 +76,25 @@ def square(x, size=2, speed=0.0):
     return ((x, x + size, speed, speed), (0.0, 1.0, 0.0, 0.0))
 
 
+def test_a_removal_counts_however_late_it_comes():
+    shard = make_shard()
+    step(shard, [(1, 0.0, square(0))], [(7, 0.0, square(1))])
+    step(shard, [(1, 10.0, square(0))], [])
+    assert shard.join.n_b == 1
+    step(shard, [], [(7, 3.0, None)])  # late by more than the interval, and nothing comes after it
+    assert shard.join.n_b == 0
+
+
+def test_a_zone_that_was_removed_does_not_come_back_by_an_older_row():
+    shard = make_shard(standing="b")
+    step(shard, [(1, 0.0, square(0))], [(7, 0.0, square(1))])
+    step(shard, [(1, 10.0, square(0))], [(7, 10.0, None)])
+    for time in (17.0, 30.0):
+        step(shard, [(1, time, square(0))], [])
+    step(shard, [], [(7, 5.0, square(1))])
+    assert shard.join.n_b == 0
+
+
 def test_a_late_row_is_where_its_motion_has_brought_it():
     shard = make_shard()
     step(shard, a=[(1, 10.0, square(0.0))])

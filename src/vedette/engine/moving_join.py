@@ -177,7 +177,7 @@ class MovingJoin:
         As far as objects are looked at: columns time, event ("enter" or "exit"), a and b.
         """
         join = self._new_join(2, 0.0) if self.join is None else self._started()
-        last = np.inf if until is None else self._read_later(until, "events are told")
+        last = np.inf if until is None or self.join is None else self._read_later(until, "events are told")
         pairs, ends_so = join.upcoming()
         enters = np.flatnonzero((pairs.starts > join.now) & (pairs.starts <= last))
         exits = np.flatnonzero(ends_so & (pairs.ends <= last))

@@ -40,7 +40,6 @@ def load(moving: MovingJoin, blob: bytes) -> None:
     content = _check(moving, blob)
     if not all(each["is_all"] for each in content["sets"]):
         raise SnapshotError("the bytes are what has changed in a state, not a state; load one, then use apply_delta")
-    moving.clear()
     _apply(moving, content)
 
 
@@ -93,6 +92,8 @@ def _check(moving: MovingJoin, blob: bytes) -> dict[str, Any]:
 
 
 def _apply(moving: MovingJoin, content: dict[str, Any]) -> None:
+    if all(each["is_all"] for each in content["sets"]):
+        moving.clear()  # dimensions and the kinds of ids may be others
     if content["n_dims"] is None:
         return
     join = moving.begin_unstarted(content["n_dims"], content["now"])
@@ -104,5 +105,6 @@ def _apply(moving: MovingJoin, content: dict[str, Any]) -> None:
             of.free(slots[slots >= 0])
         if len(saved["ids"]):
             of.restore(saved["ids"], saved["rows"])
+        of.pack()
         of.begin_log()
         rates.set_numbers(*numbers)

@@ -41,9 +41,10 @@ class MovingShard:
         rows = [self._nothing if each is None else each for each in (a, b)]
         taken = [self._take(number, each, clock) for number, each in enumerate(rows)]
         moved = [each.moved_to(clock) for each in taken]
-        for heard, late, each in zip(self._heard, taken, moved, strict=True):
+        for name, heard, late, each in zip(SETS, self._heard, taken, moved, strict=True):
             heard.take(each.ids, late.times, each.goes, late.times < clock)
-            heard.forget_gone(moments[-1] - self.join.max_update_interval)
+            if name != self.join.standing:  # of which rows may be late by any time
+                heard.forget_gone(moments[-1] - self.join.max_update_interval)
         tables = []
         for moment in moments:
             a_rows, b_rows = (each.at(moment) for each in moved)
@@ -79,7 +80,7 @@ class MovingShard:
             known[is_here] = of.rows[slots[is_here], TIME]
         is_news: NDArray[np.bool_] = ~(late.times < known)  # NaN where nothing is known
         if self.join.standing != SETS[number]:
-            is_news &= late.times >= clock - self.join.max_update_interval
+            is_news &= late.goes | (late.times >= clock - self.join.max_update_interval)
         return is_news
 
     # Time.

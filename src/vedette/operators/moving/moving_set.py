@@ -123,10 +123,10 @@ class MovingSet:
         """The slots of objects that renew, will have ended before a time, and be there still."""
         if not self.renews:
             return np.empty(0, np.int32)
-        slots = self.living
-        rows = self.rows[slots]
-        is_unseen: NDArray[np.bool_] = (rows[:, UNTIL] < time) & (vanishing_times(rows) >= time)
-        return slots[is_unseen]
+        n = len(self.ids)
+        slots = np.flatnonzero(self.lives[:n] & (self.rows[:n, UNTIL] < time)).astype(np.int32)
+        is_there: NDArray[np.bool_] = vanishing_times(self.rows[slots]) >= time
+        return slots[is_there]
 
     def rows_until(self, time: float, unseen: NDArray[np.int32]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         """Rows that all end at a time, and the slots of those that are there then: the unseen, and who ends later."""

@@ -64,7 +64,7 @@ def meet_rows(rows: Doubles, row: int, others: Doubles, other: int) -> tuple[flo
     moment = start + last
     moment = moment if moment < end else end
     moment = end if last >= end - start else moment
-    return start + first, -np.inf if first > last else moment
+    return min(start + first, end), -np.inf if first > last else moment
 
 
 @kernel
