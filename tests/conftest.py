@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -12,11 +13,18 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Compiling a kernel takes seconds, so an example's first run says nothing about its time. More examples:
-# HYPOTHESIS_PROFILE=hunt make test
-settings.register_profile("default", deadline=None, max_examples=100)
+# Compiling a kernel takes seconds, so an example's first run says nothing about its time; and without compiling, a few
+# examples find what reads beyond an array. More of them: HYPOTHESIS_PROFILE=hunt make test
+IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+settings.register_profile("default", deadline=None, max_examples=100 if IS_COMPILED else 25)
 settings.register_profile("hunt", deadline=None, max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(autouse=True)
+def logs_are_heard() -> None:
+    """Commands that ran in this process before may have put all logs to silence."""
+    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture(scope="session")
