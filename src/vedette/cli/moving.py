@@ -25,13 +25,11 @@ from vedette.cli.progress import Advance, show_progress
 from vedette.cli.rows_file import RowsFile, complete, format_of
 from vedette.cli.streams import Pace, Source, Stream, take_by_time
 from vedette.engine.moving_join import SETS, MovingJoin
-from vedette.engine.moving_rows import AXES, MovingTable
+from vedette.engine.moving_rows import COLUMNS, MovingTable
 from vedette.errors import PipelineError, QueryError, RowError
 from vedette.schema import Field, Schema, Type
 
-ENDS = ("", "_low", "_high")
-NUMBERS = ("time", *(f"{v}{axis}{end}" for v in ("", "v") for axis in AXES for end in ENDS))
-COLUMNS = ("id", "removed", *NUMBERS)
+NUMBERS = COLUMNS - {"id", "removed"}
 Moment = tuple[float, dict[str, dict[str, Any]]]  # and by set the columns of its rows
 
 
@@ -248,7 +246,7 @@ def _find_schemas(job: Job) -> dict[str, Schema]:
 
 def _find_schema(stream: Stream) -> Schema:
     fields = []
-    found = stream.open(complete(stream.path, stream.declared, COLUMNS)).schema
+    found = stream.open(complete(stream.path, stream.declared, sorted(COLUMNS))).schema
     for field in found:
         name = field.name.lower()
         if name in NUMBERS and field.type.name in ("bigint", "string"):  # which whole numbers, or none, look like

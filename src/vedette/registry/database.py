@@ -16,7 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, text
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, text
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
@@ -68,6 +69,10 @@ class Database:
         if not self.is_postgres:
             return time.time_ns() // 1000
         return int(connection.scalar(text("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")) or 0)
+
+    def insert_into(self, table: Table) -> Any:
+        """An insertion that can say what happens on a conflict, in the database's own dialect."""
+        return (postgresql if self.is_postgres else sqlite).insert(table)
 
     def close(self) -> None:
         """Give back all connections; the next use opens new ones."""

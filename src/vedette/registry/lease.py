@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from typing import Any, Self
+from typing import Self
 
 from sqlalchemy import Connection, delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 from vedette.errors import RegistryError
@@ -33,12 +32,11 @@ class Lease:
     def take(cls, database: Database, set_row: int, purpose: str) -> Lease | None:
         """The lease, or None where another has it."""
         holder = uuid.uuid4().hex
-        insert: Any = (postgresql if database.is_postgres else sqlite).insert
 
         def take(connection: Connection) -> bool:
             now = database.now(connection)
             values = {"holder": holder, "ends_at": now + int(LEASE_SECONDS * 1e6)}
-            asked = insert(leases).values(set_id=set_row, purpose=purpose, **values)
+            asked = database.insert_into(leases).values(set_id=set_row, purpose=purpose, **values)
             free = leases.c.ends_at < now
             connection.execute(
                 asked.on_conflict_do_update(index_elements=["set_id", "purpose"], set_=values, where=free)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, literal, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import ColumnElement, Connection, and_, delete, literal, select
 
 from vedette.errors import RegistryError
 from vedette.registry.database import Database
@@ -57,7 +56,6 @@ def pin_version(database: Database, info: SetInfo, pipeline: str, batch: int) ->
     known = database.read(find)
     if known is not None:
         return known
-    insert: Any = (postgresql if database.is_postgres else sqlite).insert
 
     def pin(connection: Connection) -> Pin | None:
         now = database.now(connection)
@@ -68,7 +66,7 @@ def pin_version(database: Database, info: SetInfo, pipeline: str, batch: int) ->
         now_current = select(sets.c.id, literal(pipeline), literal(batch), sets.c.version, literal(now))
         now_current = now_current.where(sets.c.uid == info.uid).with_for_update(read=True, key_share=True)
         columns = ["set_id", "pipeline", "batch", "version", "made_at"]
-        asked = insert(pins).from_select(columns, now_current).on_conflict_do_nothing()
+        asked = database.insert_into(pins).from_select(columns, now_current).on_conflict_do_nothing()
         is_first = connection.execute(asked.returning(pins.c.version)).first() is not None  # of several who ask
         if is_first and batch % _CLEANED_EVERY == 0:
             _clean(connection, info.row, pipeline, batch, now)
@@ -84,18 +82,17 @@ def _clean(connection: Connection, set_row: int, pipeline: str, batch: int, now:
     """Delete the pins of old batches, and those of silent pipelines but the newest."""
     own = pins.c.set_id == set_row
     connection.execute(delete(pins).where(own, pins.c.pipeline == pipeline, pins.c.batch <= batch - KEPT_BATCHES))
-    newer = pins.alias("newer")
-    has_newer = select(newer.c.batch).where(
-        newer.c.set_id == pins.c.set_id, newer.c.pipeline == pins.c.pipeline, newer.c.batch > pins.c.batch
-    )
-    connection.execute(delete(pins).where(own, pins.c.made_at < now - KEPT_DAYS * _DAY, has_newer.exists()))
+    connection.execute(delete(pins).where(own, pins.c.made_at < now - KEPT_DAYS * _DAY, _has_newer()))
 
 
 def pinned_versions(connection: Connection, set_row: int, now: int) -> list[int]:
     """The versions that the newest batch of each pipeline needs, of pipelines that were not silent for long."""
-    newer = pins.alias("newer")
-    has_newer = select(newer.c.batch).where(
-        newer.c.set_id == pins.c.set_id, newer.c.pipeline == pins.c.pipeline, newer.c.batch > pins.c.batch
-    )
-    recent: Any = (pins.c.set_id == set_row, pins.c.made_at >= now - KEPT_DAYS * _DAY, ~has_newer.exists())
+    recent: Any = (pins.c.set_id == set_row, pins.c.made_at >= now - KEPT_DAYS * _DAY, ~_has_newer())
     return [int(version) for version in connection.scalars(select(pins.c.version).where(*recent))]
+
+
+def _has_newer() -> ColumnElement[bool]:
+    """Whether the pipeline of a pin has pinned a later batch of the same set."""
+    newer = pins.alias("newer")
+    same = newer.c.set_id == pins.c.set_id, newer.c.pipeline == pins.c.pipeline, newer.c.batch > pins.c.batch
+    return select(newer.c.batch).where(*same).exists()

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, delete, func, or_, select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 from vedette.engine.band_query_set import BandQuerySet
@@ -256,9 +255,8 @@ class Snapshots:
     def _record(self, connection: Connection, made: Snapshot) -> list[str]:
         """Let all know of a base; the files of those that are too old by now."""
         find_set(self._database, connection, self._info)
-        insert: Any = (postgresql if self._database.is_postgres else sqlite).insert
         values = {**vars(made), "made_at": self._database.now(connection)}
-        asked = insert(snapshots).values(set_id=self._info.row, **values)
+        asked = self._database.insert_into(snapshots).values(set_id=self._info.row, **values)
         connection.execute(asked.on_conflict_do_update(index_elements=["set_id", "version"], set_=values))
         own = snapshots.c.set_id == self._info.row
         known = connection.execute(
