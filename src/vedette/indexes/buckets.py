@@ -1,10 +1,10 @@
 """Boxes on one axis, listed by bucket: those that only touch the bucket are tested, those that cover it are copied.
 
-Wins on one axis for any number of boxes. A bucket is as wide as keeps its tests below a third of its copies (or at
-`FEW_TESTS`), so work follows the output and memory stays near 50 bytes a box however widths are distributed. Lists of
-covering boxes are the covering construct intervals of Wu, Chen and Yu, section 2, with cuts chosen from the boxes.
-Lim et al., section 5, sort the rows of a batch for locality; fetching ahead does better: 40 ns a row against 170 at a
-million boxes and ten matches.
+Wins on one axis for any number of boxes. A bucket is as wide as keeps its tests below a twelfth of its copies (or at
+`FEW_TESTS`), so work follows the output; memory stays near 50 bytes a box where a row meets ten, and below 130 however
+widths are distributed. Lists of covering boxes are the covering construct intervals of Wu, Chen and Yu, section 2, with
+cuts chosen from the boxes. Lim et al., section 5, sort the rows of a batch for locality; fetching ahead does better: 40
+ns a row against 170 at a million boxes and ten matches.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from vedette.matches import Matches
 from vedette.prefetch import prefetch
 from vedette.vectors import copy_eight
 
+COPIES_PER_TEST = 12  # in a bucket; with 3, a hundred matches of a million boxes take twice as long
 FEW_TESTS = 4  # a bucket may always have so many tests; tests come in fours, made up with words that never hold
 MAX_BUCKET_CELLS = 1 << 15  # offsets within a bucket have 15 bits
 FAR, NEAR, NEXT = 16, 8, 3  # rows ahead for which a slot, the begin of a block and the rest of it are fetched
+FETCHED = 256  # words of a block at most: what follows, the processor fetches by itself
 SLACK = 16  # room after the last row's matches, and after the last block, for what is copied or tested too much
 
 # A tested range of offsets lo..hi is one word of two fields, 0x8000 - lo and 0x8000 + hi. Adding an offset to the one
@@ -154,7 +156,7 @@ def _fill(
             prefetch(entries, ahead + 16)
             if large:
                 ahead = slot_blocks[cells[row + NEXT] >> shift]
-                for place in range(32, 3 + 2 * entries[ahead + 1] + entries[ahead + 2], 16):
+                for place in range(32, min(FETCHED, 3 + 2 * entries[ahead + 1] + entries[ahead + 2]), 16):
                     prefetch(entries, ahead + place)
         at = slot_blocks[cells[row] >> shift]
         offset = np.int64(cells[row]) - entries[at]
@@ -203,7 +205,7 @@ def _cut(
     bucket_cells[0] = 0
     matched = np.int64(0)
     most = np.int64(0)
-    allowed = np.int64(max(FEW_TESTS, n_begun[0] // 3))
+    allowed = np.int64(max(FEW_TESTS, n_begun[0] // COPIES_PER_TEST))
     inside = np.int64(-n_begun[0])
     for slot in range(len(slot_buckets)):
         low = slot << shift
@@ -221,7 +223,7 @@ def _cut(
         if low > bucket_cells[n_buckets] and not fits:
             n_buckets += 1
             bucket_cells[n_buckets] = low
-            allowed = max(np.int64(FEW_TESTS), at_low // 3)
+            allowed = max(np.int64(FEW_TESTS), at_low // COPIES_PER_TEST)
             inside = np.int64(-n_begun[low])
         inside += more
         slot_buckets[slot] = n_buckets

@@ -22,7 +22,7 @@ SIZES = (256, 512, 768, 1024)  # bitmaps of rows are handled in four words of 64
 N_REGIONS = 6  # looked at for each size
 # Nanoseconds on one core of the machine of docs/benchmarks.md; only their ratios matter.
 PAGE_COST, PAGE_AXIS_COST = 20.0, 7.5  # a page compared with a region, and each axis of it
-RANK_COST = 5.0  # an axis of a box that meets the region: which rows its ends lie between
+RANK_COST = 6.0  # an axis of a box that meets the region: which rows its ends lie between
 WORD_COST = 1.0  # 64 rows of a cluster on an axis of such a box
 TURN_COST = 3.5  # 64 rows of a cluster and such a box, turned into lists by row
 SORT_COST = 14.0  # an axis of a row: ranks within its cluster

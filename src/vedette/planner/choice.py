@@ -203,7 +203,7 @@ def _lists_cost(n: int, matches: float) -> float:
 
 
 def _buckets_cost(n: int, matches: float) -> float:
-    return 11 + 0.65 * matches + _miss_cost(n, 50)
+    return 11 + 0.45 * matches + _miss_cost(n, 50)
 
 
 def _keyed_cost(n: int, matches: float) -> float:
