@@ -48,6 +48,7 @@ def test_it_answers_for_boxes_on_its_number_of_fields_and_says_so(index, n_field
     answers = isinstance(forced._compiled().compiled[0].groups[0].index, INDEXES[index])
     assert answers == (n_fields in FOR_COMPARISON[index])
     assert answers == (f"{index} was asked for; no estimate (others: " in forced.explain())
+    assert answers != (f": {index} was asked for and answers on " in forced.explain())
 
 
 @asked_for
@@ -81,6 +82,8 @@ def test_boxes_on_other_fields_beside_get_what_suits(index):
         queries.add_boxes(*boxes_of(500, 3, 3_000, 0.4))
 
     assert pairs(sets[0], rows) == pairs(sets[1], rows)
+    for group in sets[0]._compiled().compiled[0].groups:
+        assert isinstance(group.index, INDEXES[index]) == (len(group.fields) in FOR_COMPARISON[index])
 
 
 @asked_for

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.axes import Cells
-from vedette.errors import QueryError, nearest
 from vedette.indexes import FOR_COMPARISON, INDEXES, Index, Verified
 from vedette.indexes.index import TooLargeError, sample_boxes
 from vedette.indexes.leaves import choose_leaf
 from vedette.indexes.lists import fits
 from vedette.operators.match import EveryRow, Group
+from vedette.planner.forced import tell_unsuited
 
 SAMPLE = 4096  # boxes that the estimate looks at
 MAX_BYTES_PER_BOX = 400  # of a quadtree; boxes that are long on an axis of very many cells would take far more
@@ -88,32 +88,48 @@ class Facts:
         return self.n * float(np.mean(np.prod(self.shares[list(axes)], axis=0)))
 
 
-def check_index_name(name: str | None) -> None:
-    if name is not None and name not in INDEXES:
-        raise QueryError(f"unknown index {name!r}; indexes are: {', '.join(INDEXES)}{nearest(str(name), INDEXES)}")
-
-
 def choose_index(boxes: Boxes, forced: str | None = None) -> Group:
-    """The group of these boxes, under the cheapest index or, where it can answer for them, the forced one."""
+    """The group of these boxes, under the cheapest index or, where it can answer for them, the forced one.
+
+    Where it cannot, the reason of the group begins with why.
+    """
     if not boxes.fields:
-        return _group(boxes, (), EveryRow(boxes.queries), "they constrain no field: every row is a candidate")
+        reason = f"{tell_unsuited(forced, 0)}; " if forced else ""
+        reason += "they constrain no field: every row is a candidate"
+        return _group(boxes, (), EveryRow(boxes.queries), reason)
     facts = Facts.of(boxes)
     candidates = sorted(_candidates(boxes, facts), key=lambda each: each.nanoseconds)
-    wanted = [each for each in candidates if each.name == forced]
-    if forced is not None and len(boxes.fields) in FOR_COMPARISON.get(forced, ()):
-        wanted = [Candidate(forced, tuple(range(len(boxes.fields))), math.nan, f"{forced} was asked for")]
-    if forced and not wanted:  # on more axes than it has, an index works inside a Verified
-        wanted = [each for each in candidates if each.name == "Verified" and _inner_name(facts, each.axes) == forced]
-    for best in [*wanted, *candidates]:
+    wanted = _find_wanted(boxes, facts, candidates, forced)
+    refused = tell_unsuited(forced, len(boxes.fields)) if forced and not wanted else ""
+    for best in wanted:
         try:
             return _build(boxes, best, candidates)
+        except TooLargeError as error:
+            refused = f"{forced} was asked for and would be too large: {error}"
+    for best in (each for each in candidates if each not in wanted):
+        try:
+            return _build(boxes, best, candidates, refused)
         except TooLargeError:
             continue
     raise AssertionError("a scan is never too large")
 
 
-def _build(boxes: Boxes, best: Candidate, candidates: list[Candidate]) -> Group:
-    reason = best.reason if best is candidates[0] else f"instead of {candidates[0].name}: {best.reason}"
+def _find_wanted(boxes: Boxes, facts: Facts, candidates: list[Candidate], forced: str | None) -> list[Candidate]:
+    """The ways in which the forced index can answer, the cheapest first."""
+    if forced is None:
+        return []
+    if len(boxes.fields) in FOR_COMPARISON.get(forced, ()):
+        return [Candidate(forced, tuple(range(len(boxes.fields))), math.nan, f"{forced} was asked for")]
+    wanted = [each for each in candidates if each.name == forced]
+    # On more axes than it has, an index works inside a Verified.
+    return wanted or [
+        each for each in candidates if each.name == "Verified" and _inner_name(facts, each.axes) == forced
+    ]
+
+
+def _build(boxes: Boxes, best: Candidate, candidates: list[Candidate], refused: str = "") -> Group:
+    reason = f"{refused}; " if refused else ""
+    reason += best.reason if best is candidates[0] else f"instead of {candidates[0].name}: {best.reason}"
     others = [f"{each.name} {each.nanoseconds:,.0f}" for each in _best_of_each(candidates) if each.name != best.name]
     cost = "no estimate" if math.isnan(best.nanoseconds) else f"about {best.nanoseconds:,.0f} ns a row"
     reason += f"; {cost}" + (f" (others: {', '.join(others)})" if others else "")

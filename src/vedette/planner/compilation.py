@@ -1,7 +1,8 @@
 """Compilation: from boxes in value space to a part, with an axis for every field and an index for every group of boxes.
 
 Boxes that constrain the same fields form a group. Small groups are put together, and boxes of queries with residuals
-or with boxes that meet are kept apart, so that only they pay for the extra step.
+or with boxes that meet are kept apart, so that only they pay for the extra step. So are those that a forced index
+answers for only by themselves.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from vedette.language import Residual
 from vedette.operators.match import Part
 from vedette.operators.screen import Screen
 from vedette.planner.choice import Boxes, Facts, choose_index, estimate_cost
+from vedette.planner.forced import is_kept_apart
 from vedette.schema import Schema
 
 SMALL_GROUP = 256  # groups of fewer boxes are put together and scanned
@@ -41,7 +43,7 @@ def compile_part(
     residuals = _join_residuals(residuals)
     residual_of, member_of = _place_residuals(residuals, first_query, n_queries)
     axes = _build_axes(blocks, schema)
-    groups = _put_together(_group(blocks, axes, residual_of, first_query, n_queries), axes)
+    groups = _put_together(_group(blocks, axes, residual_of, first_query, n_queries), axes, index)
     used = {name for group in groups for name in group.fields}
     return Part(
         {name: axis for name, axis in axes.items() if name in used},
@@ -165,13 +167,16 @@ def _find_repeated(groups: Sequence[Boxes], first_query: int, n_queries: int) ->
     return repeated
 
 
-def _put_together(groups: list[Boxes], axes: dict[str, Axis]) -> list[Boxes]:
-    """Small groups, and the smallest of too many, become one over all their fields; and all, where that is cheaper."""
+def _put_together(groups: list[Boxes], axes: dict[str, Axis], forced: str | None) -> list[Boxes]:
+    """Small groups, and the smallest of too many, become one over all their fields; and all, where that is cheaper.
+
+    Groups that the forced index would lose by that stay as they are.
+    """
     result = []
     for kind in {(group.has_residuals, group.repeats) for group in groups}:
         same = sorted((each for each in groups if (each.has_residuals, each.repeats) == kind), key=len, reverse=True)
-        free = [each for each in same if not each.fields]
-        bound = [each for each in same if each.fields]
+        fixed = [each for each in same if not each.fields or is_kept_apart(forced, len(each.fields))]
+        bound = [each for each in same if each.fields and not is_kept_apart(forced, len(each.fields))]
         large = [each for each in bound if len(each) > SMALL_GROUP][:MAX_GROUPS]
         rest = [each for each in bound if not any(each is kept for kept in large)]
         apart = large + ([_unite(rest, axes)] if len(rest) > 1 else rest)
@@ -180,7 +185,7 @@ def _put_together(groups: list[Boxes], axes: dict[str, Axis]) -> list[Boxes]:
             merging = sum(MERGE_COST + MERGE_PAIR_COST * Facts.of(each).matches for each in apart)
             if estimate_cost(united) < sum(map(estimate_cost, apart)) + merging:
                 apart = [united]
-        result += free + apart
+        result += fixed + apart
     return result
 
 
