@@ -4,7 +4,7 @@ The IS-list of Hanson and Johnson ("Selection Predicate Indexing for Active Data
 Information Systems 21(3), 1996), which the BMQ paper compares with in section 5. A box marks the
 longest edges that it covers, from its first end up and down again to its last. A row walks down the list and collects
 the markers of the edges that pass over it. Costs a walk of about 2 log n steps a row, and about log n markers a box.
-What comes or goes has the list built anew from the boxes, which it keeps: nodes are arrays here, not chained in memory.
+A box that comes or goes touches its own markers, and those that its ends, as nodes, cut or set free.
 `Buckets` and `Lists` do the same work faster; it is there to be compared with.
 """
 
@@ -12,38 +12,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.buffers import empty_int32
+from vedette.indexes.growing_lists import SLACK, make_lists, pack_lists
 from vedette.indexes.growth import collect
-from vedette.indexes.index import TooLargeError, as_boxes, as_cells, count_bytes
+from vedette.indexes.index import TooLargeError, as_boxes, as_cells
+from vedette.indexes.kept_boxes import KeptBoxes, find_first_id
+from vedette.indexes.skip_list_changes import HEADER, LEVELS, TAIL, TAKEN, TOP, find_path, insert_boxes, remove_boxes
 from vedette.kernels import kernel
 from vedette.matches import Matches
+from vedette.vectors import copy_eight
 
 SEED = 1  # of the heights of towers: equal boxes make equal lists
 END = np.iinfo(np.int32).max  # the key behind the last node; no box reaches it
 
 
 @dataclass
-class ISList:
-    """Node 0 is the header, and the last one, of key `END`, stands behind all; between them are the ends in order.
+class ISList(KeptBoxes):
+    """A node is a tower of slots, and is named by the first of them: `forward[node]` is its key, an end of a box.
 
-    The edge of node `n` on level `l` is `e = towers[n] + l` and leads to node `forward[e]`. Its markers are
-    `markers[starts[e]:starts[e + 1]]`, and those of node `n` itself are found so under `len(forward) + n`.
+    Its edge on level `l`, from 1 up to `heights[node]`, is the slot `node + l` and leads to node `forward[node + l]`.
+    Each slot lists the boxes that mark it, the first slot those that mark the node. `HEADER` is a node below all keys,
+    and `TAIL` one behind them.
     """
 
-    firsts: NDArray[np.int32]  # of the boxes, (1, boxes)
-    lasts: NDArray[np.int32]
-    ids: NDArray[np.int32]
-    keys: NDArray[np.int32]
-    towers: NDArray[np.int32]
     forward: NDArray[np.int32]
-    starts: NDArray[np.int32]
-    markers: NDArray[np.int32]
-    most: int  # boxes that hold one row
+    heights: NDArray[np.int8]  # by the first slot
+    free_towers: NDArray[np.int32]  # by height: a tower to be used again, whose first slot leads to the next; or -1
+    limits: NDArray[np.int64]  # the levels and the slots that are in use
+    starts: NDArray[np.int32]  # the lists, see `growing_lists`
+    sizes: NDArray[np.int32]
+    listed: NDArray[np.int32]
+    ends: NDArray[np.int64]
+    n_inserts: int
 
     @classmethod
     def build(
@@ -51,113 +55,114 @@ class ISList:
     ) -> Self:
         """Index boxes on one axis."""
         firsts, lasts, ids = as_boxes(firsts, lasts, ids)
-        ends = np.unique(np.concatenate([firsts[0], lasts[0]]))
-        keys = np.concatenate([[-1], ends, [END]]).astype(np.int32)
-        n_levels = max(1, len(ends).bit_length())
-        heights = np.minimum(np.random.default_rng(SEED).geometric(0.5, len(keys)), n_levels)
-        heights[0], heights[-1] = n_levels, 0
-        towers = np.concatenate([[0], np.cumsum(heights)]).astype(np.int32)
-        forward = np.empty(int(towers[-1]), np.int32)
-        _link(towers, forward, n_levels)
-        first_nodes, last_nodes = (np.searchsorted(keys, cells[0]).astype(np.int32) for cells in (firsts, lasts))
-        starts = np.zeros(len(forward) + len(keys) + 2, np.int64)
-        _mark_boxes(first_nodes, last_nodes, ids, towers, forward, starts, empty_int32(0), False)
-        np.cumsum(starts, out=starts)
-        if starts[-1] >= 1 << 31:
-            raise TooLargeError(f"an interval skip list would hold {starts[-1]} markers and can hold 2^31")
-        markers = np.zeros(int(starts[-1]), np.int32)
-        _mark_boxes(first_nodes, last_nodes, ids, towers, forward, starts, markers, True)
-        most = _count_most(first_nodes, last_nodes)
-        boxes = firsts.copy(), lasts.copy(), ids.copy()
-        return cls(*boxes, keys, towers, forward, starts[:-1].astype(np.int32), markers, most)
+        keys = np.unique(np.concatenate([firsts[0], lasts[0]]))
+        drawn = _draw_heights(len(keys), 0)
+        nodes = (np.cumsum(drawn + 1, dtype=np.int64) - drawn + TAIL).astype(np.int32)
+        n_slots = TAIL + 1 + len(drawn) + int(drawn.sum(dtype=np.int64))
+        heights = np.zeros(n_slots, np.int8)
+        heights[nodes], heights[HEADER] = drawn, LEVELS
+        forward = np.full(n_slots, TAIL, np.int32)
+        forward[nodes], forward[HEADER], forward[TAIL] = keys, -1, END
+        _link(nodes, heights, forward)
+        first_nodes, last_nodes = (nodes[np.searchsorted(keys, cells[0])] for cells in (firsts, lasts))
+        paths = first_nodes, last_nodes, lasts[0], forward, heights
+        sizes = np.zeros(n_slots, np.int64)
+        none = np.empty(0, np.int32)
+        _mark_all(*paths, sizes, none, none, False)
+        if sizes.sum() >= 1 << 31:
+            raise TooLargeError(f"an interval skip list would hold {sizes.sum()} markers and can hold 2^31")
+        starts, counts, listed, list_ends = make_lists(sizes)
+        sizes[:] = 0
+        _mark_all(*paths, sizes, starts, listed, True)
+        limits = np.array([drawn.max(initial=1), n_slots], np.int64)
+        return cls(
+            firsts.copy(), lasts.copy(), ids.copy(), none, find_first_id(ids),
+            forward, heights, np.full(LEVELS + 1, -1, np.int32), limits, starts, counts, listed, list_ends, 0,
+        )  # fmt: skip
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
-        return collect(
+        most = len(self) + SLACK
+        tables = int(self.limits[TOP]), self.forward, self.starts, self.sizes, self.listed
+        matches = collect(
             cells.shape[1],
-            self.most,
-            lambda done, starts, positions: _fill(
-                cells[0], done, starts, positions, self.keys, self.towers, self.forward, self.starts, self.markers,
-                self.most,
-            ),
-        )  # fmt: skip
+            most,
+            lambda done, starts, positions: _fill(cells[0], done, starts, positions, most, *tables),
+        )
+        self.give_ids(matches.positions)
+        return matches
 
     def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
         """Take in boxes of the same axis."""
-        self._build_anew(
-            np.concatenate([self.firsts, firsts], axis=1),
-            np.concatenate([self.lasts, lasts], axis=1),
-            np.concatenate([self.ids, ids]),
-        )
+        numbers = self.keep(*as_boxes(firsts, lasts, ids))
+        self.n_inserts += 1
+        drawn = _draw_heights(2 * len(numbers), self.n_inserts)
+        self._reserve_slots(len(drawn) + int(drawn.sum(dtype=np.int64)))
+        self.listed = insert_boxes(numbers, drawn, *self._changing())
+        self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends)
 
     def remove(self, ids: NDArray[np.int32]) -> None:
         """Let all boxes of these ids go."""
-        kept = ~np.isin(self.ids, ids)
-        self._build_anew(self.firsts[:, kept], self.lasts[:, kept], self.ids[kept])
+        numbers = self.find(ids)
+        self.listed = remove_boxes(numbers, *self._changing())
+        self.release(numbers)
+        self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends)
 
-    def _build_anew(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
-        self.__dict__.update(type(self).build(firsts, lasts, ids, []).__dict__)
+    def _changing(self) -> tuple[Any, ...]:
+        """What the kernels of changes take."""
+        return (
+            self.firsts, self.lasts, self.forward, self.heights, self.free_towers, self.limits,
+            self.starts, self.sizes, self.listed, self.ends,
+        )  # fmt: skip
 
-    @property
-    def nbytes(self) -> int:
-        return count_bytes(self)
+    def _reserve_slots(self, n_wanted: int) -> None:
+        n_old = len(self.forward)
+        n_more = int(self.limits[TAKEN]) + n_wanted - n_old
+        if n_more <= 0:
+            return
+        n_more = max(n_more, n_old // 4)
+        for name in ("forward", "heights", "starts", "sizes"):
+            old = getattr(self, name)
+            setattr(self, name, np.concatenate([old, np.zeros(n_more, old.dtype)]))
 
 
-def _count_most(first_nodes: NDArray[np.int32], last_nodes: NDArray[np.int32]) -> int:
-    """The most boxes over one node, where most are over any cell: a box holds both its ends."""
-    if len(first_nodes) == 0:
-        return 0
-    begun = np.bincount(first_nodes, minlength=int(last_nodes.max()) + 2)
-    begun[1:] -= np.bincount(last_nodes, minlength=len(begun))[:-1]
-    return int(np.cumsum(begun).max())
+def _draw_heights(n: int, n_inserts: int) -> NDArray[np.int8]:
+    """Heights of `n` towers, of which half are higher than one level, a quarter higher than two, and so on."""
+    return np.minimum(np.random.default_rng([SEED, n_inserts]).geometric(0.5, n), LEVELS).astype(np.int8)
 
 
 @kernel
-def _link(towers: NDArray[np.int32], forward: NDArray[np.int32], n_levels: int) -> None:
+def _link(nodes: NDArray[np.int32], heights: NDArray[np.int8], forward: NDArray[np.int32]) -> None:
     """Lead each edge to the next node that is so high, or behind all."""
-    n_nodes = len(towers) - 1
-    ahead = np.full(n_levels, n_nodes - 1, np.int32)
-    for node in range(n_nodes - 2, -1, -1):
-        for level in range(towers[node + 1] - towers[node]):
-            forward[towers[node] + level] = ahead[level]
+    ahead = np.full(LEVELS + 1, TAIL, np.int32)
+    for i in range(len(nodes) - 1, -2, -1):
+        node = nodes[i] if i >= 0 else np.int32(HEADER)
+        for level in range(1, heights[node] + 1):
+            forward[node + level] = ahead[level]
             ahead[level] = node
 
 
 @kernel
-def _mark_boxes(
+def _mark_all(
     first_nodes: NDArray[np.int32],
     last_nodes: NDArray[np.int32],
-    ids: NDArray[np.int32],
-    towers: NDArray[np.int32],
+    lasts: NDArray[np.int32],
     forward: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    markers: NDArray[np.int32],
+    heights: NDArray[np.int8],
+    sizes: NDArray[np.int64],
+    starts: NDArray[np.int32],
+    listed: NDArray[np.int32],
     fill: bool,
 ) -> None:
-    """Count the markers of each box in `starts`, or write them: one an edge of its path, and one a node.
-
-    Those of edge or node `i` are counted at `i + 2`, so that filling moves each start to where it belongs.
-    """
-    for box in range(len(ids)):
-        node, last = first_nodes[box], last_nodes[box]
-        _mark_one(len(forward) + node, ids[box], starts, markers, fill)
-        while node < last:
-            # The longest edge that stays within the box; on the lowest level there is one.
-            level = towers[node + 1] - towers[node] - 1
-            while forward[towers[node] + level] > last:
-                level -= 1
-            _mark_one(towers[node] + level, ids[box], starts, markers, fill)
-            node = forward[towers[node] + level]
-            _mark_one(len(forward) + node, ids[box], starts, markers, fill)
-
-
-@kernel
-def _mark_one(place: int, box_id: int, starts: NDArray[np.int64], markers: NDArray[np.int32], fill: bool) -> None:
-    if fill:
-        markers[starts[place + 1]] = box_id
-        starts[place + 1] += 1
-    else:
-        starts[place + 2] += 1
+    """Count the markers that each slot is to have, or write them."""
+    path = np.empty(128, np.int32)
+    for box in range(len(lasts)):
+        path, n = find_path(first_nodes[box], last_nodes[box], lasts[box], forward, heights, path)
+        for i in range(n):
+            slot = path[i]
+            if fill:
+                listed[starts[slot] + sizes[slot]] = box
+            sizes[slot] += 1
 
 
 @kernel
@@ -166,30 +171,32 @@ def _fill(
     done: int,
     row_starts: NDArray[np.int64],
     positions: NDArray[np.int32],
-    keys: NDArray[np.int32],
-    towers: NDArray[np.int32],
+    most: int,
+    top: int,
     forward: NDArray[np.int32],
     starts: NDArray[np.int32],
-    markers: NDArray[np.int32],
-    most: int,
+    sizes: NDArray[np.int32],
+    listed: NDArray[np.int32],
 ) -> int:
-    """Write the matches of rows from `done` on while there is room; how many rows are done then."""
+    """Write the numbers of the boxes that hold each row from `done` on while there is room; the row it stopped at."""
     out = row_starts[done]
     for row in range(done, len(cells)):
         if len(positions) - out < most:
             return row
         cell = cells[row]
-        node = 0
-        for level in range(towers[1] - 1, -1, -1):
-            while keys[forward[towers[node] + level]] <= cell:
-                node = forward[towers[node] + level]
-            place = towers[node] + level
-            if keys[node] == cell:  # what holds it marks an edge passed before, or the node
-                place = len(forward) + node
-            for marker in range(starts[place], starts[place + 1]):
-                positions[out] = markers[marker]
-                out += 1
-            if keys[node] == cell:
+        node = np.int64(HEADER)
+        for level in range(top, 0, -1):
+            ahead = np.int64(forward[node + level])
+            while forward[ahead] <= cell:
+                node = ahead
+                ahead = np.int64(forward[node + level])
+            is_key = forward[node] == cell
+            slot = node if is_key else node + level  # what holds a key marks its node, or an edge passed before
+            at, size = starts[slot], sizes[slot]
+            for i in range(0, size, 8):
+                copy_eight(positions, out + i, listed, at + i)  # what is too much is overwritten
+            out += size
+            if is_key:
                 break
         row_starts[row + 1] = out
     return len(cells)
