@@ -12,7 +12,7 @@ from vedette.indexes.construct_choice import BYTES_ALWAYS, BYTES_PER_BOX, SAMPLE
 from vedette.indexes.construct_intervals import LCI, SCI, cut_interval
 from vedette.indexes.direct_lists import Dlist
 from vedette.indexes.index import sample_boxes
-from vedette.indexes.places import find_borders, is_exact, make_places
+from vedette.indexes.places import find_borders, find_misfits, make_places
 
 SLOW = bool(config.DISABLE_JIT)
 N_CELLS = 23
@@ -113,14 +113,17 @@ def test_direct_lists_are_the_largest_and_logarithmic_ones_smaller_than_simple_o
     assert sizes[LCI] < sizes[SCI] < sizes[Dlist]
 
 
-def test_a_box_that_does_not_fit_the_places_is_compared_from_then_on():
+def test_boxes_are_compared_while_one_does_not_fit_the_places():
     firsts, lasts, ids = arrays([(3, 8), (6, 12)])
     index = LCI.build(firsts, lasts, ids, [N_CELLS])
-    assert index.exact
-    index.insert(*arrays([(4, 9)])[:2], np.array([7], np.int32))
+    assert index.n_misfits == 0
+    index.insert(*arrays([(4, 9), (6, 8)])[:2], np.array([7, 8], np.int32))
 
-    assert not index.exact
+    assert index.n_misfits == 1
     assert found(index.match(np.array([[3, 4, 9, 10]], np.int32))) == [[0], [0, 7], [1, 7], [1]]
+    index.remove(np.array([7], np.int32))
+    assert index.n_misfits == 0
+    assert found(index.match(np.array([[3, 4, 9, 10]], np.int32))) == [[0], [0], [1], [1]]
 
 
 def test_places_are_the_cells_between_which_nothing_begins_or_ends():
@@ -130,8 +133,10 @@ def test_places_are_the_cells_between_which_nothing_begins_or_ends():
     assert borders.tolist() == [0, 3, 6, 9]
     places = make_places(borders, 12, 100)
     assert places.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
-    assert is_exact(places, firsts[0], lasts[0])
-    assert not is_exact(make_places(borders, 12, 2), firsts[0], lasts[0])
+    assert find_misfits(places, firsts[0], lasts[0]).tolist() == [False, False]
+    coarse = make_places(borders, 12, 2)
+    assert coarse.tolist() == [0] * 6 + [1] * 6
+    assert find_misfits(coarse, np.array([3, 6, 0, 6]), np.array([5, 8, 5, 11])).tolist() == [True, True, False, False]
 
 
 @pytest.mark.parametrize("index_class", [SCI, LCI, LCIBV])
@@ -173,5 +178,84 @@ def test_places_are_put_together_where_memory_asks_for_it():
     room = BYTES_PER_BOX * n + BYTES_ALWAYS
 
     assert min(shape.n_bytes for shape in sweep_lengths(SCI.model(), [2 * n], np.full((1, 1), 1.0 * n), n)) > room
-    assert not index.exact
+    assert index.n_misfits > 0
     assert index.nbytes < 1.2 * room + index.places.nbytes
+
+
+def fill_by_and_by(index_class, boxes, n_at_once):
+    """An index that is built empty."""
+    firsts, lasts, ids, n_cells = boxes
+    index = index_class.build(firsts[:, :0], lasts[:, :0], ids[:0], n_cells)
+    for start in range(0, len(ids), n_at_once):
+        some = np.s_[start : start + n_at_once]
+        index.insert(firsts[:, some], lasts[:, some], ids[some])
+    return index
+
+
+@every_kind
+def test_an_index_filled_by_and_by_is_laid_as_one_built_at_once(index_class):
+    boxes = integer_domain(n_boxes=64, n_places=500, width=60)
+    filled, built = fill_by_and_by(index_class, boxes, 8), index_class.build(*boxes)
+
+    # 8, 16, 32 and 64 boxes: each time half of them are new.
+    assert filled.n_came == 0
+    assert filled.longest == built.longest
+    for name in ("places", "starts", "sizes", "listed"):
+        assert getattr(filled, name).tolist() == getattr(built, name).tolist()
+
+
+@every_kind
+@pytest.mark.parametrize("n_at_once", [1, 7])
+def test_a_row_of_an_index_filled_by_and_by_finds_hardly_more_than_it_matches(index_class, n_at_once):
+    n_boxes = 120 if SLOW else 500
+    boxes = firsts, lasts, _, n_cells = integer_domain(n_boxes, 5_000, 200)
+    index = fill_by_and_by(index_class, boxes, n_at_once)
+    built = index_class.build(*boxes)
+
+    rows = np.arange(n_cells[0])[:, None]
+    n_matches = ((firsts <= rows) & (rows <= lasts)).sum(axis=1)
+    first_places, last_places = index.places[index.firsts[0]], index.places[index.lasts[0]]
+    is_kept = index.firsts[0] <= index.lasts[0]
+    places = index.places[:, None]
+    n_found = ((first_places <= places) & (places <= last_places) & is_kept).sum(axis=1)
+    assert n_found.mean() <= n_matches.mean() + 2
+    assert n_found.max() <= n_matches.max() + 16
+    assert index.longest in (built.longest // 2, built.longest, 2 * built.longest)
+    assert index.n_came < n_boxes / 2
+
+
+@every_kind
+def test_places_are_laid_anew_seldom(index_class, monkeypatch):
+    n_laid = []
+    lay = index_class.lay
+    monkeypatch.setattr(index_class, "lay", lambda self, *boxes: (n_laid.append(len(boxes[2])), lay(self, *boxes)))
+    fill_by_and_by(index_class, integer_domain(200, 500, 60), 1)
+
+    assert n_laid == [8, 16, 32, 64, 128]
+
+
+@every_kind
+def test_places_follow_boxes_that_move(index_class):
+    # Boxes go and come elsewhere, so that none of the first places is left.
+    random = np.random.default_rng(7)
+    index = index_class.build(*integer_domain(50, 1_000, 30)[:3], [5_000])
+    for turn in range(1, 4):
+        for box in random.permutation(50).astype(np.int32):
+            first = np.array([[1_200 * turn + 20 * box]], np.int32)
+            index.remove(np.array([box]))
+            index.insert(first, first + 7, np.array([box]))
+
+    assert len(index) == 50
+    assert index.places[-1] > 50
+    assert found(index.match(np.array([[0, 3_607, 3_608, 3_627]], np.int32))) == [[], [0], [], [1]]
+
+
+@every_kind
+def test_a_given_length_and_number_of_places_stay(index_class):
+    firsts, lasts, ids, n_cells = integer_domain(300, 500, 60)
+    index = index_class.build(firsts[:, :5], lasts[:, :5], ids[:5], n_cells, longest=4, n_places=40)
+    index.insert(firsts[:, 5:], lasts[:, 5:], ids[5:])
+
+    assert index.n_came == 0
+    assert index.longest == 4
+    assert 20 <= index.places[-1] < 40

@@ -156,3 +156,55 @@ def test_wider_boxes_get_longer_sides():
 
     assert lengths == sorted(lengths)
     assert lengths[0] < lengths[-1]
+
+
+def fill_by_and_by(boxes, n_at_once, **options):
+    """An index that is built empty."""
+    firsts, lasts, ids, n_cells = boxes
+    index = VCR.build(firsts[:, :0], lasts[:, :0], ids[:0], n_cells, **options)
+    for start in range(0, len(ids), n_at_once):
+        some = np.s_[start : start + n_at_once]
+        index.insert(firsts[:, some], lasts[:, some], ids[some])
+    return index
+
+
+@pytest.mark.parametrize("decomposition", ["simple", "overlapped"])
+def test_an_index_filled_by_and_by_is_laid_as_one_built_at_once(decomposition):
+    boxes = on_grid(64, 12)
+    filled = fill_by_and_by(boxes, 8, decomposition=decomposition)
+    built = VCR.build(*boxes, decomposition=decomposition)
+
+    # 8, 16, 32 and 64 boxes: each time half of them are new.
+    assert filled.n_came == 0
+    assert (filled.longest, filled.overlapped) == (built.longest, built.overlapped)
+    for name in ("x_places", "y_places", "starts", "sizes", "listed"):
+        assert getattr(filled, name).tolist() == getattr(built, name).tolist()
+
+
+def test_a_row_of_an_index_filled_by_and_by_finds_hardly_more_than_it_matches():
+    boxes = firsts, lasts, _, n_cells = on_grid(100 if SLOW else 200, 12)
+    index = fill_by_and_by(boxes, 3)
+
+    x, y = (each.reshape(-1, 1) for each in np.meshgrid(np.arange(n_cells[0]), np.arange(n_cells[1])))
+    holds = (firsts[0] <= x) & (x <= lasts[0]) & (firsts[1] <= y) & (y <= lasts[1])
+    found_on = []
+    for cells, places, axis in ((x, index.x_places, 0), (y, index.y_places, 1)):
+        first_places, last_places = places[index.firsts[axis]], places[index.lasts[axis]]
+        found_on.append((first_places <= places[cells]) & (places[cells] <= last_places))
+    n_found = (found_on[0] & found_on[1] & (index.firsts <= index.lasts).all(axis=0)).sum(axis=1)
+    built = VCR.build(*boxes)
+    if built.n_misfits == 0:
+        assert n_found.mean() <= holds.sum(axis=1).mean() + 2
+    assert n_found.max() <= holds.sum(axis=1).max() + 16
+    assert index.n_came < len(index) / 2
+
+
+def test_a_length_and_numbers_of_places_that_are_given_stay():
+    firsts, lasts, ids, n_cells = on_grid(100, 12)
+    index = VCR.build(firsts[:, :5], lasts[:, :5], ids[:5], n_cells, longest=4, n_places=(20, 30))
+    index.insert(firsts[:, 5:], lasts[:, 5:], ids[5:])
+
+    assert index.n_came == 0
+    assert index.longest == 4
+    assert 10 <= index.x_places[-1] < 20
+    assert 15 <= index.y_places[-1] < 30

@@ -18,7 +18,7 @@ def build(ranges, segment_cells):
 
 
 def listed(index, number):
-    return index.listed[index.starts[number] : index.starts[number + 1]].tolist()
+    return index.listed[index.starts[number] : index.starts[number] + index.sizes[number]].tolist()
 
 
 @given(st.lists(st.tuples(cell, cell), max_size=8), st.integers(1, 40))
@@ -36,7 +36,7 @@ def test_a_box_is_listed_in_the_longest_intervals_that_it_contains():
     _, _, _, index = build([(1, 14)], segment_cells=8)
 
     # Of segment 0: cell 1, the pair 2 and 3, and the second half. Of segment 1: the first half, the pair 4 and 5, 6.
-    numbers = [number for number in range(len(index.starts) - 1) if listed(index, number)]
+    numbers = [number for number in range(len(index.starts)) if listed(index, number)]
     assert numbers == [3, 5, 8 + 1, 16 + 2, 16 + 6, 16 + 8 + 6]
 
 
@@ -44,7 +44,7 @@ def test_a_segment_that_is_covered_takes_one_listing():
     _, _, _, index = build([(0, 15)], segment_cells=4)
 
     assert [listed(index, number) for number in (1, 8 + 1, 16 + 1, 24 + 1)] == [[0]] * 4
-    assert index.starts[-1] == 4
+    assert index.sizes.sum() == 4
 
 
 def test_shorter_segments_list_wide_boxes_more_often():
@@ -52,7 +52,46 @@ def test_shorter_segments_list_wide_boxes_more_often():
     firsts = random.integers(0, 90_000, (1, 500)).astype(np.int32)
     ids = np.arange(500, dtype=np.int32)
     sizes = [
-        CEI.build(firsts, firsts + 9_000, ids, [100_000], segment_cells=length).starts[-1] for length in (16, 1024)
+        CEI.build(firsts, firsts + 9_000, ids, [100_000], segment_cells=length).sizes.sum() for length in (16, 1024)
     ]
 
     assert sizes[0] > 10 * sizes[1]
+
+
+def contents(index):
+    return [sorted(listed(index, number)) for number in range(len(index.sizes))]
+
+
+def test_a_change_touches_the_lists_of_its_own_box_only():
+    _, _, _, index = build([(0, 6), (3, 9), (4, 22), (11, 12), (20, 22), (7, 7), (1, 2), (13, 19), (5, 5)], 8)
+    starts, before = index.starts.copy(), contents(index)
+    index.insert(np.array([[1]], np.int32), np.array([[14]], np.int32), np.array([77], np.int32))
+
+    own = [3, 5, 8 + 1, 16 + 2, 16 + 6, 16 + 8 + 6]  # as above
+    assert [number for number, each in enumerate(contents(index)) if 77 in each] == own
+    assert [number for number in range(len(starts)) if index.starts[number] != starts[number]] == own
+    index.remove(np.array([77], np.int32))
+    assert contents(index) == before
+
+
+def test_an_index_filled_by_and_by_has_the_segments_of_one_built_at_once():
+    random = np.random.default_rng(4)
+    firsts = random.integers(0, 900, (1, 64)).astype(np.int32)
+    lasts, ids = firsts + random.integers(20, 90, (1, 64)).astype(np.int32), np.arange(64, dtype=np.int32)
+    index = CEI.build(firsts[:, :0], lasts[:, :0], ids[:0], [1_000])
+    assert index.shift == 0
+    for some in np.split(np.arange(64), [8, 16, 32]):
+        index.insert(firsts[:, some], lasts[:, some], ids[some])
+    built = CEI.build(firsts, lasts, ids, [1_000])
+
+    assert index.shift == built.shift > 0
+    assert contents(index) == contents(built)
+
+
+def test_a_given_length_of_segments_stays():
+    firsts = np.arange(40, dtype=np.int32).reshape(1, -1)
+    index = CEI.build(firsts[:, :1], firsts[:, :1] + 50, np.array([0], np.int32), [100], segment_cells=16)
+    index.insert(firsts, firsts + 50, np.arange(1, 41, dtype=np.int32))
+
+    assert index.n_came == 0
+    assert index.shift == 4

@@ -49,6 +49,7 @@ class LCIBV(LCI):
         n_places: int | None = None,
     ) -> Self:
         """Index boxes on one axis; L and the number of places are chosen unless they are given."""
+        given = np.array([longest or 0, n_places or 0])
         if longest is None:
             alive = (firsts <= lasts).all(axis=0)
             some = firsts[0, alive], lasts[0, alive]
@@ -65,7 +66,8 @@ class LCIBV(LCI):
         lists = make_lists(by_word.sum(axis=1) + np.count_nonzero(by_word, axis=1))
         _put_together(whole.starts, whole.sizes, whole.listed, lists[0], lists[2])
         kept = whole.firsts, whole.lasts, whole.ids, whole.free, whole.first_id
-        return cls(*kept, whole.places, whole.exact, whole.longest, whole.differences, *lists, words, pattern)
+        laid = given, whole.places, whole.n_misfits, whole.longest, whole.differences
+        return cls(*kept, 0, *laid, *lists, words, pattern)
 
     @classmethod
     def model(cls) -> Model:
@@ -78,7 +80,7 @@ class LCIBV(LCI):
         cells = as_cells(cells)
         most = len(self) + SLACK
         lists = self.places, self.words, self.pattern, self.starts, self.listed
-        boxes = self.exact, self.firsts, self.lasts
+        boxes = self.n_misfits == 0, self.firsts, self.lasts
         n_lengths = self.count_lengths(self.longest)
         matches = collect(
             cells.shape[1],

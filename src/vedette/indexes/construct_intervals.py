@@ -5,7 +5,8 @@ of two up to L (LCI). A box is listed under the fewest that make it up: as many 
 (SCI) or one for each set bit of its length (LCI). The intervals over a place have the same numbers relative to the
 first of them wherever the place is, so one difference table serves all rows. A row costs L * (L + 1) / 2 look-ups (SCI)
 or 2L - 1 (LCI) and a copy for each match; memory is 8 bytes for an interval, listed under or not, and 4 a listing. LCI
-is smaller; `LCIBV` looks only at the intervals that are listed under.
+is smaller; `LCIBV` looks only at the intervals that are listed under. L and the places are chosen anew when many boxes
+have come, which is ours: the paper's are given.
 """
 
 from __future__ import annotations
@@ -28,23 +29,25 @@ from vedette.indexes.construct_choice import (
 from vedette.indexes.growing_lists import SLACK, append_to_list, make_lists, pack_lists, remove_from_list
 from vedette.indexes.growth import collect
 from vedette.indexes.index import TooLargeError, as_boxes, as_cells, sample_boxes
-from vedette.indexes.kept_boxes import KeptBoxes, find_first_id
-from vedette.indexes.places import find_borders, is_exact, make_places
+from vedette.indexes.kept_boxes import find_first_id
+from vedette.indexes.laid_boxes import LaidBoxes
+from vedette.indexes.places import find_borders, find_misfits, make_places
 from vedette.kernels import kernel
 from vedette.matches import Matches
 from vedette.vectors import copy_eight
 
 
 @dataclass
-class ConstructIntervals(KeptBoxes):
+class ConstructIntervals(LaidBoxes):
     """The intervals that start at place `p` have the numbers from `(p + longest - 1) * n_lengths` on, by length.
 
     Those that cover `p` have the numbers `differences + p * n_lengths + n_lengths - 1`; some of them start before the
     first place, and are empty.
     """
 
+    given: NDArray[np.int64]  # L and the number of places that were asked for; 0 where they are chosen
     places: NDArray[np.int32]  # by cell
-    exact: bool  # boxes begin and end with places; else what is found is compared with them
+    n_misfits: int  # boxes that begin or end within a place; while there are some, what is found is compared
     longest: int  # L
     differences: NDArray[np.int32]
     starts: NDArray[np.int32]  # the lists, see `growing_lists`
@@ -68,6 +71,7 @@ class ConstructIntervals(KeptBoxes):
         unless they are given.
         """
         firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        given = np.array([longest or 0, n_places or 0])
         borders = find_borders(firsts[0], lasts[0], n_cells[0])
         if longest is None:
             longest, n_places = cls.choose(firsts[0], lasts[0], borders, n_places)
@@ -84,9 +88,10 @@ class ConstructIntervals(KeptBoxes):
         starts, counts, listed, ends = make_lists(sizes)
         sizes[:] = 0
         _list_all(first_places, last_places, longest, is_logarithmic, sizes, starts, listed, True)
-        exact = is_exact(places, firsts[0], lasts[0])
         kept = firsts.copy(), lasts.copy(), ids.copy(), none, find_first_id(ids)
-        return cls(*kept, places, exact, longest, cls.find_differences(longest), starts, counts, listed, ends)
+        index = cls(*kept, 0, given, places, 0, longest, cls.find_differences(longest), starts, counts, listed, ends)
+        index.n_misfits = index.count_misfits(slice(None))
+        return index
 
     @classmethod
     def choose(
@@ -137,7 +142,7 @@ class ConstructIntervals(KeptBoxes):
         cells = as_cells(cells)
         most = len(self) + SLACK
         tables = self.places, self.differences, self.starts, self.sizes, self.listed
-        boxes = self.exact, self.firsts, self.lasts
+        boxes = self.n_misfits == 0, self.firsts, self.lasts
         n_lengths = self.count_lengths(self.longest)
         matches = collect(
             cells.shape[1],
@@ -147,17 +152,20 @@ class ConstructIntervals(KeptBoxes):
         self.give_ids(matches.positions)
         return matches
 
-    def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
-        """Take in boxes of the same axis; L and the places stay as they are."""
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
-        self.exact = self.exact and is_exact(self.places, firsts[0], lasts[0])
-        self._change(self.keep(firsts, lasts, ids), True)
+    def list_boxes(self, numbers: NDArray[np.int32]) -> None:
+        self.n_misfits += self.count_misfits(numbers)
+        self._change(numbers, True)
 
-    def remove(self, ids: NDArray[np.int32]) -> None:
-        """Let all boxes of these ids go."""
-        numbers = self.find(ids)
+    def unlist_boxes(self, numbers: NDArray[np.int32]) -> None:
+        self.n_misfits -= self.count_misfits(numbers)
         self._change(numbers, False)
-        self.release(numbers)
+
+    def lay(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
+        longest, n_places = (int(each) or None for each in self.given)
+        self.__dict__.update(self.build(firsts, lasts, ids, [len(self.places)], longest, n_places).__dict__)
+
+    def count_misfits(self, numbers: NDArray[np.int32] | slice) -> int:
+        return int(np.count_nonzero(find_misfits(self.places, self.firsts[0, numbers], self.lasts[0, numbers])))
 
     def _change(self, numbers: NDArray[np.int32], come: bool) -> None:
         first_places, last_places = self.places[self.firsts[0, numbers]], self.places[self.lasts[0, numbers]]

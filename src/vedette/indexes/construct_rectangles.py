@@ -5,7 +5,8 @@ box is cut into strips and these into rectangles: as many of side L as fit, and 
 decomposition), or one more of the same size that overlaps the one before (overlapped decomposition), which makes fewer
 listings and finds some boxes more than once. The rectangles over a point have the same numbers relative to the first of
 them wherever it is, so one difference table serves all rows: (2L - 1) ** 2 look-ups, and a copy for each match. Wins
-over R-trees the more boxes overlap. Costs 8 bytes for every rectangle, listed under or not, and 4 a listing.
+over R-trees the more boxes overlap. Costs 8 bytes for every rectangle, listed under or not, and 4 a listing. L and the
+places are chosen anew when many boxes have come, which is ours: the paper's are given.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from vedette.indexes.construct_choice import SAMPLE, Model, Shape, choose_shape,
 from vedette.indexes.growing_lists import SLACK, make_lists, pack_lists
 from vedette.indexes.growth import collect
 from vedette.indexes.index import TooLargeError, as_boxes, as_cells, sample_boxes
-from vedette.indexes.kept_boxes import KeptBoxes, find_first_id
-from vedette.indexes.places import find_borders, is_exact, make_places
+from vedette.indexes.kept_boxes import find_first_id
+from vedette.indexes.laid_boxes import LaidBoxes
+from vedette.indexes.places import find_borders, find_misfits, make_places
 from vedette.indexes.rectangle_cutting import change_lists, list_all
 from vedette.kernels import kernel
 from vedette.matches import Matches
@@ -32,16 +34,17 @@ DECOMPOSITIONS = ("simple", "overlapped")
 
 
 @dataclass
-class VCR(KeptBoxes):
+class VCR(LaidBoxes):
     """Rectangles of sides `2 ** i` and `2 ** j` that start at (x, y) have the numbers of equation (1).
 
     That is `n_kinds * (x + y * width) + j * n_lengths + i`, where x and y are counted from the first start whose
     rectangles may cover the point (0, 0), and `width` is the number of such starts on a line.
     """
 
+    given: NDArray[np.int64]  # L and the numbers of places that were asked for; 0 where they are chosen
     x_places: NDArray[np.int32]  # by cell
     y_places: NDArray[np.int32]
-    exact: bool  # boxes begin and end with places; else what is found is compared with them
+    n_misfits: int  # boxes that begin or end within a place; while there are some, what is found is compared
     overlapped: bool  # the decomposition
     longest: int  # L
     width: int
@@ -69,6 +72,7 @@ class VCR(KeptBoxes):
         """
         if decomposition not in DECOMPOSITIONS:
             raise ValueError(f"a decomposition is one of {', '.join(DECOMPOSITIONS)}; got {decomposition!r}")
+        given = np.array([longest or 0, *(n_places or (0, 0))])
         firsts, lasts, ids = as_boxes(firsts, lasts, ids)
         borders = [find_borders(firsts[axis], lasts[axis], n_cells[axis]) for axis in range(2)]
         is_overlapped = decomposition == "overlapped"
@@ -91,13 +95,14 @@ class VCR(KeptBoxes):
         starts, counts, listed, list_ends = make_lists(sizes)
         sizes[:] = 0
         list_all(*corners, sizes, starts, listed, True)
-        exact = all(is_exact(places[axis], firsts[axis], lasts[axis]) for axis in range(2))
         kept = firsts.copy(), lasts.copy(), ids.copy(), none, find_first_id(ids)
         differences = find_differences(longest, width)
-        return cls(
-            *kept, places[0], places[1], exact, is_overlapped, longest, width, differences,
+        index = cls(
+            *kept, 0, given, places[0], places[1], 0, is_overlapped, longest, width, differences,
             starts, counts, listed, list_ends,
         )  # fmt: skip
+        index.n_misfits = index.count_misfits(slice(None))
+        return index
 
     @classmethod
     def choose(
@@ -134,7 +139,7 @@ class VCR(KeptBoxes):
         seen = np.zeros(len(self.ids) if self.overlapped else 0, np.int32)
         tables = (
             self.x_places, self.y_places, self.width, n_kinds, self.differences, self.starts, self.sizes, self.listed,
-            self.exact, self.overlapped, self.firsts, self.lasts, seen,
+            self.n_misfits == 0, self.overlapped, self.firsts, self.lasts, seen,
         )  # fmt: skip
         matches = collect(
             cells.shape[1],
@@ -149,18 +154,27 @@ class VCR(KeptBoxes):
         """No row is listed more often: overlapped rectangles of a box meet up to four at a time."""
         return len(self) * (4 if self.overlapped else 1)
 
-    def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
-        """Take in boxes of the same axes; L and the places stay as they are."""
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
-        places = self.x_places, self.y_places
-        self.exact = self.exact and all(is_exact(places[axis], firsts[axis], lasts[axis]) for axis in range(2))
-        self._change(self.keep(firsts, lasts, ids), True)
+    def list_boxes(self, numbers: NDArray[np.int32]) -> None:
+        self.n_misfits += self.count_misfits(numbers)
+        self._change(numbers, True)
 
-    def remove(self, ids: NDArray[np.int32]) -> None:
-        """Let all boxes of these ids go."""
-        numbers = self.find(ids)
+    def unlist_boxes(self, numbers: NDArray[np.int32]) -> None:
+        self.n_misfits -= self.count_misfits(numbers)
         self._change(numbers, False)
-        self.release(numbers)
+
+    def lay(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
+        n_cells = len(self.x_places), len(self.y_places)
+        longest, *n_places = self.given.tolist()
+        decomposition = DECOMPOSITIONS[self.overlapped]
+        new = self.build(
+            firsts, lasts, ids, n_cells, longest or None, n_places if all(n_places) else None, decomposition
+        )
+        self.__dict__.update(new.__dict__)
+
+    def count_misfits(self, numbers: NDArray[np.int32] | slice) -> int:
+        firsts, lasts = self.firsts[:, numbers], self.lasts[:, numbers]
+        on_x = find_misfits(self.x_places, firsts[0], lasts[0])
+        return int(np.count_nonzero(on_x | find_misfits(self.y_places, firsts[1], lasts[1])))
 
     def _change(self, numbers: NDArray[np.int32], come: bool) -> None:
         firsts, lasts = _to_places([self.x_places, self.y_places], self.firsts[:, numbers], self.lasts[:, numbers])

@@ -5,7 +5,8 @@ the grid that the BMQ paper compares with in section 5: virtual constructs as in
 section 2, but nested. A segment of `2 ** shift` cells has one interval of its whole length, two of
 half of it, and so on down to single cells. Their numbers tell which contains which, so a row finds all that hold it by
 shifting the number of its cell to the right. Costs a look-up a level for each row, up to twice as many listings a box,
-and 8 bytes a cell; a change writes all lists anew. `Buckets` and `Lists` take half the time where a row meets few
+and 16 bytes a cell. A box that comes or goes changes the lists of its intervals; segments are laid anew, of another
+length, when many have come, which is ours. `Buckets` and `Lists` take half the time where a row meets few
 boxes; it is there to be compared with.
 """
 
@@ -19,25 +20,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.buffers import empty_int32, empty_int64
-from vedette.indexes.index import TooLargeError, as_boxes, as_cells, count_bytes
+from vedette.indexes.growing_lists import SLACK, append_to_list, make_lists, pack_lists, remove_from_list
+from vedette.indexes.index import TooLargeError, as_boxes, as_cells
+from vedette.indexes.kept_boxes import find_first_id
+from vedette.indexes.laid_boxes import LaidBoxes
 from vedette.kernels import kernel
 from vedette.matches import Matches
 from vedette.vectors import copy_eight
 
-SLACK = 8  # eight boxes are copied without asking whether there are so many
-
 
 @dataclass
-class CEI:
-    """Interval `i` lists `listed[starts[i]:starts[i + 1]]`.
+class CEI(LaidBoxes):
+    """Interval `i` lists the ids `listed[starts[i]:starts[i] + sizes[i]]`.
 
     In its segment the whole has number 1, the halves of `m` have `2m` and `2m + 1`, and cell `c` has `2 ** shift + c`;
     to this comes `2 ** (shift + 1)` times the segment.
     """
 
+    n_cells: int
+    segment_cells: int  # as given; 0 where it is chosen
     shift: int
-    starts: NDArray[np.int32]
+    starts: NDArray[np.int32]  # the lists, see `growing_lists`
+    sizes: NDArray[np.int32]
     listed: NDArray[np.int32]
+    ends: NDArray[np.int64]
 
     @classmethod
     def build(
@@ -54,106 +60,119 @@ class CEI:
         cost listings: a box is listed in each that it covers.
         """
         firsts, lasts, ids = as_boxes(firsts, lasts, ids)
-        if segment_cells is None:
-            segment_cells = max(1, int((lasts[0].astype(np.int64) - firsts[0] + 1).mean())) if len(ids) else 1
-        shift = (min(segment_cells, n_cells[0]) - 1).bit_length()
-        index = cls(shift, np.zeros((((n_cells[0] - 1 >> shift) + 1) << (shift + 1)) + 1, np.int32), empty_int32(0))
-        index.insert(firsts, lasts, ids)
-        return index
+        length = segment_cells or 1
+        if segment_cells is None and len(ids):
+            length = max(1, int((lasts[0].astype(np.int64) - firsts[0] + 1).mean()))
+        shift = (min(length, n_cells[0]) - 1).bit_length()
+        sizes = np.zeros(((n_cells[0] - 1 >> shift) + 1) << (shift + 1), np.int64)
+        none = np.empty(0, np.int32)
+        _list_all(firsts[0], lasts[0], ids, shift, sizes, none, none, False)
+        if sizes.sum() >= 1 << 31:
+            raise TooLargeError(f"containment-encoded intervals would list {sizes.sum()} boxes and can list 2^31")
+        starts, counts, listed, ends = make_lists(sizes)
+        sizes[:] = 0
+        _list_all(firsts[0], lasts[0], ids, shift, sizes, starts, listed, True)
+        kept = firsts.copy(), lasts.copy(), ids.copy(), none, find_first_id(ids)
+        return cls(*kept, 0, n_cells[0], segment_cells or 0, shift, starts, counts, listed, ends)
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
         starts = empty_int64(cells.shape[1] + 1)
-        _count(cells[0], starts, self.shift, self.starts)
+        _count(cells[0], starts, self.shift, self.sizes)
         n_found = int(starts[-1])
         positions = empty_int32(n_found + SLACK)
-        _fill(cells[0], starts, positions, self.shift, self.starts, self.listed)
+        _fill(cells[0], starts, positions, self.shift, self.starts, self.sizes, self.listed)
         return Matches(starts, positions[:n_found])
 
-    def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
-        """Take in boxes of the same axis; segments stay as they are."""
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
-        starts = np.zeros(len(self.starts) + 1, np.int64)
-        _list_boxes(firsts[0], lasts[0], ids, self.shift, starts, empty_int32(0), False)
-        starts[2:] += np.diff(self.starts)
-        np.cumsum(starts, out=starts)
-        if starts[-1] >= 1 << 31:
-            raise TooLargeError(f"containment-encoded intervals would list {starts[-1]} boxes and can list 2^31")
-        listed = np.zeros(int(starts[-1]) + SLACK, np.int32)
-        _copy_lists(self.starts, self.listed, starts, listed)
-        _list_boxes(firsts[0], lasts[0], ids, self.shift, starts, listed, True)
-        self.starts, self.listed = starts[:-1].astype(np.int32), listed
+    def list_boxes(self, numbers: NDArray[np.int32]) -> None:
+        self._change(numbers, True)
 
-    def remove(self, ids: NDArray[np.int32]) -> None:
-        """Let all boxes of these ids go."""
-        kept = ~np.isin(self.listed[: self.starts[-1]], ids)
-        before = np.concatenate([[0], np.cumsum(kept)])
-        self.listed = np.append(self.listed[: self.starts[-1]][kept], np.zeros(SLACK, np.int32))
-        self.starts = before[self.starts].astype(np.int32)
+    def unlist_boxes(self, numbers: NDArray[np.int32]) -> None:
+        self._change(numbers, False)
 
-    @property
-    def nbytes(self) -> int:
-        return count_bytes(self)
+    def lay(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
+        new = self.build(firsts, lasts, ids, [self.n_cells], self.segment_cells or None)
+        self.__dict__.update(new.__dict__)
+
+    def _change(self, numbers: NDArray[np.int32], come: bool) -> None:
+        self.listed = _change_lists(
+            self.firsts[0, numbers], self.lasts[0, numbers], self.ids[numbers], self.shift, come,
+            self.starts, self.sizes, self.listed, self.ends,
+        )  # fmt: skip
+        self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends)
 
 
 @kernel
-def _list_boxes(
+def _cut_box(first: int, last: int, shift: int, numbers: NDArray[np.int64]) -> int:
+    """Write the numbers of the fewest intervals that make up a range of cells; how many they are."""
+    n = 0
+    length = 1 << shift
+    for segment in range(first >> shift, (last >> shift) + 1):
+        before = segment << (shift + 1)
+        low = length + max(first - (segment << shift), 0)
+        high = length + min(last - (segment << shift), length - 1) + 1
+        if high - low == length:
+            low, high = 1, 2
+        while low < high:
+            # A right half at the low end, or a left half at the high end, is not in a longer interval of the box.
+            if low & 1:
+                numbers[n] = before + low
+                n += 1
+                low += 1
+            if high & 1:
+                high -= 1
+                numbers[n] = before + high
+                n += 1
+            low >>= 1
+            high >>= 1
+    return n
+
+
+@kernel
+def _list_all(
     firsts: NDArray[np.int32],
     lasts: NDArray[np.int32],
     ids: NDArray[np.int32],
     shift: int,
-    starts: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    starts: NDArray[np.int32],
     listed: NDArray[np.int32],
     fill: bool,
 ) -> None:
-    """Decompose each box into the fewest intervals; count them in `starts`, or list the box in each.
-
-    The boxes of interval `i` are counted at `i + 2`, so that filling moves each start to where it belongs.
-    """
-    length = 1 << shift
+    """Count under which intervals each box is to be listed, or list it there."""
+    numbers = np.empty((len(sizes) >> (shift + 1)) + 4 * shift + 2, np.int64)
     for box in range(len(firsts)):
-        for segment in range(firsts[box] >> shift, (lasts[box] >> shift) + 1):
-            numbers = segment << (shift + 1)
-            low = length + max(firsts[box] - (segment << shift), 0)
-            high = length + min(lasts[box] - (segment << shift), length - 1) + 1
-            if high - low == length:
-                low, high = 1, 2
-            while low < high:
-                # A right half at the low end, or a left half at the high end, is not in a longer interval of the box.
-                if low & 1:
-                    _list_one(numbers + low, ids[box], starts, listed, fill)
-                    low += 1
-                if high & 1:
-                    high -= 1
-                    _list_one(numbers + high, ids[box], starts, listed, fill)
-                low >>= 1
-                high >>= 1
+        for i in range(_cut_box(firsts[box], lasts[box], shift, numbers)):
+            if fill:
+                listed[starts[numbers[i]] + sizes[numbers[i]]] = ids[box]
+            sizes[numbers[i]] += 1
 
 
 @kernel
-def _list_one(number: int, box_id: int, starts: NDArray[np.int64], listed: NDArray[np.int32], fill: bool) -> None:
-    if fill:
-        listed[starts[number + 1]] = box_id
-        starts[number + 1] += 1
-    else:
-        starts[number + 2] += 1
+def _change_lists(
+    firsts: NDArray[np.int32],
+    lasts: NDArray[np.int32],
+    ids: NDArray[np.int32],
+    shift: int,
+    come: bool,
+    starts: NDArray[np.int32],
+    sizes: NDArray[np.int32],
+    listed: NDArray[np.int32],
+    ends: NDArray[np.int64],
+) -> NDArray[np.int32]:
+    """List boxes that come, or take those that go out of their lists; `listed`, or a larger copy of it."""
+    numbers = np.empty((len(sizes) >> (shift + 1)) + 4 * shift + 2, np.int64)
+    for box in range(len(firsts)):
+        for i in range(_cut_box(firsts[box], lasts[box], shift, numbers)):
+            if come:
+                listed = append_to_list(numbers[i], ids[box], starts, sizes, listed, ends)
+            else:
+                remove_from_list(numbers[i], ids[box], starts, sizes, listed)
+    return listed
 
 
 @kernel
-def _copy_lists(
-    starts: NDArray[np.int32], listed: NDArray[np.int32], new_starts: NDArray[np.int64], new_listed: NDArray[np.int32]
-) -> None:
-    """Begin the new list of each interval with the old one, as though `_list_boxes` had listed it."""
-    for number in range(len(starts) - 1):
-        at = new_starts[number + 1]
-        for i in range(starts[number], starts[number + 1]):
-            new_listed[at] = listed[i]
-            at += 1
-        new_starts[number + 1] = at
-
-
-@kernel
-def _count(cells: NDArray[np.int32], row_starts: NDArray[np.int64], shift: int, starts: NDArray[np.int32]) -> None:
+def _count(cells: NDArray[np.int32], row_starts: NDArray[np.int64], shift: int, sizes: NDArray[np.int32]) -> None:
     """Write where the matches of each row start."""
     length = 1 << shift
     row_starts[0] = 0
@@ -163,7 +182,7 @@ def _count(cells: NDArray[np.int32], row_starts: NDArray[np.int64], shift: int, 
         local = length + cells[row] - (segment << shift)
         found = np.int64(0)
         while local > 0:
-            found += starts[numbers + local + 1] - starts[numbers + local]
+            found += sizes[numbers + local]
             local >>= 1
         row_starts[row + 1] = row_starts[row] + found
 
@@ -175,6 +194,7 @@ def _fill(
     positions: NDArray[np.int32],
     shift: int,
     starts: NDArray[np.int32],
+    sizes: NDArray[np.int32],
     listed: NDArray[np.int32],
 ) -> None:
     """Copy the lists of each row's intervals; what is copied too much, the next list overwrites."""
@@ -185,8 +205,8 @@ def _fill(
         local = length + cells[row] - (segment << shift)
         out = row_starts[row]
         while local > 0:
-            at, end = starts[numbers + local], starts[numbers + local + 1]
-            for j in range(0, end - at, 8):
+            at, size = starts[numbers + local], sizes[numbers + local]
+            for j in range(0, size, 8):
                 copy_eight(positions, out + j, listed, at + j)
-            out += end - at
+            out += size
             local >>= 1

@@ -2,7 +2,9 @@
 
 Virtual constructs are laid over an integer domain (Wu, Chen and Yu, sections 2.1 and 3.1), and places are the shortest
 one that tells all boxes apart. Where that would still be too long, places are put together, boxes are expanded to whole
-ones, as the paper does with ends that are no integers, and what is found is compared with the boxes themselves.
+ones, as the paper does with ends that are no integers, and what is found is compared with the boxes themselves. So it
+is while boxes are there that came since and fit no place. The paper's domain stays as it is; places are laid anew when
+many boxes have come (see `laid_boxes`).
 """
 
 from __future__ import annotations
@@ -28,9 +30,8 @@ def make_places(borders: NDArray[np.int64], n_cells: int, n_places: int) -> NDAr
     return np.cumsum(begins, dtype=np.int32)
 
 
-def is_exact(places: NDArray[np.int32], firsts: NDArray[np.int32], lasts: NDArray[np.int32]) -> bool:
-    """Whether boxes on one axis begin and end with places."""
-    begins = (firsts == 0) | (places[firsts] != places[np.maximum(firsts - 1, 0)])
+def find_misfits(places: NDArray[np.int32], firsts: NDArray[np.int32], lasts: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Whether each box on one axis begins or ends within a place."""
     last = len(places) - 1
-    ends = (lasts == last) | (places[lasts] != places[np.minimum(lasts + 1, last)])
-    return bool(begins.all() and ends.all())
+    begins: NDArray[np.bool_] = (firsts > 0) & (places[firsts] == places[np.maximum(firsts - 1, 0)])
+    return begins | ((lasts < last) & (places[lasts] == places[np.minimum(lasts + 1, last)]))
