@@ -1,7 +1,9 @@
-"""What every index is: boxes in cell space, built once, that tell which of them hold each row of a batch.
+"""What every index is: boxes in cell space that tell which of them hold each row of a batch.
 
-An index is a frozen dataclass whose fields are NumPy arrays, whole numbers, or another index, so that it pickles and
-maps from a file as it is. Null is an ordinary cell, the last of its axis.
+An index is a dataclass whose fields are NumPy arrays, numbers, or another index, so that it pickles and maps from a
+file as it is. Those that the planner takes are frozen: a query set makes a new part of what comes, so a batch sees one
+version. Those of the literature also have `insert` and `remove`, which change them in place; no row is to be matched
+meanwhile. Null is an ordinary cell, the last of its axis.
 """
 
 from __future__ import annotations
