@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import vedette as vd
-from vedette.indexes import INDEXES, VCR
+from vedette.indexes import FOR_COMPARISON, INDEXES, VCR
 from vedette.indexes.index import TooLargeError
 from vedette.planner.forced import FIELDS
 
@@ -38,6 +41,21 @@ def indexes_by_fields(queries):
 
 def test_of_every_index_it_is_known_on_how_many_fields_it_answers():
     assert set(FIELDS) == set(INDEXES)
+
+
+def test_the_page_on_operators_names_every_index_and_its_numbers_of_fields():
+    page = (Path(__file__).parents[2] / "docs" / "operators.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d)( or more)? \| (.*) \| (.*)\|$", page, re.MULTILINE)
+    told = {
+        name: (int(n), bool(more), own)
+        for n, more, *cells in rows
+        for own, cell in zip([True, False], cells, strict=True)
+        for name in re.findall("`(.+?)`", cell)
+    }
+
+    assert told == {
+        name: (numbers.start, len(numbers) > 1, name not in FOR_COMPARISON) for name, numbers in FIELDS.items()
+    }
 
 
 @pytest.mark.parametrize(
