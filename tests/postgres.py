@@ -21,6 +21,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.services import TOLD
+
 USER, PASSWORD = "vedette", "s3cret-pass"
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -51,6 +53,11 @@ class Cluster:
         except BaseException:
             self.delete()
             raise
+
+    @property
+    def version(self) -> str:
+        said = subprocess.run([self._programs / "postgres", "--version"], capture_output=True, text=True)
+        return said.stdout.strip()
 
     def _make(self) -> None:
         secret = self.folder / "password"
@@ -133,7 +140,12 @@ class Cluster:
 @functools.cache
 def cluster() -> Cluster:
     """The cluster of this session, started when it is first asked for."""
-    made = Cluster()
+    try:
+        made = Cluster()
+    except UnavailableError as reason:
+        TOLD.add(f"PostgreSQL: skipped, because {reason}")
+        raise
+    TOLD.add(f"PostgreSQL: ran with {made.version}")
     owner = os.getpid()
     atexit.register(lambda: made.delete() if os.getpid() == owner else None)
     return made

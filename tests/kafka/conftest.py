@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.services import TOLD
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "kafka-alerts"
-_TOLD: list[str] = []
 
 
 @pytest.fixture(scope="session")
@@ -31,12 +32,13 @@ def jars(example):
     try:
         folder = module.fetch()
     except module.KafkaMissing as reason:
-        _TOLD.append(f"skipped, because the broker or the connectors cannot be had: {reason}")
-        pytest.skip(_TOLD[-1])
+        told = f"Kafka and Avro: skipped, because the broker or the connectors cannot be had: {reason}"
+        TOLD.add(told)
+        pytest.skip(told)
     found = [
         path.stem for kind in ("broker/kafka_*", "connector/spark-*") for path in sorted(folder.glob(f"{kind}.jar"))
     ]
-    _TOLD.append(f"ran with {', '.join(found)}")
+    TOLD.add(f"Kafka and Avro: ran with {', '.join(found)}")
     return folder
 
 
@@ -46,9 +48,3 @@ def broker(example, jars, tmp_path):
     started = example[0].Broker.start(jars, tmp_path / "kafka")
     yield started
     started.stop()
-
-
-def pytest_terminal_summary(terminalreporter):
-    """Say whether tests ran against Kafka, and with what."""
-    for told in _TOLD:
-        terminalreporter.write_line(f"Kafka and Avro: {told}")
