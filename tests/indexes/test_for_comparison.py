@@ -48,6 +48,7 @@ def test_it_answers_for_boxes_on_its_number_of_fields_and_says_so(index, n_field
     answers = isinstance(forced._compiled().compiled[0].groups[0].index, INDEXES[index])
     assert answers == (n_fields in FOR_COMPARISON[index])
     assert answers == (f"{index} was asked for; no estimate (others: " in forced.explain())
+    assert answers == (f": {index}, " in forced.explain())
     assert answers != (f": {index} was asked for and answers on " in forced.explain())
 
 

@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 
 from vedette.engine.parts import Parts
 from vedette.errors import count
+from vedette.indexes import INDEXES
 from vedette.operators.match import Group, Part
 
 if TYPE_CHECKING:
     from vedette.engine.query_set import QuerySet
+
+_NAMES: dict[type, str] = {index: name for name, index in INDEXES.items()}
 
 
 def explain(queries: QuerySet, parts: Parts, is_gone: NDArray[np.bool_]) -> str:
@@ -55,7 +58,7 @@ def _describe_group(group: Group) -> str:
     if group.has_residuals:
         notes += ", with residuals"
     each = group.nbytes / max(1, len(group))
-    index = type(group.index).__name__
+    index = _NAMES.get(type(group.index), type(group.index).__name__)
     return f"{_boxes(len(group))} on {fields}{notes}: {index}, {each:,.0f} bytes a box: {group.reason}"
 
 
