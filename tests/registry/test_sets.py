@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -158,13 +159,67 @@ def test_band_joins_keep_their_ends(registry: vd.Registry) -> None:
     assert changes.highs.tolist() == [0.1 + 0.2, 0.0, math.inf, 2.0, 2.0]
     assert (changes.texts, changes.windows) == (None, None)
     for given, said in [
-        ({"low": 1.0}, "a query needs both its ends"),
-        ({"low": 2.0, "high": 1.0}, "low 2 of band 0 is above its high 1"),
+        ({"low": 1.0}, "a query needs both its ends, low and high; None is no end"),
+        ({"low": 2.0, "high": 1.0}, "low 2 of band 4 is above its high 1"),
         ({"low": math.nan, "high": 1.0}, "is NaN"),
         ({"text": "x < 1", "low": 1, "high": 2}, "its queries have no 'text'"),
     ]:
         with pytest.raises(vd.QueryError, match=said):
             registry.add("bands", 4, **given)  # type: ignore[arg-type]
+
+
+def test_a_band_without_an_end_is_taken_as_a_band_query_set_takes_it(registry: vd.Registry) -> None:
+    registry.create("bands", "band join")
+    held = vd.BandQuerySet()
+    for query, low, high in (("below", None, 1.0), ("above", 2.0, None), ("all", None, None)):
+        registry.add("bands", query, low=low, high=high)
+        held.add(query, low, high)
+    registry.add_many("bands", ["a", "b"], lows=[None, 1.0], highs=None)
+    held.add_many(["a", "b"], [None, 1.0], None)
+    registry.replace("bands", "above", low=None, high=3.0)
+    held.replace("above", None, 3.0)
+    registry.replace("bands", "below", metadata={"owner": "ann"})
+
+    assert {each.id: (each.low, each.high) for each in registry.list("bands")} == {
+        "a": (-math.inf, math.inf),
+        "above": (-math.inf, 3.0),
+        "all": (-math.inf, math.inf),
+        "b": (1.0, math.inf),
+        "below": (-math.inf, 1.0),
+    }
+    followed = registry.follow("bands")
+    joins = [bands.monitor() for bands in (held, followed.open(followed.current_version()))]
+    values = {"left": {"id": [1], "value": [2.5]}, "right": {"id": [1], "value": [0.0]}}
+    found = [sorted(join.insert(**values).column("query").to_pylist()) for join in joins]
+    assert found[0] == found[1] == ["a", "above", "all", "b"]
+    registry.create("alerts", schema="price double")
+    registry.add("alerts", "cheap", "price < 1", low=None)  # None is nothing, where there are no bands
+    with pytest.raises(vd.QueryError, match="its queries have no 'low'"):
+        registry.add("alerts", "dear", "price > 1", low=1.0)
+
+
+@pytest.mark.parametrize("ids", [["first", "second"], [7, 8]])
+def test_of_many_windows_bands_and_ends_of_life_the_wrong_one_is_named(registry: vd.Registry, ids: list[Any]) -> None:
+    registry.create("pairs", "window join", left="x double", right="x double", windows="any")
+    registry.create("bands", "band join")
+    texts, second = ["left.x = right.x"] * 2, re.escape(repr(ids[1]))
+
+    for given, said in [
+        ({"within": ["1 s", "soon"]}, f"^query {second}: .*'soon'"),
+        ({"rows": {"left": 3, "right": [1, 0]}}, f"^query {second}: rows is a whole number above 0"),
+        ({"rows": 3, "metadata": [{}, {"owner": math.nan}]}, f"^query {second}: metadata is what JSON can say"),
+        ({"rows": 3, "ttl": ["1 day", "soon"]}, f"^query {second}: ttl is a duration"),
+    ]:
+        with pytest.raises(vd.QueryError, match=said):
+            registry.add_many("pairs", ids, texts, **given)
+    for given, said in [
+        ({"lows": [0, 2], "highs": 1}, f"^low 2 of band {second} is above its high 1"),
+        ({"lows": 0, "highs": [1, math.nan]}, f"^high of band {second} is NaN"),
+    ]:
+        with pytest.raises(vd.QueryError, match=said):
+            registry.add_many("bands", ids, **given)
+
+    assert (registry.set("pairs").version, registry.set("bands").version) == (0, 0)
 
 
 def test_another_schema_that_breaks_queries_is_refused_with_the_list_of_them(registry: vd.Registry) -> None:

@@ -69,15 +69,14 @@ class GivenQuery:
     rows: Annotated[
         list[str] | None, typer.Option("--rows", metavar="NUMBER", help="Or how many rows: 100; of one: left=100")
     ] = None
-    low: Annotated[float | None, typer.Option("--low", help="Of a band: its low end, none if left out")] = None
-    high: Annotated[float | None, typer.Option("--high", help="Of a band: its high end")] = None
+    low: Annotated[float | None, typer.Option("--low", help="Of a band: its low end; one may be left out")] = None
+    high: Annotated[float | None, typer.Option("--high", help="And its high end")] = None
     expect_version: ExpectOption = None
 
-    def read(self, info: SetInfo) -> dict[str, Any]:
+    def read(self) -> dict[str, Any]:
         """The query as a registry takes it."""
-        low, high = self.low, self.high
-        if info.kind == "band join" and (low is not None or high is not None):
-            low, high = -math.inf if low is None else low, math.inf if high is None else high
+        has_band = self.low is not None or self.high is not None
+        band = {"low": self.low, "high": self.high} if has_band else {}
         return {
             "text": _read_text(self.text, self.file),
             "metadata": read_metadata(self.metadata),
@@ -85,9 +84,8 @@ class GivenQuery:
             "ttl": self.ttl,
             "within": _by_stream(self.within, _as_given),
             "rows": _by_stream(self.rows, _read_count),
-            "low": low,
-            "high": high,
             "expect_version": self.expect_version,
+            **band,
         }
 
 
@@ -96,7 +94,7 @@ class GivenQuery:
 def add_command(query: GivenQuery, chosen: ChosenSet, answer: Answer) -> None:
     """Let a query stand. Pipelines that follow the set have it from their next micro-batch on."""
     opened, info = chosen.open()
-    version = opened.add(info.name, read_id(query.query_id, info), **query.read(info))
+    version = opened.add(info.name, read_id(query.query_id, info), **query.read())
     print_record({"set": info.name, "id": query.query_id, "version": version}, answer.form)
 
 
@@ -105,7 +103,7 @@ def add_command(query: GivenQuery, chosen: ChosenSet, answer: Answer) -> None:
 def replace_command(query: GivenQuery, chosen: ChosenSet, answer: Answer) -> None:
     """Change a query that stands or is parked; it keeps what is not given. --expires-at never takes an end away."""
     opened, info = chosen.open()
-    version = opened.replace(info.name, read_id(query.query_id, info), **query.read(info))
+    version = opened.replace(info.name, read_id(query.query_id, info), **query.read())
     print_record({"set": info.name, "id": query.query_id, "version": version}, answer.form)
 
 
@@ -228,7 +226,7 @@ def to_record(query: QueryInfo, info: SetInfo) -> dict[str, Any]:
     """A query under the names that files have."""
     told: dict[str, Any] = {"id": query.id}
     if info.kind == "band join":
-        told |= {"low": query.low, "high": query.high}
+        told |= {name: _finite(end) for name, end in (("low", query.low), ("high", query.high))}
     else:
         told["where"] = query.text
     if info.kind == "window join":
@@ -280,6 +278,11 @@ def _read_text(text: str | None, file: Path | None) -> str | None:
     if file is not None:
         return _read_file(file).strip()
     return sys.stdin.read().strip() if text == "-" else text
+
+
+def _finite(end: float | None) -> float | None:
+    """An end of a band; none where it is infinite, which JSON has no word for."""
+    return None if end is None or math.isinf(end) else end
 
 
 def _read_ids(ids: list[str], file: Path | None) -> list[str]:

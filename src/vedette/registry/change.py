@@ -9,7 +9,7 @@ from typing import Any
 from vedette.registry.database import Database
 from vedette.registry.edit import Edit
 from vedette.registry.set_info import SetInfo
-from vedette.registry.steps import ADD, REMOVE, REPLACE, Given, Step, kind_of, read_step
+from vedette.registry.steps import ADD, NOT_GIVEN, REMOVE, REPLACE, Given, Step, kind_of, read_step
 from vedette.registry.writer import Writer
 
 
@@ -40,24 +40,27 @@ class Change:
         query_id: str | int,
         text: str | None = None,
         *,
-        low: float | None = None,
-        high: float | None = None,
+        low: float | None = NOT_GIVEN,
+        high: float | None = NOT_GIVEN,
         within: Any = None,
         rows: Any = None,
         metadata: dict[str, Any] | None = None,
         expires_at: Any = None,
         ttl: Any = None,
     ) -> None:
-        """Let a query stand: with a text, with a text and a window, or with a band, as the kind of the set is."""
-        self._gather(ADD, [query_id], Given(_one(text), _one(low), _one(high), within, rows, metadata, expires_at, ttl))
+        """Let a query stand: with a text, with a text and a window, or with a band, as the kind of the set is.
+
+        A band has both its ends, and None is no end.
+        """
+        self._gather(ADD, [query_id], Given(_one(text), _end(low), _end(high), within, rows, metadata, expires_at, ttl))
 
     def add_many(
         self,
         ids: Any,
         texts: Any = None,
         *,
-        lows: Any = None,
-        highs: Any = None,
+        lows: Any = NOT_GIVEN,
+        highs: Any = NOT_GIVEN,
         within: Any = None,
         rows: Any = None,
         metadata: Any = None,
@@ -72,8 +75,8 @@ class Change:
         query_id: str | int,
         text: str | None = None,
         *,
-        low: float | None = None,
-        high: float | None = None,
+        low: float | None = NOT_GIVEN,
+        high: float | None = NOT_GIVEN,
         within: Any = None,
         rows: Any = None,
         metadata: dict[str, Any] | None = None,
@@ -81,7 +84,7 @@ class Change:
         ttl: Any = None,
     ) -> None:
         """Change a query that stands or is parked. It keeps what is not given; expires_at="never" takes an end away."""
-        given = Given(_one(text), _one(low), _one(high), within, rows, metadata, expires_at, ttl)
+        given = Given(_one(text), _end(low), _end(high), within, rows, metadata, expires_at, ttl)
         self._gather(REPLACE, [query_id], given)
 
     def remove(self, query_id: str | int) -> None:
@@ -111,3 +114,8 @@ class Change:
 
 def _one(value: Any) -> list[Any] | None:
     return None if value is None else [value]
+
+
+def _end(value: Any) -> Any:
+    """An end of one band; one that is not given, or none, is so for all."""
+    return value if value is None or value is NOT_GIVEN else [value]

@@ -12,15 +12,23 @@ import numpy as np
 from vedette.errors import QueryError
 
 
-def write_metadata(metadata: Any, n: int) -> list[str | None]:
-    """The metadata of `n` queries, from one dict for all or a sequence with one a query; an empty one is none."""
+def write_metadata(metadata: Any, ids: Sequence[Any]) -> list[str | None]:
+    """The metadata of these queries, from one dict for all or a sequence with one a query; an empty one is none."""
+    n = len(ids)
     if metadata is None or isinstance(metadata, Mapping):
         return [_write_metadata(metadata)] * n
     if isinstance(metadata, str) or not isinstance(metadata, Sequence):
         raise QueryError(f"metadata is a dict for all queries, or a list with one a query; got {metadata!r:.100}")
     if len(metadata) != n:
         raise QueryError(f"got {len(metadata)} metadata for {n} queries; give one for all, or one a query")
-    return [_write_metadata(each) for each in metadata]
+    return [_write_of(query_id, each) for query_id, each in zip(ids, metadata, strict=True)]
+
+
+def _write_of(query_id: Any, metadata: Any) -> str | None:
+    try:
+        return _write_metadata(metadata)
+    except QueryError as error:
+        raise error.in_query(query_id) from None
 
 
 def _write_metadata(metadata: Any) -> str | None:

@@ -25,6 +25,16 @@ ADD, REPLACE, REMOVE = "add", "replace", "remove"
 LONGEST_ID = 1000  # bytes: what an index of PostgreSQL holds, and enough for a name
 
 
+class _NotGiven:
+    """In place of an end of a band that its owner does not speak of; None says that there is no end."""
+
+    def __repr__(self) -> str:
+        return "not given"
+
+
+NOT_GIVEN: Any = _NotGiven()
+
+
 @dataclass(frozen=True)
 class Step:
     """Queries that are added, replaced or removed together. A column that is not given is absent from `values`."""
@@ -39,8 +49,8 @@ class Given:
     """What an owner gives for some queries, in the words of `add` and `add_many`."""
 
     texts: Any = None
-    lows: Any = None
-    highs: Any = None
+    lows: Any = NOT_GIVEN
+    highs: Any = NOT_GIVEN
     within: Any = None
     rows: Any = None
     metadata: Any = None
@@ -56,10 +66,14 @@ def read_step(action: str, info: SetInfo, ids: Any, given: Given) -> Step:
     _check_kind(info, given)
     needs = action == ADD
     if info.kind == BAND_JOIN:
-        if given.lows is not None or given.highs is not None or needs:
-            if given.lows is None or given.highs is None:
-                raise QueryError(f"set {info.name!r} is of band joins: a query needs both its ends, low and high")
-            lows, highs = read_ends(given.lows, given.highs, n)
+        lacking = [end is NOT_GIVEN for end in (given.lows, given.highs)]
+        if needs or not all(lacking):
+            if any(lacking):
+                raise QueryError(
+                    f"set {info.name!r} is of band joins: a query needs both its ends, low and high; None is no end"
+                )
+            named = np.array(read) if kind_of(read) == INTEGER else read
+            lows, highs = read_ends(given.lows, given.highs, n, named)
             values["low"], values["high"] = lows.tolist(), highs.tolist()
     elif given.texts is not None or needs:
         if given.texts is None:
@@ -68,12 +82,12 @@ def read_step(action: str, info: SetInfo, ids: Any, given: Given) -> Step:
         if len(values["text"]) != n:
             raise QueryError(f"got {n} ids but {len(values['text'])} texts; each query needs both")
     if info.kind == WINDOW_JOIN and (needs or given.within is not None or given.rows is not None):
-        read_windows(given.within, given.rows, info.streams, n)
+        read_windows(given.within, given.rows, info.streams, n, read)
         values["windows"] = list(write_windows(given.within, given.rows, info.streams, n))
     if given.metadata is not None:
-        values["metadata"] = list(write_metadata(given.metadata, n))
+        values["metadata"] = list(write_metadata(given.metadata, read))
     if given.expires_at is not None or given.ttl is not None:
-        values["expires_at"] = _read_expiries(given.expires_at, given.ttl, n)
+        values["expires_at"] = _read_expiries(given.expires_at, given.ttl, read)
     if action == REPLACE and not values:
         raise QueryError("replace needs what to replace: another text, window, band, metadata or expiry")
     return Step(action, read, values)
@@ -125,8 +139,8 @@ def _check_kind(info: SetInfo, given: Given) -> None:
     """Raise where something is given that queries of this kind do not have."""
     has_band = info.kind == BAND_JOIN
     wrong = {
-        "low": given.lows is not None and not has_band,
-        "high": given.highs is not None and not has_band,
+        "low": not (has_band or given.lows is None or given.lows is NOT_GIVEN),
+        "high": not (has_band or given.highs is None or given.highs is NOT_GIVEN),
         "text": given.texts is not None and has_band,
         "within": given.within is not None and (info.kind != WINDOW_JOIN or info.windows == "rows"),
         "rows": given.rows is not None and (info.kind != WINDOW_JOIN or info.windows == "time"),
@@ -137,7 +151,8 @@ def _check_kind(info: SetInfo, given: Given) -> None:
             raise QueryError(f"set {info.name!r} is of kind {kind}; its queries have no {name!r}")
 
 
-def _read_expiries(expires_at: Any, ttl: Any, n: int) -> list[int | Ttl | None]:
+def _read_expiries(expires_at: Any, ttl: Any, ids: Sequence[Any]) -> list[int | Ttl | None]:
+    n = len(ids)
     lists = [value for value in (expires_at, ttl) if isinstance(value, Sequence) and not isinstance(value, str)]
     for value in lists:
         if len(value) != n:
@@ -145,4 +160,11 @@ def _read_expiries(expires_at: Any, ttl: Any, n: int) -> list[int | Ttl | None]:
     if not lists:
         return [read_expiry(expires_at, ttl)] * n
     ends, lengths = ((each if any(each is one for one in lists) else [each] * n) for each in (expires_at, ttl))
-    return [read_expiry(end, length) for end, length in zip(ends, lengths, strict=True)]
+    return [_read_expiry_of(*each) for each in zip(ids, ends, lengths, strict=True)]
+
+
+def _read_expiry_of(query_id: Any, expires_at: Any, ttl: Any) -> int | Ttl | None:
+    try:
+        return read_expiry(expires_at, ttl)
+    except QueryError as error:
+        raise error.in_query(query_id) from None
