@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import shlex
+from pathlib import Path
 
 import pytest
 
@@ -160,6 +163,10 @@ def test_joins_and_bands_have_their_own_columns(run, url, tmp_path):
 
     assert (join["where"], join["within"]) == ("left.price > right.price", "10 seconds")
     assert (band["low"], band["high"]) == ("-0.5", "0.5")
+    assert run("query", "add", "c", "--high", "2", "--set", "bands")[0] == 0
+    shown = json.loads(run("query", "show", "c", "--set", "bands", "--json")[1], parse_constant=pytest.fail)
+    assert (shown["low"], shown["high"]) == (None, 2.0)
+    assert "needs both its ends" in run("query", "add", "d", "--set", "bands")[2]
     for name in ("spreads", "bands"):
         out = tmp_path / f"{name}.csv"
         run("query", "export", "-o", out, "--set", name)
@@ -251,3 +258,27 @@ def test_many_queries_go_in_and_out_page_by_page(run, url, tmp_path, monkeypatch
     assert (told["added"], told["replaced"], told["version"]) == ("1", "10", "2")
     exported = {row["id"]: (row["where"], row["expires_at"]) for row in rows_of(out.read_text())}
     assert exported == {f"q{number}": (f"price > {number}", "") for number in range(11)}
+
+
+def test_the_commands_of_the_operations_page_run_as_they_stand(run, tmp_path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+    shown = re.search(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[1]
+    monkeypatch.chdir(tmp_path)
+    said = {}
+    for line in shown.splitlines():
+        typed, _, command = line.rpartition(" | ")
+        if typed:
+            type_in(monkeypatch, shlex.split(typed)[1] + "\n")
+        program, *words = shlex.split(command)
+        if program == "export":
+            monkeypatch.setenv(*words[0].split("=", 1))
+            continue
+        code, out, err = run(*words)
+        assert (program, code, err) == ("vedette", 0, ""), line
+        said[" ".join(words[:2])] = out
+
+    assert [life["where"] for life in rows_of(said["query history"])] == [
+        "symbol = 'IBM' AND price < 40",
+        "symbol = 'IBM' AND price < 38",
+    ]
+    assert [query["id"] for query in json.loads(said["query list"])] == ["cheap-ibm"]
