@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.indexes.region_line import RegionLine
-from vedette.indexes.region_segments import RegionSegments
+from vedette.indexes.region_line import RSList
+from vedette.indexes.region_segments import RSLists
 from vedette.runs import ENTER, EXIT
 
 N_CELLS = 8
@@ -36,7 +36,7 @@ def test_a_move_enters_and_leaves_what_the_difference_of_matches_says(drawn):
     before, after = (
         arrays([[move[axis][side] for move in moves] for axis in range(k)]).reshape(k, -1) for side in (0, 1)
     )
-    made = RegionLine if k == 1 else RegionSegments
+    made = RSList if k == 1 else RSLists
     built = made.build(firsts, lasts, np.arange(len(boxes), dtype=np.int32) + 10, [N_CELLS] * k)
     segments = pickle.loads(pickle.dumps(built))
 

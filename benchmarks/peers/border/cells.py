@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.peers.border import BorderPeer, Events
-from benchmarks.peers.border.diff_rmq import Difference
 from benchmarks.workloads import Moves, Workload
-from vedette.indexes.region_line import RegionLine
+from vedette.indexes.differences import DiffRMQ
+from vedette.indexes.region_line import RSList
 from vedette.planner.choice import Boxes, choose_index
-from vedette.runs import EXIT
+from vedette.runs import EXIT, Runs
 
 Cells = NDArray[np.int32]
 
@@ -67,6 +67,10 @@ class CellPeer(BorderPeer):
     def reset(self) -> None:
         """Nothing: a path begins with its origin."""
 
+    def events(self, paths: Paths, result: Runs) -> Events:
+        moves, _, kinds = result.columns(np.arange(len(paths.places), dtype=np.int32), paths.places)
+        return paths.rows[moves], result.queries, kinds == EXIT
+
     def count_read(self) -> int:
         """How many queries are looked at for all readings: the size of the intermediate result of section 5.2."""
         return sum(self.count_read_in(paths) for paths in self.batches)
@@ -81,17 +85,13 @@ class Bmq(CellPeer):
     def __init__(self, workload: Workload) -> None:
         super().__init__(workload)
         boxes = self.boxes
-        self.index = RegionLine.build(boxes.firsts, boxes.lasts, boxes.queries, boxes.n_cells)
+        self.index = RSList.build(boxes.firsts, boxes.lasts, boxes.queries, boxes.n_cells)
         self.firsts, self.lasts = np.sort(boxes.firsts[0]), np.sort(boxes.lasts[0])
 
-    def step(self, paths: Paths) -> Any:
-        return self.index.changes(paths.cells, paths.places - 1, paths.places)
-
-    def events(self, paths: Paths, result: Any) -> Events:
-        runs, left_out = result
+    def step(self, paths: Paths) -> Runs:
+        runs, left_out = self.index.changes(paths.cells, paths.places - 1, paths.places)
         assert len(left_out) == 0
-        moves, _, kinds = runs.columns(np.arange(len(paths.places), dtype=np.int32), paths.places)
-        return paths.rows[moves], runs.queries, kinds == EXIT
+        return runs  # type: ignore[no-any-return]
 
     def count_read_in(self, paths: Paths) -> int:
         """Delta queries: the ends between the cells of two readings."""
@@ -109,16 +109,12 @@ class DiffRmqOnCells(CellPeer):
         super().__init__(workload)
         self.index = choose_index(self.boxes, index).index
         self.name = f"DiffRMQ over {index or 'our index'}"  # type: ignore[misc]
-        self.difference = Difference(workload.n_queries)
+        self.diff_rmq = DiffRMQ(self.index, 0, workload.n_queries)
+        self.stamps = np.zeros(workload.n_queries, np.int32)
 
-    def step(self, paths: Paths) -> Events:
-        matches = self.index.match(paths.cells)
-        found = matches.starts, matches.positions
-        return self.difference.find(paths.rows, paths.places, paths.places - 1, found, _NO_LISTS)
+    def step(self, paths: Paths) -> Runs:
+        return self.diff_rmq.changes(paths.cells, paths.places - 1, paths.places, self.stamps)
 
     def count_read_in(self, paths: Paths) -> int:
         counts = self.index.match(paths.cells).counts
         return int(counts[paths.places].sum() + counts[paths.places - 1].sum())
-
-
-_NO_LISTS = np.zeros(1, np.int64), np.empty(0, np.int32)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.buffers import empty_int32
+from vedette.indexes.gaps import close_gaps, fit, move_places, open_gaps
 from vedette.indexes.index import as_boxes, count_bytes
 from vedette.kernels import kernel
 from vedette.prefetch import prefetch
@@ -24,15 +25,18 @@ from vedette.vectors import copy_eight
 
 AHEAD = 6  # moves ahead for which entries are fetched
 BLOCK = 64  # entries for which one number tells how narrow their ranges are
+WIDEST = np.iinfo(np.int32).max
 
 
-@dataclass(frozen=True)
-class RegionLine:
+@dataclass
+class RSList:
     """Side 0 lists ranges by their first cell, side 1 by their last; ends at the rims of the axis are not listed.
 
     What starts after cell `a` and not after cell `b` are the entries `places[0, (a + shifts[0]) >> steps[0]]` to
     `places[0, (b + shifts[0]) >> steps[0]]`; what ends from `a` on and before `b` likewise, on side 1. A step is two
-    cells where all ends of the side are cells of one kind, odd or even.
+    cells where all ends of the side are cells of one kind, odd or even. The region segments of section 3.1 lie between
+    the steps under which something is listed, so an end that comes to an empty step splits one, and the last that goes
+    from a step merges two.
     """
 
     steps: NDArray[np.int64]
@@ -48,38 +52,109 @@ class RegionLine:
         cls, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: Sequence[int]
     ) -> Self:
         """List the boxes of one axis."""
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
-        null = n_cells[0] - 1
-        listed = np.flatnonzero(firsts[0] > 0), np.flatnonzero(lasts[0] < null - 1)
-        steps, shifts = np.zeros(2, np.int64), np.zeros(2, np.int64)
-        n_all = len(listed[0]) + len(listed[1])
-        all_ids, others = np.zeros(n_all + SLACK, np.int32), np.zeros(n_all, np.int32)
-        places = []
-        at = 0
-        for side, (own, other) in enumerate(((firsts[0], lasts[0]), (lasts[0], firsts[0]))):
-            cells = own[listed[side]]
-            kinds = np.unique(cells & 1)
-            steps[side] = 1 if len(kinds) == 1 else 0
-            # Side 0 looks for the first entry above a cell, side 1 for the first that is not below it.
-            shifts[side] = (2 - side - int(kinds[0])) if len(kinds) == 1 else 1 - side
-            keys = cells >> steps[side]
-            order = np.argsort(keys, kind="stable")
-            places.append(at + np.searchsorted(keys[order], np.arange((null >> steps[side]) + 3)).astype(np.int32))
-            chosen = listed[side][order]
-            all_ids[at : at + len(chosen)] = ids[chosen]
-            others[at : at + len(chosen)] = other[chosen]
-            at += len(chosen)
-        owns = np.concatenate([np.sort(firsts[0][listed[0]]), np.sort(lasts[0][listed[1]])])
-        blocks = np.arange(0, n_all, BLOCK)
-        widths = np.abs(others - owns)
-        narrowest = np.minimum.reduceat(widths, blocks).astype(np.int32) if n_all else np.empty(0, np.int32)
-        longest = max(map(len, places))
-        table = np.stack([np.pad(each, (0, longest - len(each)), mode="edge") for each in places])
-        return cls(steps, shifts, np.ascontiguousarray(table), all_ids, others, narrowest, null)
+        null = int(n_cells[0]) - 1
+        places = np.zeros((2, (null >> 1) + 3), np.int32)
+        steps, shifts = np.ones(2, np.int64), np.array([1, 0], np.int64)
+        room = np.zeros(SLACK, np.int32), np.empty(0, np.int32), np.empty(0, np.int32)
+        made = cls(steps, shifts, places, *room, null)
+        made.insert(firsts, lasts, ids)
+        return made
 
     @property
     def nbytes(self) -> int:
         return count_bytes(self)
+
+    @property
+    def n_entries(self) -> int:
+        """The ends that are listed, on both sides."""
+        return int(self.places[1, -1])
+
+    def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
+        """Register ranges of the same axis (section 3.2).
+
+        Their ends are sorted and find their places; entries behind the first of them move up. The first end of another
+        kind than those of its side makes its table of places twice as long.
+        """
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        ends = firsts[0], lasts[0]
+        listed = np.flatnonzero(ends[0] > 0), np.flatnonzero(ends[1] < self.null - 1)
+        if len(listed[0]) + len(listed[1]) == 0:
+            return
+        orders = [some[np.argsort(own[some], kind="stable")] for some, own in zip(listed, ends, strict=True)]
+        cells = [own[order].astype(np.int64) for own, order in zip(ends, orders, strict=True)]
+        self._set_steps([self._kinds(side) | _find_kinds(cells[side]) for side in range(2)])
+        keys = [cells[side] >> self.steps[side] for side in range(2)]
+        at = np.concatenate([self.places[side, keys[side] + 1] for side in range(2)]).astype(np.int64)
+        n, n_after = self.n_entries, self.n_entries + len(at)
+        self.ids = fit(self.ids, 0, n, n_after + SLACK)
+        self.others = fit(self.others, 0, n, n_after)
+        open_gaps(self.ids, n, at, ids[np.concatenate(orders)])
+        open_gaps(self.others, n, at, np.concatenate([ends[1][orders[0]], ends[0][orders[1]]]))
+        self._move_places(keys, 1)
+        self._measure(int(at[0]))
+
+    def remove(self, ids: NDArray[np.int32]) -> None:
+        """Deregister all ranges of these ids (section 3.2).
+
+        One look at all ids finds them; entries behind the first of them move down.
+        """
+        n = self.n_entries
+        at = np.flatnonzero(np.isin(self.ids[:n], ids))
+        if not len(at):
+            return
+        by_side = np.split(at, [np.searchsorted(at, self.places[1, 0])])
+        keys = [np.searchsorted(self.places[side], by_side[side], "right") - 1 for side in range(2)]
+        close_gaps(self.ids, n, at)
+        close_gaps(self.others, n, at)
+        self._move_places(keys, -1)
+        n -= len(at)
+        self.ids = fit(self.ids, 0, n, n + SLACK)
+        self.others = fit(self.others, 0, n, n)
+        self._set_steps([self._kinds(side) for side in range(2)])
+        self._measure(int(at[0]))
+
+    def _move_places(self, keys: Sequence[NDArray[np.int64]], sign: int) -> None:
+        move_places(self.places[0], keys[0], sign, 0)
+        move_places(self.places[1], keys[1], sign, len(keys[0]))
+
+    def _kinds(self, side: int) -> set[int]:
+        """The kinds of cells by which the side lists: 0 for even, 1 for odd."""
+        places = self.places[side]
+        if places[0] == places[-1]:
+            return set()
+        if self.steps[side]:
+            return {int(2 - side - self.shifts[side])}
+        return {kind for kind in range(2) if (places[kind:-1:2] < places[kind + 1 :: 2]).any()}
+
+    def _set_steps(self, kinds: Sequence[set[int]]) -> None:
+        """Let a step be one cell on sides that list by cells of both kinds, and two on others; entries stay."""
+        steps = np.array([len(each) < 2 for each in kinds], np.int64)
+        shifts = [1 - side if len(each) == 2 else 2 - side - max(each, default=1) for side, each in enumerate(kinds)]
+        if (steps != self.steps).any():
+            numbers = np.arange((self.null >> int(steps.min())) + 3)
+            rows = []
+            for side in range(2):
+                # Where the first entry that is not below a step is found in the table as it was.
+                at = numbers
+                if steps[side] > self.steps[side]:
+                    at = 2 * numbers
+                elif steps[side] < self.steps[side]:
+                    at = (numbers + self.shifts[side] + side - 1) >> 1
+                rows.append(self.places[side, np.minimum(at, self.places.shape[1] - 1)])
+            self.steps, self.places = steps, np.stack(rows)
+        self.shifts = np.array(shifts, np.int64)
+
+    def _measure(self, first: int) -> None:
+        """Tell how narrow the ranges are, in blocks from that of the given entry on."""
+        n_blocks = -(-len(self.others) // BLOCK)
+        if len(self.narrowest) != n_blocks:
+            known = self.narrowest[: first // BLOCK]
+            self.narrowest = np.empty(n_blocks, np.int32)
+            self.narrowest[: len(known)] = known
+        first -= first % BLOCK
+        first_keys = np.array([np.searchsorted(row, first, "right") - 1 for row in self.places]).clip(0)
+        tables = self.steps, self.shifts, self.places, self.others
+        _find_narrowest(first, first_keys, *tables, self.narrowest)
 
     def count_read(
         self, cells: NDArray[np.int32], before: NDArray[np.int64], after: NDArray[np.int64]
@@ -106,7 +181,7 @@ class RegionLine:
         tables = (self.steps, self.shifts, self.places, self.ids, self.others, self.narrowest, self.null)
         counts, rest = np.zeros((2, len(before)), np.int32), empty_int32(len(before))
         n_room = 1024 + n_expected
-        narrowest = int(self.narrowest.min(initial=np.iinfo(np.int32).max))
+        narrowest = int(self.narrowest.min(initial=WIDEST))
         pieces: list[NDArray[np.int32]] = []
         move = n_rest = 0
         while move < len(before):
@@ -127,6 +202,11 @@ class RegionLine:
         lists = self.places, self.ids, self.others
         n = _find_passed(cells[0], before, after, self.steps, self.shifts, *lists, self.null, moves, ids)
         return moves[:n], ids[:n]
+
+
+def _find_kinds(cells: NDArray[np.int64]) -> set[int]:
+    """Of cells: 0 for even ones, 1 for odd ones."""
+    return {kind for kind in range(2) if (cells & 1 == kind).any()}
 
 
 @kernel
@@ -272,3 +352,25 @@ def _find_passed(
                 out_ids[n] = ids[place]
                 n += others[place] < high
     return n  # type: ignore[return-value]
+
+
+@kernel
+def _find_narrowest(
+    first: int,
+    first_keys: NDArray[np.int64],
+    steps: NDArray[np.int64],
+    shifts: NDArray[np.int64],
+    places: NDArray[np.int32],
+    others: NDArray[np.int32],
+    narrowest: NDArray[np.int32],
+) -> None:
+    """Write how narrow the ranges of each block are, from that of the first entry on, which is listed by that key."""
+    for block in range(first // BLOCK, len(narrowest)):
+        narrowest[block] = WIDEST
+    for side in range(2):
+        for key in range(first_keys[side], places.shape[1] - 1):
+            own = 2 * key + 2 - side - shifts[side] if steps[side] == 1 else key
+            for place in range(max(first, places[side, key]), places[side, key + 1]):
+                width = abs(others[place] - own)
+                if width < narrowest[place // BLOCK]:
+                    narrowest[place // BLOCK] = width

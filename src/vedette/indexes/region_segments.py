@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.buffers import empty_int32
+from vedette.indexes.gaps import fit, move_places, open_gaps
 from vedette.indexes.index import as_boxes, count_bytes
 from vedette.kernels import kernel
 from vedette.runs import ENTER, Runs
@@ -22,19 +23,21 @@ from vedette.runs import ENTER, Runs
 OWN, BOX, OTHER = 0, 1, 2  # of an entry: its cell, its box, and the cell of the box's other end
 
 
-@dataclass(frozen=True)
-class RegionSegments:
+@dataclass
+class RSLists:
     """On axis `a`, side 0 lists boxes by their first cell and side 1 by their last.
 
     The boxes that start in the cells [c << shifts[a], (c + 1) << shifts[a]) are those of the entries
     `places[0, axis_places[a] + c]` to `places[0, axis_places[a] + c + 1]`, in the order of that cell. An entry is the
-    cell by which it is listed, the number of the box, and the cell of the box's other end.
+    cell by which it is listed, the number of the box, and the cell of the box's other end. Boxes are numbered in the
+    order in which they came; `ends` and `ids` are the query table of section 4.1.
     """
 
+    n_cells: NDArray[np.int64]  # by axis
     shifts: NDArray[np.int64]
     axis_places: NDArray[np.int64]  # where each axis begins in `places`
     places: NDArray[np.int32]  # (2, places of all axes)
-    entries: NDArray[np.int32]  # (2, axes, 3, boxes)
+    entries: NDArray[np.int32]  # (2, axes, 3, boxes), and room for more
     ends: NDArray[np.int32]  # (boxes, axes, 2): the first and the last cell
     ids: NDArray[np.int32]
 
@@ -43,28 +46,77 @@ class RegionSegments:
         cls, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: Sequence[int]
     ) -> Self:
         """List boxes on any number of axes."""
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
-        n_axes, n_boxes = firsts.shape
-        shifts = np.array([max(0, n // max(1, n_boxes)).bit_length() for n in n_cells], np.int64) - 1
-        shifts = np.maximum(shifts, 0)  # about as many places as boxes
-        lengths = [((n - 1) >> int(shift)) + 2 for n, shift in zip(n_cells, shifts, strict=True)]
-        axis_places = np.cumsum([0, *lengths], dtype=np.int64)
-        places = np.zeros((2, int(axis_places[-1])), np.int32)
-        entries = np.empty((2, n_axes, 3, n_boxes), np.int32)
-        names = np.arange(n_boxes, dtype=np.int32)
-        for axis in range(n_axes):
-            part = slice(axis_places[axis], axis_places[axis + 1])
-            for side, (own, other) in enumerate(((firsts[axis], lasts[axis]), (lasts[axis], firsts[axis]))):
-                order = np.argsort(own, kind="stable")
-                for column, values in enumerate((own, names, other)):
-                    np.take(values, order, out=entries[side, axis, column])
-                _tabulate(entries[side, axis, OWN], int(shifts[axis]), places[side, part])
-        ends = np.ascontiguousarray(np.stack([firsts, lasts], axis=2).transpose(1, 0, 2))
-        return cls(shifts, axis_places, places, entries, ends, ids)
+        n_axes = len(n_cells)
+        counts = np.array(n_cells, np.int64)
+        entries, ends = np.empty((2, n_axes, 3, 0), np.int32), np.empty((0, n_axes, 2), np.int32)
+        made = cls(counts, *_make_places(counts, 0), entries, ends, np.empty(0, np.int32))
+        made.insert(firsts, lasts, ids)
+        return made
+
+    def __len__(self) -> int:
+        """The number of boxes."""
+        return int(self.places[0, self.axis_places[1] - 1])
 
     @property
     def nbytes(self) -> int:
         return count_bytes(self)
+
+    def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
+        """Register boxes on the same axes, on each of them by itself (section 4.2).
+
+        Their ends are sorted and find their places; entries behind the first of them move up.
+        """
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        n, n_after = len(self), len(self) + len(ids)
+        self.entries = fit(self.entries, 3, n, n_after)
+        self.ends, self.ids = fit(self.ends, 0, n, n_after), fit(self.ids, 0, n, n_after)
+        self.ends[n:n_after] = np.stack([firsts, lasts], axis=2).transpose(1, 0, 2)
+        self.ids[n:n_after] = ids
+        numbers = np.arange(n, n_after, dtype=np.int32)
+        for axis in range(len(self.n_cells)):
+            for side, (own, other) in enumerate(((firsts[axis], lasts[axis]), (lasts[axis], firsts[axis]))):
+                order = np.argsort(own, kind="stable")
+                entries = self.entries[side, axis]
+                at = np.searchsorted(entries[OWN, :n], own[order], "right")
+                for column, values in enumerate((own, numbers, other)):
+                    open_gaps(entries[column], n, at, values[order])
+        self._move_places(firsts, lasts, 1, n_after)
+
+    def remove(self, ids: NDArray[np.int32]) -> None:
+        """Deregister all boxes of these ids, on each axis by itself (section 4.2).
+
+        All entries are gone through once, as the boxes that stay are numbered anew.
+        """
+        n = len(self)
+        gone = np.isin(self.ids[:n], ids)
+        if not gone.any():
+            return
+        ends = self.ends[:n][gone]
+        numbers = np.cumsum(~gone, dtype=np.int32) - np.int32(1)
+        numbers[gone] = -1
+        for axis in range(len(self.n_cells)):
+            for side in range(2):
+                _drop(self.entries[side, axis], n, numbers)
+        n_left = n - len(ends)
+        self.ends[:n_left], self.ids[:n_left] = self.ends[:n][~gone], self.ids[:n][~gone]
+        self.entries = fit(self.entries, 3, n_left, n_left)
+        self.ends, self.ids = fit(self.ends, 0, n_left, n_left), fit(self.ids, 0, n_left, n_left)
+        self._move_places(ends[:, :, 0].T, ends[:, :, 1].T, -1, n_left)
+
+    def _move_places(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], sign: int, n: int) -> None:
+        """Let the places follow boxes that came (1) or went (-1), so that `n` are listed."""
+        shifts, axis_places, places = _make_places(self.n_cells, n)
+        is_new = bool((shifts != self.shifts).any())
+        if is_new:
+            self.shifts, self.axis_places, self.places = shifts, axis_places, places
+        for axis, shift in enumerate(shifts):
+            part = slice(axis_places[axis], axis_places[axis + 1])
+            for side, ends in enumerate((firsts, lasts)):
+                if is_new:
+                    _tabulate(self.entries[side, axis, OWN, :n], int(shift), self.places[side, part])
+                else:
+                    keys = np.sort(ends[axis]).astype(np.int64) >> shift
+                    move_places(self.places[side, part], keys, sign, 0)
 
     def count_read(
         self, cells: NDArray[np.int32], before: NDArray[np.int64], after: NDArray[np.int64]
@@ -103,7 +155,7 @@ class RegionSegments:
     def passed(
         self, cells: NDArray[np.int32], before: NDArray[np.int64], after: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The number of the move and of the box, for boxes that a move may have gone through.
+        """The number of the move and the id, for boxes that a move may have gone through.
 
         On each axis such a box reaches into what lies between the two cells, and on one it begins or ends in it.
         """
@@ -111,7 +163,17 @@ class RegionSegments:
         moves, boxes = empty_int32(n_read), empty_int32(n_read)
         tables = self.shifts, self.axis_places, self.places, self.entries, self.ends
         n = _find_passed(cells, before, after, *tables, moves, boxes)
-        return moves[:n], boxes[:n]
+        return moves[:n], self.ids[boxes[:n]]
+
+
+def _make_places(
+    n_cells: NDArray[np.int64], n_boxes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+    """Shifts, where each axis begins, and places, all 0: about as many as boxes."""
+    shifts = np.array([max(0, (int(n) // max(1, n_boxes)).bit_length() - 1) for n in n_cells], np.int64)
+    lengths = ((n_cells - 1) >> shifts) + 2
+    axis_places = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    return shifts, axis_places, np.zeros((2, int(axis_places[-1])), np.int32)
 
 
 @kernel
@@ -121,6 +183,19 @@ def _tabulate(own_cells: NDArray[np.int32], shift: int, places: NDArray[np.int32
         places[(own_cells[i] >> shift) + 1] += 1
     for place in range(len(places) - 1):
         places[place + 1] += places[place]
+
+
+@kernel
+def _drop(entries: NDArray[np.int32], n: int, numbers: NDArray[np.int32]) -> None:
+    """Keep the entries whose box has a number, in their order, under that number."""
+    out = 0
+    for place in range(n):
+        number = numbers[entries[BOX, place]]
+        if number >= 0:
+            entries[OWN, out] = entries[OWN, place]
+            entries[BOX, out] = number
+            entries[OTHER, out] = entries[OTHER, place]
+            out += 1
 
 
 @kernel

@@ -7,7 +7,6 @@ the only way where a query is more than a box. For every group of boxes and ever
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -15,18 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.axes import Cells
-from vedette.buffers import empty_int32
 from vedette.columns import Column
+from vedette.indexes.differences import DiffRMQ, find_differences
 from vedette.indexes.index import sample_boxes
-from vedette.indexes.region_line import RegionLine
-from vedette.indexes.region_segments import RegionSegments
+from vedette.indexes.region_line import RSList
+from vedette.indexes.region_segments import RSLists
 from vedette.kernels import kernel
 from vedette.matches import Matches
 from vedette.operators.crossing import find_crossings
 from vedette.operators.match import Group, Part, stack_cells
-from vedette.runs import ENTER, EXIT, Runs
+from vedette.runs import Runs
 
-MOVES_AT_ONCE = 1 << 15  # whose rows are matched together, so that the answers stay in the cache
 SAMPLE = 4096  # boxes, and moves, that estimates look at
 # Nanoseconds on one core of the machine of docs/benchmarks.md; only their ratios matter.
 READ_COST, WALK_COST = 0.9, 15.0  # an entry of a region segment, and a move along them
@@ -39,9 +37,10 @@ class Borders:
 
     def __init__(self, part: Part) -> None:
         self.part = part
+        self.follows = True  # else every move is compared, as DiffRMQ does
         self._lines = [_Line.of(group, part) for group in part.groups if not (group.repeats or group.has_residuals)]
         kinds = sorted({(g.repeats, g.has_residuals) for g in part.groups if g.repeats or g.has_residuals})
-        self._crossed: dict[int, RegionLine | RegionSegments] = {}
+        self._crossed: dict[int, RSList | RSLists] = {}
         self._compared = [
             [group for group in part.groups if (group.repeats, group.has_residuals) == kind] for kind in kinds
         ]
@@ -66,7 +65,8 @@ class Borders:
         n_failed = 0
         stamps = np.zeros(part.n_queries, np.int32)
         for line in self._lines:
-            found += line.find_changes(stack_cells(cells, line.group.fields, n_rows), before, after, stamps, part)
+            stacked = stack_cells(cells, line.group.fields, n_rows)
+            found += line.find_changes(stacked, before, after, stamps, part, self.follows)
         for groups in self._compared:
 
             def match(rows: NDArray[np.int64], groups: list[Group] = groups) -> Matches:
@@ -77,7 +77,7 @@ class Borders:
                     return part.filter_candidates(groups, chosen, values, len(rows))
                 return part.find_candidates(groups, chosen, len(rows))
 
-            runs, failed = _compare(match, before, after, n_rows, stamps, part.first_query)
+            runs, failed = find_differences(match, before, after, n_rows, stamps, part.first_query)
             found.append(runs)
             n_failed += failed
         return Runs.merge(found, len(before)), n_failed
@@ -97,7 +97,8 @@ class _Line:
     n_met: float  # how many boxes hold a row, about
     density: NDArray[np.float64]  # by axis: entries a cell
     has_several: bool  # a query may have several boxes
-    segments: RegionLine | RegionSegments | None = None
+    differences: DiffRMQ
+    segments: RSList | RSLists | None = None
 
     @classmethod
     def of(cls, group: Group, part: Part) -> Self:
@@ -107,7 +108,8 @@ class _Line:
         n_met = len(group) * float(np.mean(np.prod(np.minimum(widths, 1.0), axis=0))) if len(chosen) else 0.0
         queries = group.listed_queries
         has_several = len(queries) > 0 and len(np.unique(queries)) < len(queries)
-        return cls(group, n_met, 2 * len(group) / n_cells, has_several)
+        differences = DiffRMQ(group.index, part.first_query, part.n_queries)
+        return cls(group, n_met, 2 * len(group) / n_cells, has_several, differences)
 
     def find_changes(
         self,
@@ -116,47 +118,37 @@ class _Line:
         after: NDArray[np.int64],
         stamps: NDArray[np.int32],
         part: Part,
+        follows: bool,
     ) -> list[Runs]:
         n_moves = len(before)
         if n_moves == 0:
             return []
         if not self.group.fields:  # every row is in these boxes, so only a first and a last row change something
             chosen = np.flatnonzero((before < 0) | (after < 0))
-            return [self._compare(cells, before[chosen], after[chosen], stamps, part).of_moves(chosen, n_moves)]
+            return [self.differences.changes(cells, before[chosen], after[chosen], stamps).of_moves(chosen, n_moves)]
+        if not follows:
+            return [self.differences.changes(cells, before, after, stamps)]
         compare_cost = COMPARE_COST + 2 * MATCH_COST * self.n_met
         if self.segments is None:  # a first estimate, as if borders were spread evenly
             n_walks = _count_walks(cells, before, after, READ_COST * self.density, compare_cost - WALK_COST)
             if 16 * n_walks < n_moves:
-                return [self._compare(cells, before, after, stamps, part)]
+                return [self.differences.changes(cells, before, after, stamps)]
             queries = self.group.queries
             n_cells = [part.axes[name].n_cells for name in self.group.fields]
-            made = RegionLine if len(n_cells) == 1 else RegionSegments
+            made = RSList if len(n_cells) == 1 else RSLists
             self.segments = made.build(self.group.firsts, self.group.lasts, queries, n_cells)
         sample = slice(None, None, max(1, n_moves // SAMPLE))
         n_read = self.segments.count_read(cells, before[sample], after[sample])
         max_read = _choose(n_read, compare_cost)
         if max_read < 0:
-            return [self._compare(cells, before, after, stamps, part)]
+            return [self.differences.changes(cells, before, after, stamps)]
         n_expected = int(1.2 * sample.step * n_read[n_read <= max_read].clip(0).sum())
         runs, rest = self.segments.changes(cells, before, after, max_read, n_expected)
         found = [runs.without_returns(stamps, part.first_query) if self.has_several else runs]
         if len(rest):
-            compared = self._compare(cells, before[rest], after[rest], stamps, part)
+            compared = self.differences.changes(cells, before[rest], after[rest], stamps)
             found.append(compared.of_moves(rest, n_moves))
         return found
-
-    def _compare(
-        self,
-        cells: Cells,
-        before: NDArray[np.int64],
-        after: NDArray[np.int64],
-        stamps: NDArray[np.int32],
-        part: Part,
-    ) -> Runs:
-        def match(rows: NDArray[np.int64]) -> Matches:
-            return self.group.index.match(np.ascontiguousarray(cells[:, rows]))
-
-        return _compare(match, before, after, cells.shape[1], stamps, part.first_query)[0]
 
 
 def _choose(n_read: NDArray[np.int64], compare_cost: float) -> float:
@@ -167,33 +159,6 @@ def _choose(n_read: NDArray[np.int64], compare_cost: float) -> float:
     if best == walked.sum():
         return np.inf
     return (compare_cost - WALK_COST) / READ_COST if best == split else -1.0
-
-
-def _compare(
-    match: Callable[[NDArray[np.int64]], Matches],
-    before: NDArray[np.int64],
-    after: NDArray[np.int64],
-    n_rows: int,
-    stamps: NDArray[np.int32],
-    first_query: int,
-) -> tuple[Runs, int]:
-    """Match the rows of the moves, some at a time, and take the difference of what follows upon each other."""
-    found = [empty_int32(0)]
-    n_failed = 0
-    counts = np.zeros((2, len(before)), np.int32)
-    places = np.full(n_rows, -1, np.int32)
-    for start in range(0, len(before), MOVES_AT_ONCE):
-        olds, news = before[start : start + MOVES_AT_ONCE], after[start : start + MOVES_AT_ONCE]
-        rows = _number_rows(olds, news, places)
-        matches = match(rows)
-        n_failed += matches.n_failed
-        queries = empty_int32(_count_most(olds, news, places, matches.starts))
-        stamps[:] = 0
-        lists = matches.starts, matches.positions
-        n = _difference(olds, news, places, *lists, first_query, stamps, start, queries, counts)
-        found.append(queries[:n])
-        places[rows] = -1
-    return Runs(found[1] if len(found) == 2 else np.concatenate(found), counts), n_failed
 
 
 @kernel
@@ -209,73 +174,3 @@ def _count_walks(
                 cost += cell_costs[axis] * abs(cells[axis, after[move]] - cells[axis, before[move]])
             n += cost <= most
     return n
-
-
-@kernel
-def _number_rows(before: NDArray[np.int64], after: NDArray[np.int64], places: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The rows that the moves name, each once; `places`, -1 before, leads from a row to its place among them."""
-    rows = np.empty(2 * len(before), np.int64)
-    n = 0
-    for move in range(len(before)):
-        if before[move] >= 0 and places[before[move]] < 0:
-            places[before[move]] = n
-            rows[n] = before[move]
-            n += 1
-        if after[move] >= 0 and places[after[move]] < 0:
-            places[after[move]] = n
-            rows[n] = after[move]
-            n += 1
-    return rows[:n]
-
-
-@kernel
-def _count_most(
-    before: NDArray[np.int64], after: NDArray[np.int64], places: NDArray[np.int32], starts: NDArray[np.int64]
-) -> int:
-    n = 0
-    for move in range(len(before)):
-        if before[move] >= 0:
-            n += starts[places[before[move]] + 1] - starts[places[before[move]]]
-        if after[move] >= 0:
-            n += starts[places[after[move]] + 1] - starts[places[after[move]]]
-    return n
-
-
-@kernel
-def _difference(
-    before: NDArray[np.int64],
-    after: NDArray[np.int64],
-    places: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    positions: NDArray[np.int32],
-    first_query: int,
-    stamps: NDArray[np.int32],
-    first_move: int,
-    out: NDArray[np.int32],
-    counts: NDArray[np.int32],
-) -> int:
-    """A query bears the move's stamp when the old row matches it, and the negated one when both rows do."""
-    n = np.int64(0)
-    for move in range(len(before)):
-        stamp = np.int32(move + 1)
-        old_start = old_end = new_start = new_end = np.int64(0)
-        if before[move] >= 0:
-            old_start, old_end = starts[places[before[move]]], starts[places[before[move]] + 1]
-        if after[move] >= 0:
-            new_start, new_end = starts[places[after[move]]], starts[places[after[move]] + 1]
-        for i in range(old_start, old_end):
-            stamps[positions[i] - first_query] = stamp
-        for i in range(new_start, new_end):
-            if stamps[positions[i] - first_query] == stamp:
-                stamps[positions[i] - first_query] = -stamp
-        begin = n
-        for i in range(old_start, old_end):
-            out[n] = positions[i]
-            n += stamps[positions[i] - first_query] == stamp
-        counts[EXIT, first_move + move] = n - begin
-        begin = n
-        for i in range(new_start, new_end):
-            out[n] = positions[i]
-            n += stamps[positions[i] - first_query] != -stamp
-        counts[ENTER, first_move + move] = n - begin
-    return n  # type: ignore[return-value]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from vedette.axes import Axis, Cells, NumberAxis
 from vedette.columns import Column
-from vedette.indexes.region_line import RegionLine
-from vedette.indexes.region_segments import RegionSegments
+from vedette.indexes.region_line import RSList
+from vedette.indexes.region_segments import RSLists
 from vedette.operators.match import Group, Part, stack_cells
 
 READ_AT_ONCE = 1 << 22  # entries, so that room for all that might be crossed stays small
@@ -22,7 +22,7 @@ READ_AT_ONCE = 1 << 22  # entries, so that room for all that might be crossed st
 
 def find_crossings(
     part: Part,
-    segments: dict[int, RegionLine | RegionSegments],
+    segments: dict[int, RSList | RSLists],
     columns: dict[str, Column],
     n_rows: int,
     before: NDArray[np.int64],
@@ -42,7 +42,7 @@ def find_crossings(
         if number not in segments:
             boxes = np.arange(len(group), dtype=np.int32)
             n_cells = [part.axes[name].n_cells for name in group.fields]
-            made = RegionLine if len(n_cells) == 1 else RegionSegments
+            made = RSList if len(n_cells) == 1 else RSLists
             segments[number] = made.build(group.firsts, group.lasts, boxes, n_cells)
         stacked = stack_cells(cells, group.fields, n_rows)
         n_read = np.cumsum(segments[number].count_read(stacked, olds, news).clip(0))
