@@ -37,7 +37,9 @@ def main() -> int:
 def _parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("command", nargs="?", default="run", choices=["run", "list", "report", "one"])
-    parser.add_argument("names", nargs="*", metavar="NAME", help="experiments to run; all, if none is named")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="experiments to run, or keys of targets; all, if none is named"
+    )
     parser.add_argument("--quick", action="store_true", help="small sizes: a check that all runs, not a measurement")
     return parser.parse_intermixed_args(words)
 
@@ -46,27 +48,26 @@ def _list() -> int:
     from benchmarks.harness import all_experiments
 
     for each in all_experiments().values():
-        print(f"{each.name:22} {each.summary}")
+        others = [key for key in each.targets if key != each.name]
+        print(f"{each.name:22} {each.summary}" + (f" ({', '.join(others)})" if others else ""))
     return 0
 
 
 def _run(names: list[str], quick: bool) -> list[str]:
-    """Run the named experiments, each in its own process; the names of those that failed."""
-    from benchmarks.harness import all_experiments
+    """Run these experiments, by name or by the key of a target, each in its own process; those that failed."""
+    from benchmarks.harness import UnknownExperimentError, find_experiments
 
-    known = list(all_experiments())
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        sys.exit(f"unknown experiment {unknown[0]!r}; experiments are: {', '.join(known)}")
-    chosen = names or known
+    try:
+        chosen = find_experiments(names)
+    except UnknownExperimentError as error:
+        sys.exit(str(error))
     failed = []
     known_seconds = results.read_seconds(quick)
     print(tell_length(chosen, known_seconds), file=sys.stderr, flush=True)
     started = time.monotonic()
     for i, name in enumerate(chosen):
         minutes = (time.monotonic() - started) / 60
-        left = sum(known_seconds.get(each, 0.0) for each in chosen[i:]) / 60
-        progress = f"{minutes:.1f} min so far, about {left:.1f} left"
+        progress = f"{minutes:.1f} min so far, {tell_left(chosen[i:], known_seconds)}"
         print(f"[{i + 1}/{len(chosen)}] {name}  ({progress})", file=sys.stderr, flush=True)
         command = [sys.executable, "-m", "benchmarks", "one", name, *(["--quick"] if quick else [])]
         begun = time.monotonic()
@@ -88,6 +89,14 @@ def tell_length(names: Sequence[str], seconds: Mapping[str, float]) -> str:
     if len(new) == len(names):
         return "how long this takes is not known: nothing of it has run before"
     return told + (f", and as long as these take, which have not run before: {', '.join(new)}" if new else "")
+
+
+def tell_left(names: Sequence[str], seconds: Mapping[str, float]) -> str:
+    """How long these experiments will still take, and how many of them nobody knows the length of."""
+    known = [seconds[name] for name in names if name in seconds]
+    n_new = len(names) - len(known)
+    told = [f"about {sum(known) / 60:.1f} min left"] if known else []
+    return " and ".join(told + ([f"{n_new} of unknown length"] if n_new else []))
 
 
 def _run_one(name: str, quick: bool) -> int:

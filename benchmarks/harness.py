@@ -28,6 +28,10 @@ SLOW_SECONDS = 1.5  # a contestant that takes longer runs three times only, and 
 PROBE_STEP = 8  # how much larger each trial of a contestant is than the one before, until it is known to fit
 
 
+class UnknownExperimentError(Exception):
+    """No experiment has this name, and none answers a target of this key."""
+
+
 class AnswersDifferError(Exception):
     """Contestants disagree, so nothing is timed."""
 
@@ -52,6 +56,20 @@ def all_experiments() -> dict[str, Experiment]:
 
     order = [target.key for target in EVERY_TARGET]
     return dict(sorted(EXPERIMENTS.items(), key=lambda item: order.index(item[1].targets[0])))
+
+
+def find_experiments(names: Sequence[str]) -> list[str]:
+    """The experiments of these names, or that answer the targets of these keys, each once; all, if none is named."""
+    known = all_experiments()
+    answering = {key: each.name for each in known.values() for key in each.targets} | {name: name for name in known}
+    for name in names:
+        if name not in answering:
+            parts = [key for key in answering if key not in known]
+            raise UnknownExperimentError(
+                f"unknown experiment {name!r}; experiments are: {', '.join(known)}; "
+                f"and by what they answer: {', '.join(parts)}"
+            )
+    return list(dict.fromkeys(answering[name] for name in names)) or list(known)
 
 
 def experiment(*targets: str) -> Callable[[Callable[[Bench], None]], Callable[[Bench], None]]:

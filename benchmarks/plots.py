@@ -25,7 +25,7 @@ FIGURES = [
     *("bmq-fig6", "bmq-fig7", "bmq-fig8", "bmq-fig9"),
     *("band-tau", "band-values", "band-bands", "band-output"),
     "moving-growth",
-    *(f"mtb-fig{number}" for number in (20, 21, 22, 23, 24, 29, 30, 31, 32, 33, 35, 36, 37, 38, 39, 40, 41)),
+    *(f"mtb-fig{number}" for number in (*range(20, 34), *range(35, 42))),
 ]
 # Where the first and the last are worlds apart: on both axes, or on that of values.
 BOTH_LOGARITHMIC = {

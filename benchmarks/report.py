@@ -29,8 +29,7 @@ def write_report(quick: bool) -> int:
     if not rows:
         print("no results yet; run: python -m benchmarks run", file=sys.stderr)
         return 1
-    parts = {"machine": _machine(rows), "summary": _summary(rows, TARGETS), "papers": _summary(rows, PAPERS)}
-    parts |= {target.key: _section(target, rows) for target in EVERY_TARGET}
+    parts = write_parts(rows)
     if quick:
         print("\n\n".join(parts.values()))
         return 0
@@ -38,6 +37,12 @@ def write_report(quick: bool) -> int:
     PAPERS_PAGE.write_text(fill_page(PAPERS_PAGE.read_text(), write_papers(rows)))
     draw_plots(rows, DOCS / "benchmarks")
     return 0
+
+
+def write_parts(rows: list[Row]) -> dict[str, str]:
+    """What these results say on the page of benchmarks, by the name of its part."""
+    parts = {"machine": _machine(rows), "summary": _summary(rows, TARGETS), "papers": _summary(rows, PAPERS)}
+    return parts | {target.key: _section(target, rows) for target in EVERY_TARGET}
 
 
 def fill_page(page: str, parts: Mapping[str, str]) -> str:

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from benchmarks.claims.claim import Claim, Figure, Finding, all_of, at_least, at_most, first_and_last, number, ratios
+from benchmarks.claims.claim import (
+    Claim,
+    Figure,
+    Finding,
+    above,
+    all_of,
+    at_least,
+    at_most,
+    first_and_last,
+    number,
+    ratios,
+    span,
+)
 
 FL, W = 0.01, 0.1  # percent of the domain, where they are not varied
 NEARLY_ALL = 99.0
 LEVEL = 1.5  # times as long is about the same
+MUCH = 2  # times as fast, or as small: the least that "much" is taken for; the paper draws it, and gives no numbers
+LITTLE = 2  # times as long, at most, with ten times the queries is "a slight increase"
+PAPER_RIVALS = ("DiffRMQ over IS-list", "DiffRMQ over CEI")
 
 
 def _faster(figure: Figure) -> dict[str, float]:
@@ -21,52 +36,71 @@ def _efficiency(figure: Figure) -> dict[str, float]:
 
 
 def _against_queries(figure: Figure) -> Finding:
-    found = at_least(_faster(figure), 1, "BMQ is {} times as fast as the fastest DiffRMQ")
+    today, figure = figure.today(), figure.drawn()
+    found = at_least(
+        _faster(figure), MUCH, f"much is {MUCH} times, and BMQ is {{}} times as fast as the fastest DiffRMQ"
+    )
     found &= at_least(_efficiency(figure), NEARLY_ALL, "{}% of what it looks at are events")
     few, many = first_and_last(figure.seconds("BMQ"))
     sizes = first_and_last({row["case"]: row["x"] for row in figure.rows if row["kind"] == "time"})
-    grown, times = many / few, sizes[1] / sizes[0]
-    return found & at_most(
-        {"all": grown}, times / 2, f"with {number(times)} times the queries it takes {{}} times as long"
-    )
+    words = f"with {number(sizes[1] / sizes[0])} times the queries it takes {{}} times as long"
+    return _tell_today(found & at_most({"all": many / few}, LITTLE, words), today)
 
 
 def _against_widths(figure: Figure) -> Finding:
+    today, figure = figure.today(), figure.drawn()
     found = at_least(_wider(figure), 1, "BMQ is {} times as fast as the fastest DiffRMQ where FL < W")
     ours, rival = figure.seconds("BMQ"), figure.seconds("DiffRMQ over our index")
     wide = {case: seconds for case, seconds in ours.items() if _percent(case) > FL}
     even = max(wide.values()) / min(wide.values())
     found &= at_most({"all": even}, LEVEL, "there its times differ by a factor of {}")
     narrow, widest = first_and_last(rival)
-    return found & at_least({"all": widest / narrow}, LEVEL, "DiffRMQ takes {} times as long at the widest")
+    return _tell_today(
+        found & at_least({"all": widest / narrow}, LEVEL, "DiffRMQ takes {} times as long at the widest"), today
+    )
 
 
 def _against_steps(figure: Figure) -> Finding:
+    today, figure = figure.today(), figure.drawn()
     faster = _faster(figure)
     below = {case: times for case, times in faster.items() if _percent(case) < W}
-    found = at_least(below, 1, "BMQ is {} times as fast as the fastest DiffRMQ where FL < W")
+    words = f"much is {MUCH} times, and where FL < W BMQ is {{}} times as fast as the fastest DiffRMQ"
+    found = at_least(below, MUCH, words)
     at_width = [times for case, times in faster.items() if _percent(case) >= W]
     if not at_width:
-        return found
+        return _tell_today(found, today)
     slower = at_width[-1] < 1
     words = "as the paper finds," if slower else "where the paper finds it slightly slower,"
-    return found & Finding(True if slower else None, f"at FL = W, {words} it is {number(at_width[-1])} times as fast")
+    found &= Finding(True if slower else None, f"at FL = W, {words} it is {number(at_width[-1])} times as fast")
+    return _tell_today(found, today)
 
 
 def _memory(figure: Figure) -> Finding:
-    ours = figure.values("MB, BMQ")
-    names = [row["contestant"] for row in figure.rows if row["contestant"] != "BMQ"]
-    found = [
-        at_least(ratios(figure.values(f"MB, {name}"), ours), 1, f"{name} takes {{}} times the memory of BMQ")
-        for name in dict.fromkeys(names)
-    ]
+    """Against the paper's rivals as much as the paper says; ours, which it does not know, must be as small only."""
+    today, figure = figure.today(), figure.drawn()
+    ours, found = figure.values("MB, BMQ"), []
+    others = dict.fromkeys(row["contestant"] for row in figure.rows if row["contestant"] != "BMQ")
+    for name in others:
+        times = ratios(figure.values(f"MB, {name}"), ours)
+        bound = MUCH if name in PAPER_RIVALS else 1
+        found.append(at_least(times, bound, f"{name} takes {{}} times the memory of BMQ"))
     by_width = figure.values("MB, BMQ", "W = ")
-    even = at_most(
-        {"all": max(by_width.values()) / min(by_width.values())},
-        1.05,
-        "its memory differs by a factor of {} over all W",
-    )
-    return all_of([*found, even])
+    even = {"all": max(by_width.values()) / min(by_width.values())}
+    found.append(at_most(even, 1.05, "its memory differs by a factor of {} over all W"))
+    narrow, wide = first_and_last(figure.values(f"MB, {PAPER_RIVALS[1]}", "W = "))
+    found.append(above({"all": wide / narrow}, 1, "that of CEI is {} times as large at the widest"))
+    told = all_of([Finding(found[0].holds, f"much is {MUCH} times; {found[0].words}"), *found[1:]])
+    more = [ratios(today.values(f"MB, {name}"), today.values("MB, BMQ")).values() for name in others]
+    sizes = [size for each in more for size in each]
+    words = f"; with a million queries DiffRMQ takes {span(sizes)} times the memory of BMQ" if sizes else ""
+    return Finding(told.holds, told.words + words)
+
+
+def _tell_today(found: Finding, today: Figure) -> Finding:
+    """The same, and how BMQ stands with a million queries, which no claim of the paper is judged by."""
+    faster = _faster(today)
+    words = f"; with a million queries {span(faster.values())} times as fast" if faster else ""
+    return Finding(found.holds, found.words + words)
 
 
 def _wider(figure: Figure) -> dict[str, float]:
@@ -101,7 +135,8 @@ CLAIMS = [
     Claim(
         "bmq-fig9",
         "figure 9",
-        "BMQ takes much less memory than DiffRMQ over either index, and the same whatever the width of queries",
+        "BMQ takes much less memory than DiffRMQ over IS-list or CEI, whose memory grows with the width of queries; "
+        "that of BMQ is the same whatever it is",
         _memory,
     ),
 ]

@@ -45,6 +45,14 @@ class Figure:
     def contestants(self) -> list[str]:
         return list(dict.fromkeys(row["contestant"] for row in self.rows if row["kind"] == "time"))
 
+    def microseconds(self, contestant: str, under: str = "") -> dict[str, float]:
+        """Microseconds a row by case, as cases may have more rows or fewer."""
+        return {
+            row["case"]: 1e6 * row["seconds"] / row["n_rows"]
+            for row in self.rows
+            if row["kind"] == "time" and row["contestant"] == contestant and row["case"].startswith(under)
+        }
+
     def values(self, measure: str, under: str = "") -> dict[str, float]:
         """Values by case, of the measure of exactly this name."""
         return {
@@ -64,6 +72,19 @@ class Figure:
             and x_name in (None, row["x_name"])
         }
         return dict(sorted(points.items())) if all(isinstance(x, int | float) for x in points) else points
+
+    def drawn(self) -> Figure:
+        """The cases that are points of the plot: the paper's own."""
+        drawn = self._drawn_cases()
+        return Figure([row for row in self.rows if row["case"] in drawn])
+
+    def today(self) -> Figure:
+        """The cases that are not: the setting of today."""
+        drawn = self._drawn_cases()
+        return Figure([row for row in self.rows if row["case"] not in drawn])
+
+    def _drawn_cases(self) -> set[str]:
+        return {row["case"] for row in self.rows if "x" in row}
 
 
 @dataclass(frozen=True)
@@ -94,6 +115,11 @@ def at_least(measured: Mapping[Any, float], bound: float, words: str) -> Finding
 def at_most(measured: Mapping[Any, float], bound: float, words: str) -> Finding:
     """No value is above the bound."""
     return _judge(measured, [key for key, value in measured.items() if value > bound], words)
+
+
+def above(measured: Mapping[Any, float], bound: float, words: str) -> Finding:
+    """All values are above the bound, and none is just as much."""
+    return _judge(measured, [key for key, value in measured.items() if value <= bound], words)
 
 
 def _judge(measured: Mapping[Any, float], missed: list[Any], words: str) -> Finding:

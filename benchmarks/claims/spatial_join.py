@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from benchmarks.claims.claim import (
     Claim,
     Figure,
     Finding,
+    above,
     all_of,
     at_least,
     at_most,
@@ -16,29 +19,46 @@ from benchmarks.claims.claim import (
 )
 
 OVER_IBS = 15
+FLAT = 1.1  # times the best time is flat: so little N_dc from half to three times the best costs in section 7.2
+ALONE_OVER_IBS = 1.4  # the least of what SJ-Immediate gains in the paper
 EVEN = 1.25  # times as long is not sensitive
 BATCH, ALONE = "SJ-Batch", "SJ-Immediate"
+PAPER_SIZE = {4: "SJ-Batch, N_dc = 200", 8: "SJ-Batch, N_dc = 400"}  # of figure 15, by attributes
+LEAD = "SJ-Join, times faster than IBS-JS"
+TODAY = "N_query"  # in the names of the cases of table 3 that are not the paper's
 
 
 def _clusters(figure: Figure) -> Finding:
-    found, words = [], []
+    """That N_dc grows and rows take less, and that around the best N_dc it hardly matters which."""
+    figure, found, words = Figure([row for row in figure.rows if TODAY not in row["case"]]), [], []
     for n_attributes in (4, 8):
         under = f"N_attr = {n_attributes},"
         sizes, times = figure.values("the best N_dc", under), figure.values("microseconds a row with it", under)
         if not sizes:
             return Finding(None, "not all was measured")
         (small, large), (before, after) = first_and_last(sizes), first_and_last(times)
-        found += [large >= small, after <= before]
+        found += [large > small, after < before]
         words.append(
             f"with {n_attributes} attributes the best N_dc goes from {small:g} to {large:g} and a row from "
             f"{number(before)} to {number(after)} microseconds"
         )
-    return Finding(True if all(found) else None if any(found) else False, "; ".join(words))
+    told = Finding(True if all(found) else None if any(found) else False, "; ".join(words))
+    flat = {case: _slope(figure, case, best) for case, best in figure.values("the best N_dc").items()}
+    return told & at_most(flat, FLAT, "from half to three times the best N_dc a row takes up to {} times as long")
+
+
+def _slope(figure: Figure, case: str, best: float) -> float:
+    """The time with the worst N_dc from half to three times the best one, over the best."""
+    times = {}
+    for name in figure.contestants():
+        size = name.rpartition("N_dc = ")[2]
+        if size.isdigit() and case in (own := figure.seconds(name)):
+            times[int(size)] = own[case]
+    return max(seconds for size, seconds in times.items() if best / 2 <= size <= 3 * best) / times[int(best)]
 
 
 def _against_queries(figure: Figure) -> Finding:
-    today = [row for row in figure.rows if "x" not in row]
-    figure, found = Figure([row for row in figure.rows if "x" in row]), []
+    today, figure, found = figure.today(), figure.drawn(), []
     for n_attributes in (4, 8):
         under = f"N_attr = {n_attributes},"
         slow = figure.seconds("IBS", under)
@@ -46,47 +66,57 @@ def _against_queries(figure: Figure) -> Finding:
         if not fast:
             return Finding(None, "not all was measured")
         found.append(at_least(fast, OVER_IBS, f"with {n_attributes} attributes SJ-Batch is {{}} times as fast as IBS"))
+        paper = ratios(slow, figure.seconds(PAPER_SIZE[n_attributes], under))
+        found.append(at_least(paper, OVER_IBS, f"{{}} with the paper's N_dc, {PAPER_SIZE[n_attributes].split()[-1]}"))
         alone = ratios(slow, figure.seconds(ALONE, under))
-        found.append(at_least(alone, 1, "SJ-Immediate {}"))
-        first = next(iter(fast))
-        grown = {case: times / fast[first] for case, times in fast.items() if case != first}
-        found.append(at_least(grown, 1, "SJ-Batch's lead grows to {} times that of the fewest queries"))
-    told = all_of(found)
-    lead = ratios(Figure(today).seconds("IBS"), Figure(today).seconds(BATCH))
-    words = f"; with a million queries {span(lead.values())} times" if lead else ""
-    return Finding(told.holds, told.words + words)
+        found.append(at_least(alone, ALONE_OVER_IBS, "SJ-Immediate {}"))
+        first, last = next(iter(fast)), list(fast)[-1]
+        grown = {case: times / fast[first] for case, times in fast.items() if case == last}
+        found.append(above(grown, 1, "with the most queries SJ-Batch's lead is {} times that of the fewest"))
+    return _tell_today(all_of(found), today)
 
 
 def _against_predicates(figure: Figure) -> Finding:
-    found = []
+    found, today = [], figure.today()
+    figure = figure.drawn()
     for name, is_slower in (("IBS", True), (BATCH, False), (ALONE, False)):
         few, many = first_and_last(figure.seconds(name))
         grown = {"all": many / few if is_slower else few / many}
         way = "as long" if is_slower else "as fast"
-        found.append(at_least(grown, 1, f"{name} is {{}} times {way} with predicates on all attributes as on one"))
-    return all_of(found)
+        found.append(above(grown, 1, f"{name} is {{}} times {way} with predicates on all attributes as on one"))
+    return _tell_today(all_of(found), today)
 
 
 def _against_skew(figure: Figure) -> Finding:
+    today, figure = figure.today(), figure.drawn()
     even, skewed = first_and_last(figure.seconds(BATCH))
-    found = at_least({"100%": even / skewed}, 1, "SJ-Batch is {} times as fast with all rows in a tenth of the domain")
+    found = above({"100%": even / skewed}, 1, "SJ-Batch is {} times as fast with all rows in a tenth of the domain")
     for name in (ALONE, "IBS"):
         times = list(figure.seconds(name).values())
         found &= at_most({"all": max(times) / min(times)}, EVEN, f"times of {name} differ by a factor of {{}}")
-    return found
+    return _tell_today(found, today)
+
+
+def _tell_today(found: Finding, today: Figure) -> Finding:
+    """The same, and how SJ-Batch stands to IBS with a million queries, which no paper's claim is judged by."""
+    lead = ratios(today.seconds("IBS"), today.seconds(BATCH))
+    words = f"; with a million queries SJ-Batch is {span(lead.values())} times as fast as IBS" if lead else ""
+    return Finding(found.holds, found.words + words)
 
 
 def _against_windows(figure: Figure) -> Finding:
-    faster = figure.values("SJ-Join, times faster than IBS-JS")
-    found = at_least(faster, 1, "SJ-Join is {} times as fast as IBS-JS")
+    """SJ-Join's lead, and that it is larger with each window than with the one before."""
+    faster = figure.drawn().values(LEAD)
+    found = above(faster, 1, "SJ-Join is {} times as fast as IBS-JS")
     best: dict[str, float] = {}
     for case, times in faster.items():
         window = case.rsplit(", ", 1)[0]
         best[window] = max(best.get(window, 0.0), times)
-    first = next(iter(best))
-    grown = {window: times / best[first] for window, times in best.items() if window != first}
+    grown = {window: best[window] / best[before] for before, window in pairwise(best)}
     told = ", ".join(f"{number(times)} with {window}" for window, times in best.items())
-    return found & at_least(grown, 1, f"up to {told}")
+    found &= above(grown, 1, f"up to {told}; from each to the next its lead is {{}} times as large")
+    words = [f"; with {case} {number(times)}" for case, times in figure.today().values(LEAD).items()]
+    return Finding(found.holds, found.words + "".join(words))
 
 
 CLAIMS = [
@@ -94,7 +124,7 @@ CLAIMS = [
         "sjcq-table3",
         "table 3",
         "with larger batches the best N_dc grows, from 100 to 200 with 4 attributes and from 200 to 400 with 8, and a "
-        "row takes less",
+        "row takes less; around the best it hardly matters which, 10% from 200 to 1,200 where 400 is best",
         _clusters,
     ),
     Claim(
@@ -119,7 +149,8 @@ CLAIMS = [
     Claim(
         "sjcq-fig18",
         "figure 18",
-        "SJ-Join is up to 2.6, 3.9 and 6.9 times as fast as IBS-JS, with windows of 100, 1,000 and 10,000 rows",
+        "SJ-Join is faster than IBS-JS, the more so the larger the window: up to 2.6, 3.9 and 6.9 times, with windows "
+        "of 100, 1,000 and 10,000 rows",
         _against_windows,
     ),
 ]

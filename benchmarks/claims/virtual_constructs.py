@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from benchmarks.claims.claim import Claim, Figure, Finding, all_of, at_least, at_most, ratios
+from benchmarks.claims.claim import Claim, Figure, Finding, above, all_of, at_least, at_most, first_and_last, ratios
 
 NEARLY = 2  # times the time of the best is "near-best"
-OVER_R_TREE = 3
+SLOW = 2  # times the time of LCI-BV is "not a good search performance"
+OVER_R_TREE = 3  # of the 5.1 and 4.6 times at 32,000 queries
 MODEST = 3  # times the memory is a "modest" increase
 INTERVALS = ("LCI", "SCI", "Dlist", "IS-list")  # of the paper, beside LCI-BV
 PAPER_SIDES = {20: (8, 16), 40: (16, 16)}  # L by W: the best by memory, and by time
+FIGURE_13 = (("", 8, "W = 20"), ("W = 40, ", 16, "W = 40"))  # how cases begin, and the paper's L
 
 
 def _search_time(figure: Figure) -> Finding:
-    ours = figure.seconds("LCI-BV")
-    over_lists = at_most(
-        ratios(ours, figure.seconds("Dlist")), NEARLY, "LCI-BV takes {} times the time of direct lists"
-    )
-    return over_lists & at_least(ratios(figure.seconds("IS-list"), ours), 1, "an IS-list takes {} times that of LCI-BV")
+    lists, ours = figure.seconds("Dlist"), figure.seconds("LCI-BV")
+    others = [name for name in ("LCI-BV", *INTERVALS) if name != "Dlist"]
+    found = [
+        at_least(ratios(figure.seconds(name), lists), 1, f"{name} takes {{}} times the time of direct lists")
+        for name in others
+    ]
+    near = f"near-best is up to {NEARLY} times theirs, and LCI-BV takes {{}}"
+    found.append(at_most(ratios(ours, lists), NEARLY, near))
+    slow = ratios(figure.seconds("IS-list"), ours)
+    return all_of([*found, at_least(slow, SLOW, f"slow is {SLOW} times LCI-BV, and an IS-list takes {{}}")])
 
 
 def _interval_memory(figure: Figure) -> Finding:
@@ -37,17 +44,37 @@ def _sides(figure: Figure) -> Finding:
         words.append(
             f"at W = {max_side} the best L is {by_memory} by memory and {by_time} by time, and {chosen} is chosen"
         )
-    grows = all(small <= large for small, large in zip(best[20], best[40], strict=True))
+    grows = all(small <= large for small, large in zip(best[20], best[40], strict=True)) and best[20] != best[40]
     return Finding(True if best == PAPER_SIDES else None if grows else False, "; ".join(words))
 
 
 def _over_r_tree(figure: Figure) -> Finding:
+    """By the paper's L and by the one that is chosen; the difference in microseconds, by the paper's."""
     found = []
-    for placed, bound in (("90-10", OVER_R_TREE), ("uniform", 1)):
-        times = ratios(figure.seconds("R-tree", placed), figure.seconds("VCR", placed))
-        found.append(at_least(times, bound, f"an R-tree takes {{}} times the time of VCR on {placed} rectangles"))
-    more = ratios(figure.values("MB, VCR"), figure.values("MB, R-tree"))
-    return found[0] & found[1] & at_most(more, MODEST, "VCR takes {} times the memory of an R-tree")
+    for begin, longest, words in FIGURE_13:
+        paper, gaps = f"VCR, L = {longest}", {}
+        for placed in ("uniform", "90-10"):
+            under = f"{begin}{placed}, "
+            slow = figure.microseconds("R-tree", under)
+            if not slow:
+                return Finding(None, "not all was measured")
+            over = ratios(slow, figure.microseconds(paper, under))
+            told = f"{words}, {placed}: an R-tree takes {{}} times the time of VCR with the paper's L = {longest}"
+            found.append(at_least(over, OVER_R_TREE, told))
+            over = ratios(slow, figure.microseconds("VCR", under))
+            found.append(at_least(over, OVER_R_TREE, "{} with the L that is chosen"))
+            fast = figure.microseconds(paper, under)
+            gaps[placed] = {case.removeprefix(under): slow[case] - fast[case] for case in slow}
+            few, many = first_and_last(gaps[placed])
+            grown = {"all": many - few}
+            found.append(above(grown, 0, "with the most queries the difference is {} microseconds a row larger"))
+        wider = {n: gap - gaps["uniform"][n] for n, gap in gaps["90-10"].items() if n in gaps["uniform"]}
+        told = f"{words}: on 90-10 rectangles it is {{}} microseconds larger than on uniform ones"
+        found.append(above(wider, 0, told))
+    for name in ("VCR, L = 8", "VCR, L = 16", "VCR"):
+        more = ratios(figure.values(f"MB, {name}"), figure.values("MB, R-tree"))
+        found.append(at_most(more, MODEST, f"{name} takes {{}} times the memory of an R-tree"))
+    return all_of(found)
 
 
 CLAIMS = [
@@ -67,8 +94,9 @@ CLAIMS = [
     Claim(
         "vcr-fig13",
         "figure 13",
-        "VCR is faster than an R-tree, 5 times on uniform rectangles and more where they overlap highly, for a modest "
-        "increase in memory",
+        "VCR is faster than an R-tree: at 32,000 queries 60 microseconds against 304 on uniform rectangles, 5.1 times, "
+        "and 280 against 1,300 where they overlap highly, 4.6 times; the difference is larger the more they overlap "
+        "and the more there are; for a modest increase in memory",
         _over_r_tree,
     ),
 ]

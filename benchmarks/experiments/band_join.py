@@ -22,6 +22,11 @@ N_CLUSTERS, SCATTERED, PAIRS_A_ROW = 100, 0.1, 5_000
 RIVALS = [NumpyBands, DuckDBBands, NclsBands]
 TIMES, MOST = 25, 10  # what ours must be faster than the rivals, and what an update may cost beside a look-up
 WITH_TAU, WITH_BANDS = 10, 2  # what the stabbing set must grow with tau, and may grow with the number of bands
+LOGARITHM = 2  # times as long, with hundreds of times the tau: 2 is log(m tau) at the most over that at the least
+TAU, AT_ONE_TAU = "tau, stabbing points", "n, bands, at one tau"
+LOOK_UPS = ("microseconds a look-up of pairs", "microseconds a look-up of queries")
+# At the setting of today: those whose memory does not grow with m times n.
+LINEAR = ("Scan", "StabbingSet", "StabbingGroups")
 
 
 @experiment("band-pairs")
@@ -105,13 +110,22 @@ def _time_own_updates(bench: Bench, case: str, bands: Any, join: Any, values: An
 
 @experiment("band-tau")
 def band_tau(bench: Bench) -> None:
-    """Size and time of all structures against the number of stabbing points, tau."""
+    """Size and time of all structures against the number of stabbing points, tau, and of some with more bands."""
     n = bench.size(1_000, 100)
     for n_clusters in (1, n // 100, n // 10, n):
         workload = band_clusters(n, n, n_clusters, 50, n / 20)
-        tau = len(find_partition(workload.lows, workload.highs))
-        _compare(bench, "band-tau", f"tau = {tau:,}", workload, tau, "tau, stabbing points")
-    _judge_growth(bench, "band-tau", "MB", WITH_TAU, "at least")
+        tau = _count_points(workload)
+        _compare(bench, "band-tau", f"tau = {tau:,}", workload, tau, TAU)
+    for n_bands in (n, 2 * n, 4 * n, 8 * n):
+        workload = band_clusters(n, n_bands, n // 10, 50, n / 20)
+        case = f"tau = {_count_points(workload):,}, n = {n_bands:,}"
+        _compare(bench, "band-tau", case, workload, n_bands, AT_ONE_TAU, LINEAR)
+    for n_clusters in (1, 10):
+        _compare_large(bench, "band-tau", bench.size(100_000, 2_000), bench.size(1_000_000, 20_000), n_clusters)
+    _judge_growth(bench, "band-tau", "MB", WITH_TAU, "at least", x_name=TAU)
+    for measure in LOOK_UPS:
+        _judge_growth(bench, "band-tau", measure, LOGARITHM, x_name=TAU)
+        _judge_growth(bench, "band-tau", measure, WITH_BANDS, x_name=AT_ONE_TAU)
 
 
 @experiment("band-values")
@@ -120,6 +134,7 @@ def band_values(bench: Bench) -> None:
     for n_values in _sizes(bench):
         workload = band_clusters(n_values, bench.size(1_000, 100), 10, 50, 50)
         _compare(bench, "band-values", f"m = {n_values:,}", workload, n_values, "m, values")
+    _compare_large(bench, "band-values", bench.size(200_000, 4_000), bench.size(1_000, 100), 10)
 
 
 @experiment("band-bands")
@@ -128,8 +143,9 @@ def band_bands(bench: Bench) -> None:
     for n_bands in _sizes(bench):
         workload = band_clusters(bench.size(1_000, 100), n_bands, 10, 50, 50)
         _compare(bench, "band-bands", f"n = {n_bands:,}", workload, n_bands, "n, bands")
-    for measure in ("MB", "microseconds a look-up of pairs", "microseconds a look-up of queries"):
-        _judge_growth(bench, "band-bands", measure, WITH_BANDS)
+    _compare_large(bench, "band-bands", bench.size(1_000, 100), bench.size(1_000_000, 20_000), 10)
+    for measure in ("MB", *LOOK_UPS):
+        _judge_growth(bench, "band-bands", measure, WITH_BANDS, x_name="n, bands")
 
 
 @experiment("band-output")
@@ -139,6 +155,8 @@ def band_output(bench: Bench) -> None:
     for pairs_a_row in (n / 100, n / 10, n, 10 * n):
         workload = band_clusters(n, n, 10, 50, pairs_a_row)
         _compare(bench, "band-output", f"k = {pairs_a_row:,.0f}", workload, pairs_a_row, "k, pairs found")
+    large = bench.size(100_000, 2_000)
+    _compare_large(bench, "band-output", large, large, 10, pairs_a_row=large)
 
 
 def _sizes(bench: Bench) -> Sequence[int]:
@@ -240,10 +258,32 @@ def _sorted(columns: Any) -> Any:
     return table[np.lexsort(table.T[::-1])]
 
 
-def _compare(bench: Bench, target: str, case: str, workload: BandWorkload, x: float, x_name: str) -> None:
-    """Size and time of each structure over one workload, after they agree."""
+def _count_points(workload: BandWorkload) -> int:
+    """The fewest points that stab all bands: tau."""
+    return len(find_partition(workload.lows, workload.highs))
+
+
+def _compare_large(
+    bench: Bench, target: str, n_values: int, n_bands: int, n_clusters: int, pairs_a_row: float = 1_000
+) -> None:
+    """The same at the setting of today, which is not drawn; with few look-ups, as the scan takes long."""
+    workload = band_clusters(n_values, n_bands, n_clusters, 20, pairs_a_row)
+    case = f"m = {n_values:,}, n = {n_bands:,}, tau = {_count_points(workload):,}"
+    _compare(bench, target, case, workload, names=LINEAR)
+
+
+def _compare(
+    bench: Bench,
+    target: str,
+    case: str,
+    workload: BandWorkload,
+    x: float | None = None,
+    x_name: str = "",
+    names: Sequence[str] = tuple(STRUCTURES),
+) -> None:
+    """Size and time of each of these structures over one workload, after they agree; drawn, where there is an x."""
     shifts = (-workload.rows).tolist()
-    built = {name: make.build(workload.values, workload.lows, workload.highs) for name, make in STRUCTURES.items()}
+    built = {name: STRUCTURES[name].build(workload.values, workload.lows, workload.highs) for name in names}
     found = {name: [_sorted(index.pairs(shift)) for shift in shifts[:5]] for name, index in built.items()}
     for name, answers in found.items():
         if not all(np.array_equal(one, other) for one, other in zip(answers, found["Scan"], strict=True)):
@@ -252,10 +292,9 @@ def _compare(bench: Bench, target: str, case: str, workload: BandWorkload, x: fl
     for name, index in built.items():
         runs[name, "pairs"] = lambda index=index: [index.pairs(shift) for shift in shifts]
         runs[name, "queries"] = lambda index=index: [index.affected(shift) for shift in shifts]
-    names = {f"{name}: {question}": run for (name, question), run in runs.items()}
-    timings = bench.time_in_turns(names)
+    timings = bench.time_in_turns({f"{name}: {question}": run for (name, question), run in runs.items()})
     for name, index in built.items():
-        point: dict[str, Any] = {"x": x, "x_name": x_name, "contestant": _NAMES[name]}
+        point: dict[str, Any] = {"contestant": _NAMES[name]} | ({} if x is None else {"x": x, "x_name": x_name})
         for question in ("pairs", "queries"):
             taken = 1e6 * statistics.median(timings[f"{name}: {question}"]) / len(shifts)
             measure = f"microseconds a look-up of {question}"
@@ -263,10 +302,15 @@ def _compare(bench: Bench, target: str, case: str, workload: BandWorkload, x: fl
         bench.note(target, case, f"MB, {_NAMES[name]}", index.nbytes / 1e6, y_name="MB", **point)
 
 
-def _judge_growth(bench: Bench, target: str, measure: str, bound: float, sense: str = "at most") -> None:
-    """Judge how the stabbing set grows from the first case to the last, and show that of the others beside."""
+def _judge_growth(
+    bench: Bench, target: str, measure: str, bound: float, sense: str = "at most", *, x_name: str
+) -> None:
+    """Judge how the stabbing set grows from the first x to the last, and show that of the others beside."""
+    drawn = [row for row in bench.rows if row["target"] == target and row.get("x_name") == x_name]
     for name in _NAMES.values():
-        own = [row for row in bench.rows if row["target"] == target and row["measure"] == f"{measure}, {name}"]
+        own = [row for row in drawn if row["measure"] == f"{measure}, {name}"]
+        if not own:
+            continue
         times, case = own[-1]["value"] / own[0]["value"], f"{own[0]['case']} to {own[-1]['case']}"
         if name == _NAMES["StabbingSet"]:
             bench.verdict(target, case, f"times the {measure}, {name}", times, bound, sense)

@@ -16,6 +16,7 @@ from vedette.indexes import CEI
 N, W, FL = 100_000, 0.1, 0.01  # queries; width and average step in percent of the domain
 PERCENTS = (0.01, 0.025, 0.05, 0.075, 0.1)
 SIZES = (10_000, 25_000, 50_000, 75_000, 100_000)
+LARGE, FEW_READINGS = 1_000_000, 10  # queries, and readings of a stream: the setting of today
 N_NAME, W_NAME, FL_NAME = "queries", "width of queries, % of the domain", "fluctuation level, % of the domain"
 RIVALS = [partial(DiffRmqOnCells, index=name) for name in ("IS-list", "CEI", None)]
 
@@ -38,6 +39,8 @@ def bmq_fig6(bench: Bench) -> None:
         workload = _prices(bench, n=n)
         case = f"N = {workload.n_queries:,}"
         _race_figure(bench, "bmq-fig6", case, workload, workload.n_queries, N_NAME, is_below=True)
+    large = _prices(bench, n=LARGE, n_readings=FEW_READINGS)
+    _race_figure(bench, "bmq-fig6", f"N = {large.n_queries:,}", large, is_below=True)
 
 
 @experiment("bmq-fig7")
@@ -46,6 +49,9 @@ def bmq_fig7(bench: Bench) -> None:
     for width in PERCENTS:
         case = f"W = {width:g}%"
         _race_figure(bench, "bmq-fig7", case, _prices(bench, width=width), width, W_NAME, is_below=width > FL)
+    for width in (PERCENTS[0], PERCENTS[2]):
+        large = _prices(bench, n=LARGE, width=width, n_readings=FEW_READINGS)
+        _race_figure(bench, "bmq-fig7", f"W = {width:g}%, N = {large.n_queries:,}", large, is_below=width > FL)
 
 
 @experiment("bmq-fig8")
@@ -54,6 +60,9 @@ def bmq_fig8(bench: Bench) -> None:
     for step in PERCENTS:
         case = f"FL = {step:g}%"
         _race_figure(bench, "bmq-fig8", case, _prices(bench, step=step), step, FL_NAME, is_below=step < W)
+    for step in (PERCENTS[2], PERCENTS[-1]):
+        large = _prices(bench, n=LARGE, step=step, n_readings=FEW_READINGS)
+        _race_figure(bench, "bmq-fig8", f"FL = {step:g}%, N = {large.n_queries:,}", large, is_below=step < W)
 
 
 @experiment("bmq-fig9")
@@ -64,6 +73,8 @@ def bmq_fig9(bench: Bench) -> None:
         _note_memory(bench, f"N = {workload.n_queries:,}", workload, workload.n_queries, N_NAME)
     for width in PERCENTS:
         _note_memory(bench, f"W = {width:g}%", _prices(bench, width=width, n_readings=1), width, W_NAME)
+    large = _prices(bench, n=LARGE, n_readings=1)
+    _note_memory(bench, f"N = {large.n_queries:,}", large)
 
 
 @experiment("border-1d")
@@ -97,27 +108,28 @@ def _prices(bench: Bench, n: int = N, width: float = W, step: float = FL, n_read
 
 
 def _race_figure(
-    bench: Bench, target: str, case: str, workload: Moves, x: float, x_name: str, *, is_below: bool
+    bench: Bench, target: str, case: str, workload: Moves, x: float | None = None, x_name: str = "", *, is_below: bool
 ) -> None:
-    """Race BMQ with DiffRMQ over each index; where FL is below W, the paper has it win."""
+    """Race BMQ with DiffRMQ over each index; where FL is below W, the paper has it win. Drawn, where there is an x."""
     goals = [AtLeast(1, "the fastest DiffRMQ", ("DiffRMQ",))] if is_below else []
-    ours = bench.race(target, case, workload, Bmq, RIVALS, goals, x=x, x_name=x_name, y_name="microseconds a reading")
+    point: dict[str, Any] = {} if x is None else {"x": x, "x_name": x_name}
+    ours = bench.race(target, case, workload, Bmq, RIVALS, goals, y_name="microseconds a reading", **point)
     assert isinstance(ours, Bmq)
     n_events = next(row["n_pairs"] for row in bench.rows if row["kind"] == "time" and row["case"] == case)
     diff_rmq = DiffRmqOnCells(workload)
     diff_rmq.load(ours.moves)
-    point: dict[str, Any] = {"x": x, "x_name": x_name, "y_name": "search efficiency, %"}
     for name, peer in (("BMQ", ours), ("DiffRMQ", diff_rmq)):  # the same over any index: all find the same queries
         share = 100 * n_events / peer.count_read()
-        bench.note(target, case, f"% of the queries looked at that are events, {name}", share, contestant=name, **point)
+        measure = f"% of the queries looked at that are events, {name}"
+        bench.note(target, case, measure, share, contestant=name, y_name="search efficiency, %", **point)
 
 
-def _note_memory(bench: Bench, case: str, workload: Moves, x: float, x_name: str) -> None:
+def _note_memory(bench: Bench, case: str, workload: Moves, x: float | None = None, x_name: str = "") -> None:
     peers: list[CellPeer] = [Bmq(workload), *(make(workload) for make in RIVALS)]
     sizes = {peer.name: peer.index.nbytes for peer in peers}
     boxes = peers[0].boxes
     short = CEI.build(boxes.firsts, boxes.lasts, boxes.queries, boxes.n_cells, segment_cells=64)
     sizes["DiffRMQ over CEI, segments of 64 cells"] = short.nbytes
     for name, size in sizes.items():
-        point: dict[str, Any] = {"x": x, "x_name": x_name, "y_name": "MB", "contestant": name}
-        bench.note("bmq-fig9", case, f"MB, {name}", size / 1e6, **point)
+        point: dict[str, Any] = {} if x is None else {"x": x, "x_name": x_name}
+        bench.note("bmq-fig9", case, f"MB, {name}", size / 1e6, y_name="MB", contestant=name, **point)

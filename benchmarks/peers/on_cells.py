@@ -22,7 +22,10 @@ Cells = NDArray[np.int32]
 
 
 class OnCells(Peer):
-    """The index of a name, the planner's choice where none is given, or what a function builds of the boxes."""
+    """The index of a name, the planner's choice where none is given, or what a function builds of the boxes.
+
+    A peer that is `like` another shares the index that the other has built.
+    """
 
     def __init__(
         self,
@@ -32,9 +35,14 @@ class OnCells(Peer):
         *,
         units: bool = False,
         shown: str | None = None,
+        like: OnCells | None = None,
     ) -> None:
         super().__init__(workload)
         self.units = units
+        self.name = shown or name  # type: ignore[misc]
+        if like is not None:  # over the same boxes: nothing to build
+            self.cuts, self.index = like.cuts, like.index
+            return
         self.cuts = [_find_cuts(workload, axis) for axis in range(len(workload.rows))]
         firsts, lasts, n_cells = self._boxes()
         ids = np.arange(workload.n_queries, dtype=np.int32)
@@ -46,7 +54,6 @@ class OnCells(Peer):
             boxes = Boxes(tuple(workload.fields), firsts, lasts, ids, tuple(n_cells), False, False)
             group = choose_index(boxes)
             self.index, self.axes = group.index, [workload.fields.index(field) for field in group.fields]
-        self.name = shown or name  # type: ignore[misc]
 
     def load(self, rows: Workload) -> None:
         cells = np.stack([self._locate(axis, rows.rows[axis]) for axis in range(len(rows.rows))])
@@ -88,8 +95,9 @@ class SJBatch(OnCells):
 
     index: MLGF
 
-    def __init__(self, workload: Workload, n_dc: int | None = None) -> None:
-        super().__init__(workload, "MLGF", shown="SJ-Batch" if n_dc is None else f"SJ-Batch, N_dc = {n_dc}")
+    def __init__(self, workload: Workload, n_dc: int | None = None, like: OnCells | None = None) -> None:
+        shown = "SJ-Batch" if n_dc is None else f"SJ-Batch, N_dc = {n_dc}"
+        super().__init__(workload, "MLGF", shown=shown, like=like)
         self.n_dc = n_dc
 
     def match(self) -> Any:
@@ -101,8 +109,8 @@ class SJImmediate(OnCells):
 
     index: MLGF
 
-    def __init__(self, workload: Workload) -> None:
-        super().__init__(workload, "MLGF", shown="SJ-Immediate")
+    def __init__(self, workload: Workload, like: OnCells | None = None) -> None:
+        super().__init__(workload, "MLGF", shown="SJ-Immediate", like=like)
 
     def match(self) -> Any:
         return self.index.match_immediately(self.cells)
