@@ -9,7 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.experiments.mtb_join import MS, READ, Sets, count_steps, find_sizes, maintain, make_sets, note_point
+from benchmarks.experiments.mtb_race import (
+    MS,
+    READ,
+    Case,
+    Sets,
+    count_steps,
+    find_sizes,
+    maintain,
+    make_sets,
+    note_point,
+)
 from benchmarks.harness import Bench, experiment
 from benchmarks.peers.mtb_join import VedettePeer, warm_trees
 from vedette.indexes.moving import ALL_TECHNIQUES, MTBJoin
@@ -18,6 +28,7 @@ from vedette.workload.moving import Step
 from vedette.workload.moving_streets import StreetSets
 
 CANDIDATES = (30, 60, 90, 120, 150, 180)
+INTERVAL_AXIS = "longest update interval"
 ON_STREETS = (10, 20, 30, 40, 50, 60)  # vehicles update every 30 timestamps of their own
 FIGURES = {
     "uniform": "mtb-fig36",
@@ -35,10 +46,11 @@ def mtb_fig35(bench: Bench) -> None:
         seen = _observe(make_sets(bench, max_update_interval=interval), [interval], ["eight-vbr"])
         expected = float(seen.models["eight-vbr"].update_costs.mean())
         for name, value in (("expected", expected), ("actual", seen.accesses)):
-            point = {"x": interval, "x_name": "longest update interval", "contestant": name}
+            point = {"x": interval, "x_name": INTERVAL_AXIS, "contestant": name}
             note_point(bench, "mtb-fig35", f"interval {interval}", "node accesses an update", value, point)
         error = 100 * abs(expected - seen.accesses) / seen.accesses
-        bench.note("mtb-fig35", f"interval {interval}", "error, %", error)
+        point = {"x": interval, "x_name": INTERVAL_AXIS, "y_name": "error, %", "contestant": "expected"}
+        bench.note("mtb-fig35", f"interval {interval}", "error, %", error, **point)
 
 
 @experiment(*FIGURES.values())
@@ -53,43 +65,53 @@ def mtb_intervals(bench: Bench) -> None:
                 many.append(StreetSets(kind, n, n, interval))  # type: ignore[arg-type]
             else:
                 many.append(make_sets(bench, kind=kind, max_update_interval=interval))
-        _compare(bench, target, kind, many)
+        _compare(bench, target, kind, many, (1, 2) if kind == "uniform" else (1,))
 
 
 @experiment("mtb-fig41")
 def mtb_fig41(bench: Bench) -> None:
-    """Zhang et al., figure 41: what watching six candidate intervals adds to maintenance."""
+    """Zhang et al., figure 41: what watching six candidate intervals adds, by objects and by interval."""
     for n in find_sizes(bench):
-        case = f"{n:,} objects a set"
-        seen = _observe(make_sets(bench, n=n), CANDIDATES, ["eight-vbr"], count_steps(bench))
-        total = seen.join_seconds + seen.model_seconds
-        for name, seconds in (("MTB-Join", seen.join_seconds), ("with the cost model", total)):
-            point = {"x": n, "x_name": "objects a set", "contestant": name}
-            note_point(bench, "mtb-fig41", case, MS, 1e3 * seconds, point)
-        bench.note("mtb-fig41", case, "overhead, %", 100 * seen.model_seconds / seen.join_seconds)
+        _watch(bench, Case("mtb-fig41", n, "objects a set"), make_sets(bench, n=n))
+    for interval in CANDIDATES[:2] if bench.quick else CANDIDATES:
+        _watch(bench, Case("mtb-fig41", interval, INTERVAL_AXIS), make_sets(bench, max_update_interval=interval))
 
 
-def _compare(bench: Bench, target: str, kind: str, many: Sequence[Sets]) -> None:
-    """Costs of candidates as the model tells them at the second one, those of running each, and the time ours takes."""
+def _watch(bench: Bench, case: Case, sets: Sets) -> None:
+    seen = _observe(sets, CANDIDATES, ["eight-vbr"], count_steps(bench))
+    case.note(bench, MS, "MTB-Join", 1e3 * seen.join_seconds)
+    case.note(bench, MS, "with the cost model", 1e3 * (seen.join_seconds + seen.model_seconds))
+    bench.note(case.target, str(case), "overhead, %", 100 * seen.model_seconds / seen.join_seconds)
+
+
+def _compare(bench: Bench, target: str, kind: str, many: Sequence[Sets], told_at: Sequence[int]) -> None:
+    """Costs of candidates as the model tells them at some of them, those of running each, and the time ours takes."""
     intervals = [sets.max_update_interval for sets in many]
-    told = _observe(many[1], intervals, METHODS)
-    ours, actual = {}, {}
+    seen, ours = {}, {}
     for place, (interval, sets) in enumerate(zip(intervals, many, strict=True)):
-        seen = _observe(sets, [interval], ["eight-vbr"])
-        actual[interval] = seen.n_updates * seen.accesses
-        rows = {"actual": actual[interval]}
-        for method, model in told.models.items():
-            rows[method] = seen.n_updates * float(model.update_costs.mean(axis=0)[place])
-        case, x_name = f"{kind}, interval {interval}", "longest update interval"
-        for name, value in rows.items():
-            note_point(bench, target, case, READ, value, {"x": interval, "x_name": x_name, "contestant": name})
+        seen[interval] = _observe(sets, intervals, METHODS if place in told_at else [])
         ours[interval], _ = maintain(bench, sets, VedettePeer, count_steps(bench))
-        point = {"x": interval, "x_name": x_name, "contestant": "Vedette"}
-        note_point(bench, target, case, MS, 1e3 * ours[interval], point)
-    best = told.models["eight-vbr"].recommend((many[1].n_a, many[1].n_b), [told.probability] * 2)
-    bench.note(target, kind, "interval that the model recommends", best.interval)
+    for place in told_at:
+        # The first is figure (a), the next (b), in a panel of its own.
+        suffix = "" if place == told_at[0] else f", told at {intervals[place]}"
+        _tell_costs(bench, target, kind, seen, many[place], suffix)
+    for interval, seconds in ours.items():
+        Case(target, interval, INTERVAL_AXIS).note(bench, MS, "Vedette", 1e3 * seconds)
+    actual = {interval: each.n_updates * each.accesses for interval, each in seen.items()}
     bench.note(target, kind, "interval with the fewest accesses", min(actual, key=lambda each: actual[each]))
     bench.note(target, kind, "interval at which ours takes least", min(ours, key=lambda each: ours[each]))
+
+
+def _tell_costs(bench: Bench, target: str, kind: str, seen: dict[int, Seen], told: Sets, suffix: str) -> None:
+    """What the model, having watched one interval, tells of all, beside what each did read."""
+    watched = seen[told.max_update_interval]
+    for place, (interval, each) in enumerate(seen.items()):
+        costs = {"actual": each.accesses}
+        costs |= {method: float(model.update_costs.mean(axis=0)[place]) for method, model in watched.models.items()}
+        for name, cost in costs.items():
+            Case(target, interval, INTERVAL_AXIS).note(bench, READ + suffix, name, each.n_updates * cost)
+    best = watched.models["eight-vbr"].recommend((told.n_a, told.n_b), [watched.probability] * 2)
+    bench.note(target, kind, f"interval that the model recommends{suffix}", best.interval)
 
 
 class Seen(NamedTuple):

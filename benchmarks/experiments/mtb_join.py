@@ -3,28 +3,45 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import AnswersDifferError, Bench, experiment, time_once
-from benchmarks.peers.mtb_join import ETPPeer, Make, MovingPeer, MTBPeer, NaivePeer, TCPeer, VedettePeer
+from benchmarks.experiments.mtb_race import (
+    INTERVAL,
+    MS,
+    READ,
+    Case,
+    Sets,
+    count_steps,
+    find_sizes,
+    maintain,
+    make_sets,
+    note_point,
+    race_initial,
+    race_maintenance,
+)
+from benchmarks.harness import AnswersDifferError, Bench, experiment
+from benchmarks.peers.mtb_join import ETPPeer, MovingPeer, MTBPeer, NaivePeer, TCPeer, VedettePeer
 from vedette.indexes.moving import ALL_TECHNIQUES, NO_TECHNIQUES, MTBJoin, TCJoin, Techniques
-from vedette.workload.moving import DISTRIBUTIONS, MovingSets, Step
-from vedette.workload.moving_streets import StreetSets
+from vedette.workload.moving import DISTRIBUTIONS
+from vedette.workload.moving_streets import Fleet, StreetSets
 
-Sets = MovingSets | StreetSets
-INTERVAL = 60
-CHECKED = 2  # timestamps after which all contestants' pairs are compared, before any clock starts
-MS, READ = "milliseconds a timestamp", "node accesses a timestamp"
+INTERVALS = (30, 60, 90, 120, 150, 180)
+FLEETS: tuple[Fleet, ...] = ("truck", "bus")
+SPEEDS = (1, 2, 3, 4, 5)
+SIDES = (0.5, 1, 2, 4, 8)  # percent
+PROBABILITIES = (1, 2, 4, 8, 16)  # percent
+SIDE, PROBABILITY = "side of an object, % of the space", "update probability, %"
+FEW_TURNS = 2  # a run of ETP-Join takes a second or two
 
 
 @experiment("mtb-fig20")
 def mtb_fig20(bench: Bench) -> None:
     """Zhang et al., figure 20: maintenance by MTB-Join against the number of time buckets, under several intervals."""
-    for interval in (30, 60) if bench.quick else (30, 60, 120, 180):
+    for interval in INTERVALS[:2] if bench.quick else INTERVALS:
         sets = make_sets(bench, max_update_interval=interval)
         for n_buckets in (1, 2, 3) if bench.quick else range(1, 7):
             make = partial(MTBPeer, n_buckets=n_buckets, techniques=NO_TECHNIQUES)
@@ -38,7 +55,7 @@ def mtb_fig20(bench: Bench) -> None:
 def mtb_fig21(bench: Bench) -> None:
     """Zhang et al., figure 21: the initial join with and without a time constraint, no other technique."""
     for n in find_sizes(bench, 10_000):
-        _race_initial(bench, "mtb-fig21", make_sets(bench, n=n), n, "objects a set", [NaivePeer, TCPeer])
+        race_initial(bench, Case("mtb-fig21", n, "objects a set"), make_sets(bench, n=n), [NaivePeer, TCPeer])
 
 
 @experiment("mtb-fig22")
@@ -79,7 +96,38 @@ def mtb_fig24(bench: Bench) -> None:
     """Zhang et al., figure 24: the initial join against the number of objects."""
     for n in find_sizes(bench):
         everyone = [VedettePeer, NaivePeer, ETPPeer, MTBPeer]
-        _race_initial(bench, "mtb-fig24", make_sets(bench, n=n), n, "objects a set", everyone)
+        race_initial(bench, Case("mtb-fig24", n, "objects a set"), make_sets(bench, n=n), everyone)
+
+
+@experiment("mtb-fig25")
+def mtb_fig25(bench: Bench) -> None:
+    """Zhang et al., figure 25: the initial join of each distribution."""
+    for kind in DISTRIBUTIONS:
+        _race_etp(bench, "mtb-fig25", kind, "distribution", make_sets(bench, kind=kind))
+
+
+@experiment("mtb-fig26")
+def mtb_fig26(bench: Bench) -> None:
+    """Zhang et al., figure 26: the initial join against the highest speed of objects."""
+    for speed in SPEEDS[::4] if bench.quick else SPEEDS:
+        _race_etp(bench, "mtb-fig26", speed, "highest speed", make_sets(bench, max_speed=float(speed)))
+
+
+@experiment("mtb-fig27")
+def mtb_fig27(bench: Bench) -> None:
+    """Zhang et al., figure 27: the initial join against the size of objects."""
+    for percent in SIDES[::3] if bench.quick else SIDES:
+        _race_etp(bench, "mtb-fig27", percent, SIDE, make_sets(bench, object_share=percent / 100))
+
+
+@experiment("mtb-fig28")
+def mtb_fig28(bench: Bench) -> None:
+    """Zhang et al., figure 28: the initial join of vehicles on streets."""
+    few = bench.size(1_000, 100)
+    for fleet in FLEETS:
+        _race_etp(bench, "mtb-fig28", fleet, "fleet", _make_streets(fleet, bench.size(10_000, 300)))
+        case = Case("mtb-fig28", fleet, "fleet", few)
+        race_initial(bench, case, _make_streets(fleet, few), [VedettePeer, NaivePeer, MTBPeer], FEW_TURNS)
 
 
 @experiment("mtb-fig29")
@@ -87,149 +135,59 @@ def mtb_fig29(bench: Bench) -> None:
     """Zhang et al., figure 29: maintenance against the number of objects."""
     for n in find_sizes(bench):
         everyone = [VedettePeer, NaivePeer, ETPPeer, TCPeer, MTBPeer]
-        _race_maintenance(bench, "mtb-fig29", make_sets(bench, n=n), n, "objects a set", everyone)
+        race_maintenance(bench, Case("mtb-fig29", n, "objects a set"), make_sets(bench, n=n), everyone)
 
 
 @experiment("mtb-fig30")
 def mtb_fig30(bench: Bench) -> None:
     """Zhang et al., figures 30 and 34: maintenance of each distribution, and of vehicles on streets."""
-    n = bench.size(10_000, 300)
     for kind in DISTRIBUTIONS:
-        _race_maintenance(bench, "mtb-fig30", make_sets(bench, kind=kind), kind, "distribution", [VedettePeer, MTBPeer])
-    for fleet in ("truck", "bus"):
-        streets = StreetSets(fleet, n, n, INTERVAL)
-        _race_maintenance(bench, "mtb-fig30", streets, fleet, "distribution", [VedettePeer, MTBPeer])
+        _race_rivals(bench, "mtb-fig30", kind, "distribution", partial(make_sets, bench, kind=kind))
+    for fleet in FLEETS:
+        _race_rivals(bench, "mtb-fig30", fleet, "distribution", partial(_make_streets, fleet))
 
 
 @experiment("mtb-fig31")
 def mtb_fig31(bench: Bench) -> None:
     """Zhang et al., figure 31: maintenance against the highest speed of objects."""
-    for speed in (1, 5) if bench.quick else (1, 2, 3, 4, 5):
-        sets = make_sets(bench, max_speed=float(speed))
-        _race_maintenance(bench, "mtb-fig31", sets, speed, "highest speed", [VedettePeer, MTBPeer])
+    for speed in SPEEDS[::4] if bench.quick else SPEEDS:
+        make = partial(make_sets, bench, max_speed=float(speed))
+        _race_rivals(bench, "mtb-fig31", speed, "highest speed", make)
 
 
 @experiment("mtb-fig32")
 def mtb_fig32(bench: Bench) -> None:
     """Zhang et al., figure 32: maintenance against the size of objects."""
-    for percent in (0.5, 4) if bench.quick else (0.5, 1, 2, 4, 8):
-        sets = make_sets(bench, object_share=percent / 100)
-        _race_maintenance(
-            bench, "mtb-fig32", sets, percent, "side of an object, % of the space", [VedettePeer, MTBPeer]
-        )
+    for percent in SIDES[::3] if bench.quick else SIDES:
+        _race_rivals(bench, "mtb-fig32", percent, SIDE, partial(make_sets, bench, object_share=percent / 100))
 
 
 @experiment("mtb-fig33")
 def mtb_fig33(bench: Bench) -> None:
     """Zhang et al., figure 33: maintenance against the probability of a voluntary update."""
-    for percent in (1, 16) if bench.quick else (1, 2, 4, 8, 16):
-        sets = make_sets(bench, update_probability=percent / 100)
-        _race_maintenance(bench, "mtb-fig33", sets, percent, "update probability, %", [VedettePeer, MTBPeer])
+    for percent in PROBABILITIES[::4] if bench.quick else PROBABILITIES:
+        make = partial(make_sets, bench, update_probability=percent / 100)
+        _race_rivals(bench, "mtb-fig33", percent, PROBABILITY, make)
 
 
-def make_sets(bench: Bench, n: int | None = None, kind: Any = "uniform", **options: Any) -> MovingSets:
-    """Table 2 of the paper; its default is 10k objects a set. Updated objects go to new places, as the authors' do."""
-    n = n or bench.size(10_000, 300)
-    options.setdefault("max_update_interval", INTERVAL)
-    space = 1000.0 if not bench.quick else 200.0
-    return MovingSets(kind, n, n, jumps=True, space=space, object_share=options.pop("object_share", 0.005), **options)
+def _race_etp(bench: Bench, target: str, x: float | str, x_name: str, sets: Sets) -> None:
+    """The initial join of those that the paper still compares after figure 24."""
+    contestants: list[type[MovingPeer]] = [VedettePeer, ETPPeer, MTBPeer]
+    race_initial(bench, Case(target, x, x_name, sets.n_a), sets, contestants, FEW_TURNS)
 
 
-def find_sizes(bench: Bench, most: int = 100_000) -> Sequence[int]:
-    return (200, 500) if bench.quick else [n for n in (1_000, 10_000, 50_000, 100_000) if n <= most]
+def _race_rivals(bench: Bench, target: str, x: float | str, x_name: str, make: Callable[[int], Sets]) -> None:
+    """Maintenance by either rival beside MTB-Join and ours: on the paper's 10k objects, or what takes it seconds."""
+    rivals: list[tuple[int, type[MovingPeer]]] = [
+        (bench.size(10_000, 300), NaivePeer),
+        (bench.size(1_000, 100), ETPPeer),
+    ]
+    for n, rival in rivals:
+        race_maintenance(bench, Case(target, x, x_name, n), make(n), [VedettePeer, rival, MTBPeer])
 
 
-def count_steps(bench: Bench) -> int:
-    return bench.size(30, 5)
-
-
-def note_point(bench: Bench, target: str, case: str, measure: str, value: float, point: dict[str, Any]) -> None:
-    bench.note(target, case, f"{measure}, {point['contestant']}", value, y_name=measure, **point)
-
-
-def _make_peers(bench: Bench, sets: Sets, makes: Sequence[type[MovingPeer]], work: str) -> list[MovingPeer]:
-    """Those that can do so much in time; a check of so few objects is as good for the others."""
-    a, b = sets.start()
-    peers: list[Any] = [make for make in makes if len(a) <= make.most.get(work, len(a))]
-    return [make(a, b, float(sets.max_update_interval)) for make in peers]
-
-
-def _race_initial(
-    bench: Bench, target: str, sets: Sets, x: float | str, x_name: str, makes: Sequence[type[MovingPeer]]
-) -> None:
-    """Time the initial join of trees that are there already, and of ours from arrays to stored pairs."""
-    case = f"{x_name}: {x:,}" if isinstance(x, int) else f"{x_name}: {x}"
-    peers = _make_peers(bench, sets, makes, "initial")
-    for peer in peers:
-        peer.keep(None, peer.initial())
-        _check_same(peer, peers[0], 0.0)
-        if peer.tally is not None:
-            peer.tally.reset()
-            peer.initial()
-            point = {"x": x, "x_name": x_name, "contestant": peer.name}
-            note_point(bench, target, case, "node accesses", peer.tally.node_accesses, point)
-    runs = bench.time_in_turns({peer.name: peer.initial for peer in peers})
-    for peer in peers:
-        point = {"x": x, "x_name": x_name, "contestant": peer.name}
-        note_point(bench, target, case, "milliseconds", 1e3 * statistics.median(runs[peer.name]), point)
-
-
-def _race_maintenance(
-    bench: Bench, target: str, sets: Sets, x: float | str, x_name: str, makes: Sequence[type[MovingPeer]]
-) -> None:
-    """Time the updates of timestamps from the interval on, when all buckets are there."""
-    case = f"{x_name}: {x:,}" if isinstance(x, int) else f"{x_name}: {x}"
-    interval = sets.max_update_interval
-    steps = list(sets.steps(interval + CHECKED + count_steps(bench)))
-    peers = _make_peers(bench, sets, makes, "maintenance")
-    for peer in peers:
-        for step in steps[:interval]:
-            peer.warm(step)
-        peer.begin()
-    for step in steps[interval : interval + CHECKED]:
-        for peer in peers:
-            peer.keep(step, peer.step(step))
-            _check_same(peer, peers[0], step.time)
-    n_pairs = len(peers[0].current(steps[interval + CHECKED - 1].time))
-    bench.say(f"{case}: {n_pairs:,} pairs at a time")
-    for peer in peers:
-        seconds, read = _time_steps(bench, peer, steps[interval + CHECKED :])
-        point = {"x": x, "x_name": x_name, "contestant": peer.name}
-        note_point(bench, target, case, MS, 1e3 * seconds, point)
-        if peer.tally is not None:
-            note_point(bench, target, case, READ, read, point)
-
-
-def maintain(bench: Bench, sets: Sets, make: Make, n_steps: int) -> tuple[float, float]:
-    """Seconds and node accesses a timestamp of one contestant, from the interval on; one more gets it warm."""
-    interval = sets.max_update_interval
-    steps = list(sets.steps(interval + 1 + n_steps))
-    peer = make(*sets.start(), float(interval))
-    for step in steps[:interval]:
-        peer.warm(step)
-    peer.step(steps[interval])
-    return _time_steps(bench, peer, steps[interval + 1 :])
-
-
-def _time_steps(bench: Bench, peer: MovingPeer, steps: Sequence[Step]) -> tuple[float, float]:
-    """Mean seconds and node accesses of as many timestamps as there is time for, three at least."""
-    if peer.tally is not None:
-        peer.tally.reset()
-    runs: list[float] = []
-    for step in steps:
-        runs.append(time_once(lambda step=step: peer.step(step)))  # type: ignore[misc]
-        if len(runs) >= 3 and sum(runs) > 2 * bench.limit_seconds:
-            break
-    return statistics.fmean(runs), (peer.tally.node_accesses / len(runs) if peer.tally is not None else 0.0)
-
-
-def _check_same(peer: MovingPeer, ours: MovingPeer, now: float) -> None:
-    found, expected = peer.current(now), ours.current(now)
-    if not np.array_equal(found, expected):
-        raise AnswersDifferError(
-            f"{peer.name} has {len(found):,} pairs at {now:g} and {ours.name} {len(expected):,}; "
-            f"{len(np.setxor1d(found, expected)):,} are of one only"
-        )
+def _make_streets(fleet: Fleet, n: int) -> StreetSets:
+    return StreetSets(fleet, n, n, INTERVAL)
 
 
 def _compare_initial(bench: Bench, target: str, case: str, joins: dict[str, Any]) -> None:

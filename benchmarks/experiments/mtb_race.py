@@ -1,0 +1,148 @@
+"""How contestants of the moving join race: over the same sets and updates, checked against each other, then timed."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import AnswersDifferError, Bench, time_once
+from benchmarks.peers.mtb_join import Make, MovingPeer
+from vedette.workload.moving import MovingSets, Step
+from vedette.workload.moving_streets import StreetSets
+
+Sets = MovingSets | StreetSets
+INTERVAL = 60
+CHECKED = 2  # timestamps after which all contestants' pairs are compared, before any clock starts
+MS, READ = "milliseconds a timestamp", "node accesses a timestamp"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A place on the axis of a figure, and how many objects a set has where that is not the axis itself."""
+
+    target: str
+    x: float | str
+    x_name: str
+    n_objects: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.x_name}: {self.x:,}" if isinstance(self.x, int) else f"{self.x_name}: {self.x}"
+
+    def note(self, bench: Bench, measure: str, contestant: str, value: float) -> None:
+        """Keep a measured value as a point of the contestant's line; there is a panel for each number of objects."""
+        point: dict[str, Any] = {"x": self.x, "x_name": self.x_name, "contestant": contestant}
+        if self.n_objects is not None:
+            measure += f", {self.n_objects:,} objects a set"
+            point["n_objects"] = self.n_objects
+        note_point(bench, self.target, str(self), measure, value, point)
+
+
+def note_point(bench: Bench, target: str, case: str, measure: str, value: float, point: dict[str, Any]) -> None:
+    bench.note(target, case, f"{measure}, {point['contestant']}", value, y_name=measure, **point)
+
+
+def make_sets(bench: Bench, n: int | None = None, kind: Any = "uniform", **options: Any) -> MovingSets:
+    """Table 2 of the paper; its default is 10k objects a set. Updated objects go to new places, as the authors' do."""
+    n = n or bench.size(10_000, 300)
+    options.setdefault("max_update_interval", INTERVAL)
+    space = 1000.0 if not bench.quick else 200.0
+    return MovingSets(kind, n, n, jumps=True, space=space, object_share=options.pop("object_share", 0.005), **options)
+
+
+def find_sizes(bench: Bench, most: int = 100_000) -> Sequence[int]:
+    return (200, 500) if bench.quick else [n for n in (1_000, 10_000, 50_000, 100_000) if n <= most]
+
+
+def count_steps(bench: Bench) -> int:
+    return bench.size(30, 5)
+
+
+def race_initial(
+    bench: Bench, case: Case, sets: Sets, makes: Sequence[type[MovingPeer]], n_turns: int | None = None
+) -> None:
+    """Time the initial join of trees that are there already, and of ours from arrays to stored pairs."""
+    peers = _make_peers(sets, makes, "initial")
+    for peer in peers:
+        if peer.tally is not None:
+            peer.tally.reset()
+        peer.keep(None, peer.initial())
+        _check_same(peer, peers[0], 0.0)
+        if peer.tally is not None:
+            case.note(bench, "node accesses", peer.name, peer.tally.node_accesses)
+    _settle()
+    runs = bench.time_in_turns({peer.name: peer.initial for peer in peers}, n_turns)
+    for peer in peers:
+        case.note(bench, "milliseconds", peer.name, 1e3 * statistics.median(runs[peer.name]))
+
+
+def race_maintenance(bench: Bench, case: Case, sets: Sets, makes: Sequence[type[MovingPeer]]) -> None:
+    """Time the updates of timestamps from the interval on, when all buckets are there."""
+    interval = sets.max_update_interval
+    steps = list(sets.steps(interval + CHECKED + count_steps(bench)))
+    peers = _make_peers(sets, makes, "maintenance")
+    for peer in peers:
+        for step in steps[:interval]:
+            peer.warm(step)
+        peer.begin()
+    for step in steps[interval : interval + CHECKED]:
+        for peer in peers:
+            peer.keep(step, peer.step(step))
+            _check_same(peer, peers[0], step.time)
+    n_pairs = len(peers[0].current(steps[interval + CHECKED - 1].time))
+    bench.say(f"{case}: {n_pairs:,} pairs at a time")
+    for peer in peers:
+        seconds, read = _time_steps(bench, peer, steps[interval + CHECKED :])
+        case.note(bench, MS, peer.name, 1e3 * seconds)
+        if peer.tally is not None:
+            case.note(bench, READ, peer.name, read)
+
+
+def maintain(bench: Bench, sets: Sets, make: Make, n_steps: int) -> tuple[float, float]:
+    """Seconds and node accesses a timestamp of one contestant, from the interval on; one more gets it warm."""
+    interval = sets.max_update_interval
+    steps = list(sets.steps(interval + 1 + n_steps))
+    peer = make(*sets.start(), float(interval))
+    for step in steps[:interval]:
+        peer.warm(step)
+    peer.step(steps[interval])
+    return _time_steps(bench, peer, steps[interval + 1 :])
+
+
+def _make_peers(sets: Sets, makes: Sequence[type[MovingPeer]], work: str) -> list[MovingPeer]:
+    """Those that can do so much in time; a check of so few objects is as good for the others."""
+    a, b = sets.start()
+    peers: list[Any] = [make for make in makes if len(a) <= make.most.get(work, len(a))]
+    return [make(a, b, float(sets.max_update_interval)) for make in peers]
+
+
+def _time_steps(bench: Bench, peer: MovingPeer, steps: Sequence[Step]) -> tuple[float, float]:
+    """Mean seconds and node accesses of as many timestamps as there is time for, three at least."""
+    _settle()
+    if peer.tally is not None:
+        peer.tally.reset()
+    runs: list[float] = []
+    for step in steps:
+        runs.append(time_once(lambda step=step: peer.step(step)))  # type: ignore[misc]
+        if len(runs) >= 3 and sum(runs) > 2 * bench.limit_seconds:
+            break
+    return statistics.fmean(runs), (peer.tally.node_accesses / len(runs) if peer.tally is not None else 0.0)
+
+
+def _settle() -> None:
+    """All that is there stays: to look for garbage in it before each run would take a tenth of a second."""
+    gc.collect()
+    gc.freeze()
+
+
+def _check_same(peer: MovingPeer, ours: MovingPeer, now: float) -> None:
+    found, expected = peer.current(now), ours.current(now)
+    if not np.array_equal(found, expected):
+        raise AnswersDifferError(
+            f"{peer.name} has {len(found):,} pairs at {now:g} and {ours.name} {len(expected):,}; "
+            f"{len(np.setxor1d(found, expected)):,} are of one only"
+        )
