@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vedette.indexes.growing_lists import USED, append_to_list, make_lists, pack_lists, remove_from_list
+from vedette.indexes.growing_lists import CHANGES, USED, append_to_list, make_lists, pack_lists, remove_from_list
 
 
 def contents(starts, sizes, listed):
@@ -44,3 +44,13 @@ def test_what_moved_lists_leave_behind_is_given_back():
 
     assert packed_ends[USED] < ends[USED] // 10
     assert contents(packed_starts, sizes, packed) == before
+
+
+def test_a_few_changes_of_many_lists_wait_until_they_are_more():
+    starts, sizes, listed, ends = make_lists(np.full(1_000, 3))
+    sizes[:] = 0  # all went
+    assert pack_lists(starts, sizes, listed, ends, 10)[1] is listed
+    _, packed, packed_ends = pack_lists(starts, sizes, listed, ends, 10)
+
+    assert len(packed) < 20
+    assert packed_ends[CHANGES] == 0

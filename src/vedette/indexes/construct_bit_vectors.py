@@ -96,7 +96,7 @@ class LCIBV(LCI):
             numbers, first_places, last_places, self.longest, come,
             self.words, self.starts, self.sizes, self.listed, self.ends,
         )  # fmt: skip
-        self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends)
+        self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends, len(numbers))
 
 
 @kernel

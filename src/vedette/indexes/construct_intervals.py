@@ -173,7 +173,7 @@ class ConstructIntervals(LaidBoxes):
             numbers, first_places, last_places, self.longest, self.is_logarithmic(), come,
             self.starts, self.sizes, self.listed, self.ends,
         )  # fmt: skip
-        self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends)
+        self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends, len(numbers))
 
 
 @dataclass

@@ -182,7 +182,7 @@ class VCR(LaidBoxes):
             numbers, firsts, lasts, self.longest, self.overlapped, self.width, come,
             self.starts, self.sizes, self.listed, self.ends,
         )  # fmt: skip
-        self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends)
+        self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends, len(numbers))
 
 
 def find_differences(longest: int, width: int) -> NDArray[np.int32]:

@@ -99,7 +99,7 @@ class CEI(LaidBoxes):
             self.firsts[0, numbers], self.lasts[0, numbers], self.ids[numbers], self.shift, come,
             self.starts, self.sizes, self.listed, self.ends,
         )  # fmt: skip
-        self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends)
+        self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends, len(numbers))
 
 
 @kernel

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from vedette.kernels import kernel
 
-TIGHT, USED = 0, 1  # in `ends`: lists that start below have no room; entries up to here are taken
+# In `ends`: lists that start below have no room; entries up to here are taken; so many changes since lists were packed.
+TIGHT, USED, CHANGES = 0, 1, 2
 LEAST_ROOM = 4
+LISTS_PER_CHANGE = 64  # that may be looked at, so that one change among many lists stays cheap
 SLACK = 8  # readers may copy eight entries without asking whether there are so many
 MAX_ENTRIES = 1 << 31
 
@@ -27,14 +29,27 @@ def make_lists(
     starts = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=starts[1:])
     n = int(starts[-1])
-    ends = np.array([n + 1, n + 1], np.int64)
+    ends = np.array([n + 1, n + 1, 0], np.int64)
     return starts[:-1].astype(np.int32), sizes.astype(np.int32), np.zeros(n + 1 + SLACK, np.int32), ends
 
 
 def pack_lists(
-    starts: NDArray[np.int32], sizes: NDArray[np.int32], listed: NDArray[np.int32], ends: NDArray[np.int64]
+    starts: NDArray[np.int32],
+    sizes: NDArray[np.int32],
+    listed: NDArray[np.int32],
+    ends: NDArray[np.int64],
+    n_changes: int | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """New `starts`, `listed` and `ends` without what moved lists have left behind; the old where that is little."""
+    """New `starts`, `listed` and `ends` without what moved lists have left behind; the old where that is little.
+
+    To see how much it is takes a look at all lists. If the number of changes is told, they wait for it until they are
+    many.
+    """
+    if n_changes is not None:
+        ends[CHANGES] += n_changes
+        if LISTS_PER_CHANGE * ends[CHANGES] < len(sizes):
+            return starts, listed, ends
+        ends[CHANGES] = 0
     n = int(sizes.sum(dtype=np.int64))
     if ends[USED] <= 3 * n + 1024:
         return starts, listed, ends

@@ -4,7 +4,8 @@ The IS-list of Hanson and Johnson ("Selection Predicate Indexing for Active Data
 Information Systems 21(3), 1996), which the BMQ paper compares with in section 5. A box marks the
 longest edges that it covers, from its first end up and down again to its last. A row walks down the list and collects
 the markers of the edges that pass over it. Costs a walk of about 2 log n steps a row, and about log n markers a box.
-A box that comes or goes touches its own markers, and those that its ends, as nodes, cut or set free.
+A box that comes or goes touches its own markers, and those that its ends, as nodes, cut or set free. A marker is the
+number of a box, whose ends are kept: to move the marker one has to know them, as the paper does.
 `Buckets` and `Lists` do the same work faster; it is there to be compared with.
 """
 
@@ -99,14 +100,14 @@ class ISList(KeptBoxes):
         drawn = _draw_heights(2 * len(numbers), self.n_inserts)
         self._reserve_slots(len(drawn) + int(drawn.sum(dtype=np.int64)))
         self.listed = insert_boxes(numbers, drawn, *self._changing())
-        self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends)
+        self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends, len(numbers))
 
     def remove(self, ids: NDArray[np.int32]) -> None:
         """Let all boxes of these ids go."""
         numbers = self.find(ids)
         self.listed = remove_boxes(numbers, *self._changing())
         self.release(numbers)
-        self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends)
+        self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends, len(numbers))
 
     def _changing(self) -> tuple[Any, ...]:
         """What the kernels of changes take."""

@@ -34,4 +34,5 @@ def find_misfits(places: NDArray[np.int32], firsts: NDArray[np.int32], lasts: ND
     """Whether each box on one axis begins or ends within a place."""
     last = len(places) - 1
     begins: NDArray[np.bool_] = (firsts > 0) & (places[firsts] == places[np.maximum(firsts - 1, 0)])
-    return begins | ((lasts < last) & (places[lasts] == places[np.minimum(lasts + 1, last)]))
+    ends: NDArray[np.bool_] = (lasts < last) & (places[lasts] == places[np.minimum(lasts + 1, last)])
+    return begins | ends

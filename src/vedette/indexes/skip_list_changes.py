@@ -27,13 +27,13 @@ def find_path(
     path[0] = node
     n = 1
     while node != stop:
-        level = np.int64(heights[node])
+        level = int(heights[node])
         while forward[forward[node + level]] > last:
             level -= 1
         if n + 2 > len(path):
             path = np.concatenate((path, path))
         path[n] = node + level
-        node = np.int64(forward[node + level])
+        node = int(forward[node + level])
         path[n + 1] = node
         n += 2
     return path, n
@@ -64,7 +64,7 @@ def insert_boxes(
             key = firsts[0, number] if side == 0 else lasts[0, number]
             nodes[side] = _find_node(key, forward, limits, before)
             if nodes[side] < 0:
-                height = np.int64(drawn[2 * i + side])
+                height = int(drawn[2 * i + side])
                 nodes[side] = _take_tower(key, height, forward, heights, free_towers, limits)
                 listed = _link_node(
                     nodes[side], height, before, firsts, lasts, forward, heights, limits, starts, sizes, listed, ends
@@ -110,15 +110,15 @@ def remove_boxes(
 @kernel
 def _find_node(key: int, forward: NDArray[np.int32], limits: NDArray[np.int64], before: NDArray[np.int64]) -> int:
     """The node of a key, or -1; and in `before` the last node below it on each level."""
-    node = np.int64(HEADER)
+    node = HEADER
     for level in range(LEVELS, limits[TOP], -1):
         before[level] = node
     for level in range(limits[TOP], 0, -1):
         while forward[forward[node + level]] < key:
-            node = np.int64(forward[node + level])
+            node = int(forward[node + level])
         before[level] = node
-    ahead = np.int64(forward[node + 1])
-    return ahead if forward[ahead] == key else np.int64(-1)
+    ahead = int(forward[node + 1])
+    return ahead if forward[ahead] == key else -1
 
 
 @kernel
@@ -131,11 +131,11 @@ def _take_tower(
     limits: NDArray[np.int64],
 ) -> int:
     """A new node, one that was free or behind all that are taken."""
-    node = np.int64(free_towers[height])
+    node = int(free_towers[height])
     if node >= 0:
         free_towers[height] = forward[node]
     else:
-        node = limits[TAKEN]
+        node = int(limits[TAKEN])
         limits[TAKEN] += height + 1
     forward[node], heights[node] = key, height
     return node
@@ -200,7 +200,7 @@ def _link_node(
     for level in range(1, height + 1):
         behind[level] = forward[before[level] + level]
         n_crossing += sizes[before[level] + level]
-    crossing = np.empty(n_crossing, np.int32)
+    crossing: NDArray[np.int32] = np.empty(n_crossing, np.int32)
     n_crossing = 0
     for level in range(1, height + 1):
         cut = before[level] + level
@@ -239,8 +239,8 @@ def _unlink_node(
 ) -> NDArray[np.int32]:
     """Take a node, at which no box ends, out of the list; `listed`, or a larger copy of it."""
     path = np.empty(128, np.int32)
-    height = np.int64(heights[node])
-    crossing = listed[starts[node] : starts[node] + sizes[node]].copy()
+    height = int(heights[node])
+    crossing: NDArray[np.int32] = listed[starts[node] : starts[node] + sizes[node]].copy()
     behind = np.empty(height + 1, np.int64)
     for level in range(1, height + 1):
         # All that mark an edge to or from the node mark the node.
