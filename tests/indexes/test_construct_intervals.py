@@ -139,6 +139,15 @@ def test_places_are_the_cells_between_which_nothing_begins_or_ends():
     assert find_misfits(coarse, np.array([3, 6, 0, 6]), np.array([5, 8, 5, 11])).tolist() == [True, True, False, False]
 
 
+def test_places_with_room_are_no_longer_than_a_box_has_cells():
+    firsts, lasts, _ = arrays([(3, 8), (6, 8), (10, 11), (11, 11), (11, 11)])
+
+    # 60 cells for five boxes: what is behind them is cut at each 12th cell.
+    assert find_borders(firsts[0], lasts[0], 60, with_room=True).tolist() == [0, 3, 6, 9, 10, 11, 12, 24, 36, 48]
+    assert find_borders(firsts[0], lasts[0], 15, with_room=True).tolist() == [0, 3, 6, 9, 10, 11, 12]
+    assert find_borders(firsts[0, :0], lasts[0, :0], 60, with_room=True).tolist() == [0]
+
+
 @pytest.mark.parametrize("index_class", [SCI, LCI, LCIBV])
 @pytest.mark.parametrize("width", [20, 200, 1500])
 def test_the_chosen_length_is_near_the_best_of_a_sweep(index_class, width):
@@ -194,7 +203,7 @@ def fill_by_and_by(index_class, boxes, n_at_once):
 
 @every_kind
 def test_an_index_filled_by_and_by_is_laid_as_one_built_at_once(index_class):
-    boxes = integer_domain(n_boxes=64, n_places=500, width=60)
+    boxes = integer_domain(n_boxes=64, n_places=50, width=10)
     filled, built = fill_by_and_by(index_class, boxes, 8), index_class.build(*boxes)
 
     # 8, 16, 32 and 64 boxes: each time half of them are new.
@@ -205,11 +214,14 @@ def test_an_index_filled_by_and_by_is_laid_as_one_built_at_once(index_class):
 
 
 @every_kind
-@pytest.mark.parametrize("n_at_once", [1, 7])
-def test_a_row_of_an_index_filled_by_and_by_finds_hardly_more_than_it_matches(index_class, n_at_once):
+@pytest.mark.parametrize("in_order", [False, True])
+def test_a_row_of_an_index_filled_by_and_by_finds_hardly_more_than_it_matches(index_class, in_order):
     n_boxes = 120 if SLOW else 500
     boxes = firsts, lasts, _, n_cells = integer_domain(n_boxes, 5_000, 200)
-    index = fill_by_and_by(index_class, boxes, n_at_once)
+    if in_order:
+        order = np.argsort(firsts[0])
+        boxes = firsts, lasts, *_ = firsts[:, order], lasts[:, order], *boxes[2:]
+    index = fill_by_and_by(index_class, boxes, 3)
     built = index_class.build(*boxes)
 
     rows = np.arange(n_cells[0])[:, None]
@@ -218,7 +230,7 @@ def test_a_row_of_an_index_filled_by_and_by_finds_hardly_more_than_it_matches(in
     is_kept = index.firsts[0] <= index.lasts[0]
     places = index.places[:, None]
     n_found = ((first_places <= places) & (places <= last_places) & is_kept).sum(axis=1)
-    assert n_found.mean() <= n_matches.mean() + 2
+    assert n_found.mean() <= n_matches.mean() + 3
     assert n_found.max() <= n_matches.max() + 16
     assert index.longest in (built.longest // 2, built.longest, 2 * built.longest)
     assert index.n_came < n_boxes / 2

@@ -181,8 +181,12 @@ def test_an_index_filled_by_and_by_is_laid_as_one_built_at_once(decomposition):
         assert getattr(filled, name).tolist() == getattr(built, name).tolist()
 
 
-def test_a_row_of_an_index_filled_by_and_by_finds_hardly_more_than_it_matches():
-    boxes = firsts, lasts, _, n_cells = on_grid(100 if SLOW else 200, 12)
+@pytest.mark.parametrize("in_order", [False, True])
+def test_a_row_of_an_index_filled_by_and_by_finds_hardly_more_than_it_matches(in_order):
+    boxes = firsts, lasts, _, n_cells = on_grid(280, 12)
+    if in_order:
+        order = np.argsort(firsts[0])
+        boxes = firsts, lasts, *_ = firsts[:, order], lasts[:, order], *boxes[2:]
     index = fill_by_and_by(boxes, 3)
 
     x, y = (each.reshape(-1, 1) for each in np.meshgrid(np.arange(n_cells[0]), np.arange(n_cells[1])))
@@ -192,9 +196,8 @@ def test_a_row_of_an_index_filled_by_and_by_finds_hardly_more_than_it_matches():
         first_places, last_places = places[index.firsts[axis]], places[index.lasts[axis]]
         found_on.append((first_places <= places[cells]) & (places[cells] <= last_places))
     n_found = (found_on[0] & found_on[1] & (index.firsts <= index.lasts).all(axis=0)).sum(axis=1)
-    built = VCR.build(*boxes)
-    if built.n_misfits == 0:
-        assert n_found.mean() <= holds.sum(axis=1).mean() + 2
+    assert VCR.build(*boxes).n_misfits == 0
+    assert n_found.mean() <= holds.sum(axis=1).mean() + 1
     assert n_found.max() <= holds.sum(axis=1).max() + 16
     assert index.n_came < len(index) / 2
 

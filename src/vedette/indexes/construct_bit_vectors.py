@@ -47,14 +47,15 @@ class LCIBV(LCI):
         n_cells: Sequence[int],
         longest: int | None = None,
         n_places: int | None = None,
+        with_room: bool = False,
     ) -> Self:
         """Index boxes on one axis; L and the number of places are chosen unless they are given."""
         given = np.array([longest or 0, n_places or 0])
         if longest is None:
             alive = (firsts <= lasts).all(axis=0)
             some = firsts[0, alive], lasts[0, alive]
-            longest, n_places = cls.choose(*some, find_borders(*some, n_cells[0]), n_places)
-        whole = LCI.build(firsts, lasts, ids, n_cells, longest, n_places)
+            longest, n_places = cls.choose(*some, find_borders(*some, n_cells[0], with_room), n_places)
+        whole = LCI.build(firsts, lasts, ids, n_cells, longest, n_places, with_room)
         reach = int(whole.differences.max()) // 64 + 1  # of a pattern, which may lie beyond the last interval
         words = np.zeros(len(whole.sizes) // 64 + reach + 2, np.int64)
         packed = np.packbits(whole.sizes > 0, bitorder="little")

@@ -64,15 +64,16 @@ class ConstructIntervals(LaidBoxes):
         n_cells: Sequence[int],
         longest: int | None = None,
         n_places: int | None = None,
+        with_room: bool = False,
     ) -> Self:
         """Index boxes on one axis.
 
         The greatest length L, made a power of two, and the number of places are chosen from the widths of the boxes
-        unless they are given.
+        unless they are given. With room, there are also places for boxes to come.
         """
         firsts, lasts, ids = as_boxes(firsts, lasts, ids)
         given = np.array([longest or 0, n_places or 0])
-        borders = find_borders(firsts[0], lasts[0], n_cells[0])
+        borders = find_borders(firsts[0], lasts[0], n_cells[0], with_room)
         if longest is None:
             longest, n_places = cls.choose(firsts[0], lasts[0], borders, n_places)
         longest = 1 << (longest - 1).bit_length()
@@ -162,7 +163,7 @@ class ConstructIntervals(LaidBoxes):
 
     def lay(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
         longest, n_places = (int(each) or None for each in self.given)
-        self.__dict__.update(self.build(firsts, lasts, ids, [len(self.places)], longest, n_places).__dict__)
+        self.__dict__.update(self.build(firsts, lasts, ids, [len(self.places)], longest, n_places, True).__dict__)
 
     def count_misfits(self, numbers: NDArray[np.int32] | slice) -> int:
         return int(np.count_nonzero(find_misfits(self.places, self.firsts[0, numbers], self.lasts[0, numbers])))

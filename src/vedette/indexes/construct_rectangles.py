@@ -64,17 +64,18 @@ class VCR(LaidBoxes):
         longest: int | None = None,
         n_places: Sequence[int] | None = None,
         decomposition: str = "simple",
+        with_room: bool = False,
     ) -> Self:
         """Index boxes on two axes.
 
         The greatest side L, made a power of two, and the number of places on either axis are chosen from the widths
-        of the boxes unless they are given.
+        of the boxes unless they are given. With room, there are also places for boxes to come.
         """
         if decomposition not in DECOMPOSITIONS:
             raise ValueError(f"a decomposition is one of {', '.join(DECOMPOSITIONS)}; got {decomposition!r}")
         given = np.array([longest or 0, *(n_places or (0, 0))])
         firsts, lasts, ids = as_boxes(firsts, lasts, ids)
-        borders = [find_borders(firsts[axis], lasts[axis], n_cells[axis]) for axis in range(2)]
+        borders = [find_borders(firsts[axis], lasts[axis], n_cells[axis], with_room) for axis in range(2)]
         is_overlapped = decomposition == "overlapped"
         if longest is None:
             shape = cls.choose(firsts, lasts, borders, is_overlapped, n_places)
@@ -166,9 +167,8 @@ class VCR(LaidBoxes):
         n_cells = len(self.x_places), len(self.y_places)
         longest, *n_places = self.given.tolist()
         decomposition = DECOMPOSITIONS[self.overlapped]
-        new = self.build(
-            firsts, lasts, ids, n_cells, longest or None, n_places if all(n_places) else None, decomposition
-        )
+        n_places = n_places if all(n_places) else None
+        new = self.build(firsts, lasts, ids, n_cells, longest or None, n_places, decomposition, True)
         self.__dict__.update(new.__dict__)
 
     def count_misfits(self, numbers: NDArray[np.int32] | slice) -> int:

@@ -4,7 +4,7 @@ Virtual constructs are laid over an integer domain (Wu, Chen and Yu, sections 2.
 one that tells all boxes apart. Where that would still be too long, places are put together, boxes are expanded to whole
 ones, as the paper does with ends that are no integers, and what is found is compared with the boxes themselves. So it
 is while boxes are there that came since and fit no place. The paper's domain stays as it is; places are laid anew when
-many boxes have come (see `laid_boxes`).
+many boxes have come (see `laid_boxes`), and then also where no box is yet, for those to come.
 """
 
 from __future__ import annotations
@@ -12,14 +12,28 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+LEAST_ROOM = 4  # cells: where every border is that of a box, no place is longer
 
-def find_borders(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: int) -> NDArray[np.int64]:
-    """The first cell of each place, for boxes on one axis."""
+
+def find_borders(
+    firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: int, with_room: bool = False
+) -> NDArray[np.int64]:
+    """The first cell of each place, for boxes on one axis.
+
+    With room for more boxes, wherever they come, no place has more cells than there are to a box.
+    """
     begins = np.zeros(n_cells + 1, np.bool_)
     begins[0] = True
     begins[firsts] = True
     begins[lasts + 1] = True
-    return np.flatnonzero(begins[:n_cells])
+    borders = np.flatnonzero(begins[:n_cells])
+    if not with_room:
+        return borders
+    most = max(LEAST_ROOM, -(-n_cells // max(len(firsts), 1)))
+    lengths = np.diff(np.append(borders, n_cells))
+    more = np.arange(0, n_cells, most)
+    too_long = lengths[np.searchsorted(borders, more, "right") - 1] > most
+    return np.union1d(borders, more[too_long])
 
 
 def make_places(borders: NDArray[np.int64], n_cells: int, n_places: int) -> NDArray[np.int32]:
