@@ -668,3 +668,40 @@ def test_messages_say_what_would_work():
         vd.MovingJoin(60, standing="c")
     with pytest.raises(vd.QueryError, match=r"^max_update_interval 1e-09 is too short to be told at the time 1.7e"):
         vd.MovingJoin(1e-9).load(a=still(1, 0), time=1.7e9)
+
+
+@pytest.mark.parametrize(("place", "span"), [(320, 0), (0, 320), (320, 320), (60, -200), (-200, 100)])
+def test_objects_meet_the_same_however_large_or_small_places_and_times_are(place, span):
+    """By powers of two, so that nothing is rounded but what is rounded nearby."""
+    random, n = np.random.default_rng(9), 10 if SLOW else 40
+    place, span = 2.0**place, 2.0**span
+
+    def some(names):
+        lows, sizes = random.integers(-20, 20, (len(names), 2)), random.integers(0, 4, (len(names), 2))
+        speeds = random.integers(-4, 5, (len(names), 2)) / 2
+        made = zip(lows.tolist(), sizes.tolist(), speeds.tolist(), strict=True)
+        return [
+            (name, [(low, low + size, v, v) for low, size, v in zip(*each, strict=True)])
+            for name, each in zip(names, made, strict=True)
+        ]
+
+    def large(rows):
+        factors = place, place, place / span, place / span
+        return columns(
+            [(name, [[x * by for x, by in zip(side, factors, strict=True)] for side in sides]) for name, sides in rows],
+            2,
+        )
+
+    moving, world, ledger = vd.MovingJoin(INTERVAL * span), World(INTERVAL), Ledger()
+    for time in (0.0, 1.0, 4.0, 12.0):
+        ids = np.arange(n) if not time else random.choice(n, n // 4, replace=False)
+        rows = {of: some(ids.tolist()) for of in "ab"}
+        for of, each in rows.items():
+            for name, sides in each:
+                world.put(of, name, time, Motion(time, tuple(sides)))
+        ledger.take(moving.update(**{of: large(each) for of, each in rows.items()}, time=time * span))
+        for later in (0.0, 0.25, 3.0, 20.0):
+            assert pairs(moving.pairs(at=(time + later) * span)) == world.pairs(time + later)
+        for told in (0.0, 0.5, 2.0, 4.0, 7.0):
+            if told <= time:
+                assert ledger.pairs(told * span) == world.pairs(told)

@@ -120,6 +120,98 @@ def test_a_grid_made_anew_in_the_memory_of_an_old_one_finds_all_that_meet(kind):
     assert len(memory) < 4
 
 
+# Powers of two, by which nothing is rounded: of places, and of times. Speeds follow.
+SCALES = [(320, 0), (0, 320), (320, 320), (110, -20), (100, 100), (0, -200), (-200, 0), (-100, 100), (60, -60)]
+
+
+def scaled(rows, place, span):
+    made = rows.copy()
+    made[:, [TIME, UNTIL]] *= 2.0**span
+    for k in range(4):
+        made[:, SIDES + k :: 4] *= 2.0 ** (place if k < 2 else place - span)
+    return made
+
+
+def by_fractions(rows, others, since):
+    """The pairs that meet at `since` or later, by exact fractions."""
+    made = [
+        [Motion(row[TIME], tuple(zip(*(row[SIDES + k :: 4] for k in range(4)), strict=True))) for row in each.tolist()]
+        for each in (rows, others)
+    ]
+    return {
+        (i, j)
+        for i, one in enumerate(made[0])
+        for j, other in enumerate(made[1])
+        if (span := meet(one, other, max(one.time, other.time), min(rows[i, UNTIL], others[j, UNTIL])))
+        and span[1] >= since
+    }
+
+
+@pytest.mark.parametrize("kind", ["crowded", "of all sizes"])
+def test_a_look_up_finds_the_same_however_large_or_small_places_and_times_are(kind):
+    random = np.random.default_rng(7)
+    n = 20 if SLOW else 60
+    rows, others = some_rows(random, n, 2, kind), some_rows(random, n, 2, kind)
+    every = np.arange(n, dtype=np.int32)
+    wanted = {since: by_fractions(rows, others, since) for since in (0.0, 2.0, 3.5)}
+    assert wanted[3.5]
+    for place, span in SCALES:
+        large, large_others = scaled(rows, place, span), scaled(others, place, span)
+        for made in (0.0, 2.0):
+            grid = SweptGrid.build(large_others, every, made * 2.0**span)
+            for since in (2.0, 3.5):
+                assert set(found_by(grid, large, every, large_others, since * 2.0**span)) == wanted[since]
+
+
+@pytest.mark.parametrize(("span", "passed"), [(0, 40), (0, 49), (60, 90), (90, 110), (280, 320)])
+def test_a_grid_made_long_ago_finds_all_that_meet(span, passed):
+    random = np.random.default_rng(8)
+    n = 20 if SLOW else 60
+    rows, others = some_rows(random, n, 2, "crowded"), some_rows(random, n, 2, "crowded")
+    every = np.arange(n, dtype=np.int32)
+    wanted = by_fractions(rows, others, 2.0)
+    rows, others = scaled(rows, 0, span), scaled(others, 0, span)
+    for each in (rows, others):
+        each[:, [TIME, UNTIL]] += 2.0**passed
+    grid = SweptGrid.build(others, every, 0.0)
+    found = found_by(grid, rows, every, others, 2.0**passed + 2.0 * 2.0**span)
+    assert found == all_pairs(rows, every, others, every, 2.0**passed + 2.0 * 2.0**span)
+    assert wanted <= set(found)
+
+
+def test_a_look_up_finds_what_ends_now_because_moments_are_rounded():
+    time = 2.0**52  # from where on moments are whole
+    rows = np.array([[time, time + 8, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]])
+    others = np.array([[time, time + 8, -0.6, 2.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]])  # parts 0.6 later
+    one = np.zeros(1, np.int32)
+    for made in (0.0, time, time + 1):
+        for both in ((rows, others), (others, rows)):
+            grid = SweptGrid.build(both[1], one, made)
+            assert found_by(grid, both[0], one, both[1], time + 1) == {(0, 0): (time, time + 1)}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_look_up_finds_all_that_meet_among_objects_of_all_magnitudes(seed):
+    random = np.random.default_rng(seed)
+    n = 20 if SLOW else 150
+    made = []
+    for _ in range(2):
+        rows = some_rows(random, n, 2, "crowded")
+        is_usual = random.random((n, 1)) < 0.5
+        rows[:, SIDES:] *= np.where(is_usual, 1.0, 2.0 ** random.integers(-320, 321, (n, 1)))
+        slower = np.where(is_usual, 1.0, 2.0 ** random.integers(-300, 1, (n, 1)))
+        rows[:, SIDES + 2 :: 4] *= slower
+        rows[:, SIDES + 3 :: 4] *= slower
+        made.append(rows)
+    rows, others = made
+    every = np.arange(n, dtype=np.int32)
+    for since in (0.0, 2.0):
+        grid = SweptGrid.build(others, every, 0.0)
+        wanted = all_pairs(rows, every, others, every, since)
+        assert found_by(grid, rows, every, others, since) == wanted
+        assert wanted
+
+
 def test_a_grid_of_nothing_finds_nothing():
     rows = some_rows(np.random.default_rng(3), 4, 2, "crowded")
     grid = SweptGrid.build(np.empty((0, SIDES + 8)), np.empty(0, np.int32), 0.0)

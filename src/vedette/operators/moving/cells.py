@@ -12,7 +12,8 @@ from vedette.kernels import kernel
 from vedette.operators.moving.rows import TIME, UNTIL, meet_rows
 from vedette.prefetch import prefetch
 
-FAR = 1e30  # nothing is farther off than this, or faster, or later, for a grid
+FAR = 1e30  # nothing is farther off than this, or later, for a grid
+MOST, LEAST = 1e18, 1e-18  # products of two numbers between are numbers in single precision, too
 DOUBLE, SINGLE = 1e-15, 2e-7  # more than what is lost by rounding, of the numbers that went in
 SOON, NEXT = 6, 3  # how many objects ahead their rows and cells, and what stands in the cells, are asked for
 FEW = 16  # cells of an object, and lines of memory of a cell, that are asked for at most
@@ -188,9 +189,10 @@ def find(
         _ask_for_cells(found, i + SOON, i + NEXT, shape, bounds, entries, boxes)
         slot = slots[i]
         x0, x1, y0, y1 = found[i, 0], found[i, 1], found[i, 2], found[i, 3]
-        x_low, x_high, x_low_speed, x_high_speed = _begin(rows, slot, shape[2], since, geometry[0])
-        y_low, y_high, y_low_speed, y_high_speed = _begin(rows, slot, shape[3], since, geometry[1])
-        own_end, now = _end_of(rows, slot, geometry[4]), np.float32((since - geometry[4]) * (1 - SINGLE))
+        x_low, x_high, x_low_speed, x_high_speed = _begin(rows, slot, shape[2], since, geometry[0], geometry[4])
+        y_low, y_high, y_low_speed, y_high_speed = _begin(rows, slot, shape[3], since, geometry[1], geometry[4])
+        own_end = _end_of(rows, slot, geometry[4])
+        now = np.float32(min((since - geometry[4]) * (1 - SINGLE), FAR))
         n_candidates = 0
         for y in range(y0, y1 + 1):
             for x in range(x0, x1 + 1):
@@ -256,7 +258,7 @@ def _sweep(
     low, high, low_speed, high_speed = (
         rows[slot, column], rows[slot, column + 1], rows[slot, column + 2], rows[slot, column + 3]
     )  # fmt: skip
-    size = max(abs(low), abs(high))
+    size = max(abs(low), abs(high)) + max(abs(low_speed), abs(high_speed)) * abs(since)  # as fine as moments are
     if low_speed != 0.0:  # what stands may be looked at for ever
         size += max(abs(low_speed * passed), abs(low_speed * left))
         low += min(low_speed * passed, low_speed * left)
@@ -272,20 +274,29 @@ def _sweep(
 
 @kernel
 def _begin(
-    rows: Doubles, slot: int, column: int, since: float, origin: float
+    rows: Doubles, slot: int, column: int, since: float, origin: float, began: float
 ) -> tuple[np.float32, np.float32, np.float32, np.float32]:
-    """Where an object is along one axis at `since`, a little wider, and how fast its sides spread from there."""
+    """Where an object is along one axis at `since`, a little wider, and how fast its sides spread from there.
+
+    Where single precision has no room for that, it is as wide as it will ever be, and does not spread.
+    """
     passed, left = since - rows[slot, TIME], rows[slot, UNTIL] - since
     low, high, low_speed, high_speed = (
         rows[slot, column], rows[slot, column + 1], rows[slot, column + 2], rows[slot, column + 3]
     )  # fmt: skip
-    size = max(abs(low), abs(high)) + abs(low_speed * passed) + abs(high_speed * passed)
+    fastest = max(abs(low_speed), abs(high_speed))
+    size = max(abs(low), abs(high)) + fastest * (abs(passed) + abs(since))
     low, high = low + low_speed * passed - origin, high + high_speed * passed - origin
+    low_speed, high_speed = min(low_speed, 0.0), max(high_speed, 0.0)
+    spread, far = high_speed - low_speed, 0.0
+    if spread != 0.0:  # what stands may be looked at for ever
+        far = min(spread * left, FAR)
+        if not (LEAST <= spread <= MOST and LEAST <= left <= MOST and rows[slot, UNTIL] - began <= FAR):
+            size += spread * abs(left)
+            low, high = low + low_speed * left, high + high_speed * left
+            low_speed = high_speed = 0.0
     low, high = min(max(low, -FAR), FAR), min(max(high, -FAR), FAR)
-    low_speed, high_speed = max(min(low_speed, 0.0), -FAR), min(max(high_speed, 0.0), FAR)
-    far = abs(low) + abs(high)
-    if low_speed != 0.0 or high_speed != 0.0:  # what stands may be looked at for ever
-        far += min((high_speed - low_speed) * left, FAR)
+    far += abs(low) + abs(high)
     slack = DOUBLE * size + 3 * SINGLE * far
     return np.float32(low - slack), np.float32(high + slack), np.float32(low_speed), np.float32(high_speed)
 
