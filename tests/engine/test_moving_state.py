@@ -153,3 +153,19 @@ def test_who_only_applies_deltas_gives_up_the_room_of_who_has_gone():
         copy.apply_delta(moving.take_delta())
     assert len(copy.join.a.ids) < 3000
     assert everything(copy) == everything(moving)
+
+
+def test_changes_that_nobody_takes_need_a_byte_an_object_however_many_they_are():
+    random = np.random.default_rng(7)
+    n, n_steps = (30, 5) if SLOW else (500, 40)
+    moving = begun(random, n)
+    other, copy = pickle.loads(pickle.dumps(moving)), vd.MovingJoin(10)
+    copy.load(moving.save())
+    for step in range(n_steps):
+        rows = [some(random, np.arange(n)) for _ in "ab"]
+        for each in (moving, other):
+            each.update(*rows, remove_a=[step], time=101 + step)
+    grown = [len(pickle.dumps(each)) for each in (moving, other)]
+    assert grown[0] < grown[1] + 4 * n + 2_000
+    copy.apply_delta(moving.take_delta())
+    assert everything(copy) == everything(moving)

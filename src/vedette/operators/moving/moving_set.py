@@ -13,7 +13,6 @@ from vedette.operators.moving.meetings import Meetings
 from vedette.operators.moving.rows import SIDES, TIME, UNTIL, set_ends, vanishing_times
 
 FEW_FREED = 1024  # so many freed slots are always borne
-FEW_LOGGED = 256  # so many notes of changes, before they are gathered into one
 SLICES = 16  # of the interval; who ends in the next one is known beforehand
 MANY = 4  # if so many-th part of all objects changes at once, the grid is made anew
 
@@ -41,7 +40,7 @@ class MovingSet:
         self._grid: SweptGrid | None = None
         self._grid_time = 0.0
         self._n_lookups = 0  # in the grid
-        self._log: list[NDArray[np.int32]] | None = None  # slots changed since the last save; None: any may have
+        self._is_changed: NDArray[np.bool_] | None = None  # by slot: since the last save; None: any may be
 
     def __len__(self) -> int:
         return self._n
@@ -58,7 +57,7 @@ class MovingSet:
     @property
     def nbytes(self) -> int:
         own = self.ids.nbytes + self.rows.nbytes + self.lives.nbytes + self._is_left_out.nbytes
-        return own + (0 if self._grid is None else self._grid.nbytes)
+        return own + sum(each.nbytes for each in (self._grid, self._is_changed) if each is not None)
 
     @property
     def living(self) -> NDArray[np.int32]:
@@ -170,7 +169,7 @@ class MovingSet:
         moved[living] = np.arange(len(living), dtype=np.int32)
         self.ids, self.rows, self.lives = ids, self.rows[living], np.ones(len(living), np.bool_)
         self._is_left_out = np.zeros(len(living), np.bool_)
-        self._grid = self._log = None
+        self._grid = self._is_changed = None
         self._soon_until = -np.inf
         return moved
 
@@ -178,28 +177,24 @@ class MovingSet:
 
     def begin_log(self) -> None:
         """From here on changes are noted."""
-        self._log = []
+        self._is_changed = np.zeros(len(self.rows), np.bool_)
 
     def take_log(self) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
         """The slots that were put or freed since the last call, each once: those that live, and those that do not.
 
-        None where they are not known: it was too much, or nobody asked before.
+        None where they are not known: slots were packed, or nobody asked before.
         """
-        log, self._log = self._log, []
-        if log is None:
+        if self._is_changed is None:
+            self.begin_log()
             return None
-        slots = np.unique(np.concatenate(log)) if log else np.empty(0, np.int32)
+        slots = np.flatnonzero(self._is_changed).astype(np.int32)
+        self._is_changed[slots] = False
         lives = self.lives[slots]
         return slots[lives], slots[~lives]
 
     def _note(self, slots: NDArray[np.int32]) -> None:
-        if self._log is None:
-            return
-        self._log.append(slots)
-        if len(self._log) > FEW_LOGGED:
-            self._log = [np.unique(np.concatenate(self._log))]
-            if len(self._log[0]) > len(self) + FEW_FREED:
-                self._log = None
+        if self._is_changed is not None:
+            self._is_changed[slots] = True
 
     # Inside.
 
@@ -223,6 +218,10 @@ class MovingSet:
         rows, lives = np.zeros((room, self.rows.shape[1])), np.zeros(room, np.bool_)
         rows[:n_before], lives[:n_before] = self.rows[:n_before], self.lives[:n_before]
         self.rows, self.lives, self._is_left_out = rows, lives, np.zeros(room, np.bool_)
+        if self._is_changed is not None:
+            is_changed = np.zeros(room, np.bool_)
+            is_changed[:n_before] = self._is_changed[:n_before]
+            self._is_changed = is_changed
 
     def _index(self, slots: NDArray[np.int32], since: float) -> None:
         if self._grid is None:
