@@ -16,6 +16,7 @@ from vedette.engine import snapshot
 from vedette.engine.moving_join import SETS, MovingJoin
 from vedette.errors import RowError, SnapshotError, count
 from vedette.ids import item
+from vedette.operators.moving.meetings import Meetings, find_net
 from vedette.operators.moving.rows import TIME
 from vedette.spark.heard_times import HeardTimes
 from vedette.spark.moving_updates import Updates
@@ -49,7 +50,7 @@ class MovingShard:
         for moment in moments:
             a_rows, b_rows = (each.at(moment) for each in moved)
             if a_rows or b_rows or moment == moments[-1] or self._has_ended(moment):
-                tables.append(net(self._update(a_rows, b_rows, moment)))
+                tables.append(_net(self._update(a_rows, b_rows, moment)))
         return tables
 
     # Rows that come late.
@@ -126,7 +127,7 @@ class MovingShard:
             heard.apply(each)
 
 
-def net(changes: pa.Table) -> pa.Table:
+def _net(changes: pa.Table) -> pa.Table:
     """The changes of one update, less lines that it takes back and tells again.
 
     A join leaves such lines out where it must look at some object for longer, which may be in another shard.
@@ -134,15 +135,9 @@ def net(changes: pa.Table) -> pa.Table:
     signs = changes["sign"].to_numpy()
     if not len(signs) or signs.min() == signs.max():
         return changes
-    slots = [changes[name].combine_chunks().indices.to_numpy() for name in SETS]
-    keys = [changes["end"].to_numpy(), changes["start"].to_numpy(), *slots]
-    order = np.lexsort(keys)
-    is_twin = np.logical_and.reduce([key[order[1:]] == key[order[:-1]] for key in keys])
-    if not is_twin.any():
-        return changes
-    is_kept = np.ones(len(signs), np.bool_)
-    is_kept[order[1:][is_twin]] = is_kept[order[:-1][is_twin]] = False
-    return changes.filter(pa.array(is_kept))
+    a, b = (changes[name].combine_chunks().indices.to_numpy() for name in SETS)
+    places = find_net(signs, Meetings(a, b, changes["start"].to_numpy(), changes["end"].to_numpy()))
+    return changes if len(places) == len(signs) else changes.take(np.sort(places))
 
 
 def _read(blob: bytes) -> dict[str, Any]:

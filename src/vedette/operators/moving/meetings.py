@@ -74,12 +74,19 @@ def net(changes: Sequence[tuple[int, Meetings]]) -> list[tuple[int, Meetings]]:
     every = Meetings.concat([each for _, each in changes if len(each)])
     if not len(every):
         return []
+    signs = np.concatenate([np.full(len(each), sign) for sign, each in changes])
+    places = find_net(signs, every)
+    return [(sign, every.take(places[signs[places] == sign])) for sign in (-1, 1)]
+
+
+def find_net(signs: NDArray[Any], every: Meetings) -> NDArray[np.int64]:
+    """The places of what changes come to, by objects and moments. A meeting is told and taken back in turn."""
     order = np.lexsort((every.ends, every.starts, every.keys))
-    every, signs = every.take(order), np.concatenate([np.full(len(each), sign) for sign, each in changes])[order]
+    every, signs = every.take(order), signs[order]
     is_first = np.ones(len(every), np.bool_)
     for column in (every.keys, every.starts, every.ends):
         is_first[1:] &= column[1:] == column[:-1]
     is_first[1:] = ~is_first[1:]
     firsts = np.flatnonzero(is_first)
-    sums = np.add.reduceat(signs, firsts)
-    return [(sign, every.take(firsts[sums == sign])) for sign in (-1, 1)]
+    left: NDArray[np.int64] = order[firsts[np.add.reduceat(signs, firsts) != 0]]
+    return left
