@@ -705,3 +705,12 @@ def test_objects_meet_the_same_however_large_or_small_places_and_times_are(place
         for told in (0.0, 0.5, 2.0, 4.0, 7.0):
             if told <= time:
                 assert ledger.pairs(told * span) == world.pairs(told)
+
+
+def test_objects_that_stand_in_two_dimensions_need_no_speeds_beside_one_of_a_third():
+    moving = vd.MovingJoin(60, standing="b")
+    zone = {"id": ["z"], "x": [3.0], "y": [0.0], "vz": [1.0]}
+    vessel = {**still(1, 0), "vx": [1.0], "vz": [0.0]}
+    assert lines(moving.load(a=vessel, b=zone, time=0)) == [(1, 1, "z", 2.0, 3.0)]
+    with pytest.raises(vd.RowError, match=r"lack column 'vx_low' \(or 'vx'\); .*; only a standing set, standing='b',"):
+        vd.MovingJoin(60).load(a=vessel, b=zone, time=0)

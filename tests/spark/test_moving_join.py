@@ -197,6 +197,7 @@ def test_zones_that_stand_need_no_speeds(spark, frame):
     )
 
     assert as_lines(join(frame, zones, standing="b")) == [(1, 1, "z", 3.0, 4.0)]
+    assert as_lines(join(frame, zones.selectExpr("*", "1D vz"), standing="b")) == [(1, 1, "z", 3.0, 4.0)]
     with pytest.raises(
         vd.RowError, match=r"the rows of set b lack column 'vx_low' \(or 'vx'\); they have: id, time, x_"
     ):

@@ -123,15 +123,14 @@ class MovingTable:
     def has(self, column: str) -> bool:
         return column in self._columns
 
-    @property
-    def has_speeds(self) -> bool:
-        return any(self.has(f"v{axis}{end}") for axis in AXES for end in ENDS)
+    def has_speeds(self, n_dims: int) -> bool:
+        return any(self.has(f"v{axis}{end}") for axis in AXES[:n_dims] for end in ENDS)
 
     def find(self, column: str, instead: str = "") -> Any:
         if not self.has(column):
             known = sorted(self._columns)
             have = f"{', '.join(known) or 'none'}{nearest(column, set(known) - COLUMNS)}"
-            if column.startswith("v") and not self.has_speeds:
+            if column.startswith("v") and not self.has_speeds(self.n_dims):
                 have += f"; only a standing set, standing={self.name!r}, needs no speeds"
             or_else = f" (or {instead!r})" if instead else ""
             raise RowError(f"the rows of set {self.name} lack column {column!r}{or_else}; they have: {have}")
@@ -156,6 +155,20 @@ class MovingTable:
         self.find(sides[0], what)
         self.find(sides[1])
         return sides
+
+    def find_sides(self, n_dims: int, may_stand: bool) -> dict[int, str]:
+        """The columns of sides and speeds by their places in rows of motions; raises RowError where one is missing.
+
+        Where objects `may_stand` and no column tells a speed, there are none.
+        """
+        columns: dict[int, str] = {}
+        stand = may_stand and not self.has_speeds(n_dims)
+        for d, axis in enumerate(AXES[:n_dims]):
+            at = SIDES + 4 * d
+            columns[at], columns[at + 1] = self.pair(axis)
+            if not stand:
+                columns[at + 2], columns[at + 3] = self.pair(f"v{axis}")
+        return columns
 
     def read(self, column: str, kind: str, n: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         found = self.find(column)
@@ -208,12 +221,8 @@ def _read_rows(
     else:
         rows[:, TIME] = time
     all_go = bool(len(goes)) and bool(goes.all())
-    stand = may_stand and not table.has_speeds
-    for d, axis in enumerate(() if all_go else AXES[:n_dims]):
-        at = SIDES + 4 * d
-        columns[at], columns[at + 1] = table.pair(axis)
-        if not stand:
-            columns[at + 2], columns[at + 3] = table.pair(f"v{axis}")
+    if not all_go:
+        columns |= table.find_sides(n_dims, may_stand)
     nulls = {}
     for at, column in columns.items():
         values, valid = table.read(column, "double", len(ids))

@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from vedette.engine.moving_join import SETS, MovingJoin
-from vedette.engine.moving_rows import AXES, MovingTable
+from vedette.engine.moving_rows import MovingTable
 from vedette.errors import RowError
 from vedette.spark import packing
 from vedette.spark.checks import (
@@ -161,11 +161,9 @@ def _find_set(name: str, rows: DataFrame, named: tuple[Any, ...], n_dims: int, m
     """The columns of a set. `named` are those of ids, times (its own, or of both sets) and removals (likewise)."""
     id_name, own_time, time, own_removed, removed = named
     time_role, time_name = ("time", time) if own_time is None else (f"{name}_time", own_time)
-    others = {
-        each: t.StructField(find_value(rows, each, each, name).name, t.DoubleType())
-        for each in _side_names(_table(name, rows), n_dims, may_stand)
-    }
-    goes = _find_removed(name, rows, own_removed, removed)
+    table, goes = _table(name, rows), _find_removed(name, rows, own_removed, removed)
+    sides = table.find_sides(n_dims, may_stand)
+    others = {each: t.StructField(find_value(rows, each, each, name).name, t.DoubleType()) for each in sides.values()}
     return _Set(
         name,
         rows,
@@ -173,14 +171,6 @@ def _find_set(name: str, rows: DataFrame, named: tuple[Any, ...], n_dims: int, m
         find_time(rows, None, time_name, time_role, name),
         others | ({} if goes is None else {REMOVED: goes}),
     )
-
-
-def _side_names(table: MovingTable, n_dims: int, may_stand: bool) -> list[str]:
-    """The columns of sides and speeds that there are; raises RowError where one is missing."""
-    speeds = [f"v{axis}" for axis in AXES[:n_dims]]
-    stands = may_stand and not any(table.has(f"{each}{end}") for each in speeds for end in ("", "_low", "_high"))
-    pairs = [table.pair(each) for each in (*AXES[:n_dims], *(() if stands else speeds))]
-    return list(dict.fromkeys(each for pair in pairs for each in pair))
 
 
 def _find_removed(name: str, rows: DataFrame, own: str | None, both: str | None) -> t.StructField | None:
