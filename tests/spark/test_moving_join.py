@@ -204,6 +204,25 @@ def test_zones_that_stand_need_no_speeds(spark, frame):
         join(frame, zones)
 
 
+def test_rows_that_all_go_need_no_sides(spark, frame, tmp_path):
+    gone = frame.selectExpr("id", "time", "true AS gone")
+    assert join(gone, frame, a_removed="gone").collect() == []
+    assert join(frame, gone.limit(0), b_removed="gone").collect() == []
+    write_batches([frame.toArrow()], tmp_path / "a")
+    write_batches([gone.where("id = 2").toArrow(), gone.where("id > 2").toArrow()], tmp_path / "b")
+    streams = streams_of(spark, tmp_path)
+    assert run_stream(spark, join(*streams, b_removed="gone", shards=2), tmp_path).collect() == []
+
+    with pytest.raises(
+        vd.RowError, match=r"the rows of set a lack column 'x_low' \(or 'x'\); they have: gone, id, time"
+    ):
+        join(gone, frame)
+    with pytest.raises(
+        Exception, match=r"RowError: the rows of set b lack column 'x_low' \(or 'x'\); they have: id, removed, time"
+    ):
+        join(frame, frame.select("id", "time", "removed")).collect()
+
+
 def test_a_stream_has_the_schema_of_a_batch(spark, tmp_path):
     rows = [fleets.make_rows(1, 2, seed=7)]
     write_sets(tmp_path, rows, rows)

@@ -123,6 +123,10 @@ class MovingTable:
     def has(self, column: str) -> bool:
         return column in self._columns
 
+    @property
+    def has_sides(self) -> bool:
+        return any(self.has(f"{axis}{end}") for axis in AXES for end in ENDS)
+
     def has_speeds(self, n_dims: int) -> bool:
         return any(self.has(f"v{axis}{end}") for axis in AXES[:n_dims] for end in ENDS)
 

@@ -162,7 +162,8 @@ def _find_set(name: str, rows: DataFrame, named: tuple[Any, ...], n_dims: int, m
     id_name, own_time, time, own_removed, removed = named
     time_role, time_name = ("time", time) if own_time is None else (f"{name}_time", own_time)
     table, goes = _table(name, rows), _find_removed(name, rows, own_removed, removed)
-    sides = table.find_sides(n_dims, may_stand)
+    only_goes = goes is not None and not table.has_sides  # whether every row does, a worker sees
+    sides = {} if only_goes else table.find_sides(n_dims, may_stand)
     others = {each: t.StructField(find_value(rows, each, each, name).name, t.DoubleType()) for each in sides.values()}
     return _Set(
         name,

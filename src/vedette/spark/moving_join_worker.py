@@ -27,7 +27,7 @@ def check_rows(batch: pa.RecordBatch, plan: dict[str, Any]) -> pa.RecordBatch:
             f"the id of set {name}, column {batch.schema.names[0]!r}, is null in {count(ids.null_count, 'row')}; "
             f"filter such rows out before the join"
         )
-    table = MovingTable(dict(zip(plan["names"], batch.columns, strict=True)), name)
+    table = MovingTable(dict(zip(plan["names"], batch.columns, strict=True)), name) if batch.num_rows else None
     read = read_moving_rows(table, None, Ids(), name, n_dims=plan["n_dims"], time=None, may_stand=plan["may_stand"])
     return to_batch(read, plan["n_dims"])
 
