@@ -69,6 +69,7 @@ class Figure:
             if row.get("y_name") == y_name
             and row.get("contestant") == contestant
             and "value" in row
+            and "x" in row
             and x_name in (None, row["x_name"])
         }
         return dict(sorted(points.items())) if all(isinstance(x, int | float) for x in points) else points

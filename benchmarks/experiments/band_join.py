@@ -121,7 +121,7 @@ def band_tau(bench: Bench) -> None:
         case = f"tau = {_count_points(workload):,}, n = {n_bands:,}"
         _compare(bench, "band-tau", case, workload, n_bands, AT_ONE_TAU, LINEAR)
     for n_clusters in (1, 10):
-        _compare_large(bench, "band-tau", bench.size(100_000, 2_000), bench.size(1_000_000, 20_000), n_clusters)
+        _compare_large(bench, "band-tau", _large(bench), _large(bench), n_clusters, pairs_a_row=_large(bench) / 10)
     _judge_growth(bench, "band-tau", "MB", WITH_TAU, "at least", x_name=TAU)
     for measure in LOOK_UPS:
         _judge_growth(bench, "band-tau", measure, LOGARITHM, x_name=TAU)
@@ -134,7 +134,7 @@ def band_values(bench: Bench) -> None:
     for n_values in _sizes(bench):
         workload = band_clusters(n_values, bench.size(1_000, 100), 10, 50, 50)
         _compare(bench, "band-values", f"m = {n_values:,}", workload, n_values, "m, values")
-    _compare_large(bench, "band-values", bench.size(200_000, 4_000), bench.size(1_000, 100), 10)
+    _compare_large(bench, "band-values", _large(bench), bench.size(1_000, 100), 10, pairs_a_row=1_000)
 
 
 @experiment("band-bands")
@@ -143,7 +143,7 @@ def band_bands(bench: Bench) -> None:
     for n_bands in _sizes(bench):
         workload = band_clusters(bench.size(1_000, 100), n_bands, 10, 50, 50)
         _compare(bench, "band-bands", f"n = {n_bands:,}", workload, n_bands, "n, bands")
-    _compare_large(bench, "band-bands", bench.size(1_000, 100), bench.size(1_000_000, 20_000), 10)
+    _compare_large(bench, "band-bands", bench.size(1_000, 100), _large(bench), 10, pairs_a_row=1_000)
     for measure in ("MB", *LOOK_UPS):
         _judge_growth(bench, "band-bands", measure, WITH_BANDS, x_name="n, bands")
 
@@ -155,8 +155,12 @@ def band_output(bench: Bench) -> None:
     for pairs_a_row in (n / 100, n / 10, n, 10 * n):
         workload = band_clusters(n, n, 10, 50, pairs_a_row)
         _compare(bench, "band-output", f"k = {pairs_a_row:,.0f}", workload, pairs_a_row, "k, pairs found")
-    large = bench.size(100_000, 2_000)
-    _compare_large(bench, "band-output", large, large, 10, pairs_a_row=large)
+    for share in (100, 10):
+        _compare_large(bench, "band-output", _large(bench), _large(bench), 10, pairs_a_row=_large(bench) / share)
+
+
+def _large(bench: Bench) -> int:
+    return bench.size(1_000_000, 10_000)
 
 
 def _sizes(bench: Bench) -> Sequence[int]:
@@ -263,12 +267,10 @@ def _count_points(workload: BandWorkload) -> int:
     return len(find_partition(workload.lows, workload.highs))
 
 
-def _compare_large(
-    bench: Bench, target: str, n_values: int, n_bands: int, n_clusters: int, pairs_a_row: float = 1_000
-) -> None:
+def _compare_large(bench: Bench, target: str, n_values: int, n_bands: int, n_clusters: int, pairs_a_row: float) -> None:
     """The same at the setting of today, which is not drawn; with few look-ups, as the scan takes long."""
     workload = band_clusters(n_values, n_bands, n_clusters, 20, pairs_a_row)
-    case = f"m = {n_values:,}, n = {n_bands:,}, tau = {_count_points(workload):,}"
+    case = f"m = {n_values:,}, n = {n_bands:,}, tau = {_count_points(workload):,}, k = {pairs_a_row:,.0f}"
     _compare(bench, target, case, workload, names=LINEAR)
 
 

@@ -86,7 +86,7 @@ def _workloads(bench: Bench) -> Iterator[tuple[str, Workload]]:
     yield "1-d, 20k wide, a tenth matches", intervals(size(20_000, 4_000), n_rows // 20, size(2_000, 400))
     yield "2-d, 500 boxes", small_boxes(500, n_rows, 5)
     yield "2-d, 32k on a grid, W = 20", vcr_rectangles(size(32_000, 4_000), n_rows, 20)
-    yield "2-d, 64k on a grid, W = 40, 90-10", vcr_rectangles(size(64_000, 8_000), n_rows // 50, 40, "90-10")
+    yield "2-d, 64k on a grid, W = 40, 90-10", vcr_rectangles(size(64_000, 8_000), n_rows // 100, 40, "90-10")
     yield "2-d, 200k small", small_boxes(size(200_000, 20_000), n_rows, 5)
     yield "2-d, 50k around towns", boxes_around_towns(size(50_000, 10_000), n_rows, 20)
     yield "2-d, 20k large, 1k matches", small_boxes(size(20_000, 4_000), n_rows // 20, size(1_000, 200))

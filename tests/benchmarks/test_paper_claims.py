@@ -42,6 +42,8 @@ def sides(best):
             for side in (4, 8, 16, 32):
                 point = ("VCR", measure, side, f"L, W = {max_side}")
                 rows.append(line("vcr-fig12", f"W = {max_side}", *point, 1.0 if side == at else 2.0))
+            today = {"y_name": measure, "contestant": "VCR"}
+            rows.append(value("vcr-fig12", f"W = {max_side}, 1,000,000 queries", f"{measure}, L = 2", 0.5, **today))
     return rows
 
 
@@ -156,8 +158,10 @@ def structures(target, x_name, xs, sizes, micros, today=9.0):
             for measure, told in (("MB", sizes), (LOOK_UP, micros)):
                 number = told.get(key, (1.0, 1.0))[place]
                 rows.append(line(target, f"{x_name} {x}", name, measure, x, x_name, number))
-    rows.append(value(target, "m = 9", f"{LOOK_UP}, scan", today))
-    return [*rows, value(target, "m = 9", f"{LOOK_UP}, stabbing set (Lemma 5)", 1.0)]
+    for key, number in (("scan", today), ("stabbing", 1.0)):
+        more = {"y_name": LOOK_UP, "contestant": STRUCTURES[key]}
+        rows.append(value(target, "m = 9", f"{LOOK_UP}, {STRUCTURES[key]}", number, **more))
+    return rows
 
 
 def tau(sizes=(1.0, 300.0), micros=(1.0, 1.5), with_bands=(1.0, 1.2), today=9.0):
