@@ -167,6 +167,12 @@ def test_a_dry_run_explains_and_does_nothing(spark, run, tmp_path, registry, wri
             'checkpoint = "/proc/nowhere',
             "checkpoint: Spark refuses it: java.io.IOException: mkdir of ",
         ),
+        (
+            'format = "json"',
+            'format = "iceberg"',
+            "if 'iceberg' is right, it comes with a package of its own: packages = [",
+        ),
+        ('format = "parquet"', 'format = "delta"', 'packages = ["io.delta:delta-spark'),
         ('name = "hits"', 'name = "hits"\nselect = ["prise"]', "sink 'hits': Spark refuses it: "),
         ('name = "hits"', 'name = "hits"\nencode = "avro"', 'packages = ["org.apache.spark:spark-avro_2.13:'),
     ],
@@ -344,6 +350,27 @@ def test_a_secret_in_what_java_refuses_is_hidden(run, registry, write, monkeypat
     assert code == 2
     assert "mkdir of ${BUCKET}" in err
     assert "hush" not in err
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("[sauce]", [], "mistakes\n  "),
+        ("[source", [], "is no TOML"),
+        ("", ["--metrics", "high"], "--metrics takes a port, or host:port; got 'high'"),
+    ],
+)
+def test_mistakes_of_the_file_and_of_options_are_json_too_where_logs_are(run, tmp_path, text, options, message):
+    path = tmp_path / "ticks.toml"
+    path.write_text(text)
+
+    code, out, err = run("run", path, "--log", "json", *options)
+
+    (line,) = err.splitlines()
+    told = json.loads(line)
+    assert (code, out) == (2, "")
+    assert (told["level"], told["event"], told["pipeline"]) == ("error", "refused", "ticks")
+    assert message in told["message"]
 
 
 def test_each_json_event_names_the_pipeline(run, registry, write, monkeypatch):

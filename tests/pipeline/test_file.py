@@ -109,6 +109,11 @@ def test_a_small_file_is_read_with_all_that_it_leaves_out(tmp_path):
         ),
         ('checkpoint = "c"', 'checkpont = "c"', "checkpont: unknown key"),
         ('checkpoint = "c"', "checkpoint = ", "is no TOML"),
+        (
+            "[operator]",
+            '[spark]\nremote = "sc://host"\npackages = ["a:b:1"]\n[operator]',
+            "spark: a Spark Connect server is started with its packages; here, with remote, leave them out",
+        ),
         ("[source]", "[sources.left]", "border takes one stream: write [source], not [sources]"),
         ('[source]\nformat = "rate"', "", "rows come from a table [source]"),
     ],

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pyspark.sql import Row
+
 from vedette.spark.running import Batch, Running, reason_of
 
 KAFKA = {
@@ -34,6 +36,20 @@ def test_what_a_source_does_not_tell_is_unknown():
     batch = Batch.read("events", {"id": "x", "batchId": 0, "sources": [{"endOffset": 3}]}, NOON)
 
     assert (batch.lag_rows, batch.lag_seconds, batch.n_answers) == (None, None, 0)
+
+
+def test_what_connect_tells_otherwise_is_read_alike():
+    schema = {"type": "struct", "fields": [{"name": "n_answers", "type": "long"}]}
+    told = {
+        **KAFKA,
+        "numInputRows": None,
+        "sources": [{"numInputRows": 4}, {"numInputRows": 6}],
+        "observedMetrics": {"vedette_answered": Row(values=[7], schema=schema)},
+    }
+
+    batch = Batch.read("events", told, NOON)
+
+    assert (batch.n_rows, batch.n_answers, batch.n_malformed) == (10, 7, 0)
 
 
 @dataclass
@@ -103,3 +119,5 @@ def test_the_reason_of_a_failure_is_the_worker_s_own_sentence():
 
     assert reason_of(Exception(told)) == "no"
     assert reason_of(Exception("[STREAM_FAILED] Query failed\n== plan ==")) == "Query failed"
+    kinds = ("vedette.registry.failures.ReadOnlyError", "RuntimeError", "vedette.errors.RegistryError")
+    assert {reason_of(Exception(f"Job aborted\n{kind}: read-only\n")) for kind in kinds} == {"read-only"}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
+from pyspark.errors import PySparkException
 
 from vedette.errors import ConflictError, PipelineError, RegistryError
 from vedette.pipeline.file import ReadFile
@@ -20,6 +21,10 @@ OF_CHECKPOINT = (
     "\tat org.apache.spark.ResolveWriteToStream$.resolveCheckpointLocation(ResolveWriteToStream.scala:152)\n"
 )
 CAUSED = "Caused by: java.net.UnknownHostException: no-such-host\n\tat java.base/java.net.X\n\t... 20 more\n"
+CALL = """<_MultiThreadedRendezvous of RPC that terminated with:
+\tstatus = StatusCode.UNAVAILABLE
+\tdetails = "failed to connect; Connection refused"
+>"""
 FILE = """
 checkpoint = "/proc/nowhere/cp"
 [source]
@@ -138,11 +143,19 @@ def test_a_registry_out_of_reach_is_still_passing_once_its_key_is_told(start, ki
     assert caught.value.broken == [("cheap", None)]
 
 
-def test_what_java_refuses_while_it_runs_is_one_sentence():
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (JavaError(STACK), r"^Spark refuses it: java.io.IOException: mkdir of .* failed$"),
+        (PySparkException("the server is gone\n== stack =="), "^Spark refuses it: the server is gone$"),
+        (PySparkException(CALL), "^Spark refuses it: failed to connect; Connection refused$"),
+    ],
+)
+def test_what_spark_refuses_while_it_runs_is_one_sentence(error, sentence):
     class Failing:
         @property
         def recentProgress(self):  # noqa: N802
-            raise JavaError(STACK)
+            raise error
 
-    with pytest.raises(PipelineError, match=r"^Spark refuses it: java.io.IOException: mkdir of .* failed$"):
+    with pytest.raises(PipelineError, match=sentence):
         Running({"hits": Failing()}).new_batches()

@@ -1,7 +1,7 @@
 """`vedette run`: a pipeline from its file to its end, with signals, progress, logs and exit codes.
 
 Exit codes: 0 where it has ended or was asked to stop, 2 where it cannot start as things are written, 3 where it failed
-while it ran, 4 where it could not start because the registry is out of reach.
+while it ran, 4 where it could not start because the registry, or a Spark Connect server, is out of reach.
 """
 
 from __future__ import annotations
@@ -45,8 +45,13 @@ def run_pipeline(path: Path, options: RunOptions) -> int:
     """Run a pipeline until it ends, fails or is asked to stop; the exit code."""
     if options.log not in ("text", "json"):
         raise PipelineError(f"--log takes text or json; got {options.log!r}")
-    address = None if options.metrics is None else read_address(options.metrics)
-    file = ReadFile.read(path)
+    try:
+        address = None if options.metrics is None else read_address(options.metrics)
+        file = ReadFile.read(path)
+    except VedetteError as error:
+        display = open_display(options.log, options.quiet, False, str)
+        display.tell("error", "refused", str(error), pipeline=path.stem)
+        return REFUSED
     plan = file.plan
     status = Status.begin(plan.name, [sink.name for sink in plan.sink])
     is_torn = any(sink.format in _ON_TERMINAL for sink in plan.sink)
@@ -65,7 +70,7 @@ def run_pipeline(path: Path, options: RunOptions) -> int:
             return _Run(file, options, status, display, signals).run()
     except VedetteError as error:
         display.tell("error", "refused", str(error), pipeline=plan.name)
-        return UNREACHABLE if isinstance(error, RegistryError) and error.is_passing else REFUSED
+        return UNREACHABLE if getattr(error, "is_passing", False) else REFUSED
     finally:
         display.close()
         if server is not None:
@@ -154,7 +159,8 @@ class _Run:
             self._stop(running)
             watch.look(running)
             return self._end(running.failure())
-        except PipelineError as error:  # Java is gone, and with it all that could be asked
+        except PipelineError as error:  # Spark is gone, and with it all that could be asked
+            pipeline.give_up()
             return self._end(str(error))
 
     def _stop(self, running: Running) -> None:

@@ -54,6 +54,20 @@ class SparkPart(Part):
     log_level: Text = Field("OFF", description="what Spark itself says on standard error: OFF, ERROR, WARN, INFO")
     settings: Options = Field(default_factory=dict, description="settings of Spark, under their full names")
 
+    @property
+    def server(self) -> str | None:
+        """The address of a Spark Connect server that runs already, where the file names one."""
+        return self.remote if self.remote is not None and self.remote.startswith("sc://") else None
+
+    @model_validator(mode="after")
+    def _check_server(self) -> Self:
+        for name in ("packages", "jars"):
+            if self.server is not None and getattr(self, name):
+                raise ValueError(
+                    f"a Spark Connect server is started with its {name}; here, with remote, leave them out"
+                )
+        return self
+
 
 class PipelineFile(Part):
     """Source, registry, operator and sinks of a pipeline that `vedette run` runs."""

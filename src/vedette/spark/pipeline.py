@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import glob
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from vedette.errors import FileError, PipelineError, RegistryError, VedetteError
 from vedette.pipeline.file import AVAILABLE_NOW
 from vedette.pipeline.operators import Border, Match, WindowJoin, options_of
 from vedette.pipeline.part import spark_value
+from vedette.pipeline.remote import check_remote
 from vedette.pipeline.source import FILES, Source, read_avro_schema
 from vedette.spark.band_join import band_join
 from vedette.spark.border import border
@@ -43,8 +45,9 @@ _BROKEN = "_vedette_broken"
 _LACKING = ("Failed to find", "DATA_SOURCE_NOT_FOUND", "NOT_LOADED")  # in what Spark says without a connector
 _MAKES_CHECKPOINT = "resolveCheckpointLocation"  # where in Spark a sink's folder of the checkpoint is made
 _CONNECTORS = {
-    "kafka": "org.apache.spark:spark-sql-kafka-0-10_2.13",
-    "avro": "org.apache.spark:spark-avro_2.13",
+    "kafka": f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}",
+    "avro": f"org.apache.spark:spark-avro_2.13:{pyspark.__version__}",
+    "delta": f"io.delta:delta-spark_{pyspark.__version__.rpartition('.')[0]}_2.13:VERSION",  # which is Delta's own
 }
 
 
@@ -66,15 +69,15 @@ class Pipeline:
             settings["spark.jars.packages"] = ",".join(plan.spark.packages)
         if plan.spark.jars:
             settings["spark.jars"] = ",".join(_find_jars(plan.spark.jars))
-        spark_plan = plan.spark
+        server = plan.spark.server
+        if server is not None:
+            with _told_at("spark.remote"):
+                check_remote(server)
         with _told_at("spark"):
-            spark = session(
-                plan.name,
-                master=spark_plan.master,
-                remote=spark_plan.remote,
-                log_level=spark_plan.log_level,
-                **settings,
-            )
+            part = plan.spark
+            spark = session(plan.name, master=part.master, remote=part.remote, log_level=part.log_level, **settings)
+        if server is not None:
+            _bound_retries(spark)
         return cls(plan, queries, spark)
 
     def rows(self) -> dict[str, DataFrame]:
@@ -122,6 +125,11 @@ class Pipeline:
                     query.stop()
             raise
         return started
+
+    def give_up(self) -> None:
+        """Let the end of this process not wait for a Connect server that is gone."""
+        if self.plan.spark.server is not None:
+            self.spark.client.set_retry_policies([])
 
     def _writer(self, frame: DataFrame, sink: Sink) -> Any:
         writer = frame.writeStream.format(sink.format).outputMode("append").queryName(f"{self.plan.name}:{sink.name}")
@@ -204,6 +212,14 @@ def _encode(answers: DataFrame, sink: Sink) -> DataFrame:
     return answers.select(*key, value.alias("value"))
 
 
+def _bound_retries(spark: SparkSession) -> None:
+    """Let a Connect server that is gone be told within half a minute, where Spark's client would try for ten."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]", category=UserWarning)  # it is an error too
+    spark.client.set_retry_policies([DefaultPolicy(max_retries=8, max_backoff=5_000)])  # milliseconds
+
+
 def _find_jars(patterns: list[str]) -> list[str]:
     """The files that the patterns stand for; raises where one stands for none."""
     found: list[str] = []
@@ -234,7 +250,10 @@ def _told_at(key: str, connector: str = "") -> Iterator[None]:
 
 
 def first_line(error: Exception) -> str:
-    """What Spark says, without the plan that it prints below."""
+    """What Spark says, without the plan that it prints below; of a call over the network that failed, why it did."""
+    called = re.search(r'^\s*details = "(.+)"$', str(error), flags=re.MULTILINE)
+    if called:
+        return called[1]
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0].removeprefix("[STREAM_FAILED] ") if lines else type(error).__name__
 
@@ -248,7 +267,11 @@ def reason_of_java(error: Exception) -> str:
 
 
 def _hint(error: Exception, connector: str) -> str:
-    package = _CONNECTORS.get(connector)
-    if package is None or not any(words in str(error) for words in _LACKING):
+    """What to put into the file where Spark lacks the connector of a format."""
+    if not connector or not any(words in str(error) for words in _LACKING):
         return ""
-    return f'; it comes with a connector: packages = ["{package}:{pyspark.__version__}"] under [spark]'
+    package = _CONNECTORS.get(connector)
+    if package is None:
+        coordinates = 'packages = ["group:artifact:version"]'
+        return f"; if {connector!r} is right, it comes with a package of its own: {coordinates} under [spark]"
+    return f'; it comes with a connector: packages = ["{package}"] under [spark]'

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from vedette.errors import PipelineError
 from vedette.spark.pipeline import ANSWERED, DECODED, first_line, reason_of_java
@@ -43,18 +44,17 @@ class Batch:
         """A batch of what Spark calls progress."""
         counts: dict[str, int] = {}
         for name in (ANSWERED, DECODED):
-            for key, value in _as_dict((told.get("observedMetrics") or {}).get(name)).items():
-                counts[key] = int(value or 0)
-        states = told.get("stateOperators") or []
+            counts |= _read_counts(_as_dict((told.get("observedMetrics") or {}).get(name)))
+        states, sources = told.get("stateOperators") or [], told.get("sources") or []
         return cls(
             sink=sink,
             number=int(told["batchId"]),
             query_id=str(told["id"]),
-            n_rows=int(told.get("numInputRows") or 0),
+            n_rows=_count_rows(told, sources),
             n_answers=counts.get("n_answers", 0),
             n_malformed=counts.get("n_malformed", 0),
             seconds=float((told.get("durationMs") or {}).get("triggerExecution") or 0) / 1000,
-            lag_rows=_rows_behind(told.get("sources") or []),
+            lag_rows=_rows_behind(sources),
             lag_seconds=_seconds_behind((told.get("eventTime") or {}).get("max"), now),
             state_rows=sum(int(state.get("numRowsTotal") or 0) for state in states),
             state_bytes=sum(int(state.get("memoryUsedBytes") or 0) for state in states),
@@ -65,7 +65,7 @@ class Batch:
 class Running:
     """The Spark queries of a pipeline, by the names of their sinks.
 
-    All raise PipelineError where Java refuses or is gone.
+    All raise PipelineError where Spark refuses or is gone.
     """
 
     queries: Mapping[str, StreamingQuery]
@@ -121,9 +121,11 @@ class Running:
 
 @contextmanager
 def _in_reach() -> Iterator[None]:
-    """Say in a sentence what Java refuses; or that it has ended, where that is why it does not answer."""
+    """Say in a sentence what Spark refuses; or that it has ended, where that is why it does not answer."""
     try:
         yield
+    except PySparkException as error:
+        raise PipelineError(f"Spark refuses it: {first_line(error)}") from None
     except (Py4JError, ConnectionError) as error:
         raise PipelineError(reason_of_java(error)) from None
 
@@ -135,7 +137,7 @@ def _is_busy(query: StreamingQuery) -> bool:
 
 def reason_of(error: Exception) -> str:
     """The sentence that matters: a worker's own last line, or else Spark's first."""
-    told = re.findall(r"^\s*(?:vedette\.errors\.\w+|RuntimeError): (.+)$", str(error), flags=re.MULTILINE)
+    told = re.findall(r"^\s*(?:vedette(?:\.\w+)+|RuntimeError): (.+)$", str(error), flags=re.MULTILINE)
     return str(told[-1]).strip() if told else first_line(error)
 
 
@@ -147,6 +149,19 @@ def _last_batch(query: StreamingQuery) -> int:
 def _is_batch(told: Mapping[str, Any]) -> bool:
     """Whether progress is of a micro-batch that ran; Spark tells of idle time under the number of the next."""
     return "addBatch" in (told.get("durationMs") or {})
+
+
+def _count_rows(told: Mapping[str, Any], sources: list[Mapping[str, Any]]) -> int:
+    """How many rows came in; through Connect only the sources tell."""
+    whole = told.get("numInputRows")
+    return int(whole) if whole is not None else sum(int(source.get("numInputRows") or 0) for source in sources)
+
+
+def _read_counts(told: Mapping[str, Any]) -> dict[str, int]:
+    """Counts by their names; through Connect they are a list beside a schema."""
+    if isinstance(told.get("values"), list) and isinstance(told.get("schema"), dict):
+        told = dict(zip((field["name"] for field in told["schema"]["fields"]), told["values"], strict=True))
+    return {name: int(value or 0) for name, value in told.items()}
 
 
 def _rows_behind(sources: list[Mapping[str, Any]]) -> int | None:

@@ -1,0 +1,36 @@
+"""The Spark Connect server that a pipeline's file names: whether one answers, asked before Spark's own client does.
+
+That one tries for ten minutes, without a word and deaf to signals.
+"""
+
+from __future__ import annotations
+
+import socket
+from urllib.parse import urlsplit
+
+from vedette.errors import PipelineError
+
+_PORT = 15002  # where a server listens that was told no other
+_SECONDS = 10.0
+
+
+class RemoteError(PipelineError):
+    """No server answers; later one may."""
+
+    is_passing = True
+
+
+def check_remote(remote: str) -> None:
+    """Raise a RemoteError where an address sc://host:port has nobody who listens."""
+    try:
+        parts = urlsplit(remote)
+        host, port = parts.hostname or "", parts.port or _PORT
+    except ValueError:
+        raise PipelineError("the address cannot be read; write it as in: sc://host, or sc://host:15002") from None
+    try:
+        socket.create_connection((host, port), _SECONDS).close()
+    except OSError as error:
+        reason = error.strerror or error
+        raise RemoteError(
+            f"no Spark Connect server answers at {host}:{port}: {reason}; is it running, and may this host reach it?"
+        ) from None
