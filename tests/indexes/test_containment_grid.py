@@ -17,8 +17,13 @@ def build(ranges, segment_cells):
     return firsts, lasts, ids, CEI.build(firsts, lasts, ids, [N_CELLS], segment_cells=segment_cells)
 
 
+def sizes_of(index):
+    return index.sizes if len(index.sizes) else np.diff(index.starts)
+
+
 def listed(index, number):
-    return index.listed[index.starts[number] : index.starts[number] + index.sizes[number]].tolist()
+    start, end = index.starts[number], index.starts[number] + sizes_of(index)[number]
+    return index.listed[start:end].tolist()
 
 
 @given(st.lists(st.tuples(cell, cell), max_size=8), st.integers(1, 40))
@@ -36,7 +41,7 @@ def test_a_box_is_listed_in_the_longest_intervals_that_it_contains():
     _, _, _, index = build([(1, 14)], segment_cells=8)
 
     # Of segment 0: cell 1, the pair 2 and 3, and the second half. Of segment 1: the first half, the pair 4 and 5, 6.
-    numbers = [number for number in range(len(index.starts)) if listed(index, number)]
+    numbers = [number for number in range(len(sizes_of(index))) if listed(index, number)]
     assert numbers == [3, 5, 8 + 1, 16 + 2, 16 + 6, 16 + 8 + 6]
 
 
@@ -44,7 +49,7 @@ def test_a_segment_that_is_covered_takes_one_listing():
     _, _, _, index = build([(0, 15)], segment_cells=4)
 
     assert [listed(index, number) for number in (1, 8 + 1, 16 + 1, 24 + 1)] == [[0]] * 4
-    assert index.sizes.sum() == 4
+    assert sizes_of(index).sum() == 4
 
 
 def test_shorter_segments_list_wide_boxes_more_often():
@@ -52,14 +57,14 @@ def test_shorter_segments_list_wide_boxes_more_often():
     firsts = random.integers(0, 90_000, (1, 500)).astype(np.int32)
     ids = np.arange(500, dtype=np.int32)
     sizes = [
-        CEI.build(firsts, firsts + 9_000, ids, [100_000], segment_cells=length).sizes.sum() for length in (16, 1024)
+        CEI.build(firsts, firsts + 9_000, ids, [100_000], segment_cells=length).starts[-1] for length in (16, 1024)
     ]
 
     assert sizes[0] > 10 * sizes[1]
 
 
 def contents(index):
-    return [sorted(listed(index, number)) for number in range(len(index.sizes))]
+    return [sorted(listed(index, number)) for number in range(len(sizes_of(index)))]
 
 
 def test_a_change_touches_the_lists_of_its_own_box_only():
@@ -68,8 +73,8 @@ def test_a_change_touches_the_lists_of_its_own_box_only():
     index.insert(np.array([[1]], np.int32), np.array([[14]], np.int32), np.array([77], np.int32))
 
     own = [3, 5, 8 + 1, 16 + 2, 16 + 6, 16 + 8 + 6]  # as above
-    assert [number for number, each in enumerate(contents(index)) if 77 in each] == own
-    assert [number for number in range(len(starts)) if index.starts[number] != starts[number]] == own
+    assert [number for number, each in enumerate(contents(index)) if 9 in each] == own
+    assert [number for number in range(len(index.starts)) if index.starts[number] != starts[number]] == own
     index.remove(np.array([77], np.int32))
     assert contents(index) == before
 
@@ -95,3 +100,14 @@ def test_a_given_length_of_segments_stays():
 
     assert index.n_came == 0
     assert index.shift == 4
+
+
+@given(st.lists(st.tuples(cell, cell).map(sorted), max_size=8), st.integers(1, 40))
+def test_an_index_that_never_changed_keeps_no_ends_and_tells_them_when_it_does(ranges, segment_cells):
+    firsts, lasts, ids, index = build(ranges, segment_cells)
+    assert index.firsts.size == index.lasts.size == index.sizes.size == 0
+    index.remove(ids[:0])
+
+    assert index.firsts.tolist() == firsts.tolist()
+    assert index.lasts.tolist() == lasts.tolist()
+    assert len(index.sizes) == len(index.starts)

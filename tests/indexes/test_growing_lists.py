@@ -4,7 +4,17 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vedette.indexes.growing_lists import CHANGES, USED, append_to_list, make_lists, pack_lists, remove_from_list
+from vedette.indexes.growing_lists import (
+    CHANGES,
+    USED,
+    append_to_list,
+    close_lists,
+    count_listed,
+    make_lists,
+    open_lists,
+    pack_lists,
+    remove_from_list,
+)
 
 
 def contents(starts, sizes, listed):
@@ -54,3 +64,13 @@ def test_a_few_changes_of_many_lists_wait_until_they_are_more():
 
     assert len(packed) < 20
     assert packed_ends[CHANGES] == 0
+
+
+def test_closed_lists_take_four_bytes_and_are_as_long_when_opened():
+    starts, sizes, _, _ = make_lists(np.array([3, 0, 5]))
+    closed, none = close_lists(starts, sizes)
+
+    assert (closed.tolist(), closed.dtype, len(none)) == ([0, 3, 3, 8], np.int32, 0)
+    assert [count_listed(number, closed, none) for number in range(3)] == [3, 0, 5]
+    assert [each.tolist() for each in open_lists(closed)] == [[0, 3, 3], [3, 0, 5]]
+    assert [count_listed(number, starts, sizes) for number in range(3)] == [3, 0, 5]

@@ -13,10 +13,17 @@ from vedette.indexes.skip_list_changes import HEADER, TAIL
 SLOW = bool(config.DISABLE_JIT)
 
 
+def random_boxes(n_boxes, width, n_cells=200_000):
+    firsts = np.random.default_rng(5).integers(0, n_cells - width, (1, n_boxes)).astype(np.int32)
+    return firsts, firsts + width, np.arange(n_boxes, dtype=np.int32)
+
+
 def random_list(n_boxes, width, n_cells=200_000):
-    random = np.random.default_rng(5)
-    firsts = random.integers(0, n_cells - width, (1, n_boxes)).astype(np.int32)
-    return ISList.build(firsts, firsts + width, np.arange(n_boxes, dtype=np.int32), [n_cells])
+    return ISList.build(*random_boxes(n_boxes, width, n_cells), [n_cells])
+
+
+def sizes_of(index):
+    return index.sizes if len(index.sizes) else np.diff(index.starts)
 
 
 def nodes_of(index):
@@ -28,7 +35,7 @@ def nodes_of(index):
 
 
 def listed(index, slot):
-    return index.listed[index.starts[slot] : index.starts[slot] + index.sizes[slot]].tolist()
+    return index.listed[index.starts[slot] : index.starts[slot] + sizes_of(index)[slot]].tolist()
 
 
 def edges_of(index):
@@ -84,13 +91,13 @@ def test_each_edge_leads_to_the_next_node_that_is_as_high():
 def test_a_marked_edge_lies_in_the_box_and_none_longer_does():
     n_cells, width = 2_000, 150
     index = random_list(60, width, n_cells)
-    firsts = np.random.default_rng(5).integers(0, n_cells - width, 60).tolist()
+    firsts, lasts, ids = (each.ravel().tolist() for each in random_boxes(60, width, n_cells))
 
-    assert marked(index) == to_be_marked(index, [(first, first + width, box) for box, first in enumerate(firsts)])
+    assert marked(index) == to_be_marked(index, list(zip(firsts, lasts, ids, strict=True)))
 
 
 def test_markers_grow_with_the_logarithm_of_the_width():
-    by_width = [random_list(2_000, width).sizes.sum() for width in (200, 2_000, 20_000)]
+    by_width = [random_list(2_000, width).starts[-1] for width in (200, 2_000, 20_000)]
 
     assert by_width[0] < by_width[1] < by_width[2] < 6 * by_width[0]
     assert by_width[2] - by_width[1] < 2 * (by_width[1] - by_width[0])
@@ -129,6 +136,7 @@ def test_changes_leave_the_nodes_and_markers_that_the_boxes_need(changes):
 def test_a_change_touches_the_markers_near_its_own_only():
     n_cells = 100_000
     index = random_list(300 if SLOW else 3_000, 900, n_cells)
+    index.remove(np.empty(0, np.int32))
     before = {slot: listed(index, slot) for slot in range(len(index.sizes))}
     index.insert(np.array([[n_cells // 2]]), np.array([[n_cells // 2 + 900]]), np.array([99_999]))
     after = {slot: listed(index, slot) for slot in range(len(index.sizes))}
@@ -141,16 +149,17 @@ def test_a_change_touches_the_markers_near_its_own_only():
 
 def test_a_list_filled_by_and_by_has_towers_as_high_as_one_built_at_once():
     n_boxes = 100 if SLOW else 1_000
+    firsts, lasts, ids = random_boxes(n_boxes, 900)
     built = random_list(n_boxes, 900)
     none = np.empty((1, 0), np.int32)
     filled = ISList.build(none, none, none[0], [200_000])
     for box in range(n_boxes):
-        filled.insert(built.firsts[:, [box]], built.lasts[:, [box]], built.ids[[box]])
+        filled.insert(firsts[:, [box]], lasts[:, [box]], ids[[box]])
 
     heights = [index.heights[nodes_of(index)[1:]] for index in (filled, built)]
     assert len(heights[0]) == len(heights[1])
     assert 0.8 < heights[0].mean() / heights[1].mean() < 1.25
-    assert 0.8 < filled.sizes.sum() / built.sizes.sum() < 1.25
+    assert 0.8 < filled.sizes.sum() / built.starts[-1] < 1.25
 
 
 def test_towers_of_nodes_that_went_are_used_again():
@@ -165,3 +174,15 @@ def test_towers_of_nodes_that_went_are_used_again():
 
     assert len(index) == 50
     assert len(index.forward) < 2 * len(random_list(100, 900).forward)
+
+
+def test_a_list_that_never_changed_keeps_no_ends_and_tells_them_when_it_does():
+    firsts, lasts, ids = random_boxes(100, 900, 2_000)
+    lasts[0, ::5] = firsts[0, ::5]
+    index = ISList.build(firsts, lasts, ids, [2_000])
+    assert index.firsts.size == index.lasts.size == index.sizes.size == 0
+    index.remove(ids[:0])
+
+    assert index.firsts.tolist() == firsts.tolist()
+    assert index.lasts.tolist() == lasts.tolist()
+    assert len(index.sizes) == len(index.starts)

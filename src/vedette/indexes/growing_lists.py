@@ -2,7 +2,8 @@
 
 List `i` is `listed[starts[i]:starts[i] + sizes[i]]`. Lists that are made together lie tightly, one behind the other.
 One that grows moves to the end, where it gets room up to the next power of two, so that no list needs to tell its room:
-8 bytes a list and 4 an entry, and up to twice as much for lists that have grown.
+8 bytes a list and 4 an entry, and up to twice as much for lists that have grown. Lists that have not changed may be
+closed: then list `i` ends where the next one starts, `sizes` is empty, and a list takes 4 bytes.
 """
 
 from __future__ import annotations
@@ -33,6 +34,16 @@ def make_lists(
     return starts[:-1].astype(np.int32), sizes.astype(np.int32), np.zeros(n + 1 + SLACK, np.int32), ends
 
 
+def close_lists(starts: NDArray[np.int32], sizes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """New `starts` and `sizes` of lists that lie as they were made."""
+    return np.append(starts, starts[-1] + sizes[-1]).astype(np.int32), np.empty(0, np.int32)
+
+
+def open_lists(starts: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """`starts` and `sizes` of closed lists that are to change."""
+    return starts[:-1].copy(), np.diff(starts)
+
+
 def pack_lists(
     starts: NDArray[np.int32],
     sizes: NDArray[np.int32],
@@ -56,6 +67,12 @@ def pack_lists(
     new_starts, _, new_listed, new_ends = make_lists(sizes)
     _copy_lists(starts, sizes, listed, new_starts, new_listed)
     return new_starts, new_listed, new_ends
+
+
+@kernel
+def count_listed(number: int, starts: NDArray[np.int32], sizes: NDArray[np.int32]) -> Any:
+    """How long a list is, closed or not."""
+    return sizes[number] if len(sizes) > 0 else starts[number + 1] - starts[number]
 
 
 @kernel

@@ -5,7 +5,7 @@ Information Systems 21(3), 1996), which the BMQ paper compares with in section 5
 longest edges that it covers, from its first end up and down again to its last. A row walks down the list and collects
 the markers of the edges that pass over it. Costs a walk of about 2 log n steps a row, and about log n markers a box.
 A box that comes or goes touches its own markers, and those that its ends, as nodes, cut or set free. A marker is the
-number of a box, whose ends are kept: to move the marker one has to know them, as the paper does.
+number of a box, whose ends one has to know to move it. A list that never changed does not keep them: nodes tell them.
 `Buckets` and `Lists` do the same work faster; it is there to be compared with.
 """
 
@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.indexes.growing_lists import SLACK, make_lists, pack_lists
+from vedette.indexes.growing_lists import SLACK, close_lists, count_listed, make_lists, open_lists, pack_lists
 from vedette.indexes.growth import collect
 from vedette.indexes.index import TooLargeError, as_boxes, as_cells
 from vedette.indexes.kept_boxes import KeptBoxes, find_first_id
@@ -44,7 +44,7 @@ class ISList(KeptBoxes):
     heights: NDArray[np.int8]  # by the first slot
     free_towers: NDArray[np.int32]  # by height: a tower to be used again, whose first slot leads to the next; or -1
     limits: NDArray[np.int64]  # the levels and the slots that are in use
-    starts: NDArray[np.int32]  # the lists, see `growing_lists`
+    starts: NDArray[np.int32]  # the lists, see `growing_lists`; closed until the first change
     sizes: NDArray[np.int32]
     listed: NDArray[np.int32]
     ends: NDArray[np.int64]
@@ -76,9 +76,10 @@ class ISList(KeptBoxes):
         sizes[:] = 0
         _mark_all(*paths, sizes, starts, listed, True)
         limits = np.array([drawn.max(initial=1), n_slots], np.int64)
+        untold, free_towers = np.empty((1, 0), np.int32), np.full(LEVELS + 1, -1, np.int32)
         return cls(
-            firsts.copy(), lasts.copy(), ids.copy(), none, find_first_id(ids),
-            forward, heights, np.full(LEVELS + 1, -1, np.int32), limits, starts, counts, listed, list_ends, 0,
+            untold, untold, ids.copy(), none, find_first_id(ids),
+            forward, heights, free_towers, limits, *close_lists(starts, counts), listed, list_ends, 0,
         )  # fmt: skip
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
@@ -95,6 +96,7 @@ class ISList(KeptBoxes):
 
     def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
         """Take in boxes of the same axis."""
+        self._open()
         numbers = self.keep(*as_boxes(firsts, lasts, ids))
         self.n_inserts += 1
         drawn = _draw_heights(2 * len(numbers), self.n_inserts)
@@ -104,10 +106,17 @@ class ISList(KeptBoxes):
 
     def remove(self, ids: NDArray[np.int32]) -> None:
         """Let all boxes of these ids go."""
+        self._open()
         numbers = self.find(ids)
         self.listed = remove_boxes(numbers, *self._changing())
         self.release(numbers)
         self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends, len(numbers))
+
+    def _open(self) -> None:
+        if len(self.sizes) == 0:
+            self.starts, self.sizes = open_lists(self.starts)
+            self.firsts, self.lasts = np.empty((2, 1, len(self.ids)), np.int32)
+            _tell_ends(self.forward, self.starts, self.sizes, self.listed, self.firsts, self.lasts)
 
     def _changing(self) -> tuple[Any, ...]:
         """What the kernels of changes take."""
@@ -167,6 +176,26 @@ def _mark_all(
 
 
 @kernel
+def _tell_ends(
+    forward: NDArray[np.int32],
+    starts: NDArray[np.int32],
+    sizes: NDArray[np.int32],
+    listed: NDArray[np.int32],
+    firsts: NDArray[np.int32],
+    lasts: NDArray[np.int32],
+) -> None:
+    """Write the keys of the first and the last node that each box marks."""
+    firsts[:] = END
+    node = np.int64(forward[HEADER + 1])
+    while node != TAIL:
+        for place in range(starts[node], starts[node] + sizes[node]):
+            number = listed[place]
+            firsts[0, number] = min(firsts[0, number], forward[node])
+            lasts[0, number] = forward[node]
+        node = np.int64(forward[node + 1])
+
+
+@kernel
 def _fill(
     cells: NDArray[np.int32],
     done: int,
@@ -192,8 +221,8 @@ def _fill(
                 node = ahead
                 ahead = np.int64(forward[node + level])
             is_key = forward[node] == cell
-            slot = node if is_key else node + level  # what holds a key marks its node, or an edge passed before
-            at, size = starts[slot], sizes[slot]
+            slot = int(node if is_key else node + level)  # what holds a key marks its node, or an edge passed before
+            at, size = starts[slot], count_listed(slot, starts, sizes)
             for i in range(0, size, 8):
                 copy_eight(positions, out + i, listed, at + i)  # what is too much is overwritten
             out += size
