@@ -72,7 +72,7 @@ class DiffRMQ:
         """
 
         def match(rows: NDArray[np.int64]) -> Matches:
-            return self.index.match(np.ascontiguousarray(cells[:, rows]))
+            return self.index.match(np.take(cells, rows, axis=1, mode="clip"))
 
         stamps = np.zeros(self.n_ids, np.int32) if stamps is None else stamps
         return find_differences(match, before, after, cells.shape[1], stamps, self.first_id)[0]
@@ -117,7 +117,8 @@ def find_differences(
         lists = matches.starts, matches.positions
         n = _difference(olds, news, places, *lists, first_query, stamps, start, queries, counts)
         found.append(queries[:n])
-        places[rows] = -1
+        if start + MOVES_AT_ONCE < len(before):
+            places[rows] = -1
     return Runs(found[1] if len(found) == 2 else np.concatenate(found), counts), n_failed
 
 
@@ -164,7 +165,7 @@ def _difference(
     out: NDArray[np.int32],
     counts: NDArray[np.int32],
 ) -> int:
-    """A query bears the move's stamp when the old row matches it, and the negated one when both rows do."""
+    """A query bears the move's stamp when the new row matches it, and the negated one when both rows do."""
     n = np.int64(0)
     for move in range(len(before)):
         stamp = np.int32(move + 1)
@@ -173,19 +174,19 @@ def _difference(
             old_start, old_end = starts[places[before[move]]], starts[places[before[move]] + 1]
         if after[move] >= 0:
             new_start, new_end = starts[places[after[move]]], starts[places[after[move]] + 1]
-        for i in range(old_start, old_end):
-            stamps[positions[i] - first_query] = stamp
         for i in range(new_start, new_end):
-            if stamps[positions[i] - first_query] == stamp:
-                stamps[positions[i] - first_query] = -stamp
+            stamps[positions[i] - first_query] = stamp
         begin = n
         for i in range(old_start, old_end):
+            query = positions[i] - first_query
+            is_left = (stamps[query] != stamp) & (stamps[query] != -stamp)
             out[n] = positions[i]
-            n += stamps[positions[i] - first_query] == stamp
+            n += is_left
+            stamps[query] = np.int32(0) if is_left else -stamp
         counts[EXIT, first_move + move] = n - begin
         begin = n
         for i in range(new_start, new_end):
             out[n] = positions[i]
-            n += stamps[positions[i] - first_query] != -stamp
+            n += stamps[positions[i] - first_query] == stamp
         counts[ENTER, first_move + move] = n - begin
     return n  # type: ignore[return-value]

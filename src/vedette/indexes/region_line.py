@@ -146,15 +146,21 @@ class RSList:
 
     def _measure(self, first: int) -> None:
         """Tell how narrow the ranges are, in blocks from that of the given entry on."""
-        n_blocks = -(-len(self.others) // BLOCK)
-        if len(self.narrowest) != n_blocks:
-            known = self.narrowest[: first // BLOCK]
-            self.narrowest = np.empty(n_blocks, np.int32)
-            self.narrowest[: len(known)] = known
-        first -= first % BLOCK
-        first_keys = np.array([np.searchsorted(row, first, "right") - 1 for row in self.places]).clip(0)
-        tables = self.steps, self.shifts, self.places, self.others
-        _find_narrowest(first, first_keys, *tables, self.narrowest)
+        first_block = first // BLOCK
+        first = first_block * BLOCK
+        owns = []
+        for side, places in enumerate(self.places):
+            key = max(0, int(np.searchsorted(places, first, "right")) - 1)
+            keys = np.repeat(np.arange(key, len(places) - 1, dtype=np.int32), np.diff(places[key:]))
+            keys = keys[max(0, first - int(places[key])) :]
+            owns.append(2 * keys + np.int32(2 - side - self.shifts[side]) if self.steps[side] else keys)
+        widths = np.abs(self.others[first : self.n_entries] - np.concatenate(owns))
+        narrowest = np.full(-(-len(self.others) // BLOCK), WIDEST, np.int32)
+        narrowest[:first_block] = self.narrowest[:first_block]
+        if len(widths):
+            found = np.minimum.reduceat(widths, np.arange(0, len(widths), BLOCK))
+            narrowest[first_block : first_block + len(found)] = found
+        self.narrowest = narrowest
 
     def count_read(
         self, cells: NDArray[np.int32], before: NDArray[np.int64], after: NDArray[np.int64]
@@ -352,25 +358,3 @@ def _find_passed(
                 out_ids[n] = ids[place]
                 n += others[place] < high
     return n  # type: ignore[return-value]
-
-
-@kernel
-def _find_narrowest(
-    first: int,
-    first_keys: NDArray[np.int64],
-    steps: NDArray[np.int64],
-    shifts: NDArray[np.int64],
-    places: NDArray[np.int32],
-    others: NDArray[np.int32],
-    narrowest: NDArray[np.int32],
-) -> None:
-    """Write how narrow the ranges of each block are, from that of the first entry on, which is listed by that key."""
-    for block in range(first // BLOCK, len(narrowest)):
-        narrowest[block] = WIDEST
-    for side in range(2):
-        for key in range(first_keys[side], places.shape[1] - 1):
-            own = 2 * key + 2 - side - shifts[side] if steps[side] == 1 else key
-            for place in range(max(first, places[side, key]), places[side, key + 1]):
-                width = abs(others[place] - own)
-                if width < narrowest[place // BLOCK]:
-                    narrowest[place // BLOCK] = width
