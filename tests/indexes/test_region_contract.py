@@ -322,3 +322,17 @@ def test_diff_rmq_says_that_an_index_is_built_once():
         diff_rmq.insert(none, none, np.empty(0, np.int32))
     with pytest.raises(TypeError, match="Buckets is built once"):
         diff_rmq.remove(np.empty(0, np.int32))
+
+
+@every_rs_list
+def test_it_tells_what_a_move_passes_by_id_after_changes_too(build, n_axes):
+    # Of the two boxes between cells 1 and 9 one goes and another comes.
+    firsts, lasts = (np.array([each] * n_axes, np.int32) for each in ([3, 5, 1, 4], [4, 7, 12, 6]))
+    ids = np.array([40, 41, 42, 43], np.int32)
+    lists = build(firsts[:, :3], lasts[:, :3], ids[:3], [14] * n_axes)
+    lists.remove(ids[:1])
+    lists.insert(firsts[:, 3:], lasts[:, 3:], ids[3:])
+    cells = np.array([[2, 9, 10]] * n_axes, np.int32)
+    moves, passed = lists.passed(cells, np.array([0, 1]), np.array([1, 2]))
+
+    assert sorted(zip(moves.tolist(), passed.tolist(), strict=True)) == [(0, 41), (0, 43)]

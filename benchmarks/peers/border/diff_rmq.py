@@ -1,4 +1,4 @@
-"""DiffRMQ of Lee et al., section 5: the queries of a reading less those of the reading before, over an index of ours.
+"""DiffRMQ of Lee et al., section 5, over a query set: the queries of a reading less those of the reading before.
 
 A reading is matched once; its queries serve as the current ones and then as the previous ones, across batches too. The
 difference is made with a stamp for every query.
