@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from benchmarks.workloads import Workload
 SAMPLE = 64  # rows checked with brute force
 SLOW_SECONDS = 1.5  # a contestant that takes longer runs three times only, and without a run before each
 PROBE_STEP = 8  # how much larger each trial of a contestant is than the one before, until it is known to fit
+Size = TypeVar("Size")
 
 
 class UnknownExperimentError(Exception):
@@ -112,6 +113,10 @@ class Bench:
     def size(self, full: int, quick: int) -> int:
         """The one size or the other, by the kind of run."""
         return quick if self.quick else full
+
+    def some(self, sizes: Sequence[Size]) -> Sequence[Size]:
+        """All of these, or in a quick run the first, the middle and the last."""
+        return [sizes[place] for place in sorted({0, len(sizes) // 2, len(sizes) - 1})] if self.quick else sizes
 
     def say(self, words: str) -> None:
         print(f"    {words}", file=sys.stderr, flush=True)

@@ -35,7 +35,7 @@ PEERS = [
 @experiment("bmq-fig6")
 def bmq_fig6(bench: Bench) -> None:
     """Lee et al., figure 6: search efficiency and time against the number of queries."""
-    for n in SIZES:
+    for n in bench.some(SIZES):
         workload = _prices(bench, n=n)
         case = f"N = {workload.n_queries:,}"
         _race_figure(bench, "bmq-fig6", case, workload, workload.n_queries, N_NAME, is_below=True)
@@ -46,7 +46,7 @@ def bmq_fig6(bench: Bench) -> None:
 @experiment("bmq-fig7")
 def bmq_fig7(bench: Bench) -> None:
     """Lee et al., figure 7: search efficiency and time against the width of queries."""
-    for width in PERCENTS:
+    for width in bench.some(PERCENTS):
         case = f"W = {width:g}%"
         _race_figure(bench, "bmq-fig7", case, _prices(bench, width=width), width, W_NAME, is_below=width > FL)
     for width in (PERCENTS[0], PERCENTS[2]):
@@ -57,7 +57,7 @@ def bmq_fig7(bench: Bench) -> None:
 @experiment("bmq-fig8")
 def bmq_fig8(bench: Bench) -> None:
     """Lee et al., figure 8: search efficiency and time against the fluctuation level."""
-    for step in PERCENTS:
+    for step in bench.some(PERCENTS):
         case = f"FL = {step:g}%"
         _race_figure(bench, "bmq-fig8", case, _prices(bench, step=step), step, FL_NAME, is_below=step < W)
     for step in (PERCENTS[2], PERCENTS[-1]):
@@ -68,10 +68,10 @@ def bmq_fig8(bench: Bench) -> None:
 @experiment("bmq-fig9")
 def bmq_fig9(bench: Bench) -> None:
     """Lee et al., figure 9: memory of the index against the number and the width of queries."""
-    for n in SIZES:
+    for n in bench.some(SIZES):
         workload = _prices(bench, n=n, n_readings=1)
         _note_memory(bench, f"N = {workload.n_queries:,}", workload, workload.n_queries, N_NAME)
-    for width in PERCENTS:
+    for width in bench.some(PERCENTS):
         _note_memory(bench, f"W = {width:g}%", _prices(bench, width=width, n_readings=1), width, W_NAME)
     large = _prices(bench, n=LARGE, n_readings=1)
     _note_memory(bench, f"N = {large.n_queries:,}", large)

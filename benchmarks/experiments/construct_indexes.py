@@ -38,7 +38,7 @@ Make = Callable[[Workload], Peer]
 @experiment("vci-fig6")
 def vci_fig6(bench: Bench) -> None:
     """Wu, Chen and Yu, figure 6: search time of interval indexes, R = 5000, LCI by its L; and a million queries."""
-    for n_queries in SIZES:
+    for n_queries in bench.some(SIZES):
         workload = _intervals(bench.size(n_queries, n_queries // 8), R, W, bench.size(200_000, 5_000))
         case = f"{workload.n_queries:,} queries"
         _race_intervals(bench, "vci-fig6", case, workload, **_point(workload.n_queries, f"queries, R = {R:,}"))
@@ -53,7 +53,7 @@ def vci_fig6(bench: Bench) -> None:
 @experiment("vci-fig7")
 def vci_fig7(bench: Bench) -> None:
     """Wu, Chen and Yu, figure 7: memory of interval indexes, R = 5000; and a million queries."""
-    for n_queries in SIZES:
+    for n_queries in bench.some(SIZES):
         workload = _intervals(bench.size(n_queries, n_queries // 8), R, W, 1)
         case = f"{workload.n_queries:,} queries"
         peers = [make(workload) for make in _make_intervals()]
@@ -80,7 +80,7 @@ def vcr_fig12(bench: Bench) -> None:
 @experiment("vcr-fig13")
 def vcr_fig13(bench: Bench) -> None:
     """Wu, Chen and Yu, figure 13: VCR and R-trees against the number of queries, as they overlap; and a million."""
-    for max_side, sizes in ((20, (*RECTANGLES, LARGE)), (40, WIDE_RECTANGLES)):
+    for max_side, sizes in ((20, (*bench.some(RECTANGLES), LARGE)), (40, bench.some(WIDE_RECTANGLES))):
         longest = PAPER_SIDE[max_side]
         makes: list[Make] = [
             _build(VCR, "VCR"),
@@ -144,7 +144,7 @@ def _sweep(
     kind = {"LCI": LCI, "VCR": VCR}[name]
     places = PLACES if kind is VCR else None
     makes = [_build(kind, CHOSEN)]
-    makes += [_build(kind, f"L = {longest}", longest=longest, n_places=places) for longest in lengths]
+    makes += [_build(kind, f"L = {longest}", longest=longest, n_places=places) for longest in bench.some(lengths)]
     peers = [make(workload) for make in makes]
     seconds = _race(bench, target, case, workload, peers)
     products = {}

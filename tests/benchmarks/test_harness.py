@@ -1,0 +1,30 @@
+"""What a quick run leaves out, and contestants that share what one of them has built."""
+
+from __future__ import annotations
+
+from benchmarks.harness import Bench
+from benchmarks.peers.on_cells import SJBatch, SJImmediate
+from benchmarks.workloads import conjunctions
+
+
+def test_a_quick_run_takes_the_first_the_middle_and_the_last_size():
+    assert Bench("x", quick=True).some((1, 2, 3, 4, 5, 6, 7)) == [1, 4, 7]
+    assert Bench("x", quick=True).some((1, 2)) == [1, 2]
+    assert Bench("x", quick=True).some((1,)) == [1]
+    assert Bench("x").some((1, 2, 3, 4, 5)) == (1, 2, 3, 4, 5)
+
+
+def test_contestants_that_share_an_index_find_the_same():
+    workload = conjunctions(4, 60, 50)
+    first = SJBatch(workload)
+    others = [SJBatch(workload, 16, like=first), SJImmediate(workload, like=first)]
+
+    found = []
+    for peer in (first, *others):
+        peer.load(workload)
+        found.append(peer.answer(peer.match()).digest(workload.n_rows))
+
+    assert [peer.name for peer in others] == ["SJ-Batch, N_dc = 16", "SJ-Immediate"]
+    assert all(peer.index is first.index for peer in others)
+    assert found[0].n_pairs > 0
+    assert found == found[:1] * 3
