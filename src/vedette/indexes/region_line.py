@@ -3,8 +3,8 @@
 The RS list of BMQ-Index (Lee et al., section 3). A range is listed by the cell where it starts and by the cell where it
 ends, and a move reads the stretch of each list between its old and its new cell: upwards it leaves what ends there and
 enters what starts there. Stretches are copied as they are where no range is narrower than the move, else each range
-is tested. Ranges come and go in place, which moves the entries behind them. 32 bytes a range, as long as its ends are of
-one kind, open or closed; 48 else.
+is tested. Ranges come and go in place, which moves the entries behind them. 32 bytes a range, as long as its ends are
+of one kind, open or closed; 48 else.
 """
 
 from __future__ import annotations

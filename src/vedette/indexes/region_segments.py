@@ -2,8 +2,8 @@
 
 The RS lists of BMQ-Index (Lee et al., section 4). On each axis a box is listed twice, by the cell where it starts and
 by the cell where it ends, and a move reads only the lists between its old and its new cell; what changes on one axis is
-checked on the others. Wins where moves cross few borders, those of boxes elsewhere included. Boxes come and go in place,
-which moves the entries behind them. 40 bytes a box and axis.
+checked on the others. Wins where moves cross few borders, those of boxes elsewhere included. Boxes come and go in
+place, which moves the entries behind them. 40 bytes a box and axis.
 """
 
 from __future__ import annotations
