@@ -336,3 +336,10 @@ def test_it_tells_what_a_move_passes_by_id_after_changes_too(build, n_axes):
     moves, passed = lists.passed(cells, np.array([0, 1]), np.array([1, 2]))
 
     assert sorted(zip(moves.tolist(), passed.tolist(), strict=True)) == [(0, 41), (0, 43)]
+
+
+def test_diff_rmq_does_not_report_an_id_that_both_rows_are_in_twice():
+    ends = np.array([[1, 2]], np.int32), np.array([[8, 9]], np.int32)
+    diff_rmq = over_r_tree(*ends, np.array([4, 4], np.int32), [12])
+
+    assert len(diff_rmq.changes(np.array([[3, 5]], np.int32), np.array([0]), np.array([1]))) == 0
