@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import Row
 
-from vedette.spark.running import Batch, Running, reason_of
+from vedette.spark.refusals import reason_of
+from vedette.spark.running import Batch, Running
 
 KAFKA = {
     "id": "5a5f",
@@ -121,3 +122,13 @@ def test_the_reason_of_a_failure_is_the_worker_s_own_sentence():
     assert reason_of(Exception("[STREAM_FAILED] Query failed\n== plan ==")) == "Query failed"
     kinds = ("vedette.registry.failures.ReadOnlyError", "RuntimeError", "vedette.errors.RegistryError")
     assert {reason_of(Exception(f"Job aborted\n{kind}: read-only\n")) for kind in kinds} == {"read-only"}
+
+
+def test_a_connector_that_is_made_for_another_spark_is_told_as_such():
+    lacking = "'void org.apache.spark.sql.execution.LogicalRDD.<init>(scala.collection.immutable.Seq, boolean)'"
+
+    for said in (lacking, "org/apache/spark/sql/catalyst/plans/logical/IgnoreCachedData"):
+        assert reason_of(Exception(said)).startswith(
+            f"{said}; a connector under [spark] is made for another Spark than "
+        )
+    assert reason_of(Exception("no such column 'org.apache.spark'")) == "no such column 'org.apache.spark'"

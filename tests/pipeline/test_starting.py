@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
@@ -159,3 +160,20 @@ def test_what_spark_refuses_while_it_runs_is_one_sentence(error, sentence):
 
     with pytest.raises(PipelineError, match=sentence):
         Running({"hits": Failing()}).new_batches()
+
+
+def test_packages_that_cannot_be_had_are_named(tmp_path, monkeypatch):
+    def end(*arguments, **settings):
+        raise PySparkException("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.")
+
+    path = tmp_path / "ticks.toml"
+    path.write_text(FILE + '[spark]\npackages = ["org.apache.spark:spark-avro_2.13:9.9.9"]\n')
+    monkeypatch.setattr("vedette.spark.pipeline.session", end)
+
+    with pytest.raises(PipelineError) as caught:
+        Pipeline.open(ReadFile.read(path, {}).plan, SimpleNamespace(time_zone="UTC"))
+
+    assert str(caught.value) == (
+        "spark: Spark's Java process ended as it started, and says above why; can its packages be had: "
+        "org.apache.spark:spark-avro_2.13:9.9.9?"
+    )

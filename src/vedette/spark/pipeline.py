@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import functools
 import glob
-import re
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyspark
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.avro.functions import from_avro, to_avro
 
-from vedette.errors import FileError, PipelineError, RegistryError, VedetteError
+from vedette.errors import FileError
 from vedette.pipeline.file import AVAILABLE_NOW
 from vedette.pipeline.operators import Border, Match, WindowJoin, options_of
 from vedette.pipeline.part import spark_value
@@ -28,6 +23,7 @@ from vedette.pipeline.source import FILES, Source, read_avro_schema
 from vedette.spark.band_join import band_join
 from vedette.spark.border import border
 from vedette.spark.match import match
+from vedette.spark.refusals import told_at
 from vedette.spark.session import session
 from vedette.spark.window_join import window_join
 
@@ -42,13 +38,6 @@ if TYPE_CHECKING:
 
 DECODED, ANSWERED = "vedette_decoded", "vedette_answered"  # what Spark counts for us, by the names of the counts
 _BROKEN = "_vedette_broken"
-_LACKING = ("Failed to find", "DATA_SOURCE_NOT_FOUND", "NOT_LOADED")  # in what Spark says without a connector
-_MAKES_CHECKPOINT = "resolveCheckpointLocation"  # where in Spark a sink's folder of the checkpoint is made
-_CONNECTORS = {
-    "kafka": f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}",
-    "avro": f"org.apache.spark:spark-avro_2.13:{pyspark.__version__}",
-    "delta": f"io.delta:delta-spark_{pyspark.__version__.rpartition('.')[0]}_2.13:VERSION",  # which is Delta's own
-}
 
 
 @dataclass(frozen=True)
@@ -71,10 +60,10 @@ class Pipeline:
             settings["spark.jars"] = ",".join(_find_jars(plan.spark.jars))
         server = plan.spark.server
         if server is not None:
-            with _told_at("spark.remote"):
+            with told_at("spark.remote"):
                 check_remote(server)
-        with _told_at("spark"):
-            part = plan.spark
+        part = plan.spark
+        with told_at("spark", packages=part.packages):
             spark = session(plan.name, master=part.master, remote=part.remote, log_level=part.log_level, **settings)
         if server is not None:
             _bound_retries(spark)
@@ -91,7 +80,7 @@ class Pipeline:
         """What the operator makes of the rows."""
         operator, queries = self.plan.operator, self.queries
         options = options_of(operator, list(self.plan.streams))
-        with _told_at("operator"):
+        with told_at("operator"):
             if isinstance(operator, Match):
                 return rows[""].transform(match(queries, **options))
             if isinstance(operator, Border):
@@ -102,7 +91,7 @@ class Pipeline:
 
     def written(self, answers: DataFrame, sink: Sink) -> DataFrame:
         """The answers as a sink writes them."""
-        with _told_at(f"sink {sink.name!r}", sink.encode):
+        with told_at(f"sink {sink.name!r}", sink.encode):
             counted = answers.observe(ANSWERED, f.count(f.lit(1)).alias("n_answers"))
             if sink.where is not None:
                 counted = counted.where(sink.where)
@@ -117,7 +106,7 @@ class Pipeline:
         frames = {sink.name: self.written(answers, sink) for sink in self.plan.sink}
         try:
             for sink in self.plan.sink:
-                with _told_at(f"sink {sink.name!r}", sink.format):
+                with told_at(f"sink {sink.name!r}", sink.format):
                     started[sink.name] = self._writer(frames[sink.name], sink).start()
         except BaseException:
             for query in started.values():
@@ -152,22 +141,22 @@ class Pipeline:
 def _read_source(spark: SparkSession, source: Source, key: str, known: str | None) -> DataFrame:
     """A stream of rows: read, decoded, and cut to what is wanted."""
     fields = source.fields or known
-    with _told_at(key, source.format):
+    with told_at(key, source.format):
         reader = spark.readStream.format(source.format)
         reader = reader.options(**{name: spark_value(value) for name, value in source.options.items()})
         if fields is not None and source.decode == "columns" and (source.fields or source.format in FILES):
             reader = reader.schema(fields)
         rows = reader.load() if source.path is None else reader.load(source.path)
     if source.decode != "columns":
-        with _told_at(f"{key}.decode", source.decode):
+        with told_at(f"{key}.decode", source.decode):
             rows = _decode(rows, source, fields, key)
     for name in ("select", "where"):
         wanted = getattr(source, name)
         if wanted:
-            with _told_at(f"{key}.{name}"):
+            with told_at(f"{key}.{name}"):
                 rows = rows.selectExpr(*wanted) if name == "select" else rows.where(wanted)
     if source.watermark is not None:
-        with _told_at(f"{key}.watermark"):
+        with told_at(f"{key}.watermark"):
             rows = rows.withWatermark(source.watermark.column, source.watermark.delay)
     return rows
 
@@ -229,49 +218,3 @@ def _find_jars(patterns: list[str]) -> list[str]:
             raise FileError(f"spark.jars: there is no file {pattern!r}")
         found += files
     return found
-
-
-@contextmanager
-def _told_at(key: str, connector: str = "") -> Iterator[None]:
-    """What is refused in the body is told with the key of the file that it is about."""
-    try:
-        yield
-    except PySparkException as error:
-        raise PipelineError(f"{key}: Spark refuses it: {first_line(error)}{_hint(error, connector)}") from None
-    except (Py4JError, ConnectionError) as error:  # which Spark has no class of its own for
-        key = "checkpoint" if _MAKES_CHECKPOINT in str(error) else key
-        raise PipelineError(f"{key}: {reason_of_java(error)}{_hint(error, connector)}") from None
-    except FileError:
-        raise
-    except RegistryError as error:
-        raise type(error)(f"{key}: {error}", error.broken, is_passing=error.is_passing) from None
-    except VedetteError as error:
-        raise type(error)(f"{key}: {error}") from None
-
-
-def first_line(error: Exception) -> str:
-    """What Spark says, without the plan that it prints below; of a call over the network that failed, why it did."""
-    called = re.search(r'^\s*details = "(.+)"$', str(error), flags=re.MULTILINE)
-    if called:
-        return called[1]
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0].removeprefix("[STREAM_FAILED] ") if lines else type(error).__name__
-
-
-def reason_of_java(error: Exception) -> str:
-    """What Java says in its first cause, without the stack; or that it is gone, where it says nothing."""
-    if not hasattr(error, "java_exception"):
-        return "Spark's Java process is gone; it was killed, or ran out of memory"
-    causes = re.findall(r"^(?:Caused by)?: (.+)$", str(error), flags=re.MULTILINE)
-    return f"Spark refuses it: {causes[-1].strip() if causes else first_line(error)}"
-
-
-def _hint(error: Exception, connector: str) -> str:
-    """What to put into the file where Spark lacks the connector of a format."""
-    if not connector or not any(words in str(error) for words in _LACKING):
-        return ""
-    package = _CONNECTORS.get(connector)
-    if package is None:
-        coordinates = 'packages = ["group:artifact:version"]'
-        return f"; if {connector!r} is right, it comes with a package of its own: {coordinates} under [spark]"
-    return f'; it comes with a connector: packages = ["{package}"] under [spark]'

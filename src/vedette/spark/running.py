@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-
-from vedette.errors import PipelineError
-from vedette.spark.pipeline import ANSWERED, DECODED, first_line, reason_of_java
+from vedette.spark.pipeline import ANSWERED, DECODED
+from vedette.spark.refusals import in_reach, reason_of
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -75,7 +70,7 @@ class Running:
     def new_batches(self) -> list[Batch]:
         """The micro-batches that were done since the last call, each once, in order. Idle ones are left out."""
         found = []
-        with _in_reach():
+        with in_reach():
             for sink, query in self.queries.items():
                 for told in query.recentProgress:
                     if told["batchId"] > self._seen.get(sink, -1) and _is_batch(told):
@@ -86,12 +81,12 @@ class Running:
     @property
     def is_active(self) -> bool:
         """Whether any sink goes on, and none has failed."""
-        with _in_reach():
+        with in_reach():
             return self.failure() is None and any(query.isActive for query in self.queries.values())
 
     def failure(self) -> str | None:
         """The sink that has failed and why, if one has."""
-        with _in_reach():
+        with in_reach():
             for sink, query in self.queries.items():
                 error = query.exception()
                 if error is not None:
@@ -104,7 +99,7 @@ class Running:
         A micro-batch that is cut off is done again by the next start, so nothing is lost or doubled either way.
         """
         until = time.monotonic() + wait_seconds
-        with _in_reach():
+        with in_reach():
             begun = {sink: _last_batch(query) for sink, query in self.queries.items()}
             busy = dict(self.queries)
             while busy and time.monotonic() < until and not hurry():
@@ -119,26 +114,9 @@ class Running:
         return not busy
 
 
-@contextmanager
-def _in_reach() -> Iterator[None]:
-    """Say in a sentence what Spark refuses; or that it has ended, where that is why it does not answer."""
-    try:
-        yield
-    except PySparkException as error:
-        raise PipelineError(f"Spark refuses it: {first_line(error)}") from None
-    except (Py4JError, ConnectionError) as error:
-        raise PipelineError(reason_of_java(error)) from None
-
-
 def _is_busy(query: StreamingQuery) -> bool:
     """Whether a micro-batch is at work."""
     return query.isActive and bool(query.status["isTriggerActive"])
-
-
-def reason_of(error: Exception) -> str:
-    """The sentence that matters: a worker's own last line, or else Spark's first."""
-    told = re.findall(r"^\s*(?:vedette(?:\.\w+)+|RuntimeError): (.+)$", str(error), flags=re.MULTILINE)
-    return str(told[-1]).strip() if told else first_line(error)
 
 
 def _last_batch(query: StreamingQuery) -> int:
