@@ -200,6 +200,23 @@ def test_a_failure_in_mid_run_is_exit_code_3_and_its_reason(spark, run, registry
     assert "Traceback" not in err
 
 
+def test_a_registry_that_cannot_be_written_is_told_and_a_version_of_it_runs(spark, run, tmp_path, registry, write):
+    file = write()
+    url = f"sqlite:///{tmp_path}/alerts.db"
+    file.write_text(file.read_text().replace(url, url.replace(":///", ":///file:") + "?mode=ro&uri=true"))
+
+    code, _, err = run("run", file)
+
+    assert code == 3
+    said = err.splitlines()[-1]
+    assert said.startswith("vedette: pipeline: failed: sink 'hits': the registry's database sqlite:///file")
+    assert " is read-only, and which version a micro-batch sees is written down there; " in said
+    assert said.endswith("let the pipeline write, or follow the set at=1, which stays")
+    file.write_text(file.read_text().replace('set = "alerts"', 'set = "alerts"\nat = 1'))
+    assert run("run", file)[0] == 0
+    assert rows_of(tmp_path / "hits", "price", "version") == [(39.0, 1), (39.5, 1)]
+
+
 def test_what_init_writes_runs_serves_metrics_and_stops_when_asked(run, tmp_path):
     folder = tmp_path / "new folder"
     code, out, _ = run("init", folder)

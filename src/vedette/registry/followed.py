@@ -11,7 +11,7 @@ from sqlalchemy import Connection, func, make_url, select
 
 from vedette.errors import RegistryError
 from vedette.registry.address import show_address
-from vedette.registry.failures import DroppedError
+from vedette.registry.failures import DroppedError, ReadOnlyError
 from vedette.registry.pins import Pin, pin_version
 from vedette.registry.reader import check_version
 from vedette.registry.set_info import SetInfo
@@ -147,6 +147,11 @@ class Followed:
         except DroppedError:
             self._check(self.registry.set(self.name))
             raise
+        except ReadOnlyError:
+            raise ReadOnlyError(
+                f"the registry's database {self.registry.database} is read-only, and which version a micro-batch sees "
+                f"is written down there; let the pipeline write, or follow the set at={self.info.version}, which stays"
+            ) from None
         self._check_schema(pin.schema_version, pin.version)
         return pin
 
