@@ -118,6 +118,14 @@ def prepare(registry, url, directory, kind):
     write_rows(ticks.make_rows(40 * N_FILES), directory / "rows", N_FILES)
 
 
+def wait_for_batch(pipeline, n_commits):
+    """Until so many more micro-batches are done and another has begun."""
+    n_wanted = pipeline.count("commits") + n_commits
+    while pipeline.count("commits") < n_wanted or pipeline.count("offsets") <= pipeline.count("commits"):
+        assert pipeline.process.poll() is None, pipeline.process.communicate()[1] or "through before the kill"
+        time.sleep(0.01)
+
+
 def test_border_events_of_a_pipeline_killed_again_and_again_are_those_of_the_pinned_versions(pipeline, tmp_path):
     url = f"sqlite:///{tmp_path / 'alerts.db'}"
     prepare(vd.Registry(url), url, tmp_path, "border")
@@ -125,10 +133,7 @@ def test_border_events_of_a_pipeline_killed_again_and_again_are_those_of_the_pin
     with Writers(url, "alerts") as writers:
         for n_commits in (1, 1):
             pipeline.start(master="local[2]")
-            n_wanted = pipeline.count("commits") + n_commits
-            while pipeline.count("commits") < n_wanted or pipeline.count("offsets") <= pipeline.count("commits"):
-                assert pipeline.process.poll() is None, pipeline.process.communicate()[1] or "through before the kill"
-                time.sleep(0.01)
+            wait_for_batch(pipeline, n_commits)
             time.sleep(random.uniform(0, 0.8))
             pipeline.kill()
             known_pins.append(read_pins(url, "alerts", tmp_path))
@@ -152,16 +157,22 @@ def test_border_events_of_a_pipeline_killed_again_and_again_are_those_of_the_pin
     assert {row[4] for row in answer} >= {"first", "moved"}
 
 
-def test_matches_on_a_cluster_that_follows_postgresql_are_those_of_the_pinned_versions(
+def test_matches_on_a_cluster_that_follows_postgresql_and_is_killed_are_those_of_the_pinned_versions(
     pipeline, tmp_path, postgres_url
 ):
     prepare(vd.Registry(postgres_url), postgres_url, tmp_path, "match")
     with Writers(postgres_url, "alerts") as writers:
         pipeline.start(**CLUSTER)
+        wait_for_batch(pipeline, 1)
+        time.sleep(np.random.default_rng(5).uniform(0, 0.8))
+        pipeline.kill()
+        known = read_pins(postgres_url, "alerts", tmp_path)
+        pipeline.start(**CLUSTER)
         answer = pipeline.finish()["rows"]
     states = writers.standing()
     pins = read_pins(postgres_url, "alerts", tmp_path)
 
+    assert pins[: len(known)] == known
     expected = [
         [row["symbol"], row["price"], int(row["ts"].timestamp()), query, version]
         for version, rows in zip(pins, batches_of(tmp_path), strict=True)
