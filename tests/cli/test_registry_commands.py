@@ -7,8 +7,11 @@ import io
 import json
 import re
 import shlex
+from datetime import date
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import vedette as vd
@@ -26,7 +29,7 @@ def url(tmp_path, monkeypatch):
 
 
 def type_in(monkeypatch, text):
-    stdin = io.TextIOWrapper(io.BytesIO(text.encode()))
+    stdin = io.TextIOWrapper(io.BytesIO(text.encode(errors="surrogateescape")))
     monkeypatch.setattr("sys.stdin", stdin)
 
 
@@ -144,6 +147,98 @@ def test_an_import_is_one_version_or_none(run, url, tmp_path):
     assert vd.Registry(url).get("alerts", "a").text == "price < 9"
 
 
+def facts_of(url, name="alerts"):
+    return {
+        query.id: (query.text, query.metadata, query.expires_at and query.expires_at.isoformat()[:10])
+        for query in vd.Registry(url).list(name)
+    }
+
+
+def test_an_import_that_replaces_keeps_what_the_file_lacks(run, url, monkeypatch):
+    for query_id in ("a", "b"):
+        own = ("--metadata", "owner=z", "--expires-at", "2999-01-01")
+        run("query", "add", query_id, "price < 1", *own)
+
+    type_in(monkeypatch, "id,where\na,price < 2\nc,price < 3\n")
+    assert run("query", "import", "-", "--replace")[:2] == (0, "set,added,replaced,version\nalerts,1,1,3\n")
+    assert facts_of(url) == {
+        "a": ("price < 2", {"owner": "z"}, "2999-01-01"),
+        "b": ("price < 1", {"owner": "z"}, "2999-01-01"),
+        "c": ("price < 3", {}, None),
+    }
+    type_in(monkeypatch, "id,where,metadata,expires_at\na,price < 4,,\n")  # columns that are there and empty
+    run("query", "import", "-", "--replace")
+    assert facts_of(url)["a"] == ("price < 4", {}, None)
+    type_in(monkeypatch, '{"id": "b", "where": "price < 5", "owner": "y"}\n{"id": "a", "where": "price < 6"}\n')
+    run("query", "import", "-", "--format", "jsonl", "--replace", "--expires-at", "2998-01-01")
+    assert facts_of(url)["b"] == ("price < 5", {"owner": "y"}, "2998-01-01")
+    type_in(monkeypatch, "id,where\na,price < 7\na,price < 8\n")
+    assert run("query", "import", "-", "--replace")[0] == 2  # twice in one file
+    assert facts_of(url)["a"] == ("price < 6", {}, "2998-01-01")
+
+
+def test_an_import_that_replaces_keeps_the_window_of_a_join(run, url, monkeypatch):
+    run("set", "create", "joins", "--kind", "window join", "--left", SCHEMA, "--right", SCHEMA, "--windows", "any")
+    text = "left.price > right.price"
+    for query_id, window in (("a", ("--within", "2 seconds")), ("b", ("--rows", "5"))):
+        run("query", "add", query_id, text, *window, "--metadata", "owner=z", "--set", "joins")
+
+    type_in(monkeypatch, f"id,where,within\na,{text} + 1,\nb,{text} + 1,3 seconds\n")
+    assert run("query", "import", "-", "--replace", "--set", "joins")[0] == 0
+
+    found = {query.id: (query.text, query.window, query.metadata) for query in vd.Registry(url).list("joins")}
+    assert found == {
+        "a": (f"{text} + 1", {"within": "2 seconds"}, {"owner": "z"}),
+        "b": (f"{text} + 1", {"within": "3 seconds"}, {"owner": "z"}),
+    }
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_further_columns_of_an_import_are_metadata(run, url, tmp_path, kind):
+    file = tmp_path / f"q.{kind}"
+    rows = [
+        {"id": "a", "where": "price < 1", "metadata": '{"team": "x"}', "Owner": "ann", "level": 3},
+        {"id": "b", "where": "price < 2", "metadata": None, "Owner": "NaN", "level": None},
+    ]
+    if kind == "csv":
+        file.write_text('id,where,metadata,Owner,level\na,price < 1,"{""team"": ""x""}",ann,3\nb,price < 2,,NaN,\n')
+    elif kind == "jsonl":
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        dated = [row | {"day": date(2026, 3, 2)} for row in rows]
+        pq.write_table(pa.Table.from_pylist(dated), file)
+
+    assert run("query", "import", file)[::2] == (0, "")
+
+    day = {"day": "2026-03-02"} if kind == "parquet" else {}
+    assert {query_id: metadata for query_id, (_, metadata, _) in facts_of(url).items()} == {
+        "a": {"team": "x", "Owner": "ann", "level": 3} | day,
+        "b": {"Owner": "NaN"} | day,
+    }
+    assert [row["id"] for row in rows_of(run("query", "list", "--metadata", "level=3")[1])] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "said"),
+    [
+        ("csv", "id,what\na,b\n", "standard input lacks the column 'where'"),
+        ("csv", "id,where\udcff\n", "standard input, line 1: it is no CSV: 'utf-8' codec can't decode byte 0xff"),
+        ("csv", "id,where\n", "standard input holds no queries"),
+        ("csv", "id,where\na\n", "standard input, line 2: it has 1 columns"),
+        ("csv", "id,where\na,prise < 1\n", "standard input, line 2: query 'a': unknown field 'prise'"),
+        ("jsonl", '{"id": 1\n', "standard input, line 1: it is no JSON"),
+        ("jsonl", '{"id": "a", "where": "price < 1", "metadata": 3}\n', "standard input, line 1: the metadata of"),
+    ],
+)
+def test_what_is_wrong_with_standard_input_is_told_of_standard_input(run, url, monkeypatch, form, text, said):
+    type_in(monkeypatch, text)
+
+    code, _, err = run("query", "import", "-", "--format", form)
+
+    assert code == 2
+    assert err.startswith(f"vedette: {said}")
+
+
 def test_numbers_are_ids_where_the_set_has_numbers(run, url):
     vd.Registry(url).add("alerts", 7, "price < 1")
 
@@ -257,7 +352,10 @@ def test_many_queries_go_in_and_out_page_by_page(run, url, tmp_path, monkeypatch
 
     assert (told["added"], told["replaced"], told["version"]) == ("1", "10", "2")
     exported = {row["id"]: (row["where"], row["expires_at"]) for row in rows_of(out.read_text())}
-    assert exported == {f"q{number}": (f"price > {number}", "") for number in range(11)}
+    assert {query_id: where for query_id, (where, _) in exported.items()} == {
+        f"q{number}": f"price > {number}" for number in range(11)
+    }
+    assert [query_id for query_id, (_, end) in exported.items() if not end] == ["q10"]  # the others keep theirs
 
 
 def test_the_commands_of_the_operations_page_run_as_they_stand(run, tmp_path, monkeypatch):

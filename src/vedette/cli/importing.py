@@ -1,7 +1,7 @@
 """Queries of a registry by the file: CSV, JSON lines, Parquet or GeoJSON in, and out again in the same columns.
 
 A file has an id and what the set's kind needs: `where`; of window joins also `within` and `rows`; of band joins `low`
-and `high`. `metadata`, a JSON object, and `expires_at` may be there.
+and `high`. `metadata`, a JSON object, and `expires_at` may be there; all further columns are metadata, too.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import pyarrow as pa
 from vedette.cli.answer_file import open_answer
 from vedette.cli.lines import Kind, Lines, read_lines
 from vedette.cli.queries_file import read_queries, take_text
+from vedette.cli.query_commands import read_value
 from vedette.cli.times import read_duration
 from vedette.engine.band_query_set import BandQuerySet
 from vedette.engine.join_query_set import JoinQuerySet
@@ -50,17 +51,22 @@ def import_queries(
 ) -> dict[str, Any]:
     """Let the queries of a file stand: in one version, or with `skip_bad` in as many as it takes."""
     with _named(file, form) as path:
-        lines = _read(path, info)
-    if file == "-":
-        lines.path = Path("standard input")
+        lines = _read(path, info, "standard input" if file == "-" else None)
     done: dict[str, Any] = {"added": 0, "replaced": 0, "version": info.version}
+    ends = {name: value for name, value in ends.items() if value is not None}
 
     def put(ids: list[Any], values: list[dict[str, Any]]) -> None:
         ids = _fit_ids(ids, info)
         standing = _standing(registry, info, ids) if replace else set()
+        old, new = (
+            [place for place, each in enumerate(ids) if (each in standing) is stands] for stands in (True, False)
+        )
         with registry.change(info.name) as change:
-            change.remove_many([query_id for query_id in ids if query_id in standing])
-            _add(change, info.kind, ids, values, ends)
+            for write, places in ((_replace, old), (_add, new)):
+                if places:
+                    write(
+                        change, info.kind, [ids[place] for place in places], [values[place] for place in places], ends
+                    )
         done["version"] = change.version
         done["added"] += len(ids) - len(standing)
         done["replaced"] += len(standing)
@@ -68,7 +74,7 @@ def import_queries(
     if skip_bad:
         lines.stand(put, skip_bad=True)
     else:
-        _stand_together(lines, put, info)
+        _stand_together(lines, put, info, replace)
     lines.tell_bad()
     return done | ({"skipped": len(lines.bad)} if skip_bad else {})
 
@@ -82,18 +88,19 @@ def export_queries(registry: Registry, info: SetInfo, out: Path | None, prefix: 
             answer.write(pa.RecordBatch.from_pylist([_to_row(query, info) for query in page], schema))
 
 
-def _stand_together(lines: Lines, put: Callable[[list[Any], list[Any]], None], info: SetInfo) -> None:
+def _stand_together(lines: Lines, put: Callable[[list[Any], list[Any]], None], info: SetInfo, replace: bool) -> None:
     """Let all lines stand, or none; where one is wrong, the error has its number."""
     if lines.bad:
         raise lines.bad[0]
     try:
         put(lines.ids, lines.values)
     except QueryError:
-        lines.stand(_try_in_memory(info), skip_bad=False)  # raises at the line, unless it is the registry that refuses
+        try_line = _try_in_memory(info, replace)
+        lines.stand(try_line, skip_bad=False)  # raises at the line, unless it is the registry that refuses
         raise
 
 
-def _try_in_memory(info: SetInfo) -> Callable[[list[Any], list[dict[str, Any]]], None]:
+def _try_in_memory(info: SetInfo, replace: bool) -> Callable[[list[Any], list[dict[str, Any]]], None]:
     """What takes queries as the set would, and keeps them for itself."""
     if info.kind == "band join":
         bands = BandQuerySet()
@@ -103,7 +110,8 @@ def _try_in_memory(info: SetInfo) -> Callable[[list[Any], list[dict[str, Any]]],
         def add(ids: list[Any], values: list[dict[str, Any]]) -> None:
             joins = JoinQuerySet(**info.schema, time_zone=info.time_zone)
             for query_id, value in zip(ids, values, strict=True):
-                joins.add(query_id, value["text"], within=value["within"], rows=value["rows"])
+                sizes = _sizes(value) or ({"rows": 1} if replace else {})  # it may keep the window it has
+                joins.add(query_id, value["text"], **sizes)
 
         return add
     queries = QuerySet(info.schema[""], time_zone=info.time_zone)
@@ -124,41 +132,72 @@ def _named(file: str, form: str) -> Iterator[Path]:
         yield path
 
 
-def _read(path: Path, info: SetInfo) -> Lines:
+def _read(path: Path, info: SetInfo, name: str | None) -> Lines:
+    is_csv = path.suffix.lower() == ".csv"
     if info.kind == "band join":
-        return read_lines(path, Kind("band", "bands", ("low", "high"), "an id, a low and a high", _take_band, _OWN))
+        take = _with_own(_take_band, is_csv)
+        kind = Kind("band", "bands", ("low", "high"), "an id, a low and a high", take, has_rest=True)
+        return read_lines(path, kind, name)
     if path.suffix.lower() == ".geojson" and info.kind != "window join":
         lines = read_queries(path, Schema.parse(info.schema[""]))
         lines.values = [{"text": text} for text in lines.values]
         return lines
     more = ("within", "rows") if info.kind == "window join" else ()
-    take = _take_join if info.kind == "window join" else _take_query
-    return read_lines(
-        path, Kind("query", "queries", ("where",), "an id and a text under 'where'", take, (*more, *_OWN))
-    )
+    take = _with_own(_take_join if info.kind == "window join" else _take_query, is_csv)
+    kind = Kind("query", "queries", ("where",), "an id and a text under 'where'", take, more, has_rest=True)
+    return read_lines(path, kind, name)
 
 
-def _take_query(query_id: Any, text: Any, metadata: Any, expires_at: Any) -> dict[str, Any]:
-    return {"text": take_text(query_id, text), **_take_own(query_id, metadata, expires_at)}
+def _take_query(query_id: Any, text: Any) -> dict[str, Any]:
+    return {"text": take_text(query_id, text)}
 
 
-def _take_join(query_id: Any, text: Any, within: Any, rows: Any, metadata: Any, expires_at: Any) -> dict[str, Any]:
+def _take_join(query_id: Any, text: Any, within: Any, rows: Any) -> dict[str, Any]:
     sizes = {"within": _take_size(query_id, "within", within), "rows": _take_size(query_id, "rows", rows)}
-    return {"text": take_text(query_id, text), **sizes, **_take_own(query_id, metadata, expires_at)}
+    return {"text": take_text(query_id, text), **sizes}
 
 
-def _take_band(query_id: Any, low: Any, high: Any, metadata: Any, expires_at: Any) -> dict[str, Any]:
+def _take_band(query_id: Any, low: Any, high: Any) -> dict[str, Any]:
     ends = {}
     for name, value, missing in (("low", low, -math.inf), ("high", high, math.inf)):
         try:
             ends[name] = missing if value is None or value == "" else float(value)
         except (TypeError, ValueError):
             raise QueryError(f"the {name} of band {query_id!r} is {value!r}; it is a number, or nothing") from None
-    return {**ends, **_take_own(query_id, metadata, expires_at)}
+    return ends
 
 
-def _take_own(query_id: Any, metadata: Any, expires_at: Any) -> dict[str, Any]:
-    return {"metadata": _take_metadata(query_id, metadata), "expires_at": _take_time(query_id, expires_at)}
+def _with_own(take: Callable[..., dict[str, Any]], is_csv: bool) -> Callable[..., dict[str, Any]]:
+    """What takes a line as its kind has it, and then metadata and expiry from the columns that are left."""
+
+    def take_all(query_id: Any, *values: Any) -> dict[str, Any]:
+        *own, rest = values
+        return {**take(query_id, *own), **_take_own(query_id, rest, is_csv)}
+
+    return take_all
+
+
+def _take_own(query_id: Any, rest: Mapping[str, Any], is_csv: bool) -> dict[str, Any]:
+    """Metadata and expiry, where the line has columns for them; an empty one says that there is none."""
+    further = {name: value for name, value in rest.items() if name.lower() not in _OWN}
+    named = {name.lower(): value for name, value in rest.items() if name not in further}
+    own: dict[str, Any] = {}
+    if further or "metadata" in named:
+        metadata = _take_metadata(query_id, named.get("metadata")) or {}
+        read = read_value if is_csv else _as_json
+        own["metadata"] = metadata | {name: read(value) for name, value in further.items() if value not in (None, "")}
+    if "expires_at" in named:
+        own["expires_at"] = _take_time(query_id, named["expires_at"])
+    return own
+
+
+def _as_json(value: Any) -> Any:
+    """A value as JSON can say it: times and decimals of Parquet are texts."""
+    if isinstance(value, str | int | float):
+        return value
+    return json.loads(
+        json.dumps(value, default=lambda each: each.isoformat() if hasattr(each, "isoformat") else str(each))
+    )
 
 
 def _take_metadata(query_id: Any, value: Any) -> dict[str, Any] | None:
@@ -225,18 +264,37 @@ def _standing(registry: Registry, info: SetInfo, ids: list[Any]) -> set[Any]:
 def _add(change: Change, kind: str, ids: list[Any], values: list[dict[str, Any]], ends: Mapping[str, Any]) -> None:
     """Let queries stand. An end of life that is given for all goes before those of the lines."""
     own = {name: [value.get(name) for value in values] for name in ("text", "low", "high", *_OWN)}
-    for_all = {name: value for name, value in ends.items() if value is not None}
     if kind == "window join":  # whose windows differ in kind
         for query_id, value in zip(ids, values, strict=True):
-            end = for_all or {"expires_at": value["expires_at"]}
-            sizes = {name: value[name] for name in ("within", "rows")}
-            change.add(query_id, value["text"], metadata=value["metadata"], **sizes, **end)
+            end = ends or {"expires_at": value.get("expires_at")}
+            change.add(query_id, value["text"], metadata=value.get("metadata"), **_sizes(value), **end)
         return
-    told: dict[str, Any] = {"metadata": own["metadata"], **(for_all or {"expires_at": own["expires_at"]})}
+    told: dict[str, Any] = {"metadata": own["metadata"], **(ends or {"expires_at": own["expires_at"]})}
     if kind == "band join":
         change.add_many(ids, lows=own["low"], highs=own["high"], **told)
     else:
         change.add_many(ids, own["text"], **told)
+
+
+def _replace(change: Change, kind: str, ids: list[Any], values: list[dict[str, Any]], ends: Mapping[str, Any]) -> None:
+    """Put queries in the place of those that stand, which keep what their lines do not speak of."""
+    if kind == "band join":
+        lows, highs = ([value[end] for value in values] for end in ("low", "high"))
+        change.replace_many(ids, lows=lows, highs=highs, **ends)
+    else:
+        change.replace_many(ids, [value["text"] for value in values], **ends)
+    for name in ("metadata",) if ends else _OWN:
+        places = [place for place, value in enumerate(values) if name in value]
+        if places:
+            change.replace_many([ids[place] for place in places], **{name: [values[place][name] for place in places]})
+    for query_id, value in zip(ids, values, strict=True):
+        if sizes := _sizes(value):
+            change.replace(query_id, **sizes)
+
+
+def _sizes(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The window of a join, as far as its line has one."""
+    return {name: value[name] for name in ("within", "rows") if value.get(name) is not None}
 
 
 def _pages(registry: Registry, info: SetInfo, prefix: str | None, state: str = "standing") -> Iterator[list[QueryInfo]]:

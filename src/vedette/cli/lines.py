@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ class Kind:
     needs: str  # what a line is made of, in words
     take: Callable[..., Any]  # gets the id and the values of all columns; raises QueryError where they are wrong
     more: tuple[str, ...] = ()  # columns that may be there
+    has_rest: bool = False  # whether `take` gets, last, a dict of the columns that are there beside all of these
 
 
 @dataclass
@@ -49,12 +50,12 @@ class Lines:
     numbers: list[int] = field(default_factory=list)
     bad: list[FileError] = field(default_factory=list)
 
-    def add(self, number: int, line_id: object, *values: Any) -> None:
+    def add(self, number: int, line_id: object, *values: Any, rest: Mapping[str, Any] | None = None) -> None:
         if not isinstance(line_id, str | int) or isinstance(line_id, bool) or line_id == "":
             self.add_bad(number, f"the id is {line_id!r}; it takes a string or a whole number")
             return
         try:
-            value = self.kind.take(line_id, *values)
+            value = self.kind.take(line_id, *values, *([rest or {}] if self.kind.has_rest else []))
         except QueryError as error:
             self.add_bad(number, error.reason)
             return
@@ -116,11 +117,11 @@ class Lines:
             print(f"vedette: skipped {skipped} of {self.path}", file=sys.stderr)
 
 
-def read_lines(path: Path, kind: Kind) -> Lines:
-    """The lines of a CSV, JSON lines or Parquet file."""
+def read_lines(path: Path, kind: Kind, name: str | None = None) -> Lines:
+    """The lines of a CSV, JSON lines or Parquet file, which messages call by its path, or by another name."""
     form = format_of(path)
     check_readable(path)
-    lines = Lines(path, kind, WORDS.get(form, "line"))
+    lines = Lines(Path(name or path), kind, WORDS.get(form, "line"))
     {"csv": _read_csv, "jsonl": _read_jsonl, "parquet": _read_parquet}[form](path, lines)
     lines.check()
     return lines
@@ -129,16 +130,22 @@ def read_lines(path: Path, kind: Kind) -> Lines:
 def _read_csv(path: Path, lines: Lines) -> None:
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file, strict=True)
-        header = [name.strip().lower() for name in next(reader, [])]
-        _check_columns(path, header, lines.kind)
+        try:
+            written = [name.strip() for name in next(reader, [])]
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise FileError(f"{lines.path}, line 1: it is no CSV: {error}") from None
+        header = [name.lower() for name in written]
+        _check_columns(lines, header)
         names = ("id", *lines.kind.columns, *lines.kind.more)
         places = [header.index(name) if name in header else -1 for name in names]
+        others = [place for place, name in enumerate(header) if name and name not in names and lines.kind.has_rest]
         for number, record in _numbered(reader, lines):
             if len(record) != len(header):
                 got = f"it has {len(record)} columns, the first line has {len(header)}"
                 lines.add_bad(number, f"{got}; put texts with commas into quotes")
             else:
-                lines.add(number, *(None if place < 0 else record[place] for place in places))
+                rest = {written[place]: record[place] for place in others}
+                lines.add(number, *(None if place < 0 else record[place] for place in places), rest=rest)
 
 
 def _numbered(reader: Any, lines: Lines) -> Iterator[tuple[int, list[str]]]:
@@ -160,6 +167,7 @@ def _numbered(reader: Any, lines: Lines) -> Iterator[tuple[int, list[str]]]:
 
 def _read_jsonl(path: Path, lines: Lines) -> None:
     needed = ("id", *lines.kind.columns)
+    names = (*needed, *lines.kind.more)
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
@@ -173,12 +181,13 @@ def _read_jsonl(path: Path, lines: Lines) -> None:
             if not isinstance(record, dict) or not all(name in record for name in needed):
                 lines.add_bad(number, f"it is no object with {_listed([repr(name) for name in needed])}")
             else:
-                lines.add(number, *(record.get(name) for name in (*needed, *lines.kind.more)))
+                rest = {name: value for name, value in record.items() if name not in names}
+                lines.add(number, *(record.get(name) for name in names), rest=rest)
 
 
 def _read_parquet(path: Path, lines: Lines) -> None:
     try:
-        _check_columns(path, [name.lower() for name in pq.read_schema(path).names], lines.kind)
+        _check_columns(lines, [name.lower() for name in pq.read_schema(path).names])
         table = pq.read_table(path)
     except pa.ArrowInvalid as error:
         raise FileError(f"{path} is no Parquet file: {error}") from None
@@ -186,17 +195,19 @@ def _read_parquet(path: Path, lines: Lines) -> None:
     nothing = [None] * table.num_rows
     names = ("id", *lines.kind.columns, *lines.kind.more)
     columns = [table[by_name[name]].to_pylist() if name in by_name else nothing for name in names]
-    for number, values in enumerate(zip(*columns, strict=True), start=1):
-        lines.add(number, *values)
+    others = [name for name in table.column_names if name.lower() not in names] if lines.kind.has_rest else []
+    rests = table.select(others).to_pylist() if others else nothing
+    for number, (*values, rest) in enumerate(zip(*columns, rests, strict=True), start=1):
+        lines.add(number, *values, rest=rest)
 
 
-def _check_columns(path: Path, names: list[str], kind: Kind) -> None:
-    needed = ["id", *kind.columns]
+def _check_columns(lines: Lines, names: list[str]) -> None:
+    needed = ["id", *lines.kind.columns]
     missing = [name for name in needed if name not in names]
     if missing:
         raise FileError(
-            f"{path} lacks the column {missing[0]!r}; a {kind.many} file has columns {_listed(needed)}, this has: "
-            f"{', '.join(names) or 'none'}"
+            f"{lines.path} lacks the column {missing[0]!r}; a {lines.kind.many} file has columns {_listed(needed)}, "
+            f"this has: {', '.join(names) or 'none'}"
         )
 
 

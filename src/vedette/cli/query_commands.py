@@ -187,7 +187,13 @@ def import_command(
         str, typer.Argument(help="CSV, JSON lines, Parquet or GeoJSON; - is standard input", show_default=False)
     ],
     form_in: Annotated[str, typer.Option("--format", metavar="csv|jsonl", help="Of standard input")] = "csv",
-    replace: Annotated[bool, typer.Option("--replace", help="Put them in the place of those that stand")] = False,
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace",
+            help="Upsert by id: change those that stand, which keep what the file lacks, and add the others",
+        ),
+    ] = False,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out those that are wrong, and count them")
     ] = False,
@@ -196,7 +202,10 @@ def import_command(
     chosen: ChosenSet,
     answer: Answer,
 ) -> None:
-    """Let the queries of a file stand, all in one version; columns as `vedette query export` writes them."""
+    """Let the queries of a file stand, all in one version.
+
+    Columns are as `vedette query export` writes them; further ones become metadata.
+    """
     from vedette.cli.importing import import_queries
 
     opened, info = chosen.open()
@@ -254,11 +263,16 @@ def read_metadata(given: list[str] | None) -> dict[str, Any] | None:
         name, sign, value = text.partition("=")
         if not sign or not name:
             raise QueryError(f"metadata is given as name=value, or as a JSON object; got {text!r}")
-        try:
-            read[name] = json.loads(value)
-        except ValueError:
-            read[name] = value
+        read[name] = read_value(value)
     return read
+
+
+def read_value(text: str) -> Any:
+    """A value of metadata: as JSON has it, else the text itself."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except ValueError:
+        return text
 
 
 def read_time(text: str | None) -> datetime | str | None:
@@ -327,6 +341,10 @@ def _read_count(text: str) -> int:
         return int(text)
     except ValueError:
         raise QueryError(f"--rows takes a whole number; got {text!r}") from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
 
 
 def _read_object(text: str) -> dict[str, Any]:

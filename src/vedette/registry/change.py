@@ -87,6 +87,22 @@ class Change:
         given = Given(_one(text), _end(low), _end(high), within, rows, metadata, expires_at, ttl)
         self._gather(REPLACE, [query_id], given)
 
+    def replace_many(
+        self,
+        ids: Any,
+        texts: Any = None,
+        *,
+        lows: Any = NOT_GIVEN,
+        highs: Any = NOT_GIVEN,
+        within: Any = None,
+        rows: Any = None,
+        metadata: Any = None,
+        expires_at: Any = None,
+        ttl: Any = None,
+    ) -> None:
+        """Change many queries. They keep what is not given; in a list, None is no metadata and no end of life."""
+        self._gather(REPLACE, ids, Given(texts, lows, highs, within, rows, metadata, expires_at, ttl))
+
     def remove(self, query_id: str | int) -> None:
         """Let a query stand no longer."""
         self._gather(REMOVE, [query_id], Given())
