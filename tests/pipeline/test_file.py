@@ -54,6 +54,7 @@ def test_a_small_file_is_read_with_all_that_it_leaves_out(tmp_path):
         ('format = "rate"', 'fromat = "rate"', "source.format: it is missing; a format that Spark reads"),
         ('format = "rate"', "format = 5", "source.format: it is 5; it takes a text in quotes"),
         ('format = "rate"', 'format = " "', "source.format: it is empty"),
+        ("[registry]", '[spark]\nlog_level = "LOUD"\n[registry]', "spark.log_level: it is 'LOUD'; it is one of: 'OFF'"),
         ('format = "rate"', 'format = "rate"\nschema = "price,,"', "source.schema: cannot read 'price,,'"),
         (
             'format = "rate"',

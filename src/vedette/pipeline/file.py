@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
@@ -44,6 +44,9 @@ class RegistryPart(Part):
     patience: float = Field(30, description="seconds for which a database out of reach is tried again", gt=0)
 
 
+LogLevel = Literal["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"]
+
+
 class SparkPart(Part):
     """The Spark session."""
 
@@ -51,7 +54,7 @@ class SparkPart(Part):
     remote: Text | None = Field(None, description="a Spark Connect server instead, as in: sc://host")
     packages: list[Text] = Field(default_factory=list, description="Maven coordinates of connectors to fetch")
     jars: list[Text] = Field(default_factory=list, description="files of connectors, * for all of a folder")
-    log_level: Text = Field("OFF", description="what Spark itself says on standard error: OFF, ERROR, WARN, INFO")
+    log_level: LogLevel = Field("OFF", description="what Spark itself says on standard error")
     settings: Options = Field(default_factory=dict, description="settings of Spark, under their full names")
 
     @property
