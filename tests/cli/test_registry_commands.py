@@ -261,7 +261,7 @@ def test_joins_and_bands_have_their_own_columns(run, url, tmp_path):
     assert run("query", "add", "c", "--high", "2", "--set", "bands")[0] == 0
     shown = json.loads(run("query", "show", "c", "--set", "bands", "--json")[1], parse_constant=pytest.fail)
     assert (shown["low"], shown["high"]) == (None, 2.0)
-    assert "needs both its ends" in run("query", "add", "d", "--set", "bands")[2]
+    assert "needs its ends, low and high" in run("query", "add", "d", "--set", "bands")[2]
     for name in ("spreads", "bands"):
         out = tmp_path / f"{name}.csv"
         run("query", "export", "-o", out, "--set", name)
@@ -312,7 +312,7 @@ def test_a_table_is_for_people(run, url):
         (["query", "add", "a", "price < 1", "--metadata", "x"], "metadata is given as name=value"),
         (["query", "add", "a", "price < 1", "--ttl", "soon"], "vedette: "),
         (["query", "add", "a", "price < 1", "--expires-at", "soon"], "--expires-at takes a time"),
-        (["query", "add", "a", "price < 1", "--expect-version", "7"], "version"),
+        (["query", "add", "a", "price < 1", "--expect-version", "7"], "see what is new since version 7, and try"),
         (["query", "remove"], "no id is given"),
         (["query", "remove", "nobody"], "nobody"),
         (["query", "show", "nobody"], "nobody"),
@@ -338,6 +338,51 @@ def test_without_a_registry_or_with_several_sets_one_must_be_named(run, url, mon
     assert "name one with --set: alerts, more" in run("query", "list")[2]
     monkeypatch.delenv("VEDETTE_REGISTRY")
     assert "there is no registry; name one with --registry" in run("query", "list")[2]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["set", "list"],
+        ["set", "alter", "alerts", "--schema", SCHEMA],
+        ["set", "drop", "alerts", "--yes"],
+        ["query", "add", "a", "price < 1"],
+        ["query", "list"],
+        ["query", "import", "q.csv"],
+        ["query", "export"],
+        ["registry", "compact"],
+        ["registry", "stats"],
+        ["registry", "verify"],
+    ],
+)
+@pytest.mark.parametrize("place", ["none.db", "nowhere/none.db"])
+def test_a_registry_that_is_not_there_is_told_and_not_made(run, tmp_path, monkeypatch, arguments, place):
+    monkeypatch.chdir(tmp_path)
+
+    code, out, err = run(*arguments, "--registry", f"sqlite:///{place}")
+
+    assert (code, out) == (2, "")
+    assert err == f"vedette: there is no registry in sqlite:///{place}; `vedette set create` makes one\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_registry_that_a_pipeline_names_is_not_made(run, tmp_path):
+    file = tmp_path / "pipeline.toml"
+    file.write_text(
+        f"""
+        checkpoint = "{tmp_path}/checkpoint"
+        source = {{ format = "json", path = "{tmp_path}" }}
+        registry = {{ url = "sqlite:///{tmp_path}/none.db", set = "alerts" }}
+        operator = {{ kind = "match" }}
+        sink = [{{ name = "hits", format = "parquet", path = "{tmp_path}/hits" }}]
+        """
+    )
+
+    code, _, err = run("run", file)
+
+    assert code == 2
+    assert "there is no registry in " in err
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_many_queries_go_in_and_out_page_by_page(run, url, tmp_path, monkeypatch):

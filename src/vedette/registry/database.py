@@ -53,6 +53,17 @@ class Database:
         """The file, of SQLite."""
         return None if self.is_postgres else Path(str(self.url.database).removeprefix("file:"))
 
+    def is_missing(self) -> bool:
+        """Whether it is a file of SQLite that is not there; whoever connects makes it."""
+        try:
+            if self.file is not None:
+                self.file.stat()
+        except FileNotFoundError:
+            return True
+        except OSError:
+            pass  # SQLite tells why
+        return False
+
     def read(self, work: Callable[[Connection], Result]) -> Result:
         """What `work` reads, from one state of the database."""
         return self._run(work, False)

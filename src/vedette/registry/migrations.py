@@ -27,9 +27,10 @@ STEPS: list[tuple[str, Callable[[Connection], None]]] = [
 
 def migrate(database: Database, create: bool = True) -> None:
     """Bring the tables up to date. Without `create`, there must be a registry."""
-    done = database.read(_count_done)
+    is_missing = not create and database.is_missing()
+    done = 0 if is_missing else database.read(_count_done)
     if done == 0 and not create:
-        raise RegistryError(f"there is no registry in {database}; vd.Registry makes one unless create=False")
+        raise RegistryError(f"there is no registry in {database}; `vedette set create` makes one")
     _check_known(database, done)
     if done < len(STEPS):
         database.write(lambda connection: _make_steps(database, connection))

@@ -91,7 +91,9 @@ def read_given_schemas(kind: str, schema: Any, streams: Mapping[str, Any]) -> di
         return {}
     if kind == WINDOW_JOIN:
         if schema is not None:
-            raise SchemaError('a window join has a schema for each stream: left="id bigint, x double", right="..."')
+            raise SchemaError(
+                "a window join has a schema for each stream, left and right, such as 'id bigint, x double'"
+            )
         made = JoinQuerySet(**streams)
         return {stream: str(made.schema_of(stream)) for stream in made.streams}
     if streams or schema is None:
@@ -117,7 +119,11 @@ def find_set(database: Database, connection: Connection, which: str | SetInfo) -
         return SetInfo.of(row)
     names = list(connection.scalars(select(sets.c.name).order_by(sets.c.name).limit(1000)))
     shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-    there = f"its sets are: {shown}{nearest(str(name), names)}" if names else "it has no sets yet; make one with create"
+    there = (
+        f"its sets are: {shown}{nearest(str(name), names)}"
+        if names
+        else "it has no sets yet; `vedette set create` makes one"
+    )
     raise RegistryError(f"there is no set {name!r} in the registry {database}; {there}")
 
 

@@ -70,7 +70,7 @@ def read_step(action: str, info: SetInfo, ids: Any, given: Given) -> Step:
         if needs or not all(lacking):
             if any(lacking):
                 raise QueryError(
-                    f"set {info.name!r} is of band joins: a query needs both its ends, low and high; None is no end"
+                    f"set {info.name!r} is of band joins: a query needs its ends, low and high; one may be none"
                 )
             named = np.array(read) if kind_of(read) == INTEGER else read
             lows, highs = read_ends(given.lows, given.highs, n, named)

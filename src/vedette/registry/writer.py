@@ -86,7 +86,7 @@ class Writer:
         if self.expect_version not in (None, locked.version):
             raise ConflictError(
                 f"set {locked.info.name!r} is at version {locked.version}, not {self.expect_version}: another writer "
-                f"was first; nothing was changed; read what is new, changes(since={self.expect_version}), and try again"
+                f"was first; nothing was changed; see what is new since version {self.expect_version}, and try again"
             )
         kinds = {kind_of([query_id]) for query_id in self.edit.ids}
         if locked.id_kind is not None:
@@ -163,7 +163,7 @@ class Writer:
             if query_id in standing:
                 raise QueryError(_stands_already(query_id, info))
         if not len(self.edit.added.ids):
-            raise RegistryError(f"set {info.name!r} holds a query twice; run verify")
+            raise RegistryError(f"set {info.name!r} holds a query twice; run `vedette registry verify`")
 
 
 def _stands_already(query_id: Any, info: SetInfo) -> str:
