@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import importlib.util
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,27 @@ def test_the_benchmarks_of_the_checkout_are_run(run, asked, words):
 
 def test_an_experiment_that_fails_makes_the_command_fail(run, asked):
     assert run("bench", "run", "no-such")[0] == 3
+
+
+@pytest.mark.parametrize("words", [["list"], ["run", "vcr-fig13", "--quick"]])
+def test_packages_that_are_not_installed_are_named_with_what_to_run(run, asked, monkeypatch, words):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in ("ncls", "duckdb") else find(name))
+
+    code, out, said = run("bench", *words)
+
+    assert (code, out, asked) == (2, "", [])
+    assert said == (
+        f"vedette: the benchmarks need packages that are not installed: duckdb, ncls; in {CHECKOUT} run "
+        "pip install -e '.[bench,dev]', or make bench, which sets up all and measures all\n"
+    )
+
+
+def test_the_packages_that_are_asked_for_are_those_of_the_extra():
+    extras = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    names = {extra: {need.partition(">=")[0] for need in extras[extra]} for extra in ("bench", "dev")}
+
+    assert names["bench"] < set(bench._NEEDED) < names["bench"] | names["dev"]
 
 
 def test_without_a_checkout_it_says_where_the_benchmarks_are(run, monkeypatch, tmp_path):

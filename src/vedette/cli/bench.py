@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -9,10 +10,15 @@ from pathlib import Path
 
 from vedette.errors import FileError
 
+_NEEDED = ("duckdb", "ncls", "polars", "pytest", "rtree", "superintervals")  # by all experiments, to be imported
+
 
 def run_benchmarks(words: Sequence[str]) -> int:
     """Run `python -m benchmarks` with these words where the checkout is; its exit code."""
-    return subprocess.run([sys.executable, "-m", "benchmarks", *words], cwd=find_checkout()).returncode
+    checkout = find_checkout()
+    if words[0] != "report":
+        _check_installed(checkout)
+    return subprocess.run([sys.executable, "-m", "benchmarks", *words], cwd=checkout).returncode
 
 
 def find_checkout() -> Path:
@@ -25,3 +31,12 @@ def find_checkout() -> Path:
         f"the benchmarks are in a checkout of Vedette, and there is none at {here}; "
         "go to one, and set it up there with: make setup"
     )
+
+
+def _check_installed(checkout: Path) -> None:
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise FileError(
+            f"the benchmarks need packages that are not installed: {', '.join(missing)}; in {checkout} run "
+            "pip install -e '.[bench,dev]', or make bench, which sets up all and measures all"
+        )
