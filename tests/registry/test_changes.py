@@ -48,6 +48,40 @@ def test_steps_of_one_change_are_one_version(alerts: vd.Registry) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("kind", "given", "columns"),
+    [
+        ("match", {"schema": "x double"}, {"texts": []}),
+        ("window join", {"left": "x double", "right": "x double"}, {"texts": [], "windows": []}),
+        ("band join", {}, {"lows": [], "highs": []}),
+    ],
+)
+def test_changes_have_the_columns_of_the_kind_also_where_nothing_changed(
+    registry: vd.Registry, kind: str, given: dict[str, Any], columns: dict[str, Any]
+) -> None:
+    registry.create("set", kind=kind, **given)
+
+    told = registry.changes("set", since=0)
+
+    found = {name: getattr(told, name) for name in ("texts", "windows", "lows", "highs")}
+    assert {name: list(column) for name, column in found.items() if column is not None} == columns
+    assert (told.until, told.n_added, told.added_versions.tolist()) == (None, 0, [])
+
+
+def test_many_are_replaced_and_keep_what_is_not_given(alerts: vd.Registry) -> None:
+    end = datetime.datetime(2999, 1, 1, tzinfo=datetime.UTC)
+    alerts.add_many("alerts", ["a", "b"], ["price < 1", "price < 2"], metadata={"owner": "z"}, expires_at=end)
+
+    with alerts.change("alerts") as change:
+        change.replace_many(["a", "b"], ["price < 3", "price < 4"])
+        change.replace_many(["b"], metadata=[None], expires_at=[None])
+
+    assert [(each.id, each.text, each.metadata, each.expires_at) for each in alerts.list("alerts")] == [
+        ("a", "price < 3", {"owner": "z"}, end),
+        ("b", "price < 4", {}, None),
+    ]
+
+
 def test_a_change_that_fails_leaves_nothing(alerts: vd.Registry) -> None:
     alerts.add("alerts", "a", "price < 1")
 

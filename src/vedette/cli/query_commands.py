@@ -25,7 +25,10 @@ query_app = typer.Typer(help="Look at queries, and add, change and remove them i
 
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The query's id", show_default=False)]
 ExpiresOption = Annotated[
-    str | None, typer.Option("--expires-at", metavar="TIME", help="When it ends, as in: 2026-03-02T14:00:00Z")
+    str | None,
+    typer.Option(
+        "--expires-at", metavar="TIME", help="When it ends, as in: 2026-03-02T14:00:00Z; without a zone in UTC"
+    ),
 ]
 TtlOption = Annotated[str | None, typer.Option("--ttl", metavar="DURATION", help="Or how long it stands: 5 minutes")]
 ExpectOption = Annotated[

@@ -47,7 +47,7 @@ def read_changes(
         check_version(info, since, "since")
         check_version(info, last, "until")
         if last <= since:
-            return Changes.none()
+            return Changes(_numbers([]), _numbers([]), **_columns(info, []))
         told = select(versions.c.version, versions.c.mark).where(
             versions.c.set_id == info.row, versions.c.version > since, versions.c.version <= last
         )

@@ -199,7 +199,7 @@ class Registry:
         after: str | int | None = None,
         limit: int | None = 100,
     ) -> builtins.list[QueryInfo]:
-        """A page of queries in the order of their ids, those after an id.
+        """A page of queries in the order of their ids, those after an id; with `limit=None` all of them.
 
         `state`: standing, parked, removed or expired. `metadata`: names that a query's metadata has with these values.
         """
@@ -217,7 +217,7 @@ class Registry:
     # Versions.
 
     def changes(self, name: str, since: int, until: int | None = None) -> Changes:
-        """What changed after a version, up to and with another, or the current one."""
+        """What changed after a version, up to and with another, or the current one, as columns."""
         if until is None:
             self.end_due(name)
         return reader.read_changes(self._database, name, since, until)
