@@ -30,7 +30,7 @@ def serve_metrics(status: Status, address: tuple[str, int]) -> Any:
     try:
         from prometheus_client import CollectorRegistry, start_http_server
     except ImportError:
-        raise PipelineError("--metrics needs the package prometheus-client: pip install 'vedette[metrics]'") from None
+        raise PipelineError("--metrics needs the package prometheus-client: pip install prometheus-client") from None
     registry = CollectorRegistry()
     registry.register(_Figures(status))
     host, port = address

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -69,6 +70,8 @@ def verify_command(*, sets: SetArgument = None, registry: RegistryOption = None,
     print_records([{"fault": fault} for fault in faults], ("fault",), answer.form)
     if faults:
         raise typer.Exit(1)
+    if answer.form != "json":  # whose empty list says it
+        print("no faults", file=sys.stderr)
 
 
 def _to_record(stats: SetStats) -> dict[str, Any]:

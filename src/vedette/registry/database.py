@@ -138,7 +138,7 @@ class Database:
             engine = create_engine(self.url, **options)
         except ModuleNotFoundError:
             raise RegistryError(
-                "a registry on PostgreSQL needs psycopg, which is not installed; pip install 'vedette[postgres]'"
+                "a registry on PostgreSQL needs psycopg, which is not installed; pip install 'psycopg[binary]'"
             ) from None
         if self.is_postgres:
             event.listen(engine, "connect", partial(_prepare_postgres, self.patience_seconds))
