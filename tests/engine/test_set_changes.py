@@ -34,5 +34,5 @@ def test_joins_bring_windows_and_bands_bring_ends() -> None:
 
 
 def test_no_change_has_no_version() -> None:
-    assert Changes.none().until is None
-    assert list(Changes.none().by_version()) == []
+    assert Changes.of([]).until is None
+    assert list(Changes.of([]).by_version()) == []

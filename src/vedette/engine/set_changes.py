@@ -39,11 +39,6 @@ class Changes:
     highs: NDArray[np.float64] | None = None
 
     @classmethod
-    def none(cls) -> Changes:
-        """No version, so no change."""
-        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
-
-    @classmethod
     def of(cls, changes: Sequence[tuple[int, int, Sequence[QueryId], Sequence[tuple[Any, ...]]]]) -> Changes:
         """Changes told one by one: version, mark, ids removed, and queries added.
 
