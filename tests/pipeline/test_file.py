@@ -125,6 +125,10 @@ def test_each_mistake_is_told_with_its_key(tmp_path, good, bad, message):
     assert message in refusal(tmp_path, GOOD.replace(good, bad))
 
 
+def test_log_levels_are_taken_in_any_case_of_letters(tmp_path):
+    assert read(tmp_path, GOOD + '[spark]\nlog_level = "warn"').plan.spark.log_level == "WARN"
+
+
 def test_all_mistakes_are_told_at_once(tmp_path):
     bad = GOOD.replace("url =", "ulr =").replace('key = "symbol"', "key = 1").replace('"c"', '"${FOLDER}/c"')
 

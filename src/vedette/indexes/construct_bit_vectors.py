@@ -20,7 +20,7 @@ from vedette.indexes.construct_choice import Model, count_logarithmic_parts
 from vedette.indexes.construct_intervals import LCI, cut_interval
 from vedette.indexes.growing_lists import SLACK, append_to_list, make_lists, pack_lists
 from vedette.indexes.growth import collect
-from vedette.indexes.index import as_cells
+from vedette.indexes.index import as_cells, check_given
 from vedette.indexes.places import find_borders
 from vedette.kernels import kernel
 from vedette.matches import Matches
@@ -50,6 +50,7 @@ class LCIBV(LCI):
         with_room: bool = False,
     ) -> Self:
         """Index boxes on one axis; L and the number of places are chosen unless they are given."""
+        check_given(longest=longest, n_places=n_places)
         given = np.array([longest or 0, n_places or 0])
         if longest is None:
             alive = (firsts <= lasts).all(axis=0)

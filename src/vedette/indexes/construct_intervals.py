@@ -28,7 +28,7 @@ from vedette.indexes.construct_choice import (
 )
 from vedette.indexes.growing_lists import SLACK, append_to_list, make_lists, pack_lists, remove_from_list
 from vedette.indexes.growth import collect
-from vedette.indexes.index import TooLargeError, as_boxes, as_cells, sample_boxes
+from vedette.indexes.index import TooLargeError, as_boxes, as_cells, check_given, sample_boxes
 from vedette.indexes.kept_boxes import find_first_id
 from vedette.indexes.laid_boxes import LaidBoxes
 from vedette.indexes.places import find_borders, find_misfits, make_places
@@ -71,6 +71,7 @@ class ConstructIntervals(LaidBoxes):
         The greatest length L, made a power of two, and the number of places are chosen from the widths of the boxes
         unless they are given. With room, there are also places for boxes to come.
         """
+        check_given(longest=longest, n_places=n_places)
         firsts, lasts, ids = as_boxes(firsts, lasts, ids)
         given = np.array([longest or 0, n_places or 0])
         borders = find_borders(firsts[0], lasts[0], n_cells[0], with_room)

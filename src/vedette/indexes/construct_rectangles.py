@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from vedette.indexes.construct_choice import SAMPLE, Model, Shape, choose_shape, count_logarithmic_parts
 from vedette.indexes.growing_lists import SLACK, make_lists, pack_lists
 from vedette.indexes.growth import collect
-from vedette.indexes.index import TooLargeError, as_boxes, as_cells, sample_boxes
+from vedette.indexes.index import TooLargeError, as_boxes, as_cells, check_given, sample_boxes
 from vedette.indexes.kept_boxes import find_first_id
 from vedette.indexes.laid_boxes import LaidBoxes
 from vedette.indexes.places import find_borders, find_misfits, make_places
@@ -73,6 +73,7 @@ class VCR(LaidBoxes):
         """
         if decomposition not in DECOMPOSITIONS:
             raise ValueError(f"a decomposition is one of {', '.join(DECOMPOSITIONS)}; got {decomposition!r}")
+        check_given(longest=longest, n_places=None if n_places is None else min(n_places))
         given = np.array([longest or 0, *(n_places or (0, 0))])
         firsts, lasts, ids = as_boxes(firsts, lasts, ids)
         borders = [find_borders(firsts[axis], lasts[axis], n_cells[axis], with_room) for axis in range(2)]

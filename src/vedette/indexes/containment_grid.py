@@ -30,7 +30,7 @@ from vedette.indexes.growing_lists import (
     pack_lists,
     remove_from_list,
 )
-from vedette.indexes.index import TooLargeError, as_boxes, as_cells
+from vedette.indexes.index import TooLargeError, as_boxes, as_cells, check_given
 from vedette.indexes.kept_boxes import find_first_id
 from vedette.indexes.laid_boxes import LaidBoxes
 from vedette.kernels import kernel
@@ -69,6 +69,7 @@ class CEI(LaidBoxes):
         cost listings: a box is listed in each that it covers.
         """
         firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        check_given(segment_cells=segment_cells)
         length = segment_cells or 1
         if segment_cells is None and len(ids):
             length = max(1, int((lasts[0].astype(np.int64) - firsts[0] + 1).mean()))

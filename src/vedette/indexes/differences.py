@@ -51,7 +51,9 @@ class DiffRMQ:
         n_cells: Sequence[int],
     ) -> Self:
         """Index the boxes by such an index, and compare what it matches."""
-        return cls(index_class.build(firsts, lasts, ids, n_cells), 0, int(ids.max(initial=-1)) + 1)
+        made = cls(index_class.build(firsts, lasts, ids, n_cells), 0, int(ids.max(initial=-1)) + 1)
+        made._check_ids(ids)
+        return made
 
     @property
     def nbytes(self) -> int:
@@ -79,12 +81,18 @@ class DiffRMQ:
 
     def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
         """Take in boxes of the same axes, as the index does."""
+        self._check_ids(ids)
         _as_changing(self.index).insert(firsts, lasts, ids)
         self.n_ids = max(self.n_ids, int(ids.max(initial=-1)) + 1 - self.first_id)
 
     def remove(self, ids: NDArray[np.int32]) -> None:
         """Let all boxes of these ids go, as the index does."""
         _as_changing(self.index).remove(ids)
+
+    def _check_ids(self, ids: NDArray[np.int32]) -> None:
+        least = int(ids.min(initial=self.first_id))
+        if least < self.first_id:
+            raise ValueError(f"ids are {self.first_id} or more here; got {least}")
 
 
 def _as_changing(index: Matching) -> Any:

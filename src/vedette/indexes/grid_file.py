@@ -42,7 +42,7 @@ from vedette.indexes.grid_file_directory import (
 from vedette.indexes.grid_file_pages import PAGE, insert_points, remove_places
 from vedette.indexes.growth import collect
 from vedette.indexes.hilbert import hilbert_order
-from vedette.indexes.index import as_boxes, as_cells, count_bytes, sample_boxes
+from vedette.indexes.index import as_boxes, as_cells, check_given, count_bytes, sample_boxes
 from vedette.indexes.spatial_join import count_pages, fill_windows
 from vedette.matches import Matches
 
@@ -114,6 +114,7 @@ class MLGF:
 
     def match_batch(self, cells: NDArray[np.int32], n_dc: int | None = None) -> Matches:
         """SJ-Batch in data clusters of `n_dc` rows; if it is not given, it is chosen for the batch."""
+        check_given(n_dc=n_dc)
         cells = as_cells(cells)
         if cells.shape[1] == 0:
             return Matches.none(0)

@@ -61,6 +61,13 @@ def as_boxes(
     return as_cells(firsts), as_cells(lasts), as_cells(ids)
 
 
+def check_given(**given: int | None) -> None:
+    """Refuse a parameter of an index, where one is given, that is below one."""
+    for name, value in given.items():
+        if value is not None and value < 1:
+            raise ValueError(f"{name} is 1 or more, or left out to be chosen; got {value}")
+
+
 def count_bytes(index: Any) -> int:
     """The memory of the arrays of an index and of the indexes inside it."""
     total = 0

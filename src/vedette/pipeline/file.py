@@ -44,7 +44,11 @@ class RegistryPart(Part):
     patience: float = Field(30, description="seconds for which a database out of reach is tried again", gt=0)
 
 
-LogLevel = Literal["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"]
+# In any case of letters, as Spark takes it.
+LogLevel = Annotated[
+    Literal["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"],
+    BeforeValidator(lambda level: level.upper() if isinstance(level, str) else level),
+]
 
 
 class SparkPart(Part):

@@ -24,9 +24,12 @@ def check_remote(remote: str) -> None:
     """Raise a RemoteError where an address sc://host:port has nobody who listens."""
     try:
         parts = urlsplit(remote)
-        host, port = parts.hostname or "", parts.port or _PORT
+        host, port = parts.hostname or "", _PORT if parts.port is None else parts.port
+        host.encode("idna")
     except ValueError:
-        raise PipelineError("the address cannot be read; write it as in: sc://host, or sc://host:15002") from None
+        host, port = "", 0
+    if not host or not port:
+        raise PipelineError("the address cannot be read; write it as in: sc://host, or sc://host:15002")
     try:
         socket.create_connection((host, port), _SECONDS).close()
     except OSError as error:

@@ -1,0 +1,43 @@
+"""Parameters of the papers' indexes: what cannot be one is refused before anything is built."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vedette.indexes import CEI, INDEXES, LCI, LCIBV, MLGF, SCI, VCR
+from vedette.indexes.differences import DiffRMQ
+
+RANGE = np.array([[1]], np.int32), np.array([[3]], np.int32), np.array([0], np.int32), [9]
+
+
+@pytest.mark.parametrize("index", [SCI, LCI, LCIBV])
+@pytest.mark.parametrize("name", ["longest", "n_places"])
+def test_a_length_and_a_number_of_places_are_one_or_more(index, name):
+    for wrong in (0, -1):
+        with pytest.raises(ValueError, match=f"{name} is 1 or more, or left out to be chosen; got {wrong}"):
+            index.build(*RANGE, **{name: wrong})
+
+
+def test_so_are_those_of_rectangles_segments_and_data_clusters():
+    first, last, ids, cells = RANGE
+    box = np.vstack([first, first]), np.vstack([last, last]), ids, cells * 2
+
+    with pytest.raises(ValueError, match="longest is 1 or more"):
+        VCR.build(*box, longest=0)
+    with pytest.raises(ValueError, match="n_places is 1 or more"):
+        VCR.build(*box, n_places=(4, 0))
+    with pytest.raises(ValueError, match="segment_cells is 1 or more"):
+        CEI.build(*RANGE, segment_cells=-5)
+    with pytest.raises(ValueError, match="n_dc is 1 or more"):
+        MLGF.build(*RANGE).match_batch(np.array([[2]], np.int32), n_dc=0)
+
+
+def test_differences_are_of_ids_from_the_first_on():
+    first, last, _, cells = RANGE
+    with pytest.raises(ValueError, match="ids are 0 or more here; got -1"):
+        DiffRMQ.build(INDEXES["IS-list"], first, last, np.array([-1], np.int32), cells)
+    differences = DiffRMQ(INDEXES["IS-list"].build(first, last, np.array([5], np.int32), cells), 5, 1)
+
+    with pytest.raises(ValueError, match="ids are 5 or more here; got 2"):
+        differences.insert(first, last, np.array([2], np.int32))
