@@ -1,8 +1,8 @@
 """Boxes over which something is laid when an index is built, as segments or places are, and laid anew as they change.
 
-What is laid suits the boxes that it was laid over. When as many have come as are left of those, or more, it is laid
-over all of them. So a box that comes is laid over about twice, and an index that is filled by and by is like one that
-is built at once.
+What is laid suits the boxes that it was laid over. When half as many have come since as there are, it is laid over all
+of them. So a box that comes is laid over about twice, and an index that is filled by and by is like one that is built
+at once.
 """
 
 from __future__ import annotations
