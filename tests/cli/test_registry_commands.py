@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 import shlex
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -237,6 +238,67 @@ def test_what_is_wrong_with_standard_input_is_told_of_standard_input(run, url, m
 
     assert code == 2
     assert err.startswith(f"vedette: {said}")
+
+
+@pytest.mark.parametrize("value", ["123", "1.5", "true", '["2999-01-01"]', '"soon"'])
+def test_an_expiry_that_is_no_time_is_refused_with_its_line(run, url, tmp_path, value):
+    file = tmp_path / "q.jsonl"
+    good = '{"id": "b", "where": "price < 1"}'
+    file.write_text(f'{good}\n{{"id": "a", "where": "price < 1", "expires_at": {value}}}\n')
+
+    code, out, err = run("query", "import", file)
+
+    assert (code, out) == (2, "")
+    assert err.startswith(f"vedette: {file}, line 2: expires_at of query 'a' is ")
+    assert err.endswith("time such as 2026-03-02T14:00:00Z\n")
+    assert facts_of(url) == {}
+
+
+def test_an_expiry_that_is_a_date_is_its_midnight_in_utc(run, url, tmp_path):
+    file = tmp_path / "q.parquet"
+    rows = {"id": ["a", "b"], "where": ["price < 1"] * 2, "expires_at": [date(2999, 1, 2), None]}
+    pq.write_table(pa.table(rows), file)
+
+    assert run("query", "import", file)[::2] == (0, "")
+
+    ends = {query.id: query.expires_at for query in vd.Registry(url).list("alerts")}
+    assert ends == {"a": datetime(2999, 1, 2, tzinfo=UTC), "b": None}
+
+
+@pytest.mark.parametrize(
+    ("kind", "written"),
+    [
+        ("csv", '"id","low","high","metadata","expires_at"\n"a",,0.5,,\n"b",-0.5,,,\n"c",,,,\n'),
+        (
+            "jsonl",
+            '{"id": "a", "low": null, "high": 0.5, "metadata": null, "expires_at": null}\n'
+            '{"id": "b", "low": -0.5, "high": null, "metadata": null, "expires_at": null}\n'
+            '{"id": "c", "low": null, "high": null, "metadata": null, "expires_at": null}\n',
+        ),
+        ("parquet", None),
+    ],
+)
+def test_an_end_that_a_band_has_not_is_exported_as_nothing_and_read_back(run, url, tmp_path, kind, written):
+    registry = vd.Registry(url)
+    bands = {"a": (-math.inf, 0.5), "b": (-0.5, math.inf), "c": (-math.inf, math.inf)}
+    for name in ("bands", "again"):
+        registry.create(name, kind="band join")
+    for query_id, (low, high) in bands.items():
+        registry.add("bands", query_id, low=low, high=high)
+    file = tmp_path / f"out.{kind}"
+
+    assert run("query", "export", "-o", file, "--set", "bands") == (0, "", "")
+    assert run("query", "import", file, "--set", "again")[::2] == (0, "")
+
+    if written is None:
+        assert pq.read_table(file)["low"].to_pylist() == [None, -0.5, None]
+    else:
+        assert file.read_text() == written
+    assert {query.id: (query.low, query.high) for query in registry.list("again")} == bands
+    registry.add("bands", "d", low=math.inf, high=math.inf)  # whose low is an end
+    run("query", "export", "-o", file, "--set", "bands")
+    assert run("query", "import", file, "--replace", "--set", "again")[::2] == (0, "")
+    assert (registry.get("again", "d").low, registry.get("again", "d").high) == (math.inf, math.inf)
 
 
 def test_numbers_are_ids_where_the_set_has_numbers(run, url):

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -213,13 +213,21 @@ def _take_metadata(query_id: Any, value: Any) -> dict[str, Any] | None:
 
 
 def _take_time(query_id: Any, value: Any) -> datetime | None:
+    """A moment, which without a zone is in UTC; a date is its midnight."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value) if value.strip() else None
         except ValueError:
             raise QueryError(f"expires_at of query {query_id!r} is no time such as 2026-03-02T14:00:00Z") from None
-    moment: datetime | None = value
-    return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC)
+    if value is None:
+        return None
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    if not isinstance(value, datetime):
+        raise QueryError(
+            f"expires_at of query {query_id!r} is {value!r:.100}; it takes a time such as 2026-03-02T14:00:00Z"
+        )
+    return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
 def _take_size(query_id: Any, name: str, value: Any) -> Any:
@@ -321,8 +329,8 @@ def _to_row(query: QueryInfo, info: SetInfo) -> dict[str, Any]:
     return {
         "id": query.id,
         "where": query.text,
-        "low": query.low,
-        "high": query.high,
+        "low": None if query.low == -math.inf else query.low,  # no end is nothing
+        "high": None if query.high == math.inf else query.high,
         **{name: _size_text(window.get(name)) for name in ("within", "rows")},
         "metadata": json.dumps(query.metadata, ensure_ascii=False) if query.metadata else None,
         "expires_at": None if query.expires_at is None else query.expires_at.isoformat(),
