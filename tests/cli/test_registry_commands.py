@@ -301,6 +301,51 @@ def test_an_end_that_a_band_has_not_is_exported_as_nothing_and_read_back(run, ur
     assert (registry.get("again", "d").low, registry.get("again", "d").high) == (math.inf, math.inf)
 
 
+@pytest.mark.parametrize("replace", [[], ["--replace"]])
+def test_an_id_that_is_twice_in_a_file_is_told_with_both_lines(run, url, tmp_path, replace):
+    file = tmp_path / "q.csv"
+    file.write_text("id,where\na,price < 1\nb,price < 2\na,price < 3\n")
+
+    for standing in ({}, {"a": ("price < 0", {}, None)}):
+        for query_id, (text, _, _) in standing.items():
+            run("query", "add", query_id, text)
+        told = f"vedette: {file}, line 4: the id 'a' is in line 2 too; a file has each id once\n"
+        assert run("query", "import", file, *replace) == (2, "", told)
+        assert facts_of(url) == standing
+    code, _, err = run("query", "import", file, "--skip-bad", *replace)
+
+    assert code == 0
+    assert f"skipped {file}, line 4: the id 'a' is in line 2 too" in err
+    assert facts_of(url)["a"][0] == ("price < 1" if replace else "price < 0")
+    assert len(vd.Registry(url).history("alerts", "a")) == (2 if replace else 1)
+
+
+@pytest.mark.parametrize("written", ["abc", "1_000", "005", "+5", "-0", " 5", "5.0", "\u0665", "1" * 30])
+def test_an_id_that_is_not_written_as_a_number_is_refused_where_ids_are_numbers(run, url, tmp_path, written):
+    vd.Registry(url).add("alerts", 7, "price < 1")
+    file = tmp_path / "q.csv"
+    file.write_text(f"id,where\n-12,price < 1\n{written},price < 2\n0,price < 3\n", encoding="utf-8")
+
+    code, out, err = run("query", "import", file)
+    assert (code, out) == (2, "")
+    assert err == (
+        f"vedette: {file}, line 3: the ids of set 'alerts' are whole numbers, written such as 5 or -12; "
+        f"got {written!r}\n"
+    )
+    assert run("query", "import", file, "--skip-bad")[0] == 0
+
+    assert sorted(facts_of(url)) == [-12, 0, 7]
+
+
+def test_a_number_is_no_id_where_ids_are_strings(run, url, tmp_path):
+    run("query", "add", "a", "price < 1")
+    file = tmp_path / "q.jsonl"
+    file.write_text('{"id": 5, "where": "price < 1"}\n')
+
+    told = f"vedette: {file}, line 1: the ids of set 'alerts' are strings; got the number 5\n"
+    assert run("query", "import", file) == (2, "", told)
+
+
 def test_numbers_are_ids_where_the_set_has_numbers(run, url):
     vd.Registry(url).add("alerts", 7, "price < 1")
 

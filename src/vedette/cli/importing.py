@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from vedette.registry.set_info import SetInfo
 
 _PAGE = 10_000  # queries that are read at once
+_WHOLE = re.compile("0|-?[1-9][0-9]{0,18}")  # a number as it is written, and no other way
 _OWN = ("metadata", "expires_at")  # columns that may be there, whatever the kind
 
 
@@ -51,12 +53,11 @@ def import_queries(
 ) -> dict[str, Any]:
     """Let the queries of a file stand: in one version, or with `skip_bad` in as many as it takes."""
     with _named(file, form) as path:
-        lines = _read(path, info, "standard input" if file == "-" else None)
+        lines = _with_ids(_read(path, info, "standard input" if file == "-" else None), info)
     done: dict[str, Any] = {"added": 0, "replaced": 0, "version": info.version}
     ends = {name: value for name, value in ends.items() if value is not None}
 
     def put(ids: list[Any], values: list[dict[str, Any]]) -> None:
-        ids = _fit_ids(ids, info)
         standing = _standing(registry, info, ids) if replace else set()
         old, new = (
             [place for place, each in enumerate(ids) if (each in standing) is stands] for stands in (True, False)
@@ -242,14 +243,36 @@ def _take_size(query_id: Any, name: str, value: Any) -> Any:
     return value
 
 
-def _fit_ids(ids: list[Any], info: SetInfo) -> list[Any]:
-    """Ids of the set's kind: CSV has only texts."""
-    if info.id_kind != "integer":
-        return ids
-    try:
-        return [int(query_id) for query_id in ids]
-    except ValueError:
-        raise QueryError(f"the ids of set {info.name!r} are whole numbers") from None
+def _with_ids(lines: Lines, info: SetInfo) -> Lines:
+    """The lines whose ids are of the set's kind, each id once; the others are bad, and have their numbers."""
+    first: dict[Any, int] = {}  # the line that has the id
+    places = []
+    for place, (number, given) in enumerate(zip(lines.numbers, lines.ids, strict=True)):
+        try:
+            query_id = _fit_id(given, info)
+        except QueryError as error:
+            lines.add_bad(number, error.reason)
+            continue
+        if first.setdefault(query_id, number) != number:
+            before = f"{lines.word} {first[query_id]}"
+            lines.add_bad(number, f"the id {query_id!r} is in {before} too; a file has each id once")
+            continue
+        lines.ids[place] = query_id
+        places.append(place)
+    return lines.take(places)
+
+
+def _fit_id(query_id: str | int, info: SetInfo) -> str | int:
+    """An id of the set's kind. CSV has only texts, and a number is taken as its digits say it: 5, not 05 or +5."""
+    if info.id_kind == "integer" and isinstance(query_id, str):
+        if not _WHOLE.fullmatch(query_id):
+            raise QueryError(
+                f"the ids of set {info.name!r} are whole numbers, written such as 5 or -12; got {query_id!r}"
+            )
+        return int(query_id)
+    if info.id_kind == "string" and isinstance(query_id, int):
+        raise QueryError(f"the ids of set {info.name!r} are strings; got the number {query_id}")
+    return query_id
 
 
 def _standing(registry: Registry, info: SetInfo, ids: list[Any]) -> set[Any]:
