@@ -346,6 +346,62 @@ def test_a_number_is_no_id_where_ids_are_strings(run, url, tmp_path):
     assert run("query", "import", file) == (2, "", told)
 
 
+@pytest.mark.parametrize("more", ['"n": NaN', '"metadata": {"n": [Infinity]}', '"n": 1e999', '"n": "\\u0000"'])
+@pytest.mark.parametrize("replace", [[], ["--replace"]])
+def test_metadata_that_json_cannot_say_is_refused_with_its_line(run, url, tmp_path, more, replace):
+    file = tmp_path / "q.jsonl"
+    lines = ['{"id": "a", "where": "price < 1"}', '{"id": "b", "where": "price < 1", ' + more + "}"]
+    file.write_text("\n".join(lines))
+    if replace:
+        run("query", "add", "b", "price < 0")
+
+    code, out, err = run("query", "import", file, *replace)
+
+    assert (code, out) == (2, "")
+    assert err.startswith(f"vedette: {file}, line 2: query 'b': metadata ")
+    assert len(err.splitlines()) == 1
+    assert rows_of(run("query", "import", file, "--skip-bad", *replace)[1])[0]["skipped"] == "1"
+    assert facts_of(url).keys() == ({"a", "b"} if replace else {"a"})
+
+
+def test_a_number_too_large_for_metadata_stays_a_text(run, url, monkeypatch):
+    type_in(monkeypatch, "id,where,n,m\na,price < 1,1e999,1e99\n")
+
+    assert run("query", "import", "-")[::2] == (0, "")
+
+    assert facts_of(url)["a"][1] == {"n": "1e999", "m": 1e99}
+
+
+def test_a_join_that_is_new_and_has_no_window_is_told_with_its_line(run, url, tmp_path):
+    run("set", "create", "joins", "--kind", "window join", "--left", SCHEMA, "--right", SCHEMA)
+    text = "left.price > right.price"
+    run("query", "add", "a", text, "--within", "2 seconds", "--set", "joins")
+    file = tmp_path / "q.csv"
+    file.write_text(f"id,where\na,{text} + 1\nb,{text}\n")
+
+    for more, line in (([], 2), (["--replace"], 3)):
+        code, out, err = run("query", "import", file, "--set", "joins", *more)
+        assert (code, out) == (2, "")
+        query_id = "a" if line == 2 else "b"
+        assert err.startswith(f"vedette: {file}, line {line}: query {query_id!r}: the window of the left stream is ")
+    file.write_text(f"id,where,rows\na,{text},\nb,{text},3\n")
+    err = run("query", "import", file, "--set", "joins", "--replace")[2]
+    assert err.startswith(
+        f"vedette: {file}, line 3: query 'b': set 'joins' is of kind window join over windows of time"
+    )
+
+    assert facts_of(url, "joins") == {"a": (text, {}, None)}
+
+
+def test_what_is_wrong_with_an_option_is_not_told_of_a_line(run, url, monkeypatch):
+    type_in(monkeypatch, "id,where\na,price < 1\n")
+
+    code, _, err = run("query", "import", "-", "--ttl", "soon")
+
+    assert code == 2
+    assert err.startswith("vedette: ttl ")
+
+
 def test_numbers_are_ids_where_the_set_has_numbers(run, url):
     vd.Registry(url).add("alerts", 7, "price < 1")
 

@@ -6,6 +6,7 @@ import datetime
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine, event
 
 import vedette as vd
 
@@ -146,3 +147,38 @@ def test_what_stands_is_read_in_pieces_while_it_changes(alerts: vd.Registry) -> 
         alerts.add("alerts", f"new-{number}", "price < 98")
 
     assert found == wanted
+
+
+@pytest.mark.parametrize("names", [["a", "b", "é'", "none", "gone"], [7, -8, 2**62, 1, 2]])
+def test_ids_that_stand_or_are_parked_are_found_together(alerts: vd.Registry, names: list[Any]) -> None:
+    assert alerts.find_ids("alerts", names) == set()
+    kept, parked, other, never, gone = names
+    texts = ["price < 1", "price < 2 AND NOT price < 1", "price < 3", "price < 4"]
+    alerts.add_many("alerts", [kept, parked, other, gone], texts)
+    alerts.remove("alerts", gone)
+    alerts.alter("alerts", "price double, size double")
+    alerts.replace("alerts", parked, "size < 2")
+    alerts.alter("alerts", "price double", force=True)
+
+    assert alerts.get("alerts", parked).state == "parked"
+    assert alerts.find_ids("alerts", names) == {kept, parked, other}
+    assert alerts.find_ids("alerts", [kept, never, gone]) == {kept}
+    assert alerts.find_ids("alerts", []) == set()
+
+
+def test_many_ids_are_looked_up_in_one_statement(alerts: vd.Registry) -> None:
+    ids_ = [f"q{number}" for number in range(5000)]
+    alerts.add_many("alerts", ids_[::2], ["price < 1"] * 2500)
+    said: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *others: Any) -> None:
+        said.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        found = alerts.find_ids("alerts", ids_)
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+
+    assert found == set(ids_[::2])
+    assert len(said) < 12

@@ -12,7 +12,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,10 +24,8 @@ from vedette.cli.lines import Kind, Lines, read_lines
 from vedette.cli.queries_file import read_queries, take_text
 from vedette.cli.query_commands import read_value
 from vedette.cli.times import read_duration
-from vedette.engine.band_query_set import BandQuerySet
-from vedette.engine.join_query_set import JoinQuerySet
-from vedette.engine.query_set import QuerySet
 from vedette.errors import FileError, QueryError
+from vedette.registry.steps import check_texts
 from vedette.schema import Schema
 
 if TYPE_CHECKING:
@@ -57,25 +55,31 @@ def import_queries(
     done: dict[str, Any] = {"added": 0, "replaced": 0, "version": info.version}
     ends = {name: value for name, value in ends.items() if value is not None}
 
+    def gather(ids: list[Any], values: list[dict[str, Any]], ends: Mapping[str, Any]) -> tuple[Change, int]:
+        """The change that lets lines stand, not yet made, and how many of them it replaces."""
+        standing = registry.find_ids(info.name, ids) if replace else set()
+        change = registry.change(info.name)
+        for write, stands in ((_replace, True), (_add, False)):
+            places = [place for place, each in enumerate(ids) if (each in standing) is stands]
+            if places:
+                write(change, info.kind, [ids[place] for place in places], [values[place] for place in places], ends)
+        return change, len(standing)
+
     def put(ids: list[Any], values: list[dict[str, Any]]) -> None:
-        standing = _standing(registry, info, ids) if replace else set()
-        old, new = (
-            [place for place, each in enumerate(ids) if (each in standing) is stands] for stands in (True, False)
-        )
-        with registry.change(info.name) as change:
-            for write, places in ((_replace, old), (_add, new)):
-                if places:
-                    write(
-                        change, info.kind, [ids[place] for place in places], [values[place] for place in places], ends
-                    )
-        done["version"] = change.version
-        done["added"] += len(ids) - len(standing)
-        done["replaced"] += len(standing)
+        change, n_replaced = gather(ids, values, ends)
+        done["version"] = change.commit()
+        done["added"] += len(ids) - n_replaced
+        done["replaced"] += n_replaced
+
+    def check(ids: list[Any], values: list[dict[str, Any]]) -> None:
+        gather(ids, values, {})
+        if info.kind != "band join":
+            check_texts(info, ids, [value["text"] for value in values])
 
     if skip_bad:
         lines.stand(put, skip_bad=True)
     else:
-        _stand_together(lines, put, info, replace)
+        _stand_together(lines, put, check)
     lines.tell_bad()
     return done | ({"skipped": len(lines.bad)} if skip_bad else {})
 
@@ -89,34 +93,15 @@ def export_queries(registry: Registry, info: SetInfo, out: Path | None, prefix: 
             answer.write(pa.RecordBatch.from_pylist([_to_row(query, info) for query in page], schema))
 
 
-def _stand_together(lines: Lines, put: Callable[[list[Any], list[Any]], None], info: SetInfo, replace: bool) -> None:
-    """Let all lines stand, or none; where one is wrong, the error has its number."""
+def _stand_together(lines: Lines, put: Callable[..., None], check: Callable[..., None]) -> None:
+    """Let all lines stand, or none; where one is wrong, which `check` finds, the error has its number."""
     if lines.bad:
         raise lines.bad[0]
     try:
         put(lines.ids, lines.values)
     except QueryError:
-        try_line = _try_in_memory(info, replace)
-        lines.stand(try_line, skip_bad=False)  # raises at the line, unless it is the registry that refuses
+        lines.stand(check, skip_bad=False)  # raises at the line, unless it is what stands already that refuses
         raise
-
-
-def _try_in_memory(info: SetInfo, replace: bool) -> Callable[[list[Any], list[dict[str, Any]]], None]:
-    """What takes queries as the set would, and keeps them for itself."""
-    if info.kind == "band join":
-        bands = BandQuerySet()
-        return lambda ids, values: bands.add_many(ids, *([value[end] for value in values] for end in ("low", "high")))
-    if info.kind == "window join":
-
-        def add(ids: list[Any], values: list[dict[str, Any]]) -> None:
-            joins = JoinQuerySet(**info.schema, time_zone=info.time_zone)
-            for query_id, value in zip(ids, values, strict=True):
-                sizes = _sizes(value) or ({"rows": 1} if replace else {})  # it may keep the window it has
-                joins.add(query_id, value["text"], **sizes)
-
-        return add
-    queries = QuerySet(info.schema[""], time_zone=info.time_zone)
-    return lambda ids, values: queries.add_many(ids, [value["text"] for value in values])
 
 
 @contextmanager
@@ -275,30 +260,14 @@ def _fit_id(query_id: str | int, info: SetInfo) -> str | int:
     return query_id
 
 
-def _standing(registry: Registry, info: SetInfo, ids: list[Any]) -> set[Any]:
-    """Those of the ids that stand, or are parked."""
-    if len(ids) > _PAGE:
-        known = (
-            query.id
-            for state in ("standing", "parked")
-            for page in _pages(registry, info, None, state)
-            for query in page
-        )
-        return set(ids).intersection(known)
-    found = set()
-    for query_id in ids:
-        with suppress(QueryError):
-            found.add(registry.get(info.name, query_id).id)
-    return found
-
-
 def _add(change: Change, kind: str, ids: list[Any], values: list[dict[str, Any]], ends: Mapping[str, Any]) -> None:
     """Let queries stand. An end of life that is given for all goes before those of the lines."""
     own = {name: [value.get(name) for value in values] for name in ("text", "low", "high", *_OWN)}
     if kind == "window join":  # whose windows differ in kind
         for query_id, value in zip(ids, values, strict=True):
             end = ends or {"expires_at": value.get("expires_at")}
-            change.add(query_id, value["text"], metadata=value.get("metadata"), **_sizes(value), **end)
+            with _naming(query_id):
+                change.add(query_id, value["text"], metadata=value.get("metadata"), **_sizes(value), **end)
         return
     told: dict[str, Any] = {"metadata": own["metadata"], **(ends or {"expires_at": own["expires_at"]})}
     if kind == "band join":
@@ -320,7 +289,17 @@ def _replace(change: Change, kind: str, ids: list[Any], values: list[dict[str, A
             change.replace_many([ids[place] for place in places], **{name: [values[place][name] for place in places]})
     for query_id, value in zip(ids, values, strict=True):
         if sizes := _sizes(value):
-            change.replace(query_id, **sizes)
+            with _naming(query_id):
+                change.replace(query_id, **sizes)
+
+
+@contextmanager
+def _naming(query_id: Any) -> Iterator[None]:
+    """What is wrong with a query is told with its id."""
+    try:
+        yield
+    except QueryError as error:
+        raise error.in_query(query_id) from None
 
 
 def _sizes(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -328,9 +307,9 @@ def _sizes(value: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value[name] for name in ("within", "rows") if value.get(name) is not None}
 
 
-def _pages(registry: Registry, info: SetInfo, prefix: str | None, state: str = "standing") -> Iterator[list[QueryInfo]]:
+def _pages(registry: Registry, info: SetInfo, prefix: str | None) -> Iterator[list[QueryInfo]]:
     after = None
-    while page := registry.list(info.name, prefix=prefix, state=state, after=after, limit=_PAGE):
+    while page := registry.list(info.name, prefix=prefix, after=after, limit=_PAGE):
         yield page
         after = page[-1].id
 

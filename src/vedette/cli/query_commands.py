@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -273,7 +273,7 @@ def read_metadata(given: list[str] | None) -> dict[str, Any] | None:
 def read_value(text: str) -> Any:
     """A value of metadata: as JSON has it, else the text itself."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=_read_float)
     except ValueError:
         return text
 
@@ -346,8 +346,15 @@ def _read_count(text: str) -> int:
         raise QueryError(f"--rows takes a whole number; got {text!r}") from None
 
 
-def _refuse_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
+
+
+def _read_float(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        _refuse_constant(text)
+    return number
 
 
 def _read_object(text: str) -> dict[str, Any]:

@@ -12,8 +12,10 @@ from sqlalchemy.dialects.postgresql import JSONB
 from vedette.errors import QueryError, RegistryError, nearest
 from vedette.ids import INTEGER
 from vedette.registry.database import Database
+from vedette.registry.locked_set import among
 from vedette.registry.query_info import EXPIRED, PARKED, REMOVED, STANDING, QueryInfo
 from vedette.registry.set_info import SetInfo
+from vedette.registry.steps import read_ids
 from vedette.registry.tables import id_column, lives
 
 STATES = (STANDING, PARKED, REMOVED, EXPIRED)
@@ -40,6 +42,20 @@ def get_history(connection: Connection, info: SetInfo, query_id: Any) -> list[Qu
     if not found:
         raise QueryError(f"there is no query {query_id!r} in set {info.name!r}, and none is remembered")
     return [QueryInfo.of(life) for life in found]
+
+
+def find_ids(database: Database, connection: Connection, info: SetInfo, ids: Any) -> set[Any]:
+    """Those of these ids whose queries stand, or are parked. All travel in one statement."""
+    read = read_ids(ids, info)
+    if not read or info.id_kind is None:
+        return set()
+    column = id_column(info.id_kind)
+    is_one = among(database, column, info.id_kind, read)
+    found: set[Any] = set()
+    for state in (STANDING, *([PARKED] if info.n_parked else [])):
+        told = select(column).where(lives.c.set_id == info.row, _in_state(info, state), is_one)
+        found.update(connection.scalars(told))
+    return found
 
 
 def list_queries(

@@ -189,6 +189,10 @@ class Registry:
         """A query that stands, or is parked."""
         return self._look(name, lambda connection, info: listing.get_query(connection, info, query_id))
 
+    def find_ids(self, name: str, ids: Any) -> builtins.set[Any]:
+        """Those of these ids whose queries stand, or are parked."""
+        return self._look(name, lambda connection, info: listing.find_ids(self._database, connection, info, ids))
+
     def list(
         self,
         name: str,
