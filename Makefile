@@ -22,7 +22,7 @@ lint: .venv/.ready-dev  ## Check style, types and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/.ready-bench  ## Measure against other tools and write docs/benchmarks.md
+bench: .venv/.ready-dev  ## Measure against other tools and write docs/benchmarks.md
 	$(BIN)/python -m benchmarks
 
 setup: .venv/.ready-dev  ## Only set up

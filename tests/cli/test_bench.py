@@ -57,7 +57,7 @@ def test_packages_that_are_not_installed_are_named_with_what_to_run(run, asked, 
     assert (code, out, asked) == (2, "", [])
     assert said == (
         f"vedette: the benchmarks need packages that are not installed: duckdb, ncls; in {CHECKOUT} run "
-        "pip install -e '.[bench,dev]', or make bench, which sets up all and measures all\n"
+        "make setup, or pip install -e '.[bench,dev]'\n"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import time
 from collections.abc import Callable
 from typing import Any
@@ -97,3 +98,26 @@ def test_time_passes_by_the_databases_own_clock(registry: vd.Registry, monkeypat
     time.sleep(0.4)
 
     assert registry.list("alerts") == []
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        ({"expires_at": "0001-01-01T00:00:00+14:00"}, "between the years 1 and 9999 in UTC"),
+        ({"expires_at": "9999-12-31T23:59:59-14:00"}, "between the years 1 and 9999 in UTC"),
+        ({"ttl": "1000001 days"}, "at most 1,000,000 days"),
+        ({"ttl": datetime.timedelta.max}, "at most 1,000,000 days"),
+    ],
+)
+def test_an_end_that_no_datetime_can_say_is_refused(registry: vd.Registry, end: dict[str, Any], said: str) -> None:
+    registry.create("alerts", schema="price double")
+    given = {name: datetime.datetime.fromisoformat(each) if name != "ttl" else each for name, each in end.items()}
+
+    with pytest.raises(vd.QueryError, match=said):
+        registry.add("alerts", "a", "price < 1", **given)
+
+    last = datetime.datetime.max.replace(tzinfo=datetime.UTC)
+    registry.add("alerts", "a", "price < 1", expires_at=last)
+    registry.add("alerts", "b", "price < 1", ttl="1000000 days")
+    assert [query.id for query in registry.list("alerts")] == ["a", "b"]
+    assert registry.get("alerts", "a").expires_at == last

@@ -38,5 +38,5 @@ def _check_installed(checkout: Path) -> None:
     if missing:
         raise FileError(
             f"the benchmarks need packages that are not installed: {', '.join(missing)}; in {checkout} run "
-            "pip install -e '.[bench,dev]', or make bench, which sets up all and measures all"
+            "make setup, or pip install -e '.[bench,dev]'"
         )

@@ -19,7 +19,8 @@ FEWEST = 8  # places on an axis, where borders are put together
 SAMPLE = 1024  # boxes looked at
 BYTES_PER_BOX, BYTES_ALWAYS = 300, 1 << 16  # that constructs may take, for each axis of a box, and besides
 # Nanoseconds on one core of the machine of docs/benchmarks.md; only their ratios matter.
-ROW_COST, PROBE_COST, COPY_COST, CHECK_COST = 10.0, 1.3, 0.4, 7.0
+ROW_COST, COPY_COST, CHECK_COST = 10.0, 0.4, 7.0
+PROBE_COST = 3.5, 1.3  # a construct that covers a place, on one axis, where most have boxes, and on two
 WORD_COST, USED_COST = 1.5, 4.0  # 64 bits of a vector, and a construct that they show to be listed under
 LIST_BYTES, USED_BYTES, ENTRY_BYTES, BORDER_BYTES = 8, 4, 4, 8
 
@@ -92,7 +93,7 @@ def estimate(
         nanoseconds += USED_COST * in_use * n_covering + WORD_COST * n_words
         n_bytes += (USED_BYTES * in_use + 0.25) * n_lists
     else:
-        nanoseconds += PROBE_COST * n_covering
+        nanoseconds += PROBE_COST[n_axes - 1] * n_covering
         n_bytes += LIST_BYTES * n_lists
     return Shape(longest, n_places, nanoseconds, n_bytes)
 

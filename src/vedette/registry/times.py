@@ -12,6 +12,11 @@ from vedette.errors import QueryError
 NEVER = "never"
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
+_FIRST, _LAST = (  # what a datetime can say
+    (end.replace(tzinfo=datetime.UTC) - _EPOCH) // _MICROSECOND
+    for end in (datetime.datetime.min, datetime.datetime.max)
+)
+_LONGEST = datetime.timedelta(days=1_000_000) // _MICROSECOND
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,10 @@ def read_moment(value: Any, name: str) -> int:
             f"{name} is a datetime with a time zone, such as datetime.datetime(2030, 1, 31, tzinfo=datetime.UTC); "
             f"got {got}"
         )
-    return (value - _EPOCH) // _MICROSECOND
+    moment = (value - _EPOCH) // _MICROSECOND
+    if not _FIRST <= moment <= _LAST:
+        raise QueryError(f"{name} is between the years 1 and 9999 in UTC; got {value.isoformat()}")
+    return moment
 
 
 def read_expiry(expires_at: Any, ttl: Any) -> int | Ttl | None:
@@ -46,5 +54,8 @@ def read_expiry(expires_at: Any, ttl: Any) -> int | Ttl | None:
     if expires_at is not None and ttl is not None:
         raise QueryError("a query has two ends, expires_at and ttl; give one")
     if ttl is not None:
-        return Ttl(int(read_duration(ttl, "ttl", "timestamp")))
+        length = int(read_duration(ttl, "ttl", "timestamp"))
+        if length > _LONGEST:
+            raise QueryError(f"ttl is at most 1,000,000 days; got {ttl!r}; where a query has no end, leave it out")
+        return Ttl(length)
     return None if expires_at in (None, NEVER) else read_moment(expires_at, "expires_at")
