@@ -125,7 +125,7 @@ def above(measured: Mapping[Any, float], bound: float, words: str) -> Finding:
 
 def _judge(measured: Mapping[Any, float], missed: list[Any], words: str) -> Finding:
     if not measured:
-        return Finding(None, words.format("an unmeasured number of"))
+        return Finding(None, f"not measured: {words.format('how many')}")
     told = words.format(span(measured.values()))
     if not missed:
         return Finding(True, told)
