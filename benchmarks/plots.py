@@ -39,7 +39,7 @@ BOTH_LOGARITHMIC = {
     "mtb-fig29",
 }
 BOTH_LOGARITHMIC |= {"sjcq-fig15", "band-tau", "band-values", "band-bands", "band-output"}
-Y_LOGARITHMIC = {"sjcq-fig16", "sjcq-fig17"}
+Y_LOGARITHMIC = {"sjcq-fig16", "sjcq-fig17", *(f"mtb-fig{n}" for n in (25, 26, 27, 28, 30, 31, 32, 33))}
 OWN_PLOTS = {name for name, targets in PLOTS.items() if targets == [name]} | set(FIGURES)  # shown with their target
 OURS = ("Vedette", "BMQ", "our index")
 MARKS = "os^Dv*PX<>"
