@@ -105,8 +105,7 @@ def test_time_passes_by_the_databases_own_clock(registry: vd.Registry, monkeypat
     [
         ({"expires_at": "0001-01-01T00:00:00+14:00"}, "between the years 1 and 9999 in UTC"),
         ({"expires_at": "9999-12-31T23:59:59-14:00"}, "between the years 1 and 9999 in UTC"),
-        ({"ttl": "1000001 days"}, "at most 1,000,000 days"),
-        ({"ttl": datetime.timedelta.max}, "at most 1,000,000 days"),
+        ({"ttl": datetime.timedelta.max}, "3,000 years at most"),
     ],
 )
 def test_an_end_that_no_datetime_can_say_is_refused(registry: vd.Registry, end: dict[str, Any], said: str) -> None:

@@ -16,7 +16,6 @@ _FIRST, _LAST = (  # what a datetime can say
     (end.replace(tzinfo=datetime.UTC) - _EPOCH) // _MICROSECOND
     for end in (datetime.datetime.min, datetime.datetime.max)
 )
-_LONGEST = datetime.timedelta(days=1_000_000) // _MICROSECOND
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,5 @@ def read_expiry(expires_at: Any, ttl: Any) -> int | Ttl | None:
     if expires_at is not None and ttl is not None:
         raise QueryError("a query has two ends, expires_at and ttl; give one")
     if ttl is not None:
-        length = int(read_duration(ttl, "ttl", "timestamp"))
-        if length > _LONGEST:
-            raise QueryError(f"ttl is at most 1,000,000 days; got {ttl!r}; where a query has no end, leave it out")
-        return Ttl(length)
+        return Ttl(int(read_duration(ttl, "ttl", "timestamp")))
     return None if expires_at in (None, NEVER) else read_moment(expires_at, "expires_at")
