@@ -6,6 +6,8 @@ import subprocess
 import sys
 import warnings
 
+import pytest
+
 from vedette.spark.noise import quiet_start
 
 SCRIPT = r"""
@@ -33,14 +35,20 @@ def test_only_the_known_warning_is_dropped():
         warnings.simplefilter("always")
         with quiet_start():
             warnings.warn("Failed to set spark.driver.host: [CANNOT_MODIFY_CONFIG]", UserWarning, stacklevel=1)
+            warnings.warn("Failed to set spark.connect.a: [CANNOT_MODIFY_STATIC_CONFIG]", UserWarning, stacklevel=1)
             warnings.warn("something else", UserWarning, stacklevel=1)
 
     assert [str(warning.message) for warning in caught] == ["something else"]
 
 
-def test_what_workers_of_streams_always_say_is_dropped():
-    said = "Starting Streaming TransformWithStateInPandas Python worker.\\n\\none\\n\\ntwo"
-    script = SCRIPT.replace("first\\\\n", said.replace("\\n", "\\\\n") + "\\\\n")
+STARTS = "Starting Streaming TransformWithStateInPandas Python worker."
+
+
+@pytest.mark.parametrize(
+    "said", [f"{STARTS}\\n\\none", f"{STARTS}\\n{STARTS}\\n\\n\\none", f"{STARTS}\\n{STARTS}\\n\\none\\n"]
+)
+def test_what_workers_of_streams_always_say_is_dropped_also_where_two_speak_at_once(said):
+    script = SCRIPT.replace("first\\\\n", f"{said}\\n\\ntwo\\n".replace("\\n", "\\\\n"))
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
 
     assert done.stderr == "one\n\ntwo\nERROR second third\n"

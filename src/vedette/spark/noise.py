@@ -21,7 +21,7 @@ _SAID_BY_WORKERS = (
     b"Streaming TransformWithStateInPandas Python worker",
 )
 # A Connect client says it of each setting that went to the server it has just started, and again to its session.
-_SAID_BY_CONNECT = r"Failed to set spark\.(driver|executor|ui)\.[\s\S]*CANNOT_MODIFY_CONFIG"
+_SAID_BY_CONNECT = r"Failed to set spark\.(connect|driver|executor|ui)\.[\s\S]*CANNOT_MODIFY_(STATIC_)?CONFIG"
 
 
 @contextmanager
@@ -59,14 +59,14 @@ def quiet_errors() -> None:
 
 def _pass_on(reading: int, terminal: int) -> None:
     with os.fdopen(reading, "rb", buffering=0) as said, os.fdopen(terminal, "wb", buffering=0) as shown:
-        rest, is_dropped = b"", False
+        rest, n_owed = b"", 0  # workers end what they say with an empty line, and several may speak at once
         while piece := said.read(65536):
             *lines, rest = (rest + piece).split(b"\n")
             for line in lines:
-                if is_dropped and not line:  # workers end what they say with an empty line
-                    is_dropped = False
-                    continue
-                is_dropped = line.startswith(_SAID_BY_WORKERS)
-                if not is_dropped and not line.startswith(_SAID_BY_JAVA):
+                if line.startswith(_SAID_BY_WORKERS):
+                    n_owed += 1
+                elif not line and n_owed:
+                    n_owed -= 1
+                elif not line.startswith(_SAID_BY_JAVA):
                     shown.write(line + b"\n")
         shown.write(rest)

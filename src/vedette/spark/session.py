@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +46,7 @@ def session(
     builder = builder.master(master) if remote is None else builder.remote(remote)
     for name, value in values.items():
         builder = builder.config(name, value)
-    with quiet_start():
+    with quiet_start(), nullcontext() if remote is None or is_far else _found_port():
         return builder.getOrCreate()
 
 
@@ -72,6 +74,32 @@ def _process_settings(log_level: str) -> dict[str, str]:
         "spark.driver.memory": "2g",
         "spark.driver.extraJavaOptions": logs,
         "spark.executor.extraJavaOptions": logs,
+        # A Connect server of this process takes any free port; PySpark's fixed one allows a single server on a host.
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": "0",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
+
+
+@contextmanager
+def _found_port() -> Iterator[None]:
+    """While a session starts, an address without a port is where the Connect server of this process listens."""
+    from pyspark.sql.connect.client.core import DefaultChannelBuilder
+
+    usual = DefaultChannelBuilder.default_port
+    DefaultChannelBuilder.default_port = staticmethod(  # type: ignore[method-assign]
+        lambda: _port_of_this_process() or usual()
+    )
+    try:
+        yield
+    finally:
+        DefaultChannelBuilder.default_port = staticmethod(usual)  # type: ignore[method-assign]
+
+
+def _port_of_this_process() -> int | None:
+    session = SparkSession._instantiatedSession
+    if session is None:
+        return None
+    service = "org.apache.spark.sql.connect.service.SparkConnectService$"
+    return int(getattr(getattr(session._jvm, service), "MODULE$").localPort())
