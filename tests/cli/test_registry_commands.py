@@ -337,6 +337,55 @@ def test_an_id_that_is_not_written_as_a_number_is_refused_where_ids_are_numbers(
     assert sorted(facts_of(url)) == [-12, 0, 7]
 
 
+def test_an_id_that_stands_already_is_told_with_its_line(run, url, tmp_path):
+    run("query", "add", "b", "price < 0")
+    file = tmp_path / "q.csv"
+    file.write_text("id,where\na,price < 1\nb,price < 2\n")
+
+    told = f"vedette: {file}, line 3: id 'b' stands already in set 'alerts'; use replace to change it, or another id\n"
+    assert run("query", "import", file) == (2, "", told)
+    assert facts_of(url) == {"b": ("price < 0", {}, None)}
+
+
+@pytest.mark.parametrize("end", [["--ttl", "soon"], ["--ttl", "1 day", "--expires-at", "2030-01-01"]])
+def test_an_end_that_is_wrong_for_all_lines_is_no_fault_of_any_line(run, url, tmp_path, end):
+    file = tmp_path / "q.csv"
+    file.write_text("id,where\na,price < 1\n")
+
+    code, out, err = run("query", "import", file, "--skip-bad", *end)
+
+    assert (code, out) == (2, "")
+    assert "ttl" in err
+    assert "skipped" not in err
+    assert facts_of(url) == {}
+
+
+@pytest.mark.parametrize("name", ["zones.geojson", "zones.json"])
+def test_properties_of_polygons_become_metadata(run, url, tmp_path, name):
+    run("set", "create", "zones", "--schema", "lon double, lat double")
+    rings = [[[0, 0], [4, 0], [4, 3], [0, 0]]]
+    own = [{"name": "harbour", "depth": 4.5, "expires_at": "2099-01-01T00:00:00Z"}, None]
+    features = [
+        {
+            "type": "Feature",
+            "id": f"zone-{n}",
+            "properties": each,
+            "geometry": {"type": "Polygon", "coordinates": rings},
+        }
+        for n, each in enumerate(own)
+    ]
+    file = tmp_path / name
+    file.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+
+    assert run("query", "import", file, "--set", "zones")[::2] == (0, "")
+
+    registry = vd.Registry(url)
+    harbour, bare = registry.get("zones", "zone-0"), registry.get("zones", "zone-1")
+    assert harbour.text.startswith("ST_Contains(")
+    assert (harbour.metadata, harbour.expires_at.year) == ({"name": "harbour", "depth": 4.5}, 2099)
+    assert (bare.metadata, bare.expires_at) == ({}, None)
+
+
 def test_a_number_is_no_id_where_ids_are_strings(run, url, tmp_path):
     run("query", "add", "a", "price < 1")
     file = tmp_path / "q.jsonl"
@@ -407,7 +456,9 @@ def test_numbers_are_ids_where_the_set_has_numbers(run, url):
 
     assert rows_of(run("query", "show", "7")[1])[0]["where"] == "price < 1"
     assert run("query", "add", "8", "price < 2")[0] == 0
-    assert "the ids of set 'alerts' are whole numbers; got 'x'" in run("query", "show", "x")[2]
+    for written in ("x", "1_000", "05"):
+        told = f"the ids of set 'alerts' are whole numbers, written such as 5 or -12; got {written!r}"
+        assert told in run("query", "show", written)[2]
 
 
 def test_joins_and_bands_have_their_own_columns(run, url, tmp_path):

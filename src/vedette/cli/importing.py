@@ -1,14 +1,14 @@
 """Queries of a registry by the file: CSV, JSON lines, Parquet or GeoJSON in, and out again in the same columns.
 
 A file has an id and what the set's kind needs: `where`; of window joins also `within` and `rows`; of band joins `low`
-and `high`. `metadata`, a JSON object, and `expires_at` may be there; all further columns are metadata, too.
+and `high`. `metadata`, a JSON object, and `expires_at` may be there; all further columns are metadata, too, and so are
+the properties of GeoJSON's features.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -21,11 +21,14 @@ import pyarrow as pa
 
 from vedette.cli.answer_file import open_answer
 from vedette.cli.lines import Kind, Lines, read_lines
-from vedette.cli.queries_file import read_queries, take_text
+from vedette.cli.queries_file import is_geojson, read_polygons, take_text
 from vedette.cli.query_commands import read_value
 from vedette.cli.times import read_duration
+from vedette.cli.which_set import read_id
 from vedette.errors import FileError, QueryError
 from vedette.registry.steps import check_texts
+from vedette.registry.times import read_expiry
+from vedette.registry.writer import stands_already
 from vedette.schema import Schema
 
 if TYPE_CHECKING:
@@ -35,7 +38,6 @@ if TYPE_CHECKING:
     from vedette.registry.set_info import SetInfo
 
 _PAGE = 10_000  # queries that are read at once
-_WHOLE = re.compile("0|-?[1-9][0-9]{0,18}")  # a number as it is written, and no other way
 _OWN = ("metadata", "expires_at")  # columns that may be there, whatever the kind
 
 
@@ -53,6 +55,7 @@ def import_queries(
     with _named(file, form) as path:
         lines = _with_ids(_read(path, info, "standard input" if file == "-" else None), info)
     done: dict[str, Any] = {"added": 0, "replaced": 0, "version": info.version}
+    read_expiry(ends["expires_at"], ends["ttl"])  # before any line: it is wrong for all of them
     ends = {name: value for name, value in ends.items() if value is not None}
 
     def gather(ids: list[Any], values: list[dict[str, Any]], ends: Mapping[str, Any]) -> tuple[Change, int]:
@@ -73,6 +76,9 @@ def import_queries(
 
     def check(ids: list[Any], values: list[dict[str, Any]]) -> None:
         gather(ids, values, {})
+        standing = set() if replace else registry.find_ids(info.name, ids)
+        if standing:
+            raise QueryError(stands_already(next(each for each in ids if each in standing), info))
         if info.kind != "band join":
             check_texts(info, ids, [value["text"] for value in values])
 
@@ -100,7 +106,7 @@ def _stand_together(lines: Lines, put: Callable[..., None], check: Callable[...,
     try:
         put(lines.ids, lines.values)
     except QueryError:
-        lines.stand(check, skip_bad=False)  # raises at the line, unless it is what stands already that refuses
+        lines.stand(check, skip_bad=False)  # raises at the line
         raise
 
 
@@ -124,13 +130,11 @@ def _read(path: Path, info: SetInfo, name: str | None) -> Lines:
         take = _with_own(_take_band, is_csv)
         kind = Kind("band", "bands", ("low", "high"), "an id, a low and a high", take, has_rest=True)
         return read_lines(path, kind, name)
-    if path.suffix.lower() == ".geojson" and info.kind != "window join":
-        lines = read_queries(path, Schema.parse(info.schema[""]))
-        lines.values = [{"text": text} for text in lines.values]
-        return lines
     more = ("within", "rows") if info.kind == "window join" else ()
     take = _with_own(_take_join if info.kind == "window join" else _take_query, is_csv)
     kind = Kind("query", "queries", ("where",), "an id and a text under 'where'", take, more, has_rest=True)
+    if info.kind != "window join" and is_geojson(path):
+        return read_polygons(path, Schema.parse(info.schema[""]), kind)
     return read_lines(path, kind, name)
 
 
@@ -248,13 +252,9 @@ def _with_ids(lines: Lines, info: SetInfo) -> Lines:
 
 
 def _fit_id(query_id: str | int, info: SetInfo) -> str | int:
-    """An id of the set's kind. CSV has only texts, and a number is taken as its digits say it: 5, not 05 or +5."""
-    if info.id_kind == "integer" and isinstance(query_id, str):
-        if not _WHOLE.fullmatch(query_id):
-            raise QueryError(
-                f"the ids of set {info.name!r} are whole numbers, written such as 5 or -12; got {query_id!r}"
-            )
-        return int(query_id)
+    """An id of the set's kind; CSV has only texts."""
+    if isinstance(query_id, str):
+        return read_id(query_id, info)
     if info.id_kind == "string" and isinstance(query_id, int):
         raise QueryError(f"the ids of set {info.name!r} are strings; got the number {query_id}")
     return query_id

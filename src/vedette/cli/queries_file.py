@@ -42,15 +42,14 @@ _QUERY = Kind("query", "queries", ("where",), "an id and a text under 'where'", 
 
 def read_queries(path: Path, schema: Schema) -> Lines:
     """The queries of a file; `schema` names the fields that polygons are about."""
+    return read_polygons(path, schema, _QUERY) if is_geojson(path) else read_lines(path, _QUERY)
+
+
+def is_geojson(path: Path) -> bool:
+    """Whether a file is GeoJSON: by its name, or by what it begins with, and not lines of queries."""
+    if path.suffix.lower() != ".json":
+        return path.suffix.lower() == ".geojson"
     check_readable(path)
-    kind = path.suffix.lower()
-    if kind == ".geojson" or (kind == ".json" and _is_geojson(path)):
-        return _read_geojson(path, schema)
-    return read_lines(path, _QUERY)
-
-
-def _is_geojson(path: Path) -> bool:
-    """Whether a JSON file is GeoJSON by what it begins with, and not lines of queries."""
     with path.open("rb") as file:
         if not _GEOJSON.search(file.read(_HEAD)):
             return False
@@ -63,19 +62,21 @@ def _is_geojson(path: Path) -> bool:
     return not (isinstance(record, dict) and "where" in record)
 
 
-def _read_geojson(path: Path, schema: Schema) -> Lines:
+def read_polygons(path: Path, schema: Schema, kind: Kind) -> Lines:
+    """The features of a GeoJSON file as queries of that kind, which may take their properties as further columns."""
+    check_readable(path)
     fields = point_fields(schema)
     if fields is None:
         known = f"{' or '.join(LONGITUDES)} with {' or '.join(LATITUDES)}, or x with y"
         has = ", ".join(schema.names)
         raise FileError(f"{path} holds polygons, which need two fields of the rows: {known}; the schema has: {has}")
-    lines = Lines(path, _QUERY, WORDS["geojson"])
+    lines = Lines(path, kind, WORDS["geojson"])
     errors: list[tuple[int, FileError]] = []
-    ids, texts, _ = read_geojson(path, *fields, errors=errors)
+    ids, texts, properties = read_geojson(path, *fields, errors=errors)
     bad = {number for number, _ in errors}
     numbers = [number for number in range(1, len(ids) + len(bad) + 1) if number not in bad]
-    for number, query_id, text in zip(numbers, ids, texts, strict=True):
-        lines.add(number, query_id, text)
+    for number, query_id, text, rest in zip(numbers, ids, texts, properties, strict=True):
+        lines.add(number, query_id, text, rest=rest)
     lines.bad += [error for _, error in errors]
     lines.check()
     return lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,8 @@ from vedette.errors import PipelineError, QueryError
 if TYPE_CHECKING:
     from vedette.registry.registry import Registry
     from vedette.registry.set_info import SetInfo
+
+_WHOLE = re.compile("0|-?[1-9][0-9]{0,18}")  # a number as it is written, and no other way
 
 RegistryOption = Annotated[
     str | None,
@@ -66,10 +69,9 @@ def choose_set(registry: Registry, name: str | None) -> SetInfo:
 
 
 def read_id(text: str, info: SetInfo) -> str | int:
-    """A query's id as the set has them: a whole number where those are numbers."""
+    """A query's id as the set has them. A number is taken as its digits say it: 5, not 05 or +5."""
     if info.id_kind != "integer":
         return text
-    try:
-        return int(text)
-    except ValueError:
-        raise QueryError(f"the ids of set {info.name!r} are whole numbers; got {text!r}") from None
+    if not _WHOLE.fullmatch(text):
+        raise QueryError(f"the ids of set {info.name!r} are whole numbers, written such as 5 or -12; got {text!r}")
+    return int(text)

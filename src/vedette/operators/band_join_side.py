@@ -12,7 +12,6 @@ from vedette.ids import Ids, take_ids
 from vedette.indexes.bands import Points
 
 FEW_FREED = 1024  # so many freed slots are always borne
-FEW_LOGGED = 256  # so many notes of changes, before they are gathered into one
 
 
 class Side:
@@ -28,7 +27,7 @@ class Side:
         self.lives = np.zeros(0, np.bool_)
         self.points = Points()
         self.expected = 0  # pairs that one value of this side made lately
-        self._log: list[NDArray[np.int32]] | None = None  # slots changed since the last save; None: any may have
+        self._is_changed: NDArray[np.bool_] | None = None  # by slot, since the last save; None: any may be
 
     def __len__(self) -> int:
         return len(self.points)
@@ -58,6 +57,8 @@ class Side:
             slots[unknown] = np.arange(n_before, len(self.ids), dtype=np.int32)
             self.values = grown(self.values, n_before, len(self.ids))
             self.lives = grown(self.lives, n_before, len(self.ids))
+            if self._is_changed is not None:
+                self._is_changed = grown(self._is_changed, n_before, len(self.ids))
         self.values[slots] = values
         self.lives[slots] = True
         self.points.add(values * self.sign, slots)
@@ -82,31 +83,27 @@ class Side:
         moved[living] = np.arange(len(living), dtype=np.int32)
         self.points.rename(moved)
         self.ids, self.values, self.lives = ids, self.values[living], np.ones(len(living), np.bool_)
-        self._log = None
+        self._is_changed = None
 
     # What has changed since the state was last saved.
 
     def begin_log(self) -> None:
         """From here on changes are noted."""
-        self._log = []
+        self._is_changed = np.zeros(len(self.lives), np.bool_)
 
     def take_log(self) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
         """The slots that were put or freed since the last call, each once: those that live, and those that do not.
 
-        None where they are not known: it was too much, or nobody asked before.
+        None where they are not known: slots were packed, or nobody asked before.
         """
-        log, self._log = self._log, []
-        if log is None:
+        if self._is_changed is None:
+            self.begin_log()
             return None
-        slots = np.unique(np.concatenate(log)) if log else np.empty(0, np.int32)
+        slots = np.flatnonzero(self._is_changed).astype(np.int32)
+        self._is_changed[slots] = False
         lives = self.lives[slots]
         return slots[lives], slots[~lives]
 
     def _note(self, slots: NDArray[np.int32]) -> None:
-        if self._log is None:
-            return
-        self._log.append(slots)
-        if len(self._log) > FEW_LOGGED:
-            self._log = [np.unique(np.concatenate(self._log))]
-            if len(self._log[0]) > len(self) + FEW_FREED:
-                self._log = None
+        if self._is_changed is not None:
+            self._is_changed[slots] = True

@@ -102,7 +102,7 @@ class Writer:
         edit = self.edit
         if len(edit.passing):
             for query_id in _ids_of(locked, lives.c.removed.is_(None), locked.among(edit.passing)):
-                raise QueryError(_stands_already(query_id, locked.info))
+                raise QueryError(stands_already(query_id, locked.info))
         parked = self._find_parked(locked) if locked.n_parked else set()
         replaced = self._fill(locked, edit.replaced)
         if parked:
@@ -161,12 +161,13 @@ class Writer:
         standing = set(self.database.write(find))
         for query_id in self.edit.added.ids:
             if query_id in standing:
-                raise QueryError(_stands_already(query_id, info))
+                raise QueryError(stands_already(query_id, info))
         if not len(self.edit.added.ids):
             raise RegistryError(f"set {info.name!r} holds a query twice; run `vedette registry verify`")
 
 
-def _stands_already(query_id: Any, info: SetInfo) -> str:
+def stands_already(query_id: Any, info: SetInfo) -> str:
+    """Why a query is not added."""
     return f"id {query_id!r} stands already in set {info.name!r}; use replace to change it, or another id"
 
 
