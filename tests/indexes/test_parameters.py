@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vedette.indexes import CEI, INDEXES, LCI, LCIBV, MLGF, SCI, VCR
+from vedette.indexes import CEI, INDEXES, LCI, LCIBV, MLGF, SCI, VCR, grid_file
+from vedette.indexes.cluster_join import join_clusters
 from vedette.indexes.differences import DiffRMQ
 
 RANGE = np.array([[1]], np.int32), np.array([[3]], np.int32), np.array([0], np.int32), [9]
@@ -41,3 +42,22 @@ def test_differences_are_of_ids_from_the_first_on():
 
     with pytest.raises(ValueError, match="ids are 5 or more here; got 2"):
         differences.insert(first, last, np.array([2], np.int32))
+
+
+def test_a_data_cluster_has_no_more_rows_than_ranks_of_16_bits_can_tell():
+    with pytest.raises(ValueError, match=r"n_dc is 65535 or less, as ranks of rows .* have 16 bits; got 65536"):
+        MLGF.build(*RANGE).match_batch(np.array([[2]], np.int32), n_dc=65_536)
+
+
+def test_a_batch_smaller_than_a_data_cluster_takes_the_memory_of_its_rows(monkeypatch):
+    sizes = []
+
+    def join(cells, order, lows, highs, n_dc, *rest):
+        sizes.append(n_dc)
+        return join_clusters(cells, order, lows, highs, n_dc, *rest)
+
+    monkeypatch.setattr(grid_file, "join_clusters", join)
+    found = MLGF.build(*RANGE).match_batch(np.array([[2, 5]], np.int32), n_dc=65_535)
+
+    assert (found.starts.tolist(), found.positions.tolist()) == ([0, 1, 1], [0])
+    assert set(sizes) == {2}

@@ -57,7 +57,7 @@ class Bitmaps:
         cls, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: Sequence[int]
     ) -> Self:
         """Index boxes on any number of axes."""
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
         most = max(MIN_BUCKETS, min(MAX_BUCKETS, len(ids) // BOXES_PER_BUCKET))
         shifts = np.array([max(0, (n - 1).bit_length() - most.bit_length() + 1) for n in n_cells], np.int64)
         n_buckets = [((n - 1) >> int(shift)) + 1 for n, shift in zip(n_cells, shifts, strict=True)]

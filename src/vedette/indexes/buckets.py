@@ -53,7 +53,7 @@ class Buckets:
         cls, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: Sequence[int]
     ) -> Self:
         """Index boxes on one axis."""
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
         cells_per_slot = max(1, 2 * n_cells[0] // max(1, len(ids)))
         shift = min(cells_per_slot.bit_length() - 1, MAX_BUCKET_CELLS.bit_length() - 2)
         n_slots = ((n_cells[0] - 1) >> shift) + 1

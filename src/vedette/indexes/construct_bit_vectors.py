@@ -20,7 +20,7 @@ from vedette.indexes.construct_choice import Model, count_logarithmic_parts
 from vedette.indexes.construct_intervals import LCI, cut_interval
 from vedette.indexes.growing_lists import SLACK, append_to_list, make_lists, pack_lists
 from vedette.indexes.growth import collect
-from vedette.indexes.index import as_cells, check_given
+from vedette.indexes.index import as_boxes, as_cells, check_given
 from vedette.indexes.places import find_borders
 from vedette.kernels import kernel
 from vedette.matches import Matches
@@ -51,10 +51,10 @@ class LCIBV(LCI):
     ) -> Self:
         """Index boxes on one axis; L and the number of places are chosen unless they are given."""
         check_given(longest=longest, n_places=n_places)
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
         given = np.array([longest or 0, n_places or 0])
         if longest is None:
-            alive = (firsts <= lasts).all(axis=0)
-            some = firsts[0, alive], lasts[0, alive]
+            some = firsts[0], lasts[0]
             longest, n_places = cls.choose(*some, find_borders(*some, n_cells[0], with_room), n_places)
         whole = LCI.build(firsts, lasts, ids, n_cells, longest, n_places, with_room)
         reach = int(whole.differences.max()) // 64 + 1  # of a pattern, which may lie beyond the last interval

@@ -72,7 +72,7 @@ class ConstructIntervals(LaidBoxes):
         unless they are given. With room, there are also places for boxes to come.
         """
         check_given(longest=longest, n_places=n_places)
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
         given = np.array([longest or 0, n_places or 0])
         borders = find_borders(firsts[0], lasts[0], n_cells[0], with_room)
         if longest is None:
@@ -154,6 +154,9 @@ class ConstructIntervals(LaidBoxes):
         self.give_ids(matches.positions)
         return matches
 
+    def count_cells(self) -> Sequence[int]:
+        return [len(self.places)]
+
     def list_boxes(self, numbers: NDArray[np.int32]) -> None:
         self.n_misfits += self.count_misfits(numbers)
         self._change(numbers, True)
@@ -164,7 +167,7 @@ class ConstructIntervals(LaidBoxes):
 
     def lay(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
         longest, n_places = (int(each) or None for each in self.given)
-        self.__dict__.update(self.build(firsts, lasts, ids, [len(self.places)], longest, n_places, True).__dict__)
+        self.__dict__.update(self.build(firsts, lasts, ids, self.count_cells(), longest, n_places, True).__dict__)
 
     def count_misfits(self, numbers: NDArray[np.int32] | slice) -> int:
         return int(np.count_nonzero(find_misfits(self.places, self.firsts[0, numbers], self.lasts[0, numbers])))

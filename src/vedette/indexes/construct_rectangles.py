@@ -75,7 +75,7 @@ class VCR(LaidBoxes):
             raise ValueError(f"a decomposition is one of {', '.join(DECOMPOSITIONS)}; got {decomposition!r}")
         check_given(longest=longest, n_places=None if n_places is None else min(n_places))
         given = np.array([longest or 0, *(n_places or (0, 0))])
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
         borders = [find_borders(firsts[axis], lasts[axis], n_cells[axis], with_room) for axis in range(2)]
         is_overlapped = decomposition == "overlapped"
         if longest is None:
@@ -156,6 +156,9 @@ class VCR(LaidBoxes):
         """No row is listed more often: overlapped rectangles of a box meet up to four at a time."""
         return len(self) * (4 if self.overlapped else 1)
 
+    def count_cells(self) -> Sequence[int]:
+        return [len(self.x_places), len(self.y_places)]
+
     def list_boxes(self, numbers: NDArray[np.int32]) -> None:
         self.n_misfits += self.count_misfits(numbers)
         self._change(numbers, True)
@@ -165,11 +168,10 @@ class VCR(LaidBoxes):
         self._change(numbers, False)
 
     def lay(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
-        n_cells = len(self.x_places), len(self.y_places)
         longest, *n_places = self.given.tolist()
         decomposition = DECOMPOSITIONS[self.overlapped]
         n_places = n_places if all(n_places) else None
-        new = self.build(firsts, lasts, ids, n_cells, longest or None, n_places, decomposition, True)
+        new = self.build(firsts, lasts, ids, self.count_cells(), longest or None, n_places, decomposition, True)
         self.__dict__.update(new.__dict__)
 
     def count_misfits(self, numbers: NDArray[np.int32] | slice) -> int:

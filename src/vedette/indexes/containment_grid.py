@@ -68,7 +68,7 @@ class CEI(LaidBoxes):
         Segments have the length of a mean box, or `segment_cells`, made a power of two. Shorter ones save look-ups and
         cost listings: a box is listed in each that it covers.
         """
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
         check_given(segment_cells=segment_cells)
         length = segment_cells or 1
         if segment_cells is None and len(ids):
@@ -103,6 +103,9 @@ class CEI(LaidBoxes):
         self._open()
         super().remove(ids)
 
+    def count_cells(self) -> Sequence[int]:
+        return [self.n_cells]
+
     def list_boxes(self, numbers: NDArray[np.int32]) -> None:
         self._change(numbers, True)
 
@@ -110,7 +113,7 @@ class CEI(LaidBoxes):
         self._change(numbers, False)
 
     def lay(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
-        new = self.build(firsts, lasts, ids, [self.n_cells], self.segment_cells or None)
+        new = self.build(firsts, lasts, ids, self.count_cells(), self.segment_cells or None)
         self.__dict__.update(new.__dict__)
 
     def _open(self) -> None:

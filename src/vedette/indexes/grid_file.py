@@ -49,6 +49,7 @@ from vedette.matches import Matches
 MAX_AXES = 10  # that the directory knows, the most selective ones; on the others boxes are compared in their pages
 IMMEDIATE_ROWS = 96  # up to here each row looks into the file for itself
 SAMPLED_PAGES = 4  # by whose boxes the size of data clusters is chosen
+MOST_ROWS = (1 << 16) - 1  # of a data cluster
 MOST_BYTES = 1 << 28  # for the bits of a batch; one that needs more is cut in two
 
 
@@ -78,7 +79,7 @@ class MLGF:
         cls, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: Sequence[int]
     ) -> Self:
         """Index boxes on any number of axes."""
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
         cells = np.array(n_cells, np.int64)
         axes = _choose_axes(firsts, lasts, cells)
         n_pages, n_directories = 2 + 3 * len(ids) // (2 * PAGE), 8 + 3 * len(ids) // (PAGE * FANOUT)
@@ -115,6 +116,8 @@ class MLGF:
     def match_batch(self, cells: NDArray[np.int32], n_dc: int | None = None) -> Matches:
         """SJ-Batch in data clusters of `n_dc` rows; if it is not given, it is chosen for the batch."""
         check_given(n_dc=n_dc)
+        if n_dc is not None and n_dc > MOST_ROWS:
+            raise ValueError(f"n_dc is {MOST_ROWS} or less, as ranks of rows in a cluster have 16 bits; got {n_dc}")
         cells = as_cells(cells)
         if cells.shape[1] == 0:
             return Matches.none(0)
@@ -123,7 +126,7 @@ class MLGF:
 
     def _join(self, cells: NDArray[np.int32], order: NDArray[np.int64], n_dc: int) -> Matches:
         n_rows = cells.shape[1]
-        clusters = DataClusters.of(cells, n_dc, order)
+        clusters = DataClusters.of(cells, min(n_dc, n_rows), order)
         row_starts, first_met = np.zeros(n_rows + 1, np.int64), np.zeros(len(clusters) + 1, np.int64)
         n_words = count_words(clusters.n_dc)
         met, bits = empty_int32(0), empty_int64(0)
@@ -164,7 +167,7 @@ class MLGF:
 
     def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
         """Take in boxes of the same axes."""
-        self._insert(*as_boxes(firsts, lasts, ids))
+        self._insert(*as_boxes(firsts, lasts, ids, self.n_cells))
 
     def remove(self, ids: NDArray[np.int32]) -> None:
         """Let all boxes of these ids go."""

@@ -57,7 +57,7 @@ class IBS(KeptBoxes):
         cls, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: Sequence[int]
     ) -> Self:
         """Index boxes on any number of axes."""
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
         cells = np.array(n_cells, np.int64)
         values, uses, roots, children, depths = [], [], [], [], []
         n_nodes = 0
@@ -104,7 +104,7 @@ class IBS(KeptBoxes):
 
     def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
         """Take in boxes of the same axes."""
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids, self.n_cells)
         numbers = self.keep(firsts, lasts, ids)
         self.needed = np.concatenate([self.needed, np.full(len(self.ids) - len(self.needed), -1, np.int16)])
         self.needed[numbers] = _count_needed(firsts, lasts, self.n_cells)

@@ -32,7 +32,8 @@ class Index(Protocol):
     ) -> Self:
         """Index the boxes of closed cell ranges `firsts[axis, box]` to `lasts[axis, box]`.
 
-        A box whose first cell is above its last holds nothing. Ids may repeat.
+        A box whose first cell is above its last holds nothing; others lie within the cells of their axes, of which
+        there are `n_cells[axis]`, or are refused. Ids may repeat.
         """
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
@@ -52,13 +53,36 @@ def as_cells(cells: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def as_boxes(
-    firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]
+    firsts: NDArray[np.int32],
+    lasts: NDArray[np.int32],
+    ids: NDArray[np.int32],
+    n_cells: Sequence[int] | NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """The boxes that hold something, in the one array type that kernels are compiled for."""
+    """The boxes that hold something, in the one array type that kernels are compiled for.
+
+    Kernels trust that boxes lie within the cells of their axes. An index that has nothing by cell may leave out how
+    many there are: then only cells below the first are refused.
+    """
     alive = (firsts <= lasts).all(axis=0)
     if not alive.all():
         firsts, lasts, ids = firsts[:, alive], lasts[:, alive], ids[alive]
+    is_inside = firsts.min(initial=0) >= 0 and (
+        n_cells is None or bool((lasts.max(axis=1, initial=-1) < np.asarray(n_cells)).all())
+    )
+    if not is_inside:
+        _refuse_outside(firsts, lasts, n_cells)
     return as_cells(firsts), as_cells(lasts), as_cells(ids)
+
+
+def _refuse_outside(
+    firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: Sequence[int] | NDArray[np.int64] | None
+) -> None:
+    """Say which box is the first that lies beyond its axes."""
+    ends = np.full(len(firsts), np.iinfo(np.int64).max) if n_cells is None else np.array(n_cells, np.int64)
+    axis, box = np.argwhere((firsts < 0) | (lasts >= ends[:, None]))[0].tolist()
+    cells = "cells from 0 on" if n_cells is None else f"the cells 0 to {ends[axis] - 1}"
+    first, last = firsts[axis, box], lasts[axis, box]
+    raise ValueError(f"boxes lie within their axes, and axis {axis} has {cells}; got one from {first} to {last}")
 
 
 def check_given(**given: int | None) -> None:

@@ -55,7 +55,7 @@ class ISList(KeptBoxes):
         cls, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: Sequence[int]
     ) -> Self:
         """Index boxes on one axis."""
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
         keys = np.unique(np.concatenate([firsts[0], lasts[0]]))
         drawn = _draw_heights(len(keys), 0)
         nodes = (np.cumsum(drawn + 1, dtype=np.int64) - drawn + TAIL).astype(np.int32)
@@ -97,7 +97,7 @@ class ISList(KeptBoxes):
     def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
         """Take in boxes of the same axis."""
         self._open()
-        numbers = self.keep(*as_boxes(firsts, lasts, ids))
+        numbers = self.keep(*as_boxes(firsts, lasts, ids, [END]))
         self.n_inserts += 1
         drawn = _draw_heights(2 * len(numbers), self.n_inserts)
         self._reserve_slots(len(drawn) + int(drawn.sum(dtype=np.int64)))

@@ -44,7 +44,7 @@ class Keyed:
         cls, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: Sequence[int]
     ) -> Self:
         """Index boxes on two axes that have one cell each on axis 0."""
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
         if (firsts[0] != lasts[0]).any():
             raise ValueError("a keyed index takes boxes of one cell on axis 0; these have more")
         keyed_ends = np.concatenate([_join(firsts[0], firsts[1]), _join(firsts[0], lasts[1] + 1)])

@@ -8,6 +8,7 @@ at once.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +26,7 @@ class LaidBoxes(KeptBoxes):
 
     def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
         """Take in boxes of the same axes."""
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids, self.count_cells())
         n_came = self.n_came + len(ids)
         if n_came < max(FEW, (len(self) + len(ids)) / 2):
             self.list_boxes(self.keep(firsts, lasts, ids))
@@ -44,6 +45,10 @@ class LaidBoxes(KeptBoxes):
         numbers = self.find(ids)
         self.unlist_boxes(numbers)
         self.release(numbers)
+
+    @abstractmethod
+    def count_cells(self) -> Sequence[int]:
+        """Of each axis: boxes lie within them."""
 
     @abstractmethod
     def list_boxes(self, numbers: NDArray[np.int32]) -> None:

@@ -38,7 +38,7 @@ class Lists:
         cls, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: Sequence[int]
     ) -> Self:
         """Index boxes on one axis that together have fewer than 2^31 cells."""
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
         n_listed = _count_listed(firsts[0], lasts[0])
         if n_listed >= 1 << 31:
             raise ValueError(f"lists by cell would have {n_listed} entries and can have 2^31; use buckets")

@@ -40,14 +40,17 @@ class PackedRTree:
         cls, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: Sequence[int]
     ) -> Self:
         """Index boxes on any number of axes."""
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        return cls._pack(*as_boxes(firsts, lasts, ids, n_cells))
+
+    @classmethod
+    def _pack(cls, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> Self:
         middles = firsts + (lasts - firsts) // 2
         order = hilbert_order(middles)
         sizes = [len(ids)]
         while sizes[-1] > CAPACITY:
             sizes.append(-(-sizes[-1] // CAPACITY))
         level_starts = np.cumsum([0, *sizes], dtype=np.int64)
-        bounds = np.empty((int(level_starts[-1]), 2 * len(n_cells)), np.int32)
+        bounds = np.empty((int(level_starts[-1]), 2 * len(firsts)), np.int32)
         bounds[: len(ids)] = np.concatenate([firsts, lasts])[:, order].T
         _bound_levels(level_starts, bounds)
         return cls(level_starts, bounds, ids[order])
@@ -65,8 +68,9 @@ class PackedRTree:
 
     def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
         """Take in boxes of the same axes."""
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
         own_firsts, own_lasts = self._boxes
-        self._pack(
+        self._become(
             np.concatenate([own_firsts, firsts], axis=1),
             np.concatenate([own_lasts, lasts], axis=1),
             np.concatenate([self.ids, ids]),
@@ -76,7 +80,7 @@ class PackedRTree:
         """Let all boxes of these ids go."""
         firsts, lasts = self._boxes
         kept = ~np.isin(self.ids, ids)
-        self._pack(firsts[:, kept], lasts[:, kept], self.ids[kept])
+        self._become(firsts[:, kept], lasts[:, kept], self.ids[kept])
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -91,9 +95,8 @@ class PackedRTree:
         n_axes = len(corners) // 2
         return corners[:n_axes], corners[n_axes:]
 
-    def _pack(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
-        anew = type(self).build(firsts, lasts, ids, [0] * len(firsts))
-        self.level_starts, self.bounds, self.ids = anew.level_starts, anew.bounds, anew.ids
+    def _become(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
+        self.__dict__.update(self._pack(as_cells(firsts), as_cells(lasts), ids).__dict__)
 
 
 @kernel

@@ -70,7 +70,7 @@ class Quadtree:
         cls, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: Sequence[int]
     ) -> Self:
         """Index boxes on two axes."""
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
         leaf = choose_leaf(firsts, lasts, n_cells)
         shift_x, shift_y = leaf.shift_x, leaf.shift_y
         if sum(count_entries(firsts, lasts, shift_x, shift_y)) > MAX_ENTRIES_PER_BOX * (len(ids) + 1000):

@@ -51,7 +51,7 @@ class RTree:
         cls, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: Sequence[int]
     ) -> Self:
         """Index boxes on any number of axes, one after the other."""
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
         n_nodes = 1 + 2 * len(ids) // CAPACITY
         index = cls(*_new_nodes(n_nodes, len(n_cells)), np.zeros(n_nodes, np.int32), np.zeros(4, np.int64))
         index.counts[N_NODES], index.parents[0] = 1, -1

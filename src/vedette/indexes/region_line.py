@@ -76,7 +76,7 @@ class RSList:
         Their ends are sorted and find their places; entries behind the first of them move up. The first end of another
         kind than those of its side makes its table of places twice as long.
         """
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids, [self.null + 1])
         ends = firsts[0], lasts[0]
         listed = np.flatnonzero(ends[0] > 0), np.flatnonzero(ends[1] < self.null - 1)
         if len(listed[0]) + len(listed[1]) == 0:

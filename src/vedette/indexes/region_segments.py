@@ -67,7 +67,7 @@ class RSLists:
 
         Their ends are sorted and find their places; entries behind the first of them move up.
         """
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids, self.n_cells)
         n, n_after = len(self), len(self) + len(ids)
         self.entries = fit(self.entries, 3, n, n_after)
         self.ends, self.ids = fit(self.ends, 0, n, n_after), fit(self.ids, 0, n, n_after)

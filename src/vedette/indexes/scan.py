@@ -36,7 +36,7 @@ class Scan:
         cls, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: Sequence[int]
     ) -> Self:
         """Index boxes on any number of axes."""
-        return cls(*as_boxes(firsts, lasts, ids))
+        return cls(*as_boxes(firsts, lasts, ids, n_cells))
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)

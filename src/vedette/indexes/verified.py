@@ -46,7 +46,7 @@ class Verified:
         axes: Sequence[int] | None = None,
     ) -> Self:
         """Index boxes on any number of axes; `axes` names those of the inner index, else they are chosen."""
-        firsts, lasts, ids = as_boxes(firsts, lasts, ids)
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
         chosen = choose_axes(firsts, lasts, n_cells) if axes is None else list(axes)
         inner_class: type[Buckets] | type[Keyed] | type[Quadtree] = Buckets
         if len(chosen) == 2:
