@@ -343,6 +343,38 @@ def test_a_schema_is_checked_against_what_comes_meanwhile(
     assert sorted(query_id for query_id, _ in caught.value.broken) == ["c", "d"]
 
 
+def test_what_another_alters_meanwhile_is_not_undone(
+    open_registry: Callable[..., vd.Registry], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vedette.registry import alteration
+
+    one, other = open_registry(), open_registry()
+    one.create("alerts", schema="price double")
+    one.add("alerts", "a", "price < 1")
+    read_standing, meanwhile = alteration.read_standing, list[dict[str, Any]]()
+
+    def read_slowly(*arguments: Any) -> Any:
+        yield from read_standing(*arguments)
+        if meanwhile:
+            other.alter("alerts", **meanwhile.pop())
+
+    monkeypatch.setattr(alteration, "read_standing", read_slowly)
+
+    meanwhile.append({"schema": "price double, volume bigint"})
+    assert one.alter("alerts", time_zone="Europe/Paris") == 3
+    meanwhile.append({"time_zone": "Asia/Tokyo"})
+    assert one.alter("alerts", "price double, size bigint") == 5
+    meanwhile.append({"schema": "price double"})
+    assert one.alter("alerts", "price double, volume bigint") == 7  # of two who give a schema, the last is right
+
+    assert [one.schema_at("alerts", version) for version in (3, 5, 7)] == [
+        ({"": "price double, volume bigint"}, "Europe/Paris"),
+        ({"": "price double, size bigint"}, "Asia/Tokyo"),
+        ({"": "price double, volume bigint"}, "Asia/Tokyo"),
+    ]
+    assert one.verify() == []
+
+
 def test_what_is_forgotten_cannot_be_read_and_all_later_versions_can(registry: vd.Registry) -> None:
     registry.create("alerts", schema="price double")
     for i in range(6):

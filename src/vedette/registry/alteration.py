@@ -29,7 +29,16 @@ Broken = dict[Any, tuple[int, QueryError]]  # by id: the version that added the 
 
 
 def alter_set(database: Database, info: SetInfo, schema: Any, time_zone: str | None, force: bool) -> int:
-    """The version from which another schema is in force."""
+    """The version from which another schema is in force. What is not given stays as it is at that moment."""
+    while True:
+        outcome = _alter(database, info, schema, time_zone, force)
+        if isinstance(outcome, int):
+            return outcome
+        info = outcome  # another has altered it since it was read
+
+
+def _alter(database: Database, info: SetInfo, schema: Any, time_zone: str | None, force: bool) -> int | SetInfo:
+    """The new version, or the set as it is now, where it has another schema or time zone than when it was read."""
     wanted = read_given_schemas(info.kind, info.schema if schema is None else schema, {})
     zone = check_time_zone(info.time_zone if time_zone is None else time_zone)
     if info.streams != [name for name in wanted if name]:
@@ -46,11 +55,13 @@ def alter_set(database: Database, info: SetInfo, schema: Any, time_zone: str | N
 
     mark, attempts = new_mark(), itertools.count()
 
-    def work(connection: Connection) -> int:
+    def work(connection: Connection) -> int | SetInfo:
         locked = LockedSet(database, connection, info)
         made = locked.find_made(mark) if next(attempts) else None
         if made is not None:
             return made
+        if (locked.info.schema, locked.info.time_zone) != (info.schema, info.time_zone):
+            return locked.info
         locked.end_due()
         still = _find_standing(locked, broken | _compile(*_read_new(locked, info.version), read, zone))
         if still and not force:
