@@ -118,6 +118,19 @@ def test_a_worker_does_not_go_on_with_a_set_of_a_database_that_was_put_back(aler
     assert len(queries) == 4 + n_more
 
 
+def test_a_repeated_batch_is_of_the_schema_that_the_stream_has_now(alerts):
+    registry, open_at = alerts
+    before = open_at(4)
+    registry.alter("alerts", "x double, y double")
+    followed = registry.follow("alerts")
+    facts = {"token": "", "sender": vd.__version__, "followed": followed.to_facts(), "version": 4}
+    again = following.open_queries(facts | {"mark": followed.mark_of(4)}).queries
+
+    assert (str(before.schema), str(again.schema)) == ("x double", "x double, y double")
+    assert again.match_one({"x": 2.5, "y": 0.0}) == ["q3"]
+    assert open_at(4) is before
+
+
 def test_a_key_leaves_a_query_that_was_removed_before_the_base_of_its_state_was_written(alerts):
     registry, open_at = alerts
     monitor = open_at(4).border(key="k", time="t")

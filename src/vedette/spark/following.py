@@ -40,7 +40,7 @@ class Opened:
 class _Kept:
     """The sets and pins of a worker."""
 
-    sets: OrderedDict[tuple[str, str], OpenSet] = field(default_factory=OrderedDict)  # by stream and set
+    sets: OrderedDict[tuple[str, str, int], OpenSet] = field(default_factory=OrderedDict)  # by stream, set and schema
     pins: OrderedDict[tuple[str, int, str], Pin] = field(default_factory=OrderedDict)  # by stream, batch and set
     compacted_at: float = -_COMPACTION_SECONDS
 
@@ -93,7 +93,7 @@ def _pin(followed: Followed, stream: str, batch: int) -> Pin:
 
 
 def _open(followed: Followed, stream: str, version: int, mark: int | None, since: int | None) -> Any:
-    key, bases = (stream, followed.uid), followed.bases
+    key, bases = (stream, followed.uid, followed.info.schema_version), followed.bases
     opened = _kept.sets.pop(key, None)
     if opened is not None and since is not None and since < getattr(opened.queries, "oldest_version", 0):
         opened = None
