@@ -15,6 +15,7 @@ from vedette.buffers import grown
 from vedette.engine import content
 from vedette.engine.band_ends import read_ends
 from vedette.engine.band_history import BandHistory, Bands
+from vedette.engine.query_set import RETAINED_VERSIONS
 from vedette.engine.set_changes import Changes
 from vedette.engine.standing_set import SavedSet, begin
 from vedette.engine.versions import Versions
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from vedette.engine.band_monitor import BandMonitor
 
 FEW_GONE = 1024  # so many names of removed queries are always borne
-RETAINED_VERSIONS = 10_000  # for so many versions the changes of a registry's set stay known
 
 
 class BandQuerySet(SavedSet):

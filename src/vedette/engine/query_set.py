@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from vedette.engine.monitor import BorderMonitor
 
 FEW_GONE = 1024  # so many removed queries are always borne
-RETAINED_VERSIONS = 10_000  # for so many changes a removed query stays known, once borders are monitored
+RETAINED_VERSIONS = 10_000  # for so many versions what was removed, or changed in bands, stays known to monitors
 ROOM = 16  # a file has room for one more id in so many, which who maps it adds in place
 MANY_CHANGES = 256  # so many at once are worth compiling before the next match asks
 
