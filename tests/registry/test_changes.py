@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -165,6 +166,43 @@ def test_a_batch_may_have_one_metadata_and_expiry_or_one_a_query(alerts: vd.Regi
     assert [told[each].metadata for each in "abcd"] == [{"k": [1, {"x": None}]}] * 2 + [{"k": 1}, {}]
     assert told["a"].expires_at == told["a"].created_at + datetime.timedelta(days=1)
     assert [told[each].expires_at for each in "cd"] == [end, None]
+
+
+def test_ends_of_life_may_be_a_column_in_which_nat_is_no_end(alerts: vd.Registry) -> None:
+    end = datetime.datetime(2100, 1, 1, tzinfo=datetime.UTC)
+    frame = pd.DataFrame({"id": ["a", "b"], "text": ["price < 1"] * 2, "end": [pd.Timestamp(end), pd.NaT]})
+
+    alerts.add_many("alerts", frame["id"], frame["text"], expires_at=frame["end"])
+    for names, given in [
+        ("cd", {"expires_at": np.array([end, "never"], object)}),
+        ("ef", {"expires_at": pa.array([end, None], pa.timestamp("us", "UTC"))}),
+        ("gh", {"ttl": pd.Series([pd.Timedelta("1 day"), pd.NaT])}),
+    ]:
+        alerts.add_many("alerts", list(names), ["price < 1"] * 2, **given)
+    alerts.add("alerts", "i", "price < 1", expires_at=pd.Timestamp(end))
+    alerts.replace("alerts", "i", expires_at=pd.NaT)
+
+    told = {each.id: each for each in alerts.list("alerts")}
+    day_later = told["g"].created_at + datetime.timedelta(days=1)
+    assert [told[each].expires_at for each in "abcdefghi"] == [end, None] * 3 + [day_later, None, None]
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        (pd.Series(pd.to_datetime(["2100-01-01", None])), "query 'a': expires_at is a datetime with.*got one without"),
+        (np.array(["2100-01-01", "NaT"], "M8[ns]"), r"query 'a': expires_at is a datetime with.*got np.datetime64\("),
+        (np.array([5.0, np.nan]), "query 'a': expires_at is a datetime with"),
+        (pd.Series([pd.NaT]), "got 1 expiries for 2 queries; give one for all, or one a query"),
+        ({"a": None, "b": None}, "expires_at is a datetime with a time zone"),
+    ],
+    ids=["naive", "NumPy", "numbers", "one", "dict"],
+)
+def test_a_column_of_ends_of_life_that_cannot_be_read_is_refused(alerts: vd.Registry, ends: Any, said: str) -> None:
+    with pytest.raises(vd.QueryError, match=said):
+        alerts.add_many("alerts", ["a", "b"], ["price < 1"] * 2, expires_at=ends)
+
+    assert alerts.set("alerts").version == 0
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,11 @@ class Change:
         expires_at: Any = None,
         ttl: Any = None,
     ) -> None:
-        """Let many queries stand; metadata and ends of life are one for all, or a list with one a query."""
+        """Let many queries stand; metadata and ends of life are one for all, or a list with one a query.
+
+        Ends of life may be in a column of pandas or Arrow too. NaT is no end, as None is; what has no time zone, as all
+        of NumPy, is refused.
+        """
         self._gather(ADD, ids, Given(texts, lows, highs, within, rows, metadata, expires_at, ttl))
 
     def replace(

@@ -5,7 +5,7 @@ Texts are checked by compiling them, all of a change together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -153,14 +153,23 @@ def _check_kind(info: SetInfo, given: Given) -> None:
 
 def _read_expiries(expires_at: Any, ttl: Any, ids: Sequence[Any]) -> list[int | Ttl | None]:
     n = len(ids)
-    lists = [value for value in (expires_at, ttl) if isinstance(value, Sequence) and not isinstance(value, str)]
-    for value in lists:
-        if len(value) != n:
-            raise QueryError(f"got {len(value)} expiries for {n} queries; give one for all, or one a query")
-    if not lists:
+    lists = [_as_list(value) for value in (expires_at, ttl)]
+    for each in lists:
+        if each is not None and len(each) != n:
+            raise QueryError(f"got {len(each)} expiries for {n} queries; give one for all, or one a query")
+    if lists == [None, None]:
         return [read_expiry(expires_at, ttl)] * n
-    ends, lengths = ((each if any(each is one for one in lists) else [each] * n) for each in (expires_at, ttl))
+    ends, lengths = ([one] * n if each is None else each for one, each in zip((expires_at, ttl), lists, strict=True))
     return [_read_expiry_of(*each) for each in zip(ids, ends, lengths, strict=True)]
+
+
+def _as_list(value: Any) -> list[Any] | None:
+    """A list, an array or a column with one value a query; None where it is one for all."""
+    if isinstance(value, (str, bytes, Mapping)) or getattr(value, "ndim", 1) == 0:
+        return None
+    if hasattr(value, "to_pylist"):
+        return list(value.to_pylist())
+    return list(value) if hasattr(value, "__len__") and hasattr(value, "__getitem__") else None
 
 
 def _read_expiry_of(query_id: Any, expires_at: Any, ttl: Any) -> int | Ttl | None:

@@ -6,6 +6,8 @@ import datetime
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from vedette.durations import read_duration
 from vedette.errors import QueryError
 
@@ -36,22 +38,30 @@ def as_datetime(microseconds: int | None) -> Any:
 
 def read_moment(value: Any, name: str) -> int:
     """A datetime that knows its time zone, in microseconds."""
-    if not isinstance(value, datetime.datetime) or value.utcoffset() is None:
-        got = "one without" if isinstance(value, datetime.datetime) else repr(value)
+    is_moment = isinstance(value, datetime.datetime) and not _is_nat(value)
+    if not is_moment or value.utcoffset() is None:
+        got = "one without" if is_moment else repr(value)
         raise QueryError(
             f"{name} is a datetime with a time zone, such as datetime.datetime(2030, 1, 31, tzinfo=datetime.UTC); "
             f"got {got}"
         )
-    moment = (value - _EPOCH) // _MICROSECOND
+    moment = int((value - _EPOCH) // _MICROSECOND)
     if not _FIRST <= moment <= _LAST:
         raise QueryError(f"{name} is between the years 1 and 9999 in UTC; got {value.isoformat()}")
     return moment
 
 
 def read_expiry(expires_at: Any, ttl: Any) -> int | Ttl | None:
-    """When a query ends by itself, from one of two ways to say it; "never" is None."""
+    """When a query ends by itself, from one of two ways to say it; "never" is None, and so is pandas' NaT."""
+    expires_at, ttl = (None if _is_nat(each) else each for each in (expires_at, ttl))
     if expires_at is not None and ttl is not None:
         raise QueryError("a query has two ends, expires_at and ttl; give one")
     if ttl is not None:
         return Ttl(int(read_duration(ttl, "ttl", "timestamp")))
-    return None if expires_at in (None, NEVER) else read_moment(expires_at, "expires_at")
+    is_never = expires_at is None or (isinstance(expires_at, str) and expires_at == NEVER)
+    return None if is_never else read_moment(expires_at, "expires_at")
+
+
+def _is_nat(value: Any) -> bool:
+    """Whether it is what pandas and NumPy have where there is no time; it does not equal itself."""
+    return isinstance(value, (datetime.datetime, np.datetime64, np.timedelta64)) and bool(value != value)
