@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from multiprocessing.synchronize import Barrier
 from typing import Any
 
 import vedette as vd
@@ -23,6 +24,14 @@ def add_pairs(url: str, writer: int, n: int) -> list[int]:
     return made
 
 
+_gates: list[Barrier] = []
+
+
+def meet_at(gate: Barrier) -> None:
+    """Let the first who read here wait until the others have read too."""
+    _gates.append(gate)
+
+
 def count_up(url: str, n: int) -> int:
     """Replace one query n times by the next number, while others do the same; how often it was late."""
     registry = vd.Registry(url)
@@ -32,6 +41,8 @@ def count_up(url: str, n: int) -> int:
             # What it says and the version are of one state, or the change is refused.
             version = registry.set("alerts").version
             number = int(str(registry.get("alerts", "counter").text).rpartition(" ")[2])
+            if _gates:
+                _gates.pop().wait(60)
             try:
                 registry.replace("alerts", "counter", f"price < {number + 1}", expect_version=version)
                 break
