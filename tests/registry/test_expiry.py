@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import vedette as vd
+from vedette.registry.locked_set import LockedSet
 
 
 @pytest.fixture
@@ -33,6 +34,7 @@ def test_what_is_due_ends_under_one_version_by_whoever_comes(alerts: vd.Registry
     clock.advance(0.001)
 
     assert [each.id for each in alerts.list("alerts")] == ["c", "d"]
+    assert [query_id for piece in alerts.standing("alerts") for query_id in piece.added_ids] == ["c", "d"]
     told = alerts.changes("alerts", since=3)
     assert told.versions.tolist() == [4]
     assert (sorted(told.removed_ids), told.added_ids) == (["a", "b"], [])
@@ -46,9 +48,10 @@ def test_what_is_due_ends_under_one_version_by_whoever_comes(alerts: vd.Registry
         lambda registry: registry.changes("alerts", since=0),
         lambda registry: registry.pin("p", 1, "alerts"),
         lambda registry: registry.history("alerts", "d"),
+        lambda registry: list(registry.standing("alerts")),
         lambda registry: registry.end_due("alerts"),
     ],
-    ids=["list", "changes", "pin", "history", "end_due"],
+    ids=["list", "changes", "pin", "history", "standing", "end_due"],
 )
 def test_each_way_to_look_ends_what_is_due(alerts: vd.Registry, clock: Any, come: Callable[[vd.Registry], Any]) -> None:
     clock.advance(11)
@@ -58,6 +61,37 @@ def test_each_way_to_look_ends_what_is_due(alerts: vd.Registry, clock: Any, come
     assert alerts.set("alerts").version == 4
     come(alerts)
     assert alerts.set("alerts").version == 4
+
+
+def test_what_stood_at_a_version_is_read_without_ending_what_is_due(alerts: vd.Registry, clock: Any) -> None:
+    clock.advance(11)
+
+    assert [query_id for piece in alerts.standing("alerts", at=1) for query_id in piece.added_ids] == ["a", "b"]
+    assert alerts.set("alerts").version == 3
+
+
+def test_who_reads_does_not_wait_for_who_changes_the_set_though_something_is_due(
+    alerts: vd.Registry, open_registry: Callable[..., vd.Registry], clock: Any
+) -> None:
+    reader = open_registry(patience=5)
+    info = alerts.set("alerts")
+    clock.advance(11)
+
+    def change_for_long(connection: Any) -> tuple[list[Any], float]:
+        LockedSet(alerts.database, connection, info)
+        start = time.monotonic()
+        found = [
+            [each.id for each in reader.list("alerts")],
+            reader.changes("alerts", since=0).added_ids,
+            [query_id for piece in reader.standing("alerts") for query_id in piece.added_ids],
+        ]
+        return found, time.monotonic() - start
+
+    found, seconds = alerts.database.write(change_for_long)
+
+    assert found == [["a", "b", "c", "d"]] * 3  # nobody could end them
+    assert seconds < 4
+    assert [each.id for each in reader.list("alerts")] == ["c", "d"]
 
 
 def test_a_change_first_ends_what_is_due_so_its_id_is_free(alerts: vd.Registry, clock: Any) -> None:

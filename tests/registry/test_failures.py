@@ -118,6 +118,24 @@ def test_a_locked_database_is_waited_for_and_then_told(sqlite_file: Path) -> Non
     registry.close()
 
 
+def test_who_did_not_wait_to_read_still_waits_to_write(sqlite_file: Path, clock: Any) -> None:
+    registry = vd.Registry(f"sqlite:///{sqlite_file}", patience=30)
+    registry.add("alerts", "short", "price < 1", ttl="1 second")
+    clock.advance(5)
+    other = sqlite3.connect(sqlite_file, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+
+    assert [each.id for each in registry.list("alerts")] == ["a", "short"]
+    timer = threading.Timer(1.0, lambda: other.execute("ROLLBACK"))
+    timer.start()
+    assert registry.add("alerts", "b", "price < 2") == 4
+    timer.join()
+
+    assert [each.id for each in registry.list("alerts")] == ["a", "b"]
+    other.close()
+    registry.close()
+
+
 def test_a_set_that_another_holds_is_waited_for_and_then_told(cluster: postgres.Cluster) -> None:
     import psycopg
 
@@ -202,8 +220,8 @@ def test_a_change_whose_answer_was_lost_is_not_made_twice(
     attempt = Database._attempt
     lost: list[bool] = []
 
-    def lose(self: Database, work: Callable[..., Any], writes: bool) -> Any:
-        answer = attempt(self, work, writes)
+    def lose(self: Database, work: Callable[..., Any], writes: bool, limit: float | None) -> Any:
+        answer = attempt(self, work, writes, limit)
         if writes and lost and lost.pop():
             raise OperationalError(
                 "COMMIT", None, psycopg.OperationalError("server closed the connection unexpectedly")
@@ -242,9 +260,9 @@ def test_a_change_that_is_still_being_committed_is_not_made_twice(
     attempt = Database._attempt
     committing: list[threading.Thread] = []
 
-    def lose(self: Database, work: Callable[..., Any], writes: bool) -> Any:
+    def lose(self: Database, work: Callable[..., Any], writes: bool, limit: float | None) -> Any:
         if not writes or committing:
-            return attempt(self, work, writes)
+            return attempt(self, work, writes, limit)
         began = threading.Event()
 
         def commit_slowly(connection: Any) -> Any:
@@ -253,7 +271,7 @@ def test_a_change_that_is_still_being_committed_is_not_made_twice(
             time.sleep(0.5)
             return done
 
-        committing.append(threading.Thread(target=attempt, args=(self, commit_slowly, True)))
+        committing.append(threading.Thread(target=attempt, args=(self, commit_slowly, True, None)))
         committing[0].start()
         began.wait(30)
         raise OperationalError("COMMIT", None, psycopg.OperationalError("server closed the connection unexpectedly"))
@@ -296,11 +314,22 @@ def test_a_postgresql_out_of_reach_is_tried_again_for_a_while_and_then_told() ->
     assert caught.value.__cause__ is None
 
 
+@pytest.mark.parametrize("name", ["readonly", "malformed"])
+def test_a_postgresql_out_of_reach_is_told_as_such_whatever_its_host_is_called(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("psycopg")
+
+    with pytest.raises(vd.RegistryError, match=f"cannot be reached: .*/{name}/") as caught:
+        vd.Registry(f"postgresql://ann@/x?host={tmp_path / name}", patience=0.1)
+
+    assert caught.value.is_passing
+
+
 def test_a_postgresql_that_refuses_us_is_not_tried_again(cluster: postgres.Cluster) -> None:
     good = cluster.url("postgres")
     for bad, said in [
         (good.replace(postgres.PASSWORD, "wr0ng"), "password authentication failed"),
         (cluster.url("nowhere"), 'database "nowhere" does not exist'),
+        (good.replace(f"{postgres.USER}:{postgres.PASSWORD}", "readonly:wr0ng"), 'failed for user "readonly"'),
     ]:
         start = time.monotonic()
         with pytest.raises(vd.RegistryError, match=f"refuses us: .*{said}") as caught:
@@ -336,10 +365,12 @@ def test_a_postgresql_that_goes_and_comes_back_is_waited_for(cluster: postgres.C
     cluster.drop_database(url)
 
 
-def test_a_reader_of_postgresql_may_read_and_not_write(cluster: postgres.Cluster) -> None:
+def test_a_reader_of_postgresql_may_read_and_not_write(cluster: postgres.Cluster, clock: Any) -> None:
     url = cluster.new_database()
     registry = vd.Registry(url)
     registry.create("alerts", schema="price double")
+    registry.add("alerts", "short", "price < 1", ttl="1 second")
+    clock.advance(5)
     for statement in (
         "CREATE USER reader PASSWORD 'reader-s3cret'",
         "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader",
@@ -348,6 +379,7 @@ def test_a_reader_of_postgresql_may_read_and_not_write(cluster: postgres.Cluster
     reader = vd.Registry(url.replace(f"{postgres.USER}:{postgres.PASSWORD}", "reader:reader-s3cret"))
 
     assert [each.name for each in reader.sets()] == ["alerts"]
+    assert [each.id for each in reader.list("alerts")] == ["short"]  # who may only read cannot end it
     with pytest.raises(vd.RegistryError, match="refuses us: permission denied"):
         reader.add("alerts", "a", "price < 1")
     write(registry, "ALTER DATABASE " + url.rsplit("/", 1)[1] + " SET default_transaction_read_only = on")

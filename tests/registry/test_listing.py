@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import re
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import Engine, event
 
@@ -182,3 +184,57 @@ def test_many_ids_are_looked_up_in_one_statement(alerts: vd.Registry) -> None:
 
     assert found == set(ids_[::2])
     assert len(said) < 12
+
+
+def test_an_id_may_be_a_number_or_a_text_of_numpy(alerts: vd.Registry) -> None:
+    alerts.add_many("alerts", np.array([5, 7, 9]), ["price < 1"] * 3)
+    alerts.create("names", schema="price double")
+    alerts.add("names", "a", "price < 1")
+
+    assert alerts.get("alerts", np.int64(5)).id == 5  # type: ignore[arg-type]
+    assert ids(alerts.history("alerts", np.uint8(7))) == [7]  # type: ignore[arg-type]
+    assert ids(alerts.list("alerts", after=np.int32(5))) == [7, 9]  # type: ignore[arg-type]
+    assert alerts.get("names", np.str_("a")).id == "a"
+
+
+@pytest.mark.parametrize(
+    ("name", "unknown"), [("alerts", "\udcff"), ("alerts", "a\0"), ("numbers", 2**70), ("numbers", -(2**63) - 1)]
+)
+def test_an_id_that_no_database_can_take_is_the_id_of_no_query(alerts: vd.Registry, name: str, unknown: Any) -> None:
+    alerts.create("numbers", schema="price double")
+    alerts.add("alerts", "a", "price < 1")
+    alerts.add("numbers", 1, "price < 1")
+    escaped = re.escape(repr(unknown))
+
+    with pytest.raises(vd.QueryError, match=f"there is no query {escaped} in set"):
+        alerts.get(name, unknown)
+    with pytest.raises(vd.QueryError, match=f"after is the last id of the page before.* got {escaped}, which cannot"):
+        alerts.list(name, after=unknown)
+    for work in (alerts.find_ids, alerts.remove_many):
+        with pytest.raises(vd.QueryError, match=r"ids are all strings or all 64-bit integers|the character NUL"):
+            work(name, [unknown])
+
+
+@pytest.mark.parametrize("strange", ["\udcff", "a\0"])
+def test_a_text_that_no_database_can_take_is_refused_in_a_sentence(alerts: vd.Registry, strange: str) -> None:
+    alerts.add("alerts", "a", "price < 1")
+
+    with pytest.raises(vd.RegistryError, match=r"there is no set .* its sets are: alerts"):
+        alerts.set(strange)
+    with pytest.raises(vd.RegistryError, match="a set's name is a text of 1 to 1,000 bytes of UTF-8 without NUL"):
+        alerts.create(strange, schema="price double")
+    with pytest.raises(vd.QueryError, match="an id holds neither NUL nor half a surrogate pair"):
+        alerts.list("alerts", prefix=strange)
+    for metadata in ({strange: 1}, {"owner": strange}):
+        with pytest.raises(vd.QueryError, match="metadata holds neither NUL nor half a surrogate pair"):
+            alerts.list("alerts", metadata=metadata)
+
+
+def test_numbers_that_no_database_can_take_are_refused_or_as_good_as_the_largest(alerts: vd.Registry) -> None:
+    alerts.add_many("alerts", ["a", "b"], ["price < 1"] * 2, metadata=[{"k": 2**70}, {"k": 1}])
+
+    for value in (float("nan"), float("-inf"), 10**400):
+        with pytest.raises(vd.QueryError, match="metadata is what JSON can say; "):
+            alerts.list("alerts", metadata={"k": value})
+    assert ids(alerts.list("alerts", metadata={"k": 2**70})) == ["a"]
+    assert ids(alerts.list("alerts", limit=2**70)) == ["a", "b"]

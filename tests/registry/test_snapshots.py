@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import logging
 import os
@@ -16,6 +17,7 @@ from sqlalchemy import func, select
 import vedette as vd
 from vedette.engine import snapshot
 from vedette.registry import lease, reader, snapshot_files, snapshots
+from vedette.registry import sets as named_sets
 from vedette.registry.lease import Lease
 from vedette.registry.snapshots import Snapshots
 from vedette.registry.tables import lives, sets, versions
@@ -459,4 +461,67 @@ def test_to_compact_a_set_that_was_dropped_is_refused_and_leaves_no_file(registr
     for _ in range(2):  # while it is compiled, and before
         with pytest.raises(vd.RegistryError, match="dropped"):
             bases.compact(4)
+    assert files(tmp_path) == []
+
+
+def test_to_compact_writes_a_base_again_whose_file_is_gone(registry, tmp_path):
+    states = fill(registry)
+    (tmp_path / "bases" / registry.compact("alerts").file).unlink()
+
+    made = registry.compact("alerts")
+
+    assert (made.version, [each.name for each in files(tmp_path)]) == (12, [made.file])
+    assert matched(bases_of(registry).open(12).queries) == expected(states[12])
+
+
+def test_a_base_is_not_forgotten_because_the_database_was_away(registry, monkeypatch, caplog):
+    states = fill(registry)
+    made = registry.compact("alerts")
+    bases = bases_of(registry)
+
+    def away(_):
+        raise vd.RegistryError("the database cannot be reached", is_passing=True)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bases, "mark_of", away)
+        with pytest.raises(vd.RegistryError, match="cannot be reached"):
+            bases.open(12)
+
+    assert list(bases._list(12)) == [made]
+    assert matched(bases.open(12).queries) == expected(states[12])
+    assert not caplog.records
+
+
+def test_the_file_of_a_base_that_is_forgotten_goes_with_it(registry, tmp_path, monkeypatch):
+    states = fill(registry)
+    made = registry.compact("alerts")
+    monkeypatch.setattr(snapshots, "FEW_CHANGES", 1000)  # none is written in its place
+    vd.QuerySet("x double").save(tmp_path / "bases" / made.file)
+
+    assert matched(bases_of(registry).open(12).queries) == expected(states[12])
+    assert (list(bases_of(registry)._list(12)), files(tmp_path)) == ([], [])
+
+
+def test_a_base_that_another_wrote_in_place_of_a_damaged_one_stays(registry, tmp_path):
+    fill(registry)
+    made = registry.compact("alerts")
+
+    bases_of(registry)._forget(dataclasses.replace(made, checksum="of the damaged one"))
+
+    assert list(bases_of(registry)._list(12)) == [made]
+    assert [each.name for each in files(tmp_path)] == [made.file]
+
+
+def test_a_base_that_is_written_just_before_its_set_is_dropped_leaves_no_file(registry, tmp_path, monkeypatch):
+    fill(registry)
+    drop_set = named_sets.drop_set
+
+    def drop_late(*arguments):
+        bases_of(registry).compact(12)
+        assert files(tmp_path)
+        return drop_set(*arguments)
+
+    monkeypatch.setattr(named_sets, "drop_set", drop_late)
+    registry.drop("alerts")
+
     assert files(tmp_path) == []

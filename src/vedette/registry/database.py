@@ -11,7 +11,8 @@ import random
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,10 +24,11 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from vedette.errors import RegistryError
 from vedette.registry.address import read_address, show_address
-from vedette.registry.failures import explain_failure, is_passing
+from vedette.registry.failures import DeniedError, ReadOnlyError, explain_failure, is_passing
 
 Result = TypeVar("Result")
 PATIENCE_SECONDS = 30.0
+MOMENT_SECONDS = 0.25  # in which most changes of others end
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 2.0  # seconds between attempts
 _CACHE_KB = 65_536  # of SQLite: the upper levels of the indexes of some million queries
 
@@ -75,6 +77,16 @@ class Database:
         """
         return self._run(work, True)
 
+    def try_to_write(self, work: Callable[[Connection], object]) -> None:
+        """Do what `write` does, or nothing where we may only read, or others are in the way for more than a moment."""
+        try:
+            self._run(work, True, min(MOMENT_SECONDS, self.patience_seconds))
+        except (ReadOnlyError, DeniedError):
+            pass
+        except RegistryError as error:
+            if not error.is_passing:
+                raise
+
     def now(self, connection: Connection) -> int:
         """The database's clock, in microseconds since 1970. SQLite's is that of this host."""
         if not self.is_postgres:
@@ -94,27 +106,32 @@ class Database:
 
     # Inside.
 
-    def _run(self, work: Callable[[Connection], Result], writes: bool) -> Result:
+    def _run(self, work: Callable[[Connection], Result], writes: bool, limit: float | None = None) -> Result:
+        """With `limit`, the patience for this time, in seconds."""
         start, n_attempts, wait = time.monotonic(), 0, _FIRST_WAIT
+        patience = self.patience_seconds if limit is None else limit
         while True:
             n_attempts += 1
             try:
-                return self._attempt(work, writes)
+                return self._attempt(work, writes, limit)
             except IntegrityError:
                 raise
             except (DBAPIError, PoolTimeoutError) as error:
                 waited = time.monotonic() - start
-                if not is_passing(error) or waited + wait > self.patience_seconds:
+                if not is_passing(error) or waited + wait > patience:
                     raise explain_failure(error, self.url, n_attempts, waited) from None
             time.sleep(wait * random.uniform(0.5, 1.0))
             wait = min(2 * wait, _LONGEST_WAIT)
 
-    def _attempt(self, work: Callable[[Connection], Result], writes: bool) -> Result:
+    def _attempt(self, work: Callable[[Connection], Result], writes: bool, limit: float | None) -> Result:
         engine = self._connected()
+        options: dict[str, Any]
         if self.is_postgres:
             options = {"isolation_level": "READ COMMITTED" if writes else "REPEATABLE READ"}
         else:
             options = {"vedette_begin": "BEGIN IMMEDIATE" if writes else "BEGIN"}
+        if limit is not None:
+            options["vedette_limit"] = max(1, int(1000 * limit))  # milliseconds
         with engine.connect().execution_options(**options) as connection, connection.begin():
             return work(connection)
 
@@ -142,6 +159,7 @@ class Database:
             ) from None
         if self.is_postgres:
             event.listen(engine, "connect", partial(_prepare_postgres, self.patience_seconds))
+            event.listen(engine, "begin", _begin_postgres)
         else:
             event.listen(engine, "connect", _prepare_sqlite)
             event.listen(engine, "begin", _begin_sqlite)
@@ -184,5 +202,28 @@ def _prepare_sqlite(connection: Any, record: object) -> None:
         cursor.close()
 
 
+def _begin_postgres(connection: Connection) -> None:
+    limit = connection.get_execution_options().get("vedette_limit")
+    if limit is not None:
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {limit}")
+
+
 def _begin_sqlite(connection: Connection) -> None:
-    connection.exec_driver_sql(connection.get_execution_options().get("vedette_begin", "BEGIN"))
+    options = connection.get_execution_options()
+    with _limited(connection, options.get("vedette_limit")):  # the lock is taken as the transaction begins
+        connection.exec_driver_sql(options.get("vedette_begin", "BEGIN"))
+
+
+@contextmanager
+def _limited(connection: Connection, limit: int | None) -> Iterator[None]:
+    """Wait for SQLite's lock no longer than so many milliseconds, and as ever after that."""
+    if limit is None:
+        yield
+        return
+    with closing(connection.connection.cursor()) as cursor:
+        (usual,) = cursor.execute("PRAGMA busy_timeout").fetchone()
+        cursor.execute(f"PRAGMA busy_timeout = {limit}").fetchone()
+        try:
+            yield
+        finally:
+            cursor.execute(f"PRAGMA busy_timeout = {usual}").fetchone()

@@ -18,6 +18,10 @@ class ReadOnlyError(RegistryError):
     """The database cannot be written."""
 
 
+class DeniedError(RegistryError):
+    """The database lets us in, and not do what we asked for."""
+
+
 class DroppedError(RegistryError):
     """A set that was asked for is no more; one of its name is another."""
 
@@ -25,7 +29,7 @@ class DroppedError(RegistryError):
 def is_passing(error: SQLAlchemyError) -> bool:
     """Whether trying again may help."""
     original, state = _original(error)
-    if type(original).__module__.startswith("sqlite3") or isinstance(error, PoolTimeoutError):
+    if _is_sqlite(original) or isinstance(error, PoolTimeoutError):
         return False  # it was waited for already
     if state:
         return state.startswith(_PASSING_STATES)
@@ -41,21 +45,24 @@ def explain_failure(error: SQLAlchemyError, url: URL, n_attempts: int, waited: f
     where = f"the registry's database {show_address(url)}"
     said = without_secrets(" ".join(str(original).split()), url)
     low = said.lower()
-    if "readonly" in low or "read-only" in low or state == "25006":
+    of_sqlite = low if _is_sqlite(original) else ""  # PostgreSQL has states, and repeats the names of hosts and users
+    if "readonly" in of_sqlite or "read-only" in of_sqlite or state == "25006":
         return ReadOnlyError(f"{where} is read-only, so nothing was changed; it can still be read")
-    if "is locked" in low or state == "55P03":
+    if "is locked" in of_sqlite or state == "55P03":
         return RegistryError(
             f"{where} is locked by another process that does not end its change, so nothing was changed; try again "
             f"later, or use PostgreSQL where many write",
             is_passing=True,
         )
-    if "disk is full" in low or "no space left" in low or state == "53100":
+    if "disk is full" in of_sqlite or "no space left" in of_sqlite or state == "53100":
         return RegistryError(f"the disk of {where} is full, so nothing was changed; make room and try again")
-    if "unable to open database file" in low:
+    if "unable to open database file" in of_sqlite:
         return RegistryError(f"cannot open {where}: is there such a directory, and may we write in it?")
-    if "not a database" in low or "malformed" in low:
+    if "not a database" in of_sqlite or "malformed" in of_sqlite:
         return RegistryError(f"{where} is no database of SQLite, or is damaged: {said}")
-    if any(refusal in low for refusal in _REFUSALS) or state == "42501":
+    if state == "42501":
+        return DeniedError(f"{where} refuses us: {said}")
+    if any(refusal in low for refusal in _REFUSALS):
         return RegistryError(f"{where} refuses us: {said}")
     if isinstance(error, PoolTimeoutError):
         reason = f"all connections to {where} are in use for {waited:.0f} seconds; use fewer threads"
@@ -65,6 +72,10 @@ def explain_failure(error: SQLAlchemyError, url: URL, n_attempts: int, waited: f
     tried = f"tried {count(n_attempts, 'time')} in {waited:.0f} seconds; " if n_attempts > 1 else ""
     reason = f"{where} cannot be reached: {said}; {tried}is it running, and may this host connect to it?"
     return RegistryError(reason, is_passing=True)
+
+
+def _is_sqlite(original: BaseException) -> bool:
+    return type(original).__module__.startswith("sqlite3")
 
 
 def _original(error: SQLAlchemyError) -> tuple[BaseException, str]:

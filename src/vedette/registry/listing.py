@@ -10,13 +10,14 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, cast, func, lite
 from sqlalchemy.dialects.postgresql import JSONB
 
 from vedette.errors import QueryError, RegistryError, nearest
-from vedette.ids import INTEGER
+from vedette.ids import INTEGER, STRING
 from vedette.registry.database import Database
 from vedette.registry.locked_set import among
 from vedette.registry.query_info import EXPIRED, PARKED, REMOVED, STANDING, QueryInfo
 from vedette.registry.set_info import SetInfo
 from vedette.registry.steps import read_ids
 from vedette.registry.tables import id_column, lives
+from vedette.registry.values import LARGEST, is_number, is_text
 
 STATES = (STANDING, PARKED, REMOVED, EXPIRED)
 
@@ -35,8 +36,9 @@ def get_query(connection: Connection, info: SetInfo, query_id: Any) -> QueryInfo
 def get_history(connection: Connection, info: SetInfo, query_id: Any) -> list[QueryInfo]:
     """All lives of a query, oldest first."""
     found: list[Any] = []
-    if isinstance(query_id, int if info.id_kind == INTEGER else str) and not isinstance(query_id, bool):
-        is_it = and_(lives.c.set_id == info.row, id_column(info.id_kind) == query_id)
+    known = _as_kept(info, query_id)
+    if known is not None:
+        is_it = and_(lives.c.set_id == info.row, id_column(info.id_kind) == known)
         for stands in (lives.c.removed.is_not(None), lives.c.removed.is_(None)):
             found += connection.execute(select(lives).where(is_it, stands).order_by(lives.c.removed)).all()
     if not found:
@@ -74,15 +76,27 @@ def list_queries(
     if prefix is not None:
         wanted += _has_prefix(info, column, prefix)
     if after is not None:
-        if not isinstance(after, int if info.id_kind == INTEGER else str):
-            raise QueryError(f"after is the last id of the page before; the ids of this set are {info.id_kind}s")
-        wanted.append(column > after)
+        last = _as_kept(info, after)
+        if last is None:
+            raise QueryError(
+                f"after is the last id of the page before; the ids of this set are {info.id_kind or STRING}s; got "
+                f"{after!r:.100}, which cannot be one"
+            )
+        wanted.append(column > last)
     for name, value in (metadata or {}).items():
         wanted.append(_has_metadata(database, name, value))
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
         raise RegistryError(f"limit is a whole number, or None for all; got {limit!r}")
-    found: Select[Any] = select(lives).where(*wanted).order_by(column).limit(limit)
+    most = None if limit is None else min(limit, LARGEST)
+    found: Select[Any] = select(lives).where(*wanted).order_by(column).limit(most)
     return [QueryInfo.of(life) for life in connection.execute(found)]
+
+
+def _as_kept(info: SetInfo, query_id: Any) -> str | int | None:
+    """An id as the set keeps it; None where no query of the set can have it."""
+    if info.id_kind == INTEGER:
+        return int(query_id) if is_number(query_id) else None
+    return str(query_id) if is_text(query_id) else None
 
 
 def _in_state(info: SetInfo, state: str) -> ColumnElement[bool]:
@@ -103,6 +117,8 @@ def _in_state(info: SetInfo, state: str) -> ColumnElement[bool]:
 def _has_prefix(info: SetInfo, column: Any, prefix: str) -> list[ColumnElement[bool]]:
     if not isinstance(prefix, str) or info.id_kind == INTEGER:
         raise QueryError(f"a prefix is the beginning of a string; got {prefix!r}, and the ids are {info.id_kind}s")
+    if not is_text(prefix):
+        raise QueryError(f"an id holds neither NUL nor half a surrogate pair, so none begins with {prefix!r:.100}")
     bounds = [column >= prefix]
     end = prefix.rstrip("\U0010ffff")
     if end:  # the next string after all that begin so; surrogates are no characters
@@ -115,7 +131,13 @@ def _has_metadata(database: Database, name: str, value: Any) -> ColumnElement[bo
     """Whether a query's metadata has that name with that value."""
     if not isinstance(name, str) or not (value is None or isinstance(value, (str, int, float, bool))):
         raise QueryError(f"metadata is looked up by strings, numbers, booleans and None; got {name!r}: {value!r}")
-    wanted = json.dumps(value, allow_nan=False)
+    if not is_text(name) or (isinstance(value, str) and not is_text(value)):
+        raise QueryError(f"metadata holds neither NUL nor half a surrogate pair; got {name!r}: {value!r:.100}")
+    try:
+        wanted = json.dumps(value, allow_nan=False)
+        in_sqlite = float(value) if isinstance(value, int) and not is_number(value) else value  # as it reads it
+    except (ValueError, OverflowError) as error:
+        raise QueryError(f"metadata is what JSON can say; {error}") from None
     if database.is_postgres:
         return cast(lives.c.metadata, JSONB)[name] == cast(literal(wanted), JSONB)
     each = func.json_each(lives.c.metadata).table_valued("key", "value", "type")
@@ -124,5 +146,5 @@ def _has_metadata(database: Database, name: str, value: Any) -> ColumnElement[bo
     elif isinstance(value, str):
         is_value = and_(each.c.type == "text", each.c.value == value)
     else:
-        is_value = and_(each.c.type.in_(("integer", "real")), each.c.value == value)
+        is_value = and_(each.c.type.in_(("integer", "real")), each.c.value == in_sqlite)
     return select(text("1")).select_from(each).where(each.c.key == name, is_value).exists()

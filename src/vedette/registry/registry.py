@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,6 @@ from vedette.registry import alteration, inspection, listing, pins, reader, rete
 from vedette.registry.address import show_address
 from vedette.registry.change import Change
 from vedette.registry.database import PATIENCE_SECONDS, Database, Result
-from vedette.registry.failures import ReadOnlyError
 from vedette.registry.inspection import RegistryStats
 from vedette.registry.locked_set import LockedSet, is_due
 from vedette.registry.migrations import migrate
@@ -112,9 +110,7 @@ class Registry:
 
         info = self.set(name)
         bases = Snapshots(self, info)
-        files = bases.files()
-        sets.drop_set(self._database, info)
-        bases.remove(files)
+        bases.remove(sets.drop_set(self._database, info))
 
     def alter(self, name: str, schema: Any = None, *, time_zone: str | None = None, force: bool = False) -> int:
         """Give a set another schema, or a dict of them by stream; the version from which it is in force.
@@ -228,6 +224,8 @@ class Registry:
 
     def standing(self, name: str, at: int | None = None, **options: Any) -> Iterator[Changes]:
         """All queries that stood at a version, or stand, in pieces: the added queries of each piece."""
+        if at is None:
+            self.end_due(name)
         return reader.read_standing(self._database, name, at, **options)
 
     def marks(self, name: str, until: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -244,7 +242,10 @@ class Registry:
         return pins.pin_version(self._database, info, pipeline, batch).version
 
     def end_due(self, name: str | SetInfo) -> SetInfo:
-        """End what has expired by now, under one version; the set after that. A read-only database stays as it is."""
+        """End what has expired by now, under one version; the set after that.
+
+        Who came to read does not wait: where we may not write, or another holds the set, what is due stands on.
+        """
 
         def look(connection: Connection) -> tuple[SetInfo, bool]:
             info = sets.find_set(self._database, connection, name)
@@ -260,8 +261,7 @@ class Registry:
             locked.end_due()
             locked.save()
 
-        with contextlib.suppress(ReadOnlyError):
-            self._database.write(end)
+        self._database.try_to_write(end)
         return self._database.read(lambda connection: sets.find_set(self._database, connection, info))
 
     def forget(self, name: str, before: Any) -> int:

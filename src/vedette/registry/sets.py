@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, false, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from vedette.engine.join_query_set import JoinQuerySet
@@ -17,7 +17,8 @@ from vedette.registry.database import Database
 from vedette.registry.failures import DroppedError
 from vedette.registry.locked_set import LockedSet, new_mark
 from vedette.registry.set_info import BAND_JOIN, KINDS, WINDOW_JOIN, WINDOWS, SetInfo
-from vedette.registry.tables import METADATA, schemas, sets, versions
+from vedette.registry.tables import METADATA, schemas, sets, snapshots, versions
+from vedette.registry.values import is_text
 from vedette.schema import Schema, check_time_zone
 
 
@@ -31,8 +32,8 @@ def create_set(
     streams: Mapping[str, Any],
 ) -> SetInfo:
     """Make an empty set, at version 0."""
-    if not isinstance(name, str) or not name or "\0" in name or len(name.encode(errors="replace")) > 1000:
-        raise RegistryError(f"a set's name is a text of 1 to 1,000 bytes; got {name!r:.100}")
+    if not is_text(name) or not name or len(name.encode()) > 1000:
+        raise RegistryError(f"a set's name is a text of 1 to 1,000 bytes of UTF-8 without NUL; got {name!r:.100}")
     if kind not in KINDS:
         raise RegistryError(f"unknown kind {kind!r} of set; kinds are: {', '.join(KINDS)}{nearest(str(kind), KINDS)}")
     if kind == WINDOW_JOIN:
@@ -114,7 +115,8 @@ def find_set(database: Database, connection: Connection, which: str | SetInfo) -
             raise DroppedError(f"set {which.name!r} was dropped since it was asked for; ask for it anew")
         return SetInfo.of(row)
     name = which
-    row = connection.execute(select(sets).where(sets.c.name == name)).mappings().first()
+    is_it = sets.c.name == name if is_text(name) else false()
+    row = connection.execute(select(sets).where(is_it)).mappings().first()
     if row is not None:
         return SetInfo.of(row)
     names = list(connection.scalars(select(sets.c.name).order_by(sets.c.name).limit(1000)))
@@ -127,9 +129,10 @@ def find_set(database: Database, connection: Connection, which: str | SetInfo) -
     raise RegistryError(f"there is no set {name!r} in the registry {database}; {there}")
 
 
-def drop_set(database: Database, info: SetInfo) -> None:
-    """Delete a set with all its queries, versions and pins."""
+def drop_set(database: Database, info: SetInfo) -> list[str]:
+    """Delete a set with all its queries, versions and pins; the files of its snapshots, which nobody knows any more."""
     attempts = count()
+    files: list[str] = []
 
     def drop(connection: Connection) -> None:
         is_first = not next(attempts)
@@ -139,9 +142,11 @@ def drop_set(database: Database, info: SetInfo) -> None:
             if is_first:
                 raise
             return  # an attempt before was committed, and only its answer lost
+        files[:] = connection.scalars(select(snapshots.c.file).where(snapshots.c.set_id == info.row))
         for table in reversed(METADATA.sorted_tables):
             if "set_id" in table.c:
                 connection.execute(delete(table).where(table.c.set_id == info.row))
         connection.execute(delete(sets).where(sets.c.id == info.row))
 
     database.write(drop)
+    return files

@@ -143,6 +143,7 @@ class Snapshots:
 
     def compact(self, version: int) -> Snapshot:
         """Write a base of a version, unless there is one. Raises, and leaves all as it was, where that cannot be."""
+        self._open_base(version)  # notes which cannot be read here
         return self._under_lease(version)
 
     def compact_soon(self, version: int) -> None:
@@ -166,11 +167,6 @@ class Snapshots:
 
     # Dropping.
 
-    def files(self) -> list[str]:
-        """The files of all bases of the set."""
-        told = select(snapshots.c.file).where(snapshots.c.set_id == self._info.row)
-        return self._database.read(lambda connection: list(connection.scalars(told)))
-
     def remove(self, files: list[str]) -> None:
         """Delete the files of bases that nobody knows of any more."""
         for file in files:
@@ -183,9 +179,10 @@ class Snapshots:
         for each in self._list(version):
             if each.version in self._unusable:
                 continue
+            mark = self.mark_of(each.version)  # a database that is away says nothing about the base
             try:
                 queries: Any = _class_of(self._info).load(self._files.fetch(each.file, each.checksum))
-                if (queries.version, queries.history_mark(each.version)) != (each.version, self.mark_of(each.version)):
+                if (queries.version, queries.history_mark(each.version)) != (each.version, mark):
                     raise RegistryError("it is of another set, or of another history")
                 return OpenSet(_retaining(self._info, queries), each.version)
             except VedetteError as error:
@@ -198,9 +195,19 @@ class Snapshots:
                 self._unusable.add(each.version)
                 # Others may be able to read what is not on this host, or of another format.
                 if isinstance(error, RegistryError) or self._files.is_damaged(each.file, each.checksum):
-                    own = snapshots.c.set_id == self._info.row, snapshots.c.version == each.version
-                    self._try_to_write(lambda connection, own=own: connection.execute(delete(snapshots).where(*own)))
+                    self._forget(each)
         return None
+
+    def _forget(self, base: Snapshot) -> None:
+        """Let nobody know of a base any more, and delete its file, unless there is another in its place by now."""
+        own = snapshots.c.set_id == self._info.row, snapshots.c.version == base.version
+        it = delete(snapshots).where(*own, snapshots.c.checksum == base.checksum)
+        try:
+            n_forgotten = self._database.write(lambda connection: connection.execute(it).rowcount)
+        except RegistryError as error:
+            _log.warning("%s", error)
+        else:
+            self.remove([base.file] if n_forgotten else [])
 
     def _open_moved(self, version: int) -> OpenSet | None:
         """The set at a version from its newest base, if there is one."""
@@ -295,12 +302,6 @@ class Snapshots:
         )
         counted = select(func.count()).select_from(some.limit(FEW_CHANGES + 1).subquery())
         return int(self._database.read(lambda connection: connection.scalar(counted)) or 0)
-
-    def _try_to_write(self, work: Any) -> None:
-        try:
-            self._database.write(work)
-        except RegistryError as error:
-            _log.warning("%s", error)
 
 
 def compact(registry: Registry, name: str) -> Snapshot:
