@@ -149,7 +149,8 @@ def _section(target: Target, rows: list[Row]) -> str:
 
 def _verdict_line(row: Row) -> list[str]:
     if row["kind"] == "value":
-        return [row["case"], row["measure"], _number(row["value"]), "", ""]
+        note = f" ({row['note']})" if row.get("note") else ""
+        return [row["case"], row["measure"] + note, _number(row["value"]), "", ""]
     bound = f"{row['sense']} {_number(row['bound'])}"
     return [row["case"], row["measure"], _number(row["value"]), bound, "yes" if row["met"] else "**no**"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -286,10 +286,7 @@ def _compare(
     """Size and time of each of these structures over one workload, after they agree; drawn, where there is an x."""
     shifts = (-workload.rows).tolist()
     built = {name: STRUCTURES[name].build(workload.values, workload.lows, workload.highs) for name in names}
-    found = {name: [_sorted(index.pairs(shift)) for shift in shifts[:5]] for name, index in built.items()}
-    for name, answers in found.items():
-        if not all(np.array_equal(one, other) for one, other in zip(answers, found["Scan"], strict=True)):
-            raise AnswersDifferError(f"{name} finds other pairs than the scan")
+    _check_structures(built, shifts[:5])
     runs = {}
     for name, index in built.items():
         runs[name, "pairs"] = lambda index=index: [index.pairs(shift) for shift in shifts]
@@ -302,6 +299,17 @@ def _compare(
             measure = f"microseconds a look-up of {question}"
             bench.note(target, case, f"{measure}, {_NAMES[name]}", taken, y_name=measure, **point)
         bench.note(target, case, f"MB, {_NAMES[name]}", index.nbytes / 1e6, y_name="MB", **point)
+
+
+def _check_structures(built: Mapping[str, Any], shifts: Sequence[float]) -> None:
+    """Compare the pairs and the queries of all structures with those of the scan."""
+    for shift in shifts:
+        pairs, queries = _sorted(built["Scan"].pairs(shift)), np.sort(built["Scan"].affected(shift))
+        for name, index in built.items():
+            if not np.array_equal(_sorted(index.pairs(shift)), pairs):
+                raise AnswersDifferError(f"{name} finds other pairs than the scan")
+            if not np.array_equal(np.sort(index.affected(shift)), queries):
+                raise AnswersDifferError(f"{name} finds other queries than the scan")
 
 
 def _judge_growth(

@@ -90,7 +90,7 @@ def _compare(bench: Bench, target: str, kind: str, many: Sequence[Sets], told_at
     seen, ours = {}, {}
     for place, (interval, sets) in enumerate(zip(intervals, many, strict=True)):
         seen[interval] = _observe(sets, intervals, METHODS if place in told_at else [])
-        ours[interval], _ = maintain(bench, sets, VedettePeer, count_steps(bench))
+        ours[interval] = maintain(bench, sets, VedettePeer, count_steps(bench)).seconds
     for place in told_at:
         # The first is figure (a), the next (b), in a panel of its own.
         suffix = "" if place == told_at[0] else f", told at {intervals[place]}"

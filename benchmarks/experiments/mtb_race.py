@@ -6,18 +6,19 @@ import gc
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.harness import AnswersDifferError, Bench, time_once
-from benchmarks.peers.mtb_join import Make, MovingPeer
+from benchmarks.peers.mtb_join import Keys, Make, MovingPeer
 from vedette.workload.moving import MovingSets, Step
 from vedette.workload.moving_streets import StreetSets
 
 Sets = MovingSets | StreetSets
 INTERVAL = 60
 CHECKED = 2  # timestamps after which all contestants' pairs are compared, before any clock starts
+CHECKED_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the interval: where the pairs of an initial join are compared
 MS, READ = "milliseconds a timestamp", "node accesses a timestamp"
 
 
@@ -71,7 +72,8 @@ def race_initial(
         if peer.tally is not None:
             peer.tally.reset()
         peer.keep(None, peer.initial())
-        _check_same(peer, peers[0], 0.0)
+        for share in CHECKED_SHARES if peer.knows_later else CHECKED_SHARES[:1]:
+            _check_same(peer, peers[0], share * sets.max_update_interval)
         if peer.tally is not None:
             case.note(bench, "node accesses", peer.name, peer.tally.node_accesses)
     _settle()
@@ -102,15 +104,31 @@ def race_maintenance(bench: Bench, case: Case, sets: Sets, makes: Sequence[type[
             case.note(bench, READ, peer.name, read)
 
 
-def maintain(bench: Bench, sets: Sets, make: Make, n_steps: int) -> tuple[float, float]:
-    """Seconds and node accesses a timestamp of one contestant, from the interval on; one more gets it warm."""
+class Maintained(NamedTuple):
+    """What one contestant took for a timestamp, and what its pairs were before."""
+
+    seconds: float
+    node_accesses: float
+    pairs: Keys
+
+
+def maintain(bench: Bench, sets: Sets, make: Make, n_steps: int, like: Maintained | None = None) -> Maintained:
+    """Time one contestant from the interval on; one more timestamp gets it warm.
+
+    Its pairs after that one are compared with those of another over the same sets, if there is one.
+    """
     interval = sets.max_update_interval
     steps = list(sets.steps(interval + 1 + n_steps))
     peer = make(*sets.start(), float(interval))
     for step in steps[:interval]:
         peer.warm(step)
-    peer.step(steps[interval])
-    return _time_steps(bench, peer, steps[interval + 1 :])
+    peer.begin()
+    first = steps[interval]
+    peer.keep(first, peer.step(first))
+    pairs = peer.current(first.time)
+    if like is not None:
+        _compare(peer.name, pairs, "another", like.pairs, first.time)
+    return Maintained(*_time_steps(bench, peer, steps[interval + 1 :]), pairs)
 
 
 def _make_peers(sets: Sets, makes: Sequence[type[MovingPeer]], work: str) -> list[MovingPeer]:
@@ -140,9 +158,12 @@ def _settle() -> None:
 
 
 def _check_same(peer: MovingPeer, ours: MovingPeer, now: float) -> None:
-    found, expected = peer.current(now), ours.current(now)
+    _compare(peer.name, peer.current(now), ours.name, ours.current(now), now)
+
+
+def _compare(name: str, found: Keys, other: str, expected: Keys, now: float) -> None:
     if not np.array_equal(found, expected):
         raise AnswersDifferError(
-            f"{peer.name} has {len(found):,} pairs at {now:g} and {ours.name} {len(expected):,}; "
+            f"{name} has {len(found):,} pairs at {now:g} and {other} {len(expected):,}; "
             f"{len(np.setxor1d(found, expected)):,} are of one only"
         )

@@ -29,6 +29,7 @@ class MovingPeer(ABC):
     most: ClassVar[dict[str, int]] = {}  # objects a set, by work, above which it would take minutes
 
     tally: Tally | None = None
+    knows_later: ClassVar[bool] = True  # after `initial`, the pairs up to the interval and not only those of now
 
     @abstractmethod
     def initial(self) -> Any:
@@ -111,6 +112,7 @@ class MTBPeer(TreePeer):
 
 class ETPPeer(MovingPeer):
     name = "ETP-Join"
+    knows_later = False
     most: ClassVar[dict[str, int]] = {"initial": 10_000, "maintenance": 1_000}
 
     def __init__(self, a: Motions, b: Motions, interval: float) -> None:

@@ -144,3 +144,10 @@ def test_every_contestant_of_a_figure_has_a_line(tmp_path):
     drawn = (tmp_path / "bmq-fig6.svg").read_text()
 
     assert [name for name in names if f"<!-- {name} -->" not in drawn] == []
+
+
+def test_a_value_is_shown_with_its_note():
+    row = {"kind": "value", "case": "c", "measure": "ms, ours", "value": 2.0}
+
+    assert report._verdict_line(row) == ["c", "ms, ours", "2", "", ""]
+    assert report._verdict_line(row | {"note": "of a few"}) == ["c", "ms, ours (of a few)", "2", "", ""]
