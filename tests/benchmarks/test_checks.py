@@ -112,6 +112,7 @@ class Forgets(IBSJSWindows):
         return tuple(column[1:] for column in columns) if self.n_new > 2 else columns
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # hashes wrap around, without a compiler, too
 def test_algorithms_of_window_joins_are_compared_on_as_many_rows_as_the_slowest_can_take():
     workload = random_joins(60, 20, 6, 2)
     peers = [make(workload, 2) for make in (VedetteWindows, SJJoinWindows, IBSJSWindows)]
