@@ -8,6 +8,8 @@ import json
 import math
 import re
 import shlex
+import subprocess
+import sys
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -320,7 +322,7 @@ def test_an_id_that_is_twice_in_a_file_is_told_with_both_lines(run, url, tmp_pat
     assert len(vd.Registry(url).history("alerts", "a")) == (2 if replace else 1)
 
 
-@pytest.mark.parametrize("written", ["abc", "1_000", "005", "+5", "-0", " 5", "5.0", "\u0665", "1" * 30])
+@pytest.mark.parametrize("written", ["abc", "1_000", "005", "+5", "-0", " 5", "5.0", "\u0665", "1" * 30, str(2**63)])
 def test_an_id_that_is_not_written_as_a_number_is_refused_where_ids_are_numbers(run, url, tmp_path, written):
     vd.Registry(url).add("alerts", 7, "price < 1")
     file = tmp_path / "q.csv"
@@ -329,12 +331,113 @@ def test_an_id_that_is_not_written_as_a_number_is_refused_where_ids_are_numbers(
     code, out, err = run("query", "import", file)
     assert (code, out) == (2, "")
     assert err == (
-        f"vedette: {file}, line 3: the ids of set 'alerts' are whole numbers, written such as 5 or -12; "
+        f"vedette: {file}, line 3: the ids of set 'alerts' are whole numbers of 64 bits, written such as 5 or -12; "
         f"got {written!r}\n"
     )
     assert run("query", "import", file, "--skip-bad")[0] == 0
 
     assert sorted(facts_of(url)) == [-12, 0, 7]
+
+
+def test_an_import_that_skips_is_one_version_too(run, url, tmp_path):
+    file = tmp_path / "q.csv"
+    lines = [f"q{n},price < {'x' if n % 1000 == 7 else n}" for n in range(20_000)]
+    file.write_text("\n".join(["id,where", *lines]))
+
+    told = rows_of(run("query", "import", file, "--skip-bad")[1])[0]
+
+    assert (told["added"], told["skipped"], told["version"]) == ("19980", "20", "1")
+    assert vd.Registry(url).set("alerts").version == 1
+    told = rows_of(run("query", "import", file, "--skip-bad")[1])[0]  # of which none is left
+    assert (told["added"], told["skipped"], told["version"]) == ("0", "20000", "1")
+
+
+def test_one_end_of_a_band_alone_replaces_nothing(run, url):
+    run("set", "create", "bands", "--kind", "band join")
+    run("query", "add", "near", "--low", "-0.5", "--high", "0.5", "--set", "bands")
+
+    code, _, err = run("query", "replace", "near", "--low", "-1", "--set", "bands")
+
+    assert (code, err) == (
+        2, "vedette: a band is replaced as a whole: give --low and --high; -inf and inf are none\n"
+    )  # fmt: skip
+    assert run("query", "replace", "near", "--low", "-1", "--high", "inf", "--set", "bands")[0] == 0
+    band = vd.Registry(url).get("bands", "near")
+    assert (band.low, band.high) == (-1, math.inf)
+
+
+def test_ids_are_removed_as_they_are_written(run, url, monkeypatch, tmp_path):
+    vd.Registry(url).add_many("alerts", ["a", " a", "b ", "c", "d"], ["price < 1"] * 5)
+
+    assert run("query", "remove", " a")[0] == 0
+    type_in(monkeypatch, "b \r\n\nc")
+    assert run("query", "remove", "-")[0] == 0
+    (tmp_path / "ids").write_text("d\n")
+    assert run("query", "remove", "--file", tmp_path / "ids")[0] == 0
+
+    assert list(facts_of(url)) == ["a"]
+
+
+@pytest.mark.parametrize("command", [["add", "x", "-"], ["remove", "-"], ["check", "-", "--schema", "x double"]])
+def test_standard_input_that_is_no_utf8_is_one_sentence(run, url, monkeypatch, command):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"caf\xe9")))
+
+    code, _, err = run("query", *command)
+
+    assert code == 2
+    assert err.startswith("vedette: cannot read standard input: ")
+
+
+def test_a_text_to_check_comes_from_anywhere_and_the_answer_in_any_form(run, monkeypatch, tmp_path):
+    schema = ["--schema", "price double"]
+    never = "price > 5 AND price < 3"
+    (tmp_path / "text").write_text(never)
+    type_in(monkeypatch, "price > 5\n")
+
+    assert run("query", "check", "-", *schema) == (0, "ok\n", "")
+    told = json.loads(run("query", "check", "--file", tmp_path / "text", *schema, "--json")[1])
+    assert told == {"where": never, "warnings": ["never matches: no value of price lies in all its ranges"]}
+    assert run("query", "check", "price > 5", *schema, "--csv")[1] == "where,warnings\nprice > 5,[]\n"
+    assert "no text is given" in run("query", "check", *schema)[2]
+
+
+def test_a_stream_has_no_name_that_means_something_else(run, url):
+    streams = ["--stream", "kind=id bigint", "--stream", "b=id bigint"]
+
+    code, _, err = run("set", "create", "odd", "--kind", "window join", *streams)
+
+    assert (code, err) == (
+        2, "vedette: a stream cannot be named 'kind', which has a meaning of its own; give it another name\n"
+    )  # fmt: skip
+
+
+def test_ctrl_c_is_one_line(run, url, monkeypatch):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    def end(code):
+        raise SystemExit(code)
+
+    monkeypatch.setattr("vedette.cli.query_commands._read_input", interrupt)
+    monkeypatch.setattr("vedette.cli.app.os._exit", end)
+
+    assert run("query", "add", "a", "-") == (130, "", "vedette: interrupted\n")
+
+
+def test_who_reads_the_answer_may_stop_before_its_end(url):
+    vd.Registry(url).add_many("alerts", list(range(50_000)), ["price < 1"] * 50_000)
+    command = [sys.executable, "-c", "from vedette.cli import main; main()", "query", "export"]
+
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline().startswith(b'"id","where"')
+        process.stdout.close()
+        assert (process.wait(timeout=60), process.stderr.read()) == (0, b"")
+
+
+def test_a_table_shows_ids_as_they_are(run, url):
+    vd.Registry(url).add("alerts", "acct:a:7 [bold]", "price < 1")
+
+    assert " acct:a:7 [bold] " in run("query", "list", "--table")[1]
 
 
 def test_an_id_that_stands_already_is_told_with_its_line(run, url, tmp_path):
@@ -456,8 +559,8 @@ def test_numbers_are_ids_where_the_set_has_numbers(run, url):
 
     assert rows_of(run("query", "show", "7")[1])[0]["where"] == "price < 1"
     assert run("query", "add", "8", "price < 2")[0] == 0
-    for written in ("x", "1_000", "05"):
-        told = f"the ids of set 'alerts' are whole numbers, written such as 5 or -12; got {written!r}"
+    for written in ("x", "1_000", "05", str(2**63)):
+        told = f"the ids of set 'alerts' are whole numbers of 64 bits, written such as 5 or -12; got {written!r}"
         assert told in run("query", "show", written)[2]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 import vedette as vd
 from vedette.errors import PipelineError, RegistryError
+from vedette.pipeline.part import spark_duration
 
 SCHEMA = "symbol string, price double, ts timestamp"
 TICKS = [("IBM", 41.0), ("IBM", 39.5), ("SAP", 39.0), ("IBM", 39.0), ("IBM", 42.0)]
@@ -296,6 +298,92 @@ def test_a_band_join_reads_two_streams(spark, run, tmp_path):
     code, out, _ = run("run", file, "--dry-run")
     assert code == 0
     assert "source right" in out
+
+
+def test_a_join_decodes_both_streams_and_counts_what_is_malformed_in_either(spark, run, tmp_path):
+    registry = vd.Registry(f"sqlite:///{tmp_path}/alerts.db")
+    registry.create("bands", kind="band join")
+    registry.add("bands", "near", low=-0.5, high=0.5)
+    for side, value, n_broken in (("left", 1.0, 1), ("right", 1.25, 2)):
+        (tmp_path / side).mkdir()
+        (tmp_path / side / "a.txt").write_text(
+            "\n".join([json.dumps({"id": 7, "value": value}), *["no JSON"] * n_broken])
+        )
+    file = write_join(tmp_path, 'kind = "band join"', "bands", 'decode = "json"\nschema = "id bigint, value double"')
+    file.write_text(file.read_text().replace('format = "json"', 'format = "text"'))
+
+    code, _, err = run("run", file, "--log", "json")
+
+    assert code == 0, err
+    assert rows_of(tmp_path / "pairs", "query", "left", "right") == [("near", 7, 7)]
+    assert sum(json.loads(line).get("malformed", 0) for line in err.splitlines()) == 3
+
+
+@pytest.mark.parametrize("kind", ["band join", "window join"])
+def test_a_stream_that_is_not_there_is_told_with_its_key(run, tmp_path, kind):
+    registry = vd.Registry(f"sqlite:///{tmp_path}/alerts.db")
+    fields = {} if kind == "band join" else dict.fromkeys(("left", "right"), "id bigint, x double")
+    registry.create("pairs", kind=kind, **fields)
+    file = write_join(tmp_path, f'kind = "{kind}"\nid = {{ lft = "id" }}', "pairs", "")
+
+    code, _, err = run("run", file)
+
+    assert code == 2
+    assert "operator.id: there is no stream 'lft'; the set 'pairs' is about: left, right" in err
+
+
+def test_a_frozen_version_is_checked_against_the_schema_that_it_had(spark, run, tmp_path, registry, write):
+    registry.alter("alerts", "symbol string, cents bigint, ts timestamp", force=True)
+    file = write(BORDER + "\nmargin = { price = 0.5 }")
+
+    assert "operator: " in run("run", file)[2]  # there is no price now
+    file.write_text(file.read_text().replace('set = "alerts"', 'set = "alerts"\nat = 1'))
+    code, _, err = run("run", file)
+
+    assert code == 0, err
+    assert rows_of(tmp_path / "hits", "key", "event") == [("IBM", "enter"), ("IBM", "exit")]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ('[[sink]]\nname = "b"\nformat = "parqet"\npath = "x"', "sink 'b': Spark refuses it: "),
+        (
+            '[[sink]]\nname = "b"\nformat = "parquet"\npath = "x"\npartition_by = ["prize"]',
+            "sink 'b'.partition_by: there is no column 'prize'; answers have: symbol, price, ts, query, version",
+        ),
+    ],
+)
+def test_a_sink_that_cannot_be_is_refused_before_any_other_runs(spark, run, tmp_path, registry, write, more, message):
+    for option in (["--dry-run"], []):
+        code, _, err = run("run", write(more=more), *option)
+
+        assert code == 2
+        assert message in err
+    assert not (tmp_path / "checkpoint").exists()
+
+
+def test_durations_are_taken_as_our_own_messages_write_them(spark, run, tmp_path, registry, write):
+    file = write(BORDER, source='watermark = { column = "ts", delay = "1.5 min" }')
+    assert run("run", file)[0] == 0
+    slow = file.read_text().replace('"available now"', '"250 ms"')
+    file.write_text(slow)
+
+    assert run("run", file, "--dry-run")[0] == 0
+    assert spark_duration("250 ms") == "250000 microseconds"
+    spark.readStream.format("rate").load().writeStream.trigger(processingTime=spark_duration("1.5 h"))  # Spark reads it
+
+
+def test_who_asks_to_stop_while_it_starts_is_heard_at_once(run, registry, write, monkeypatch):
+    def open_slowly(file):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60)
+
+    monkeypatch.setattr("vedette.cli.running._open_queries", open_slowly)
+    began = time.monotonic()
+
+    assert run("run", write()) == (0, "", "vedette: pipeline: stopped before it began\n")
+    assert time.monotonic() - began < 30
 
 
 def write_join(folder, operator, name, schema):

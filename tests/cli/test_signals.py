@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 
+import pytest
+
 from vedette.cli.signals import listening
 
 
@@ -19,3 +21,12 @@ def test_signals_are_counted_and_given_back():
         assert signals.is_hurry
 
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_interrupt_while_that_is_wanted(number):
+    with listening() as signals:
+        with pytest.raises(KeyboardInterrupt), signals.raised():
+            os.kill(os.getpid(), number)
+        os.kill(os.getpid(), number)
+        assert signals.n_asked == 2

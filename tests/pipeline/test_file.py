@@ -239,3 +239,24 @@ def test_joins_take_what_is_said_of_all_streams_or_of_one(tmp_path):
     assert {name: banded[name] for name in ("left_value", "right_value", "left_op", "right_op")} == {
         "left_value": "price", "right_value": "price", "left_op": "op", "right_op": "op"
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("password", ["back\\slash", 'it\'s "so"', "caf\u00e9 \u2603 tea", "line\nbreak"])
+def test_a_password_is_hidden_where_a_whole_table_is_told(tmp_path, password):
+    text = GOOD.replace("[[sink]]", "[sink]") + 'options = { password = "${PASSWORD}" }\n'
+
+    said = refusal(tmp_path, text, PASSWORD=password)
+
+    assert "sink: it is {" in said
+    assert "${PASSWORD}" in said
+    for hidden in (password, repr(password)[1:-1]):
+        assert hidden not in said
+
+
+def test_a_sink_without_a_format_is_one_mistake(tmp_path):
+    said = refusal(tmp_path, GOOD.replace('format = "console"', 'path = "x"'))
+
+    assert said.endswith(
+        "ticks.toml: sink 1.format: it is missing; a format that Spark writes as a stream: "
+        "kafka, parquet, json, console, delta"
+    )

@@ -20,7 +20,7 @@ KAFKA = {
         {"endOffset": '{"ticks":{"0":10,"1":5}}', "latestOffset": '{"ticks":{"0":12,"1":9,"2":1}}'},
         {"endOffset": 7, "latestOffset": None},
     ],
-    "observedMetrics": {"vedette_answered": {"n_answers": 7}, "vedette_decoded": {"n_malformed": 2}},
+    "observedMetrics": {"vedette_answered": {"n_answers": 7}, "vedette_decoded source": {"n_malformed": 2}},
 }
 NOON = 1772460000.0  # 2026-03-02T14:00:00Z
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import stat
 
 import pytest
+from pyspark.sql import SparkSession
 
 import vedette as vd
 from vedette import spark as vs
@@ -23,6 +25,19 @@ def test_own_settings_go_before_ours(spark):
     before = spark.conf.get(name)
     assert vs.session(**{name: 5000}).conf.get(name) == "5000"
     spark.conf.set(name, before)
+
+
+@pytest.mark.parametrize(
+    ("master", "is_local"), [("local[2]", True), ("local-cluster[2,1,1024]", True), ("spark://a:7077", False)]
+)
+def test_only_a_local_session_keeps_to_the_loopback(monkeypatch, master, is_local):
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", lambda builder: builder._options)
+    monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
+
+    options = vs.session(master=master)
+
+    assert options.get("spark.driver.host") == ("127.0.0.1" if is_local else None)
+    assert ("spark.driver.bindAddress" in options, "SPARK_LOCAL_IP" in os.environ) == (is_local, is_local)
 
 
 def test_without_java_the_error_says_what_to_install(monkeypatch, tmp_path):

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 
 def main() -> None:
-    from vedette.cli.app import run
+    from vedette.cli.app import app
 
-    run()
+    app()

@@ -9,14 +9,38 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from vedette.cli.query_commands import query_app
+from vedette.cli.option_groups import with_groups
+from vedette.cli.query_commands import query_app, read_text
+from vedette.cli.records import Answer, print_record
 from vedette.cli.registry_commands import registry_app
 from vedette.cli.set_commands import set_app
 from vedette.errors import PipelineError, QueryError, SchemaError, VedetteError
 
+
+class _Commands(TyperGroup):
+    """All commands. What the library refuses is one message on standard error and exit code 2."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            answer = super().invoke(ctx)
+            sys.stdout.flush()
+            return answer
+        except VedetteError as error:
+            print(f"vedette: {error}", file=sys.stderr)
+            raise SystemExit(2) from None
+        except KeyboardInterrupt:
+            print("vedette: interrupted", file=sys.stderr, flush=True)
+            os._exit(130)  # Spark would have much to say about its end
+        except BrokenPipeError:  # whoever reads our output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still to be flushed
+            raise SystemExit(0) from None
+
+
 app = typer.Typer(
     name="vedette",
+    cls=_Commands,
     help="Millions of standing queries over data streams, inside a Spark pipeline.",
     no_args_is_help=True,
     add_completion=False,
@@ -49,21 +73,6 @@ OneStreamOption = Annotated[str | None, typer.Option(rich_help_panel="The same, 
 BenchQuickOption = Annotated[
     bool, typer.Option("--quick", help="Small sizes: a check that all runs, not a measurement")
 ]
-
-
-def run() -> None:
-    """Run the command line; what the library refuses is one message on standard error and exit code 2."""
-    try:
-        app()
-    except VedetteError as error:
-        print(f"vedette: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
-    except KeyboardInterrupt:
-        print("vedette: interrupted", file=sys.stderr, flush=True)
-        os._exit(130)  # Spark would have much to say about its end
-    except BrokenPipeError:  # whoever reads our output has seen enough
-        sys.stderr.close()
-        raise SystemExit(0) from None
 
 
 def _print_version(wanted: bool) -> None:
@@ -341,17 +350,31 @@ def explain_command(
 
 
 @query_app.command("check")
+@with_groups
 def check_command(
+    *,
     text: Annotated[
-        str, typer.Argument(help="The query's text, as in: price < 40 AND symbol = 'IBM'", show_default=False)
-    ],
+        str | None,
+        typer.Argument(
+            help="The query's text, as in: price < 40 AND symbol = 'IBM'; - reads it from standard input",
+            show_default=False,
+        ),
+    ] = None,
+    file: Annotated[Path | None, typer.Option("--file", help="Read the text from a file", show_default=False)] = None,
     schema: Annotated[str, typer.Option("--schema", help="Fields of the rows, as in: symbol string, price double")],
     time_zone: ZoneOption = "UTC",
+    answer: Answer,
 ) -> None:
     """Say whether a query's text is right; where not, why, and exit with 2."""
     from vedette.engine.query_set import QuerySet
 
-    warnings = QuerySet(schema, time_zone=time_zone).check(text)
+    read = read_text(text, file)
+    if read is None:
+        raise QueryError("no text is given; name it, or read it with --file or - from standard input")
+    warnings = QuerySet(schema, time_zone=time_zone).check(read)
+    if answer.is_asked:
+        print_record({"where": read, "warnings": warnings}, answer.form)
+        return
     for warning in warnings:
         print(f"warning: {warning}")
     if not warnings:

@@ -51,7 +51,7 @@ def import_queries(
     replace: bool,
     skip_bad: bool,
 ) -> dict[str, Any]:
-    """Let the queries of a file stand: in one version, or with `skip_bad` in as many as it takes."""
+    """Let the queries of a file stand, in one version: all, or with `skip_bad` those that can."""
     with _named(file, form) as path:
         lines = _with_ids(_read(path, info, "standard input" if file == "-" else None), info)
     done: dict[str, Any] = {"added": 0, "replaced": 0, "version": info.version}
@@ -69,6 +69,8 @@ def import_queries(
         return change, len(standing)
 
     def put(ids: list[Any], values: list[dict[str, Any]]) -> None:
+        if not ids:
+            return
         change, n_replaced = gather(ids, values, ends)
         done["version"] = change.commit()
         done["added"] += len(ids) - n_replaced
@@ -83,7 +85,7 @@ def import_queries(
             check_texts(info, ids, [value["text"] for value in values])
 
     if skip_bad:
-        lines.stand(put, skip_bad=True)
+        put(*_sort_out(lines, check))
     else:
         _stand_together(lines, put, check)
     lines.tell_bad()
@@ -97,6 +99,20 @@ def export_queries(registry: Registry, info: SetInfo, out: Path | None, prefix: 
         answer.write(pa.RecordBatch.from_pylist([], schema))
         for page in _pages(registry, info, prefix):
             answer.write(pa.RecordBatch.from_pylist([_to_row(query, info) for query in page], schema))
+
+
+def _sort_out(lines: Lines, check: Callable[..., None]) -> tuple[list[Any], list[dict[str, Any]]]:
+    """The ids and values that `check` has nothing against; the others are among the bad lines."""
+    ids: list[Any] = []
+    values: list[dict[str, Any]] = []
+
+    def take(some_ids: list[Any], some_values: list[dict[str, Any]]) -> None:
+        check(some_ids, some_values)
+        ids.extend(some_ids)
+        values.extend(some_values)
+
+    lines.stand(take, skip_bad=True)
+    return ids, values
 
 
 def _stand_together(lines: Lines, put: Callable[..., None], check: Callable[..., None]) -> None:

@@ -81,7 +81,7 @@ class GivenQuery:
         has_band = self.low is not None or self.high is not None
         band = {"low": self.low, "high": self.high} if has_band else {}
         return {
-            "text": _read_text(self.text, self.file),
+            "text": read_text(self.text, self.file),
             "metadata": read_metadata(self.metadata),
             "expires_at": read_time(self.expires_at),
             "ttl": self.ttl,
@@ -104,8 +104,13 @@ def add_command(query: GivenQuery, chosen: ChosenSet, answer: Answer) -> None:
 @query_app.command("replace")
 @with_groups
 def replace_command(query: GivenQuery, chosen: ChosenSet, answer: Answer) -> None:
-    """Change a query that stands or is parked; it keeps what is not given. --expires-at never takes an end away."""
+    """Change a query that stands or is parked; it keeps what is not given. --expires-at never takes an end away.
+
+    A band is given whole: --low and --high, of which -inf and inf are none.
+    """
     opened, info = chosen.open()
+    if (query.low is None) != (query.high is None):
+        raise QueryError("a band is replaced as a whole: give --low and --high; -inf and inf are none")
     version = opened.replace(info.name, read_id(query.query_id, info), **query.read())
     print_record({"set": info.name, "id": query.query_id, "version": version}, answer.form)
 
@@ -205,7 +210,7 @@ def import_command(
     chosen: ChosenSet,
     answer: Answer,
 ) -> None:
-    """Let the queries of a file stand, all in one version.
+    """Let the queries of a file stand, all in one version, or with one that is wrong none.
 
     Columns are as `vedette query export` writes them; further ones become metadata.
     """
@@ -289,12 +294,13 @@ def read_time(text: str | None) -> datetime | str | None:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _read_text(text: str | None, file: Path | None) -> str | None:
+def read_text(text: str | None, file: Path | None) -> str | None:
+    """The text of a query: as it is given, from standard input, or from a file."""
     if text is not None and file is not None:
         raise QueryError("the query's text is given and --file too; a query has one text")
     if file is not None:
         return _read_file(file).strip()
-    return sys.stdin.read().strip() if text == "-" else text
+    return _read_input().strip() if text == "-" else text
 
 
 def _finite(end: float | None) -> float | None:
@@ -303,15 +309,22 @@ def _finite(end: float | None) -> float | None:
 
 
 def _read_ids(ids: list[str], file: Path | None) -> list[str]:
+    """Ids as they are given; of a file or standard input, a line each, and empty lines are none."""
     read = [text for text in ids if text != "-"]
-    if "-" in ids:
-        read += sys.stdin.read().splitlines()
+    lines = _read_input().split("\n") if "-" in ids else []
     if file is not None:
-        read += _read_file(file).splitlines()
-    read = [text.strip() for text in read if text.strip()]
+        lines += _read_file(file).split("\n")
+    read += [line for line in (each.removesuffix("\r") for each in lines) if line]
     if not read:
         raise QueryError("no id is given; name them, or read them with --file or - from standard input")
     return read
+
+
+def _read_input() -> str:
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileError(f"cannot read standard input: {error}") from None
 
 
 def _read_file(file: Path) -> str:

@@ -37,6 +37,11 @@ class Answer:
             raise PipelineError(f"--{self._asked[0]} and --{self._asked[1]} are both given; an answer has one form")
 
     @property
+    def is_asked(self) -> bool:
+        """Whether any of them is given."""
+        return bool(self._asked)
+
+    @property
     def form(self) -> str:
         """json, csv or table: what was asked for, or what suits standard output."""
         return self._asked[0] if self._asked else ("table" if sys.stdout.isatty() else "csv")
@@ -73,7 +78,7 @@ def _print_table(records: Sequence[Record], columns: Sequence[str]) -> None:
     table = Table(*columns)
     for record in records:
         table.add_row(*(_cell(record.get(name)) for name in columns))
-    console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
+    console = Console(markup=False, emoji=False, highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
     console.print(table)
 
 

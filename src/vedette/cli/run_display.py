@@ -89,13 +89,13 @@ class LineDisplay:
 class TableDisplay:
     """A live table with a line for each sink; events are printed above it."""
 
-    def __init__(self, hide: Callable[[str], str], console: Console | None = None) -> None:
+    def __init__(self, hide: Callable[[str], str], **terminal: Any) -> None:
         self._hide = hide
-        self._console = console or Console(stderr=True)
+        self._console = Console(**({"stderr": True} | terminal), markup=False, emoji=False, highlight=False)
         self._live: Live | None = None
 
     def tell(self, level: str, event: str, message: str, **facts: Any) -> None:
-        self._console.print(f"vedette: {self._hide(message)}", markup=False, highlight=False, soft_wrap=True)
+        self._console.print(f"vedette: {self._hide(message)}", soft_wrap=True)
 
     def show(self, status: Status, sink: SinkStatus | None) -> None:
         if self._live is None:

@@ -32,11 +32,6 @@ class SinkStatus:
         self.version = self.version if version is None else version
         self.last = batch
 
-    @property
-    def rows_per_second(self) -> float:
-        """Of the time that micro-batches took."""
-        return self.n_rows / self.busy_seconds if self.busy_seconds > 0 else 0.0
-
 
 @dataclass
 class Status:

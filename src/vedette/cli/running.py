@@ -25,6 +25,7 @@ from vedette.pipeline.file import ReadFile
 if TYPE_CHECKING:
     from vedette.registry.followed import Followed
     from vedette.registry.registry import Registry
+    from vedette.spark.pipeline import Pipeline
     from vedette.spark.running import Running
 
 ENDED, REFUSED, FAILED, UNREACHABLE = 0, 2, 3, 4
@@ -85,8 +86,9 @@ def _open_queries(file: ReadFile) -> tuple[Registry, Followed]:
     part = file.plan.registry
     registry = Registry(part.url, snapshots=part.snapshots, create=False, patience=part.patience)
     try:
-        check_set(file.plan, registry.set(part.set))
-        return registry, registry.follow(part.set, at=part.at)
+        queries = registry.follow(part.set, at=part.at)
+        check_set(file.plan, queries.info)
+        return registry, queries
     except RegistryError as error:
         if error.is_passing:
             raise
@@ -134,20 +136,16 @@ class _Run:
     signals: Signals
 
     def run(self) -> int:
-        from vedette.spark.noise import quiet_errors
-        from vedette.spark.pipeline import Pipeline
-        from vedette.spark.running import Running
-
-        plan = self.file.plan
-        registry, queries = _open_queries(self.file)
-        self._tell("starting", f"starting; {_name_queries(self.file, registry)}")
-        quiet_errors()
-        pipeline = Pipeline.open(plan, queries)
-        self.signals.listen()
-        if self.signals.is_asked:
+        try:
+            with self.signals.raised():
+                pipeline = self._open()
+                self.signals.listen()  # Spark has put its own handlers in place
+        except KeyboardInterrupt:
             self._tell("stopped", "stopped before it began")
             return ENDED
-        watch = Watch.open(plan.registry, self.status, self.display)
+        from vedette.spark.running import Running
+
+        watch = Watch.open(self.file.plan.registry, self.status, self.display)
         running = Running(pipeline.start())
         self._tell(
             "running", f"running; sinks: {', '.join(self.status.sinks)}", "started", sinks=list(self.status.sinks)
@@ -162,6 +160,16 @@ class _Run:
         except PipelineError as error:  # Spark is gone, and with it all that could be asked
             pipeline.give_up()
             return self._end(str(error))
+
+    def _open(self) -> Pipeline:
+        """What runs, not yet started. It takes long where the registry does not answer, or packages are fetched."""
+        from vedette.spark.noise import quiet_errors
+        from vedette.spark.pipeline import Pipeline
+
+        registry, queries = _open_queries(self.file)
+        self._tell("starting", f"starting; {_name_queries(self.file, registry)}")
+        quiet_errors()
+        return Pipeline.open(self.file.plan, queries)
 
     def _stop(self, running: Running) -> None:
         if running.failure() is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -67,7 +68,10 @@ def create_command(
     """Make a set; queries come with `vedette query add` and `vedette query import`."""
     opened = open_registry(registry, create=True)
     given: dict[str, Any] = {} if schemas.schema is None else {"schema": schemas.schema}
-    given |= schemas.by_stream()
+    streams = schemas.by_stream()
+    for taken in streams.keys() & inspect.signature(opened.create).parameters.keys():
+        raise SchemaError(f"a stream cannot be named {taken!r}, which has a meaning of its own; give it another name")
+    given |= streams
     if windows is not None:
         given["windows"] = windows
     opened.create(name, kind=kind, time_zone=time_zone, **given)

@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C, heard and counted: a program looks when it suits it."""
+"""SIGTERM and Ctrl-C, heard and counted: a program looks when it suits it, or has itself interrupted."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ class Signals:
 
     def __init__(self) -> None:
         self.n_asked = 0
+        self._is_raised = False
 
     @property
     def is_asked(self) -> bool:
@@ -25,12 +26,23 @@ class Signals:
         return self.n_asked > 1
 
     def listen(self) -> None:
-        """Take the signals. Spark puts its own handler in place when a session starts, so again after that."""
+        """Take the signals, also from those who have put handlers of their own in place."""
         for number in _HEARD:
             signal.signal(number, self._hear)
 
+    @contextmanager
+    def raised(self) -> Iterator[None]:
+        """While the body runs, each is a KeyboardInterrupt as well."""
+        self._is_raised = True
+        try:
+            yield
+        finally:
+            self._is_raised = False
+
     def _hear(self, number: int, frame: Any) -> None:
         self.n_asked += 1
+        if self._is_raised:
+            raise KeyboardInterrupt
 
 
 @contextmanager

@@ -72,6 +72,8 @@ def read_id(text: str, info: SetInfo) -> str | int:
     """A query's id as the set has them. A number is taken as its digits say it: 5, not 05 or +5."""
     if info.id_kind != "integer":
         return text
-    if not _WHOLE.fullmatch(text):
-        raise QueryError(f"the ids of set {info.name!r} are whole numbers, written such as 5 or -12; got {text!r}")
+    if not _WHOLE.fullmatch(text) or not -(2**63) <= int(text) < 2**63:
+        raise QueryError(
+            f"the ids of set {info.name!r} are whole numbers of 64 bits, written such as 5 or -12; got {text!r}"
+        )
     return int(text)

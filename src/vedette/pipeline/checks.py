@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vedette.errors import FileError, VedetteError, count
-from vedette.pipeline.operators import Border, Match, WindowJoin, options_of
+from vedette.pipeline.operators import BY_STREAM, Border, Match, WindowJoin, options_of
 
 if TYPE_CHECKING:
     from vedette.pipeline.file import PipelineFile
@@ -32,6 +32,12 @@ def check_set(plan: PipelineFile, queries: SetInfo) -> None:
         raise FileError(
             f"sources: they are {', '.join(plan.sources)}, but the set {queries.name!r} is about: {', '.join(streams)}"
         )
+    for name in BY_STREAM:
+        given = getattr(operator, name, None)
+        unknown = [stream for stream in given if stream not in streams] if isinstance(given, dict) else []
+        if unknown:
+            known = f"the set {queries.name!r} is about: {', '.join(streams)}"
+            raise FileError(f"operator.{name}: there is no stream {unknown[0]!r}; {known}")
     try:
         _try_options(plan, queries, options_of(operator, streams))
     except VedetteError as error:

@@ -98,7 +98,10 @@ class PipelineFile(Part):
         sinks = data.get("sink") if isinstance(data, dict) else None
         if not isinstance(sinks, list):
             return data
-        named = [{"name": sink.get("format"), **sink} if isinstance(sink, dict) else sink for sink in sinks]
+        named = [
+            {"name": sink["format"], **sink} if isinstance(sink, dict) and isinstance(sink.get("format"), str) else sink
+            for sink in sinks
+        ]
         return {**data, "sink": named}
 
     @model_validator(mode="after")
@@ -141,20 +144,20 @@ class ReadFile:
     def read(cls, path: Path, environment: Mapping[str, str] | None = None) -> ReadFile:
         """The file, checked; raises a FileError with all that is wrong, a line for each."""
         try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
+            written = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise FileError(f"cannot read {path}: {error.strerror}; `vedette init` writes an example") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise FileError(f"{path} is no TOML: {error}") from None
         variables = Variables(os.environ if environment is None else environment, path.absolute().parent)
-        data = variables.put_in(data)
+        data = variables.put_in(written)
         mistakes = list(variables.mistakes)
         plan = None
         try:
             plan = PipelineFile.model_validate(data)
         except ValidationError as error:
             told = {key for key, _ in mistakes}
-            mistakes += [mistake for mistake in tell_mistakes(error, PipelineFile, data) if mistake[0] not in told]
+            mistakes += [mistake for mistake in tell_mistakes(error, PipelineFile, written) if mistake[0] not in told]
         if plan is not None:
             mistakes += _find_unreadable(plan)
         if mistakes or plan is None:

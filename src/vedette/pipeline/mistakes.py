@@ -24,7 +24,7 @@ _WANTED = {
 
 
 def tell_mistakes(error: ValidationError, root: type[Part], data: dict[str, Any]) -> list[Mistake]:
-    """The mistakes that pydantic found, in our words; `data` is what was in the file."""
+    """The mistakes that pydantic found, in our words; `data` is what was in the file, variables and all."""
     told: dict[str, Mistake] = {}
     for found in error.errors(include_url=False):
         loc = found["loc"]

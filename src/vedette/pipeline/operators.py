@@ -66,7 +66,7 @@ class BandJoin(Part):
 
 
 Operator = Annotated[Match | Border | WindowJoin | BandJoin, Field(discriminator="kind")]
-_BY_STREAM = ("time", "id", "value", "op")
+BY_STREAM = ("time", "id", "value", "op")
 
 
 def options_of(operator: Match | Border | WindowJoin | BandJoin, streams: list[str]) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def options_of(operator: Match | Border | WindowJoin | BandJoin, streams: list[s
         return given
     options: dict[str, Any] = {}
     for name, value in given.items():
-        if name not in _BY_STREAM:
+        if name not in BY_STREAM:
             options[name] = value
         elif value is not None:
             by_stream = value if isinstance(value, dict) else dict.fromkeys(streams, value)

@@ -37,6 +37,11 @@ Duration = Annotated[str, AfterValidator(check_duration)]
 Text = Annotated[str, AfterValidator(_check_filled)]
 
 
+def spark_duration(value: str) -> str:
+    """A duration in words that Spark's own reader knows: it has no `5 min` and no `1.5 hours`."""
+    return f"{read_duration(value, 'it', 'timestamp')} microseconds"
+
+
 def spark_value(value: Any) -> str:
     """A value as Spark's options and settings have it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -9,6 +9,7 @@ it is put in, so that a password may have any letters.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -83,5 +84,6 @@ def _encoded_places(address: str) -> list[range]:
 
 
 def _forms(value: str) -> set[str]:
-    """A value as it is, and as it stands in an address: as we write it, and as SQLAlchemy does."""
-    return {value, quote(value, safe=""), quote(value, safe=" +"), quote_plus(value)}
+    """A value as it is, in an address by our hand or SQLAlchemy's, and in the quotes of Python and JSON."""
+    quoted = repr(value)[1:-1], json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]
+    return {value, quote(value, safe=""), quote(value, safe=" +"), quote_plus(value), *quoted}

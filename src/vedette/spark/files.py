@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -20,6 +19,7 @@ from vedette.errors import FileError, PipelineError, SchemaError
 from vedette.schema import Field, Schema, Type
 from vedette.spark.match import match
 from vedette.spark.noise import quiet_end
+from vedette.spark.refusals import in_reach, reason_of
 from vedette.spark.session import session
 
 if TYPE_CHECKING:
@@ -113,27 +113,27 @@ def match_rows(
 
 def run_with_progress(work: Callable[[], None], rows: DataFrame, advance: Callable[[int, int], None]) -> None:
     """Do the work in a thread, and tell how many of its tasks are done."""
-    tracker = rows.sparkSession.sparkContext.statusTracker()
-    with ThreadPoolExecutor(1) as thread:
+    context = rows.sparkSession.sparkContext
+    tracker = context.statusTracker()
+    with ThreadPoolExecutor(1) as thread, in_reach():
         running = thread.submit(work)
-        while not running.done():
-            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-            n_tasks = sum(stage.numTasks for stage in stages if stage)
-            if n_tasks:
-                n_done = sum(stage.numCompletedTasks for stage in stages if stage)
-                advance(STEPS * n_done // n_tasks, 0)
-            wait([running], timeout=0.2)
+        try:
+            while not running.done():
+                stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+                n_tasks = sum(stage.numTasks for stage in stages if stage)
+                if n_tasks:
+                    n_done = sum(stage.numCompletedTasks for stage in stages if stage)
+                    advance(STEPS * n_done // n_tasks, 0)
+                wait([running], timeout=0.2)
+        except KeyboardInterrupt:
+            while not running.done():  # or the thread would be waited for until its work is done
+                context.cancelAllJobs()
+                wait([running], timeout=0.2)
+            raise
         try:
             running.result()
         except PySparkException as error:
-            raise PipelineError(f"Spark stopped: {_reason(error)}") from None
-
-
-def _reason(error: PySparkException) -> str:
-    """The sentence that matters: a worker's own last line, or else Spark's first."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if re.match(r"(vedette\.errors\.\w+|RuntimeError): ", line)]
-    return told[-1].split(": ", 1)[1] if told else lines[0]
+            raise PipelineError(f"Spark stopped: {reason_of(error)}") from None
 
 
 def _arrow_schema(rows: DataFrame) -> pa.Schema:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.avro.functions import from_avro, to_avro
@@ -17,13 +18,13 @@ from pyspark.sql.avro.functions import from_avro, to_avro
 from vedette.errors import FileError
 from vedette.pipeline.file import AVAILABLE_NOW
 from vedette.pipeline.operators import Border, Match, WindowJoin, options_of
-from vedette.pipeline.part import spark_value
+from vedette.pipeline.part import spark_duration, spark_value
 from vedette.pipeline.remote import check_remote
 from vedette.pipeline.source import FILES, Source, read_avro_schema
 from vedette.spark.band_join import band_join
 from vedette.spark.border import border
 from vedette.spark.match import match
-from vedette.spark.refusals import told_at
+from vedette.spark.refusals import is_lacking, told_at
 from vedette.spark.session import session
 from vedette.spark.window_join import window_join
 
@@ -36,8 +37,10 @@ if TYPE_CHECKING:
     from vedette.pipeline.sink import Sink
     from vedette.registry.followed import Followed
 
-DECODED, ANSWERED = "vedette_decoded", "vedette_answered"  # what Spark counts for us, by the names of the counts
+# What Spark counts for us. Of the first there is one for each source, as Spark takes a name once in a query.
+DECODED, ANSWERED = "vedette_decoded", "vedette_answered"
 _BROKEN = "_vedette_broken"
+_OF_WRITERS = ("memory", "noop", "console")  # formats that nobody reads
 
 
 @dataclass(frozen=True)
@@ -90,14 +93,22 @@ class Pipeline:
             return band_join(rows["left"], rows["right"], queries, **options)
 
     def written(self, answers: DataFrame, sink: Sink) -> DataFrame:
-        """The answers as a sink writes them."""
+        """The answers as a sink writes them; raises where Spark knows no such format or column."""
+        with told_at(f"sink {sink.name!r}", sink.format):
+            _check_format(self.spark, sink.format)
         with told_at(f"sink {sink.name!r}", sink.encode):
             counted = answers.observe(ANSWERED, f.count(f.lit(1)).alias("n_answers"))
             if sink.where is not None:
                 counted = counted.where(sink.where)
             if sink.select:
                 counted = counted.selectExpr(*sink.select)
-            return counted if sink.encode == "columns" else _encode(counted, sink)
+            frame = counted if sink.encode == "columns" else _encode(counted, sink)
+            known = {name.lower() for name in frame.columns}
+        for column in sink.partition_by:
+            if column.lower() not in known:
+                has = ", ".join(frame.columns)
+                raise FileError(f"sink {sink.name!r}.partition_by: there is no column {column!r}; answers have: {has}")
+        return frame
 
     def start(self) -> dict[str, StreamingQuery]:
         """A running Spark query for each sink, by its name. Where one cannot start, none goes on."""
@@ -130,12 +141,23 @@ class Pipeline:
         if self.plan.trigger == AVAILABLE_NOW:
             writer = writer.trigger(availableNow=True)
         elif self.plan.trigger is not None:
-            writer = writer.trigger(processingTime=self.plan.trigger)
+            writer = writer.trigger(processingTime=spark_duration(self.plan.trigger))
         return writer.option("checkpointLocation", f"{self.plan.checkpoint.rstrip('/')}/{sink.name}")
 
     def _fields(self, stream: str) -> str | None:
         """The fields of a stream as the query set has them, for sources that declare none."""
         return self.queries.info.schema.get(stream)
+
+
+def _check_format(spark: SparkSession, form: str) -> None:
+    """Raise what Spark says where it has no such format; what else it says of reading it is no matter."""
+    if form in _OF_WRITERS:
+        return
+    try:
+        _ = spark.read.format(form).load().schema
+    except PySparkException as error:
+        if is_lacking(error):
+            raise
 
 
 def _read_source(spark: SparkSession, source: Source, key: str, known: str | None) -> DataFrame:
@@ -157,7 +179,7 @@ def _read_source(spark: SparkSession, source: Source, key: str, known: str | Non
                 rows = rows.selectExpr(*wanted) if name == "select" else rows.where(wanted)
     if source.watermark is not None:
         with told_at(f"{key}.watermark"):
-            rows = rows.withWatermark(source.watermark.column, source.watermark.delay)
+            rows = rows.withWatermark(source.watermark.column, spark_duration(source.watermark.delay))
     return rows
 
 
@@ -177,7 +199,7 @@ def _decode(rows: DataFrame, source: Source, fields: str | None, key: str) -> Da
     kept = rows.columns[1:]
     if source.malformed != "fail":
         is_broken = _is_broken(rows, source.decode)
-        rows = rows.observe(DECODED, f.count_if(is_broken).alias("n_malformed"))
+        rows = rows.observe(f"{DECODED} {key}", f.count_if(is_broken).alias("n_malformed"))
         rows = rows.where(~is_broken) if source.malformed == "drop" else rows
     return rows.select("decoded.*", *kept).drop(_BROKEN)
 

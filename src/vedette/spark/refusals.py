@@ -86,9 +86,14 @@ def _reason_of_java(error: Exception) -> str:
     return f"Spark refuses it: {causes[-1].strip() if causes else first_line(error)}"
 
 
+def is_lacking(error: Exception) -> bool:
+    """Whether Spark says that it has no such format."""
+    return any(words in str(error) for words in _LACKING)
+
+
 def _hint(error: Exception, connector: str) -> str:
     """What to put into the file where Spark lacks the connector of a format, or has a wrong one."""
-    if not connector or not any(words in str(error) for words in _LACKING):
+    if not connector or not is_lacking(error):
         return _misfit_of(error)
     package = _CONNECTORS.get(connector)
     if package is None:

@@ -37,17 +37,16 @@ class Batch:
     @classmethod
     def read(cls, sink: str, told: Mapping[str, Any], now: float) -> Batch:
         """A batch of what Spark calls progress."""
-        counts: dict[str, int] = {}
-        for name in (ANSWERED, DECODED):
-            counts |= _read_counts(_as_dict((told.get("observedMetrics") or {}).get(name)))
+        observed = told.get("observedMetrics") or {}
+        counts = {name: _read_counts(_as_dict(observed[name])) for name in observed}
         states, sources = told.get("stateOperators") or [], told.get("sources") or []
         return cls(
             sink=sink,
             number=int(told["batchId"]),
             query_id=str(told["id"]),
             n_rows=_count_rows(told, sources),
-            n_answers=counts.get("n_answers", 0),
-            n_malformed=counts.get("n_malformed", 0),
+            n_answers=counts.get(ANSWERED, {}).get("n_answers", 0),
+            n_malformed=sum(each.get("n_malformed", 0) for name, each in counts.items() if name.startswith(DECODED)),
             seconds=float((told.get("durationMs") or {}).get("triggerExecution") or 0) / 1000,
             lag_rows=_rows_behind(sources),
             lag_seconds=_seconds_behind((told.get("eventTime") or {}).get("max"), now),

@@ -1,4 +1,4 @@
-"""A local Spark session that is set up well: large Arrow batches, RocksDB state, quiet logs, UTC, loopback only."""
+"""A Spark session that is set up well: large Arrow batches, RocksDB state, quiet logs, UTC; if local, loopback only."""
 
 from __future__ import annotations
 
@@ -36,11 +36,14 @@ def session(
     if log_level.upper() not in _LOG_LEVELS:
         raise PipelineError(f"unknown log level {log_level!r}; levels are: {', '.join(_LOG_LEVELS)}")
     is_far = remote is not None and remote.startswith("sc://")
+    values = _query_settings()
     if not is_far:
         check_java()
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers' Python: the one that has us
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    values = _query_settings() if is_far else _query_settings() | _process_settings(log_level)
+        values |= _process_settings(log_level)
+        if (remote or master).startswith("local"):  # else executors of other hosts must find the driver
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            values |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
     values |= {name: str(value) for name, value in conf.items()}
     builder: SparkSession.Builder = SparkSession.builder.appName(app_name)
     builder = builder.master(master) if remote is None else builder.remote(remote)
@@ -69,8 +72,6 @@ def _process_settings(log_level: str) -> dict[str, str]:
     """What is fixed when the Java process starts."""
     logs = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()} -Dvedette.log.level={log_level.lower()}"
     return {
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "2g",
         "spark.driver.extraJavaOptions": logs,
         "spark.executor.extraJavaOptions": logs,
