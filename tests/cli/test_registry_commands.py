@@ -402,13 +402,14 @@ def test_a_text_to_check_comes_from_anywhere_and_the_answer_in_any_form(run, mon
 
 
 def test_a_stream_has_no_name_that_means_something_else(run, url):
-    streams = ["--stream", "kind=id bigint", "--stream", "b=id bigint"]
+    for name in ("kind", "self"):
+        streams = ["--stream", f"{name}=id bigint", "--stream", "streams=id bigint"]
 
-    code, _, err = run("set", "create", "odd", "--kind", "window join", *streams)
+        code, _, err = run("set", "create", "odd", "--kind", "window join", *streams)
 
-    assert (code, err) == (
-        2, "vedette: a stream cannot be named 'kind', which has a meaning of its own; give it another name\n"
-    )  # fmt: skip
+        assert (code, err) == (
+            2, f"vedette: a stream cannot be named {name!r}, which has a meaning of its own; give it another name\n"
+        )  # fmt: skip
 
 
 def test_ctrl_c_is_one_line(run, url, monkeypatch):
@@ -448,6 +449,36 @@ def test_an_id_that_stands_already_is_told_with_its_line(run, url, tmp_path):
     told = f"vedette: {file}, line 3: id 'b' stands already in set 'alerts'; use replace to change it, or another id\n"
     assert run("query", "import", file) == (2, "", told)
     assert facts_of(url) == {"b": ("price < 0", {}, None)}
+
+
+@pytest.mark.parametrize("skip", [[], ["--skip-bad"]])
+def test_an_id_that_is_parked_is_told_as_such(run, url, tmp_path, skip):
+    run("query", "add", "b", "price < 0")
+    run("set", "alter", "alerts", "--schema", "symbol string", "--force")
+    file = tmp_path / "q.csv"
+    file.write_text("id,where\na,symbol = 'x'\nb,symbol = 'y'\n")
+
+    code, _, err = run("query", "import", file, *skip)
+
+    assert code == (0 if skip else 2)
+    assert f"{file}, line 3: query 'b' is parked in set 'alerts': its text does not fit the schema any more; " in err
+    assert list(facts_of(url)) == (["a"] if skip else [])
+
+
+def test_an_id_that_comes_to_stand_while_a_file_is_read_is_skipped_too(run, url, tmp_path, monkeypatch):
+    file = tmp_path / "q.csv"
+    file.write_text("id,where\na,price < 1\nb,price < 2\n")
+
+    def check_slowly(*given):
+        monkeypatch.undo()
+        vd.Registry(url).add("alerts", "b", "price < 0")
+
+    monkeypatch.setattr("vedette.cli.importing.check_texts", check_slowly)
+    code, _, err = run("query", "import", file, "--skip-bad", "--registry", url)
+
+    assert code == 0
+    assert "line 3: id 'b' stands already" in err
+    assert facts_of(url) == {"a": ("price < 1", {}, None), "b": ("price < 0", {}, None)}
 
 
 @pytest.mark.parametrize("end", [["--ttl", "soon"], ["--ttl", "1 day", "--expires-at", "2030-01-01"]])

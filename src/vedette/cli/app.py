@@ -25,7 +25,8 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             answer = super().invoke(ctx)
-            sys.stdout.flush()
+            if sys.stdout is not None:  # a supervisor may have closed it
+                sys.stdout.flush()
             return answer
         except VedetteError as error:
             print(f"vedette: {error}", file=sys.stderr)

@@ -28,7 +28,7 @@ from vedette.cli.which_set import read_id
 from vedette.errors import FileError, QueryError
 from vedette.registry.steps import check_texts
 from vedette.registry.times import read_expiry
-from vedette.registry.writer import stands_already
+from vedette.registry.writer import why_not_added
 from vedette.schema import Schema
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def import_queries(
 
     def gather(ids: list[Any], values: list[dict[str, Any]], ends: Mapping[str, Any]) -> tuple[Change, int]:
         """The change that lets lines stand, not yet made, and how many of them it replaces."""
-        standing = registry.find_ids(info.name, ids) if replace else set()
+        standing = registry.find_ids(info.name, ids) if replace else {}
         change = registry.change(info.name)
         for write, stands in ((_replace, True), (_add, False)):
             places = [place for place, each in enumerate(ids) if (each in standing) is stands]
@@ -78,16 +78,24 @@ def import_queries(
 
     def check(ids: list[Any], values: list[dict[str, Any]]) -> None:
         gather(ids, values, {})
-        standing = set() if replace else registry.find_ids(info.name, ids)
-        if standing:
-            raise QueryError(stands_already(next(each for each in ids if each in standing), info))
         if info.kind != "band join":
             check_texts(info, ids, [value["text"] for value in values])
 
+    def pass_over(lines: Lines) -> Lines:
+        """The lines whose ids are free, or may be replaced; the others are bad."""
+        return lines if replace else _without(lines, registry.find_ids(info.name, lines.ids), info)
+
     if skip_bad:
-        put(*_sort_out(lines, check))
+        lines = _sort_out(pass_over(lines), check)
+        try:
+            put(lines.ids, lines.values)
+        except QueryError:  # of an id that has come to stand meanwhile
+            free = pass_over(lines)
+            if len(free.ids) == len(lines.ids):
+                raise
+            put(free.ids, free.values)
     else:
-        _stand_together(lines, put, check)
+        _stand_together(lines, put, check, pass_over)
     lines.tell_bad()
     return done | ({"skipped": len(lines.bad)} if skip_bad else {})
 
@@ -101,21 +109,29 @@ def export_queries(registry: Registry, info: SetInfo, out: Path | None, prefix: 
             answer.write(pa.RecordBatch.from_pylist([_to_row(query, info) for query in page], schema))
 
 
-def _sort_out(lines: Lines, check: Callable[..., None]) -> tuple[list[Any], list[dict[str, Any]]]:
-    """The ids and values that `check` has nothing against; the others are among the bad lines."""
-    ids: list[Any] = []
-    values: list[dict[str, Any]] = []
+def _without(lines: Lines, taken: Mapping[Any, str], info: SetInfo) -> Lines:
+    """The lines whose ids are not taken by queries that stand or are parked."""
+    for number, query_id in zip(lines.numbers, lines.ids, strict=True):
+        if query_id in taken:
+            lines.add_bad(number, why_not_added(query_id, taken[query_id], info))
+    return lines.take([place for place, query_id in enumerate(lines.ids) if query_id not in taken])
 
-    def take(some_ids: list[Any], some_values: list[dict[str, Any]]) -> None:
-        check(some_ids, some_values)
-        ids.extend(some_ids)
-        values.extend(some_values)
+
+def _sort_out(lines: Lines, check: Callable[..., None]) -> Lines:
+    """The lines that `check` has nothing against; the others are bad."""
+    good: set[Any] = set()
+
+    def take(ids: list[Any], values: list[dict[str, Any]]) -> None:
+        check(ids, values)
+        good.update(ids)
 
     lines.stand(take, skip_bad=True)
-    return ids, values
+    return lines.take([place for place, query_id in enumerate(lines.ids) if query_id in good])
 
 
-def _stand_together(lines: Lines, put: Callable[..., None], check: Callable[..., None]) -> None:
+def _stand_together(
+    lines: Lines, put: Callable[..., None], check: Callable[..., None], pass_over: Callable[[Lines], Lines]
+) -> None:
     """Let all lines stand, or none; where one is wrong, which `check` finds, the error has its number."""
     if lines.bad:
         raise lines.bad[0]
@@ -123,6 +139,8 @@ def _stand_together(lines: Lines, put: Callable[..., None], check: Callable[...,
         put(lines.ids, lines.values)
     except QueryError:
         lines.stand(check, skip_bad=False)  # raises at the line
+        if pass_over(lines).bad:
+            raise lines.bad[0] from None
         raise
 
 

@@ -109,7 +109,7 @@ def replace_command(query: GivenQuery, chosen: ChosenSet, answer: Answer) -> Non
     A band is given whole: --low and --high, of which -inf and inf are none.
     """
     opened, info = chosen.open()
-    if (query.low is None) != (query.high is None):
+    if info.kind == "band join" and (query.low is None) != (query.high is None):
         raise QueryError("a band is replaced as a whole: give --low and --high; -inf and inf are none")
     version = opened.replace(info.name, read_id(query.query_id, info), **query.read())
     print_record({"set": info.name, "id": query.query_id, "version": version}, answer.form)

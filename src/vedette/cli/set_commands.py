@@ -69,7 +69,8 @@ def create_command(
     opened = open_registry(registry, create=True)
     given: dict[str, Any] = {} if schemas.schema is None else {"schema": schemas.schema}
     streams = schemas.by_stream()
-    for taken in streams.keys() & inspect.signature(opened.create).parameters.keys():
+    options = inspect.signature(opened.create).parameters.values()
+    for taken in streams.keys() & {"self", *(each.name for each in options if each.kind is not each.VAR_KEYWORD)}:
         raise SchemaError(f"a stream cannot be named {taken!r}, which has a meaning of its own; give it another name")
     given |= streams
     if windows is not None:

@@ -46,17 +46,17 @@ def get_history(connection: Connection, info: SetInfo, query_id: Any) -> list[Qu
     return [QueryInfo.of(life) for life in found]
 
 
-def find_ids(database: Database, connection: Connection, info: SetInfo, ids: Any) -> set[Any]:
-    """Those of these ids whose queries stand, or are parked. All travel in one statement."""
+def find_ids(database: Database, connection: Connection, info: SetInfo, ids: Any) -> dict[Any, str]:
+    """Those of these ids whose queries stand or are parked, and which of both. All travel in one statement."""
     read = read_ids(ids, info)
     if not read or info.id_kind is None:
-        return set()
+        return {}
     column = id_column(info.id_kind)
     is_one = among(database, column, info.id_kind, read)
-    found: set[Any] = set()
+    found: dict[Any, str] = {}
     for state in (STANDING, *([PARKED] if info.n_parked else [])):
         told = select(column).where(lives.c.set_id == info.row, _in_state(info, state), is_one)
-        found.update(connection.scalars(told))
+        found |= dict.fromkeys(connection.scalars(told), state)
     return found
 
 

@@ -185,8 +185,8 @@ class Registry:
         """A query that stands, or is parked."""
         return self._look(name, lambda connection, info: listing.get_query(connection, info, query_id))
 
-    def find_ids(self, name: str, ids: Any) -> builtins.set[Any]:
-        """Those of these ids whose queries stand, or are parked."""
+    def find_ids(self, name: str, ids: Any) -> dict[Any, str]:
+        """Those of these ids whose queries stand or are parked, each with its state: "standing" or "parked"."""
         return self._look(name, lambda connection, info: listing.find_ids(self._database, connection, info, ids))
 
     def list(

@@ -14,7 +14,7 @@ from vedette.ids import INTEGER
 from vedette.registry.database import Database
 from vedette.registry.edit import COLUMNS, KEPT, Edit, Rows
 from vedette.registry.locked_set import LockedSet, new_mark
-from vedette.registry.query_info import REMOVED, REPLACED
+from vedette.registry.query_info import PARKED, REMOVED, REPLACED, STANDING
 from vedette.registry.set_info import SetInfo
 from vedette.registry.sets import find_set
 from vedette.registry.steps import kind_of
@@ -102,7 +102,7 @@ class Writer:
         edit = self.edit
         if len(edit.passing):
             for query_id in _ids_of(locked, lives.c.removed.is_(None), locked.among(edit.passing)):
-                raise QueryError(stands_already(query_id, locked.info))
+                raise QueryError(why_not_added(query_id, STANDING, locked.info))
         parked = self._find_parked(locked) if locked.n_parked else set()
         replaced = self._fill(locked, edit.replaced)
         if parked:
@@ -125,10 +125,7 @@ class Writer:
         texts = edit.replaced.column("text", KEPT)
         same = [query_id for query_id, text in zip(edit.replaced.ids, texts, strict=True) if text is KEPT]
         for query_id in parked.intersection([*edit.added.ids, *edit.passing, *same]):
-            raise QueryError(
-                f"query {query_id!r} is parked in set {locked.info.name!r}: its text does not fit the schema any more; "
-                f"replace it with another text, or remove it"
-            )
+            raise QueryError(why_not_added(query_id, PARKED, locked.info))
         return parked
 
     def _fill(self, locked: LockedSet, rows: Rows) -> Rows:
@@ -161,13 +158,18 @@ class Writer:
         standing = set(self.database.write(find))
         for query_id in self.edit.added.ids:
             if query_id in standing:
-                raise QueryError(stands_already(query_id, info))
+                raise QueryError(why_not_added(query_id, STANDING, info))
         if not len(self.edit.added.ids):
             raise RegistryError(f"set {info.name!r} holds a query twice; run `vedette registry verify`")
 
 
-def stands_already(query_id: Any, info: SetInfo) -> str:
-    """Why a query is not added."""
+def why_not_added(query_id: Any, state: str, info: SetInfo) -> str:
+    """Why a query is not added, or keeps its text, under an id that stands or is parked."""
+    if state == PARKED:
+        return (
+            f"query {query_id!r} is parked in set {info.name!r}: its text does not fit the schema any more; "
+            f"replace it with another text, or remove it"
+        )
     return f"id {query_id!r} stands already in set {info.name!r}; use replace to change it, or another id"
 
 

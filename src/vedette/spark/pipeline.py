@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -155,7 +156,7 @@ def _check_format(spark: SparkSession, form: str) -> None:
         return
     try:
         _ = spark.read.format(form).load().schema
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         if is_lacking(error):
             raise
 
