@@ -1,7 +1,8 @@
 """The command: `python -m benchmarks` runs everything and writes the report; `list`, `run`, `report` do parts.
 
-Each experiment runs in a process of its own, so that none finds the memory or the caches of another. How long all will
-take is said beforehand, by what each took when it last ran. `vedette bench` is the same.
+Each experiment runs in a process of its own, so that none finds the memory or the caches of another, and alone; only
+quick ones, which measure nothing, run two at once. How long all will take is said beforehand, by what each took when it
+last ran. `vedette bench` is the same.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ import argparse
 import gc
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from benchmarks import results
+
+_QUICK_AT_ONCE = 2
 
 
 def main() -> int:
@@ -61,41 +66,56 @@ def _run(names: list[str], quick: bool) -> list[str]:
         chosen = find_experiments(names)
     except UnknownExperimentError as error:
         sys.exit(str(error))
-    failed = []
+    at_once = _QUICK_AT_ONCE if quick else 1
     known_seconds = results.read_seconds(quick)
-    print(tell_length(chosen, known_seconds), file=sys.stderr, flush=True)
+    print(tell_length(chosen, known_seconds, at_once), file=sys.stderr, flush=True)
     started = time.monotonic()
-    for i, name in enumerate(chosen):
-        minutes = (time.monotonic() - started) / 60
-        progress = f"{minutes:.1f} min so far, {tell_left(chosen[i:], known_seconds)}"
-        print(f"[{i + 1}/{len(chosen)}] {name}  ({progress})", file=sys.stderr, flush=True)
+    left, failed, one_at_a_time = list(chosen), [], threading.Lock()
+
+    def run(name: str) -> None:
         command = [sys.executable, "-m", "benchmarks", "one", name, *(["--quick"] if quick else [])]
+        if not quick:
+            tell(name)
         begun = time.monotonic()
-        if subprocess.run(command).returncode:
-            failed.append(name)
-        else:
-            results.keep_seconds(name, time.monotonic() - begun, quick)
+        done = subprocess.run(command, stderr=subprocess.PIPE if quick else None, text=True)
+        with one_at_a_time:
+            if quick:
+                tell(name)
+                print(done.stderr, end="", file=sys.stderr, flush=True)
+            left.remove(name)
+            if done.returncode:
+                failed.append(name)
+            else:
+                results.keep_seconds(name, time.monotonic() - begun, quick)
+
+    def tell(name: str) -> None:
+        minutes = (time.monotonic() - started) / 60
+        progress = f"{minutes:.1f} min so far, {tell_left(left, known_seconds, at_once)}"
+        print(f"[{len(chosen) - len(left) + 1}/{len(chosen)}] {name}  ({progress})", file=sys.stderr, flush=True)
+
+    with ThreadPoolExecutor(at_once) as pool:
+        list(pool.map(run, chosen))
     print(f"done in {(time.monotonic() - started) / 60:.1f} min", file=sys.stderr, flush=True)
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr, flush=True)
     return failed
 
 
-def tell_length(names: Sequence[str], seconds: Mapping[str, float]) -> str:
+def tell_length(names: Sequence[str], seconds: Mapping[str, float], at_once: int = 1) -> str:
     """How long these experiments will take, as far as they have run before."""
     new = [name for name in names if name not in seconds]
-    minutes = sum(seconds.get(name, 0.0) for name in names) / 60
+    minutes = sum(seconds.get(name, 0.0) for name in names) / 60 / at_once
     told = f"{len(names)} experiments, about {minutes:.1f} min" if len(names) > 1 else f"about {minutes:.1f} min"
     if len(new) == len(names):
         return "how long this takes is not known: nothing of it has run before"
     return told + (f", and as long as these take, which have not run before: {', '.join(new)}" if new else "")
 
 
-def tell_left(names: Sequence[str], seconds: Mapping[str, float]) -> str:
+def tell_left(names: Sequence[str], seconds: Mapping[str, float], at_once: int = 1) -> str:
     """How long these experiments will still take, and how many of them nobody knows the length of."""
     known = [seconds[name] for name in names if name in seconds]
     n_new = len(names) - len(known)
-    told = [f"about {sum(known) / 60:.1f} min left"] if known else []
+    told = [f"about {sum(known) / 60 / at_once:.1f} min left"] if known else []
     return " and ".join(told + ([f"{n_new} of unknown length"] if n_new else []))
 
 

@@ -24,14 +24,6 @@ settings.register_profile("hunt", deadline=None, max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
-SLOW = ("kafka", "spark", "cli")  # folders whose files have few tests and long ones
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes long begins first, so that of several processes none is left with it at the end."""
-    items.sort(key=lambda item: SLOW.index(item.path.parent.name) if item.path.parent.name in SLOW else len(SLOW))
-
-
 @pytest.fixture(autouse=True)
 def logs_are_heard() -> None:
     """Commands that ran in this process before may have put all logs to silence."""

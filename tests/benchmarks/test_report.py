@@ -69,6 +69,7 @@ def test_the_length_of_a_run_is_what_its_experiments_last_took():
 
     assert tell_length(["a", "b"], seconds) == "2 experiments, about 2.0 min"
     assert tell_length(["b"], seconds) == "about 0.5 min"
+    assert tell_length(["a", "b"], seconds, at_once=2) == "2 experiments, about 1.0 min"
     assert tell_length(["a", "c", "d"], seconds) == (
         "3 experiments, about 1.5 min, and as long as these take, which have not run before: c, d"
     )
@@ -79,6 +80,7 @@ def test_what_is_left_tells_how_many_have_no_known_length():
     seconds = {"a": 90.0, "b": 30.0}
 
     assert tell_left(["a", "b"], seconds) == "about 2.0 min left"
+    assert tell_left(["a", "b"], seconds, at_once=2) == "about 1.0 min left"
     assert tell_left(["a", "c", "d"], seconds) == "about 1.5 min left and 2 of unknown length"
     assert tell_left(["c"], seconds) == "1 of unknown length"
 
