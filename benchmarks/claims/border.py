@@ -13,7 +13,7 @@ from benchmarks.claims.claim import (
     first_and_last,
     number,
     ratios,
-    span,
+    tell_today,
 )
 
 FL, W = 0.01, 0.1  # percent of the domain, where they are not varied
@@ -44,7 +44,7 @@ def _against_queries(figure: Figure) -> Finding:
     few, many = first_and_last(figure.seconds("BMQ"))
     sizes = first_and_last({row["case"]: row["x"] for row in figure.rows if row["kind"] == "time"})
     words = f"with {number(sizes[1] / sizes[0])} times the queries it takes {{}} times as long"
-    return _tell_today(found & at_most({"all": many / few}, LITTLE, words), today)
+    return _and_today(found & at_most({"all": many / few}, LITTLE, words), today)
 
 
 def _against_widths(figure: Figure) -> Finding:
@@ -55,7 +55,7 @@ def _against_widths(figure: Figure) -> Finding:
     even = max(wide.values()) / min(wide.values())
     found &= at_most({"all": even}, LEVEL, "there its times differ by a factor of {}")
     narrow, widest = first_and_last(rival)
-    return _tell_today(
+    return _and_today(
         found & at_least({"all": widest / narrow}, LEVEL, "DiffRMQ takes {} times as long at the widest"), today
     )
 
@@ -68,12 +68,12 @@ def _against_steps(figure: Figure) -> Finding:
     found = at_least(below, MUCH, words)
     at_width = [times for case, times in faster.items() if _percent(case) >= W]
     if not at_width:
-        return _tell_today(found, today)
+        return _and_today(found, today)
     is_slightly_slower = 1 / LEVEL <= at_width[-1] < 1
     words = "as the paper finds," if is_slightly_slower else "where the paper finds it slightly slower,"
     told = f"at FL = W, {words} it is {number(at_width[-1])} times as fast"
     found &= Finding(True if is_slightly_slower else None, told)
-    return _tell_today(found, today)
+    return _and_today(found, today)
 
 
 def _memory(figure: Figure) -> Finding:
@@ -97,17 +97,17 @@ def _memory(figure: Figure) -> Finding:
     sizes = [figure.values(f"MB, {name}", "N = ") for name in PAPER_RIVALS]
     found.append(above(ratios(sizes[1], sizes[0]), 1, "CEI takes {} times the memory of IS-list at any N"))
     told = all_of([Finding(found[0].holds, f"much is {MUCH} times; {found[0].words}"), *found[1:]])
-    more = [ratios(today.values(f"MB, {name}"), today.values("MB, BMQ")).values() for name in others]
-    of_today = [size for each in more for size in each]
-    words = f"; with a million queries DiffRMQ takes {span(of_today)} times the memory of BMQ" if of_today else ""
-    return Finding(told.holds, told.words + words)
+    of_today = {
+        (name, case): size
+        for name in others
+        for case, size in ratios(today.values(f"MB, {name}"), today.values("MB, BMQ")).items()
+    }
+    return tell_today(told, {"DiffRMQ takes {} times the memory of BMQ": of_today})
 
 
-def _tell_today(found: Finding, today: Figure) -> Finding:
-    """The same, and how BMQ stands with a million queries, which no claim of the paper is judged by."""
-    faster = _faster(today)
-    words = f"; with a million queries {span(faster.values())} times as fast" if faster else ""
-    return Finding(found.holds, found.words + words)
+def _and_today(found: Finding, today: Figure) -> Finding:
+    """The same, and how BMQ stands to DiffRMQ."""
+    return tell_today(found, {"{} times as fast": _faster(today)})
 
 
 def _wider(figure: Figure) -> dict[str, float]:

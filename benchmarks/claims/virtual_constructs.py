@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from benchmarks.claims.claim import (
     Claim,
     Figure,
@@ -14,7 +12,7 @@ from benchmarks.claims.claim import (
     at_most,
     first_and_last,
     ratios,
-    span,
+    tell_today,
 )
 
 NEARLY = 2  # times the time of the best is "near-best"
@@ -43,7 +41,7 @@ def _search_time(figure: Figure) -> Finding:
         "LCI-BV takes {} times the time of direct lists": ratios(ours, today.seconds("Dlist")),
         "an IS-list {} times that of LCI-BV": ratios(today.seconds("IS-list"), ours),
     }
-    return _tell_today(all_of(found), told)
+    return tell_today(all_of(found), told)
 
 
 def _interval_memory(figure: Figure) -> Finding:
@@ -52,18 +50,12 @@ def _interval_memory(figure: Figure) -> Finding:
         at_least(times, 1, f"{name} takes {{}} times the memory of LCI-BV") for name, times in _sizes(figure).items()
     ]
     times = {name: size for name, sizes in _sizes(today).items() for size in sizes.values()}
-    return _tell_today(all_of(found), {"the others take {} times the memory of LCI-BV": times})
+    return tell_today(all_of(found), {"the others take {} times the memory of LCI-BV": times})
 
 
 def _sizes(figure: Figure) -> dict[str, dict[str, float]]:
     """How many times the memory of LCI-BV each of the others takes, by case."""
     return {name: ratios(figure.values(f"MB, {name}"), figure.values("MB, LCI-BV")) for name in INTERVALS}
-
-
-def _tell_today(found: Finding, told: Mapping[str, Mapping[str, float]]) -> Finding:
-    """The same, and how these stand with a million queries, which no claim of the paper is judged by."""
-    words = ", ".join(words.format(span(measured.values())) for words, measured in told.items() if measured)
-    return Finding(found.holds, f"{found.words}; with a million queries {words}" if words else found.words)
 
 
 def _sides(figure: Figure) -> Finding:
@@ -117,7 +109,7 @@ def _over_r_tree(figure: Figure) -> Finding:
         "the one has {} times the memory of an R-tree": ratios(today.values(f"MB, {paper}"), sizes),
         "the other {}": ratios(today.values("MB, VCR"), sizes),
     }
-    return _tell_today(all_of(found), told)
+    return tell_today(all_of(found), told)
 
 
 CLAIMS = [
