@@ -14,13 +14,13 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from tests.ports import free_port
 from tests.services import TOLD
 
 USER, PASSWORD = "vedette", "s3cret-pass"
@@ -44,7 +44,7 @@ class Cluster:
         self._programs = _find_programs()
         self._as = _find_user()
         self.folder = Path(tempfile.mkdtemp(prefix="vedette-postgres-"))
-        self.port = _free_port()
+        self.port = free_port()
         self._numbers = itertools.count()
         self._server: subprocess.Popen[bytes] | None = None
         try:
@@ -174,9 +174,3 @@ def _find_user() -> str | None:
             pwd.getpwnam(name)
             return name
     raise UnavailableError("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])

@@ -5,17 +5,18 @@ It runs from the jars that `scripts/fetch-kafka` gets, and so do the tools that 
 
 from __future__ import annotations
 
-import base64
 import json
+import random
 import shutil
 import socket
 import subprocess
 import time
-import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+CLUSTER = "VedetteKafkaExampleAAA"  # sixteen bytes as Kafka writes them; each broker here is a cluster of one
 
 FETCH = Path(__file__).parents[2] / "scripts" / "fetch-kafka"
 
@@ -70,8 +71,7 @@ class Broker:
         broker = cls(jars, folder, port)
         settings = folder / "server.properties"
         settings.write_text(SETTINGS.format(port=port, controller=controller, folder=folder))
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        broker.run("kafka.tools.StorageTool", "format", "--cluster-id", cluster, "--config", settings)
+        broker.run("kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER, "--config", settings)
         broker.spawn("kafka.Kafka", settings, name="broker")
         broker._wait(seconds)
         return broker
@@ -137,11 +137,15 @@ class Broker:
 
 
 def _free_ports(n: int) -> list[int]:
-    """Ports of the loopback that nobody has just now."""
-    taken = [socket.socket() for _ in range(n)]
-    for each in taken:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in taken]
-    for each in taken:
-        each.close()
-    return ports
+    """Ports of the loopback that nobody has, below those from 32768 on that the system gives connections."""
+    some = random.sample(range(20_000, 32_000), 200)
+    return [port for port in some if _is_free(port)][:n]
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as one:
+        try:
+            one.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

@@ -16,6 +16,7 @@ import pyspark
 import pytest
 
 import vedette as vd
+from tests.ports import free_port
 
 SCHEMA = "symbol string, price double, ts timestamp"
 PIPELINE = """
@@ -44,12 +45,6 @@ settings = {{ "spark.sql.shuffle.partitions" = 2 }}
 AVAILABLE_NOW = 'trigger = "available now"'
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # starts sooner
 FAILING = 'select = ["symbol", "ts", "if(price > 41.5, raise_error(\'no such price\'), price) AS price"]'
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 @pytest.fixture(scope="module")
