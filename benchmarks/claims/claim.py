@@ -10,6 +10,7 @@ from functools import reduce
 from typing import Any
 
 Row = dict[str, Any]
+NAMED = 3  # as many exceptions are named one by one
 HOLDS = {True: "holds", None: "holds in part", False: "does not hold"}
 
 
@@ -116,20 +117,22 @@ def ratios(over: Mapping[Any, float], under: Mapping[Any, float]) -> dict[Any, f
 
 def at_least(measured: Mapping[Any, float], bound: float, words: str) -> Finding:
     """All values reach the bound. In `words`, `{}` stands for their range."""
-    return _judge(measured, [key for key, value in measured.items() if value < bound], words)
+    return _judge(measured, {key: value for key, value in measured.items() if value < bound}, min, words)
 
 
 def at_most(measured: Mapping[Any, float], bound: float, words: str) -> Finding:
     """No value is above the bound."""
-    return _judge(measured, [key for key, value in measured.items() if value > bound], words)
+    return _judge(measured, {key: value for key, value in measured.items() if value > bound}, max, words)
 
 
 def above(measured: Mapping[Any, float], bound: float, words: str) -> Finding:
     """All values are above the bound, and none is just as much."""
-    return _judge(measured, [key for key, value in measured.items() if value <= bound], words)
+    return _judge(measured, {key: value for key, value in measured.items() if value <= bound}, min, words)
 
 
-def _judge(measured: Mapping[Any, float], missed: list[Any], words: str) -> Finding:
+def _judge(
+    measured: Mapping[Any, float], missed: Mapping[Any, float], worst: Callable[..., Any], words: str
+) -> Finding:
     if not measured:
         return Finding(None, f"not measured: {words.format('how many')}")
     told = words.format(span(measured.values()))
@@ -137,8 +140,17 @@ def _judge(measured: Mapping[Any, float], missed: list[Any], words: str) -> Find
         return Finding(True, told)
     if len(missed) == len(measured):
         return Finding(False, told)
-    where = ", ".join(f"{_name(key)} ({number(measured[key])})" for key in missed)
+    if len(missed) > NAMED:
+        return Finding(
+            None, f"{told}, but not at {len(missed)} of {len(measured)}, {_tell(missed, worst)} the furthest"
+        )
+    where = ", ".join(_tell({key: value}, worst) for key, value in missed.items())
     return Finding(None, f"{told}, but not at {where}")
+
+
+def _tell(missed: Mapping[Any, float], worst: Callable[..., Any]) -> str:
+    key = worst(missed, key=missed.__getitem__)
+    return f"{_name(key)} ({number(missed[key])})"
 
 
 def span(values: Iterable[float]) -> str:

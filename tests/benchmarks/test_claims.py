@@ -31,6 +31,15 @@ def test_a_bound_that_some_miss_holds_in_part_and_tells_where_not():
     assert found == Finding(None, "0.5 to 7 times as fast, but not at 1,000 (0.5)")
 
 
+def test_where_many_miss_a_bound_they_are_counted_and_the_furthest_is_named():
+    measured = {1: 4.0, 2: 0.5, 3: 0.25, 4: 0.75, 5: 0.5}
+
+    found = at_least(measured, 1, "{} times as fast")
+    assert found == Finding(None, "0.25 to 4 times as fast, but not at 4 of 5, 3 (0.25) the furthest")
+    found = at_most({key: 1 / value for key, value in measured.items()}, 1, "{} times the time")
+    assert found == Finding(None, "0.25 to 4 times the time, but not at 4 of 5, 3 (4) the furthest")
+
+
 def test_a_bound_that_all_miss_does_not_hold():
     assert str(at_most({"a": 2.0, "b": 3.0}, 1, "{} times")) == "does not hold: 2 to 3 times"
 
