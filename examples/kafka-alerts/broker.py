@@ -41,7 +41,7 @@ class KafkaMissing(RuntimeError):  # noqa: N818
     """The broker or the connector cannot be had here, and why."""
 
 
-def fetch(seconds: float = 300) -> Path:
+def fetch(seconds: float = 600) -> Path:
     """The folder with the jars of the broker and of Spark's connector, fetched if they are not there yet."""
     if shutil.which("java") is None:
         raise KafkaMissing("there is no java on the PATH")
@@ -64,7 +64,7 @@ class Broker:
     processes: list[subprocess.Popen[Any]] = field(default_factory=list)
 
     @classmethod
-    def start(cls, jars: Path, folder: Path, seconds: float = 60) -> Broker:
+    def start(cls, jars: Path, folder: Path, seconds: float = 300) -> Broker:
         """A new, empty broker in the folder; returns when it answers."""
         folder.mkdir(parents=True, exist_ok=True)
         port, controller = _free_ports(2)
@@ -100,7 +100,7 @@ class Broker:
     def run(self, program: str, *arguments: Any, lines: str = "") -> None:
         """Run one of Kafka's programs to its end."""
         done = subprocess.run(
-            self._command(program, arguments), input=lines, text=True, capture_output=True, timeout=60
+            self._command(program, arguments), input=lines, text=True, capture_output=True, timeout=300
         )
         if done.returncode != 0:
             raise RuntimeError(f"{program} failed: {done.stderr or done.stdout}")

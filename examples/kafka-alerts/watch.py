@@ -56,7 +56,7 @@ class Watcher:
             json.loads(line) for line in text.splitlines(keepends=True) if line.startswith("{") and line.endswith("\n")
         ]
 
-    def wait_until(self, done: Callable[[list[dict[str, Any]]], bool], seconds: float = 200) -> None:
+    def wait_until(self, done: Callable[[list[dict[str, Any]]], bool], seconds: float = 900) -> None:
         """Wait until what it has logged satisfies `done`."""
         until = time.monotonic() + seconds
         while not done(self.records()):

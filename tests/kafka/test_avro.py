@@ -52,7 +52,6 @@ def encode(symbol, price):
     return bytes([2 * len(symbol)]) + symbol.encode() + struct.pack("<d", price)
 
 
-@pytest.mark.timeout(600)
 def test_avro_is_read_and_written_and_what_is_none_is_counted(jars, tmp_path):
     registry = vd.Registry(f"sqlite:///{tmp_path}/alerts.db")
     registry.create("alerts", schema="symbol string, price double")
@@ -65,7 +64,7 @@ def test_avro_is_read_and_written_and_what_is_none_is_counted(jars, tmp_path):
 
     command = [sys.executable, "-c", "from vedette.cli import main; main()", "run", str(tmp_path / "pipeline.toml")]
     environment = os.environ | {"KAFKA_JARS": str(jars)}
-    done = subprocess.run([*command, "--log", "json"], env=environment, capture_output=True, text=True, timeout=400)
+    done = subprocess.run([*command, "--log", "json"], env=environment, capture_output=True, text=True, timeout=900)
 
     assert done.returncode == 0, done.stderr
     batches = [json.loads(line) for line in done.stderr.splitlines() if '"batch"' in line]

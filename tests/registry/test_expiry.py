@@ -73,7 +73,7 @@ def test_what_stood_at_a_version_is_read_without_ending_what_is_due(alerts: vd.R
 def test_who_reads_does_not_wait_for_who_changes_the_set_though_something_is_due(
     alerts: vd.Registry, open_registry: Callable[..., vd.Registry], clock: Any
 ) -> None:
-    reader = open_registry(patience=5)
+    reader = open_registry(patience=60)
     info = alerts.set("alerts")
     clock.advance(11)
 
@@ -90,7 +90,7 @@ def test_who_reads_does_not_wait_for_who_changes_the_set_though_something_is_due
     found, seconds = alerts.database.write(change_for_long)
 
     assert found == [["a", "b", "c", "d"]] * 3  # nobody could end them
-    assert seconds < 4
+    assert seconds < 30
     assert [each.id for each in reader.list("alerts")] == ["c", "d"]
 
 
@@ -126,12 +126,15 @@ def test_a_query_that_is_due_when_it_comes_is_still_told(alerts: vd.Registry, cl
 def test_time_passes_by_the_databases_own_clock(registry: vd.Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     registry.create("alerts", schema="price double")
-    registry.add("alerts", "a", "price < 1", ttl="0.3 seconds")
-    assert len(registry.list("alerts")) == 1
+    registry.add("alerts", "short", "price < 1", ttl="0.3 seconds")
+    registry.add("alerts", "long", "price < 1", ttl="1 hour")
+    until = time.monotonic() + 60
 
-    time.sleep(0.4)
+    while len(ids := [each.id for each in registry.list("alerts")]) > 1:
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
-    assert registry.list("alerts") == []
+    assert ids == ["long"]
 
 
 @pytest.mark.parametrize(

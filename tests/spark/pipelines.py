@@ -44,7 +44,7 @@ class Pipeline:
 
     def finish(self):
         """What the program printed last."""
-        out, errors = self.process.communicate(timeout=240)
+        out, errors = self.process.communicate(timeout=900)
         assert self.process.returncode == 0, errors
         return json.loads(out.splitlines()[-1])
 

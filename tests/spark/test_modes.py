@@ -22,7 +22,7 @@ def test_batch_and_stream_give_the_right_pairs(mode, tmp_path):
         [sys.executable, str(PIPELINE), json.dumps(MODES[mode]), str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=900,
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
