@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import vedette as vd
+from vedette.cli import exporting
 
 SCHEMA = "symbol string, price double"
 
@@ -735,7 +736,7 @@ def test_a_registry_that_a_pipeline_names_is_not_made(run, tmp_path):
 
 
 def test_many_queries_go_in_and_out_page_by_page(run, url, tmp_path, monkeypatch):
-    monkeypatch.setattr("vedette.cli.importing._PAGE", 3)
+    monkeypatch.setattr("vedette.cli.exporting.PAGE", 3)
     file, out = tmp_path / "q.csv", tmp_path / "out.csv"
     file.write_text("id,where\n" + "".join(f"q{number},price < {number}\n" for number in range(10)))
 
@@ -750,6 +751,115 @@ def test_many_queries_go_in_and_out_page_by_page(run, url, tmp_path, monkeypatch
         f"q{number}": f"price > {number}" for number in range(11)
     }
     assert [query_id for query_id, (_, end) in exported.items() if not end] == ["q10"]  # the others keep theirs
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_an_export_is_of_one_version_though_a_change_is_made_between_its_pages(run, url, tmp_path, monkeypatch, kind):
+    registry = vd.Registry(url)
+    registry.add_many("alerts", [f"q{number}" for number in range(10)], ["price < 1"] * 10)
+    before, after = tmp_path / f"before.{kind}", tmp_path / f"after.{kind}"
+    run("query", "export", "-o", before)
+    monkeypatch.setattr("vedette.cli.exporting.PAGE", 3)
+    to_row = exporting.to_row
+
+    def change_once(query, info):
+        if query.id == "q4":  # the second page is read
+            with registry.change("alerts") as change:
+                change.remove_many(["q0", "q9"])
+                change.replace("q7", "price < 7")
+                change.add("q66", "price < 66")
+        return to_row(query, info)
+
+    monkeypatch.setattr("vedette.cli.exporting.to_row", change_once)
+    assert run("query", "export", "-o", after)[0] == 0
+
+    assert registry.set("alerts").version == 2
+    assert after.read_text() == before.read_text()
+
+
+def test_an_export_of_a_set_that_is_dropped_and_made_again_meanwhile_is_refused(run, url, tmp_path, monkeypatch):
+    registry = vd.Registry(url)
+    registry.add_many("alerts", ["a", "b", "c"], ["price < 1"] * 3)
+    monkeypatch.setattr("vedette.cli.exporting.PAGE", 2)
+    to_row = exporting.to_row
+
+    def make_again(query, info):
+        if query.id == "b":
+            registry.drop("alerts")
+            registry.create("alerts", schema=SCHEMA)
+            registry.add_many("alerts", ["a", "b", "z"], ["price < 2"] * 3)
+        return to_row(query, info)
+
+    monkeypatch.setattr("vedette.cli.exporting.to_row", make_again)
+    code, _, err = run("query", "export", "-o", tmp_path / "out.csv")
+
+    assert (code, err) == (2, "vedette: set 'alerts' was dropped since it was asked for; ask for it anew\n")
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize("n_queries", [0, 1, 5])
+def test_an_export_is_printed_in_the_form_that_is_asked_for(run, url, tmp_path, monkeypatch, n_queries):
+    monkeypatch.setattr("vedette.cli.exporting.PAGE", 2)
+    for number in range(n_queries):
+        run(
+            "query", "add", f"q{number}", f"price < {number}", "--metadata", f"n={number}", "--expires-at", "2999-01-01"
+        )
+
+    told = json.loads(run("query", "export", "--json")[1])
+    printed = run("query", "export", "--csv")[1]
+    table = run("query", "export", "--table")[1]
+
+    assert told == [
+        {
+            "id": f"q{number}",
+            "where": f"price < {number}",
+            "metadata": {"n": number},
+            "expires_at": "2999-01-01T00:00:00+00:00",
+        }
+        for number in range(n_queries)
+    ]
+    assert printed == run("query", "export")[1]
+    assert [row["id"] for row in rows_of(printed)] == [query["id"] for query in told]
+    assert [line.split()[1] for line in table.splitlines() if line.startswith("│")] == [q["id"] for q in told]
+    assert "where" in table
+
+
+def test_joins_and_bands_are_printed_as_json_has_them(run, url):
+    run("set", "create", "spreads", "--kind", "window join", "--left", SCHEMA, "--right", SCHEMA, "--windows", "any")
+    run("set", "create", "bands", "--kind", "band join")
+    run("query", "add", "s", "left.price > right.price", "--rows", "left=3", "--rows", "right=4", "--set", "spreads")
+    run("query", "add", "b", "--low", "-0.5", "--set", "bands")
+
+    (join,) = json.loads(run("query", "export", "--set", "spreads", "--json")[1])
+    (band,) = json.loads(run("query", "export", "--set", "bands", "--json")[1], parse_constant=pytest.fail)
+
+    assert (join["within"], join["rows"]) == (None, {"left": 3, "right": 4})
+    assert (band["low"], band["high"]) == (-0.5, None)
+
+
+@pytest.mark.parametrize(("name", "form"), [("q.csv", "--csv"), ("q.jsonl", "--json"), ("q.json", "--json")])
+def test_a_form_may_be_said_by_the_name_of_a_file_and_by_an_option(run, url, tmp_path, name, form):
+    run("query", "add", "a", "price < 1")
+
+    assert run("query", "export", "-o", tmp_path / name, form) == (0, "", "")
+    assert (tmp_path / name).read_text().count("price < 1") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "message"),
+    [
+        ("q.csv", "--json", "q.csv is CSV by its name, and --json asks for JSON; leave out one of both"),
+        ("q.jsonl", "--csv", "q.jsonl is JSON lines by its name, and --csv asks for CSV; leave out one of both"),
+        ("q.parquet", "--csv", "q.parquet is Parquet by its name, and --csv asks for CSV; leave out one of both"),
+        ("q.csv", "--table", "--table is for people and is printed; leave it out, or -o q.csv"),
+    ],
+)
+def test_a_file_of_another_form_than_is_asked_for_is_refused(run, url, tmp_path, monkeypatch, name, form, message):
+    monkeypatch.chdir(tmp_path)
+    run("query", "add", "a", "price < 1")
+
+    assert run("query", "export", "-o", name, form) == (2, "", f"vedette: {message}\n")
+    assert not (tmp_path / name).exists()
 
 
 def test_the_commands_of_the_operations_page_run_as_they_stand(run, tmp_path, monkeypatch):

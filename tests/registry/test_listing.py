@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,44 @@ def test_what_stands_is_read_in_pieces_while_it_changes(alerts: vd.Registry) -> 
         alerts.add("alerts", f"new-{number}", "price < 98")
 
     assert found == wanted
+
+
+@pytest.mark.parametrize("as_id", ["q{:02}".format, int], ids=["strings", "integers"])
+def test_pages_at_a_version_are_of_that_version_whatever_changes_between_them(
+    alerts: vd.Registry, clock: Any, as_id: Callable[[int], Any]
+) -> None:
+    alerts.add_many("alerts", [as_id(2 * i) for i in range(20)], [f"price < {i}" for i in range(20)], ttl="1 hour")
+    alerts.remove("alerts", as_id(6))
+    wanted = alerts.list("alerts", limit=None)
+    at = alerts.set("alerts").version
+
+    found: list[Any] = []
+    while page := alerts.list("alerts", at=at, after=found[-1].id if found else None, limit=3):
+        found += page
+        following = alerts.list("alerts", after=page[-1].id, limit=2)
+        with alerts.change("alerts") as change:
+            change.remove_many(ids(following[:1]))
+            for each in following[1:]:
+                change.replace(each.id, "price < 99")
+            change.add(as_id(2 * len(found) + 3), "price < 98")
+        clock.advance(900)  # so that at last all expire
+
+    assert [(each.id, each.text) for each in found] == [(each.id, each.text) for each in wanted]
+    assert alerts.list("alerts", at=at, limit=0) == []
+    assert alerts.list("alerts", at=0) == []
+
+
+def test_only_what_stood_is_listed_at_a_version_that_is_remembered(alerts: vd.Registry) -> None:
+    alerts.add("alerts", "a", "price < 1")
+    alerts.remove("alerts", "a")
+    alerts.forget("alerts", before=2)
+
+    with pytest.raises(vd.RegistryError, match="version 1 of set 'alerts' is forgotten"):
+        alerts.list("alerts", at=1)
+    with pytest.raises(vd.RegistryError, match="has no version 9; it is at version 2"):
+        alerts.list("alerts", at=9)
+    with pytest.raises(vd.RegistryError, match="at a version only what stood is listed; got state='removed'"):
+        alerts.list("alerts", at=2, state="removed")
 
 
 @pytest.mark.parametrize("names", [["a", "b", "é'", "none", "gone"], [7, -8, 2**62, 1, 2]])

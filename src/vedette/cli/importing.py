@@ -1,4 +1,4 @@
-"""Queries of a registry by the file: CSV, JSON lines, Parquet or GeoJSON in, and out again in the same columns.
+"""Queries of a registry from a file: CSV, JSON lines, Parquet or GeoJSON, in the columns that an export writes.
 
 A file has an id and what the set's kind needs: `where`; of window joins also `within` and `rows`; of band joins `low`
 and `high`. `metadata`, a JSON object, and `expires_at` may be there; all further columns are metadata, too, and so are
@@ -17,9 +17,6 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from vedette.cli.answer_file import open_answer
 from vedette.cli.lines import Kind, Lines, read_lines
 from vedette.cli.queries_file import is_geojson, read_polygons, take_text
 from vedette.cli.query_commands import read_value
@@ -33,11 +30,9 @@ from vedette.schema import Schema
 
 if TYPE_CHECKING:
     from vedette.registry.change import Change
-    from vedette.registry.query_info import QueryInfo
     from vedette.registry.registry import Registry
     from vedette.registry.set_info import SetInfo
 
-_PAGE = 10_000  # queries that are read at once
 _OWN = ("metadata", "expires_at")  # columns that may be there, whatever the kind
 
 
@@ -98,15 +93,6 @@ def import_queries(
         _stand_together(lines, put, check, pass_over)
     lines.tell_bad()
     return done | ({"skipped": len(lines.bad)} if skip_bad else {})
-
-
-def export_queries(registry: Registry, info: SetInfo, out: Path | None, prefix: str | None) -> None:
-    """Write the queries that stand, in the order of their ids."""
-    schema = _file_schema(info)
-    with open_answer(out) as answer:
-        answer.write(pa.RecordBatch.from_pylist([], schema))
-        for page in _pages(registry, info, prefix):
-            answer.write(pa.RecordBatch.from_pylist([_to_row(query, info) for query in page], schema))
 
 
 def _without(lines: Lines, taken: Mapping[Any, str], info: SetInfo) -> Lines:
@@ -339,41 +325,3 @@ def _naming(query_id: Any) -> Iterator[None]:
 def _sizes(value: Mapping[str, Any]) -> dict[str, Any]:
     """The window of a join, as far as its line has one."""
     return {name: value[name] for name in ("within", "rows") if value.get(name) is not None}
-
-
-def _pages(registry: Registry, info: SetInfo, prefix: str | None) -> Iterator[list[QueryInfo]]:
-    after = None
-    while page := registry.list(info.name, prefix=prefix, after=after, limit=_PAGE):
-        yield page
-        after = page[-1].id
-
-
-def _file_schema(info: SetInfo) -> pa.Schema:
-    columns = {"id": pa.int64() if info.id_kind == "integer" else pa.string()}
-    if info.kind == "band join":
-        columns |= {"low": pa.float64(), "high": pa.float64()}
-    else:
-        columns["where"] = pa.string()
-    if info.kind == "window join":
-        columns |= {"within": pa.string(), "rows": pa.string()}
-    return pa.schema(columns | dict.fromkeys(_OWN, pa.string()))
-
-
-def _to_row(query: QueryInfo, info: SetInfo) -> dict[str, Any]:
-    """A query as a line of a file."""
-    window = query.window or {}
-    return {
-        "id": query.id,
-        "where": query.text,
-        "low": None if query.low == -math.inf else query.low,  # no end is nothing
-        "high": None if query.high == math.inf else query.high,
-        **{name: _size_text(window.get(name)) for name in ("within", "rows")},
-        "metadata": json.dumps(query.metadata, ensure_ascii=False) if query.metadata else None,
-        "expires_at": None if query.expires_at is None else query.expires_at.isoformat(),
-    }
-
-
-def _size_text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)

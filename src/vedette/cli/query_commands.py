@@ -228,15 +228,16 @@ def export_command(
     *,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Where to write: .csv, .jsonl or .parquet  [default: CSV on stdout]"),
+        typer.Option("-o", "--output", help="Where to write: .csv, .jsonl or .parquet  [default: standard output]"),
     ] = None,
     prefix: Annotated[str | None, typer.Option(help="Only ids that begin so")] = None,
     chosen: ChosenSet,
+    answer: Answer,
 ) -> None:
-    """Write all queries that stand, so that `vedette query import` reads them."""
-    from vedette.cli.importing import export_queries
+    """Write all queries that stand, at one version. What goes into a file, `vedette query import` reads."""
+    from vedette.cli.exporting import export_queries
 
-    export_queries(*chosen.open(), out, prefix)
+    export_queries(*chosen.open(), out, answer, prefix)
 
 
 def to_record(query: QueryInfo, info: SetInfo) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, cast, func, literal, select, text
@@ -14,6 +15,7 @@ from vedette.ids import INTEGER, STRING
 from vedette.registry.database import Database
 from vedette.registry.locked_set import among
 from vedette.registry.query_info import EXPIRED, PARKED, REMOVED, STANDING, QueryInfo
+from vedette.registry.reader import check_version
 from vedette.registry.set_info import SetInfo
 from vedette.registry.steps import read_ids
 from vedette.registry.tables import id_column, lives
@@ -69,10 +71,11 @@ def list_queries(
     state: str,
     after: Any,
     limit: int | None,
+    at: int | None,
 ) -> list[QueryInfo]:
-    """A page of queries in the order of their ids."""
+    """A page of queries in the order of their ids: those in a state now, or those that stood at a version."""
     column: Any = id_column(info.id_kind)
-    wanted = [lives.c.set_id == info.row, column.is_not(None), _in_state(info, state)]
+    wanted = [lives.c.set_id == info.row, column.is_not(None)]
     if prefix is not None:
         wanted += _has_prefix(info, column, prefix)
     if after is not None:
@@ -89,7 +92,22 @@ def list_queries(
         raise RegistryError(f"limit is a whole number, or None for all; got {limit!r}")
     most = None if limit is None else min(limit, LARGEST)
     found: Select[Any] = select(lives).where(*wanted).order_by(column).limit(most)
-    return [QueryInfo.of(life) for life in connection.execute(found)]
+    if at is None:
+        return [QueryInfo.of(life) for life in connection.execute(found.where(_in_state(info, state)))]
+    if state != STANDING:
+        raise RegistryError(f"at a version only what stood is listed; got state={state!r}")
+    check_version(info, at, "at")
+    return [QueryInfo.of(life) for life in _find_at(connection, found, column, at, most)]
+
+
+def _find_at(connection: Connection, found: Select[Any], column: Any, at: int, most: int | None) -> list[Any]:
+    """Of what is to be found, what stood at a version, standing or ended since: each part has an index of its own."""
+    there = lives.c.added + 0 <= at  # not by the index of versions, which would be sorted by id for every page
+    still = connection.execute(found.where(lives.c.removed.is_(None), there)).all()
+    if still and len(still) == most:  # so that all pages together go through what has ended once
+        found = found.where(column <= getattr(still[-1], column.name))
+    ended = connection.execute(found.where(lives.c.removed.is_not(None), lives.c.removed > at, there)).all()
+    return sorted([*still, *ended], key=attrgetter(column.name))[:most]
 
 
 def _as_kept(info: SetInfo, query_id: Any) -> str | int | None:

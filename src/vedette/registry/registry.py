@@ -191,24 +191,25 @@ class Registry:
 
     def list(
         self,
-        name: str,
+        name: str | SetInfo,
         *,
         prefix: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         state: str = "standing",
         after: str | int | None = None,
         limit: int | None = 100,
+        at: int | None = None,
     ) -> builtins.list[QueryInfo]:
         """A page of queries in the order of their ids, those after an id; with `limit=None` all of them.
 
         `state`: standing, parked, removed or expired. `metadata`: names that a query's metadata has with these values.
+        `at`: those that stood at a version, so that all pages are of one, whatever changes between them.
         """
-        return self._look(
-            name,
-            lambda connection, info: listing.list_queries(
-                self._database, connection, info, prefix, metadata, state, after, limit
-            ),
-        )
+
+        def find(connection: Connection, info: SetInfo) -> builtins.list[QueryInfo]:
+            return listing.list_queries(self._database, connection, info, prefix, metadata, state, after, limit, at)
+
+        return self._look(name, find, ends_due=at is None)
 
     def history(self, name: str, query_id: str | int) -> builtins.list[QueryInfo]:
         """The lives of a query, oldest first: what it was, from when to when, and why it ended."""
@@ -295,11 +296,13 @@ class Registry:
             self.set(name)
         return inspection.find_faults(self._database, name)
 
-    def _look(self, name: str, read: Callable[[Connection, SetInfo], Result]) -> Result:
-        info = self.end_due(name)
+    def _look(
+        self, name: str | SetInfo, read: Callable[[Connection, SetInfo], Result], *, ends_due: bool = True
+    ) -> Result:
+        which = self.end_due(name) if ends_due else name
 
         def work(connection: Connection) -> Result:
-            return read(connection, sets.find_set(self._database, connection, info))
+            return read(connection, sets.find_set(self._database, connection, which))
 
         return self._database.read(work)
 
