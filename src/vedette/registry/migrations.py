@@ -1,6 +1,7 @@
 """The steps by which a registry's tables came to be as they are. Each is recorded in the database.
 
-A step once published is not changed; the next one alters what it made.
+A step once published is not changed; the next one alters what it made. What tables.py says is what all of them together
+make, so that no column is added there without a step here.
 """
 
 from __future__ import annotations
@@ -11,17 +12,13 @@ from sqlalchemy import Connection, func, insert, inspect, select, text
 
 from vedette.errors import RegistryError
 from vedette.registry.database import Database
-from vedette.registry.tables import METADATA, migrations
+from vedette.registry.first_tables import make_first_tables
+from vedette.registry.tables import migrations
 
 _LOCK = 0x76656465747465  # "vedette": PostgreSQL's lock while steps are made
 
-
-def _make_tables(connection: Connection) -> None:
-    METADATA.create_all(connection)
-
-
 STEPS: list[tuple[str, Callable[[Connection], None]]] = [
-    ("tables of sets, lives, versions, pins, snapshots and leases", _make_tables),
+    ("tables of sets, lives, versions, pins, snapshots and leases", make_first_tables),
 ]
 
 

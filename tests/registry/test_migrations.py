@@ -1,0 +1,159 @@
+"""The steps that make the tables: old registries are brought up to date, new ones go through all of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import Column, Connection, Text, inspect, text
+
+import vedette as vd
+from vedette.registry import first_tables, migrations
+from vedette.registry.tables import METADATA, lives
+
+NOTE = "a note with each query"
+
+
+def where(index: Any) -> list[str]:
+    """Of which rows an index is."""
+    options = index.get("dialect_options", {})
+    return [" ".join(str(told).split()) for name, told in options.items() if name.endswith("_where")]
+
+
+def describe(registry: vd.Registry) -> dict[str, Any]:
+    """All tables with their columns, keys and indexes; columns may be in any order."""
+
+    def read(connection: Connection) -> dict[str, Any]:
+        found = inspect(connection)
+        return {
+            table: {
+                "columns": {
+                    each["name"]: (str(each["type"]), getattr(each["type"], "collation", None), each["nullable"])
+                    for each in found.get_columns(table)
+                },
+                "key": found.get_pk_constraint(table)["constrained_columns"],
+                "foreign": [
+                    (each["constrained_columns"], each["referred_table"], each["referred_columns"])
+                    for each in found.get_foreign_keys(table)
+                ],
+                "unique": sorted(each["column_names"] for each in found.get_unique_constraints(table)),
+                "indexes": {
+                    each["name"]: (each["column_names"], bool(each["unique"]), where(each))
+                    for each in found.get_indexes(table)
+                },
+            }
+            for table in found.get_table_names()
+        }
+
+    return registry.database.read(read)
+
+
+def make_as_in_code(registry: vd.Registry) -> None:
+    """Make the tables anew, as the code has them, without any step."""
+
+    def make(connection: Connection) -> None:
+        METADATA.drop_all(connection)
+        METADATA.create_all(connection)
+
+    registry.database.write(make)
+
+
+@pytest.fixture
+def learn_note(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Becomes a Vedette to come, whose code knows one more column, which one more step adds."""
+    note: Column[str] = Column("note", Text)
+
+    def add_note(connection: Connection) -> None:
+        connection.execute(text("ALTER TABLE vedette_lives ADD COLUMN note TEXT"))
+        connection.execute(text("UPDATE vedette_lives SET note = 'old'"))
+
+    def learn() -> None:
+        lives.append_column(note)
+        monkeypatch.setattr(migrations, "STEPS", [*migrations.STEPS, (NOTE, add_note)])
+
+    yield learn
+    if note.table is lives:
+        lives._columns.remove(note)  # type: ignore[attr-defined]
+
+
+def notes(registry: vd.Registry) -> list[tuple[Any, ...]]:
+    told = text("SELECT name, note FROM vedette_lives ORDER BY name")
+    return registry.database.read(lambda connection: [tuple(each) for each in connection.execute(told)])
+
+
+def test_the_steps_make_the_tables_that_the_code_has(registry: vd.Registry) -> None:
+    made = describe(registry)
+    indexes = made["vedette_lives"]["indexes"].values()
+    assert (len(indexes), sum(bool(told) for _, _, told in indexes)) == (8, 7)  # all are seen, with their conditions
+
+    make_as_in_code(registry)
+
+    assert made == describe(registry), "tables.py has changed: add a step to migrations.py that does the same"
+
+
+def test_an_old_registry_is_brought_up_to_date_with_its_queries(
+    open_registry: Callable[..., vd.Registry], learn_note: Callable[[], None]
+) -> None:
+    old = open_registry()
+    old.create("alerts", schema="price double")
+    old.add_many("alerts", ["a", "b"], ["price < 1", "price < 2"], metadata={"owner": "ann"})
+    learn_note()
+
+    new = open_registry(create=False)
+    new.add("alerts", "c", "price < 3")
+
+    assert [(each.id, each.text) for each in new.list("alerts", metadata={"owner": "ann"})] == [
+        ("a", "price < 1"),
+        ("b", "price < 2"),
+    ]
+    assert notes(new) == [("a", "old"), ("b", "old"), ("c", None)]
+    assert notes(open_registry()) == notes(new)  # a step is made once
+    made = describe(new)
+    make_as_in_code(new)
+    assert made == describe(new)
+
+
+def test_a_new_registry_goes_through_all_steps(
+    open_registry: Callable[..., vd.Registry], learn_note: Callable[[], None]
+) -> None:
+    learn_note()
+
+    new = open_registry()
+    new.create("alerts", schema="price double")
+    new.add("alerts", "a", "price < 1")
+
+    assert notes(new) == [("a", None)]
+    done = text("SELECT number, name FROM vedette_migrations ORDER BY number")
+    made = new.database.read(lambda connection: [tuple(each) for each in connection.execute(done)])
+    assert made == [(1, migrations.STEPS[0][0]), (2, NOTE)]
+
+
+def test_a_step_that_fails_leaves_the_registry_at_the_step_before(
+    open_registry: Callable[..., vd.Registry], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = open_registry()
+    before = describe(old)
+
+    def fail(connection: Connection) -> None:
+        connection.execute(text("ALTER TABLE vedette_lives ADD COLUMN note TEXT"))
+        connection.execute(text("ALTER TABLE vedette_lives ADD COLUMN note TEXT"))
+
+    monkeypatch.setattr(migrations, "STEPS", [*migrations.STEPS, (NOTE, fail)])
+    with pytest.raises(vd.RegistryError, match="failed, so nothing was changed"):
+        open_registry()
+    monkeypatch.undo()
+
+    assert describe(open_registry()) == before
+
+
+@pytest.mark.parametrize(
+    ("is_postgres", "digest"), [(False, "da920c592541ac66"), (True, "bba7571e54e67554")], ids=["sqlite", "postgres"]
+)
+def test_the_first_step_is_what_it_was_when_it_was_published(is_postgres: bool, digest: str) -> None:
+    statements = "\n".join(first_tables.statements(is_postgres))
+
+    found = hashlib.blake2b(statements.encode(), digest_size=8).hexdigest()
+
+    assert found == digest, "registries exist that the step has made; leave it, and add another to migrations.py"
