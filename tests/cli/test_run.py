@@ -155,7 +155,7 @@ def test_a_dry_run_explains_and_does_nothing(spark, run, tmp_path, registry, wri
     [
         ('set = "alerts"', 'set = "alert"', "did you mean 'alerts'?"),
         ('kind = "match"', 'kind = "band join"', "a band join has streams: write [sources.left]"),
-        ('kind = "match"', 'kind = "border"\nkey = "symbol"\ntime = "ts"\ndwell = -1', "operator: "),
+        ('kind = "match"', 'kind = "border"\nkey = "symbol"\ntime = "ts"\ndwell = -1', "operator.dwell: "),
         ('format = "json"', 'format = "json"\nwhere = "prise < 3"', "source.where: Spark refuses it: "),
         (
             'format = "json"',
@@ -209,14 +209,26 @@ def test_a_registry_that_cannot_be_written_is_told_and_a_version_of_it_runs(spar
 
     code, _, err = run("run", file)
 
-    assert code == 3
-    said = err.splitlines()[-1]
-    assert said.startswith("vedette: pipeline: failed: sink 'hits': the registry's database sqlite:///file")
-    assert " is read-only, and which version a micro-batch sees is written down there; " in said
-    assert said.endswith("let the pipeline write, or follow the set at=1, which stays")
+    assert code == 2
+    assert len(err.splitlines()) == 1
+    assert err.startswith(f"vedette: {file}: registry: the registry's database sqlite:///file")
+    assert " is read-only, and which version a micro-batch sees is written down there; " in err
+    assert err.endswith("let the pipeline write, or stay at a version: at = 1 under [registry]\n")
     file.write_text(file.read_text().replace('set = "alerts"', 'set = "alerts"\nat = 1'))
     assert run("run", file)[0] == 0
     assert rows_of(tmp_path / "hits", "price", "version") == [(39.0, 1), (39.5, 1)]
+
+
+def test_a_registry_on_sqlite_is_refused_where_spark_is_on_other_hosts(run, tmp_path, registry, write):
+    file = write(more='[spark]\nmaster = "yarn"')
+
+    code, out, err = run("run", file)
+
+    assert (code, out) == (2, "")
+    assert err == (
+        f"vedette: {file}: registry.url: it is a registry on SQLite, a file of this host, and Spark's workers on other "
+        f"hosts (spark.master is 'yarn') are to follow it; use a registry on PostgreSQL, or a local master\n"
+    )
 
 
 def test_what_init_writes_runs_serves_metrics_and_stops_when_asked(run, tmp_path):
@@ -336,7 +348,7 @@ def test_a_frozen_version_is_checked_against_the_schema_that_it_had(spark, run, 
     registry.alter("alerts", "symbol string, cents bigint, ts timestamp", force=True)
     file = write(BORDER + "\nmargin = { price = 0.5 }")
 
-    assert "operator: " in run("run", file)[2]  # there is no price now
+    assert "operator.margin: margin names 'price'" in run("run", file)[2]  # there is no price now
     file.write_text(file.read_text().replace('set = "alerts"', 'set = "alerts"\nat = 1'))
     code, _, err = run("run", file)
 

@@ -92,6 +92,23 @@ def test_a_small_file_is_read_with_all_that_it_leaves_out(tmp_path):
             'key = "symbol"\ncross = "perhaps"',
             "operator.cross: it is 'perhaps'; it takes true or false",
         ),
+        (
+            'key = "symbol"',
+            'key = "symbol"\nshards = 10001',
+            "operator.shards: it is 10001; it takes a number up to 10,000",
+        ),
+        (
+            'time = "ts"',
+            'time = "ts"\ndwell = "10 seconds"',
+            "operator.dwell: it needs to know how far time has passed, so a watermark on 'ts', and there is none; set "
+            'source.watermark = { column = "ts", delay = "10 minutes" }',
+        ),
+        (
+            "[[sink]]",
+            'expire_after = "1 hour"\n[source.watermark]\ncolumn = "at"\ndelay = "1 minute"\n[[sink]]',
+            "operator.expire_after: it needs to know how far time has passed, so a watermark on 'ts', and the one "
+            "there is on 'at'; set source.watermark",
+        ),
         ('set = "alerts"', 'set = "alerts"\nat = "x"', "registry.at: it is 'x'; it takes a whole number"),
         ('[[sink]]\nformat = "console"', "", "sink: it is missing; where the answers go"),
         (
@@ -123,6 +140,56 @@ def test_each_mistake_is_told_with_its_key(tmp_path, good, bad, message):
     assert good in GOOD
 
     assert message in refusal(tmp_path, GOOD.replace(good, bad))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('format = "rate"', 'format = "rate"\nwatermark = { column = "TS", delay = "1 minute" }'),
+        ('dwell = "10 seconds"', "dwell = 10"),  # a number, as the time then is one
+    ],
+)
+def test_who_is_told_after_a_while_needs_a_watermark_where_times_are_timestamps(tmp_path, old, new):
+    text = GOOD.replace('time = "ts"', 'time = "ts"\ndwell = "10 seconds"')
+
+    assert "operator.dwell: " in refusal(tmp_path, text)
+    assert read(tmp_path, text.replace(old, new)).plan.operator.dwell is not None
+
+
+@pytest.mark.parametrize(
+    ("operator", "message"),
+    [
+        (
+            'kind = "band join"\nunknown_id = "tell"\nreport = "queries"',
+            'operator.unknown_id: it is "tell", which names ids beside pairs; with report = "queries" it takes "log" '
+            'or "error"',
+        ),
+        (
+            'kind = "window join"\nlayout = "equality"',
+            "operator.layout: it is 'equality', which cannot be with a set of a registry, as a query to come may "
+            "equate nothing; it takes 'grid' or 'one'",
+        ),
+        (
+            'kind = "window join"\nlayout = "one"\nshards = 4',
+            "operator.shards: it is 4, but the layout 'one' has one shard; leave it out",
+        ),
+    ],
+)
+def test_what_keys_of_a_join_need_of_one_another_is_told(tmp_path, operator, message):
+    text = GOOD.replace('kind = "border"\nkey = "symbol"\ntime = "ts"', operator)
+    sources = '[sources.left]\nformat = "rate"\n[sources.right]\nformat = "rate"'
+
+    assert refusal(tmp_path, text.replace('[source]\nformat = "rate"', sources)).endswith(message)
+
+
+def test_a_grid_is_for_two_streams(tmp_path):
+    operator = 'kind = "window join"\nlayout = "grid"'
+    text = GOOD.replace('kind = "border"\nkey = "symbol"\ntime = "ts"', operator)
+    sources = "\n".join(f'[sources.{name}]\nformat = "rate"' for name in "abc")
+
+    said = refusal(tmp_path, text.replace('[source]\nformat = "rate"', sources))
+
+    assert "operator.layout: it is 'grid', which is for two streams, and there are 3; it takes 'one'" in said
 
 
 def test_log_levels_are_taken_in_any_case_of_letters(tmp_path):

@@ -17,8 +17,8 @@ from vedette.cli.run_status import Status
 from vedette.cli.run_watch import Watch
 from vedette.cli.signals import Signals, listening
 from vedette.errors import PipelineError, RegistryError, VedetteError, count
-from vedette.pipeline.asked import count_queries
-from vedette.pipeline.checks import check_set, name_queries
+from vedette.pipeline.asked import count_queries, try_to_pin
+from vedette.pipeline.checks import check_hosts, check_set, name_queries
 from vedette.pipeline.explanation import explain
 from vedette.pipeline.file import ReadFile
 
@@ -88,6 +88,9 @@ def _open_queries(file: ReadFile) -> tuple[Registry, Followed]:
     try:
         queries = registry.follow(part.set, at=part.at)
         check_set(file.plan, queries.info)
+        check_hosts(file.plan, queries)
+        if part.at is None:
+            try_to_pin(registry, queries.info)
         return registry, queries
     except RegistryError as error:
         if error.is_passing:

@@ -1,16 +1,18 @@
-"""What a pipeline asks the registry about its set without changing anything: how many stand, what was pinned."""
+"""What a pipeline asks the registry about its set without changing it: what stands, what was pinned, if one can pin."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import Connection, delete, func, literal, or_, select
 
+from vedette.registry.failures import ReadOnlyError
 from vedette.registry.tables import lives, pins, sets
 
 if TYPE_CHECKING:
     from vedette.pipeline.file import RegistryPart
     from vedette.registry.registry import Registry
+    from vedette.registry.set_info import SetInfo
 
 
 def count_queries(registry: Registry, part: RegistryPart) -> int:
@@ -30,3 +32,30 @@ def find_pin(registry: Registry, part: RegistryPart, stream: str, batch: int) ->
     query = select(pins.c.version).join(sets, sets.c.id == pins.c.set_id)
     query = query.where(sets.c.name == part.set, pins.c.pipeline == stream, pins.c.batch == batch)
     return registry.database.read(lambda connection: connection.scalar(query))
+
+
+class _TriedError(Exception):
+    """Ends a trial, of which nothing stays."""
+
+
+def try_to_pin(registry: Registry, info: SetInfo) -> None:
+    """Raise a RegistryError unless the version of a micro-batch can be written down; none is."""
+    database = registry.database
+
+    def work(connection: Connection) -> None:
+        now = select(sets.c.id, literal(""), literal(0), sets.c.version, literal(database.now(connection)))
+        now = now.where(sets.c.uid == info.uid).with_for_update(read=True, key_share=True)
+        columns = ["set_id", "pipeline", "batch", "version", "made_at"]
+        connection.execute(database.insert_into(pins).from_select(columns, now))
+        connection.execute(delete(pins).where(pins.c.set_id == info.row, pins.c.pipeline == ""))
+        raise _TriedError
+
+    try:
+        database.write(work)
+    except _TriedError:
+        pass
+    except ReadOnlyError:
+        raise ReadOnlyError(
+            f"the registry's database {database} is read-only, and which version a micro-batch sees is written down "
+            f"there; let the pipeline write, or stay at a version: at = {info.version} under [registry]"
+        ) from None

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vedette.errors import FileError, VedetteError, count
+from vedette.pipeline.hosts import tell_elsewhere
 from vedette.pipeline.operators import BY_STREAM, Border, Match, WindowJoin, options_of
 
 if TYPE_CHECKING:
     from vedette.pipeline.file import PipelineFile
+    from vedette.registry.followed import Followed
     from vedette.registry.set_info import SetInfo
 
 _KINDS = {
@@ -38,10 +40,23 @@ def check_set(plan: PipelineFile, queries: SetInfo) -> None:
         if unknown:
             known = f"the set {queries.name!r} is about: {', '.join(streams)}"
             raise FileError(f"operator.{name}: there is no stream {unknown[0]!r}; {known}")
+    if isinstance(operator, WindowJoin):
+        _check_windows(operator, queries)
+    options = options_of(operator, streams)
     try:
-        _try_options(plan, queries, options_of(operator, streams))
+        _try_options(plan, queries, options)
     except VedetteError as error:
-        raise FileError(f"operator: {error}") from None
+        raise FileError(f"{_key_of(plan, queries, options, str(error))}: {error}") from None
+
+
+def check_hosts(plan: PipelineFile, queries: Followed) -> None:
+    """Raise a FileError where Spark runs on hosts that cannot open the registry."""
+    elsewhere = tell_elsewhere(plan.spark) if queries.is_local else None
+    if elsewhere is not None:
+        raise FileError(
+            f"registry.url: it is a registry on SQLite, a file of this host, and Spark's workers on other hosts "
+            f"({elsewhere}) are to follow it; use a registry on PostgreSQL, or a local master"
+        )
 
 
 def name_queries(plan: PipelineFile, queries: SetInfo, n_standing: int) -> str:
@@ -51,16 +66,55 @@ def name_queries(plan: PipelineFile, queries: SetInfo, n_standing: int) -> str:
     return f"set {queries.name!r} for {queries.kind}, {count(n_standing, 'query', 'queries')}, {version}"
 
 
+def _check_windows(operator: WindowJoin, queries: SetInfo) -> None:
+    """Raise where windows that queries of the set may have do not go with the operator."""
+    if queries.windows == "time" and operator.time is None:
+        raise FileError(
+            f"operator.time: it is missing; the set {queries.name!r} is for windows of time, so name the column that "
+            f"has it"
+        )
+    if queries.windows == "time" and len(queries.streams) == 2:
+        return
+    why = "has more than two streams" if queries.windows == "time" else "may have windows that count rows"
+    if operator.layout == "grid":
+        raise FileError(f"operator.layout: it is 'grid', but the set {queries.name!r} {why}; it takes 'one'")
+    if operator.shards not in (None, 1):
+        raise FileError(
+            f"operator.shards: it is {operator.shards}, but the set {queries.name!r} {why}, and needs one shard; leave "
+            f"it out"
+        )
+
+
 def _try_options(plan: PipelineFile, queries: SetInfo, options: dict[str, Any]) -> None:
     """Let the operator look at its options, with a set that is empty."""
-    options = {name: value for name, value in options.items() if name not in ("shards", "layout")}
     if isinstance(plan.operator, Match):
         return
+    from vedette.registry.snapshots import make_empty
+
+    empty = make_empty(queries)
     if isinstance(plan.operator, Border):
-        from vedette.engine.query_set import QuerySet
-
-        QuerySet(queries.schema[""], time_zone=queries.time_zone).border(**options)
+        empty.border(**_without(options, "shards"))
     elif isinstance(plan.operator, WindowJoin):
-        from vedette.engine.join_query_set import JoinQuerySet
+        empty.window(**_without(options, "shards", "layout"))
+    else:
+        empty.monitor(**{name: value for name, value in options.items() if name in ("report", "max_state_rows")})
 
-        JoinQuerySet(**queries.schema, time_zone=queries.time_zone).window(**options)
+
+def _key_of(plan: PipelineFile, queries: SetInfo, options: dict[str, Any], reason: str) -> str:
+    """The key that a refusal is about: of an option that is refused so beside those alone that must be there."""
+    needed = {name: options[name] for name in ("key", "time") if name in options}
+    for name, value in options.items():
+        if name in needed:
+            if reason.startswith(f"{name} "):
+                return f"operator.{name}"
+            continue
+        try:
+            _try_options(plan, queries, needed | {name: value})
+        except VedetteError as error:
+            if str(error) == reason:
+                return f"operator.{next((key for key in BY_STREAM if name.endswith(f'_{key}')), name)}"
+    return "operator"
+
+
+def _without(options: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in names}

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from vedette.errors import FileError
 from vedette.pipeline.mistakes import Mistake, tell_mistakes
+from vedette.pipeline.needs import find_unmet
 from vedette.pipeline.operators import BandJoin, Border, Match, Operator, WindowJoin
 from vedette.pipeline.part import Options, Part, Text, check_duration
 from vedette.pipeline.sink import Sink
@@ -159,7 +160,7 @@ class ReadFile:
             told = {key for key, _ in mistakes}
             mistakes += [mistake for mistake in tell_mistakes(error, PipelineFile, written) if mistake[0] not in told]
         if plan is not None:
-            mistakes += _find_unreadable(plan)
+            mistakes += [*_find_unreadable(plan), *find_unmet(plan)]
         if mistakes or plan is None:
             raise FileError(variables.hide(_list_mistakes(path, mistakes)))
         return cls(path, plan if plan.name else plan.model_copy(update={"name": path.stem}), variables)

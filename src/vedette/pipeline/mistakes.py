@@ -55,6 +55,8 @@ def _sentence(found: dict[str, Any], parts: Sequence[type[Part]], value: Any) ->
         return str(context["error"])
     if kind == "greater_than":
         return f"it is {value!r}; it takes a number above {context['gt']}"
+    if kind == "less_than_equal":
+        return f"it is {value!r}; it takes a number up to {context['le']:,}"
     if kind == "string_pattern_mismatch":
         return f"it is {value!r}; it takes letters, digits, and the signs _ . -"
     wanted = _WANTED.get(kind.split("_")[0])

@@ -15,6 +15,7 @@ from vedette.pipeline.part import Duration, Part, Text
 Length = Duration | int | float  # of time: a number where the time column is one
 ByStream = Text | dict[str, Text]
 Count = Annotated[int, Field(gt=0)]
+Shards = Annotated[int, Field(gt=0, le=10_000)]
 
 
 class Match(Part):
@@ -36,7 +37,7 @@ class Border(Part):
     dwell: Length | None = Field(None, description="who enters is told after that long inside")
     margin: float | dict[str, float] | None = Field(None, description="how far outside a key must be to leave")
     cross: bool = Field(False, description="tell who jumps clean through between two rows")
-    shards: Count | None = Field(None, description="parts of the state; a checkpoint fixes it")
+    shards: Shards | None = Field(None, description="parts of the state; a checkpoint fixes it")
 
 
 class WindowJoin(Part):
@@ -48,7 +49,7 @@ class WindowJoin(Part):
     late: Literal["drop", "apply"] = Field("drop", description="rows older than the stream's last")
     max_state_rows: Count | None = Field(None, description="stop before a shard keeps more rows than these")
     layout: Literal["equality", "grid", "one"] | None = Field(None, description="which rows meet in which shard")
-    shards: Count | None = Field(None, description="parts of the state; a checkpoint fixes it")
+    shards: Shards | None = Field(None, description="parts of the state; a checkpoint fixes it")
 
 
 class BandJoin(Part):
@@ -62,7 +63,7 @@ class BandJoin(Part):
     known_id: Literal["error", "replace"] = Field("error", description="an id that has a value already")
     unknown_id: Literal["log", "tell", "error"] = Field("log", description="a deletion of an id without a value")
     max_state_rows: Count | None = Field(None, description="stop before a shard keeps more rows than these")
-    shards: Count | None = Field(None, description="parts of the state; a checkpoint fixes it")
+    shards: Shards | None = Field(None, description="parts of the state; a checkpoint fixes it")
 
 
 Operator = Annotated[Match | Border | WindowJoin | BandJoin, Field(discriminator="kind")]

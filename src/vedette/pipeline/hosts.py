@@ -1,0 +1,52 @@
+"""Where Spark runs: on this host alone, or on others too, which do not see this host's files."""
+
+from __future__ import annotations
+
+import re
+import socket
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from vedette.pipeline.file import SparkPart
+
+_LOCAL = re.compile(r"local($|\[|-cluster\[)")
+_ADDRESS = re.compile(r"(?:sc|spark)://([^/;]*)")
+
+
+def tell_elsewhere(part: SparkPart) -> str | None:
+    """The key and value by which Spark runs on other hosts as well; None where nothing tells of others.
+
+    A server at an address of this host counts as being here, although its workers may be elsewhere.
+    """
+    if part.remote is not None:
+        key, where = "spark.remote", part.remote
+    elif "spark.master" in part.settings:  # which is taken before the key
+        key, where = 'spark.settings."spark.master"', str(part.settings["spark.master"])
+    else:
+        key, where = "spark.master", part.master
+    return None if _is_here(where) else f"{key} is {where!r}"
+
+
+def _is_here(where: str) -> bool:
+    if _LOCAL.match(where):
+        return True
+    found = _ADDRESS.match(where)
+    return found is not None and all(_is_own(host) for host in found[1].split(","))
+
+
+def _is_own(address: str) -> bool:
+    """Whether host:port is at this host, which can bind its own addresses and no others."""
+    try:
+        host = urlsplit(f"//{address}").hostname or ""
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, ValueError):
+        return True  # who connects to it will tell
+    for family, kind, protocol, _, place in found:
+        try:
+            with socket.socket(family, kind, protocol) as one:
+                one.bind((place[0], 0, *place[2:]))
+                return True
+        except OSError:
+            continue
+    return False

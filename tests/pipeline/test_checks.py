@@ -1,0 +1,121 @@
+"""Whether a file fits its set: what does not is told with its key."""
+
+from __future__ import annotations
+
+import pytest
+
+import vedette as vd
+from vedette.errors import FileError, RegistryError
+from vedette.pipeline.asked import try_to_pin
+from vedette.pipeline.checks import check_hosts, check_set
+from vedette.pipeline.file import PipelineFile
+
+QUOTES = "symbol string, price double, ts timestamp, id bigint"
+
+
+@pytest.fixture
+def registry(tmp_path):
+    made = vd.Registry(f"sqlite:///{tmp_path}/alerts.db")
+    made.create("border", kind="border", schema="symbol string, price double, ts timestamp")
+    made.create("time", kind="window join", left=QUOTES, right=QUOTES)
+    made.create("any", kind="window join", left=QUOTES, right=QUOTES, windows="any")
+    made.create("three", kind="window join", a=QUOTES, b=QUOTES, c=QUOTES)
+    made.create("bands", kind="band join")
+    return made
+
+
+def plan_of(registry, name, spark=None, **operator):
+    kind, streams = registry.set(name).kind, registry.set(name).streams or ["left", "right"]
+    rate = {"format": "rate", "watermark": {"column": "ts", "delay": "1 minute"}}
+    rows = {"source": rate} if kind in ("match", "border") else {"sources": dict.fromkeys(streams, rate)}
+    return PipelineFile(
+        checkpoint="c",
+        registry={"url": str(registry.database), "set": name},
+        operator={"kind": kind, **operator},
+        sink=[{"name": "console", "format": "console"}],
+        spark=spark or {},
+        **rows,
+    )
+
+
+BORDER = {"key": "symbol", "time": "ts"}
+
+
+@pytest.mark.parametrize(
+    ("name", "operator", "message"),
+    [
+        ("border", {**BORDER, "dwell": -1}, "operator.dwell: dwell "),
+        ("border", {**BORDER, "expire_after": 5, "dwell": "1 minute"}, "operator.expire_after: expire_after "),
+        ("border", {**BORDER, "margin": {"prize": 1.0}}, "operator.margin: margin names 'prize', which is no field"),
+        ("border", {**BORDER, "margin": -1.0}, "operator.margin: a margin is a number from 0 on"),
+        ("border", {**BORDER, "time": "symbol"}, "operator.time: time 'symbol' is string; a time is a timestamp"),
+        ("border", {**BORDER, "key": "price"}, "operator.key: key 'price' is double; a key is a string"),
+        ("time", {}, "operator.time: it is missing; the set 'time' is for windows of time"),
+        ("time", {"time": {"left": "ts"}}, "operator.time: the left stream has a time column and the right stream"),
+        (
+            "any",
+            {"layout": "grid"},
+            "operator.layout: it is 'grid', but the set 'any' may have windows that",
+        ),
+        (
+            "any",
+            {"shards": 2},
+            "operator.shards: it is 2, but the set 'any' may have windows that count rows",
+        ),
+        (
+            "three",
+            {"time": "ts", "shards": 2},
+            "operator.shards: it is 2, but the set 'three' has more than two",
+        ),
+    ],
+)
+def test_an_option_that_cannot_be_is_told_with_its_key(registry, name, operator, message):
+    with pytest.raises(FileError) as caught:
+        check_set(plan_of(registry, name, **operator), registry.set(name))
+
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("name", "operator"),
+    [
+        ("border", {**BORDER, "dwell": "1 minute", "margin": {"price": 0.5}, "shards": 8}),
+        ("time", {"time": "ts", "layout": "grid", "shards": 4}),
+        ("time", {"time": {"left": "ts", "right": "ts"}, "max_state_rows": 10}),
+        ("any", {"shards": 1}),
+        ("three", {"time": "ts"}),
+        ("bands", {"report": "queries", "value": "price", "max_state_rows": 10, "shards": 4}),
+    ],
+)
+def test_what_fits_is_taken(registry, name, operator):
+    check_set(plan_of(registry, name, **operator), registry.set(name))
+
+
+@pytest.mark.parametrize("at", [None, 0])
+def test_a_registry_on_sqlite_is_refused_where_spark_is_elsewhere(registry, at):
+    with pytest.raises(FileError) as caught:
+        check_hosts(plan_of(registry, "border", {"master": "yarn"}, **BORDER), registry.follow("border", at=at))
+
+    assert str(caught.value) == (
+        "registry.url: it is a registry on SQLite, a file of this host, and Spark's workers on other hosts "
+        "(spark.master is 'yarn') are to follow it; use a registry on PostgreSQL, or a local master"
+    )
+
+
+def test_a_trial_to_pin_pins_nothing(registry):
+    try_to_pin(registry, registry.set("border"))
+
+    assert {each.n_pins for each in registry.stats().sets} == {0}
+    assert registry.pin("5a5f", 0, "border") == 0
+
+
+def test_a_trial_to_pin_tells_of_a_database_that_is_read_only(registry, tmp_path):
+    closed = vd.Registry(f"sqlite:///file:{tmp_path}/alerts.db?mode=ro&uri=true")
+
+    with pytest.raises(RegistryError) as caught:
+        try_to_pin(closed, closed.set("border"))
+
+    assert str(caught.value) == (
+        f"the registry's database {closed.database} is read-only, and which version a micro-batch "
+        f"sees is written down there; let the pipeline write, or stay at a version: at = 0 under [registry]"
+    )

@@ -1,0 +1,52 @@
+"""Whether Spark runs on this host alone: a registry on SQLite is a file, which others do not see."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from vedette.pipeline.file import SparkPart
+from vedette.pipeline.hosts import tell_elsewhere
+
+ELSEWHERE = "192.0.2.1"  # of a net that is for examples
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"master": "local"},
+        {"master": "local[2]"},
+        {"master": "local[2,4]"},
+        {"master": "local-cluster[2,1,1024]"},
+        {"master": "spark://127.0.0.1:7077"},
+        {"remote": "local[2]"},
+        {"remote": "sc://localhost"},
+        {"remote": "sc://127.0.0.1:15002/;user_id=me"},
+        {"remote": f"sc://{socket.gethostname()}:15002"},
+        {"remote": "sc://no-such-host.invalid"},  # it cannot be found, which is told by who looks for it
+        {"master": "yarn", "settings": {"spark.master": "local[2]"}},
+    ],
+)
+def test_spark_is_here(given):
+    assert tell_elsewhere(SparkPart(**given)) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"master": "yarn"}, "spark.master is 'yarn'"),
+        ({"master": "k8s://https://127.0.0.1:6443"}, "spark.master is 'k8s://https://127.0.0.1:6443'"),
+        ({"master": "localhost"}, "spark.master is 'localhost'"),
+        ({"master": f"spark://{ELSEWHERE}:7077"}, f"spark.master is 'spark://{ELSEWHERE}:7077'"),
+        (
+            {"master": f"spark://127.0.0.1:7077,{ELSEWHERE}:7077"},
+            f"spark.master is 'spark://127.0.0.1:7077,{ELSEWHERE}:7077'",
+        ),
+        ({"remote": f"sc://{ELSEWHERE}"}, f"spark.remote is 'sc://{ELSEWHERE}'"),
+        ({"settings": {"spark.master": "yarn"}}, "spark.settings.\"spark.master\" is 'yarn'"),
+    ],
+)
+def test_spark_is_elsewhere_too(given, told):
+    assert tell_elsewhere(SparkPart(**given)) == told
