@@ -9,9 +9,12 @@ import statistics
 import time
 from collections.abc import Iterator
 
+import numpy as np
+
 from benchmarks.harness import Bench, experiment
 from benchmarks.peers.vedette import Vedette
 from benchmarks.workloads import (
+    DOMAIN,
     Workload,
     boxes_around_towns,
     boxes_of_widths,
@@ -84,6 +87,7 @@ def _workloads(bench: Bench) -> Iterator[tuple[str, Workload]]:
     yield "1-d, 100k heavy-tailed, 10 matches", intervals(size(100_000, 10_000), n_rows, 10, "pareto")
     yield "1-d, 20k heavy-tailed, 200 matches", intervals(size(20_000, 5_000), n_rows // 4, 200, "pareto")
     yield "1-d, 20k wide, a tenth matches", intervals(size(20_000, 4_000), n_rows // 20, size(2_000, 400))
+    yield "1-d, 30k on 5,000 places", _round(intervals(size(30_000, 5_000), n_rows, size(600, 100)), 5_000)
     yield "2-d, 500 boxes", small_boxes(500, n_rows, 5)
     yield "2-d, 32k on a grid, W = 20", vcr_rectangles(size(32_000, 4_000), n_rows, 20)
     yield "2-d, 64k on a grid, W = 40, 90-10", vcr_rectangles(size(64_000, 8_000), n_rows // 100, 40, "90-10")
@@ -95,7 +99,23 @@ def _workloads(bench: Bench) -> Iterator[tuple[str, Workload]]:
     yield "3 fields, 50k, one narrow", boxes_of_widths((0.0002, 0.5, 0.5), size(50_000, 10_000), n_rows // 2)
     yield "4 fields, 50k small", boxes_of_widths((0.05,) * 4, size(50_000, 5_000), n_rows // 10)
     yield "4 fields, 1k conjunctions", conjunctions(4, 1_000, n_rows // 10)
+    many, batch = size(100_000, 10_000), size(10_000, 2_000)
+    yield "4 fields, 100k conjunctions, a large batch", conjunctions(4, many, batch)
+    yield "4 fields, 100k conjunctions, rows close together", _draw_together(conjunctions(4, many, batch))
+    yield "8 fields, 50k conjunctions, a large batch", conjunctions(8, many // 2, batch)
     yield "4 fields, 10k conjunctions", conjunctions(4, size(10_000, 4_000), n_rows // 50)
     yield "8 fields, 100k conjunctions", conjunctions(8, size(100_000, 10_000), n_rows // 200)
     yield "8 fields, 20k, two narrow", boxes_of_widths((0.02, 0.02, *(0.6,) * 6), size(20_000, 5_000), n_rows // 10)
     yield "12 fields, 20k conjunctions", conjunctions(12, size(20_000, 5_000), n_rows // 100)
+
+
+def _draw_together(workload: Workload) -> Workload:
+    """The same with all rows within a tenth of each field's domain, which is from 0 to 1."""
+    return Workload(workload.name, workload.lows, workload.highs, 0.45 + 0.1 * workload.rows)
+
+
+def _round(workload: Workload, n_places: int) -> Workload:
+    """The same intervals with ends at so many places of the domain."""
+    step = DOMAIN / n_places
+    lows, highs = (np.floor(ends / step) * step for ends in (workload.lows, workload.highs))
+    return Workload(workload.name, lows, highs, workload.rows)

@@ -18,6 +18,7 @@ from vedette.indexes.construct_intervals import LCI, SCI
 from vedette.indexes.construct_rectangles import VCR
 from vedette.indexes.containment_grid import CEI
 from vedette.indexes.direct_lists import Dlist
+from vedette.indexes.dual import Dual
 from vedette.indexes.grid_file import MLGF
 from vedette.indexes.ibs_tree import IBS
 from vedette.indexes.interval_skip_list import ISList
@@ -64,6 +65,8 @@ CONTRACT = [
     (Verified, 2, False),
     (Verified, 3, False),
     (Verified, 3, True),
+    (Dual, 1, False),
+    (Dual, 4, False),
 ]
 every_index = pytest.mark.parametrize(
     ("index_class", "n_axes", "keyed"), CONTRACT, ids=[f"{c.__name__}-{k}{'-keyed' * p}" for c, k, p in CONTRACT]

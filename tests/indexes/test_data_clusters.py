@@ -59,7 +59,7 @@ def test_the_chosen_size_is_near_the_best_of_a_sweep(n_axes, skew):
     cells = some_rows(n_axes, n_rows, skew)
     order = hilbert_order(cells)
     index = MLGF.build(firsts, lasts, np.arange(n_boxes, dtype=np.int32), [N_CELLS] * n_axes)
-    chosen = index.choose_cluster_size(cells, order)
+    chosen, _ = index.choose_cluster_size(cells, order)
 
     # What each size costs if all boxes are looked at, and not a sample of them.
     boxes = firsts, lasts, n_boxes, index._count_pages
@@ -72,7 +72,7 @@ def test_few_rows_make_one_cluster():
     cells = some_rows(2, 50)
     index = MLGF.build(firsts, lasts, np.arange(100, dtype=np.int32), [N_CELLS] * 2)
 
-    assert index.choose_cluster_size(cells, hilbert_order(cells)) == SIZES[0]
+    assert index.choose_cluster_size(cells, hilbert_order(cells))[0] == SIZES[0]
 
 
 def test_rows_that_meet_few_boxes_look_for_themselves(monkeypatch):

@@ -7,6 +7,7 @@ from vedette.indexes.construct_intervals import LCI, SCI
 from vedette.indexes.construct_rectangles import VCR
 from vedette.indexes.containment_grid import CEI
 from vedette.indexes.direct_lists import Dlist
+from vedette.indexes.dual import Dual
 from vedette.indexes.grid_file import MLGF
 from vedette.indexes.ibs_tree import IBS
 from vedette.indexes.index import Index
@@ -28,6 +29,7 @@ INDEXES: dict[str, type[Index]] = {
     "Quadtree": Quadtree,
     "Bitmaps": Bitmaps,
     "Verified": Verified,
+    "Dual": Dual,
     "SCI": SCI,
     "LCI": LCI,
     "LCI-BV": LCIBV,
@@ -71,6 +73,7 @@ __all__ = [
     "Bitmaps",
     "Buckets",
     "Dlist",
+    "Dual",
     "ISList",
     "Index",
     "Keyed",

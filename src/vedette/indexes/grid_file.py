@@ -26,7 +26,6 @@ from vedette.indexes.data_clusters import (
     SORT_COST,
     DataClusters,
     choose_cluster_size,
-    estimate_row_cost,
     estimate_scan_cost,
 )
 from vedette.indexes.grid_file_directory import (
@@ -102,9 +101,8 @@ class MLGF:
         if alone < ORDER_COST + SORT_COST * len(cells) + BATCH_COST / n_rows:
             return self.match_immediately(cells)
         order = hilbert_order(cells)
-        boxes = *self._sample, len(self), self._count_pages
-        n_dc = choose_cluster_size(cells, order, *boxes)
-        if alone < estimate_row_cost(cells, order, n_dc, *boxes):
+        n_dc, together = self.choose_cluster_size(cells, order)
+        if alone < together:
             return self.match_immediately(cells)
         return self._join(cells, order, n_dc)
 
@@ -122,7 +120,7 @@ class MLGF:
         if cells.shape[1] == 0:
             return Matches.none(0)
         order = hilbert_order(cells)
-        return self._join(cells, order, n_dc or self.choose_cluster_size(cells, order))
+        return self._join(cells, order, n_dc or self.choose_cluster_size(cells, order)[0])
 
     def _join(self, cells: NDArray[np.int32], order: NDArray[np.int64], n_dc: int) -> Matches:
         n_rows = cells.shape[1]
@@ -148,9 +146,11 @@ class MLGF:
         read_clusters(order, clusters.n_dc, row_starts, first_met, met, bits, positions)
         return Matches(row_starts, positions)
 
-    def choose_cluster_size(self, cells: NDArray[np.int32], order: NDArray[np.int64]) -> int:
-        """N_dc for rows in Hilbert order."""
-        return choose_cluster_size(cells, order, *self._sample, len(self), self._count_pages)
+    def choose_cluster_size(
+        self, cells: NDArray[np.int32], order: NDArray[np.int64], every: int = 1
+    ) -> tuple[int, float]:
+        """N_dc for rows in Hilbert order, of which one in `every` is given; and nanoseconds a row."""
+        return choose_cluster_size(cells, order, *self._sample, len(self), self._count_pages, every)
 
     def find(self, lows: NDArray[np.int32], highs: NDArray[np.int32]) -> Matches:
         """The ids in the spatial join window of each region, from `lows[axis, i]` to `highs[axis, i]`.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.axes import Cells
-from vedette.indexes import FOR_COMPARISON, INDEXES, Index, Verified
+from vedette.indexes import FOR_COMPARISON, INDEXES, Dual, Index, Verified
 from vedette.indexes.index import TooLargeError, sample_boxes
 from vedette.indexes.leaves import choose_leaf
 from vedette.indexes.lists import fits
@@ -24,6 +24,9 @@ from vedette.operators.match import EveryRow, Group
 from vedette.planner.forced import tell_unsuited
 
 SAMPLE = 4096  # boxes that the estimate looks at
+PAIR_COST = 0.5  # of writing a match, whatever found it
+# So many boxes, and so long a search for each row, are put into a grid file besides, with which a batch may be joined.
+DUAL_BOXES, DUAL_COST = 8192, 500
 MAX_BYTES_PER_BOX = 400  # of a quadtree; boxes that are long on an axis of very many cells would take far more
 
 
@@ -99,16 +102,18 @@ def choose_index(boxes: Boxes, forced: str | None = None) -> Group:
         return _group(boxes, (), EveryRow(boxes.queries), reason)
     facts = Facts.of(boxes)
     candidates = sorted(_candidates(boxes, facts), key=lambda each: each.nanoseconds)
+    searches = {each: each.nanoseconds - PAIR_COST * facts.matches for each in candidates}
     wanted = _find_wanted(boxes, facts, candidates, forced)
     refused = tell_unsuited(forced, len(boxes.fields)) if forced and not wanted else ""
     for best in wanted:
         try:
-            return _build(boxes, best, candidates)
+            return _build(boxes, best, candidates, search_cost=searches[best] if forced == "Dual" else None)
         except TooLargeError as error:
             refused = f"{forced} was asked for and would be too large: {error}"
     for best in (each for each in candidates if each not in wanted):
         try:
-            return _build(boxes, best, candidates, refused)
+            is_dual = len(boxes) >= DUAL_BOXES and searches[best] >= DUAL_COST
+            return _build(boxes, best, candidates, refused, searches[best] if is_dual else None)
         except TooLargeError:
             continue
     raise AssertionError("a scan is never too large")
@@ -120,6 +125,8 @@ def _find_wanted(boxes: Boxes, facts: Facts, candidates: list[Candidate], forced
         return []
     if len(boxes.fields) in FOR_COMPARISON.get(forced, ()):
         return [Candidate(forced, tuple(range(len(boxes.fields))), math.nan, f"{forced} was asked for")]
+    if forced == "Dual":
+        return candidates
     wanted = [each for each in candidates if each.name == forced]
     # On more axes than it has, an index works inside a Verified.
     return wanted or [
@@ -127,8 +134,13 @@ def _find_wanted(boxes: Boxes, facts: Facts, candidates: list[Candidate], forced
     ]
 
 
-def _build(boxes: Boxes, best: Candidate, candidates: list[Candidate], refused: str = "") -> Group:
+def _build(
+    boxes: Boxes, best: Candidate, candidates: list[Candidate], refused: str = "", search_cost: float | None = None
+) -> Group:
+    """The group under an index, which is a `Dual` where it is told what a row costs beyond writing its matches."""
     reason = f"{refused}; " if refused else ""
+    if search_cost is not None:
+        reason += f"{best.name} for a few rows, and MLGF for a batch; "
     reason += best.reason if best is candidates[0] else f"instead of {candidates[0].name}: {best.reason}"
     others = [f"{each.name} {each.nanoseconds:,.0f}" for each in _best_of_each(candidates) if each.name != best.name]
     cost = "no estimate" if math.isnan(best.nanoseconds) else f"about {best.nanoseconds:,.0f} ns a row"
@@ -136,9 +148,11 @@ def _build(boxes: Boxes, best: Candidate, candidates: list[Candidate], refused: 
     every = tuple(range(len(boxes.fields)))
     order = best.axes if best.name != "Verified" and len(best.axes) == len(every) else every
     arrays = boxes.firsts[list(order)], boxes.lasts[list(order)], boxes.queries, [boxes.n_cells[axis] for axis in order]
-    if best.name == "Verified":
-        return _group(boxes, order, Verified.build(*arrays, axes=best.axes), reason)
-    return _group(boxes, order, INDEXES[best.name].build(*arrays), reason)
+    index: Index
+    index = Verified.build(*arrays, axes=best.axes) if best.name == "Verified" else INDEXES[best.name].build(*arrays)
+    if search_cost is not None:
+        index = Dual.build(*arrays, index, search_cost)
+    return _group(boxes, order, index, reason)
 
 
 def _group(boxes: Boxes, order: tuple[int, ...], index: EveryRow | Index, reason: str) -> Group:

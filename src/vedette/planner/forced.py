@@ -14,6 +14,7 @@ FIELDS: dict[str, range] = {
     "Quadtree": TWO,
     "Bitmaps": ANY_NUMBER,
     "Verified": range(2, ANY_NUMBER.stop),
+    "Dual": ANY_NUMBER,
     **FOR_COMPARISON,
 }
 NEEDS = {

@@ -1,0 +1,68 @@
+"""Boxes under two indexes: one asked row by row, and a multilevel grid file with which a large batch is joined.
+
+Rows and boxes are dual (Lim et al., section 5): a few rows are looked up among the boxes, but a batch is cut into
+clusters of rows that lie close to each other, and boxes are looked up among these. The more rows a batch has, the
+smaller are the regions of its clusters, and the fewer boxes meet one. Wins on batches of thousands of rows where a row
+by itself takes a microsecond or more: many wide boxes on many axes. Costs what the first index does, and about 12
+bytes a box and axis. Which of both answers is decided for each batch, from a part of its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.indexes.bitmaps import Bitmaps
+from vedette.indexes.grid_file import MLGF
+from vedette.indexes.hilbert import hilbert_order
+from vedette.indexes.index import Index, as_cells, count_bytes
+from vedette.matches import Matches
+
+MIN_ROWS = 1024  # of a batch that may be joined
+EVERY = 4  # of so many rows one is looked at to decide
+
+
+@dataclass(frozen=True)
+class Dual:
+    """`by_row` and `by_batch` have the same boxes; a row's search takes `nanoseconds` under the first."""
+
+    by_row: Index
+    by_batch: MLGF
+    nanoseconds: float
+
+    @classmethod
+    def build(
+        cls,
+        firsts: NDArray[np.int32],
+        lasts: NDArray[np.int32],
+        ids: NDArray[np.int32],
+        n_cells: Sequence[int],
+        by_row: Index | None = None,
+        nanoseconds: float | None = None,
+    ) -> Self:
+        """Index boxes on any number of axes; `by_row` may be built of them already, else it is `Bitmaps`."""
+        if by_row is None:
+            by_row = Bitmaps.build(firsts, lasts, ids, n_cells)
+        if nanoseconds is None:
+            nanoseconds = len(ids) * len(n_cells) / 64  # a word of bits an axis each
+        return cls(by_row, MLGF.build(firsts, lasts, ids, n_cells), nanoseconds)
+
+    def match(self, cells: NDArray[np.int32]) -> Matches:
+        n_dc = self.find_cluster_size(cells)
+        return self.by_row.match(cells) if n_dc is None else self.by_batch.match_batch(cells, n_dc)
+
+    def find_cluster_size(self, cells: NDArray[np.int32]) -> int | None:
+        """The size of data clusters in which a row's search takes less than by itself, if there is one."""
+        if cells.shape[1] < MIN_ROWS:
+            return None
+        some = as_cells(cells[:, ::EVERY])
+        n_dc, nanoseconds = self.by_batch.choose_cluster_size(some, hilbert_order(some), EVERY)
+        return n_dc if nanoseconds < self.nanoseconds else None
+
+    @property
+    def nbytes(self) -> int:
+        return count_bytes(self)
