@@ -7,12 +7,21 @@ starts without compiling. With NUMBA_DISABLE_JIT=1 kernels are plain Python, slo
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import hashlib
+import os
+import pickle
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType
 from typing import Any, TypeVar
 
 import numba
 import numpy as np
 from numba.core import config
+from numba.core.dispatcher import Dispatcher
+from numba.core.serialize import dumps
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -21,6 +30,11 @@ def kernel(function: Function) -> Function:
     if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return _plain(function)
     compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    numbered: Any = getattr(compiled._cache, "_cache_file", None)
+    if hasattr(numbered, "_source_stamp"):  # else a Numba that keeps its files in another way
+        compiled._cache._cache_file = KernelFiles(
+            function, Path(compiled._cache.cache_path), compiled._cache._impl.filename_base, numbered._source_stamp
+        )
     return compiled  # type: ignore[no-any-return]
 
 
@@ -33,3 +47,104 @@ def _plain(function: Function) -> Function:
             return function(*arguments)
 
     return call  # type: ignore[return-value]
+
+
+class KernelFiles:
+    """The cache of one kernel: a file for each signature, whose name tells all that its code was made of.
+
+    Numba's own files bear numbers, which an index gives out without a lock: of two processes that compile two
+    signatures at once, both may take one number, and from then on one signature runs the other's code. And they go by
+    the kernel's own source alone, though the code of other kernels and the constants of other modules are in them.
+    """
+
+    def __init__(self, function: Callable[..., object], folder: Path, name: str, source_stamp: object) -> None:
+        _note_sources(function.__module__)
+        self._function, self._folder = function, folder
+        self._name = f"{name}.{_digest(numba.__version__, source_stamp)[:8]}-"
+        self._older = f"{name}."
+
+    def load(self, key: Any) -> Any:
+        """What was saved under the key, or None; a file that a lost machine left half-written is none."""
+        try:
+            kept, data = pickle.loads(self._file(key).read_bytes())
+        except (OSError, EOFError, pickle.UnpicklingError):
+            return None
+        return data if kept == key else None
+
+    def save(self, key: Any, data: Any) -> None:
+        """Put a whole file in place at once, and remove those of an older source."""
+        file = self._file(key)
+        written = file.with_name(f"{file.name}.{uuid.uuid4().hex[:16]}")
+        try:
+            written.write_bytes(dumps((key, data)))  # type: ignore[no-untyped-call]
+            written.replace(file)
+        finally:
+            written.unlink(missing_ok=True)
+        self._remove(lambda name: not name.startswith(self._name))
+
+    def flush(self) -> None:
+        self._remove(lambda name: True)
+
+    def _file(self, key: Any) -> Path:
+        return self._folder / f"{self._name}{_digest(key, sorted(_made_of(self._function)))[:24]}.nbc"
+
+    def _remove(self, is_old: Callable[[str], bool]) -> None:
+        for name in os.listdir(self._folder):
+            if name.startswith(self._older) and name.endswith((".nbc", ".nbi")) and is_old(name):
+                (self._folder / name).unlink(missing_ok=True)
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def _made_of(function: Callable[..., object]) -> set[str]:
+    """The sources and the constants that a kernel's code holds, those of the kernels it calls among them."""
+    package, found = function.__module__.partition(".")[0], set()
+    left: list[Any] = [function]
+    seen = {function}
+    while left:
+        each = left.pop()
+        for name in set(_names(each.__code__)) & each.__globals__.keys():
+            value = each.__globals__[name]
+            if isinstance(value, Dispatcher):
+                value = value.py_func
+                if value not in seen:
+                    seen.add(value)
+                    left.append(value)
+            if (module := _module_within(package, value)) is not None:
+                found.add(f"{module} {_source_digest(module)}")
+            if isinstance(value, bool | int | float | str | tuple):
+                found.add(f"{each.__module__}.{name} {value!r}")
+            elif isinstance(value, np.ndarray):
+                found.add(f"{each.__module__}.{name} {_digest(value.dtype, value.shape, value.tobytes())}")
+    return found
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """Names of globals that code may read, its inner functions' too."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+@functools.cache
+def _note_sources(module: str) -> None:
+    """Read what a module's kernels may be made of at once: later, a file may no longer be what was imported."""
+    package = module.partition(".")[0]
+    for value in (*vars(sys.modules[module]).values(),):
+        if (defined_in := _module_within(package, value)) is not None:
+            _source_digest(defined_in)
+
+
+def _module_within(package: str, value: object) -> str | None:
+    """Where a kernel, an intrinsic or a class of the package was defined."""
+    module = getattr(value, "__module__", None)
+    return module if isinstance(module, str) and module.partition(".")[0] == package else None
+
+
+@functools.cache
+def _source_digest(module: str) -> str:
+    loaded: Any = sys.modules[module]
+    return hashlib.sha256(loaded.__loader__.get_data(loaded.__file__)).hexdigest()
