@@ -231,6 +231,22 @@ def test_a_registry_on_sqlite_is_refused_where_spark_is_on_other_hosts(run, tmp_
     )
 
 
+def test_what_a_worker_warns_of_is_told_as_any_warning(spark, run, tmp_path, registry, write):
+    registry.compact("alerts")
+    (base,) = (tmp_path / "alerts.db.snapshots").rglob("*.queries")
+    base.write_bytes(base.read_bytes()[:-100])
+
+    code, out, err = run("run", write(), "--log", "json", "--quiet")
+
+    assert (code, out) == (0, ""), err
+    records = [json.loads(line) for line in err.splitlines()]
+    assert {(record["event"], record["level"], record["pipeline"]) for record in records} == {
+        ("warning", "warning", "pipeline")
+    }
+    for record in records:
+        assert "the snapshot of set 'alerts' at version 1 cannot be used, and is built anew: " in record["message"]
+
+
 def test_what_init_writes_runs_serves_metrics_and_stops_when_asked(run, tmp_path):
     folder = tmp_path / "new folder"
     code, out, _ = run("init", folder)

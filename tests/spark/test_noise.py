@@ -41,6 +41,28 @@ def test_only_the_known_warning_is_dropped():
     assert [str(warning.message) for warning in caught] == ["something else"]
 
 
+HEARD = r"""
+import subprocess, sys, threading
+from vedette.spark.noise import heard_by, quiet_start
+
+child = "import sys; sys.stderr.write('\\nfirst\\nvedette: warning: a snapshot is damaged\\nrest')"
+heard = []
+with heard_by(lambda *line: heard.append(line)), quiet_start():
+    subprocess.run([sys.executable, "-c", child], check=True)
+    print("own", file=sys.stderr)
+    while len(heard) < 3:
+        pass
+print(heard)
+"""
+
+
+def test_who_listens_hears_lines_and_which_are_warnings_of_workers():
+    done = subprocess.run([sys.executable, "-c", HEARD], capture_output=True, text=True, timeout=60)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "[('first', False), ('a snapshot is damaged', True), ('restown', False)]\n"
+
+
 STARTS = "Starting Streaming TransformWithStateInPandas Python worker."
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
@@ -25,19 +29,34 @@ class Display(Protocol):
     def tell(self, level: str, event: str, message: str, **facts: Any) -> None:
         """Something happened: `message` is for people, event and facts for programs."""
 
+    def pass_on(self, line: str, pipeline: str) -> None:
+        """A line that Spark's processes have written to standard error."""
+
     def show(self, status: Status, sink: SinkStatus | None) -> None:
         """How things stand; `sink` has just done a micro-batch."""
 
     def close(self) -> None: ...
 
 
-def open_display(log: str, quiet: bool, writes_to_terminal: bool, hide: Callable[[str], str]) -> Display:
-    """The display for where standard error goes. A sink that writes to the terminal itself would tear a table."""
+@contextmanager
+def own_stderr() -> Iterator[TextIO]:
+    """Standard error as it is now; while Spark starts, what everybody else writes there is read and passed on."""
+    try:
+        copy = os.dup(sys.stderr.fileno())
+    except (AttributeError, OSError):  # there is none, or it is no file
+        yield sys.stderr
+        return
+    with os.fdopen(copy, "w", encoding=sys.stderr.encoding, errors="backslashreplace", buffering=1) as out:
+        yield out
+
+
+def open_display(out: TextIO, log: str, quiet: bool, writes_to_terminal: bool, hide: Callable[[str], str]) -> Display:
+    """The display for where `out` goes. A sink that writes to the terminal itself would tear a table."""
     if log == "json":
-        return JsonDisplay(sys.stderr, hide, quiet)
-    if sys.stderr.isatty() and not quiet and not writes_to_terminal:
-        return TableDisplay(hide)
-    return LineDisplay(sys.stderr, hide, quiet)
+        return JsonDisplay(out, hide, quiet)
+    if out.isatty() and not quiet and not writes_to_terminal:
+        return TableDisplay(hide, file=out)
+    return LineDisplay(out, hide, quiet)
 
 
 class JsonDisplay:
@@ -45,15 +64,22 @@ class JsonDisplay:
 
     def __init__(self, out: TextIO, hide: Callable[[str], str], quiet: bool = False) -> None:
         self._out, self._hide, self._quiet = out, hide, quiet
+        self._lock = threading.Lock()  # what Spark's processes say comes by a thread of its own
 
     def tell(self, level: str, event: str, message: str, **facts: Any) -> None:
-        if self._quiet and level == "info":
-            return
+        if not self._quiet or level != "info":
+            self._write(level, event, message, facts)
+
+    def pass_on(self, line: str, pipeline: str) -> None:
+        self._write("info", "spark", line, {"pipeline": pipeline})
+
+    def _write(self, level: str, event: str, message: str, facts: dict[str, Any]) -> None:
         moment = datetime.now(UTC).isoformat(timespec="milliseconds")
         record = {"time": moment, "level": level, "event": event, "message": self._hide(message), **facts}
         if "reason" in record:  # beside the message, what others say: the one place for a secret
             record["reason"] = self._hide(record["reason"])
-        print(json.dumps(record, ensure_ascii=False, default=str), file=self._out, flush=True)
+        with self._lock:
+            print(json.dumps(record, ensure_ascii=False, default=str), file=self._out, flush=True)
 
     def show(self, status: Status, sink: SinkStatus | None) -> None:
         if sink is not None and sink.last is not None:
@@ -70,10 +96,15 @@ class LineDisplay:
     def __init__(self, out: TextIO, hide: Callable[[str], str], quiet: bool = False) -> None:
         self._out, self._hide, self._quiet = out, hide, quiet
         self._told: dict[str, float] = {}
+        self._lock = threading.Lock()
 
     def tell(self, level: str, event: str, message: str, **facts: Any) -> None:
         if not self._quiet or level != "info":
-            print(self._hide(f"vedette: {message}"), file=self._out, flush=True)
+            self.pass_on(f"vedette: {message}", "")
+
+    def pass_on(self, line: str, pipeline: str) -> None:
+        with self._lock:
+            print(self._hide(line), file=self._out, flush=True)
 
     def show(self, status: Status, sink: SinkStatus | None) -> None:
         if sink is None or sink.last is None or time.monotonic() - self._told.get(sink.name, -1e9) < _LINE_SECONDS:
@@ -91,11 +122,14 @@ class TableDisplay:
 
     def __init__(self, hide: Callable[[str], str], **terminal: Any) -> None:
         self._hide = hide
-        self._console = Console(**({"stderr": True} | terminal), markup=False, emoji=False, highlight=False)
+        self._console = Console(**terminal, markup=False, emoji=False, highlight=False)
         self._live: Live | None = None
 
     def tell(self, level: str, event: str, message: str, **facts: Any) -> None:
-        self._console.print(f"vedette: {self._hide(message)}", soft_wrap=True)
+        self.pass_on(f"vedette: {message}", "")
+
+    def pass_on(self, line: str, pipeline: str) -> None:
+        self._console.print(self._hide(line), soft_wrap=True)
 
     def show(self, status: Status, sink: SinkStatus | None) -> None:
         if self._live is None:
@@ -145,7 +179,7 @@ def _tell_lag(rows: int | None, seconds: float | None) -> str:
 
 
 class ToldWarnings(logging.Handler):
-    """Shows what Vedette's own modules warn of in this process, while it is entered."""
+    """Shows what Vedette's own modules warn of, in this process while it is entered, and in others as it is told."""
 
     def __init__(self, display: Display, pipeline: str) -> None:
         super().__init__(logging.WARNING)
@@ -159,4 +193,11 @@ class ToldWarnings(logging.Handler):
         logging.getLogger("vedette").removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._display.tell("warning", "warning", record.getMessage(), pipeline=self._pipeline)
+        self.hear(record.getMessage(), True)
+
+    def hear(self, line: str, is_warning: bool) -> None:
+        """Show a line of Spark's processes, in which Vedette may warn too."""
+        if is_warning:
+            self._display.tell("warning", "warning", line, pipeline=self._pipeline)
+        else:
+            self._display.pass_on(line, self._pipeline)

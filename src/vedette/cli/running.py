@@ -7,12 +7,13 @@ while it ran, 4 where it could not start because the registry, or a Spark Connec
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from vedette.cli.metrics import read_address, serve_metrics
-from vedette.cli.run_display import Display, ToldWarnings, open_display
+from vedette.cli.run_display import Display, ToldWarnings, open_display, own_stderr
 from vedette.cli.run_status import Status
 from vedette.cli.run_watch import Watch
 from vedette.cli.signals import Signals, listening
@@ -46,28 +47,34 @@ def run_pipeline(path: Path, options: RunOptions) -> int:
     """Run a pipeline until it ends, fails or is asked to stop; the exit code."""
     if options.log not in ("text", "json"):
         raise PipelineError(f"--log takes text or json; got {options.log!r}")
+    with own_stderr() as out:
+        return _run_pipeline(path, options, out)
+
+
+def _run_pipeline(path: Path, options: RunOptions, out: TextIO) -> int:
     try:
         address = None if options.metrics is None else read_address(options.metrics)
         file = ReadFile.read(path)
     except VedetteError as error:
-        display = open_display(options.log, options.quiet, False, str)
+        display = open_display(out, options.log, options.quiet, False, str)
         display.tell("error", "refused", str(error), pipeline=path.stem)
         return REFUSED
     plan = file.plan
     status = Status.begin(plan.name, [sink.name for sink in plan.sink])
     is_torn = any(sink.format in _ON_TERMINAL for sink in plan.sink)
-    display = open_display(options.log, options.quiet, is_torn, file.variables.hide)
+    display = open_display(out, options.log, options.quiet, is_torn, file.variables.hide)
     server = None
     try:
         if options.dry_run:
-            print(file.variables.hide(_explain(file)))
+            with ToldWarnings(display, plan.name):
+                print(file.variables.hide(_explain(file)))
             return ENDED
         if address is not None:
             server = serve_metrics(status, address)
             where = f"{address[0]}:{server.server_port}"
             message = f"{plan.name}: metrics at http://{where}/metrics"
             display.tell("info", "serving", message, pipeline=plan.name, metrics=where)
-        with listening() as signals, ToldWarnings(display, plan.name):
+        with listening() as signals:
             return _Run(file, options, status, display, signals).run()
     except VedetteError as error:
         display.tell("error", "refused", str(error), pipeline=plan.name)
@@ -137,8 +144,13 @@ class _Run:
     status: Status
     display: Display
     signals: Signals
+    heard: ExitStack = field(default_factory=ExitStack)  # while what is warned of is shown
 
     def run(self) -> int:
+        with self.heard:
+            return self._run()
+
+    def _run(self) -> int:
         try:
             with self.signals.raised():
                 pipeline = self._open()
@@ -166,9 +178,11 @@ class _Run:
 
     def _open(self) -> Pipeline:
         """What runs, not yet started. It takes long where the registry does not answer, or packages are fetched."""
-        from vedette.spark.noise import quiet_errors
+        from vedette.spark.noise import heard_by, quiet_errors
         from vedette.spark.pipeline import Pipeline
 
+        told = self.heard.enter_context(ToldWarnings(self.display, self.status.pipeline))
+        self.heard.enter_context(heard_by(told.hear))
         registry, queries = _open_queries(self.file)
         self._tell("starting", f"starting; {_name_queries(self.file, registry)}")
         quiet_errors()

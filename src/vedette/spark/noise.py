@@ -1,4 +1,7 @@
-"""Noise: what Spark says on every start and nobody can act on, kept from the terminal. All else passes."""
+"""Noise: what Spark says on every start and nobody can act on, kept from the terminal. All else passes.
+
+It passes to standard error, or to who asks for it; what Vedette warns of in Spark's workers is known there by a mark.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,11 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TextIO
 
+from pyspark import TaskContext
 from pyspark.logger import PySparkLogger
 
 # Java says it because Spark's launcher always asks for that module; there is no option to leave it out.
@@ -22,6 +27,21 @@ _SAID_BY_WORKERS = (
 )
 # A Connect client says it of each setting that went to the server it has just started, and again to its session.
 _SAID_BY_CONNECT = r"Failed to set spark\.(connect|driver|executor|ui)\.[\s\S]*CANNOT_MODIFY_(STATIC_)?CONFIG"
+# What a warning of a worker begins with, in its log as on a terminal.
+_MARK = "vedette: warning: "
+
+Hearer = Callable[[str, bool], None]  # of a line, and whether it is what Vedette warns of in a worker, without its mark
+_hearers: list[Hearer] = []
+
+
+@contextmanager
+def heard_by(hearer: Hearer) -> Iterator[None]:
+    """While the body runs, lines that Spark's processes write to standard error go to `hearer`, called by a thread."""
+    _hearers.append(hearer)
+    try:
+        yield
+    finally:
+        _hearers.remove(hearer)
 
 
 @contextmanager
@@ -57,8 +77,34 @@ def quiet_errors() -> None:
         logger.setLevel(logging.CRITICAL + 1)
 
 
+class _Marked(logging.StreamHandler[TextIO]):
+    """Writes warnings as lines with the mark, each in one piece."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return _MARK + " ".join(record.getMessage().split())
+
+
+def mark_warnings() -> None:
+    """In a worker of Spark, let what Vedette warns of have the mark, unless somebody has set logging up there."""
+    log = logging.getLogger("vedette")
+    if TaskContext.get() is not None and not log.hasHandlers():
+        log.addHandler(_Marked())
+
+
+mark_warnings()  # a worker has no program of ours that could; it imports this module with any of this package
+
+
 def _pass_on(reading: int, terminal: int) -> None:
     with os.fdopen(reading, "rb", buffering=0) as said, os.fdopen(terminal, "wb", buffering=0) as shown:
+
+        def show(line: bytes) -> None:
+            if not _hearers:
+                shown.write(line)
+            elif line.strip():
+                text = line.decode(errors="replace").rstrip("\n")
+                with suppress(Exception):  # who cannot hear must not stop Java, which waits for its reader
+                    _hearers[-1](text.removeprefix(_MARK), text.startswith(_MARK))
+
         rest, n_owed = b"", 0  # workers end what they say with an empty line, and several may speak at once
         while piece := said.read(65536):
             *lines, rest = (rest + piece).split(b"\n")
@@ -68,5 +114,5 @@ def _pass_on(reading: int, terminal: int) -> None:
                 elif not line and n_owed:
                     n_owed -= 1
                 elif not line.startswith(_SAID_BY_JAVA):
-                    shown.write(line + b"\n")
-        shown.write(rest)
+                    show(line + b"\n")
+        show(rest)
