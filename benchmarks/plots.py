@@ -22,7 +22,7 @@ PLOTS = {
 FIGURES = [
     *("vci-fig6", "vci-fig7", "vcr-fig12", "vcr-fig13"),
     *("sjcq-fig15", "sjcq-fig16", "sjcq-fig17", "sjcq-fig18"),
-    *("bmq-fig6", "bmq-fig7", "bmq-fig8", "bmq-fig9"),
+    *("bmq-fig6", "bmq-fig7", "bmq-fig8", "bmq-fig9", "bmq-axes"),
     *("band-tau", "band-values", "band-bands", "band-output"),
     "moving-growth",
     *(f"mtb-fig{number}" for number in (*range(20, 34), *range(35, 42))),
@@ -38,7 +38,7 @@ BOTH_LOGARITHMIC = {
     "mtb-fig24",
     "mtb-fig29",
 }
-BOTH_LOGARITHMIC |= {"sjcq-fig15", "band-tau", "band-values", "band-bands", "band-output"}
+BOTH_LOGARITHMIC |= {"bmq-axes", "sjcq-fig15", "band-tau", "band-values", "band-bands", "band-output"}
 Y_LOGARITHMIC = {"sjcq-fig16", "sjcq-fig17", *(f"mtb-fig{n}" for n in (25, 26, 27, 28, 30, 31, 32, 33))}
 OWN_PLOTS = {name for name, targets in PLOTS.items() if targets == [name]} | set(FIGURES)  # shown with their target
 OURS = ("Vedette", "BMQ", "our index")

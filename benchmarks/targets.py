@@ -177,6 +177,11 @@ PAPERS = [
     ),
     Target("bmq-fig9", "Lee et al., figure 9: memory against the number and the width of queries", ""),
     Target(
+        "bmq-axes",
+        "Lee et al., section 4: BMQ on one to three axes and DiffRMQ against the fluctuation level",
+        "",
+    ),
+    Target(
         "band-tau",
         "Agarwal et al.: size and time of all structures against the number of stabbing points",
         "the stabbing set 10 x as large, or more, with hundreds of times the points, and at most 2 x as slow; at most "

@@ -81,18 +81,24 @@ class Moves(Workload):
 
 
 def price_streams(
-    n_queries: int, n_streams: int, n_readings: int, width: float, fluctuation: float, seed: int = 12
+    n_queries: int,
+    n_streams: int,
+    n_readings: int,
+    width: float,
+    fluctuation: float,
+    n_fields: int = 1,
+    seed: int = 12,
 ) -> Moves:
     """Streams and ranges of Lee et al., section 5.1: prices that walk, and ranges of one width over their domain.
 
-    `width` and `fluctuation`, the average step, are shares of the domain. Each stream has `n_readings` after its first.
-    Prices and bounds are whole numbers.
+    `width` and `fluctuation`, the average step on each field, are shares of the domain. Each stream has `n_readings`
+    after its first. Prices and bounds are whole numbers.
     """
     random = np.random.default_rng(seed)
-    lows = random.integers(1, PRICES, n_queries).astype(np.float64)
+    lows = random.integers(1, PRICES, (n_fields, n_queries)).astype(np.float64)
     highs = np.minimum(lows + round(width * PRICES), PRICES)
-    paths = np.round(_walk(random, (1, n_readings, n_streams), fluctuation * PRICES, PRICES))
-    return _interleave("prices", lows[None, :], highs[None, :], paths, random)
+    paths = np.round(_walk(random, (n_fields, n_readings, n_streams), fluctuation * PRICES, PRICES))
+    return _interleave("prices", lows, highs, paths, random)
 
 
 def moving_keys(

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from benchmarks.harness import AtLeast, Bench, experiment
 from benchmarks.peers.border import ncls, numpy, polars
-from benchmarks.peers.border.cells import Bmq, CellPeer, DiffRmqOnCells
+from benchmarks.peers.border.cells import Bmq, BmqOnAxes, CellPeer, DiffRmqOnCells
 from benchmarks.peers.border.diff_rmq import DiffRmq
 from benchmarks.peers.border.vedette import VedetteBorder, VedetteCompared
-from benchmarks.workloads import Moves, moving_keys, price_streams
+from benchmarks.workloads import Moves, Workload, moving_keys, price_streams
 from vedette.indexes import CEI
 
 N, W, FL = 100_000, 0.1, 0.01  # queries; width and average step in percent of the domain
 PERCENTS = (0.01, 0.025, 0.05, 0.075, 0.1)
 SIZES = (10_000, 25_000, 50_000, 75_000, 100_000)
 LARGE, FEW_READINGS = 1_000_000, 10  # queries, and readings of a stream: the setting of today
+STEPS_OVER_WIDTH = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+WIDE = 10  # percent of the domain, on each of many axes: so that a reading meets some of 100k boxes of three, too
 N_NAME, W_NAME, FL_NAME = "queries", "width of queries, % of the domain", "fluctuation level, % of the domain"
 RIVALS = [partial(DiffRmqOnCells, index=name) for name in ("IS-list", "CEI", None)]
 
@@ -77,6 +80,17 @@ def bmq_fig9(bench: Bench) -> None:
     _note_memory(bench, f"N = {large.n_queries:,}", large)
 
 
+@experiment("bmq-axes")
+def bmq_axes(bench: Bench) -> None:
+    """Lee et al., section 4: RS lists on one to three axes, and DiffRMQ, against FL over W; and a million queries."""
+    for n_axes in (1, 2, 3):
+        for ratio in bench.some(STEPS_OVER_WIDTH):
+            _race_axes(bench, n_axes, ratio, N, FEW_READINGS, is_drawn=True)
+    for n_axes in (2, 3):
+        for ratio in (STEPS_OVER_WIDTH[0], STEPS_OVER_WIDTH[3]):
+            _race_axes(bench, n_axes, ratio, LARGE, 1)
+
+
 @experiment("border-1d")
 def border_1d(bench: Bench) -> None:
     """Events of 2,000 walking prices over 100k ranges, in micro-batches, against other tools and DiffRMQ."""
@@ -101,10 +115,36 @@ def border_2d(bench: Bench) -> None:
         bench.race("border-2d", kind, workload, VedetteBorder, [VedetteCompared, DiffRmq], goals)
 
 
-def _prices(bench: Bench, n: int = N, width: float = W, step: float = FL, n_readings: int = 1_000) -> Moves:
+def _prices(
+    bench: Bench, n: int = N, width: float = W, step: float = FL, n_readings: int = 1_000, n_axes: int = 1
+) -> Moves:
     """The workload of section 5.1; a quick one has a tenth of the queries, of the streams and of the readings."""
     share = 10 if bench.quick else 1
-    return price_streams(n // share, 2_000 // share, max(1, n_readings // share), width / 100, step / 100)
+    return price_streams(n // share, 2_000 // share, max(1, n_readings // share), width / 100, step / 100, n_axes)
+
+
+def _race_axes(bench: Bench, n_axes: int, ratio: float, n: int, n_readings: int, *, is_drawn: bool = False) -> None:
+    """Race RS lists with DiffRMQ; on one axis, where figures 6 to 8 do so, they are timed alone.
+
+    A step is as long whatever the number of axes, as in section 4.4.
+    """
+    workload = _prices(bench, n, WIDE, ratio * WIDE / n_axes**0.5, n_readings, n_axes)
+    axes = f"{n_axes} {'axis' if n_axes == 1 else 'axes'}"
+    case = f"{axes}, FL = {ratio:g} W" + ("" if is_drawn else f", N = {workload.n_queries:,}")
+    point: dict[str, Any] = {"x": ratio, "x_name": f"FL over W, {axes}"} if is_drawn else {}
+    rivals = [DiffRmqOnCells] if n_axes > 1 else []
+    made: list[CellPeer] = []
+
+    def keep(make: Callable[[Workload], CellPeer], workload: Workload) -> CellPeer:
+        made.append(make(workload))
+        return made[-1]
+
+    ours, *others = [partial(keep, make) for make in (BmqOnAxes, *rivals)]
+    bench.race("bmq-axes", case, workload, ours, others, y_name="microseconds a reading", **point)
+    n_events = next(row["n_pairs"] for row in bench.rows if row["kind"] == "time" and row["case"] == case)
+    bench.note("bmq-axes", case, "% of the entries read that are events, BMQ", 100 * n_events / made[0].count_read())
+    for peer in made:
+        bench.note("bmq-axes", case, f"MB, {peer.name}", peer.index.nbytes / 1e6)
 
 
 def _race_figure(

@@ -7,14 +7,17 @@ import gc
 import numpy as np
 import pytest
 
+from benchmarks.answers import brute_force
 from benchmarks.experiments.band_join import _check_structures
 from benchmarks.experiments.mtb_race import Case, maintain, race_initial
 from benchmarks.experiments.spatial_join_windows import Timing, _check_together, _tell_fewer
 from benchmarks.harness import AnswersDifferError, Bench
 from benchmarks.peers.band_join import band_clusters
+from benchmarks.peers.border.cells import BmqOnAxes, DiffRmqOnCells
 from benchmarks.peers.mtb_join import MovingPeer, MTBPeer, VedettePeer
 from benchmarks.peers.window_join import random_joins
 from benchmarks.peers.window_vedette import IBSJSWindows, SJJoinWindows, VedetteWindows
+from benchmarks.workloads import price_streams
 from vedette.indexes.bands import STRUCTURES
 from vedette.workload.moving import MovingSets
 
@@ -124,6 +127,19 @@ def test_algorithms_of_window_joins_are_compared_on_as_many_rows_as_the_slowest_
     peers.append(Forgets(workload, 2))
     with pytest.raises(AnswersDifferError, match=r"forgets finds \d+ pairs and Vedette"):
         _check_together(peers, {"Vedette": 6, "SJ-Join": 6, "IBS-JS": 4, "forgets": 4})
+
+
+def test_events_over_cells_of_many_axes_are_what_brute_force_tells():
+    moves = price_streams(60, 6, 4, 0.3, 0.1, n_fields=3)
+    expected = brute_force(moves, np.arange(moves.n_rows))
+    for make in (BmqOnAxes, DiffRmqOnCells):
+        peer = make(moves)
+        peer.load(moves)
+        found = peer.answer(peer.match()).of_rows(np.arange(moves.n_rows))
+        assert {row: queries for row, queries in found.items() if queries} == {
+            row: queries for row, queries in expected.items() if queries
+        }
+    assert sum(map(len, expected.values())) > 50
 
 
 def test_it_is_told_on_how_many_rows_a_step_was_measured():

@@ -16,6 +16,7 @@ from benchmarks.peers.border import BorderPeer, Events
 from benchmarks.workloads import Moves, Workload
 from vedette.indexes.differences import DiffRMQ
 from vedette.indexes.region_line import RSList
+from vedette.indexes.region_segments import RSLists
 from vedette.planner.choice import Boxes, choose_index
 from vedette.runs import EXIT, Runs
 
@@ -27,42 +28,48 @@ class Paths:
     """Readings of some keys, one key after the other, each in the order of time."""
 
     rows: NDArray[np.int32]
-    cells: Cells  # (1, readings and origins): each key's origin stands before its first reading
+    cells: Cells  # (axes, readings and origins): each key's origin stands before its first reading
     places: NDArray[np.int64]  # of the readings in `cells`; the reading before stands one place before
 
 
 class CellPeer(BorderPeer):
-    """A peer over the one axis that the ranges make."""
+    """A peer over the axes that the boxes make."""
 
     index: Any
+    axes: list[int]  # in the order in which the index has them
 
     def __init__(self, workload: Workload) -> None:
         super().__init__(workload)
-        self.cuts = np.unique(np.concatenate([workload.lows[0], workload.highs[0]]))
+        self.axes = list(range(len(workload.lows)))
+        self.cuts = [np.unique(ends) for ends in np.concatenate([workload.lows, workload.highs], axis=1)]
 
     @property
     def boxes(self) -> Boxes:
-        firsts, lasts = (self.locate(ends)[None, :] for ends in (self.workload.lows[0], self.workload.highs[0]))
+        firsts, lasts = self.locate(self.workload.lows), self.locate(self.workload.highs)
         queries = np.arange(self.workload.n_queries, dtype=np.int32)
-        return Boxes(("x0",), firsts, lasts, queries, (2 * len(self.cuts) + 2,), False, False)
+        n_cells = tuple(2 * len(cuts) + 2 for cuts in self.cuts)
+        return Boxes(tuple(self.workload.fields), firsts, lasts, queries, n_cells, False, False)
 
     def locate(self, values: NDArray[np.float64]) -> Cells:
-        at = np.searchsorted(self.cuts, values)
-        is_cut = self.cuts[np.minimum(at, len(self.cuts) - 1)] == values
-        return (2 * at + is_cut).astype(np.int32)
+        """The cells of values, of each axis in a line of its own."""
+        cells = np.empty(values.shape, np.int32)
+        for axis, cuts in enumerate(self.cuts):
+            at = np.searchsorted(cuts, values[axis])
+            cells[axis] = 2 * at + (cuts[np.minimum(at, len(cuts) - 1)] == values[axis])
+        return cells
 
     def cut(self, moves: Moves) -> Iterator[Paths]:
         order = np.argsort(moves.keys, kind="stable").astype(np.int32)
-        before, after = self.locate(moves.before[0, order]), self.locate(moves.rows[0, order])
+        before, after = self.locate(moves.before[:, order]), self.locate(moves.rows[:, order])
         begins = np.flatnonzero(np.diff(moves.keys[order], prepend=-1))
         n_batches = max(1, round(moves.n_rows / moves.batch_rows))
         for some in np.array_split(begins, min(n_batches, len(begins))):
             following = begins[begins > some[-1]]
             part = slice(some[0], following[0] if len(following) else moves.n_rows)
             at = some - part.start
-            cells = np.insert(after[part], at, before[some])
-            places = np.delete(np.arange(len(cells)), at + np.arange(len(at)))
-            yield Paths(order[part], cells[None, :], places)
+            cells = np.insert(after[:, part], at, before[:, some], axis=1)
+            places = np.delete(np.arange(cells.shape[1]), at + np.arange(len(at)))
+            yield Paths(order[part], np.ascontiguousarray(cells[self.axes]), places)
 
     def reset(self) -> None:
         """Nothing: a path begins with its origin."""
@@ -80,6 +87,8 @@ class CellPeer(BorderPeer):
 
 
 class Bmq(CellPeer):
+    """The RS list of section 3, on one axis."""
+
     name = "BMQ"
 
     def __init__(self, workload: Workload) -> None:
@@ -102,12 +111,33 @@ class Bmq(CellPeer):
         return int(sum(np.abs(at[paths.places] - at[paths.places - 1]).sum() for at in (started, ended)))
 
 
+class BmqOnAxes(CellPeer):
+    """The RS lists of section 4, on any number of axes."""
+
+    name = "BMQ"
+
+    def __init__(self, workload: Workload) -> None:
+        super().__init__(workload)
+        boxes = self.boxes
+        self.index = RSLists.build(boxes.firsts, boxes.lasts, boxes.queries, boxes.n_cells)
+
+    def step(self, paths: Paths) -> Runs:
+        runs, left_out = self.index.changes(paths.cells, paths.places - 1, paths.places)
+        assert len(left_out) == 0
+        return runs  # type: ignore[no-any-return]
+
+    def count_read_in(self, paths: Paths) -> int:
+        """Entries between the cells of two readings on all axes, before the cross-check."""
+        return int(self.index.count_read(paths.cells, paths.places - 1, paths.places).sum())
+
+
 class DiffRmqOnCells(CellPeer):
     """Over the index of that name, or over the one that the planner takes."""
 
     def __init__(self, workload: Workload, index: str | None = None) -> None:
         super().__init__(workload)
-        self.index = choose_index(self.boxes, index).index
+        group = choose_index(self.boxes, index)
+        self.index, self.axes = group.index, [workload.fields.index(field) for field in group.fields]
         self.name = f"DiffRMQ over {index or 'our index'}"  # type: ignore[misc]
         self.diff_rmq = DiffRMQ(self.index, 0, workload.n_queries)
         self.stamps = np.zeros(workload.n_queries, np.int32)
