@@ -6,6 +6,7 @@ starts without compiling. With NUMBA_DISABLE_JIT=1 kernels are plain Python, slo
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -91,7 +92,8 @@ class KernelFiles:
     def _remove(self, is_old: Callable[[str], bool]) -> None:
         for name in os.listdir(self._folder):
             if name.startswith(self._older) and name.endswith((".nbc", ".nbi")) and is_old(name):
-                (self._folder / name).unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # gone already, or of another account
+                    (self._folder / name).unlink()
 
 
 def _digest(*parts: object) -> str:
@@ -100,7 +102,7 @@ def _digest(*parts: object) -> str:
 
 def _made_of(function: Callable[..., object]) -> set[str]:
     """The sources and the constants that a kernel's code holds, those of the kernels it calls among them."""
-    package, found = function.__module__.partition(".")[0], set()
+    found = set()
     left: list[Any] = [function]
     seen = {function}
     while left:
@@ -112,7 +114,7 @@ def _made_of(function: Callable[..., object]) -> set[str]:
                 if value not in seen:
                     seen.add(value)
                     left.append(value)
-            if (module := _module_within(package, value)) is not None:
+            if (module := _defined_in(value, function.__module__)) is not None:
                 found.add(f"{module} {_source_digest(module)}")
             if isinstance(value, bool | int | float | str | tuple):
                 found.add(f"{each.__module__}.{name} {value!r}")
@@ -132,19 +134,24 @@ def _names(code: CodeType) -> Iterator[str]:
 @functools.cache
 def _note_sources(module: str) -> None:
     """Read what a module's kernels may be made of at once: later, a file may no longer be what was imported."""
-    package = module.partition(".")[0]
-    for value in (*vars(sys.modules[module]).values(),):
-        if (defined_in := _module_within(package, value)) is not None:
-            _source_digest(defined_in)
+    for value in tuple(vars(sys.modules[module]).values()):
+        if (other := _defined_in(value, module)) is not None:
+            _source_digest(other)
 
 
-def _module_within(package: str, value: object) -> str | None:
-    """Where a kernel, an intrinsic or a class of the package was defined."""
+def _defined_in(value: object, user: str) -> str | None:
+    """The module of a kernel, an intrinsic or a class, if it is of our package or of the user's."""
     module = getattr(value, "__module__", None)
-    return module if isinstance(module, str) and module.partition(".")[0] == package else None
+    packages = {name.partition(".")[0] for name in (__name__, user)}
+    return module if isinstance(module, str) and module.partition(".")[0] in packages else None
 
 
 @functools.cache
 def _source_digest(module: str) -> str:
-    loaded: Any = sys.modules[module]
-    return hashlib.sha256(loaded.__loader__.get_data(loaded.__file__)).hexdigest()
+    """Of a module's file as it is now; nothing for what has none, as at a prompt."""
+    loaded: Any = sys.modules.get(module)
+    file = getattr(loaded, "__file__", None)
+    if file is None:
+        return ""
+    is_archived = not Path(file).exists()
+    return hashlib.sha256(loaded.__loader__.get_data(file) if is_archived else Path(file).read_bytes()).hexdigest()
