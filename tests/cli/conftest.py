@@ -37,7 +37,7 @@ def said_on_terminal():
     def run_command(*arguments):
         ours, theirs = pty.openpty()
         command = [sys.executable, "-c", "from vedette.cli import main; main()", *map(str, arguments)]
-        assert subprocess.run(command, stderr=theirs, stdout=subprocess.DEVNULL).returncode == 0
+        process = subprocess.Popen(command, stderr=theirs, stdout=subprocess.DEVNULL)
         os.close(theirs)
         said = b""
         try:
@@ -46,6 +46,7 @@ def said_on_terminal():
         except OSError:  # a terminal whose other end is closed
             pass
         os.close(ours)
+        assert process.wait() == 0
         return said.decode()
 
     return run_command
