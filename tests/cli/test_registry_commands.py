@@ -637,6 +637,16 @@ def test_sets_are_made_listed_altered_and_dropped(run, url):
     assert [row["name"] for row in rows_of(run("set", "list")[1])] == ["alerts"]
 
 
+def test_a_set_may_be_made_for_integers(run, url):
+    made = rows_of(run("set", "create", "numbers", "--schema", "x double", "--ids", "integer")[1])[0]
+
+    assert (made["name"], made["ids"]) == ("numbers", "integer")
+    assert {row["name"]: row["ids"] for row in rows_of(run("set", "list")[1])} == {"alerts": "", "numbers": "integer"}
+    assert "are whole numbers of 64 bits" in run("query", "add", "a", "x > 1", "--set", "numbers")[2]
+    assert run("query", "add", "5", "x > 1", "--set", "numbers")[0] == 0
+    assert vd.Registry(url).list("numbers")[0].id == 5
+
+
 def test_the_registry_is_compacted_counted_and_verified(run, url):
     run("query", "add", "a", "price < 1")
 
@@ -671,6 +681,7 @@ def test_a_table_is_for_people(run, url):
         (["query", "import", "no.csv"], "cannot read no.csv"),
         (["set", "create", "alerts", "--schema", "x double"], "alerts"),
         (["set", "create", "b", "--kind", "mach", "--schema", "x double"], "match"),
+        (["set", "create", "b", "--ids", "int", "--schema", "x double"], "ids are of: string, integer; got 'int'"),
         (["set", "alter", "alerts"], "the new schema is given with --schema"),
     ],
 )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 set_app = typer.Typer(help="Make, list, alter and drop query sets in a registry.", no_args_is_help=True)
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The set's name", show_default=False)]
-COLUMNS = ("name", "kind", "queries", "parked", "version", "schema", "time_zone", "created_at")
+COLUMNS = ("name", "kind", "ids", "queries", "parked", "version", "schema", "time_zone", "created_at")
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,10 @@ def create_command(
         str | None, typer.Option(metavar="time|rows|any", help="Of a window join: what its windows are counted in")
     ] = None,
     time_zone: Annotated[str, typer.Option(help="Of dates, and of times that name no zone")] = "UTC",
+    ids: Annotated[
+        str | None,
+        typer.Option(metavar="string|integer", help="What the queries' ids are  [default: as the first ones are]"),
+    ] = None,
     registry: RegistryOption = None,
     answer: Answer,
 ) -> None:
@@ -75,7 +79,7 @@ def create_command(
     given |= streams
     if windows is not None:
         given["windows"] = windows
-    opened.create(name, kind=kind, time_zone=time_zone, **given)
+    opened.create(name, kind=kind, time_zone=time_zone, ids=ids, **given)
     print_record(to_record(opened.set(name)), answer.form)
 
 
@@ -129,6 +133,7 @@ def to_record(info: SetInfo) -> dict[str, Any]:
     return {
         "name": info.name,
         "kind": info.kind,
+        "ids": info.id_kind,
         "queries": info.n_standing,
         "parked": info.n_parked,
         "version": info.version,

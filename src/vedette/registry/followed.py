@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, func, make_url, select
 
 from vedette.errors import RegistryError
+from vedette.ids import STRING
 from vedette.registry.address import show_address
 from vedette.registry.failures import DroppedError, ReadOnlyError
 from vedette.registry.pins import Pin, pin_version
@@ -91,7 +92,7 @@ class Followed:
 
     @property
     def id_kind(self) -> str | None:
-        """string or integer; None before there was any query."""
+        """string or integer; None where it is not known yet, and will be string when a batch is pinned."""
         return self.info.id_kind
 
     @property
@@ -153,6 +154,7 @@ class Followed:
                 f"is written down there; let the pipeline write, or follow the set at={self.info.version}, which stays"
             ) from None
         self._check_schema(pin.schema_version, pin.version)
+        self._check_ids(pin.id_kind)
         return pin
 
     def mark_of(self, version: int) -> int | None:
@@ -205,4 +207,13 @@ class Followed:
             raise RegistryError(
                 f"the schema of set {self.name!r} was altered with version {altered}, after this pipeline "
                 f"began to follow it; start the pipeline again, with rows that have the new schema"
+            )
+
+    def _check_ids(self, id_kind: str) -> None:
+        """Raise where ids, which were not there when this was asked for, are not as answers have them."""
+        if self.id_kind is None and id_kind != STRING:
+            raise RegistryError(
+                f"the first ids of set {self.name!r} came after this pipeline began, and are {id_kind}s, where its "
+                f"answers have strings; start the pipeline again; a set is made for {id_kind}s beforehand with "
+                f"registry.create(..., ids={id_kind!r})"
             )

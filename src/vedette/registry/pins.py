@@ -2,6 +2,9 @@
 
 Spark repeats a batch that it has not committed, so a pin must outlive the process. It is kept for the last batches of
 its pipeline; of a pipeline that is silent for long only the newest stays.
+
+Answers have one type of ids for as long as their pipeline lives, so the first pin of a set whose ids nobody has spoken
+of makes them strings.
 """
 
 from __future__ import annotations
@@ -9,9 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, literal, select
+from sqlalchemy import ColumnElement, Connection, and_, delete, literal, select, update
 
 from vedette.errors import RegistryError
+from vedette.ids import STRING
 from vedette.registry.database import Database
 from vedette.registry.failures import DroppedError
 from vedette.registry.locked_set import LockedSet, is_due
@@ -31,38 +35,42 @@ class Pin:
     version: int
     mark: int | None
     schema_version: int  # of the set now: from which its schema is in force
+    id_kind: str  # of the set now
 
 
 def pin_version(database: Database, info: SetInfo, pipeline: str, batch: int) -> Pin:
     """The version of the set in that batch: the current one, after what is due has ended, where nobody has asked.
 
-    Only where something is due, the set is locked: who changes it for long holds no batch up in PostgreSQL.
+    Only where something is due, or the kind of the ids is open, the set is locked: who changes it for long holds no
+    batch up in PostgreSQL.
     """
     if not isinstance(pipeline, str) or not pipeline or isinstance(batch, bool) or not isinstance(batch, int):
         raise RegistryError(f"a pin is of a pipeline's name and a batch's number; got {pipeline!r} and {batch!r}")
     is_it = pins.c.set_id == sets.c.id, pins.c.pipeline == pipeline, pins.c.batch == batch
     marked = versions.c.set_id == sets.c.id, versions.c.version == pins.c.version
     joined = sets.outerjoin(pins, and_(*is_it)).outerjoin(versions, and_(*marked))
-    query = (
-        select(pins.c.version, versions.c.mark, sets.c.schema_version).select_from(joined).where(sets.c.uid == info.uid)
-    )
+    told = select(pins.c.version, versions.c.mark, sets.c.schema_version, sets.c.id_kind)
+    query = told.select_from(joined).where(sets.c.uid == info.uid)
 
-    def find(connection: Connection) -> Pin | None:
+    def find(connection: Connection) -> Any:
         found = connection.execute(query).first()
         if found is None:
             raise DroppedError(f"set {info.name!r} was dropped meanwhile; nothing was changed")
-        return None if found.version is None else Pin(*found)
+        return found
 
     known = database.read(find)
-    if known is not None:
-        return known
+    if None not in (known.version, known.id_kind):
+        return Pin(*known)
 
-    def pin(connection: Connection) -> Pin | None:
+    def pin(connection: Connection) -> Any:
         now = database.now(connection)
         if connection.scalar(select(is_due(info.row, now))):
             locked = LockedSet(database, connection, info)
             locked.end_due()
             locked.save()
+        if known.id_kind is None:
+            is_open = sets.c.uid == info.uid, sets.c.id_kind.is_(None)
+            connection.execute(update(sets).where(*is_open).values(id_kind=STRING))
         now_current = select(sets.c.id, literal(pipeline), literal(batch), sets.c.version, literal(now))
         now_current = now_current.where(sets.c.uid == info.uid).with_for_update(read=True, key_share=True)
         columns = ["set_id", "pipeline", "batch", "version", "made_at"]
@@ -73,9 +81,9 @@ def pin_version(database: Database, info: SetInfo, pipeline: str, batch: int) ->
         return find(connection)
 
     made = database.write(pin)
-    if made is None:
+    if made.version is None:
         raise RegistryError(f"the pin of batch {batch} of pipeline {pipeline!r} was deleted as it was made; ask again")
-    return made
+    return Pin(*made)
 
 
 def _clean(connection: Connection, set_row: int, pipeline: str, batch: int, now: int) -> None:

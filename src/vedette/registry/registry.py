@@ -87,14 +87,18 @@ class Registry:
         *,
         time_zone: str = "UTC",
         windows: str | None = None,
+        ids: str | None = None,
         **streams: Any,
     ) -> SetInfo:
         """Make an empty set of a kind: match, border, window join or band join.
 
+        `ids` says whether the ids of queries are of "string" or "integer"; else the first ones do, or a pipeline that
+        follows the set before there are any, which makes them strings.
+
         A window join has a schema for each stream, left="..." and right="...", and says with `windows` whether its
         queries have windows of "time" (which is so unless said), of "rows", or of "any" sort. A band join has none.
         """
-        return sets.create_set(self._database, name, kind, schema, time_zone, windows, streams)
+        return sets.create_set(self._database, name, kind, schema, time_zone, windows, ids, streams)
 
     def sets(self) -> builtins.list[SetInfo]:
         """All sets, by name."""

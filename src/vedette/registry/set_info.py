@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from vedette.ids import INTEGER, STRING
 from vedette.registry.times import as_datetime
 from vedette.schema import Schema
 
 MATCH, BORDER, WINDOW_JOIN, BAND_JOIN = "match", "border", "window join", "band join"
 KINDS = (MATCH, BORDER, WINDOW_JOIN, BAND_JOIN)
 WINDOWS = ("time", "rows", "any")
+ID_KINDS = (STRING, INTEGER)
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class SetInfo:
     schema_version: int  # from which the schema is in force
     time_zone: str
     windows: str | None  # of window joins: whether windows are of "time", of "rows" or "any"
-    id_kind: str | None  # string or integer, fixed by the first ids
+    id_kind: str | None  # string or integer; None until it is said, or fixed by the first ids or micro-batch
     version: int
     oldest: int  # the oldest version that can still be read
     n_standing: int

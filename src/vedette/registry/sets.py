@@ -16,7 +16,7 @@ from vedette.errors import RegistryError, SchemaError, nearest
 from vedette.registry.database import Database
 from vedette.registry.failures import DroppedError
 from vedette.registry.locked_set import LockedSet, new_mark
-from vedette.registry.set_info import BAND_JOIN, KINDS, WINDOW_JOIN, WINDOWS, SetInfo
+from vedette.registry.set_info import BAND_JOIN, ID_KINDS, KINDS, WINDOW_JOIN, WINDOWS, SetInfo
 from vedette.registry.tables import METADATA, schemas, sets, snapshots, versions
 from vedette.registry.values import is_text
 from vedette.schema import Schema, check_time_zone
@@ -29,6 +29,7 @@ def create_set(
     schema: Any,
     time_zone: str,
     windows: str | None,
+    ids: str | None,
     streams: Mapping[str, Any],
 ) -> SetInfo:
     """Make an empty set, at version 0."""
@@ -44,6 +45,8 @@ def create_set(
             )
     elif windows is not None:
         raise RegistryError(f"a set of kind {kind} has no windows; only window joins have")
+    if ids not in (None, *ID_KINDS):
+        raise RegistryError(f"ids are of: {', '.join(ID_KINDS)}; got {ids!r}{nearest(str(ids), ID_KINDS)}")
     told = json.dumps(read_given_schemas(kind, schema, streams))
     uid = uuid.uuid4().hex
     check_time_zone(time_zone)
@@ -58,7 +61,7 @@ def create_set(
             "schema_version": 0,
             "time_zone": time_zone,
             "windows": windows,
-            "id_kind": None,
+            "id_kind": ids,
             "version": 0,
             "oldest": 0,
             "n_standing": 0,

@@ -22,6 +22,7 @@ from vedette.engine.join_query_set import JoinQuerySet
 from vedette.engine.query_set import RETAINED_VERSIONS, QuerySet
 from vedette.engine.set_changes import Changes
 from vedette.errors import QueryError, RegistryError, VedetteError
+from vedette.ids import Ids
 from vedette.language import compile_texts
 from vedette.registry.failures import DroppedError
 from vedette.registry.lease import LEASE_SECONDS, Lease
@@ -331,13 +332,15 @@ def _class_of(info: SetInfo) -> Any:
 
 
 def make_empty(info: SetInfo) -> Any:
-    """A set of that kind and schema without queries."""
+    """A set of that kind and schema without queries, which knows of what kind ids to come are."""
     if info.kind == BAND_JOIN:
         queries: Any = BandQuerySet()
     elif info.kind == WINDOW_JOIN:
         queries = JoinQuerySet(time_zone=info.time_zone, **info.schema)
     else:
         queries = QuerySet(info.schema[""], time_zone=info.time_zone)
+    ids: Ids = queries.standing().ids if isinstance(queries, QuerySet) else queries.query_ids()
+    ids.kind = info.id_kind
     return _retaining(info, queries)
 
 

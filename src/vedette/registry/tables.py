@@ -56,7 +56,7 @@ sets = Table(
     Column("schema_version", BigInteger, nullable=False),  # from which the schemas are in force
     Column("time_zone", Text, nullable=False),
     Column("windows", Text),  # of window joins: time, rows or any
-    Column("id_kind", Text),  # fixed by the first ids
+    Column("id_kind", Text),  # string or integer, which never changes; none until it is known
     Column("version", BigInteger, nullable=False),
     Column("oldest", BigInteger, nullable=False),  # the oldest version that can still be read
     Column("n_standing", BigInteger, nullable=False),

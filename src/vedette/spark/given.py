@@ -34,6 +34,12 @@ class GivenQueries:
                     f"{call} follows sets of kind {' or '.join(kinds)}; set {given.name!r} is of kind {given.kind}; "
                     f"make one with registry.create(..., kind={kinds[0]!r})"
                 )
+            if given.at is not None and given.id_kind is None:
+                raise PipelineError(
+                    f"{call} is to stay at version {given.at} of set {given.name!r}, which has had no query, so that "
+                    f"nobody knows whether its ids are strings or integers; make the set with "
+                    f"registry.create(..., ids='string') or 'integer', or follow a later version"
+                )
             return cls(given.blank(), given)
         if not hasattr(given, has):
             raise PipelineError(
@@ -55,7 +61,7 @@ class GivenQueries:
 
     @property
     def id_type(self) -> t.DataType:
-        """The type of the queries' ids in answers."""
+        """The type of the queries' ids in answers; a followed set that has none yet keeps to it, or says so."""
         if self.followed is not None:
             return t.LongType() if self.followed.id_kind == "integer" else t.StringType()
         return t.LongType() if str(self.queries.ids.type) == "int64" else t.StringType()
