@@ -130,7 +130,7 @@ def test_algorithms_of_window_joins_are_compared_on_as_many_rows_as_the_slowest_
 
 
 def test_events_over_cells_of_many_axes_are_what_brute_force_tells():
-    moves = price_streams(60, 6, 4, 0.5, 0.1, n_fields=3)
+    moves = price_streams(100, 10, 5, 0.5, 0.2, n_fields=3)
     expected = brute_force(moves, np.arange(moves.n_rows))
     for make in (BmqOnAxes, DiffRmqOnCells):
         peer = make(moves)
@@ -139,7 +139,7 @@ def test_events_over_cells_of_many_axes_are_what_brute_force_tells():
         assert {row: queries for row, queries in found.items() if queries} == {
             row: queries for row, queries in expected.items() if queries
         }
-    assert sum(map(len, expected.values())) > 30
+    assert sum(map(len, expected.values())) > 100
 
 
 def test_it_is_told_on_how_many_rows_a_step_was_measured():
