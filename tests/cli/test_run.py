@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -88,7 +91,9 @@ def test_a_second_start_goes_on_and_knows_what_was_added_between(spark, run, tmp
     run("run", write(BORDER))
     registry.add("alerts", "dear-sap", "symbol = 'SAP' AND price > 100")
 
-    code, _, err = run("run", write(BORDER, ticks=[("SAP", 101.0)] * 11 + [("IBM", 50.0)], name="second"))
+    more = f'[[sink]]\nname = "later"\nformat = "parquet"\npath = "{tmp_path}/later"'
+
+    code, _, err = run("run", write(BORDER, more, ticks=[("SAP", 101.0)] * 11 + [("IBM", 50.0)], name="second"))
 
     assert code == 0, err
     assert rows_of(tmp_path / "hits", "key", "event", "query", "version") == [
@@ -96,6 +101,11 @@ def test_a_second_start_goes_on_and_knows_what_was_added_between(spark, run, tmp
         ("IBM", "exit", "cheap-ibm", 1),
         ("SAP", "enter", "dear-sap", 2),
     ]
+    later = rows_of(tmp_path / "later", "key", "event", "query", "version")  # a sink has pins of its own
+    assert {row[3] for row in later} == {2}
+    assert {("IBM", "enter", "cheap-ibm", 2), ("IBM", "exit", "cheap-ibm", 2), ("SAP", "enter", "dear-sap", 2)} <= set(
+        later
+    )
 
 
 def test_several_sinks_choose_and_encode(spark, run, tmp_path, registry, write):
@@ -247,6 +257,24 @@ def test_what_a_worker_warns_of_is_told_as_any_warning(spark, run, tmp_path, reg
         assert "the snapshot of set 'alerts' at version 1 cannot be used, and is built anew: " in record["message"]
 
 
+def test_what_init_says_of_adding_an_alert_is_right_where_it_is_said_and_in_the_file_everywhere(
+    run, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    _, out, _ = run("init", "a demo")
+    registry = vd.Registry(f"sqlite:///{tmp_path}/a demo/alerts.db")
+    (said,) = [line for line in out.splitlines() if "query add" in line]
+    (written,) = [line for line in Path("a demo/pipeline.toml").read_text().splitlines() if "query add" in line]
+
+    assert "'sqlite:///a demo/alerts.db'" in said
+    for line in (said, written):
+        code, _, err = run(*shlex.split(line.lstrip("# "))[1:])
+        assert code == 0, err
+        assert registry.get("alerts", "dear-sap").text == "symbol = 'SAP' AND price > 120"
+        registry.remove("alerts", "dear-sap")
+        monkeypatch.chdir("/")
+
+
 def test_what_init_writes_runs_serves_metrics_and_stops_when_asked(run, tmp_path):
     folder = tmp_path / "new folder"
     code, out, _ = run("init", folder)
@@ -261,10 +289,16 @@ def test_what_init_writes_runs_serves_metrics_and_stops_when_asked(run, tmp_path
         records = wait_for_batches(tmp_path / "log", process)
         added = vd.Registry(f"sqlite:///{folder}/alerts.db").add("alerts", "all", "price > 0")
         address = next(record["metrics"] for record in records if record["event"] == "serving")
-        figures = urllib.request.urlopen(f"http://{address}/metrics", timeout=10).read().decode()
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        figures = direct.open(f"http://{address}/metrics", timeout=60).read().decode()
         wait_for_batches(tmp_path / "log", process, version=added)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=120) == 0
+        with stuck_batch(folder):
+            process.send_signal(signal.SIGINT)
+            wait_for(lambda: '"stopping"' in (tmp_path / "log").read_text())
+            with pytest.raises(subprocess.TimeoutExpired):  # it waits for the micro-batch
+                process.wait(timeout=1)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=25) == 0  # sooner than the worker has lost its patience
     finally:
         process.kill()
         process.wait()
@@ -272,9 +306,28 @@ def test_what_init_writes_runs_serves_metrics_and_stops_when_asked(run, tmp_path
     assert 'vedette_rows_in_total{pipeline="ticks",sink="events"}' in figures
     assert 'vedette_pipeline_state{pipeline="ticks",state="running"} 1.0' in figures
     events = [json.loads(line)["event"] for line in (tmp_path / "log").read_text().splitlines()]
-    assert events[-2:] == ["stopping", "stopped"] or events[-1] == "stopped"
+    assert [event for event in events if event not in ("batch", "cut off")][-2:] == ["stopping", "stopped"]
     assert ("all", added) in rows_of(folder / "events", "query", "version")
     assert "|all" in (tmp_path / "out").read_text().replace(" ", "")
+
+
+@contextmanager
+def stuck_batch(folder):
+    """A micro-batch is at work while the body runs, and cannot end: its version cannot be written down."""
+    with closing(sqlite3.connect(folder / "alerts.db", isolation_level=None)) as locking:
+        locking.execute("BEGIN IMMEDIATE")
+        offsets = folder / "checkpoint" / "events" / "offsets"
+        n_begun = len(list(offsets.glob("[0-9]*")))
+        wait_for(lambda: len(list(offsets.glob("[0-9]*"))) > n_begun)
+        yield
+        locking.execute("ROLLBACK")
+
+
+def wait_for(is_so, seconds=60):
+    until = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 def wait_for_batches(log: Path, process, version=1, seconds=200):

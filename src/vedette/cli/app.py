@@ -323,10 +323,11 @@ def init_command(
     folder: Annotated[Path, typer.Argument(help="Where to write; made if need be")] = Path("."),
 ) -> None:
     """Write an example of a pipeline that runs as it is: its file, and a registry with a few alerts."""
-    from vedette.pipeline.example import write_example
+    from vedette.pipeline.example import tell_to_add, write_example
 
     file, database = write_example(folder)
     print(f"wrote {file} and {database}; run it, and stop it with Ctrl-C:\n\n  vedette run {shlex.quote(str(file))}\n")
+    print(f"meanwhile, in another terminal, add an alert:\n\n  {tell_to_add(database)}\n")
 
 
 @app.command("explain")

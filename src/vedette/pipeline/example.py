@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,12 @@ ALERTS = {
 }
 
 
+def tell_to_add(database: Path) -> str:
+    """The command that adds an alert to the example."""
+    where = shlex.quote(f"sqlite:///{database}")
+    return f"""vedette query add dear-sap "symbol = 'SAP' AND price > 120" --registry {where}"""
+
+
 def write_example(folder: Path) -> Sequence[Path]:
     """Write the file and its registry into a folder, which is made if need be; nothing is overwritten."""
     from vedette import Registry
@@ -29,6 +36,7 @@ def write_example(folder: Path) -> Sequence[Path]:
         if path.exists():
             raise FileError(f"{path} is there already; name another folder: vedette init FOLDER")
     text = Path(__file__).with_name("example.toml").read_text(encoding="utf-8")
+    text = text.replace("COMMAND", tell_to_add(paths[1].absolute()))  # which works in any folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
         paths[0].write_text(text, encoding="utf-8")

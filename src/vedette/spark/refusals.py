@@ -99,7 +99,8 @@ def _hint(error: Exception, connector: str) -> str:
     if package is None:
         coordinates = 'packages = ["group:artifact:version"]'
         return f"; if {connector!r} is right, it comes with a package of its own: {coordinates} under [spark]"
-    return f'; it comes with a connector: packages = ["{package}"] under [spark]'
+    either = "" if "VERSION" in package else ", or the newest before that version that is out"
+    return f'; it comes with a connector: packages = ["{package}"] under [spark]{either}'
 
 
 def _misfit_of(error: Exception) -> str:
