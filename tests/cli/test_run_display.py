@@ -9,6 +9,7 @@ import urllib.request
 
 import pytest
 
+from vedette.cli import run_display
 from vedette.cli.metrics import read_address, serve_metrics
 from vedette.cli.run_display import JsonDisplay, LineDisplay, TableDisplay, ToldWarnings
 from vedette.cli.run_status import Status
@@ -29,7 +30,8 @@ def status():
     return made
 
 
-def test_a_line_has_totals_and_the_last_batch(status):
+def test_a_line_has_totals_and_the_last_batch(status, monkeypatch):
+    monkeypatch.setattr(run_display, "_LINE_SECONDS", 1e9)
     out = io.StringIO()
     display = LineDisplay(out, lambda text: text.replace("ticks", "${NAME}"))
 
@@ -88,7 +90,8 @@ def test_figures_are_served_on_the_loopback(status):
     server = serve_metrics(status, read_address("0"))
     try:
         host, port = server.server_address[:2]
-        text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10).read().decode()
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        text = direct.open(f"http://127.0.0.1:{port}/metrics", timeout=60).read().decode()
         with pytest.raises(PipelineError, match=f"cannot serve metrics on 127.0.0.1:{port}: "):
             serve_metrics(status, read_address(str(port)))
     finally:

@@ -119,6 +119,7 @@ def test_processes_that_open_a_new_registry_at_once_make_it_once(url: str) -> No
     registry.close()
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # other tests may have left threads
 def test_a_forked_process_opens_connections_of_its_own(registry: vd.Registry) -> None:
     registry.create("alerts", schema="price double")
     registry.add("alerts", "a", "price < 1")
@@ -126,7 +127,7 @@ def test_a_forked_process_opens_connections_of_its_own(registry: vd.Registry) ->
 
     child = fork.Process(target=registry.add, args=("alerts", "b", "price < 2"))
     child.start()
-    child.join(60)
+    child.join(300)
 
     assert child.exitcode == 0
     assert seen_ids(registry) == {"a", "b"}

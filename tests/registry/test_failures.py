@@ -106,7 +106,7 @@ def test_a_locked_database_is_waited_for_and_then_told(sqlite_file: Path) -> Non
     start = time.monotonic()
     with pytest.raises(vd.RegistryError, match="is locked by another process that does not end its change") as caught:
         registry.add("alerts", "b", "price < 2")
-    assert 0.4 < time.monotonic() - start < 10
+    assert 0.4 < time.monotonic() - start < 60
     assert caught.value.is_passing
 
     timer = threading.Timer(0.2, other.interrupt)  # only to have waited a little
@@ -168,6 +168,7 @@ def test_a_read_only_database_is_read_and_not_written(sqlite_file: Path, clock: 
     writer.close()
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # other tests may have left threads
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_a_file_that_another_owns_is_read_and_not_written() -> None:
     folder = Path(tempfile.mkdtemp(prefix="vedette-owned-"))
@@ -180,8 +181,9 @@ def test_a_file_that_another_owns_is_read_and_not_written() -> None:
 
     child = fork.Process(target=_write_as_nobody, args=(url, told))
     child.start()
-    child.join(60)
+    child.join(300)
 
+    assert child.exitcode == 0
     assert re.match(r"ReadOnlyError: the registry's database .* is read-only, so nothing was changed", told.get())
     assert [each.name for each in owner.sets()] == ["alerts"]
     owner.close()
@@ -302,13 +304,13 @@ def test_a_postgresql_out_of_reach_is_tried_again_for_a_while_and_then_told() ->
         taken.bind(("127.0.0.1", 0))  # nobody listens there
         port = taken.getsockname()[1]
         with pytest.raises(vd.RegistryError) as caught:
-            vd.Registry(f"postgresql://ann:{postgres.PASSWORD}@127.0.0.1:{port}/x", patience=1.5)
+            vd.Registry(f"postgresql://ann:{postgres.PASSWORD}@127.0.0.1:{port}/x", patience=3)
 
     said = str(caught.value)
     assert f"the registry's database postgresql://ann:***@127.0.0.1:{port}/x cannot be reached" in said
-    told = re.search(r"tried (\d+) times in \d seconds?; is it running, and may this host connect to it\?", said)
+    told = re.search(r"tried (\d+) times in \d+ seconds; is it running, and may this host connect to it\?", said)
     assert told
-    assert int(told[1]) > 2
+    assert int(told[1]) > 1
     assert caught.value.is_passing
     assert postgres.PASSWORD not in said
     assert caught.value.__cause__ is None
@@ -334,14 +336,14 @@ def test_a_postgresql_that_refuses_us_is_not_tried_again(cluster: postgres.Clust
         start = time.monotonic()
         with pytest.raises(vd.RegistryError, match=f"refuses us: .*{said}") as caught:
             vd.Registry(bad)
-        assert time.monotonic() - start < 10
+        assert time.monotonic() - start < 25  # sooner than it loses its patience
         assert not caught.value.is_passing
         assert "wr0ng" not in str(caught.value)
 
 
 def test_a_postgresql_that_goes_and_comes_back_is_waited_for(cluster: postgres.Cluster) -> None:
     url = cluster.new_database()
-    registry = vd.Registry(url, patience=30)
+    registry = vd.Registry(url, patience=200)
     registry.create("alerts", schema="price double")
     registry.add("alerts", "a", "price < 1")
     impatient = vd.Registry(url, patience=1)
