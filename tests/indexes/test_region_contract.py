@@ -295,7 +295,7 @@ def test_an_end_of_another_kind_splits_the_steps_of_its_side_and_merges_them_whe
     assert rs_list.steps.tolist() == [1, 1]
 
 
-N_AXES = {"Lists": 1, "Buckets": 1, "Quadtree": 2, "Keyed": 2, "Verified": 2, "Scan": 2, "Bitmaps": 2}
+N_AXES = {"Lists": 1, "Buckets": 1, "Quadtree": 2, "Keyed": 2, "Verified": 2, "Scan": 2, "Bitmaps": 2, "Dual": 2}
 
 
 @pytest.mark.parametrize("name", INDEXES)
