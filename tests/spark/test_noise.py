@@ -42,7 +42,7 @@ def test_only_the_known_warning_is_dropped():
 
 
 HEARD = r"""
-import subprocess, sys, threading
+import subprocess, sys, time
 from vedette.spark.noise import heard_by, quiet_start
 
 child = "import sys; sys.stderr.write('\\nfirst\\nvedette: warning: a snapshot is damaged\\nrest')"
@@ -51,7 +51,7 @@ with heard_by(lambda *line: heard.append(line)), quiet_start():
     subprocess.run([sys.executable, "-c", child], check=True)
     print("own", file=sys.stderr)
     while len(heard) < 3:
-        pass
+        time.sleep(0.01)
 print(heard)
 """
 

@@ -147,7 +147,7 @@ def check_watermark(rows: DataFrame, time: t.StructField, because: str) -> None:
     if not has_watermark(time):
         raise PipelineError(
             f"{because} needs to know how far time has passed, so the stream needs a watermark on {time.name!r} before "
-            f'the transform: .withWatermark({time.name!r}, "10 minutes")'
+            f'the transform: .withWatermark({time.name!r}, "10 minutes"), or source.watermark in the file of a pipeline'
         )
 
 
@@ -167,7 +167,7 @@ def check_free(rows: DataFrame, added: str) -> None:
         if column.name.lower() == added.lower():
             raise PipelineError(
                 f"the DataFrame has a column {column.name!r} already, and the transform adds one of that name; "
-                f"rename it first: .withColumnRenamed({column.name!r}, ...)"
+                f"rename it first: .withColumnRenamed({column.name!r}, ...), or by source.select in a pipeline's file"
             )
 
 
