@@ -1,31 +1,29 @@
-"""The registry: how fast queries are added, what following them costs a pipeline, and a registry of five million."""
+"""The registry: how fast queries are added, and a registry of five million; see registry_follow for what follows it."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import shutil
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
-import pyarrow as pa
+import pyarrow.parquet as pq
 
 import vedette as vd
+from benchmarks.experiments.registry_follow import ROWS, FedStream, make_rows, range_texts
 from benchmarks.harness import AnswersDifferError, Bench, experiment, time_once
-from benchmarks.streams import WARM_UP, batch_files, write_batches
-from benchmarks.workloads import DOMAIN, MARKET_SCHEMA, market_texts
-from tests.postgres import UnavailableError, cluster
+from benchmarks.streams import batch_files, write_batches
+from benchmarks.workloads import MARKET_SCHEMA, market_texts
+from tests import postgres
 from vedette import spark as vs
 
-ADDED_A_SECOND, MOST_UNCHANGED, MOST_CHANGED, MOST_BASES = 10_000, 1.05, 1.15, 1.5
-N_CHANGES, N_VERSIONS = 1_000, 10  # between two micro-batches
-N_WORKERS = 4
-ROWS = "k bigint, x double, t bigint"
+ADDED_A_SECOND = 10_000
+N_OWNERS, RARE, N_RARE = 1_000, "zoe", 5  # whose queries they are; one of them has few
+PAGE = 100
 
 
 @experiment("registry-add")
@@ -42,201 +40,116 @@ def registry_add(bench: Bench) -> None:
         for place in (0, n // 2, n - 1):
             if registry.get(names[0], place).text != texts[place]:
                 raise AnswersDifferError(f"query {place} of the registry has another text than was added")
-        bench.record("registry-add", case, "Registry.add_many", statistics.median(seconds), n_queries=n)
+        registry.close()
+        bench.record("registry-add", case, "Registry.add_many", statistics.median(seconds), runs=seconds, n_queries=n)
         rate = n / statistics.median(seconds)
         bench.verdict("registry-add", case, "queries a second", rate, ADDED_A_SECOND, "at least")
-
-
-@experiment("registry-follow")
-def registry_follow(bench: Bench) -> None:
-    """Micro-batches of 1M rows matched with 1M queries: a frozen set, a followed one, and one that changes."""
-    n_queries, n_rows = bench.size(1_000_000, 20_000), bench.size(1_000_000, 50_000)
-    n_batches = WARM_UP + bench.size(9, 3)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        registry = vd.Registry(f"sqlite:///{folder / 'alerts.db'}")
-        for each in ("still", "changing"):
-            registry.create(each, schema=ROWS)
-            registry.add_many(each, np.arange(n_queries), _ranges(n_queries, 1))
-            registry.compact(each)
-        still, changing = registry.follow("still"), registry.follow("changing")
-        write_batches(folder / "rows", _rows(n_rows, n_batches))
-        spark = vs.session("benchmarks")
-        contestants: dict[str, tuple[Callable[..., Any], Callable[[], None]]] = {
-            "vs.match of a set": (vs.match(still.open(still.current_version()), output="list"), _nothing),
-            "following, unchanged": (vs.match(still, output="list"), _nothing),
-            "following, 1,000 changes a batch": (vs.match(changing, output="list"), _changer(registry, n_queries)),
-        }
-        first = spark.read.parquet(str(batch_files(folder / "rows")[0]))
-        found = [first.transform(each).selectExpr("sum(size(queries))").first() for each, _ in contestants.values()]
-        if len(set(found)) > 1:
-            raise AnswersDifferError(f"the sets find different numbers of queries: {found}")
-        seconds = _time_in_turns(spark, folder, contestants)
-        spark.stop()
-    case = f"{n_queries:,} queries, {n_rows:,} rows a batch"
-    medians = {name: statistics.median(runs[WARM_UP:]) for name, runs in seconds.items()}
-    for name, runs in seconds.items():
-        bench.record("registry-follow", case, name, medians[name], runs=runs[WARM_UP:], n_rows=n_rows)
-    frozen, unchanged, changed = medians.values()
-    bench.verdict("registry-follow", case, "times a set that is not followed", unchanged / frozen, MOST_UNCHANGED)
-    measure = "times a set that is not followed, with 1,000 changes since the last batch"
-    bench.verdict("registry-follow", case, measure, changed / frozen, MOST_CHANGED)
-
-
-@experiment("registry-workers")
-def registry_workers(bench: Bench) -> None:
-    """What four workers of one host that follow 1M queries keep of the base, as proportional set size."""
-    n_queries = bench.size(1_000_000, 20_000)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        registry = vd.Registry(f"sqlite:///{folder / 'alerts.db'}")
-        registry.create("alerts", schema=ROWS)
-        registry.add_many("alerts", np.arange(n_queries), _ranges(n_queries, 1))
-        registry.compact("alerts")
-        spark = vs.session("benchmarks", master=f"local[{N_WORKERS}]")
-        rows = spark.range(200_000 * N_WORKERS, numPartitions=N_WORKERS).selectExpr(
-            "id AS k", "double(id) AS x", "id AS t"
-        )
-        rows.transform(vs.match(registry.follow("alerts"), output="list")).write.format("noop").mode("append").save()
-        sizes = _mapped_sizes(".queries")
-        spark.stop()
-    if len(sizes) < N_WORKERS:
-        raise AnswersDifferError(f"{len(sizes)} workers have the base, and not {N_WORKERS}")
-    n_bytes = max(size for size, _ in sizes)
-    case = f"{n_queries:,} queries, {len(sizes)} workers"
-    bench.note("registry-workers", case, "MB, the base", n_bytes / 1e6)
-    shared = sum(proportional for _, proportional in sizes)
-    bench.verdict(
-        "registry-workers", case, "times the base, in the memory of all workers", shared / n_bytes, MOST_BASES
-    )
-
-
-@experiment("registry-large")
-def registry_large(bench: Bench) -> None:
-    """A registry of five million queries on SQLite: add, list, one change, compact, follow."""
-    n, n_chunk = bench.size(5_000_000, 50_000), bench.size(500_000, 10_000)
-    case = f"{n:,} queries"
-    with tempfile.TemporaryDirectory() as name:
-        registry = vd.Registry(f"sqlite:///{Path(name, 'alerts.db')}")
-        registry.create("alerts", schema=ROWS)
-        texts = _ranges(n, 1)
-
-        def add() -> None:
-            for start in range(0, n, n_chunk):
-                registry.add_many("alerts", np.arange(start, start + n_chunk), texts[start : start + n_chunk])
-                bench.say(f"{start + n_chunk:,} queries added")
-
-        bench.record("registry-large", case, f"add_many, {n_chunk:,} at a time", time_once(add), n_queries=n)
-        bench.note("registry-large", case, "MB, the database", Path(name, "alerts.db").stat().st_size / 1e6)
-        bench.record("registry-large", case, "compact", time_once(lambda: registry.compact("alerts")))
-        followed = registry.follow("alerts")
-        opened: list[Any] = []
-        now = followed.current_version()
-        bench.record("registry-large", case, "open", time_once(lambda: opened.append(followed.open(now))))
-        if len(opened[0]) != n:
-            raise AnswersDifferError(f"{len(opened[0]):,} queries stand in the set that is followed, and not {n:,}")
-        pages = [time_once(lambda at=at: registry.list("alerts", after=at, limit=100)) for at in (0, n // 2, n - 200)]
-        bench.record("registry-large", case, "list a page of 100", statistics.median(pages))
-        one = [
-            time_once(lambda k=k: registry.add("alerts", n + k, "x BETWEEN 1 AND 2", metadata={"owner": "ann"}))
-            for k in range(9)
-        ]
-        bench.record("registry-large", case, "add one", statistics.median(one))
-        now = followed.current_version()
-        bench.record("registry-large", case, "follow nine changes", time_once(lambda: followed.advance(opened[0], now)))
-        hits = opened[0].match({"k": np.arange(2), "x": np.array([1.5, -5.0]), "t": np.arange(2)})
-        if set(range(n, n + 9)) - set(hits.ids.slice(0, int(hits.starts[1])).to_pylist()):
-            raise AnswersDifferError("the set that is followed lacks queries that were added")
 
 
 def _databases(bench: Bench) -> Iterator[tuple[str, vd.Registry]]:
     with tempfile.TemporaryDirectory() as folder:
         yield "SQLite", vd.Registry(f"sqlite:///{Path(folder, 'alerts.db')}")
-    try:
-        yield "PostgreSQL", vd.Registry(cluster().new_database())
-    except UnavailableError as error:
-        bench.say(f"PostgreSQL is left out: {error}")
+    for fsync in ("off", "on"):
+        try:
+            # What the tests' cluster does without, so as to be fast, is put back while it starts.
+            with mock.patch.dict(postgres._SETTINGS, fsync=fsync, full_page_writes=fsync):
+                cluster = postgres.Cluster()
+        except postgres.UnavailableError as error:
+            bench.say(f"PostgreSQL is left out: {error}")
+            return
+        try:
+            yield f"PostgreSQL, fsync {fsync}", vd.Registry(cluster.new_database())
+        finally:
+            cluster.delete()
 
 
-def _ranges(n: int, n_matches: float, seed: int = 1) -> list[str]:
-    lows = np.random.default_rng(seed).uniform(0, DOMAIN, n)
-    width = n_matches * DOMAIN / n
-    return [f"x BETWEEN {low!r} AND {low + width!r}" for low in lows.tolist()]
+@experiment("registry-large")
+def registry_large(bench: Bench) -> None:
+    """A registry of five million queries on SQLite: add, list, one change, compact, follow, here and in Spark."""
+    n, n_chunk = bench.size(5_000_000, 50_000), bench.size(500_000, 10_000)
+    record = partial(bench.record, "registry-large", f"{n:,} queries")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        registry = vd.Registry(f"sqlite:///{folder / 'alerts.db'}")
+        registry.create("alerts", schema=ROWS)
+        record(f"add_many, {n_chunk:,} at a time", _time_adding(bench, registry, n, n_chunk), n_queries=n)
+        bench.note("registry-large", f"{n:,} queries", "MB, the database", registry.stats().database_bytes / 1e6)
+        record("compact", time_once(lambda: registry.compact("alerts")))
+        followed = registry.follow("alerts")
+        opened: list[Any] = []
+        now = followed.current_version()
+        record("open", time_once(lambda: opened.append(followed.open(now))))
+        if len(opened[0]) != n:
+            raise AnswersDifferError(f"{len(opened[0]):,} queries stand in the set that is followed, and not {n:,}")
+        given: dict[str, Any] = {"text": "x BETWEEN -2 AND -1", "metadata": {"owner": "ann"}}
+        one = [time_once(lambda k=k: registry.add("alerts", _id(n + k), **given)) for k in range(9)]
+        record("add one", statistics.median(one))
+        now = followed.current_version()
+        record("advance by nine changes", time_once(lambda: followed.advance(opened[0], now)))
+        if sorted(opened[0].match_one({"k": 0, "x": -1.5, "t": 0})) != [_id(n + k) for k in range(9)]:
+            raise AnswersDifferError("the set that is followed lacks queries that were added")
+        _time_lists(bench, registry, n)
+        _time_stream(bench, registry, n, folder)
 
 
-def _rows(n_rows: int, n_batches: int) -> Iterator[pa.Table]:
-    random = np.random.default_rng(2)
-    for _ in range(n_batches):
-        yield pa.table({"k": np.arange(n_rows), "x": random.uniform(0, DOMAIN, n_rows), "t": np.arange(n_rows)})
+def _id(k: int) -> str:
+    return f"alert-{k:08}"
 
 
-def _nothing() -> None:
-    """Nothing changes."""
-
-
-def _changer(registry: vd.Registry, n_queries: int) -> Callable[[], None]:
-    """What removes and adds so many queries, under several versions, each time it is called."""
-    first, step = [0], N_CHANGES // N_VERSIONS // 2
-
-    def change() -> None:
-        for _ in range(N_VERSIONS):
-            at = first[0]
-            first[0] += step
-            with registry.change("changing") as one:
-                one.remove_many(np.arange(at, at + step))
-                one.add_many(np.arange(n_queries + at, n_queries + at + step), _ranges(step, 1e-3, seed=at))
-
-    return change
-
-
-def _time_in_turns(
-    spark: Any, folder: Path, contestants: dict[str, tuple[Callable[..., Any], Callable[[], None]]]
-) -> dict[str, list[float]]:
-    """Seconds of each micro-batch of each stream; they get their files, and so run, in turns."""
-    files = batch_files(folder / "rows")
-    schema = spark.read.parquet(str(files[0])).schema
-    streams = {}
-    for number, (name, (transform, change)) in enumerate(contestants.items()):
-        place = folder / f"stream-{number}"
-        place.mkdir()
-        rows = spark.readStream.schema(schema).parquet(str(place))
-        writer = (
-            transform(rows)
-            .writeStream.format("noop")
-            .option("checkpointLocation", str(folder / f"checkpoint-{number}"))
-        )
-        streams[name] = place, change, writer.trigger(processingTime="100 milliseconds").start()
-    for number, file in enumerate(files):
-        for place, change, query in streams.values():
-            change()
-            shutil.copy(file, place / f".{number}")
-            os.rename(place / f".{number}", place / file.name)
-            query.processAllAvailable()
-    seconds = {}
-    for name, (_, _, query) in streams.items():
-        runs = [each["durationMs"]["addBatch"] / 1000 for each in query.recentProgress if each["numInputRows"]]
-        query.stop()
-        if len(runs) != len(files):
-            raise AnswersDifferError(f"the stream of {name} ran {len(runs)} batches of {len(files)}")
-        seconds[name] = runs
+def _time_adding(bench: Bench, registry: vd.Registry, n: int, n_chunk: int) -> float:
+    """Seconds to add queries of many owners, and a few of a rare one; making their texts is not part of them."""
+    texts, owners = range_texts(n, 1), [{"owner": f"owner-{k}"} for k in range(N_OWNERS)]
+    seconds = 0.0
+    for start in range(0, n, n_chunk):
+        chunk = range(start, start + n_chunk)
+        metadata = [{"owner": RARE} if k % (n // N_RARE) == 1 else owners[k % N_OWNERS] for k in chunk]
+        add = partial(registry.add_many, "alerts", [_id(k) for k in chunk], texts[start : start + n_chunk])
+        seconds += time_once(partial(add, metadata=metadata))
+        bench.say(f"{start + n_chunk:,} queries added")
     return seconds
 
 
-def _mapped_sizes(ending: str) -> list[tuple[int, int]]:
-    """Of each other process that maps a file with this ending: the bytes it maps, and its share of those in memory."""
-    found = []
-    for process in Path("/proc").iterdir():
-        if not process.name.isdigit() or int(process.name) == os.getpid():
-            continue
-        with contextlib.suppress(OSError):
-            sizes = [0, 0]
-            is_ours = False
-            for line in (process / "smaps").read_text().splitlines():
-                words = line.split()
-                if "-" in words[0] and not words[0].endswith(":"):
-                    is_ours = words[-1].endswith(ending)
-                elif is_ours and words[0] in ("Size:", "Pss:"):
-                    sizes[words[0] == "Pss:"] += 1024 * int(words[1])
-            if sizes[0]:
-                found.append((sizes[0], sizes[1]))
-    return found
+def _time_lists(bench: Bench, registry: vd.Registry, n: int) -> None:
+    """Pages by their place, by prefix, by what metadata says, and of what was removed."""
+    n_removed = min(1_000, n // 50)
+    registry.remove_many("alerts", [_id(k * (n // n_removed)) for k in range(n_removed)])
+    last = _id(n // 2)
+    n_own = min(PAGE, n // N_OWNERS)
+    asked: dict[str, tuple[int, dict[str, Any]]] = {
+        "list the first page of 100": (PAGE, {}),
+        "list a page of 100 from the middle": (PAGE, {"after": last}),
+        "list by prefix, a page of 100": (PAGE, {"prefix": last[:-3]}),
+        "list by an owner of one in 1,000, a page of 100": (n_own, {"metadata": {"owner": "owner-7"}}),
+        f"list by an owner of {N_RARE} queries": (N_RARE, {"metadata": {"owner": RARE}}),
+        "list what was removed, a page of 100": (PAGE, {"state": "removed"}),
+        "list what is parked, which is nothing": (0, {"state": "parked"}),
+    }
+    for words, (n_found, options) in asked.items():
+        page = partial(registry.list, "alerts", limit=PAGE, **options)
+        if len(found := page()) != n_found:
+            raise AnswersDifferError(f"{words}: {len(found)} queries, and not {n_found}")
+        seconds = statistics.median(time_once(page) for _ in range(3))
+        bench.record("registry-large", f"{n:,} queries", words, seconds)
+
+
+def _time_stream(bench: Bench, registry: vd.Registry, n: int, folder: Path) -> None:
+    """Micro-batches of two workers: the first, which starts them and opens the set, and later ones."""
+    n_rows, n_changes = bench.size(300_000, 20_000), bench.size(1_000, 100)
+    write_batches(folder / "rows", make_rows(n_rows, 4))
+    files = batch_files(folder / "rows")
+    spark = vs.session("benchmarks", master="local[2]")
+    followed = registry.follow("alerts")
+    stream = FedStream(spark, folder / "stream", files[0], vs.match(followed, output="list"))
+    for place, words in enumerate(("first", "second", "third", f"fourth, after {n_changes:,} changes")):
+        if place == 3:
+            ids = [_id(2 * n + k) for k in range(n_changes)]
+            registry.add_many("alerts", ids, range_texts(n_changes, 1e-3, seed=3))
+        seconds, what = stream.feed(files[place]), f"a micro-batch that follows, the {words}"
+        bench.record("registry-large", f"{n:,} queries", what, seconds, n_rows=n_rows)
+    stream.stop()
+    rows = spark.read.parquet(str(files[0])).transform(vs.match(followed, output="list"))
+    told = rows.selectExpr("sum(size(queries)) AS n").first()
+    spark.stop()
+    hits = followed.open(followed.current_version()).match(pq.read_table(files[0]))
+    if told is None or told["n"] != int(hits.starts[-1]):
+        raise AnswersDifferError(f"Spark finds {told} matches and this process {int(hits.starts[-1]):,}")

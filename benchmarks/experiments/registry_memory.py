@@ -1,0 +1,143 @@
+"""What workers of one host that follow a set keep in memory.
+
+Two measures. One is of the base's file alone: what workers map of it, and have written to, added up as proportional set
+size. It cannot tell a worker that has copied the base to its heap. The other is of all their memory: as much as
+it is greater than that of workers that follow a hundredth of the queries, over the same rows, with as many answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import statistics
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import vedette as vd
+from benchmarks.experiments.registry_follow import (
+    N_CHANGES,
+    FedStream,
+    Transform,
+    add_ranges,
+    make_changer,
+    make_rows,
+)
+from benchmarks.harness import AnswersDifferError, Bench, experiment
+from benchmarks.streams import batch_files, write_batches
+from vedette import spark as vs
+
+MOST_MAPPED, MOST_BASES = 1.5, 2.0
+N_WORKERS, N_SHARDS = 4, 16
+N_WARM = 3  # micro-batches, after which memory grows no more
+A_PART_EACH = {  # of every file, and of every shuffle
+    "spark.sql.files.minPartitionNum": str(N_WORKERS),
+    "spark.sql.files.openCostInBytes": "1",
+    "spark.sql.shuffle.partitions": str(N_WORKERS),
+}
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The memory of processes that map files of a folder, in bytes."""
+
+    n_processes: int
+    mapped: int  # of the files, by the process that maps most
+    of_files: int  # in memory of what is mapped, each page by its share
+    of_all: int  # in memory of all, each page by its share
+
+    @classmethod
+    def measure(cls, folder: Path) -> Memory:
+        """Of all processes but this one."""
+        found = []
+        for process in Path("/proc").iterdir():
+            if not process.name.isdigit() or int(process.name) == os.getpid():
+                continue
+            with contextlib.suppress(OSError):
+                if str(folder) in (process / "maps").read_text():
+                    found.append(read_smaps((process / "smaps").read_text().splitlines(), str(folder)))
+        mapped, of_files, of_all = zip(*found, strict=True) if found else ((0,), (), ())
+        return cls(len(found), max(mapped), sum(of_files), sum(of_all))
+
+
+def read_smaps(lines: Iterable[str], folder: str) -> tuple[int, int, int]:
+    """What a process maps of files of a folder, its share of those in memory, and of all, in bytes."""
+    mapped = of_files = of_all = 0
+    is_ours = False
+    for line in lines:
+        name, *values = line.split()
+        if not name.endswith(":"):  # the head of a mapping: addresses, rights, ..., and its file where there is one
+            is_ours = values[-1].startswith(folder)
+        elif name == "Size:" and is_ours:
+            mapped += 1024 * int(values[0])
+        elif name == "Pss:":
+            of_all += 1024 * int(values[0])
+            of_files += 1024 * int(values[0]) if is_ours else 0
+    return mapped, of_files, of_all
+
+
+@experiment("registry-workers")
+def registry_workers(bench: Bench) -> None:
+    """What four workers of one host that follow 1M queries keep of the base, as proportional set size."""
+    n_queries, n_few = bench.size(1_000_000, 20_000), bench.size(10_000, 2_000)
+    n_rows, n_runs = bench.size(400_000, 50_000), bench.size(3, 1)
+    for kind in ("match", "border"):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            registry = vd.Registry(f"sqlite:///{folder / 'alerts.db'}", snapshots=str(folder / "bases"))
+            write_batches(folder / "rows", make_rows(n_rows, N_WARM + 2))
+            sets = {n: f"alerts-{n}" for n in (n_few, n_queries)}
+            for n, each in sets.items():
+                add_ranges(registry, each, n, kind)
+            changes = {n: make_changer(registry, each, n) for n, each in sets.items()}
+            runs: list[tuple[int, list[Memory], list[Memory]]] = []
+            for _ in range(n_runs):
+                bases = [registry.compact(each).n_bytes for each in sets.values()]
+                few, many = (_measure(registry, sets[n], folder, changes[n]) for n in sets)
+                runs.append((bases[-1], few, many))
+        case = f"{kind}, {n_queries:,} queries, {N_WORKERS} workers"
+        bench.note("registry-workers", case, "MB, the base", runs[0][0] / 1e6)
+        for place, moment in enumerate((case, f"{case}, after {N_CHANGES:,} changes")):
+            _tell(bench, moment, n_few, [(base, few[place], many[place]) for base, few, many in runs])
+
+
+def _tell(bench: Bench, case: str, n_few: int, runs: list[tuple[int, Memory, Memory]]) -> None:
+    """The medians of some runs, each with the bytes of the base, few queries and many."""
+    mapped = statistics.median(many.of_files / base for base, _, many in runs)
+    measure = "times the base, of its file alone, in the memory of all workers"
+    bench.verdict("registry-workers", case, measure, mapped, MOST_MAPPED)
+    all_few, all_many = (statistics.median(run[place].of_all for run in runs) for place in (1, 2))
+    bench.note("registry-workers", case, "MB, all memory of all workers", all_many / 1e6)
+    bench.note("registry-workers", case, f"MB, all memory of all workers, with {n_few:,} queries", all_few / 1e6)
+    more = [(many.of_all - few.of_all) / base for base, few, many in runs]
+    bench.say(f"{case}: more by {', '.join(f'{each:.3g}' for each in more)} times the base")
+    measure = f"times the base, in all memory of all workers (above that with {n_few:,} queries)"
+    bench.verdict("registry-workers", case, measure, statistics.median(more), MOST_BASES)
+
+
+def _measure(registry: vd.Registry, name: str, folder: Path, change: Callable[[], None]) -> list[Memory]:
+    """The memory of workers that follow a set, before and after changes."""
+    files = batch_files(folder / "rows")
+    spark = vs.session("benchmarks", master=f"local[{N_WORKERS}]", **A_PART_EACH)
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        stream = FedStream(spark, Path(place), files[0], _follow(registry, name))
+        found = []
+        for number, file in enumerate(files):
+            if number == N_WARM:
+                found.append(Memory.measure(folder / "bases"))
+                change()
+            stream.feed(file)
+        found.append(Memory.measure(folder / "bases"))
+        stream.stop()
+        spark.stop()
+    if any(each.n_processes != N_WORKERS for each in found):
+        raise AnswersDifferError(f"{[each.n_processes for each in found]} workers have the base, and not {N_WORKERS}")
+    return found
+
+
+def _follow(registry: vd.Registry, name: str) -> Transform:
+    followed = registry.follow(name)
+    if followed.kind == "match":
+        return vs.match(followed, output="list")
+    return vs.border(followed, key="k", time="t", shards=N_SHARDS)
