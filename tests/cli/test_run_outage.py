@@ -113,7 +113,7 @@ class Outage(threading.Thread):
         self.n_done = 0  # micro-batches before it was back
 
     def run(self):
-        until = time.monotonic() + 120
+        until = time.monotonic() + 600
         while not self.count_done() and time.monotonic() < until:
             time.sleep(0.01)
         self.cluster.stop()
