@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import io
 import logging
 import os
 import pickle
+import re
 import threading
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.fs
@@ -143,6 +147,58 @@ def test_a_full_disk_while_compacting_leaves_everything_as_it_was(registry, tmp_
         assert [each.version for each in bases._list(12)] == [4]
         assert matched(bases.open(12).queries) == expected(states[12])
     assert registry.compact("alerts").version == 12
+
+
+class FullDisk(io.FileIO):
+    """A file on a disk that has room for so many bytes of it."""
+
+    def __init__(self, path, mode, room):
+        super().__init__(path, mode)
+        self.room = room
+
+    def write(self, piece):
+        written = super().write(memoryview(piece).cast("B")[: self.room])
+        self.room -= written
+        if not written:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return written
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.9])
+def test_a_disk_that_is_full_in_the_middle_of_a_base_leaves_the_old_one_and_nothing_half(
+    registry, tmp_path, monkeypatch, share
+):
+    states = fill(registry)
+    registry.add_many("alerts", [f"many-{number}" for number in range(2000)], ["x > 99"] * 2000)
+    bases = bases_of(registry)
+    bases.compact(12)
+    before = files(tmp_path)
+    whole = bases.build(13)
+    whole.compact()
+    whole.save(tmp_path / "whole")
+    room = int(share * (tmp_path / "whole").stat().st_size)
+
+    def open_on_full_disk(path, mode):
+        return open(path, mode) if mode == "rb" else io.BufferedWriter(FullDisk(path, mode, room))
+
+    monkeypatch.setattr(snapshot, "open", open_on_full_disk, raising=False)
+    with pytest.raises(vd.FileError) as caught:
+        registry.compact("alerts")
+    assert re.fullmatch(
+        r"cannot write the query set to '.*bases/\w+-13.queries': No space left on device", str(caught.value)
+    )
+    monkeypatch.delattr(snapshot, "open")
+
+    assert sorted((tmp_path / "bases").iterdir()) == before
+    assert [each.version for each in bases._list(13)] == [12]
+    assert matched(bases.open(12).queries) == expected(
+        states[12]
+    )  # from the old base, and the next from it and changes
+    assert (matched(bases.open(13).queries), len(bases.open(13).queries)) == (
+        expected(states[12]),
+        len(states[12]) + 2000,
+    )
+    assert registry.compact("alerts").version == 13
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next(registry, tmp_path):
@@ -422,6 +478,42 @@ def test_a_full_disk_of_the_host_is_a_sentence_without_keys(stored, monkeypatch,
         work[full]()
     assert "s3://bucket" in str(caught.value)
     assert not any(secret in str(caught.value) for secret in ("KEY", "SECRET", "HIDDEN"))
+
+
+class FullStore:
+    """A store that takes half of a file."""
+
+    def __init__(self, store):
+        self._store = store
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    @contextmanager
+    def open_output_stream(self, path):
+        with self._store.open_output_stream(path) as stream:
+            yield SimpleNamespace(write=lambda piece: self._fail(stream, piece))
+
+    def _fail(self, stream, piece):
+        stream.write(piece[: len(piece) // 2])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_store_that_is_full_in_the_middle_of_a_base_keeps_no_half_of_it(stored, tmp_path):
+    registry, _ = stored
+    states = fill(registry, 4)
+    made = registry.compact("alerts")
+    registry.add("alerts", "new", "x > 99")
+    where = registry.snapshot_files
+    store, where._store = where._store, FullStore(where._store)
+
+    with pytest.raises(vd.FileError, match=r"cannot write the snapshot \w+-5 to s3://bucket: No space left on device"):
+        registry.compact("alerts")
+
+    assert [each.name for each in (tmp_path / "bucket").iterdir()] == [made.file]
+    assert matched(bases_of(registry).open(5).queries) == expected(states[4])
+    where._store = store
+    assert registry.compact("alerts").version == 5
 
 
 @pytest.mark.parametrize(

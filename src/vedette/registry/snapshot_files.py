@@ -67,9 +67,13 @@ class SnapshotFiles:
                 checksum = _digest(path)
                 file = f"{name}-{checksum[:12]}.queries"
                 self._store.create_dir(self._folder, recursive=True)
-                with path.open("rb") as source, self._store.open_output_stream(f"{self._folder}/{file}") as target:
-                    while piece := source.read(_AT_ONCE):
-                        target.write(piece)
+                try:
+                    with path.open("rb") as source, self._store.open_output_stream(f"{self._folder}/{file}") as target:
+                        while piece := source.read(_AT_ONCE):
+                            target.write(piece)
+                except BaseException:
+                    self.remove(file)  # a stream that ends early leaves what it has
+                    raise
                 return file, checksum, path.stat().st_size
 
     def fetch(self, file: str, checksum: str) -> Path:
