@@ -71,7 +71,7 @@ class Watcher:
     def stop(self) -> int:
         """Ask it to stop, and wait until it has; its exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=120)
+        return self.process.wait(timeout=300)
 
 
 def read_events(file: Path) -> list[dict[str, Any]]:
