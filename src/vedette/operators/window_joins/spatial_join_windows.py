@@ -33,7 +33,7 @@ from vedette.operators.window_joins.refinement import find_linked, keep_selected
 from vedette.operators.window_joins.row_cells import RowCells
 from vedette.operators.window_joins.standing_boxes import BoxesOf, standing_groups
 
-N_DC = 128  # pairs of a data cluster
+N_DC = 512  # pairs of a data cluster: half and twice as many take about as long, 128 up to a third longer
 N_PIECES = 4  # of a join condition, as in section 7.4
 GROWTH = 4  # times the rows that there were, and the cuts of pieces are out of date
 FEW_ROWS = 16
