@@ -119,7 +119,7 @@ def _grows(times: dict[Any, float]) -> Finding:
     if len(times) < 2:
         return Finding(None, "whether that grows with the sets is not measured")
     few, many = first_and_last(times)
-    return Finding(many > few, f"its lead over NaiveJoin {'grows' if many > few else 'does not grow'}")
+    return Finding(many > few, f"the lead over NaiveJoin {'grows' if many > few else 'does not grow'} with objects")
 
 
 def _maintenance(figure: Figure) -> Finding:
