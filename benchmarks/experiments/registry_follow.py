@@ -65,7 +65,8 @@ def registry_follow(bench: Bench) -> None:
         for _ in range(n_pairs):
             turns.run()
         case = f"{n_queries:,} queries, {n_rows:,} rows a batch"
-        for each, runs in turns.seconds.items():
+        for each in streams:
+            runs = turns.seconds[each]
             bench.record("registry-follow", case, each, statistics.median(runs), runs=runs, n_rows=n_rows)
         _tell_pairs(bench, case, TIMES, Pairs.of(turns.seconds[UNCHANGED], turns.seconds[FROZEN]), MOST_UNCHANGED)
         _tell_pairs(bench, case, measure, Pairs.of(turns.seconds[changed], turns.seconds[FROZEN]), MOST_CHANGED)
@@ -103,8 +104,8 @@ def _cross_compaction(bench: Bench, case: str, registry: vd.Registry, turns: Tur
         turns.run()
         n_rounds += 1
     case = f"{case}, while a new base is written and moved to"
-    for name, runs in turns.seconds.items():
-        bench.record("registry-follow", case, name, statistics.median(runs), runs=runs)
+    for name in turns.streams:
+        bench.record("registry-follow", case, name, statistics.median(turns.seconds[name]), runs=turns.seconds[name])
     pairs = Pairs.of(turns.seconds[changed], turns.seconds[FROZEN])
     bench.note("registry-follow", case, f"{measure} (median of {pairs.n} pairs)", pairs.median)
     bench.note("registry-follow", case, f"{measure} (the greatest of {pairs.n} pairs)", pairs.greatest)
