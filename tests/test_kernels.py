@@ -111,3 +111,11 @@ def test_a_file_that_was_left_half_written_is_made_anew_and_those_of_an_older_so
     assert load("added").add_1(1) == 6
     (after,) = (folder / "__pycache__").glob("added.add_1-*")
     assert after != kept
+
+
+def test_where_no_folder_can_be_written_kernels_are_compiled_and_not_kept(folder, monkeypatch):
+    monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])
+    (folder / "unkept.py").write_text("from vedette.kernels import kernel\n@kernel\ndef add(x):\n    return x + 1\n")
+
+    assert importlib.import_module("unkept").add(3) == 4
+    assert not list(folder.rglob("*.nbc"))

@@ -30,7 +30,11 @@ Function = TypeVar("Function", bound=Callable[..., object])
 def kernel(function: Function) -> Function:
     if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return _plain(function)
-    compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    compile_: Any = functools.partial(numba.njit, nogil=True, error_model="numpy")
+    try:
+        compiled = compile_(cache=True)(function)
+    except RuntimeError:  # neither beside the source nor in the user's folder can a file be written
+        return compile_()(function)  # type: ignore[no-any-return]
     numbered: Any = getattr(compiled._cache, "_cache_file", None)
     if hasattr(numbered, "_source_stamp"):  # else a Numba that keeps its files in another way
         compiled._cache._cache_file = KernelFiles(
