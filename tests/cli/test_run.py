@@ -282,7 +282,9 @@ def test_what_init_writes_runs_serves_metrics_and_stops_when_asked(run, tmp_path
     assert "vedette run" in out
     assert run("init", folder)[0] == 2  # it overwrites nothing
 
-    command = [sys.executable, "-c", "from vedette.cli import main; main()", "run", str(folder / "pipeline.toml")]
+    file = folder / "pipeline.toml"
+    file.write_text(file.read_text().replace("[registry]\n", "[registry]\npatience = 600\n"))
+    command = [sys.executable, "-c", "from vedette.cli import main; main()", "run", str(file)]
     with (tmp_path / "out").open("wb") as out_file, (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen([*command, "--log", "json", "--metrics", "0"], stdout=out_file, stderr=log)
     try:
@@ -298,7 +300,7 @@ def test_what_init_writes_runs_serves_metrics_and_stops_when_asked(run, tmp_path
             with pytest.raises(subprocess.TimeoutExpired):  # it waits for the micro-batch
                 process.wait(timeout=1)
             process.send_signal(signal.SIGTERM)
-            assert process.wait(timeout=25) == 0  # sooner than the worker has lost its patience
+            assert process.wait(timeout=300) == 0  # sooner than the worker has lost its patience
     finally:
         process.kill()
         process.wait()
@@ -316,14 +318,24 @@ def stuck_batch(folder):
     """A micro-batch is at work while the body runs, and cannot end: its version cannot be written down."""
     with closing(sqlite3.connect(folder / "alerts.db", isolation_level=None)) as locking:
         locking.execute("BEGIN IMMEDIATE")
-        offsets = folder / "checkpoint" / "events" / "offsets"
-        n_begun = len(list(offsets.glob("[0-9]*")))
-        wait_for(lambda: len(list(offsets.glob("[0-9]*"))) > n_begun)
+        wait_for(lambda: is_stuck(folder / "checkpoint" / "events"))
         yield
         locking.execute("ROLLBACK")
 
 
-def wait_for(is_so, seconds=60):
+def is_stuck(checkpoint, seconds=3):
+    """Whether a micro-batch has begun, and for some time neither it nor another has ended or begun."""
+
+    def begun_and_ended():
+        return [sorted(each.name for each in (checkpoint / part).glob("[0-9]*")) for part in ("offsets", "commits")]
+
+    before = begun_and_ended()
+    time.sleep(seconds)
+    begun, ended = begun_and_ended()
+    return [begun, ended] == before and begun != ended
+
+
+def wait_for(is_so, seconds=300):
     until = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < until
