@@ -1,8 +1,8 @@
-"""Streams that follow a registry, run by test_following_modes.py in a process of its own: SESSION DIRECTORY.
+"""Streams of all operators that follow a registry, in one session, run by tests in a process of its own.
 
-Reads DIRECTORY/rows file by file, follows the set that DIRECTORY/url and DIRECTORY/set name, and writes
-DIRECTORY/answers under DIRECTORY/checkpoint. It may be killed at any time and started again. When it is through it
-prints what it answered.
+Called as following_pipeline.py SESSION DIRECTORY. Reads DIRECTORY/rows, DIRECTORY/left and DIRECTORY/right, follows the
+sets of the registry that DIRECTORY/url names, and writes the answers of each stream into a folder of its own. It may be
+killed at any time and started again.
 """
 
 from __future__ import annotations
@@ -14,24 +14,31 @@ from pathlib import Path
 import vedette as vd
 from vedette import spark as vs
 
+SETTINGS = {
+    "spark.sql.shuffle.partitions": 4,
+    "spark.sql.files.maxPartitionBytes": 65536,  # so that each file is a task of its own
+}
+
 
 def main() -> None:
     import streams  # beside this file, which is run as a program
 
-    settings = json.loads(sys.argv[1])
     directory = Path(sys.argv[2])
-    spark = vs.session("following", **settings)
-    registry = vd.Registry((directory / "url").read_text(), create=False)
-    name = (directory / "set").read_text()
-    followed = registry.follow(name)
-    if followed.kind == "border":
-        transform = vs.border(followed, key="symbol", time="ts", shards=3)
-    else:
-        transform = vs.match(followed)
-    stream = streams.read_stream(spark, directory / "rows")
-    answers = streams.run_stream(spark, stream.transform(transform), directory)
-    columns = [c if c not in ("ts", "time") else f"unix_seconds({c}) {c}" for c in answers.columns]
-    print(json.dumps({"rows": sorted(list(row) for row in answers.selectExpr(*columns).collect())}))
+    spark = vs.session("following", **SETTINGS, **json.loads(sys.argv[1]))
+    follow = vd.Registry((directory / "url").read_text(), create=False).follow
+
+    def read(name, n_files):
+        return streams.read_stream(spark, directory / name, n_files=n_files)
+
+    sides = read("left", 2), read("right", 2)
+    times = {"left_time": "ts", "right_time": "ts"}
+    answers = {  # the slowest first
+        "band join": vs.band_join(*sides, follow("band join"), shards=4),
+        "window join": vs.window_join(*sides, follow("window join"), shards=4, **times),
+        "border": read("rows", 5).transform(vs.border(follow("border"), key="symbol", time="ts", shards=4)),
+        "match": read("rows", 4).transform(vs.match(follow("match"))),
+    }
+    streams.run_streams(answers, directory)
     spark.stop()
 
 

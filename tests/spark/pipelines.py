@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 CLUSTER = {"master": "local-cluster[2,1,1024]", "spark.executor.memory": "512m"}
+CONNECT = {"remote": "local[2]"}
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # starts sooner
-COMMITS_BEFORE_KILLS = (0, 2)  # how many batches a run may finish; each is killed in the middle of the next
 
 
 class Pipeline:
-    """A program that takes SETTINGS DIRECTORY; all that it leaves behind when killed is inside the directory."""
+    """A program beside this file that takes SETTINGS DIRECTORY; all that it leaves behind is inside the directory."""
 
     def __init__(self, program, directory):
-        self.program, self.directory = program, directory
+        self.program, self.directory = Path(__file__).with_name(program), directory
         self.scratch = directory / "scratch"
         self.scratch.mkdir()
         self.process = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
 
     def start(self, **settings):
         settings = json.dumps(settings | {"spark.local.dir": str(self.scratch)})
@@ -43,23 +49,22 @@ class Pipeline:
             self.process.communicate()
 
     def finish(self):
-        """What the program printed last."""
-        out, errors = self.process.communicate(timeout=900)
+        """Until it is through, which it must be without an error."""
+        _, errors = self.process.communicate(timeout=240)
         assert self.process.returncode == 0, errors
-        return json.loads(out.splitlines()[-1])
 
-    def count(self, log):
-        return len(list((self.directory / "checkpoint" / log).glob("[0-9]*")))
+    def wait_until(self, holds, *arguments):
+        """Until that holds, while the program runs."""
+        while not holds(*arguments):
+            assert self.process.poll() is None, self.process.communicate()[1] or "it was through too soon"
+            time.sleep(0.02)
 
-    def kill_again_and_again(self, n_batches):
-        """Start it and kill it in the middle of a batch, several times."""
-        choice = random.Random(5)
-        for n_commits in COMMITS_BEFORE_KILLS:
-            self.start(master="local[2]")
-            n_before = self.count("commits")
-            while self.count("commits") < n_before + n_commits or self.count("offsets") <= self.count("commits"):
-                assert self.process.poll() is None, self.process.communicate()[1] or "through before it was killed"
-                time.sleep(0.01)
-            time.sleep(choice.uniform(0, 0.8))
-            self.kill()
-        assert self.count("commits") < n_batches
+    def count_commits(self, stream):
+        """How many micro-batches are done of the stream that has that folder."""
+        return self._count(stream, "commits")
+
+    def count_begun(self, stream):
+        return self._count(stream, "offsets")
+
+    def _count(self, stream, log):
+        return len(list((self.directory / stream / "checkpoint" / log).glob("[0-9]*")))

@@ -5,9 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import time
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 
@@ -27,19 +30,72 @@ def write_batches(batches, directory, first=0):
         os.utime(path, (1_700_000_000 + first + number,) * 2)
 
 
-def read_stream(spark, directory, watermark=None, time="ts"):
-    """One file a micro-batch."""
+def read_stream(spark, directory, watermark=None, n_files=1):
+    """So many files a micro-batch."""
     rows = spark.read.parquet(str(directory))
-    stream = spark.readStream.schema(rows.schema).option("maxFilesPerTrigger", 1).parquet(str(directory))
-    return stream.withWatermark(time, watermark) if watermark else stream
+    stream = spark.readStream.schema(rows.schema).option("maxFilesPerTrigger", n_files).parquet(str(directory))
+    return stream.withWatermark("ts", watermark) if watermark else stream
+
+
+def start_stream(answers, directory):
+    """A stream that takes all files that are there, and ends."""
+    writer = answers.writeStream.format("parquet").option("path", str(directory / "answers"))
+    writer = writer.option("checkpointLocation", str(directory / "checkpoint")).trigger(availableNow=True)
+    return writer.start()
 
 
 def run_stream(spark, answers, directory):
     """Let the stream take all files that are there; then all that was ever written."""
-    writer = answers.writeStream.format("parquet").option("path", str(directory / "answers"))
-    writer = writer.option("checkpointLocation", str(directory / "checkpoint")).trigger(availableNow=True)
-    writer.start().awaitTermination()
+    start_stream(answers, directory).awaitTermination()
     return spark.read.parquet(str(directory / "answers"))
+
+
+def run_streams(answers, directory):
+    """Let streams take all files that are there, each in the folder of its name; those that have done least come first.
+
+    One begins when the one before has done a batch.
+    """
+    started = []
+    for name in sorted(answers, key=lambda name: len(_logs(directory / name / "checkpoint" / "commits"))):
+        started.append(_begin_stream(answers[name], directory / name))
+    for stream in started:
+        stream.awaitTermination()
+
+
+def _begin_stream(answers, directory):
+    """A stream that has done a batch, or has failed.
+
+    Spark waits ten seconds for the Python process with which it plans an operator that keeps state; where the machine
+    is so busy that it takes longer, the stream is started again.
+    """
+    while True:
+        stream = start_stream(answers, directory)
+        while stream.isActive and not stream.recentProgress:
+            time.sleep(0.02)
+        if stream.isActive or "failed to connect back" not in str(stream.exception()):
+            return stream
+
+
+def read_answers(directory):
+    """What each micro-batch has written, by its number: a table for each task that wrote any rows.
+
+    It is what the log of the sink lists, which has a batch once; there must be fewer than ten batches.
+    """
+    answers = {}
+    for log in _logs(directory / "answers" / "_spark_metadata"):
+        paths = [unquote(urlsplit(json.loads(line)["path"]).path) for line in log.read_text().splitlines()[1:]]
+        tables = [pq.ParquetFile(path).read() for path in paths]
+        answers[int(log.name)] = [table for table in tables if table.num_rows]
+    return answers
+
+
+def to_tuples(table):
+    """Rows with times in seconds."""
+    columns = list(table.columns)
+    for place, column in enumerate(columns):
+        if pa.types.is_timestamp(column.type):
+            columns[place] = column.cast(pa.timestamp("s", column.type.tz)).cast(pa.int64())
+    return list(zip(*(column.to_pylist() for column in columns), strict=True))
 
 
 def read_cuts(checkpoint):

@@ -124,10 +124,10 @@ def test_border_events_are_those_of_the_version_of_their_micro_batch(spark, regi
     standing, model, known = {0: {}}, border_model.Model(), {}
     feed = Feed(spark, tmp_path, vs.border(registry.follow("alerts"), key="symbol", time="ts", shards=2))
     n_events = 0
-    for t in range(3):
-        for _ in range(int(random.integers(2, 8))):
+    for t in range(2):
+        for _ in range(int(random.integers(4, 10))):
             change_at_random(random, registry, "alerts", standing, make_range)
-        rows = some_rows(random, t)
+        rows = some_rows(random, t, n=12)
         found = feed.take(rows)
         version = max(standing)
 
@@ -142,35 +142,43 @@ def values_of(ids, values):
     return pa.table({"id": pa.array(ids, pa.int64()), "value": pa.array(values, pa.float64())})
 
 
+def make_band(random):
+    low = float(random.integers(-3, 3))
+    return {"low": low, "high": low + 2}
+
+
 def test_band_joins_tell_what_changes_of_queries_change(spark, registry, tmp_path):
-    random = np.random.default_rng(2)
+    random = np.random.default_rng(7)
     registry.create("bands", kind="band join")
     standing, total = {0: {}}, {}
     left, right = {}, {}
     followed = registry.follow("bands")
     feed = Feed(spark, tmp_path, lambda a, b: vs.band_join(a, b, followed, shards=2))
-
-    def make_band(random):
-        low = float(random.integers(-3, 3))
-        return {"low": low, "high": low + 1}
-
-    for t in range(3):
-        for _ in range(4):
+    distinct = Feed(spark, tmp_path / "affected", lambda a, b: vs.band_join(a, b, followed, report="queries", shards=4))
+    n_affected = 0
+    for t in range(2):
+        for _ in range(5):
             change_at_random(random, registry, "bands", standing, make_band)
+        version, affected = max(standing), set()
         new = [{10 * t + i: float(random.integers(0, 5)) for i in range(3)} for _ in range(2)]
+        tables = [values_of(list(each), list(each.values())) for each in new]
         left, right = left | new[0], right | new[1]
-        for sign, query, i, j, version in feed.take(*(values_of(list(each), list(each.values())) for each in new)):
-            assert version == max(standing)
+        for sign, query, i, j, told_version in feed.take(*tables):
+            assert told_version == version
             total[query, i, j] = total.get((query, i, j), 0) + sign
+            affected.add((query, version))
 
         assert set(total.values()) <= {0, 1}
         assert {pair for pair, sign in total.items() if sign} == {
             (query, i, j)
-            for query, band in standing[max(standing)].items()
+            for query, band in standing[version].items()
             for i, r in left.items()
             for j, s in right.items()
             if band["low"] <= r - s <= band["high"]
         }
+        assert sorted(distinct.take(*tables)) == sorted(affected)
+        n_affected += len(affected)
+    assert n_affected > 6
 
 
 def quotes_of(ids, prices, t):

@@ -1,38 +1,153 @@
-"""One pipeline on a cluster of two workers and through Spark Connect, each in a process of its own."""
+"""Every operator through Spark Connect and on a cluster of two workers, in processes of their own, as batch and stream.
+
+The streams begin through Connect, are killed in the middle of a batch, and go on on the cluster.
+"""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from pathlib import Path
+import time
+from collections import Counter
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
+from spark import bands, fleets, quotes, ticks
+from spark.moving_shards import make_shard, step
+from spark.pipelines import CLUSTER, CONNECT, Pipeline
+from spark.streams import read_answers, read_cuts, to_tuples, write_batches, write_rows
 
-PIPELINE = Path(__file__).with_name("pipeline.py")
-MODES = {
-    "cluster": {"master": "local-cluster[2,1,1024]"},
-    "connect": {"remote": "local[2]"},
-}
+N_FILES = 5
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_batch_and_stream_give_the_right_pairs(mode, tmp_path):
-    done = subprocess.run(
-        [sys.executable, str(PIPELINE), json.dumps(MODES[mode]), str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=900,
-        cwd=tmp_path,
+class Run:
+    """The rows that were written, and what was answered."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.ticks = ticks.make_rows(50 * N_FILES)
+        for name in ("match", "border"):
+            write_rows(self.ticks, directory / name / "rows", N_FILES)
+        self.quotes = [quotes.make_rows(160, seed) for seed in (21, 22)]
+        write_rows(self.quotes[0], directory / "window join" / "left", N_FILES)
+        write_batches(quotes.cut(self.quotes[1], N_FILES, seed=23), directory / "window join" / "right")
+        self.bands = write_bands(directory / "band join")
+        self.fleets = write_fleets(directory / "moving join")
+
+    def streamed(self, name):
+        told = [table for tables in read_answers(self.directory / name).values() for table in tables]
+        return sorted(row for table in told for row in to_tuples(table))
+
+    def batches(self, name):
+        """What a batch answered in either session."""
+        for kind in ("connect", "classic"):
+            yield sorted(to_tuples(ds.dataset(self.directory / name / f"batch-{kind}").to_table()))
+
+    def cuts(self, name):
+        """The files of each micro-batch and source, all of which were taken once."""
+        cuts = read_cuts(self.directory / name / "checkpoint")
+        assert [[file for files in side for file in files] for side in cuts] == [list(range(N_FILES))] * 2
+        return cuts
+
+
+def write_bands(directory):
+    """Files that become smaller, because Spark puts those of one micro-batch into the order of their sizes."""
+    sides = []
+    for seed, name in enumerate(("left", "right")):
+        batches = bands.make_batches(N_FILES, 20 * N_FILES, seed=20 + seed, shrink=20)
+        n_rows, tables = 0, []
+        for rows in batches:
+            tables.append(bands.to_table(rows).append_column("at", pa.array(range(n_rows, n_rows + len(rows)))))
+            n_rows += len(rows)
+        write_batches(tables, directory / name)
+        sizes = [path.stat().st_size for path in sorted((directory / name).iterdir())]
+        assert sizes == sorted(sizes, reverse=True)
+        sides.append(batches)
+    return sides
+
+
+def write_fleets(directory):
+    """Two times a file, of each object one row a time: files of one micro-batch may be read in any order."""
+    sets = []
+    for seed, name in enumerate("ab"):
+        rows = list({row[:2]: row for row in fleets.make_rows(2 * N_FILES, 20, 30 + seed, n_ids=40)}.values())
+        write_batches([fleets.to_table(part) for part in fleets.cut(rows, N_FILES)], directory / name)
+        sets.append(rows)
+    return sets
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    made = Run(tmp_path_factory.mktemp("modes"))
+    with Pipeline("modes_pipeline.py", made.directory) as pipeline:
+        pipeline.start(**CONNECT)
+        # The last of the streams begins when all others have done a batch.
+        pipeline.wait_until(lambda: pipeline.count_begun("moving join") > pipeline.count_commits("moving join") > 0)
+        time.sleep(np.random.default_rng(5).uniform(0, 0.5))
+        pipeline.kill()
+        assert pipeline.count_commits("moving join") < N_FILES
+        pipeline.start(**CLUSTER)
+        pipeline.finish()
+    return made
+
+
+def test_matches_of_batch_and_stream_are_right(run):
+    expected = sorted(
+        (row["symbol"], row["price"], int(row["ts"].timestamp()), query)
+        for row in run.ticks.to_pylist()
+        for query in range(ticks.N_QUERIES)
+        if query <= row["price"] <= query + ticks.WIDTH
     )
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout.splitlines()[-1])
+    assert run.streamed("match") == expected
+    assert list(run.batches("match")) == [expected] * 2
 
-    expected = [[price, query] for price in range(0, 1000, 7) for query in range(400) if query <= price <= query + 2.5]
-    assert sorted(answer["pairs"]) == expected
-    assert sorted(answer["streamed"]) == expected
-    assert answer["lists"] == [1000 // 7 + 1, len(expected)]
-    assert answer["is_connect"] == (mode == "connect")
+
+def test_no_border_event_is_lost_or_doubled(run):
+    expected = ticks.expected_events(run.ticks)
+    assert run.streamed("border") == expected
+    assert list(run.batches("border")) == [expected] * 2
+
+
+def test_no_pair_of_a_window_join_is_lost_or_doubled(run):
+    expected = quotes.expected_pairs(*run.quotes, quotes.EQUATED)
+    assert len(expected) > 100
+    assert run.streamed("window join") == expected
+    assert list(run.batches("window join")) == [expected] * 2
+
+
+def test_no_change_of_a_band_join_is_lost_or_doubled(run):
+    taken = [
+        [[row for file in files for row in side[file]] for files in cut]
+        for side, cut in zip(run.bands, run.cuts("band join"), strict=True)
+    ]
+    changes = [change for changes in bands.expected_changes(*taken) for change in changes]
+    assert run.streamed("band join") == sorted(changes)
+    standing = Counter()
+    for sign, *pair in changes:
+        standing[tuple(pair)] += sign
+    assert set(standing.values()) <= {0, 1}
+    assert list(run.batches("band join")) == [sorted((1, *pair) for pair, n in standing.items() if n)] * 2
+
+
+def test_no_change_of_a_moving_join_is_lost_or_doubled(run):
+    files = [fleets.cut(rows, N_FILES) for rows in run.fleets]
+    # A stream that was killed may take two files of one set at once, and the other set's rows are late then.
+    batches = [
+        [[row for number in numbers for row in each[number]] for each, numbers in zip(files, taken, strict=True)]
+        for taken in zip(*run.cuts("moving join"), strict=True)
+    ]
+    shard = make_shard()
+    assert run.streamed("moving join") == sorted(tuple(line) for batch in batches for line in step(shard, *batch))
+    world, _ = fleets.make_world(*batches)
+    for moment, pairs in json.loads((run.directory / "pairs").read_text()):
+        assert pairs == sorted(map(list, world.pairs(moment)))
+        assert pairs
+    expected = fleets.tell(*run.fleets)
+    assert len(expected) > 100
+    assert list(run.batches("moving join")) == [expected] * 2
 
 
 def test_two_connect_sessions_of_one_host_run_at_once_and_are_heard_on_the_loopback_only(tmp_path):

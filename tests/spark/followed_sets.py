@@ -1,0 +1,229 @@
+"""Four sets of a registry, one for each operator that follows, which two writers change; and what streams should say.
+
+A query holds what is from its lower end to `WIDTH` above it: a price, or the difference of two values. What streams say
+is found by plain comparison, from what the writers wrote down.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from engine import border_model
+from spark import ticks
+from spark.streams import read_answers, read_cuts, to_tuples, write_rows
+from sqlalchemy import create_engine, text
+
+import vedette as vd
+
+WIDTH = 5
+STANDING = {"base": (0,)}  # what stands from the first version on; rows of window joins are kept for its sake
+SIDE = "id bigint, value double, ts timestamp"
+START = 1_772_000_000
+SOURCES = {"match": ["rows"], "border": ["rows"], "window join": ["left", "right"], "band join": ["left", "right"]}
+KINDS = list(SOURCES)
+
+
+def to_query(kind, low):
+    """A query as the registry takes it."""
+    if kind == "band join":
+        return {"low": low, "high": low + WIDTH}
+    if kind == "window join":
+        return {"text": f"left.value - right.value BETWEEN {low} AND {low + WIDTH}", "within": "1 hour"}
+    return {"text": f"price BETWEEN {low} AND {low + WIDTH}"}
+
+
+def create_sets(url, kinds=KINDS):
+    registry = vd.Registry(url)
+    for kind in kinds:
+        schema = {"schema": ticks.SCHEMA} if kind in ("match", "border") else {}
+        if kind == "window join":
+            schema = {"left": SIDE, "right": SIDE}
+        registry.create(kind, kind=kind, **schema)
+        for query, (low,) in STANDING.items():
+            assert registry.add(kind, query, **to_query(kind, low)) == 1
+    registry.close()
+
+
+def write_sources(directory, n_batches, n_rows=8):
+    """Files for so many micro-batches of each stream."""
+    write_rows(ticks.make_rows(n_rows * 5 * n_batches), directory / "rows", 5 * n_batches)
+    for seed, name in enumerate(("left", "right")):
+        n_all = n_rows * 2 * n_batches
+        values = np.random.default_rng(seed).integers(0, 60, n_all).astype(float)
+        times = pa.array((START + np.arange(n_all)) * 1_000_000, pa.timestamp("us", "UTC"))
+        rows = pa.table([pa.array(range(n_all), pa.int64()), values, times], ["id", "value", "ts"])
+        write_rows(rows, directory / name, 2 * n_batches)
+
+
+class Writers:
+    """Two writers, each with its own connection and queries, that change all sets until they are told to stop."""
+
+    def __init__(self, url):
+        self.url = url
+        self.changes = {kind: {} for kind in KINDS}  # by version: id, and its lower end or None
+        self.errors = []
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._write, args=(number,)) for number in range(2)]
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        assert not self.errors
+
+    def _write(self, number):
+        try:
+            registry, random, own = vd.Registry(self.url), np.random.default_rng(number), set()
+            while not self._stop.wait(random.uniform(0, 0.1)):
+                kind, query = KINDS[random.integers(0, len(KINDS))], f"w{number}-{random.integers(0, 5)}"
+                low = int(random.integers(0, 55))
+                if (kind, query) not in own:
+                    version = registry.add(kind, query, **to_query(kind, low))
+                elif low % 3:
+                    version = registry.replace(kind, query, **to_query(kind, low))
+                else:
+                    version, low = registry.remove(kind, query), None
+                self.changes[kind][version] = query, low
+                (own.discard if low is None else own.add)((kind, query))
+            registry.close()
+        except Exception as error:
+            self.errors.append(error)
+
+    def standing(self, kind):
+        """By version, what stood then."""
+        now, states = STANDING, {1: STANDING}
+        changes = self.changes[kind]
+        assert sorted(changes) == list(range(2, len(changes) + 2))
+        for version in sorted(changes):
+            query, low = changes[version]
+            now = {each: told for each, told in now.items() if each != query}
+            if low is not None:
+                now[query] = (low,)  # an object of its own for each life
+            states[version] = now
+        return states
+
+
+def read_pins(url):
+    """The versions of the batches of each stream, as the database has them."""
+    engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.connect() as connection:
+        found = connection.execute(
+            text("SELECT s.name, p.batch, p.version FROM vedette_pins p JOIN vedette_sets s ON s.id = p.set_id")
+        )
+        pins = {kind: {} for kind in KINDS}
+        for kind, batch, version in found:
+            assert batch not in pins[kind]
+            pins[kind][batch] = version
+    engine.dispose()
+    return pins
+
+
+def check_answers(directory, kind, pins, states):
+    """Each micro-batch answered what stood at the version that was pinned for it, and every file was taken once.
+
+    Returns the answers of the tasks of each batch.
+    """
+    cuts = read_cuts(directory / kind / "checkpoint")
+    sources = [directory / name for name in SOURCES[kind]]
+    for files, source in zip(cuts, sources, strict=True):
+        assert [file for batch in files for file in batch] == list(range(len(list(source.iterdir()))))
+    answers, oracle = read_answers(directory / kind), ORACLES[kind]()
+    batches = list(zip(*cuts, strict=True))
+    assert sorted(pins) == list(range(len(batches)))
+    assert set(answers) <= set(pins)
+    for number, files in enumerate(batches):
+        rows = [_read_files(source, some) for source, some in zip(sources, files, strict=True)]
+        told = [row for table in answers.get(number, []) for row in to_tuples(table)]
+        assert {row[-1] for row in told} <= {pins[number]}
+        oracle.check([row[:-1] for row in told], states[pins[number]], *rows)
+    return [answers.get(number, []) for number in range(len(batches))]
+
+
+def _read_files(source, numbers):
+    tables = [pq.read_table(source / f"{number:04}.parquet") for number in numbers]
+    return [row for table in tables for row in table.to_pylist()]
+
+
+def _holds(told, number):
+    return told[0] <= number <= told[0] + WIDTH
+
+
+class Match:
+    """Rows beside the queries they match."""
+
+    def check(self, told, standing, rows):
+        assert sorted(told) == sorted(
+            (row["symbol"], row["price"], int(row["ts"].timestamp()), query)
+            for row in rows
+            for query, low in standing.items()
+            if _holds(low, row["price"])
+        )
+
+
+class Border:
+    """Events of keys."""
+
+    def __init__(self):
+        self.model, self.forms = border_model.Model(), {}
+
+    def check(self, told, standing, rows):
+        for query, low in standing.items():
+            form = (lambda row, low=low: _holds(low, row["price"])), lambda row: False
+            self.forms.setdefault((query, id(low)), form)
+        self.model.forms = {query: self.forms[query, id(low)] for query, low in standing.items()}
+        events = self.model.step(rows, key="symbol", time="ts")
+        assert sorted(told) == sorted((key, int(when.timestamp()), *rest) for key, when, *rest in events)
+
+
+class WindowJoin:
+    """Pairs, each with the later of its rows."""
+
+    def __init__(self):
+        self.sides = {}, {}
+
+    def check(self, told, standing, *new):
+        known = [set(side) for side in self.sides]
+        for side, rows in zip(self.sides, new, strict=True):
+            side.update((row["id"], row["value"]) for row in rows)
+        assert sorted(told) == sorted(
+            (query, left, right)
+            for left, r in self.sides[0].items()
+            for right, s in self.sides[1].items()
+            if left not in known[0] or right not in known[1]
+            for query, low in standing.items()
+            if _holds(low, r - s)
+        )
+
+
+class BandJoin:
+    """Pairs that come and go, with rows and with queries."""
+
+    def __init__(self):
+        self.sides, self.pairs = ({}, {}), Counter()
+
+    def check(self, told, standing, *new):
+        for side, rows in zip(self.sides, new, strict=True):
+            side.update((row["id"], row["value"]) for row in rows)
+        assert len(set(told)) == len(told)
+        for sign, *pair in told:
+            self.pairs[tuple(pair)] += sign
+        assert set(self.pairs.values()) <= {0, 1}
+        assert {pair for pair, n in self.pairs.items() if n} == {
+            (query, left, right)
+            for left, r in self.sides[0].items()
+            for right, s in self.sides[1].items()
+            for query, low in standing.items()
+            if _holds(low, r - s)
+        }
+
+
+ORACLES = {"match": Match, "border": Border, "window join": WindowJoin, "band join": BandJoin}
