@@ -31,7 +31,7 @@ from vedette import spark as vs
 
 MOST_MAPPED, MOST_BASES = 1.5, 2.5  # times the base; four copies beside the file would be 5
 N_WORKERS, N_SHARDS = 4, 16
-N_WARM = 3  # micro-batches, after which memory grows no more
+N_WARM = 3  # micro-batches before the changes, and after
 A_PART_EACH = {  # of every file, and of every shuffle
     "spark.sql.files.minPartitionNum": str(N_WORKERS),
     "spark.sql.files.openCostInBytes": "1",
@@ -83,12 +83,12 @@ def read_smaps(lines: Iterable[str], folder: str) -> tuple[int, int, int]:
 def registry_workers(bench: Bench) -> None:
     """What four workers of one host that follow 1M queries keep of the base, as proportional set size."""
     n_queries, n_few = bench.size(1_000_000, 20_000), bench.size(10_000, 2_000)
-    n_rows, n_runs = bench.size(400_000, 50_000), bench.size(3, 1)
+    n_rows, n_runs, n_warm = bench.size(400_000, 50_000), bench.size(3, 1), bench.size(N_WARM, 1)
     for kind in ("match", "border"):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             registry = vd.Registry(f"sqlite:///{folder / 'alerts.db'}", snapshots=str(folder / "bases"))
-            write_batches(folder / "rows", make_rows(n_rows, N_WARM + 2))
+            write_batches(folder / "rows", make_rows(n_rows, 2 * n_warm))
             sets = {n: f"alerts-{n}" for n in (n_few, n_queries)}
             for n, each in sets.items():
                 add_ranges(registry, each, n, kind)
@@ -96,7 +96,7 @@ def registry_workers(bench: Bench) -> None:
             runs: list[tuple[int, list[Memory], list[Memory]]] = []
             for _ in range(n_runs):
                 bases = [registry.compact(each).n_bytes for each in sets.values()]
-                few, many = (_measure(registry, sets[n], folder, changes[n]) for n in sets)
+                few, many = (_measure(registry, sets[n], folder, n_warm, changes[n]) for n in sets)
                 runs.append((bases[-1], few, many))
         case = f"{kind}, {n_queries:,} queries, {N_WORKERS} workers"
         bench.note("registry-workers", case, "MB, the base", runs[0][0] / 1e6)
@@ -118,15 +118,15 @@ def _tell(bench: Bench, case: str, n_few: int, runs: list[tuple[int, Memory, Mem
     bench.verdict("registry-workers", case, measure, statistics.median(more), MOST_BASES)
 
 
-def _measure(registry: vd.Registry, name: str, folder: Path, change: Callable[[], None]) -> list[Memory]:
-    """The memory of workers that follow a set, before and after changes."""
+def _measure(registry: vd.Registry, name: str, folder: Path, n_warm: int, change: Callable[[], None]) -> list[Memory]:
+    """The memory of workers that follow a set, after some micro-batches, and after changes and the others."""
     files = batch_files(folder / "rows")
     spark = vs.session("benchmarks", master=f"local[{N_WORKERS}]", **A_PART_EACH)
     with tempfile.TemporaryDirectory(dir=folder) as place:
         stream = FedStream(spark, Path(place), files[0], _follow(registry, name))
         found = []
         for number, file in enumerate(files):
-            if number == N_WARM:
+            if number == n_warm:
                 found.append(Memory.measure(folder / "bases"))
                 change()
             stream.feed(file)
