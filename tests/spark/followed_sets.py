@@ -49,14 +49,15 @@ def create_sets(url, kinds=KINDS):
 
 
 def write_sources(directory, n_batches, n_rows=8):
-    """Files for so many micro-batches of each stream."""
+    """Files for so many micro-batches of each stream, and two more of the joins."""
     write_rows(ticks.make_rows(n_rows * 5 * n_batches), directory / "rows", 5 * n_batches)
     for seed, name in enumerate(("left", "right")):
-        n_all = n_rows * 2 * n_batches
+        n_files = 2 * (n_batches + 2)
+        n_all = n_rows * n_files
         values = np.random.default_rng(seed).integers(0, 60, n_all).astype(float)
         times = pa.array((START + np.arange(n_all)) * 1_000_000, pa.timestamp("us", "UTC"))
         rows = pa.table([pa.array(range(n_all), pa.int64()), values, times], ["id", "value", "ts"])
-        write_rows(rows, directory / name, 2 * n_batches)
+        write_rows(rows, directory / name, n_files)
 
 
 class Writers:

@@ -55,10 +55,11 @@ def follow(url, directory, sessions):
     (directory / "url").write_text(url)
     random, pins_at_kills, commits_at_kills = np.random.default_rng(3), [], []
     with Writers(url) as writers, Pipeline("following_pipeline.py", directory) as pipeline:
-        for session, (first, second) in zip(sessions, KILLS, strict=False):
+        for session, streams in zip(sessions, KILLS, strict=False):
             pipeline.start(**session)
-            pipeline.wait_until(is_in_mid_batch, pipeline, url, first, second)
-            time.sleep(random.uniform(0, 0.3))
+            pipeline.wait_until(pipeline.count_commits, streams[-1])
+            time.sleep(random.uniform(0, 0.5))
+            pipeline.wait_until(is_in_mid_batch, pipeline, url, streams)
             pipeline.kill()
             pins_at_kills.append(read_pins(url))
             commits_at_kills.append({kind: pipeline.count_commits(kind) for kind in KINDS})
@@ -67,13 +68,10 @@ def follow(url, directory, sessions):
     return Run(directory, writers, read_pins(url), pins_at_kills, commits_at_kills)
 
 
-def is_in_mid_batch(pipeline, url, first, second):
-    """Whether the second stream has done a batch, and one of both has pinned another."""
-    n_done = {kind: pipeline.count_commits(kind) for kind in (first, second)}
-    if not n_done[second] or all(pipeline.count_begun(kind) == n for kind, n in n_done.items()):
-        return False
+def is_in_mid_batch(pipeline, url, streams):
+    """Whether one of these streams has pinned a batch that is not done."""
     pins = read_pins(url)
-    return any(len(pins[kind]) > n for kind, n in n_done.items())
+    return any(len(pins[stream]) > pipeline.count_commits(stream) for stream in streams)
 
 
 @pytest.mark.parametrize("kind", KINDS)

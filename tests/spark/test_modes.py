@@ -6,6 +6,7 @@ The streams begin through Connect, are killed in the middle of a batch, and go o
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -17,7 +18,7 @@ import pyarrow.dataset as ds
 import pytest
 from spark import bands, fleets, quotes, ticks
 from spark.moving_shards import make_shard, step
-from spark.pipelines import CLUSTER, CONNECT, Pipeline
+from spark.pipelines import CLUSTER, CONNECT, JAVA, Pipeline
 from spark.streams import read_answers, read_cuts, to_tuples, write_batches, write_rows
 
 N_FILES = 5
@@ -161,7 +162,8 @@ def test_two_connect_sessions_of_one_host_run_at_once_and_are_heard_on_the_loopb
         spark.stop()
     """
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    started = [subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, **pipes) for _ in range(2)]
+    fast = os.environ | {"JAVA_TOOL_OPTIONS": JAVA}
+    started = [subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, env=fast, **pipes) for _ in range(2)]
     try:
         assert [process.stdout.readline() for process in started] == ["7 127.0.0.1\n"] * 2
         for process in started:
