@@ -87,7 +87,7 @@ def _workloads(bench: Bench) -> Iterator[tuple[str, Workload]]:
     yield "1-d, 100k heavy-tailed, 10 matches", intervals(size(100_000, 10_000), n_rows, 10, "pareto")
     yield "1-d, 20k heavy-tailed, 200 matches", intervals(size(20_000, 5_000), n_rows // 4, 200, "pareto")
     yield "1-d, 20k wide, a tenth matches", intervals(size(20_000, 4_000), n_rows // 20, size(2_000, 400))
-    yield "1-d, 30k on 5,000 places", _round(intervals(size(30_000, 5_000), n_rows, size(600, 100)), 5_000)
+    yield "1-d, 30k on 5,000 places", _round(intervals(size(30_000, 5_000), n_rows // 10, size(600, 100)), 5_000)
     yield "2-d, 500 boxes", small_boxes(500, n_rows, 5)
     yield "2-d, 32k on a grid, W = 20", vcr_rectangles(size(32_000, 4_000), n_rows, 20)
     yield "2-d, 64k on a grid, W = 40, 90-10", vcr_rectangles(size(64_000, 8_000), n_rows // 100, 40, "90-10")
