@@ -114,8 +114,9 @@ TARGETS = [
     ),
     Target(
         "registry-workers",
-        "four workers of one host that follow 1M queries: what they keep of the base in memory, together",
-        "the base once, and not four times",
+        "four workers of one host that follow 1M queries, for matching and for borders: what they keep of the base in "
+        "memory, together",
+        "the base's file once; at most 2.5 x the base in all that they keep",
     ),
     Target(
         "cold-start",
@@ -223,7 +224,7 @@ PAPERS = [
 
 # Work that no target speaks of, shown after the targets.
 EXTRAS = [
-    Target("registry-large", "a registry of five million queries: add, list, compact, follow", ""),
+    Target("registry-large", "a registry of five million queries: add, list, compact, follow, here and in Spark", ""),
     Target("intervals-hundred", "1-d, 100k queries, 200k rows, 100 matches a row; list form", ""),
     Target("mixed-conjunctions", "the conjunctions of Lim et al. over a random number of attributes each", ""),
     Target("moving-growth", "moving joins: a timestamp from 10k to 400k objects a set, as densely as ever", ""),

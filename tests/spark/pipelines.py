@@ -50,7 +50,7 @@ class Pipeline:
 
     def finish(self):
         """Until it is through, which it must be without an error."""
-        _, errors = self.process.communicate(timeout=240)
+        _, errors = self.process.communicate(timeout=900)
         assert self.process.returncode == 0, errors
 
     def wait_until(self, holds, *arguments):

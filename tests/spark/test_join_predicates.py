@@ -305,7 +305,6 @@ def at_the_ends() -> list[Pair]:
     return found
 
 
-@pytest.mark.timeout(600)
 def test_constants_at_the_ends_of_their_types_mean_what_spark_means(interpreted: Any) -> None:
     maker = JoinMaker(random.Random(SEED))
     rows = {side: maker.rows(N_ROWS) for side in SIDES}

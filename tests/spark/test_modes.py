@@ -167,7 +167,7 @@ def test_two_connect_sessions_of_one_host_run_at_once_and_are_heard_on_the_loopb
     try:
         assert [process.stdout.readline() for process in started] == ["7 127.0.0.1\n"] * 2
         for process in started:
-            process.communicate(timeout=60)
+            process.communicate(timeout=300)
         assert [process.returncode for process in started] == [0, 0]
     finally:
         for process in started:

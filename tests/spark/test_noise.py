@@ -57,7 +57,7 @@ print(heard)
 
 
 def test_who_listens_hears_lines_and_which_are_warnings_of_workers():
-    done = subprocess.run([sys.executable, "-c", HEARD], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", HEARD], capture_output=True, text=True, timeout=300)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "[('first', False), ('a snapshot is damaged', True), ('restown', False)]\n"
