@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import statistics
 import subprocess
 import sys
 import threading
@@ -102,21 +103,23 @@ def _run(names: list[str], quick: bool) -> list[str]:
 
 
 def tell_length(names: Sequence[str], seconds: Mapping[str, float], at_once: int = 1) -> str:
-    """How long these experiments will take, as far as they have run before."""
-    new = [name for name in names if name not in seconds]
-    minutes = sum(seconds.get(name, 0.0) for name in names) / 60 / at_once
-    told = f"{len(names)} experiments, about {minutes:.1f} min" if len(names) > 1 else f"about {minutes:.1f} min"
-    if len(new) == len(names):
-        return "how long this takes is not known: nothing of it has run before"
-    return told + (f", and as long as these take, which have not run before: {', '.join(new)}" if new else "")
+    """How long these experiments will take, by how long they took before."""
+    if not seconds:
+        return "how long this takes is not known: nothing has run before"
+    n_new = sum(name not in seconds for name in names)
+    told = f"about {_minutes(names, seconds, at_once):.1f} min"
+    told = f"{len(names)} experiments, {told}" if len(names) > 1 else told
+    return told + (f", of which {n_new} that have not run before count as the median of the others" if n_new else "")
 
 
 def tell_left(names: Sequence[str], seconds: Mapping[str, float], at_once: int = 1) -> str:
-    """How long these experiments will still take, and how many of them nobody knows the length of."""
-    known = [seconds[name] for name in names if name in seconds]
-    n_new = len(names) - len(known)
-    told = [f"about {sum(known) / 60 / at_once:.1f} min left"] if known else []
-    return " and ".join(told + ([f"{n_new} of unknown length"] if n_new else []))
+    """How long these experiments will still take."""
+    return f"about {_minutes(names, seconds, at_once):.1f} min left" if seconds else "how long is not known"
+
+
+def _minutes(names: Sequence[str], seconds: Mapping[str, float], at_once: int) -> float:
+    usual = statistics.median(seconds.values())
+    return sum(seconds.get(name, usual) for name in names) / 60 / at_once
 
 
 def _run_one(name: str, quick: bool) -> int:

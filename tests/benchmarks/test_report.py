@@ -71,18 +71,18 @@ def test_the_length_of_a_run_is_what_its_experiments_last_took():
     assert tell_length(["b"], seconds) == "about 0.5 min"
     assert tell_length(["a", "b"], seconds, at_once=2) == "2 experiments, about 1.0 min"
     assert tell_length(["a", "c", "d"], seconds) == (
-        "3 experiments, about 1.5 min, and as long as these take, which have not run before: c, d"
+        "3 experiments, about 3.5 min, of which 2 that have not run before count as the median of the others"
     )
-    assert tell_length(["c"], seconds) == "how long this takes is not known: nothing of it has run before"
+    assert tell_length(["c"], {}) == "how long this takes is not known: nothing has run before"
 
 
-def test_what_is_left_tells_how_many_have_no_known_length():
+def test_what_is_left_is_told_in_minutes():
     seconds = {"a": 90.0, "b": 30.0}
 
     assert tell_left(["a", "b"], seconds) == "about 2.0 min left"
     assert tell_left(["a", "b"], seconds, at_once=2) == "about 1.0 min left"
-    assert tell_left(["a", "c", "d"], seconds) == "about 1.5 min left and 2 of unknown length"
-    assert tell_left(["c"], seconds) == "1 of unknown length"
+    assert tell_left(["a", "c", "d"], seconds) == "about 3.5 min left"
+    assert tell_left(["c"], {}) == "how long is not known"
 
 
 def test_seconds_are_kept_with_the_results(monkeypatch, tmp_path):
