@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import subprocess
@@ -119,3 +120,15 @@ def test_where_no_folder_can_be_written_kernels_are_compiled_and_not_kept(folder
 
     assert importlib.import_module("unkept").add(3) == 4
     assert not list(folder.rglob("*.nbc"))
+
+
+def test_a_kernel_answers_where_its_file_cannot_be_written(folder, monkeypatch):
+    (folder / "full.py").write_text("from vedette.kernels import kernel\n@kernel\ndef add(x):\n    return x + 1\n")
+    full = importlib.import_module("full")
+
+    def write(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", write)
+    assert full.add(3) == 4
+    assert not list(folder.rglob("*.nbc*"))

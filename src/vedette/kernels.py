@@ -12,6 +12,7 @@ import hashlib
 import os
 import pickle
 import sys
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -33,7 +34,8 @@ def kernel(function: Function) -> Function:
     compile_: Any = functools.partial(numba.njit, nogil=True, error_model="numpy")
     try:
         compiled = compile_(cache=True)(function)
-    except RuntimeError:  # neither beside the source nor in the user's folder can a file be written
+        _try_folder(compiled._cache.cache_path)
+    except (RuntimeError, OSError):  # neither beside the source nor in the user's folder can a file be written
         return compile_()(function)  # type: ignore[no-any-return]
     numbered: Any = getattr(compiled._cache, "_cache_file", None)
     if hasattr(numbered, "_source_stamp"):  # else a Numba that keeps its files in another way
@@ -41,6 +43,13 @@ def kernel(function: Function) -> Function:
             function, Path(compiled._cache.cache_path), compiled._cache._impl.filename_base, numbered._source_stamp
         )
     return compiled  # type: ignore[no-any-return]
+
+
+@functools.cache
+def _try_folder(path: str) -> None:
+    """Raise OSError where no file can be written; Numba finds that out too late for code in an archive."""
+    os.makedirs(path, exist_ok=True)
+    tempfile.TemporaryFile(dir=path).close()
 
 
 def _plain(function: Function) -> Function:
@@ -65,7 +74,7 @@ class KernelFiles:
     def __init__(self, function: Callable[..., object], folder: Path, name: str, source_stamp: object) -> None:
         _note_sources(function.__module__)
         self._function, self._folder = function, folder
-        self._name = f"{name}.{_digest(numba.__version__, source_stamp)[:8]}-"
+        self._name = f"{name}.{_digest(numba.__version__, source_stamp, _source_digest(__name__))[:8]}-"
         self._older = f"{name}."
 
     def load(self, key: Any) -> Any:
@@ -77,15 +86,16 @@ class KernelFiles:
         return data if kept == key else None
 
     def save(self, key: Any, data: Any) -> None:
-        """Put a whole file in place at once, and remove those of an older source."""
+        """Put a whole file in place at once, and remove those of an older source; where it cannot, nothing is kept."""
         file = self._file(key)
         written = file.with_name(f"{file.name}.{uuid.uuid4().hex[:16]}")
-        try:
-            written.write_bytes(dumps((key, data)))  # type: ignore[no-untyped-call]
-            written.replace(file)
-        finally:
-            written.unlink(missing_ok=True)
-        self._remove(lambda name: not name.startswith(self._name))
+        with contextlib.suppress(OSError):
+            try:
+                written.write_bytes(dumps((key, data)))  # type: ignore[no-untyped-call]
+                written.replace(file)
+            finally:
+                written.unlink(missing_ok=True)
+            self._remove(lambda name: not name.startswith(self._name))
 
     def flush(self) -> None:
         self._remove(lambda name: True)
@@ -122,7 +132,7 @@ def _made_of(function: Callable[..., object]) -> set[str]:
                 found.add(f"{module} {_source_digest(module)}")
             if isinstance(value, bool | int | float | str | tuple):
                 found.add(f"{each.__module__}.{name} {value!r}")
-            elif isinstance(value, np.ndarray):
+            elif isinstance(value, np.ndarray | np.generic):
                 found.add(f"{each.__module__}.{name} {_digest(value.dtype, value.shape, value.tobytes())}")
     return found
 

@@ -102,6 +102,14 @@ def test_a_registry_on_sqlite_is_refused_where_spark_is_elsewhere(registry, at):
     )
 
 
+def test_a_version_of_a_set_whose_ids_nobody_knows_is_refused(registry):
+    plan = plan_of(registry, "border", **BORDER)
+    plan = plan.model_copy(update={"registry": plan.registry.model_copy(update={"at": 0})})
+
+    with pytest.raises(FileError, match=r"^registry\.at: it is 0, but the set 'border' has had no query.*--ids$"):
+        check_set(plan, registry.set("border"))
+
+
 def test_a_trial_to_pin_pins_nothing(registry):
     try_to_pin(registry, registry.set("border"))
 

@@ -45,6 +45,7 @@ def test_spark_is_here(given):
             f"spark.master is 'spark://127.0.0.1:7077,{ELSEWHERE}:7077'",
         ),
         ({"remote": f"sc://{ELSEWHERE}"}, f"spark.remote is 'sc://{ELSEWHERE}'"),
+        ({"remote": f"sc://{ELSEWHERE}:443/;token=s3cret"}, f"spark.remote is 'sc://{ELSEWHERE}:443'"),
         ({"settings": {"spark.master": "yarn"}}, "spark.settings.\"spark.master\" is 'yarn'"),
     ],
 )

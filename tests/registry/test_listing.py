@@ -277,3 +277,18 @@ def test_numbers_that_no_database_can_take_are_refused_or_as_good_as_the_largest
             alerts.list("alerts", metadata={"k": value})
     assert ids(alerts.list("alerts", metadata={"k": 2**70})) == ["a"]
     assert ids(alerts.list("alerts", limit=2**70)) == ["a", "b"]
+
+
+def test_versions_of_numpy_are_versions(alerts: vd.Registry) -> None:
+    alerts.add("alerts", "first", "price < 1")
+    alerts.add("alerts", "second", "price < 2")
+    alerts.remove("alerts", "first")
+    versions = alerts.changes("alerts", since=np.int64(0)).versions
+
+    assert [ids(alerts.list("alerts", at=version)) for version in versions] == [
+        ["first"],
+        ["first", "second"],
+        ["second"],
+    ]
+    assert len(alerts.changes("alerts", since=np.int64(1)).versions) == 2
+    assert len(alerts.follow("alerts", at=np.int64(2)).open(2).ids) == 2

@@ -29,6 +29,12 @@ def check_set(plan: PipelineFile, queries: SetInfo) -> None:
             f"operator.kind: it is {operator.kind!r}, but the set {queries.name!r} is for {queries.kind}; sets for it "
             f"are made with: vedette set create NAME --kind {_KINDS[operator.kind][0]!r}"
         )
+    if plan.registry.at is not None and queries.id_kind is None:
+        raise FileError(
+            f"registry.at: it is {plan.registry.at}, but the set {queries.name!r} has had no query, so that nobody "
+            f"knows whether its ids are strings or integers; leave it out, or make the set with: vedette set create "
+            f"NAME --ids"
+        )
     streams = list(queries.schema) if queries.kind == "window join" else ["left", "right"]
     if plan.sources is not None and sorted(plan.sources) != sorted(streams):
         raise FileError(

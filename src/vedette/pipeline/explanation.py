@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from vedette.errors import count
+from vedette.pipeline.hosts import without_token
 from vedette.pipeline.part import Options, spark_value
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ def explain(
         where = f"checkpoint {plan.checkpoint.rstrip('/')}/{sink.name}"
         lines += _block(f"sink {sink.name}", [*_tell_sink(sink), where])
     lines += _block("trigger", [_tell_trigger(plan.trigger)])
-    lines += _block("spark", [plan.spark.remote or plan.spark.master, *_tell_options(plan.spark.settings)])
+    lines += _block(
+        "spark", [without_token(plan.spark.remote or plan.spark.master), *_tell_options(plan.spark.settings)]
+    )
     if len(plan.sink) > 1:
         lines.append(f"  {count(len(plan.sink), 'sink')} are as many Spark queries: each reads and answers by itself")
     return "\n".join(lines)

@@ -25,7 +25,12 @@ def tell_elsewhere(part: SparkPart) -> str | None:
         key, where = 'spark.settings."spark.master"', str(part.settings["spark.master"])
     else:
         key, where = "spark.master", part.master
-    return None if _is_here(where) else f"{key} is {where!r}"
+    return None if _is_here(where) else f"{key} is {without_token(where)!r}"
+
+
+def without_token(where: str) -> str:
+    """An address without its parameters, of which a token may be one."""
+    return where.partition("/;")[0]
 
 
 def _is_here(where: str) -> bool:

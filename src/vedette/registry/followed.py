@@ -14,7 +14,7 @@ from vedette.ids import STRING
 from vedette.registry.address import show_address
 from vedette.registry.failures import DroppedError, ReadOnlyError
 from vedette.registry.pins import Pin, pin_version
-from vedette.registry.reader import check_version
+from vedette.registry.reader import check_version, plain_version
 from vedette.registry.set_info import SetInfo
 from vedette.registry.snapshots import OpenSet, Snapshots, make_empty
 from vedette.registry.tables import schemas
@@ -52,6 +52,7 @@ class Followed:
     def of(cls, registry: Registry, name: str, at: int | None = None) -> Followed:
         database = registry.database
         info = registry.set(name)
+        at = plain_version(at)
         if at is not None:
             check_version(info, at, "at")
             texts, time_zone = registry.schema_at(name, at)

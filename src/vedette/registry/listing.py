@@ -15,7 +15,7 @@ from vedette.ids import INTEGER, STRING
 from vedette.registry.database import Database
 from vedette.registry.locked_set import among
 from vedette.registry.query_info import EXPIRED, PARKED, REMOVED, STANDING, QueryInfo
-from vedette.registry.reader import check_version
+from vedette.registry.reader import check_version, plain_version
 from vedette.registry.set_info import SetInfo
 from vedette.registry.steps import read_ids
 from vedette.registry.tables import id_column, lives
@@ -96,6 +96,7 @@ def list_queries(
         return [QueryInfo.of(life) for life in connection.execute(found.where(_in_state(info, state)))]
     if state != STANDING:
         raise RegistryError(f"at a version only what stood is listed; got state={state!r}")
+    at = plain_version(at)
     check_version(info, at, "at")
     return [QueryInfo.of(life) for life in _find_at(connection, found, column, at, most)]
 

@@ -36,6 +36,8 @@ def read_changes(
     With `mark`, the first version must have it; HistoryError where it has not, or is forgotten.
     """
 
+    since, until = plain_version(since), plain_version(until)
+
     def read(connection: Connection) -> Changes:
         info = find_set(database, connection, which)
         last = info.version if until is None else until
@@ -75,7 +77,7 @@ def read_standing(database: Database, which: str | SetInfo, at: int | None, each
     The last piece, and no other, has the version itself with its mark, so pieces can be applied one after another.
     """
     info = database.read(lambda connection: find_set(database, connection, which))
-    version = info.version if at is None else at
+    version = info.version if at is None else plain_version(at)
     place = (-1, -1)
     while True:
 
@@ -115,6 +117,7 @@ def read_marks(database: Database, name: str, until: int | None = None) -> tuple
 
 def read_schema_at(database: Database, name: str, version: int) -> tuple[dict[str, str], str]:
     """The schemas by stream, and the time zone, that were in force at a version."""
+    version = plain_version(version)
 
     def read(connection: Connection) -> tuple[dict[str, str], str]:
         info = find_set(database, connection, name)
@@ -126,6 +129,11 @@ def read_schema_at(database: Database, name: str, version: int) -> tuple[dict[st
         return json.loads(text), time_zone
 
     return database.read(read)
+
+
+def plain_version(version: Any) -> Any:
+    """A version of NumPy's as a number of Python's: SQLite would take it for bytes, which are above all numbers."""
+    return int(version) if isinstance(version, np.integer) else version
 
 
 def check_version(info: SetInfo, version: Any, name: str) -> None:

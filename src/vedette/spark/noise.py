@@ -36,12 +36,15 @@ _hearers: list[Hearer] = []
 
 @contextmanager
 def heard_by(hearer: Hearer) -> Iterator[None]:
-    """While the body runs, lines that Spark's processes write to standard error go to `hearer`, called by a thread."""
+    """While the body runs, lines that Spark's processes write to standard error go to `hearer`, called by a thread.
+
+    What comes later is of what has ended, and nobody is told.
+    """
     _hearers.append(hearer)
     try:
         yield
     finally:
-        _hearers.remove(hearer)
+        _hearers[_hearers.index(hearer)] = _pass_over
 
 
 @contextmanager
@@ -75,6 +78,10 @@ def quiet_errors() -> None:
     loggers = [PySparkLogger.getLogger(f"{kind}QueryContextLogger") for kind in ("DataFrame", "SQL")]
     for logger in (*loggers, logging.getLogger("py4j")):
         logger.setLevel(logging.CRITICAL + 1)
+
+
+def _pass_over(line: str, is_warning: bool) -> None:
+    pass
 
 
 class _Marked(logging.StreamHandler[TextIO]):
