@@ -14,10 +14,10 @@ import urllib.request
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 import vedette as vd
+from tests.sinks import read_committed
 from vedette.errors import PipelineError, RegistryError
 from vedette.pipeline.part import spark_duration
 
@@ -73,7 +73,7 @@ def write(tmp_path):
 
 
 def rows_of(folder, *columns):
-    return sorted(tuple(row.values()) for row in pq.read_table(folder).select(columns).to_pylist())
+    return sorted(tuple(row[name] for name in columns) for row in read_committed(folder))
 
 
 def test_a_pipeline_ends_when_all_that_is_available_is_done(spark, run, tmp_path, registry, write):

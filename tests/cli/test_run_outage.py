@@ -9,10 +9,10 @@ import threading
 import time
 
 import postgres
-import pyarrow.parquet as pq
 import pytest
 
 import vedette as vd
+from tests.sinks import read_committed
 
 SCHEMA = "symbol string, price double, ts timestamp"
 N_FILES = 6  # each a micro-batch
@@ -93,12 +93,8 @@ EVENTS = sorted(
 
 
 def read_events(folder):
-    """What Spark's own list of the sink's files has: key, minute and event."""
-    names = set()
-    for log in (folder / "events" / "_spark_metadata").glob("[0-9]*"):
-        names |= {json.loads(line)["path"].rpartition("/")[2] for line in log.read_text().splitlines()[1:]}
-    tables = [pq.read_table(folder / "events" / name) for name in names]
-    rows = [row for table in tables for row in table.to_pylist()]
+    """What the sink has: key, minute and event."""
+    rows = read_committed(folder / "events")
     assert {row["query"] for row in rows} <= {"cheap"}
     return sorted((row["key"], row["time"].minute, row["event"]) for row in rows)
 

@@ -11,12 +11,12 @@ import sys
 import time
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pyspark
 import pytest
 
 import vedette as vd
 from tests.ports import free_port
+from tests.sinks import read_committed
 
 SCHEMA = "symbol string, price double, ts timestamp"
 PIPELINE = """
@@ -117,11 +117,7 @@ def run_alone(file):
 
 
 def events_of(folder):
-    """Of the files that Spark's own list has: a killed run leaves others."""
-    names = set()
-    for log in (folder / "events" / "_spark_metadata").glob("[0-9]*"):
-        names |= {json.loads(line)["path"].rpartition("/")[2] for line in log.read_text().splitlines()[1:]}
-    rows = [row for name in names for row in pq.read_table(folder / "events" / name).to_pylist()]
+    rows = read_committed(folder / "events")
     return sorted((row["time"].minute, row["event"], row["query"], row["version"]) for row in rows)
 
 
