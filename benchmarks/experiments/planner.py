@@ -1,6 +1,7 @@
 """The planner: every index forced on every workload, and how far the planner's choice is from the best.
 
-Indexes of the literature are in the matrix too, for comparison: the planner takes them only where they are asked for.
+Indexes of the literature are in the matrix too, for comparison: the planner takes them only where they are asked for,
+or MLGF within a `Dual`.
 """
 
 from __future__ import annotations

@@ -86,40 +86,16 @@ class CellPeer(BorderPeer):
         raise NotImplementedError
 
 
-class Bmq(CellPeer):
-    """The RS list of section 3, on one axis."""
-
-    name = "BMQ"
-
-    def __init__(self, workload: Workload) -> None:
-        super().__init__(workload)
-        boxes = self.boxes
-        self.index = RSList.build(boxes.firsts, boxes.lasts, boxes.queries, boxes.n_cells)
-        self.firsts, self.lasts = np.sort(boxes.firsts[0]), np.sort(boxes.lasts[0])
-
-    def step(self, paths: Paths) -> Runs:
-        runs, left_out = self.index.changes(paths.cells, paths.places - 1, paths.places)
-        assert len(left_out) == 0
-        return runs  # type: ignore[no-any-return]
-
-    def count_read_in(self, paths: Paths) -> int:
-        """Delta queries: the ends between the cells of two readings."""
-        started, ended = (
-            np.searchsorted(self.firsts, paths.cells[0], "right"),
-            np.searchsorted(self.lasts, paths.cells[0]),
-        )
-        return int(sum(np.abs(at[paths.places] - at[paths.places - 1]).sum() for at in (started, ended)))
-
-
 class BmqOnAxes(CellPeer):
     """The RS lists of section 4, on any number of axes."""
 
     name = "BMQ"
+    lists: type[RSList] | type[RSLists] = RSLists
 
     def __init__(self, workload: Workload) -> None:
         super().__init__(workload)
         boxes = self.boxes
-        self.index = RSLists.build(boxes.firsts, boxes.lasts, boxes.queries, boxes.n_cells)
+        self.index = self.lists.build(boxes.firsts, boxes.lasts, boxes.queries, boxes.n_cells)
 
     def step(self, paths: Paths) -> Runs:
         runs, left_out = self.index.changes(paths.cells, paths.places - 1, paths.places)
@@ -129,6 +105,25 @@ class BmqOnAxes(CellPeer):
     def count_read_in(self, paths: Paths) -> int:
         """Entries between the cells of two readings on all axes, before the cross-check."""
         return int(self.index.count_read(paths.cells, paths.places - 1, paths.places).sum())
+
+
+class Bmq(BmqOnAxes):
+    """The RS list of section 3, on one axis."""
+
+    lists = RSList
+
+    def __init__(self, workload: Workload) -> None:
+        super().__init__(workload)
+        boxes = self.boxes
+        self.firsts, self.lasts = np.sort(boxes.firsts[0]), np.sort(boxes.lasts[0])
+
+    def count_read_in(self, paths: Paths) -> int:
+        """Delta queries: the ends between the cells of two readings."""
+        started, ended = (
+            np.searchsorted(self.firsts, paths.cells[0], "right"),
+            np.searchsorted(self.lasts, paths.cells[0]),
+        )
+        return int(sum(np.abs(at[paths.places] - at[paths.places - 1]).sum() for at in (started, ended)))
 
 
 class DiffRmqOnCells(CellPeer):

@@ -45,7 +45,7 @@ INDEXES: dict[str, type[Index]] = {
 
 ONE, TWO, ANY_NUMBER = range(1, 2), range(2, 3), range(1, 1 << 15)
 # Indexes of the literature, to compare with, and the numbers of axes on which they answer. The planner takes them only
-# where they are asked for; boxes on other numbers of axes get what suits them.
+# where they are asked for, and MLGF within a Dual; boxes on other numbers of axes get what suits them.
 FOR_COMPARISON: dict[str, range] = {
     "SCI": ONE,
     "LCI": ONE,
