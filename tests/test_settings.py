@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields
+from pathlib import Path
+
 import pytest
 
-from vedette.errors import FileError
+from vedette.errors import FileError, QueryError
 from vedette.settings import Settings
+
+PAGE = Path(__file__).parent.parent / "docs" / "operations.md"
+LIMITS = [each for each in fields(Settings) if each.name.startswith("max_")]
 
 
 def test_the_environment_goes_before_the_file(tmp_path):
@@ -23,6 +30,8 @@ def test_the_environment_goes_before_the_file(tmp_path):
         ("snapshot_dri = '/x'", "unknown setting 'snapshot_dri'.*did you mean 'snapshot_dir'"),
         ("inline_bytes = 'many'", "setting 'inline_bytes' is 'many'; it takes a whole number above 0"),
         ("inline_bytes =", "is no TOML"),
+        ("max_terms = 0", "setting 'max_terms' is 0; it takes a whole number above 0"),
+        ("max_nesting = 1000", "setting 'max_nesting' is 1000; it takes at most 100"),
     ],
 )
 def test_a_wrong_file_is_told(tmp_path, content, message):
@@ -36,3 +45,18 @@ def test_a_wrong_file_is_told(tmp_path, content, message):
 def test_a_file_that_is_not_there_is_told(tmp_path):
     with pytest.raises(FileError, match="cannot read the settings file"):
         Settings.read({}, tmp_path / "none.toml")
+
+
+def test_the_docs_list_every_limit_with_its_default():
+    rows = re.findall(r"^\| `(max_\w+)` \| ([0-9,]+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert rows == [(each.name, f"{each.default:,}") for each in LIMITS]
+
+
+@pytest.mark.parametrize("name", [each.name for each in LIMITS if "counts" in each.metadata])
+def test_a_limit_that_is_exceeded_says_what_it_got_and_which_setting_it_is(name):
+    limited = Settings(**{name: 5})
+    limited.check(name, 5)
+
+    with pytest.raises(QueryError, match=rf"\b1,234,567 .*; the limit is 5 \(setting {name}\)"):
+        limited.check(name, 1_234_567)

@@ -16,16 +16,22 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+MOST_SHOWN = 2000  # characters of a message; the middle of a longer one is left out
+_LONGEST_NAME = 200  # a longer one is no misspelling of a field or setting
+
 
 class VedetteError(Exception):
-    """Whatever Vedette refuses to do."""
+    """Whatever Vedette refuses to do. A message never repeats long input in full."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(shortened(each, MOST_SHOWN) if isinstance(each, str) else each for each in args))
 
 
 class QueryError(VedetteError, ValueError):
     """A query cannot be taken. `text` and `start`, `end` tell the place in it, where there is one."""
 
     def __init__(self, reason: str, text: str | None = None, start: int | None = None, end: int | None = None) -> None:
-        self.reason = reason
+        self.reason = reason = shortened(reason, MOST_SHOWN // 2)
         self.text = text
         self.start = start
         self.end = end
@@ -33,7 +39,7 @@ class QueryError(VedetteError, ValueError):
 
     def in_query(self, query_id: object) -> QueryError:
         """The same error, naming the query it is about."""
-        return QueryError(f"query {query_id!r}: {self.reason}", self.text, self.start, self.end)
+        return QueryError(f"query {shown(query_id)}: {self.reason}", self.text, self.start, self.end)
 
 
 class SchemaError(VedetteError, ValueError):
@@ -86,9 +92,32 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 def closest(name: str, names: Iterable[str]) -> str | None:
     """The one of `names` that `name` may be a misspelling of."""
+    if len(name) > _LONGEST_NAME:
+        return None
     by_folded = {known.lower(): known for known in names}
     close = difflib.get_close_matches(name.lower(), by_folded, n=1)
     return by_folded[close[0]] if close else None
+
+
+def shown(value: object, longest: int = 80) -> str:
+    """A value as messages show it: its repr, or the first and last part of a long one.
+
+    >>> shown("IBM"), shown("a" * 500, 20)
+    ("'IBM'", "'aaaaaaaa ... aaaaa'")
+    """
+    if isinstance(value, str) and len(value) > 2 * longest:
+        value = value[:longest] + value[-longest:]  # the repr of the whole may be long to make, too
+    if isinstance(value, int) and value.bit_length() > 10_000:  # Python refuses to write it in digits
+        return f"an integer of {value.bit_length():,} bits"
+    return shortened(repr(value), longest)
+
+
+def shortened(text: str, longest: int) -> str:
+    """A text of at most so many characters: the middle of a longer one is left out."""
+    if len(text) <= longest:
+        return text
+    tail = (longest - 5) * 2 // 5
+    return f"{text[: longest - 5 - tail]} ... {text[len(text) - tail :]}"
 
 
 def count(n: int, one: str, many: str = "") -> str:
@@ -103,7 +132,7 @@ def count(n: int, one: str, many: str = "") -> str:
 def _underline(text: str, start: int | None, end: int | None) -> str:
     """The line of `text` around `start`, indented, with carets under the place."""
     if start is None:
-        return "\n".join(f"  {line}" for line in text.splitlines()[:5])
+        return "\n".join(f"  {shortened(line, 120)}" for line in text[:1000].splitlines()[:5])
     line_start = text.rfind("\n", 0, start) + 1
     line_end = text.find("\n", start)
     line = text[line_start : len(text) if line_end < 0 else line_end]

@@ -2,6 +2,9 @@
 
 The file is the one VEDETTE_SETTINGS names, else `vedette.toml` in the working directory, else none. A variable
 `VEDETTE_<NAME>` goes before the file.
+
+Settings named `max_...` are limits. Limits on queries apply when a user adds a query, never when a saved set or a
+registry is read. docs/operations.md lists them all.
 """
 
 from __future__ import annotations
@@ -10,12 +13,18 @@ import os
 import tempfile
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from vedette.errors import FileError, nearest
+from vedette.errors import FileError, QueryError, nearest, shown
+
+
+def _limit(default: int, counts: str, *, at_most: int | None = None) -> int:
+    """A limit. `counts` says what it counts, with {} for the number; `at_most` bounds the setting itself."""
+    made: int = field(default=default, metadata={"counts": counts, "at_most": at_most})
+    return made
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,14 @@ class Settings:
     inline_bytes: int = 4_000_000  # query sets up to this size travel inside the task, larger ones as a file
     arrow_batch_rows: int = 262_144  # rows in an Arrow batch between Spark and Python, in sessions that we build
 
+    max_text_length: int = _limit(10_000_000, "the text has {} characters")
+    max_terms: int = _limit(20_000, "the condition has {} terms (comparisons, function calls, arithmetic)")
+    max_list_values: int = _limit(100_000, "the IN lists have {} values")
+    max_nesting: int = _limit(100, "the condition nests {} levels deep", at_most=100)
+    max_boxes: int = _limit(200_000, "the condition makes {} boxes")
+    max_polygon_vertices: int = _limit(100_000, "the polygons have {} vertices")
+    max_queries: int = _limit(100_000_000, "the set would have {} queries", at_most=2_000_000_000)
+
     @classmethod
     def read(cls, environment: Mapping[str, str], file: Path | None = None) -> Settings:
         """The settings of a file, under those of the environment."""
@@ -41,13 +58,27 @@ class Settings:
         for name in values:
             if name not in names:
                 raise FileError(
-                    f"{file}: unknown setting {name!r}; settings are: {', '.join(names)}{nearest(name, names)}"
+                    f"{file}: unknown setting {shown(name)}; settings are: {', '.join(names)}{nearest(name, names)}"
                 )
         for name in names:
             variable = f"VEDETTE_{name.upper()}"
             if variable in environment:
                 values[name] = environment[variable]
         return cls(**{name: _convert(name, value) for name, value in values.items()})
+
+    def check(self, name: str, got: int, *, at_least: bool = False) -> None:
+        """Raise QueryError where `got` exceeds the limit `name`. With `at_least`, the count was stopped early.
+
+        >>> Settings(max_terms=2).check("max_terms", 3)
+        Traceback (most recent call last):
+        vedette.errors.QueryError: the condition has 3 terms (comparisons, function calls, arithmetic); the limit is 2
+        (setting max_terms)
+        """
+        limit = getattr(self, name)
+        if got > limit:
+            counts = next(each.metadata["counts"] for each in fields(self) if each.name == name)
+            count = f"at least {got:,}" if at_least else f"{got:,}"
+            raise QueryError(f"{counts.format(count)}; the limit is {limit:,} (setting {name})")
 
     @property
     def snapshot_path(self) -> Path:
@@ -79,5 +110,8 @@ def _convert(name: str, value: Any) -> Any:
     except (TypeError, ValueError):
         number = 0
     if number < 1:
-        raise FileError(f"setting {name!r} is {value!r}; it takes a whole number above 0")
+        raise FileError(f"setting {name!r} is {shown(value)}; it takes a whole number above 0")
+    most = next(each.metadata.get("at_most") for each in fields(Settings) if each.name == name)
+    if most is not None and number > most:
+        raise FileError(f"setting {name!r} is {shown(value)}; it takes at most {most:,}")
     return number
