@@ -73,7 +73,7 @@ def test_a_directory_that_cannot_be_written_is_told(tmp_path):
 def test_a_worker_of_another_version_is_told(monkeypatch):
     parcel = shipping.pack(many_queries(3), None)
     monkeypatch.setattr(shipping, "_loaded", {})
-    monkeypatch.setattr(shipping, "version", lambda name: "9.9")
+    monkeypatch.setattr(shipping, "__version__", "9.9")
 
     with pytest.raises(vd.PipelineError, match=r"has vedette 9\.9 but the driver has .*; install the same version"):
         shipping.unpack(parcel)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ def write_example(folder: Path) -> Sequence[Path]:
     for path in paths:
         if path.exists():
             raise FileError(f"{path} is there already; name another folder: vedette init FOLDER")
-    text = Path(__file__).with_name("example.toml").read_text(encoding="utf-8")
+    text = resources.files(__package__).joinpath("example.toml").read_text(encoding="utf-8")
     text = text.replace("COMMAND", tell_to_add(paths[1].absolute()))  # which works in any folder
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as t
 
+from vedette import __version__
 from vedette.errors import PipelineError
-from vedette.spark.shipping import pack, version
+from vedette.spark.shipping import pack
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,7 +87,7 @@ class GivenQueries:
         self.followed.bases.prepare(now)
         return {
             "token": self.followed.uid,
-            "sender": version("vedette"),
+            "sender": __version__,
             "followed": self.followed.to_facts(),
             "id_type": self.id_type.simpleString(),
             "version": None if is_streaming and self.followed.at is None else now,

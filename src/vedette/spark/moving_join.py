@@ -7,12 +7,12 @@ what is told, and what is late, does not depend on their number.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from vedette import __version__
 from vedette.engine.moving_join import SETS, MovingJoin
 from vedette.engine.moving_rows import MovingTable
 from vedette.errors import RowError
@@ -91,7 +91,7 @@ def moving_join(
     if a_updates.isStreaming:
         check_state_store(a_updates, _CALL)
     n_shards = shards or default_shards(a_updates)
-    sender = version("vedette")
+    sender = __version__
     packed = []
     for side, each in enumerate(sets):
         lines = packing.by_grid(n_shards, side)

@@ -70,7 +70,7 @@ def _query_settings() -> dict[str, str]:
 
 def _process_settings(log_level: str) -> dict[str, str]:
     """What is fixed when the Java process starts."""
-    logs = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()} -Dvedette.log.level={log_level.lower()}"
+    logs = f"-Dlog4j2.configurationFile={_log_settings()} -Dvedette.log.level={log_level.lower()}"
     return {
         "spark.driver.memory": "2g",
         "spark.driver.extraJavaOptions": logs,
@@ -81,6 +81,14 @@ def _process_settings(log_level: str) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
+
+
+def _log_settings() -> str:
+    """The address of our log settings, for Java; a package in a zip, as of --py-files, has them inside."""
+    archive = getattr(__loader__, "archive", None)
+    if archive is None:
+        return _LOG_SETTINGS.as_uri()
+    return f"jar:{Path(archive).absolute().as_uri()}!/{_LOG_SETTINGS.relative_to(archive).as_posix()}"
 
 
 @contextmanager

@@ -13,11 +13,10 @@ import socket
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vedette import __version__
 from vedette.errors import PipelineError
 from vedette.settings import settings
 
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 _KEPT_SETS = 4  # in a worker; a worker serves few pipelines, and a set may be hundreds of megabytes
 _loaded: dict[str, Any] = {}
-
-version = cache(metadata.version)  # of a package, which is read from files; tasks ask for ours often
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ def pack(queries: Queries, snapshot_dir: str | Path | None, inline_bytes: int | 
 
     Up to `inline_bytes`, or what the settings say where that is less, it travels inside the task.
     """
-    sender, kind = version("vedette"), (type(queries).__module__, type(queries).__name__)
+    sender, kind = __version__, (type(queries).__module__, type(queries).__name__)
     most = min(settings().inline_bytes, inline_bytes or settings().inline_bytes)
     content = queries.to_bytes() if queries.nbytes <= most else b""
     if 0 < len(content) <= 2 * most:  # what was removed is in the bytes too
@@ -73,9 +70,9 @@ def unpack(parcel: Parcel) -> Any:
 
 def check_sender(sender: str) -> None:
     """Raise unless this worker has the version of the driver."""
-    if version("vedette") != sender:
+    if __version__ != sender:
         raise PipelineError(
-            f"the Spark worker on {socket.gethostname()} has vedette {version('vedette')} but the driver has {sender}; "
+            f"the Spark worker on {socket.gethostname()} has vedette {__version__} but the driver has {sender}; "
             f"install the same version on both"
         )
 
