@@ -10,6 +10,7 @@ import os
 import pickle
 import re
 import threading
+import zlib
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ import pytest
 from sqlalchemy import func, select
 
 import vedette as vd
+from vedette import checked_files
 from vedette.engine import snapshot
 from vedette.registry import reader, snapshot_files, snapshots
 from vedette.registry import sets as named_sets
@@ -103,7 +105,7 @@ def test_a_set_moves_forward_by_what_is_new(registry):
         assert matched(queries) == expected(states[version])
 
 
-@pytest.mark.parametrize("harm", ["missing", "damaged", "empty", "of another set"])
+@pytest.mark.parametrize("harm", ["missing", "damaged", "empty", "of another set", "recomputed"])
 def test_a_base_that_cannot_be_read_is_built_anew_with_a_warning(registry, tmp_path, caplog, harm):
     states = fill(registry)
     made = registry.compact("alerts")
@@ -116,6 +118,11 @@ def test_a_base_that_cannot_be_read_is_built_anew_with_a_warning(registry, tmp_p
         path.write_bytes(content)
     elif harm == "empty":
         path.write_bytes(b"")
+    elif harm == "recomputed":  # other constants under a checksum that fits: only the digest tells
+        with_checksum = bytearray(path.read_bytes().replace(np.float64(3).tobytes(), np.float64(3.5).tobytes()))
+        with_checksum[12:16] = zlib.crc32(with_checksum[16:]).to_bytes(4, "little")
+        path.write_bytes(with_checksum)
+        assert len(vd.QuerySet.load(path)) == len(states[12])
     else:
         vd.QuerySet("x double").save(path)
     with caplog.at_level(logging.WARNING):
@@ -127,6 +134,34 @@ def test_a_base_that_cannot_be_read_is_built_anew_with_a_warning(registry, tmp_p
     assert matched(bases_of(registry).open(12).queries) == expected(states[12])
     assert [each.name for each in files(tmp_path)] == [made.file]
     assert not caplog.records
+
+
+@pytest.mark.parametrize("address", ["directory", "store"])
+def test_the_digest_of_a_base_is_computed_once_per_host_and_state_of_the_file(registry, tmp_path, monkeypatch, address):
+    fill(registry)
+    made = registry.compact("alerts")
+    path = tmp_path / "bases" / made.file
+    if address == "store":
+        path = tmp_path / "copies" / "vedette-snapshots" / made.file
+        monkeypatch.setattr(snapshot_files, "settings", lambda: SimpleNamespace(snapshot_path=tmp_path / "copies"))
+        where = snapshot_files.SnapshotFiles(f"file://{tmp_path}/bases")
+        where._store = pyarrow.fs.LocalFileSystem()
+    else:
+        where = snapshot_files.SnapshotFiles(str(tmp_path / "bases"))
+    digested = []
+    digest = snapshot_files._digest
+    monkeypatch.setattr(snapshot_files, "_digest", lambda path: digested.append(path) or digest(path))
+    where.fetch(made.file, made.checksum)
+    where.fetch(made.file, made.checksum)  # of a copy, the file itself is checked once as well
+    n_digested = len(digested)
+    monkeypatch.setattr(checked_files, "_checked", set())  # another process of this host
+    for _ in range(3):
+        assert where.fetch(made.file, made.checksum) == path
+    assert len(digested) == n_digested
+
+    os.utime(path)
+    where.fetch(made.file, made.checksum)
+    assert len(digested) == n_digested + 1
 
 
 def test_a_full_disk_while_compacting_leaves_everything_as_it_was(registry, tmp_path, monkeypatch, caplog):

@@ -18,6 +18,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 from pyarrow import fs
 
+from vedette.checked_files import is_checked, note_checked
 from vedette.errors import FileError, RegistryError, SnapshotError, VedetteError
 from vedette.settings import settings
 
@@ -82,12 +83,16 @@ class SnapshotFiles:
         Raises FileError where it is not there or cannot be copied, SnapshotError where it is not as it was written.
         """
         if self._store is None:
-            return self._directory / file
+            path = self._directory / file
+            with self._explained(f"cannot read the snapshot {file} from {self}"):
+                if not _is_as_written(path, checksum):
+                    raise SnapshotError(f"the snapshot {file} in {self} is damaged: its checksum does not fit")
+            return path
         with self._explained(f"cannot read the snapshot {file} from {self}"):
             cache = settings().snapshot_path / "vedette-snapshots"
             cache.mkdir(parents=True, exist_ok=True)
             path = cache / file
-            if path.exists() and _digest(path) == checksum:
+            if path.exists() and _is_as_written(path, checksum):
                 return path
             handle, draft = tempfile.mkstemp(prefix="vedette-", suffix=".part", dir=cache)
             try:
@@ -177,6 +182,17 @@ def _remove_older(path: Path) -> None:
         if number.isdigit() and int(number) < int(version):
             with suppress(OSError):  # it is another user's
                 other.unlink(missing_ok=True)
+
+
+def _is_as_written(path: Path, checksum: str) -> bool:
+    """Whether a file has the digest that the database knows. It is computed once per host and state of the file."""
+    state, check = path.stat(), f"digest {checksum}"
+    if is_checked(state, check):
+        return True
+    if _digest(path) != checksum:
+        return False
+    note_checked(state, check)
+    return True
 
 
 def _digest(path: Path) -> str:

@@ -1,0 +1,73 @@
+"""Which files this account has checked on this host, so that each is checked once and not by every worker.
+
+A note says "this file, in this state, passed this check". The state is the file's device, inode, size and times of
+change: whoever writes to the file changes them. Notes are empty files in a folder that only the current account can
+read or write. Where there is no such folder, every process checks for itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import tempfile
+import time
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+KEPT_SECONDS = 30 * 86_400.0  # a note that nobody has used for so long is removed
+_checked: set[str] = set()  # by this process
+
+
+def is_checked(state: os.stat_result, check: str) -> bool:
+    """Whether a file in this state has passed the check on this host."""
+    name = _name(state, check)
+    if name in _checked:
+        return True
+    folder = _folder()
+    if folder is None:
+        return False
+    try:
+        os.utime(folder / name)  # it is in use
+    except OSError:
+        return False
+    _checked.add(name)
+    return True
+
+
+def note_checked(state: os.stat_result, check: str) -> None:
+    """Let all processes of this account know that a file in this state has passed the check."""
+    name = _name(state, check)
+    _checked.add(name)
+    folder = _folder()
+    if folder is not None:
+        with suppress(OSError):
+            (folder / name).touch(mode=0o600)
+            _remove_old(folder)
+
+
+def _name(state: os.stat_result, check: str) -> str:
+    parts = check, state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+    return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+
+
+def _remove_old(folder: Path) -> None:
+    for note in folder.iterdir():
+        with suppress(OSError):
+            if note.stat().st_mtime < time.time() - KEPT_SECONDS:
+                note.unlink()
+
+
+@cache
+def _folder() -> Path | None:
+    """The folder of notes; None where it cannot be made, or others could write to it."""
+    folder = Path(tempfile.gettempdir(), f"vedette-checked-{os.getuid()}")
+    try:
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        state = folder.lstat()
+    except OSError:
+        return None
+    is_own = stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid() and not state.st_mode & 0o077
+    return folder if is_own else None
