@@ -15,7 +15,7 @@ from vedette.language.arithmetic import absolute, negate
 from vedette.language.casts import civil, fit, rescaled
 from vedette.language.geofences import is_within
 from vedette.language.literals import rescale
-from vedette.language.patterns import BadPatternError, expression_of
+from vedette.language.patterns import BadPatternError, matcher_of
 from vedette.language.times import MICROS_PER_DAY, MICROS_PER_SECOND, Zone
 from vedette.language.vectors import Vector, strict, text_vector
 from vedette.schema import Type
@@ -156,10 +156,10 @@ def _like(texts: Vector, patterns: Vector, escape: str) -> Vector:
     for i, (text, pattern) in enumerate(zip(_plain(texts), _plain(patterns), strict=True)):
         if pattern not in known:
             try:
-                known[pattern] = expression_of(pattern, escape).fullmatch
+                known[pattern] = matcher_of(pattern, escape)
             except BadPatternError:
                 known[pattern] = None
         match = known[pattern]
         bad[i] = match is None
-        kept[i] = match is not None and match(text) is not None
+        kept[i] = match is not None and match(text)
     return both.with_values(kept).failing(bad)

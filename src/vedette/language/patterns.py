@@ -1,8 +1,16 @@
-"""LIKE patterns: what can be a range of strings, and the regular expression of what cannot."""
+"""LIKE patterns: what can be a range of strings, and a matcher for what cannot.
+
+The matcher looks for the pieces between the % from left to right and takes the first place of each, so that a text is
+read once, however many % there are. `_` is one code point, as in Spark.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import lru_cache
+
+_SHORT, _LONG = 64, 10_000  # lengths of a piece with `_` between which bits are the way to find it
 
 
 class BadPatternError(Exception):
@@ -31,16 +39,105 @@ def parts_of(pattern: str, escape: str) -> list[str]:
 def classify(pattern: str, escape: str) -> tuple[str, str]:
     """('equal', text), ('prefix', text) or ('other', '')."""
     parts = parts_of(pattern, escape)
-    stem = parts
-    while stem and stem[-1] == "%":
-        stem = stem[:-1]
-    if any(part in ("%", "_") for part in stem):
+    n_stem = len(parts)
+    while n_stem and parts[n_stem - 1] == "%":
+        n_stem -= 1
+    stem = parts[:n_stem]
+    if "%" in stem or "_" in stem:
         return "other", ""
     text = "".join(part[1:] for part in stem)
-    return ("equal" if len(stem) == len(parts) else "prefix"), text
+    return ("equal" if n_stem == len(parts) else "prefix"), text
 
 
-def expression_of(pattern: str, escape: str) -> re.Pattern[str]:
-    """The regular expression that matches, as a whole, what the pattern does."""
-    pieces = {"%": ".*", "_": "."}
-    return re.compile("".join(pieces.get(part) or re.escape(part[1:]) for part in parts_of(pattern, escape)), re.DOTALL)
+class Pattern:
+    """A LIKE pattern, ready to match texts. Raises BadPatternError if it is invalid.
+
+    >>> Pattern("%a_c%", escape="/").matches("xxabcxx")
+    True
+    """
+
+    def __init__(self, pattern: str, escape: str) -> None:
+        pieces: list[list[str]] = [[]]
+        for part in parts_of(pattern, escape):
+            if part == "%":
+                pieces.append([])
+            else:
+                pieces[-1].append(part)
+        self._is_one_piece = len(pieces) == 1
+        self._least = sum(map(len, pieces))  # the length of the shortest text that matches
+        self._first, self._last = _Piece(pieces[0]), _Piece(pieces[-1])
+        self._middle = [_Piece(parts) for parts in pieces[1:-1] if parts]
+
+    @property
+    def contained(self) -> str | None:
+        """The string that texts must contain, where that is all the pattern asks."""
+        alone = self._first.length == self._last.length == 0 and len(self._middle) == 1
+        return self._middle[0].string if alone else None
+
+    def matches(self, text: str) -> bool:
+        """Whether the pattern matches the whole text."""
+        if len(text) < self._least or (self._is_one_piece and len(text) > self._least):
+            return False
+        place, end = self._first.length, len(text) - self._last.length
+        if not (self._first.is_at(text, 0) and self._last.is_at(text, end)):
+            return False
+        for piece in self._middle:
+            found = piece.find(text, place, end)
+            if found < 0:
+                return False
+            place = found + piece.length
+        return True
+
+
+@lru_cache(maxsize=1024)
+def matcher_of(pattern: str, escape: str) -> Callable[[str], bool]:
+    """The test of texts against a pattern; raises BadPatternError."""
+    whole = Pattern(pattern, escape)
+    middle = whole.contained
+    return whole.matches if middle is None else lambda text: middle in text
+
+
+class _Piece:
+    """Characters and `_` in a row.
+
+    Without `_` it is a string. With it, a short piece is a regular expression, which has no repetition and so takes at
+    most a step per character of the piece and place; a longer one is searched for with one bit per character.
+    """
+
+    def __init__(self, parts: list[str]) -> None:
+        self.length = len(parts)
+        self.string = "".join(part[1:] for part in parts) if "_" not in parts else None
+        self._masks: dict[str, int] = {}
+        if self.string is None:
+            dotted = "".join("." if part == "_" else re.escape(part[1:]) for part in parts)
+            self._expression = re.compile(dotted, re.DOTALL)
+            if _SHORT < self.length <= _LONG:
+                self._mark(parts)
+
+    def _mark(self, parts: list[str]) -> None:
+        """Bit i of a character's mask: the character may stand at place i of the piece."""
+        bits: dict[str, int] = {}
+        for place, part in enumerate(parts):
+            bits[part[1:]] = bits.get(part[1:], 0) | 1 << place  # "_" itself has no character: ""
+        self._others = bits.pop("")
+        self._masks = {character: mask | self._others for character, mask in bits.items()}
+
+    def is_at(self, text: str, place: int) -> bool:
+        """Whether the piece stands at a place of the text."""
+        if self.string is not None:
+            return text.startswith(self.string, place)
+        return self._expression.match(text, place) is not None
+
+    def find(self, text: str, start: int, end: int) -> int:
+        """The first place from `start` on where the piece stands and ends by `end`, or -1."""
+        if self.string is not None:
+            return text.find(self.string, start, end)
+        if not self._masks:
+            found = self._expression.search(text, start, end)
+            return -1 if found is None else found.start()
+        begun, last = 0, 1 << (self.length - 1)  # bit i of `begun`: the piece up to i ends at this character
+        for place in range(start, end):
+            begun = (begun << 1 | 1) & self._masks.get(text[place], self._others)
+            if begun & last:
+                return place - self.length + 1
+        return -1
