@@ -85,7 +85,7 @@ def _process_settings(log_level: str) -> dict[str, str]:
 
 def _log_settings() -> str:
     """The address of our log settings, for Java; a package in a zip, as of --py-files, has them inside."""
-    archive = getattr(__loader__, "archive", None)
+    archive = getattr(__spec__.loader, "archive", None)
     if archive is None:
         return _LOG_SETTINGS.as_uri()
     return f"jar:{Path(archive).absolute().as_uri()}!/{_LOG_SETTINGS.relative_to(archive).as_posix()}"
