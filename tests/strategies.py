@@ -224,6 +224,28 @@ POOLS: dict[str, list[Any]] = {
 }
 
 
+NUMBER_TYPES = ["bigint", "int", "double", "decimal(10,2)", "decimal(38,10)"]
+# Operands beside a null: none of them fails, whatever they are cast to.
+OPERANDS = ["j", "3L", "3", "x", "1.5e0", "m", "w", "1.5", "12345678901234567890.5", "b", "TRUE", "'1'", "d", "t"]
+NULL_VALUES = [
+    *("({} + {})", "({} - {})", "({} * {})", "({} / {})", "({} % {})", "({} DIV {})", "pmod({}, {})", "mod({}, {})"),
+    *("try_add({}, {})", "try_divide({}, {})", "try_multiply({}, {})", "try_subtract({}, {})", "try_mod({}, {})"),
+    *("coalesce({}, {})", "nullif({}, {})", "least({}, {})", "greatest({}, {}, {})", "ifnull({}, {})", "nvl({}, {})"),
+    *("concat({}, {})", "({} || {})", "substring({}, {})", "substring({}, {}, {})", "if({}, {}, {})", "if(b, {}, {})"),
+    *("CASE WHEN {} THEN {} ELSE {} END", "CASE WHEN b THEN {} WHEN c THEN {} END", "CASE {} WHEN {} THEN {} END"),
+    *("-{}", "abs({})", "ceil({})", "floor({})", "sign({})", "sqrt({})", "round({})", "round({}, 1)", "length({})"),
+    *("upper({})", "trim({})", "year({})", "dayofweek({})", "hour({})", "second({})"),
+    *(f"CAST({{}} AS {to})" for to in (*NUMBER_TYPES, "boolean", "string", "date", "timestamp")),
+    *(f"try_cast({{}} AS {to})" for to in (*NUMBER_TYPES, "boolean", "string", "date", "timestamp")),
+]
+NULL_CONDITIONS = [
+    *("{} = {}", "{} <> {}", "{} < {}", "{} >= {}", "{} <=> {}", "{} IS DISTINCT FROM {}", "{} IN ({})"),
+    *("{} NOT IN ({}, {})", "{} LIKE {}", "startswith({}, {})", "contains({}, {})", "({}) AND ({})", "({}) OR ({})"),
+    *("({}) AND ({}) AND ({})", "({}) OR ({}) OR ({}) OR ({})", "{} BETWEEN {} AND {}", "{} NOT BETWEEN {} AND {}"),
+    *("isnan({})", "NOT ({})", "({}) IS NULL", "({}) IS TRUE", "isnotnull({})"),
+]
+
+
 @dataclass(frozen=True)
 class Pair:
     """A text of ours and the text Spark is given."""
@@ -248,9 +270,10 @@ def fill(template: str, *parts: Pair, spark: str | None = None) -> Pair:
 
 @dataclass
 class Maker:
-    """Draws rows and predicates."""
+    """Draws rows and predicates. A hostile one also draws nulls everywhere, and texts that Spark refuses."""
 
     random: random.Random
+    hostile: bool = False
 
     def pick(self, *choices: Any) -> Any:
         return self.random.choice(choices)
@@ -271,7 +294,31 @@ class Maker:
 
     def literal(self, family: str) -> Pair:
         """A literal that may stand beside a field of the family: number, text, day, moment or truth."""
+        if self.hostile and self.chance(0.04):
+            return self.null(family)
         return Pair.same(getattr(self, f"_{family}")())
+
+    def null(self, family: str) -> Pair:
+        """NULL, plain or with a type, or a value that is always null."""
+        types = {"number": NUMBER_TYPES, "text": ["string"], "day": ["date"], "moment": ["timestamp"]}
+        type_ = self.random.choice(types.get(family, ["boolean"]))
+        cannot = self.pick("'a'", "''", "'1e'", "'--1'", "'2020-02-30'") if family != "text" else "NULL"
+        typed = [f"CAST(NULL AS {type_})", f"try_cast({cannot} AS {type_})", "CASE WHEN b THEN NULL END"]
+        return Pair.same(self.random.choice(["NULL", "NULL", "coalesce(NULL, NULL)", "nullif(NULL, 1)", *typed]))
+
+    def null_atom(self) -> Pair:
+        """Any operator or function with a null among its operands, in any place."""
+        template = self.random.choice([*NULL_CONDITIONS, *NULL_VALUES])
+        n = template.count("{}")
+        operands = [self.random.choice(OPERANDS) for _ in range(n)]
+        operands[self.random.randrange(n)] = self.null(self.pick("number", "text", "day", "moment", "truth")).ours
+        text = template.format(*operands)
+        if template in NULL_CONDITIONS:
+            return Pair.same(self.pick("{}", "NOT ({})", "({}) IS NULL").format(text))
+        closing = self.pick(
+            "{} IS NULL", "{} IS NOT NULL", "{} = {}", "{} <=> NULL", "{} + 1.5 IS NULL", "lower({}) = 'a'"
+        )
+        return Pair.same(closing.replace("{}", text))
 
     def _number(self) -> str:
         style = self.random.random()
@@ -360,8 +407,10 @@ class Maker:
             return self.loose()
         if depth and style < 0.61:
             return self.wide()
-        if style < 0.85:
+        if style < 0.82:
             return self.box_atom()
+        if style < 0.85 and self.hostile:
+            return self.null_atom()
         return self.residual_atom()
 
     def loose(self) -> Pair:
@@ -464,6 +513,8 @@ class Maker:
                 "'a/_b' ESCAPE '/'",
                 '"a%"',
                 "r'a%'",
+                "NULL",
+                *(["'a\\\\'", "'a\\\\b'", "'/' ESCAPE '/'"] if self.hostile and self.chance(0.2) else []),
             )
         )
 
@@ -496,7 +547,12 @@ class Maker:
         return fill(
             self.pick("{} LIKE {}", "startswith({}, {})", "endswith({}, {})", "contains({}, {})", "{} NOT LIKE {}"),
             self.expression("text", 1),
-            self.pick(Pair.same("'a%'"), Pair.same("'%b%'"), Pair.same("'a'")),
+            self.pick(
+                *map(
+                    Pair.same,
+                    ("'a%'", "'%b%'", "'a'", "NULL", *(["'a\\\\'"] if self.hostile and self.chance(0.1) else [])),
+                )
+            ),
         )
 
     def cast_string(self) -> Pair:
@@ -535,6 +591,8 @@ class Maker:
         style = self.pick("coalesce", "if", "case", "nullif", "least", "greatest")
         if style == "if":
             return fill("if({}, {}, {})", self.box_atom(), one(), one())
+        if style == "case" and self.hostile and self.chance(0.05):
+            return fill("CASE WHEN NULL THEN {} WHEN {} THEN {} END", one(), self.box_atom(), one())
         if style == "case":
             return fill("CASE WHEN {} THEN {} WHEN {} THEN {} END", self.box_atom(), one(), self.box_atom(), one())
         return fill(style + "({}, {})", self.field(self.random.choice(names)), one())

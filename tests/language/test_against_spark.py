@@ -124,7 +124,7 @@ def test_what_spark_refuses_is_refused_and_what_both_take_means_the_same(interpr
     found: list[str] = []
     n_texts = N_PREDICATES // 4
     for number in range(-(-n_texts // 400)):
-        maker = Maker(random.Random(-SEED - number))
+        maker = Maker(random.Random(-SEED - number), hostile=True)
         texts = [mutate(maker.predicate(1).ours, maker.random) for _ in range(min(400, n_texts))]
         pairs = [Pair.same(text) for text in texts]
         one, _ = differences(interpreted, pairs, maker.rows(20), "UTC", quiet=True)
@@ -137,7 +137,7 @@ def test_random_predicates_keep_the_rows_that_spark_keeps(interpreted: Any) -> N
     n_refused = 0
     found: list[str] = []
     for number in range(-(-N_PREDICATES // 400)):
-        maker = Maker(random.Random(SEED + number))
+        maker = Maker(random.Random(SEED + number), hostile=True)
         pairs = [maker.predicate() for _ in range(min(400, N_PREDICATES))]
         one, refused = differences(interpreted, pairs, maker.rows(N_ROWS), ZONES[number % len(ZONES)])
         found += one

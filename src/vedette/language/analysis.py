@@ -5,7 +5,7 @@ An operand of a type that cannot be there is a QueryError, as Spark's DATATYPE_M
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from vedette.errors import QueryError
@@ -23,6 +23,7 @@ from vedette.language.expressions import (
 )
 from vedette.language.geofences import GEOMETRIC, read_fence
 from vedette.language.literals import Kind
+from vedette.language.patterns import BAD_PATTERN, ESCAPE_RULE
 from vedette.language.types import NUMERIC, as_decimal, common_type, decimal_result, is_integral
 from vedette.schema import Schema, Type
 
@@ -82,7 +83,7 @@ class Analyser:
         if op in COMPARISONS:
             return self.compare(node, op, self.read(node.args[0]), self.read(node.args[1]))
         if op in ("and", "or"):
-            return self.made(node, op, BOOLEAN, *(self.truth(arg) for arg in node.args))
+            return self.logic(node)
         if op == "not":
             return self.made(node, "not", BOOLEAN, self.truth(node.args[0]))
         if op in ("isnull", "isnotnull"):
@@ -96,8 +97,7 @@ class Analyser:
         if op == "in":
             return self.membership(node)
         if op == "like":
-            text, pattern = self.texts(node)
-            return self.made(node, "like", BOOLEAN, text, pattern, value=node.name)
+            return self.like(node)
         if op in ("cast", "try_cast"):
             return self.explicit_cast(node)
         if op.startswith("try_"):
@@ -105,6 +105,12 @@ class Analyser:
         if op in _ARITHMETIC:
             return self.arithmetic(node, op)
         return self.function(node)
+
+    def like(self, node: Written) -> Typed:
+        pattern = node.args[1]
+        if pattern.op == "literal" and self.statics[pattern.slot] == BAD_PATTERN:
+            self.refuse(pattern, f"{node.name!r} in a LIKE pattern {ESCAPE_RULE}")
+        return self.made(node, "like", BOOLEAN, *self.texts(node), value=node.name)
 
     def field(self, node: Written) -> Typed:
         """A field by its name; where the schema is of several streams, by its stream's and its own."""
@@ -141,6 +147,8 @@ class Analyser:
             return typed
         if typed.op == "constant" and typed.value is None:
             return self.made(node, "constant", to)
+        if typed.type == NULL:  # such as CASE WHEN b THEN NULL END: null in any type
+            return Typed("cast", to, (typed,), start=typed.start, end=typed.end)
         if typed.type.name not in _CASTS or to.name not in _CASTS[typed.type.name]:
             self.refuse(node, f"{self.shown(typed)} as {to} is not taken")
         return Typed("cast", to, (typed,), start=typed.start, end=typed.end)
@@ -158,8 +166,22 @@ class Analyser:
         return self.made_try(node, cast) if node.op == "try_cast" else cast
 
     def truth(self, node: Written) -> Typed:
-        """An operand of AND, OR, NOT, or a condition of CASE."""
-        typed = self.read(node)
+        """The operand of NOT."""
+        return self.as_truth(node, self.read(node))
+
+    def logic(self, node: Written) -> Typed:
+        """AND or OR. Spark reads a string as a condition only beside one, in the pairs that it makes of a chain."""
+        operands = [self.read(arg) for arg in node.args]
+        for pair in _pairs_of_chain(0, len(operands) - 1):
+            types = {operands[place].type for place in pair}
+            if STRING in types and types <= {STRING, NULL}:
+                place = next(place for place in pair if operands[place].type == STRING)
+                shown = self.shown(operands[place])
+                self.refuse(node.args[place], f"{node.op.upper()} needs a condition beside {shown}; cast it to boolean")
+        truths = [self.as_truth(arg, typed) for arg, typed in zip(node.args, operands, strict=True)]
+        return self.made(node, node.op, BOOLEAN, *truths)
+
+    def as_truth(self, node: Written, typed: Typed) -> Typed:
         if typed.type in (NULL, STRING):
             return self.cast(node, typed, BOOLEAN)
         if typed.type != BOOLEAN:
@@ -216,6 +238,8 @@ class Analyser:
         left, right = (self.read(arg) for arg in node.args)
         left, right = self._sized(left, right), self._sized(right, left)
         to = common_type([left.type, right.type])
+        if to == NULL:
+            to = BIGINT if op == "div" else DOUBLE
         if to is None or to.name not in NUMERIC:
             shown = f"{self.shown(left)} {op} {self.shown(right)}"
             self.refuse(node, f"{shown} is not taken; arithmetic is on numbers")
@@ -227,7 +251,9 @@ class Analyser:
             to = DOUBLE
         if to.name != "decimal":
             return self.made(node, op, to, self.cast(node, left, to), self.cast(node, right, to))
-        left, right = (self.cast(node, side, as_decimal(side.type)) for side in (left, right))
+        left_type, right_type = (as_decimal(side.type) for side in (left, right))
+        left = self.cast(node, left, right_type if left_type == NULL else left_type)
+        right = self.cast(node, right, left_type if right_type == NULL else right_type)
         self._need_size(left, right)
         return self.made(node, op, decimal_result(op, left.type, right.type), left, right)
 
@@ -311,7 +337,7 @@ class Analyser:
             self._need_size(left)
             return self.made(node, op, left.type, self.compare(node, "=", left, right), left)
         if op in ("if", "case"):
-            conditions = [self.condition_of(arg) for arg in node.args[:-1:2]]
+            conditions = [self.condition_of(arg, null_is_condition=op == "if") for arg in node.args[:-1:2]]
             chosen = [*node.args[1::2], node.args[-1]] if op == "case" else list(node.args[1:])
         else:
             conditions, chosen = [], list(node.args)
@@ -325,13 +351,12 @@ class Analyser:
         if op in ("if", "case"):
             mixed = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair]
             return self.made(node, "case", to, *mixed, values[-1])
-        if op in ("least", "greatest") and to == NULL:
-            self.refuse(node, f"{op} needs a value that is not NULL")
         return self.made(node, op, to, *values)
 
-    def condition_of(self, node: Written) -> Typed:
+    def condition_of(self, node: Written, *, null_is_condition: bool) -> Typed:
+        """A condition of IF or CASE. Spark accepts a plain NULL in IF, and refuses it after WHEN."""
         typed = self.read(node)
-        if typed.type == NULL:
+        if typed.type == NULL and null_is_condition:
             return self.cast(node, typed, BOOLEAN)
         if typed.type != BOOLEAN:
             self.refuse(node, f"a condition is needed here, but this is {self.shown(typed)}")
@@ -366,3 +391,13 @@ class Analyser:
         if core.op == "constant":
             return "NULL" if core.value is None else str(core.value).upper()
         return f"a literal of type {name}" if core.op == "slot" else f"a value of type {name}"
+
+
+def _pairs_of_chain(first: int, last: int) -> Iterator[tuple[int, int]]:
+    """The neighbours that meet directly where Spark makes a balanced tree of `a AND b AND c ...`."""
+    if last - first == 1:
+        yield first, last
+    elif last - first > 1:
+        middle = first + (last - first) // 2
+        yield from _pairs_of_chain(first, middle)
+        yield from _pairs_of_chain(middle + 1, last)

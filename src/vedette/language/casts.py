@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vedette.language.literals import boolean_of, decimal_of, double_of, integer_of, rescale
 from vedette.language.times import MICROS_PER_DAY, Zone, parse_date, parse_timestamp
-from vedette.language.vectors import Mask, Vector, dtype_of, map_distinct
+from vedette.language.vectors import Mask, Vector, dtype_of, filler, map_distinct
 from vedette.schema import Type
 
 _BITS = {"int": 32, "bigint": 64}
@@ -21,6 +21,8 @@ def cast(vector: Vector, from_: Type, to: Type, zone: str) -> Vector:
     """The vector in another type."""
     if from_ == to or (from_.name == "int" and to.name == "bigint"):
         return vector
+    if from_.name == "null":
+        return Vector(filler(to, len(vector)), np.zeros(len(vector), np.bool_), vector.failed, vector.lost)
     if from_.name == "string":
         return _from_string(vector, to, zone)
     if to.name == "string":

@@ -26,7 +26,7 @@ from vedette.language.leaves import Leaf
 from vedette.language.links import Link, with_links
 from vedette.language.literals import Kind, SlotError, kinds_of, read_strings, size_of
 from vedette.language.normal_form import Form, blocks_of, both_tracked, form_of
-from vedette.language.patterns import BadPatternError, classify
+from vedette.language.patterns import BAD_PATTERN, BadPatternError, classify
 from vedette.language.residual import Residual
 from vedette.language.syntax import parse_skeleton
 from vedette.language.tokens import Shape, cut_texts, literal_span, place_in_text
@@ -185,8 +185,11 @@ def _groups(shape: Shape, slots: _Slots, *, sized: bool) -> list[_Group]:
         escape = slots.escapes[slot]
         if slots.static[slot]:
             kinds = [(kind, raw) for kind, raw in zip(kinds, raws, strict=True)]
-        elif escape is not None and kinds[0] == "string":
-            kinds = [("string", _pattern_class(raw, escape)) for raw in raws]
+        elif escape is not None:
+            kinds = [
+                (kind, _pattern_class(raw, escape)) if kind == "string" else kind
+                for kind, raw in zip(kinds, raws, strict=True)
+            ]
         elif sized:
             kinds = [(kind, *size_of(raw, kind.rstrip("<>"))) for kind, raw in zip(kinds, raws, strict=True)]
         keys.append(kinds)
@@ -217,7 +220,7 @@ def _pattern_class(raw: str, escape: str) -> str:
     try:
         return classify(read_strings([raw])[0], escape)[0]
     except BadPatternError:
-        return "bad"
+        return BAD_PATTERN
 
 
 @dataclass(frozen=True)
@@ -369,16 +372,16 @@ _FOLDED = {
 }
 
 
-def _renumber(node: Typed, numbers: dict[tuple[int, Type], int], leaf: Leaf) -> Typed:
-    """The tree with slots numbered by appearance, and casts of literals already done."""
+def _renumber(node: Typed, numbers: dict[tuple[int, Type], int], leaf: Leaf, *, folds: bool = True) -> Typed:
+    """The tree with slots numbered by appearance, and casts of literals already done, but for try_cast."""
     inner = node.args[0] if node.op == "cast" else node
-    if node.op == "cast" and inner.op == "slot" and node.type.name in _FOLDED.get(inner.type.name, ()):
+    if folds and node.op == "cast" and inner.op == "slot" and node.type.name in _FOLDED.get(inner.type.name, ()):
         node = Typed("slot", node.type, slot=inner.slot)
     if node.op == "slot":
         key = (node.slot, node.type)
         number = numbers.setdefault(key, len(numbers))
         return Typed("slot", node.type, slot=number)
-    args = tuple(_renumber(arg, numbers, leaf) for arg in node.args)
+    args = tuple(_renumber(arg, numbers, leaf, folds=node.op != "try") for arg in node.args)
     value = None if node.op == "cast" else node.value
     return Typed(node.op, node.type, args, node.name, -1, value)
 

@@ -115,8 +115,7 @@ class _Evaluation:
         if op == "cast":
             return cast(args[0], node.args[0].type, node.type, self.zone)
         if op == "try":
-            inner = args[0]
-            return Vector(inner.values, inner.usable, None, inner.lost)
+            return self._try(node.args[0], args[0])
         if op in _ARITHMETIC:
             return calculate(op, args[0], args[1], node.args[0].type, node.args[1].type, node.type)
         if op == "coalesce":
@@ -128,6 +127,14 @@ class _Evaluation:
             hit = equal.values & equal.usable
             return Vector(value.values, ~value.nulls & ~hit, value.failed, join(equal.lost, value.lost))
         return call(op, args, [arg.type for arg in node.args], node.type, node.value, self.zone)
+
+    def _try(self, node: Typed, result: Vector) -> Vector:
+        """Null where the operation itself failed; what failed in its operands still fails, as in Spark."""
+        below = strict(None, *(self.of(arg) for arg in node.args)).failed
+        own = result.failed if below is None or result.failed is None else result.failed & ~below
+        if own is None:
+            return result
+        return Vector(result.values, ~result.nulls & ~own, below, result.lost)
 
     def _polygon_test(self, node: Typed) -> Vector:
         x, y = (self.of(arg) for arg in node.args[:2])

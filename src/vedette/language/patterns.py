@@ -12,6 +12,9 @@ from functools import lru_cache
 
 _SHORT, _LONG = 64, 10_000  # lengths of a piece with `_` between which bits are the way to find it
 
+ESCAPE_RULE = "stands before %, _ or itself; double it to mean itself"
+BAD_PATTERN = "bad"  # in the place of a class, of a pattern that cannot be read
+
 
 class BadPatternError(Exception):
     """The escape character stands before something it cannot escape."""
@@ -25,9 +28,7 @@ def parts_of(pattern: str, escape: str) -> list[str]:
         character = pattern[place]
         if character == escape:
             if place + 1 == len(pattern) or pattern[place + 1] not in ("_", "%", escape):
-                raise BadPatternError(
-                    f"{escape!r} in a LIKE pattern stands before %, _ or itself; double it to mean itself"
-                )
+                raise BadPatternError(f"{escape!r} in a LIKE pattern {ESCAPE_RULE}")
             parts.append("=" + pattern[place + 1])
             place += 2
             continue

@@ -27,6 +27,7 @@ _KEYWORDS = frozenset(
     {"AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "RLIKE", "ILIKE", "IS", "NULL", "TRUE", "FALSE"}
     | {"CASE", "WHEN", "THEN", "ELSE", "END", "CAST", "TRY_CAST", "AS", "ESCAPE", "DISTINCT", "FROM", "DIV"}
 )
+_OPERANDS = frozenset({"END", "NULL", "TRUE", "FALSE"})  # keywords that end an operand
 # Words left to sqlglot, because the error then says more. Fields of these names stand in backquotes.
 _TELLING = frozenset(
     {"decimal", "dec", "numeric", "over", "select", "exists", "any", "all", "some", "with", "interval", "symmetric"}
@@ -169,5 +170,5 @@ def _tokens_of(skeleton: str) -> list[tuple[str, int]]:
 
 def _ends_operand(token: str) -> bool:
     return token == ")" or (
-        bool(re.match(r"[`\w'\"\0]", token)) and (token.upper() not in _KEYWORDS or token.upper() == "END")
+        bool(re.match(r"[`\w'\"\0]", token)) and (token.upper() not in _KEYWORDS or token.upper() in _OPERANDS)
     )
