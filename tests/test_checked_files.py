@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 
 import pytest
 
@@ -16,7 +17,7 @@ def anew(tmp_path, monkeypatch):
 
     def begin():
         monkeypatch.setattr(checked_files, "_checked", set())
-        monkeypatch.setattr(checked_files.tempfile, "gettempdir", lambda: str(tmp_path))
+        monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
         checked_files._folder.cache_clear()
 
     begin()
@@ -25,7 +26,7 @@ def anew(tmp_path, monkeypatch):
 
 
 def notes_folder(tmp_path):
-    return tmp_path / f"vedette-checked-{os.getuid()}"
+    return tmp_path / f"vedette-{os.geteuid()}" / "checked"
 
 
 def test_another_process_knows_what_was_checked_until_the_file_changes(tmp_path, anew):
@@ -45,7 +46,7 @@ def test_another_process_knows_what_was_checked_until_the_file_changes(tmp_path,
 
 @pytest.mark.parametrize("harm", ["open to others", "a link", "a file"])
 def test_a_folder_that_others_could_write_to_is_not_used(tmp_path, anew, harm):
-    folder = notes_folder(tmp_path)
+    folder = notes_folder(tmp_path).parent
     other = tmp_path / "other"
     other.mkdir(mode=0o700)
     if harm == "open to others":
@@ -55,11 +56,14 @@ def test_a_folder_that_others_could_write_to_is_not_used(tmp_path, anew, harm):
         folder.symlink_to(other)
     else:
         folder.touch()
-    note_checked(other.stat(), "digest 1")
+    noted = other.stat()
+    note_checked(noted, "digest 1")
     assert is_checked(other.stat(), "digest 1")  # this process knows by itself
     anew()
 
-    assert not is_checked(other.stat(), "digest 1")
+    assert is_checked(noted, "digest 1")  # by a folder of its own
+    assert not list(other.iterdir())
+    assert not folder.is_dir() or not list(folder.iterdir())
 
 
 def test_notes_that_nobody_used_for_long_are_removed(tmp_path, anew):

@@ -30,6 +30,9 @@ def test_the_environment_goes_before_the_file(tmp_path):
         ("snapshot_dri = '/x'", "unknown setting 'snapshot_dri'.*did you mean 'snapshot_dir'"),
         ("inline_bytes = 'many'", "setting 'inline_bytes' is 'many'; it takes a whole number above 0"),
         ("inline_bytes =", "is no TOML"),
+        ("file_mode = 640", "setting 'file_mode' is 640; it takes permissions as chmod does, such as \"0640\""),
+        ("file_mode = '0440'", "setting 'file_mode' is '0440'; .* the owner must be able to read and write"),
+        ("directory_mode = 'open'", "setting 'directory_mode' is 'open'; it takes permissions .* such as \"0750\""),
         ("max_terms = 0", "setting 'max_terms' is 0; it takes a whole number above 0"),
         ("max_nesting = 1000", "setting 'max_nesting' is 1000; it takes at most 100"),
     ],
@@ -60,3 +63,12 @@ def test_a_limit_that_is_exceeded_says_what_it_got_and_which_setting_it_is(name)
 
     with pytest.raises(QueryError, match=rf"\b1,234,567 .*; the limit is 5 \(setting {name}\)"):
         limited.check(name, 1_234_567)
+
+
+def test_modes_are_read_as_chmod_reads_them(tmp_path):
+    file = tmp_path / "vedette.toml"
+    file.write_text('file_mode = 0o640\ndirectory_mode = "2770"\n')
+
+    assert (Settings.read({}, file).file_mode, Settings.read({}, file).directory_mode) == (0o640, 0o2770)
+    assert Settings.read({"VEDETTE_FILE_MODE": "0644"}, file).file_mode == 0o644
+    assert (Settings().file_mode, Settings().directory_mode) == (0o600, 0o700)

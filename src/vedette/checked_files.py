@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
-import tempfile
 import time
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+
+from vedette.account_directory import account_directory
 
 KEPT_SECONDS = 30 * 86_400.0  # a note that nobody has used for so long is removed
 _checked: set[str] = set()  # by this process
@@ -61,13 +61,8 @@ def _remove_old(folder: Path) -> None:
 
 @cache
 def _folder() -> Path | None:
-    """The folder of notes; None where it cannot be made, or others could write to it."""
-    folder = Path(tempfile.gettempdir(), f"vedette-checked-{os.getuid()}")
+    """The folder of notes; None where it cannot be made."""
     try:
-        with suppress(FileExistsError):
-            folder.mkdir(mode=0o700)
-        state = folder.lstat()
+        return account_directory("checked")
     except OSError:
         return None
-    is_own = stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid() and not state.st_mode & 0o077
-    return folder if is_own else None

@@ -10,7 +10,6 @@ registry is read. docs/operations.md lists them all.
 from __future__ import annotations
 
 import os
-import tempfile
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -35,10 +34,10 @@ class Settings:
     1000
     """
 
-    snapshot_dir: str = (
-        ""  # where large query sets are put for Spark's workers; empty: the system's temporary directory
-    )
+    snapshot_dir: str = ""  # where large query sets are put for Spark's workers; empty: a directory of this account
     registry: str = ""  # the address of the registry that commands are about, unless they name one
+    file_mode: int = 0o600  # of databases, snapshots and saved sets that are created
+    directory_mode: int = 0o700  # of directories that are created for them
     inline_bytes: int = 4_000_000  # query sets up to this size travel inside the task, larger ones as a file
     arrow_batch_rows: int = 262_144  # rows in an Arrow batch between Spark and Python, in sessions that we build
 
@@ -80,10 +79,6 @@ class Settings:
             count = f"at least {got:,}" if at_least else f"{got:,}"
             raise QueryError(f"{counts.format(count)}; the limit is {limit:,} (setting {name})")
 
-    @property
-    def snapshot_path(self) -> Path:
-        return Path(self.snapshot_dir or tempfile.gettempdir())
-
 
 @cache
 def settings() -> Settings:
@@ -105,6 +100,8 @@ def _read_file(file: Path) -> dict[str, Any]:
 def _convert(name: str, value: Any) -> Any:
     if name in ("snapshot_dir", "registry"):
         return str(value)
+    if name.endswith("_mode"):
+        return _read_mode(name, value)
     try:
         number = int(value)
     except (TypeError, ValueError):
@@ -115,3 +112,18 @@ def _convert(name: str, value: Any) -> Any:
     if most is not None and number > most:
         raise FileError(f"setting {name!r} is {shown(value)}; it takes at most {most:,}")
     return number
+
+
+def _read_mode(name: str, value: Any) -> int:
+    """Permissions as chmod takes them: "0640" in the environment, "0640" or 0o640 in TOML."""
+    least, most, example = (0o600, 0o666, "0640") if name == "file_mode" else (0o700, 0o3777, "0750")
+    try:
+        mode = int(value, 8) if isinstance(value, str) else int(value)
+    except (TypeError, ValueError):
+        mode = 0
+    if mode & least != least or mode & ~most:
+        raise FileError(
+            f'setting {name!r} is {shown(value)}; it takes permissions as chmod does, such as "{example}", and the '
+            f"owner must be able to read and write"
+        )
+    return mode

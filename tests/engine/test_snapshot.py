@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import os
+import stat
 
 import numpy as np
 import pytest
 
 import vedette as vd
+from vedette import private_files
 from vedette.engine import snapshot
 
 
@@ -95,11 +97,11 @@ def test_what_cannot_be_written_is_refused_and_leaves_nothing(file):
     assert os.listdir(file.parent) == [file.name]
 
 
-def test_a_file_is_as_readable_as_others_of_its_owner(file):
-    other = file.parent / "other"
-    other.touch()
-
-    assert file.stat().st_mode == other.stat().st_mode
+def test_a_file_is_for_its_owner_alone_unless_the_settings_say_otherwise(file, monkeypatch):
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    monkeypatch.setattr(private_files, "settings", lambda: vd.settings.Settings(file_mode=0o640))
+    vd.QuerySet.load(file).save(file)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
 
 
 def test_changes_of_a_loaded_set_do_not_reach_the_file(file):

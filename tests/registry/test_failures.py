@@ -170,10 +170,19 @@ def test_a_read_only_database_is_read_and_not_written(sqlite_file: Path, clock: 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # other tests may have left threads
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_a_file_that_another_owns_is_read_and_not_written() -> None:
+@pytest.mark.parametrize(
+    ("mode", "message"),
+    [
+        (0o644, r"ReadOnlyError: the registry's database .* is read-only, so nothing was changed"),
+        (0o600, r"RegistryError: cannot open .* may this account read and write the file\? .* unless file_mode is set"),
+    ],
+)
+def test_a_file_that_another_owns_is_read_and_not_written_if_its_mode_allows_it(mode: int, message: str) -> None:
     folder = Path(tempfile.mkdtemp(prefix="vedette-owned-"))
     folder.chmod(0o755)
     url = f"sqlite:///{folder / 'a.db'}"
+    (folder / "a.db").touch()
+    (folder / "a.db").chmod(mode)
     owner = vd.Registry(url)
     owner.create("alerts", schema="price double")
     fork = multiprocessing.get_context("fork")
@@ -184,7 +193,7 @@ def test_a_file_that_another_owns_is_read_and_not_written() -> None:
     child.join(300)
 
     assert child.exitcode == 0
-    assert re.match(r"ReadOnlyError: the registry's database .* is read-only, so nothing was changed", told.get())
+    assert re.match(message, told.get())
     assert [each.name for each in owner.sets()] == ["alerts"]
     owner.close()
     shutil.rmtree(folder)

@@ -20,9 +20,9 @@ import pytest
 from sqlalchemy import func, select
 
 import vedette as vd
-from vedette import checked_files
+from vedette import checked_files, file_lease
 from vedette.engine import snapshot
-from vedette.registry import reader, snapshot_files, snapshots
+from vedette.registry import host_copy, reader, snapshot_files, snapshots
 from vedette.registry import sets as named_sets
 from vedette.registry.lease import Lease
 from vedette.registry.snapshots import Snapshots
@@ -142,8 +142,10 @@ def test_the_digest_of_a_base_is_computed_once_per_host_and_state_of_the_file(re
     made = registry.compact("alerts")
     path = tmp_path / "bases" / made.file
     if address == "store":
-        path = tmp_path / "copies" / "vedette-snapshots" / made.file
-        monkeypatch.setattr(snapshot_files, "settings", lambda: SimpleNamespace(snapshot_path=tmp_path / "copies"))
+        path = tmp_path / "copies" / f"vedette-{os.geteuid()}" / "downloads" / made.file
+        monkeypatch.setattr(
+            snapshot_files, "settings", lambda: vd.settings.Settings(snapshot_dir=str(tmp_path / "copies"))
+        )
         where = snapshot_files.SnapshotFiles(f"file://{tmp_path}/bases")
         where._store = pyarrow.fs.LocalFileSystem()
     else:
@@ -213,16 +215,14 @@ def test_a_disk_that_is_full_in_the_middle_of_a_base_leaves_the_old_one_and_noth
     whole.save(tmp_path / "whole")
     room = int(share * (tmp_path / "whole").stat().st_size)
 
-    def open_on_full_disk(path, mode):
-        return open(path, mode) if mode == "rb" else io.BufferedWriter(FullDisk(path, mode, room))
-
-    monkeypatch.setattr(snapshot, "open", open_on_full_disk, raising=False)
+    usual = snapshot.create_file
+    monkeypatch.setattr(snapshot, "create_file", lambda path: io.BufferedWriter(FullDisk(path, "xb", room)))
     with pytest.raises(vd.FileError) as caught:
         registry.compact("alerts")
     assert re.fullmatch(
         r"cannot write the query set to '.*bases/\w+-13.queries': No space left on device", str(caught.value)
     )
-    monkeypatch.delattr(snapshot, "open")
+    monkeypatch.setattr(snapshot, "create_file", usual)
 
     assert sorted((tmp_path / "bases").iterdir()) == before
     assert [each.version for each in bases._list(13)] == [12]
@@ -298,7 +298,7 @@ def test_bases_may_be_in_a_store_and_are_copied_once_to_this_host(open_registry,
     registry.create("alerts", kind="border", schema="x double")
     states = fill(registry)
     made = registry.compact("alerts")
-    copy = tmp_path / "host" / "vedette-snapshots" / made.file
+    copy = tmp_path / "host" / f"vedette-{os.geteuid()}" / "downloads" / made.file
 
     assert matched(bases_of(registry).open(12).queries) == expected(states[12])
     assert copy.exists()
@@ -477,7 +477,7 @@ def stored(open_registry, tmp_path, monkeypatch):
     monkeypatch.setattr(snapshot_files, "settings", lambda: vd.settings.Settings(snapshot_dir=str(tmp_path / "host")))
     made = open_registry(snapshots="s3://KEY:SECRET@bucket?secret_key=HIDDEN")
     made.create("alerts", kind="border", schema="x double")
-    return made, tmp_path / "host" / "vedette-snapshots"
+    return made, tmp_path / "host" / f"vedette-{os.geteuid()}" / "downloads"
 
 
 def test_copies_of_older_bases_are_removed_from_the_host_and_those_of_other_sets_stay(stored):
@@ -494,7 +494,7 @@ def test_copies_of_older_bases_are_removed_from_the_host_and_those_of_other_sets
     assert sorted(each.name for each in cache.iterdir()) == sorted(["another-1-0f.queries", second.file])
 
 
-@pytest.mark.parametrize("full", ["mkstemp", "TemporaryDirectory"])
+@pytest.mark.parametrize("full", ["fetch", "write"])
 def test_a_full_disk_of_the_host_is_a_sentence_without_keys(stored, monkeypatch, full):
     registry, _ = stored
     fill(registry, 4)
@@ -503,12 +503,10 @@ def test_a_full_disk_of_the_host_is_a_sentence_without_keys(stored, monkeypatch,
     def no_space(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(snapshot_files.tempfile, full, no_space)
     where, queries = registry.snapshot_files, bases_of(registry).build(4)
-    work = {
-        "mkstemp": lambda: where.fetch(made.file, made.checksum),
-        "TemporaryDirectory": lambda: where.write(queries, "new-4"),
-    }
+    monkeypatch.setattr(host_copy, "_lock", no_space)
+    monkeypatch.setattr(file_lease.tempfile, "mkdtemp", no_space)
+    work = {"fetch": lambda: where.fetch(made.file, made.checksum), "write": lambda: where.write(queries, "new-4")}
     with pytest.raises(vd.FileError, match="No space left on device") as caught:
         work[full]()
     assert "s3://bucket" in str(caught.value)

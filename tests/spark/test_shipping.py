@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+import errno
+import os
+import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import accounts
 import numpy as np
 import pytest
 from pyspark import cloudpickle
 
 import vedette as vd
 from vedette import spark as vs
-from vedette.spark import shipping
+from vedette.spark import set_files, shipping
 from vedette.spark.match import _WORKER
 
 
@@ -37,6 +43,126 @@ def test_the_same_set_makes_the_same_file(tmp_path):
 
     assert shipping.pack(queries, tmp_path) == shipping.pack(queries, tmp_path)
     assert len(list(tmp_path.iterdir())) == 1
+
+
+# A driver that ships a set, says where its file is, and ends when it is told to.
+DRIVER = """if True:
+    import sys
+    import numpy as np
+    import vedette as vd
+    from vedette.settings import settings
+    from vedette.spark import shipping
+    queries = vd.QuerySet("price double")
+    lows = np.arange(200_000.0)
+    queries.add_boxes(np.arange(200_000), {"price": (lows, lows + 0.5)})
+    queries.match_one({"price": 7.25})
+    settings(), queries.to_bytes()
+    become()
+    parcel = shipping.pack(queries, sys.argv[1] if len(sys.argv) > 1 else None)
+    print(parcel.path, flush=True)
+    assert shipping.unpack(parcel).match_one({"price": 7.25}) == [7]
+    sys.stdin.readline()
+"""
+# A worker that starts now, of any driver on this host.
+WORKER = """if True:
+    import sys, socket
+    from pathlib import Path
+    from vedette import __version__
+    from vedette.spark.shipping import Parcel, unpack
+    kind = ("vedette.engine.query_set", "QuerySet")
+    parcel = Parcel("token", None, sys.argv[1], __version__, kind, socket.gethostname())
+    print(unpack(parcel).match_one({"price": 7.25})[0])
+"""
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_of_two_drivers_with_one_set_either_may_end_and_the_file_goes_with_the_last(tmp_path, is_killed):
+    first, second = (accounts.start(DRIVER, temporary=tmp_path) for _ in range(2))
+    path, same = (Path(accounts.hear(each)) for each in (first, second))
+    assert path == same
+    assert path.stat().st_nlink == 1
+    if is_killed:
+        first.kill()
+        first.communicate()
+    else:
+        accounts.end(first)
+
+    assert accounts.end(accounts.start(WORKER, path, temporary=tmp_path)) == ["7"]
+    accounts.end(second)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_what_killed_drivers_left_is_deleted_by_the_next_and_what_others_use_is_not(tmp_path, monkeypatch):
+    killed = accounts.start(DRIVER, temporary=tmp_path)
+    path = Path(accounts.hear(killed))
+    killed.kill()
+    killed.communicate()
+    assert path.exists()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(set_files, "_leases", {})
+    parcel = shipping.pack(many_queries(150_000), None)
+
+    assert list(path.parent.iterdir()) == [Path(parcel.path)]
+    set_files._release_all()
+    assert list(path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["the temporary directory", "a directory that both chose"])
+def test_two_accounts_use_the_same_set_at_once(tmp_path, place):
+    accounts.open_to_all(tmp_path)
+    chosen = [] if place == "the temporary directory" else [tmp_path]
+    started = [accounts.start(DRIVER, *chosen, temporary=tmp_path, uid=uid) for uid in accounts.others()]
+    paths = [Path(accounts.hear(each)) for each in started]
+
+    assert len(set(paths)) == len(paths)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in paths} == {0o600}
+    for process in started:
+        accounts.end(process)
+    assert {path.exists() for path in paths} == {bool(chosen)}  # what lies in a directory that was chosen stays
+
+
+def test_a_file_of_another_account_with_the_name_of_a_set_is_neither_used_nor_replaced(tmp_path, monkeypatch):
+    path = Path(shipping.pack(many_queries(), tmp_path).path)
+    path.write_bytes(b"of another")
+    if os.geteuid() == 0:
+        os.chown(path, accounts.OTHER, accounts.OTHER)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: accounts.OTHER)
+    parcel = shipping.pack(many_queries(), tmp_path)
+
+    assert Path(parcel.path) == path.with_name(f"{path.stem}-{os.geteuid()}.queries")
+    assert path.read_bytes() == b"of another"
+
+
+def test_a_file_that_is_damaged_is_replaced(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(set_files, "_leases", {})
+    path = Path(shipping.pack(many_queries(), None).path)
+    path.write_bytes(b"torn")
+
+    assert Path(shipping.pack(many_queries(), None).path) == path
+    assert len(vd.QuerySet.load(path)) == 200_000
+    set_files._release_all()
+
+
+def test_a_worker_of_another_account_is_told_how_to_share(tmp_path, monkeypatch):
+    parcel = shipping.pack(many_queries(), tmp_path)
+
+    def refuse(path):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(shipping.FileLease, "take", refuse)
+    with pytest.raises(vd.PipelineError, match=r"cannot read .*: Permission denied; .* set file_mode and"):
+        shipping.unpack(parcel)
+
+
+def test_a_worker_of_this_host_is_told_that_the_file_was_deleted(tmp_path):
+    parcel = shipping.pack(many_queries(), tmp_path)
+    Path(parcel.path).unlink()
+    with pytest.raises(vd.PipelineError, match=r"it was deleted, or the driver has ended; start the job again"):
+        shipping.unpack(parcel)
+    with pytest.raises(vd.PipelineError, match=r"the snapshot of the query set; pass snapshot_dir= with"):
+        shipping.unpack(dataclasses.replace(parcel, host="another"))
 
 
 def test_a_small_set_travels_without_a_file(tmp_path):

@@ -26,6 +26,7 @@ from vedette.indexes import INDEXES
 from vedette.language import Residual
 from vedette.operators.match import EveryRow, Group, Part
 from vedette.operators.screen import Screen
+from vedette.private_files import create_file
 
 FORMAT = 3
 _MAGIC = b"VEDETTE\0"
@@ -44,7 +45,7 @@ def write(content: dict[str, Any], path: str | os.PathLike[str]) -> None:
     temporary = target.parent / f".{target.name}.{uuid.uuid4().hex}"
     try:
         try:
-            with open(temporary, "xb") as file:
+            with create_file(temporary) as file:
                 for piece in _pieces(content):
                     file.write(piece)
             os.replace(temporary, target)

@@ -22,7 +22,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from vedette.errors import RegistryError
+from vedette.errors import FileError, RegistryError
+from vedette.private_files import create_file
 from vedette.registry.address import read_address, show_address
 from vedette.registry.failures import DeniedError, ReadOnlyError, explain_failure, is_passing
 
@@ -151,6 +152,7 @@ class Database:
             options["connect_args"] = {name: limit for name, limit in chosen.items() if name not in self.url.query}
         else:
             options["connect_args"] = {"timeout": self.patience_seconds}
+            self._create_file()
         try:
             engine = create_engine(self.url, **options)
         except ModuleNotFoundError:
@@ -165,6 +167,16 @@ class Database:
             event.listen(engine, "begin", _begin_sqlite)
         weakref.finalize(self, _dispose, engine, os.getpid())
         return engine
+
+    def _create_file(self) -> None:
+        """Create a missing file of SQLite with the mode of the settings, which the files beside it take over."""
+        if self.file is not None and "mode" not in self.url.query:
+            try:
+                create_file(self.file).close()
+            except FileError:  # of the settings
+                raise
+            except OSError:
+                pass  # it is there, or SQLite says why it cannot be
 
 
 def _dispose(engine: Engine, process: int) -> None:

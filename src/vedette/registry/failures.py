@@ -57,7 +57,10 @@ def explain_failure(error: SQLAlchemyError, url: URL, n_attempts: int, waited: f
     if "disk is full" in of_sqlite or "no space left" in of_sqlite or state == "53100":
         return RegistryError(f"the disk of {where} is full, so nothing was changed; make room and try again")
     if "unable to open database file" in of_sqlite:
-        return RegistryError(f"cannot open {where}: is there such a directory, and may we write in it?")
+        return RegistryError(
+            f"cannot open {where}: is there such a directory, and may this account read and write the file? It is "
+            f"created for its owner alone unless file_mode is set"
+        )
     if "not a database" in of_sqlite or "malformed" in of_sqlite:
         return RegistryError(f"{where} is no database of SQLite, or is damaged: {said}")
     if state == "42501":

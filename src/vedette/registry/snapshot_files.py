@@ -8,18 +8,21 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 import pyarrow as pa
 from pyarrow import fs
 
+from vedette.account_directory import account_directory
 from vedette.checked_files import is_checked, note_checked
 from vedette.errors import FileError, RegistryError, SnapshotError, VedetteError
+from vedette.file_lease import FileLease, remove_scratch, scratch_directory
+from vedette.private_files import make_directory
+from vedette.registry.host_copy import obtain, remove_old
 from vedette.settings import settings
 
 _AT_ONCE = 8 << 20  # bytes that are copied at a time
@@ -35,6 +38,7 @@ class SnapshotFiles:
         self.place = place
         self.process = os.getpid()
         self._store: Any = None
+        self._leases: dict[str, FileLease] = {}  # by set, on the copy that was fetched last
         self._directory = Path(place)
         if "://" in place:
             try:
@@ -55,15 +59,16 @@ class SnapshotFiles:
         """Save a compiled set, as a whole or not at all; the name of its file, its checksum and its bytes."""
         with self._explained(f"cannot write the snapshot {name} to {self}"):
             if self._store is None:
-                self._directory.mkdir(parents=True, exist_ok=True)
+                make_directory(self._directory)
                 path = self._directory / f"{name}.queries"
                 for left in self._directory.glob(f".{name.partition('-')[0]}-*"):
                     left.unlink(missing_ok=True)  # by a process that was killed; only one writes at a time
                 queries.save(path)
                 return path.name, _digest(path), path.stat().st_size
-            settings().snapshot_path.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix="vedette-", dir=settings().snapshot_path) as scratch:
-                path = Path(scratch, "queries")
+            folder = _own_directory("uploads")
+            remove_scratch(folder)
+            with scratch_directory(folder) as scratch:
+                path = scratch / "queries"
                 queries.save(path)
                 checksum = _digest(path)
                 file = f"{name}-{checksum[:12]}.queries"
@@ -89,26 +94,22 @@ class SnapshotFiles:
                     raise SnapshotError(f"the snapshot {file} in {self} is damaged: its checksum does not fit")
             return path
         with self._explained(f"cannot read the snapshot {file} from {self}"):
-            cache = settings().snapshot_path / "vedette-snapshots"
-            cache.mkdir(parents=True, exist_ok=True)
-            path = cache / file
-            if path.exists() and _is_as_written(path, checksum):
-                return path
-            handle, draft = tempfile.mkstemp(prefix="vedette-", suffix=".part", dir=cache)
-            try:
-                with (
-                    os.fdopen(handle, "wb") as target,
-                    self._store.open_input_stream(f"{self._folder}/{file}") as source,
-                ):
-                    while piece := source.read(_AT_ONCE):
-                        target.write(piece)
-                if _digest(Path(draft)) != checksum:
-                    raise SnapshotError(f"the snapshot {file} in {self} is damaged: its checksum does not fit")
-                os.replace(draft, path)
-            finally:
-                Path(draft).unlink(missing_ok=True)
-            _remove_older(path)
+            path = _own_directory("downloads") / file
+            lease = obtain(
+                path, lambda copy: _is_as_written(copy, checksum), lambda target: self._download(file, target)
+            )
+            uid = file.partition("-")[0]
+            before = self._leases.pop(uid, None)
+            if before is not None:
+                before.release()  # what is mapped stays readable
+            self._leases[uid] = lease
+            remove_old(path.parent, lambda other: _is_older(other, file))
             return path
+
+    def _download(self, file: str, target: BinaryIO) -> None:
+        with self._store.open_input_stream(f"{self._folder}/{file}") as source:
+            while piece := source.read(_AT_ONCE):
+                target.write(piece)
 
     def is_damaged(self, file: str, checksum: str) -> bool:
         """Whether a file that was fetched is there, and not as it was written."""
@@ -166,22 +167,34 @@ def show_place(place: str) -> str:
 
 
 def place_of(given: str | None, database_file: Path | None) -> str:
-    """Where the snapshots of a registry are: as was given, beside the file of its database, or as settings say."""
+    """Where the snapshots of a registry are: as was given, beside the file of its database, or as settings say.
+
+    Without any of these, in the directory of this account on this host.
+    """
     if given is not None:
         return str(given)
     if database_file is not None:
         return f"{database_file.resolve()}.snapshots"
-    return settings().snapshot_dir or str(settings().snapshot_path / "vedette-snapshots")
+    try:
+        return settings().snapshot_dir or str(account_directory("bases"))
+    except OSError as error:
+        raise FileError(
+            f"cannot keep snapshots in the temporary directory: {error.strerror}; give the registry snapshots=, or set "
+            f"snapshot_dir"
+        ) from None
 
 
-def _remove_older(path: Path) -> None:
-    """Delete the copies of older bases of the same set, <uid>-<version>-<checksum>; who maps one keeps it."""
-    uid, version, *_ = path.name.split("-")
-    for other in path.parent.glob(f"{uid}-*.queries"):
-        number = other.name.split("-")[1]
-        if number.isdigit() and int(number) < int(version):
-            with suppress(OSError):  # it is another user's
-                other.unlink(missing_ok=True)
+def _own_directory(name: str) -> Path:
+    """A directory for copies of a store's files, which only this account uses."""
+    if settings().snapshot_dir:
+        make_directory(settings().snapshot_dir)
+    return account_directory(name, settings().snapshot_dir or None)
+
+
+def _is_older(file: str, than: str) -> bool:
+    """Whether a file, <uid>-<version>-<checksum>, is of an older base of the same set."""
+    (uid, _, number), (own, _, version) = (each.rpartition("-")[0].partition("-") for each in (file, than))
+    return uid == own and number.isdigit() and version.isdigit() and int(number) < int(version)
 
 
 def _is_as_written(path: Path, checksum: str) -> bool:

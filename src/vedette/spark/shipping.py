@@ -5,20 +5,22 @@ A worker keeps the sets it has loaded by their content, so the tasks after the f
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import importlib
 import os
+import pwd
 import socket
-import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vedette import __version__
 from vedette.errors import PipelineError
+from vedette.file_lease import FileLease
 from vedette.settings import settings
+from vedette.spark.set_files import publish
 
 if TYPE_CHECKING:
     from vedette.engine.band_query_set import BandQuerySet
@@ -40,6 +42,7 @@ class Parcel:
     path: str
     sender: str  # the package's version where it was packed
     kind: tuple[str, str]  # of the set: the module and the name of its class
+    host: str = ""  # where the file was written
 
 
 def pack(queries: Queries, snapshot_dir: str | Path | None, inline_bytes: int | None = None) -> Parcel:
@@ -52,10 +55,8 @@ def pack(queries: Queries, snapshot_dir: str | Path | None, inline_bytes: int | 
     content = queries.to_bytes() if queries.nbytes <= most else b""
     if 0 < len(content) <= 2 * most:  # what was removed is in the bytes too
         return Parcel(hashlib.blake2b(content, digest_size=12).hexdigest(), content, "", sender, kind)
-    path = _save(queries, Path(snapshot_dir) if snapshot_dir is not None else settings().snapshot_path)
-    if snapshot_dir is None and not settings().snapshot_dir:
-        atexit.register(path.unlink, missing_ok=True)  # in a directory that somebody chose, it stays
-    return Parcel(path.stem, None, str(path), sender, kind)
+    token, path = publish(queries, settings().snapshot_dir or None if snapshot_dir is None else snapshot_dir)
+    return Parcel(token, None, str(path.absolute()), sender, kind, socket.gethostname())
 
 
 def unpack(parcel: Parcel) -> Any:
@@ -102,35 +103,36 @@ def _load(parcel: Parcel) -> Any:
     module, name = parcel.kind
     kind = getattr(importlib.import_module(module), name)
     if parcel.content is None:
-        if not os.path.exists(parcel.path):
-            raise PipelineError(
-                f"the Spark worker on {socket.gethostname()} cannot see {parcel.path}, the snapshot of the query set; "
-                f"pass snapshot_dir= with a directory that the driver and every worker share"
-            )
-        return kind.load(parcel.path)
+        with _leased(parcel):
+            return kind.load(parcel.path)
     return kind.from_bytes(parcel.content)
 
 
-def _save(queries: Queries, directory: Path) -> Path:
-    """Write the set to a file named after its content, which is there as a whole or not at all."""
+@contextmanager
+def _leased(parcel: Parcel) -> Iterator[None]:
+    """Keep the file while it is opened. What is mapped stays readable after the file is deleted."""
+    worker = f"the Spark worker on {socket.gethostname()}"
+    share = "pass snapshot_dir= with a directory that the driver and every worker share"
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix="vedette-", suffix=".part", dir=directory)
+        lease = FileLease.take(parcel.path)
     except OSError as error:
         raise PipelineError(
-            f"cannot put a snapshot of the query set into {directory}: {error.strerror}; "
-            f"pass snapshot_dir= with a directory that can be written and that every worker sees"
+            f"{worker}, which runs as {_account()}, cannot read {parcel.path}, the snapshot of the query set: "
+            f"{error.strerror}; run workers as the driver's account, or {share}, and set file_mode and directory_mode "
+            f"so that the workers' account can read it"
         ) from None
-    os.close(handle)
-    draft = Path(name)
+    if lease is None:
+        is_here = parcel.host == socket.gethostname()
+        why = ": it was deleted, or the driver has ended; start the job again, or" if is_here else ";"
+        raise PipelineError(f"{worker} cannot see {parcel.path}, the snapshot of the query set{why} {share}")
     try:
-        queries.save(draft)
-        draft.chmod(0o644)  # workers may run as somebody else
-        return draft.replace(directory / f"vedette-{_digest(draft)}.queries")
+        yield
     finally:
-        draft.unlink(missing_ok=True)
+        lease.release()
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=12)).hexdigest()
+def _account() -> str:
+    try:
+        return f"{pwd.getpwuid(os.geteuid()).pw_name!r}"
+    except KeyError:
+        return f"uid {os.geteuid()}"

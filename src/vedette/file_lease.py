@@ -1,0 +1,86 @@
+"""Leases on files that processes share: a file stays while somebody uses it, and is deleted after its last user.
+
+A lease is a shared lock (flock) on the file or directory itself. The system ends it with the process, even if that is
+killed. On a file system without locks nothing is deleted.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+class FileLease:
+    """Keeps a file or directory from being deleted by `remove_unused`, in any process, until it is released."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    @classmethod
+    def take(cls, path: str | os.PathLike[str]) -> FileLease | None:
+        """A lease, or None if there is no such file."""
+        while True:
+            try:
+                handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return None
+            with suppress(OSError):  # no locks here
+                fcntl.flock(handle, fcntl.LOCK_SH)
+            if is_at(handle, path):
+                return cls(handle)
+            os.close(handle)  # it was deleted before the lock was ours
+
+    def release(self) -> None:
+        """End the lease. A child process that was forked meanwhile keeps it until it ends."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+
+def remove_unused(path: str | os.PathLike[str]) -> None:
+    """Delete a file, or a directory with all that is in it, unless somebody has a lease on it."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if is_at(handle, path):
+            shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+    except OSError:
+        pass  # in use, or no locks here, or deleted by another process
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def scratch_directory(parent: Path) -> Iterator[Path]:
+    """A directory that is deleted after use; if this process is killed, by the next that calls `remove_scratch`."""
+    lease = None
+    while lease is None:  # it may be taken for an abandoned one before it is leased
+        path = Path(tempfile.mkdtemp(prefix="vedette-scratch-", dir=parent))
+        lease = FileLease.take(path)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        lease.release()
+
+
+def remove_scratch(parent: Path) -> None:
+    """Delete the scratch directories that killed processes left behind."""
+    for path in parent.glob("vedette-scratch-*"):
+        remove_unused(path)
+
+
+def is_at(handle: int, path: str | os.PathLike[str]) -> bool:
+    """Whether an open file is still the one at that path."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(path))
+    except FileNotFoundError:
+        return False

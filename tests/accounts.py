@@ -1,0 +1,62 @@
+"""Processes of this account and of another one, for tests of files that accounts share."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import vedette
+
+OTHER = 65534  # an account without any rights: nobody
+# A script calls `become` after its imports: the other account may not be able to read Python itself.
+BECOME = """
+import os
+def become():
+    if "BECOME" in os.environ:
+        os.setgroups([])
+        os.setgid(int(os.environ["BECOME"]))
+        os.setuid(int(os.environ["BECOME"]))
+"""
+
+
+def others():
+    """The accounts that this one can start processes as: itself (None), and as root another one."""
+    return [None, OTHER] if os.geteuid() == 0 else [None]
+
+
+def open_to_all(directory):
+    """Make a temporary directory of pytest one that all accounts share, as /tmp is."""
+    directory.chmod(0o1777)
+    for parent in directory.parents[:2]:
+        parent.chmod(0o755)
+
+
+def start(script, *arguments, temporary, uid=None, **variables):
+    """A Python process with its own temporary directory that may read from its standard input."""
+    sources = str(Path(vedette.__file__).parents[1])
+    places = {"PYTHONPATH": sources, "TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(temporary)}
+    return subprocess.Popen(
+        [sys.executable, "-c", BECOME + script, *map(str, arguments)],
+        cwd=temporary,
+        env=os.environ | places | variables | ({} if uid is None else {"BECOME": str(uid)}),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def hear(process):
+    """The next line that a process says."""
+    line = process.stdout.readline()
+    assert line, process.communicate()[1]
+    return line.strip()
+
+
+def end(process):
+    """Let a process go on to its end, which it must reach without an error."""
+    said, errors = process.communicate("\n", timeout=300)
+    assert process.returncode == 0, errors
+    return said.split()

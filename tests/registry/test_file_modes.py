@@ -1,0 +1,79 @@
+"""Databases, their logs and compiled sets are created for their owner alone, unless the settings say otherwise."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+
+import pytest
+
+import vedette as vd
+from vedette import private_files
+from vedette.registry import snapshot_files
+from vedette.registry.snapshot_files import place_of
+from vedette.settings import Settings
+
+
+@pytest.fixture
+def umask():
+    before = os.umask(0o000)
+    yield
+    os.umask(before)
+
+
+def modes_in(folder):
+    return {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("modes", [(0o600, 0o700), (0o660, 0o770)])
+@pytest.mark.usefixtures("umask")
+def test_a_registry_on_sqlite_and_its_snapshots_have_the_modes_of_the_settings(tmp_path, monkeypatch, modes):
+    chosen = Settings(file_mode=modes[0], directory_mode=modes[1])
+    monkeypatch.setattr(private_files, "settings", lambda: chosen)
+    registry = vd.Registry(f"sqlite:///{tmp_path / 'alerts.db'}")
+    registry.create("alerts", schema="x double")
+    registry.add("alerts", "a", "x < 5")
+    made = registry.compact("alerts")
+
+    file, directory = modes
+    assert modes_in(tmp_path) == {
+        "alerts.db": file,
+        "alerts.db-wal": file,
+        "alerts.db-shm": file,
+        "alerts.db.snapshots": directory,
+        made.file: file,
+    }
+    registry.close()
+
+
+def test_a_database_that_is_there_keeps_its_mode(tmp_path):
+    file = tmp_path / "alerts.db"
+    file.touch()
+    file.chmod(0o644)
+    vd.Registry(f"sqlite:///{file}").close()
+
+    assert stat.S_IMODE(file.stat().st_mode) == 0o644
+
+
+def test_a_database_that_is_only_to_be_read_is_not_created(tmp_path):
+    with pytest.raises(vd.RegistryError):
+        vd.Registry(f"sqlite:///file:{tmp_path}/alerts.db?mode=ro&uri=true", patience=0)
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_a_place_snapshots_are_in_the_directory_of_this_account(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    place = place_of(None, None)
+
+    assert place == str(tmp_path / f"vedette-{os.geteuid()}" / "bases")
+    assert set(modes_in(tmp_path).values()) == {0o700}
+    monkeypatch.setattr(snapshot_files, "settings", lambda: Settings(snapshot_dir="/mnt/shared"))
+    assert place_of(None, None) == "/mnt/shared"
+
+
+def test_a_temporary_directory_that_cannot_be_used_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+
+    with pytest.raises(vd.FileError, match="cannot keep snapshots in the temporary directory: No such file"):
+        place_of(None, None)
