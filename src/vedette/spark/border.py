@@ -14,13 +14,13 @@ from pyspark.sql import types as t
 from vedette.spark import packing
 from vedette.spark.checks import (
     check_state_store,
-    check_time_zone,
     check_watermark,
     find_columns,
     find_name,
     find_time,
 )
 from vedette.spark.given import GivenQueries
+from vedette.spark.session_checks import check_session
 from vedette.spark.shards import (
     STREAM_INLINE_BYTES,
     answer_type,
@@ -86,7 +86,7 @@ def border(
     monitor = given.queries.border(**options)  # raises where an option is wrong
 
     def transform(rows: DataFrame) -> DataFrame:
-        check_time_zone(rows, given.queries)
+        check_session(rows, given.queries)
         schema = given.queries.schema
         key_column, time_column = find_name(rows, schema, key, "key"), find_time(rows, schema, time)
         find_columns(rows, schema, given.fields, follows=given.followed is not None)

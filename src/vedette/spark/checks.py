@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +14,11 @@ from vedette.schema import Field, Schema, Type
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from vedette.engine.join_query_set import JoinQuerySet
-    from vedette.engine.query_set import QuerySet
-
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_BINARY = "UTF8_BINARY"  # the collation of bytes
+_DECLARED = "__CHAR_VARCHAR_TYPE_STRING"  # in the metadata of a column
 _DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 19}  # that the widest value of the type may have
-_UTC_NAMES = {"UTC", "ETC/UTC", "Z", "GMT", "UTC+0", "+00:00", "UTC+00:00", "GMT+0", "ZULU", "ETC/UCT", "UCT"}
 
 
 def find_columns(
@@ -44,7 +43,7 @@ def find_columns(
             )
         if len(found) > 1:
             raise RowError(f"{frame} has {len(found)} columns named {field.name!r}; keep or rename one of them")
-        _check_type(field, columns[found[0]].dataType, frame)
+        _check_field(field, columns[found[0]], frame)
         places[field.name] = found[0]
     return places
 
@@ -112,7 +111,8 @@ def find_column(rows: DataFrame, schema: Schema | None, name: Any, role: str, si
         raise RowError(f"{frame} has {len(found)} columns named {name!r}; keep or rename one of them")
     field = None if schema is None else schema.find(name)
     if field is not None:
-        _check_type(field, found[0].dataType, frame)
+        _check_field(field, found[0], frame)
+    _check_collation(found[0], frame)
     return found[0]
 
 
@@ -171,29 +171,48 @@ def check_free(rows: DataFrame, added: str) -> None:
             )
 
 
-def check_time_zone(rows: DataFrame, queries: QuerySet | JoinQuerySet) -> None:
-    """Raise unless the session reads dates and times in the time zone that the query set carries."""
-    zone = rows.sparkSession.conf.get("spark.sql.session.timeZone") or ""
-    if _folded(zone) != _folded(queries.time_zone):
-        raise PipelineError(
-            f"the Spark session's time zone is {zone!r} but the query set's is {queries.time_zone!r}; set it: "
-            f'spark.conf.set("spark.sql.session.timeZone", {queries.time_zone!r}), or make the set with '
-            f"time_zone={zone!r}"
-        )
-
-
-def _folded(zone: str) -> str:
-    return "UTC" if zone.upper() in _UTC_NAMES else zone
-
-
-def _check_type(field: Field, got: t.DataType, frame: str) -> None:
+def _check_field(field: Field, column: t.StructField, frame: str) -> None:
+    """Raise unless the column can be read as the field, and Spark compares its values as queries do."""
+    got = column.dataType
     if _READABLE[field.type.name](got, field.type):
+        _check_collation(column, frame)
+        _check_padding(column, frame)
         return
     if isinstance(got, t.TimestampNTZType):
         hint = "cast it to timestamp, which reads it in the session's time zone"
     else:
         hint = f"cast the column to {field.type}, or declare the field as what the column holds"
     raise RowError(f"field {field.name!r} is {field.type} in the query set but {got.simpleString()} in {frame}; {hint}")
+
+
+def _check_collation(column: t.StructField, frame: str) -> None:
+    """Raise where Spark compares the strings of a column by a collation. Arrow batches do not show it."""
+    type_ = column.dataType
+    collation = getattr(type_, "collation", _BINARY)
+    declared = re.search(r" collate (\w+)", _declared_type(column), flags=re.IGNORECASE)
+    if collation == _BINARY and declared is not None and isinstance(type_, t.VarcharType | t.CharType):
+        collation = declared[1]
+    if collation != _BINARY:
+        raise RowError(
+            f"column {column.name!r} of {frame} has the collation {collation}, but queries, keys and ids compare "
+            f"strings by their bytes ({_BINARY}); convert it before the transform: "
+            f""".withColumn({column.name!r}, expr("collate(`{column.name}`, '{_BINARY}')"))"""
+        )
+
+
+def _check_padding(column: t.StructField, frame: str) -> None:
+    """Raise where Spark pads the strings that a column is compared with."""
+    if isinstance(column.dataType, t.CharType) or _declared_type(column).startswith("char"):
+        raise RowError(
+            f"column {column.name!r} of {frame} is {_declared_type(column)}, which Spark compares without regard to "
+            f"spaces at the end, but queries do not; convert it before the transform: "
+            f""".withColumn({column.name!r}, expr("rtrim(`{column.name}`)"))"""
+        )
+
+
+def _declared_type(column: t.StructField) -> str:
+    """The type that a table declares, which may be char(n) or varchar(n) where Spark shows a string."""
+    return str(column.metadata.get(_DECLARED, column.dataType.simpleString()))
 
 
 def _is_text(got: t.DataType) -> bool:

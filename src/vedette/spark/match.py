@@ -12,8 +12,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, StructField, StructType
 
 from vedette.errors import PipelineError
-from vedette.spark.checks import check_free, check_time_zone, find_columns
+from vedette.spark.checks import check_free, find_columns
 from vedette.spark.given import GivenQueries
+from vedette.spark.session_checks import check_session
 from vedette.spark.shipping import worker_function
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def match(
         added = _ADDED[output]
         for name in (added, *(column.name for column in given.added_columns)):
             check_free(rows, name)
-        check_time_zone(rows, given.queries)
+        check_session(rows, given.queries)
         places = find_columns(rows, given.queries.schema, given.fields, follows=given.followed is not None)
         answer = StructField(added, ArrayType(given.id_type, False) if output == "list" else given.id_type, False)
         schema = StructType([*rows.schema.fields, answer, *given.added_columns])

@@ -21,13 +21,13 @@ from vedette.spark.checks import (
     check_choice,
     check_sides,
     check_state_store,
-    check_time_zone,
     find_columns,
     find_name,
     find_time,
     has_watermark,
 )
 from vedette.spark.given import GivenQueries
+from vedette.spark.session_checks import check_session
 from vedette.spark.shards import (
     STREAM_INLINE_BYTES,
     answer_type,
@@ -183,7 +183,7 @@ def _name_frames(
 def _find_sides(given: GivenQueries, frames: dict[str, DataFrame], columns: Mapping[str, str | None]) -> list[_Side]:
     sides = []
     for stream, rows in frames.items():
-        check_time_zone(rows, given.queries)
+        check_session(rows, given.queries)
         schema = given.queries.schema_of(stream)
         id_role, time_role = f"{stream}_id", f"{stream}_time"
         id_ = find_name(rows, schema, columns[id_role], id_role, stream)
