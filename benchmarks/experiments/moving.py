@@ -155,7 +155,7 @@ class Run:
                 _compare(pairs, now[0], now[1], some, timestamp[2])
                 n_stored = self.join.n_pairs
                 if n_stored > MANY_PAIRS and self.join.join is not None:
-                    pair_bytes = max(pair_bytes, self.join.join.presenter.nbytes / n_stored)
+                    pair_bytes = max(pair_bytes, self.join.join.pair_nbytes / n_stored)
         self.n_pairs = statistics.fmean(counts[self.n_before :])
         return pair_bytes
 

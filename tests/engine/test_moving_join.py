@@ -167,6 +167,27 @@ def test_saving_and_loading_between_any_two_steps_changes_nothing(script, expire
     replay(script, 2, expires=expires, change=loaded_anew)
 
 
+@given(script(2), st.booleans())
+@settings(max_examples=10 if SLOW else 40)
+def test_pairs_are_kept_only_once_somebody_asks_and_are_the_same_then(script, expires):
+    a_first, b_first, steps = script
+    asked, unasked = (vd.MovingJoin(INTERVAL, expire_overdue=expires) for _ in range(2))
+    time = 0.0
+    for passes, a, b in [(0.0, a_first, b_first), *steps]:
+        time += passes
+        told = [moving.update(a=columns(a, 2), b=columns(b, 2), time=time) for moving in (asked, unasked)]
+        assert told[0].to_pylist() == told[1].to_pylist()
+        assert asked.pairs().num_rows >= 0
+
+    assert unasked.join.presenter is None
+    assert unasked.nbytes < asked.nbytes
+    for at in (time, time + INTERVAL / 2, time + 3 * INTERVAL):
+        assert pairs(unasked.pairs(at=at)) == pairs(asked.pairs(at=at))
+    assert unasked.n_pairs == asked.n_pairs
+    events = [sorted(map(str, moving.events().to_pylist())) for moving in (asked, unasked)]
+    assert events[0] == events[1]
+
+
 @given(script(2))
 @settings(max_examples=10 if SLOW else 40)
 def test_how_rows_are_cut_into_batches_changes_nothing(script):
@@ -406,7 +427,7 @@ def test_a_pair_takes_less_than_48_bytes():
         rows = {of: some(random.choice(n, n // 50, replace=False)) for of in "ab"}
         moving.update(**rows, time=time)
         if not SLOW:
-            assert moving.join.presenter.nbytes <= 48 * moving.n_pairs
+            assert moving.join.pair_nbytes <= 48 * moving.n_pairs
 
 
 # What cannot be taken.
@@ -639,7 +660,7 @@ def test_explain_tells_what_a_pair_takes_where_there_are_many():
     moving.load(a=rows, b=rows, time=0)
     text = moving.explain()
     assert "  1,600 pairs that meet now or later, in slices of time by when they begin, " in text
-    assert f", {moving.join.presenter.nbytes / n**2:.0f} bytes a pair with room for more" in text
+    assert f", {moving.join.pair_nbytes / n**2:.0f} bytes a pair with room for more" in text
     assert "who misses it leaves the result" in text
 
 

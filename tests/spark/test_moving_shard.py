@@ -14,6 +14,7 @@ from spark import fleets
 from spark.moving_shards import make_shard, step
 
 import vedette as vd
+from vedette.operators.moving.join import IntersectionJoin
 
 SLOW = bool(config.DISABLE_JIT)
 
@@ -167,6 +168,25 @@ def test_a_shard_goes_on_from_its_state_and_deltas_to_the_bit(n_dims, ids):
 
         assert lines == step(straight, a, b, [float(number)], n_dims, ids)
     assert straight.join.n_pairs > 3
+
+
+def test_a_shard_keeps_no_pairs_and_finds_none_anew_in_another_worker(monkeypatch):
+    """Nobody lists them on Spark, so neither a step, nor a new worker, nor a look at its memory may find them."""
+    batches = [fleets.cut(fleets.make_rows(12, 3, seed), 6) for seed in (3, 4)]
+    monkeypatch.setattr(IntersectionJoin, "start", lambda join: pytest.fail("the initial join runs"))
+    shard, base, deltas, n_lines = make_shard(), None, [], 0
+    for number, (a, b) in enumerate(zip(*batches, strict=True)):
+        if base is not None:
+            shard = reloaded(shard, base, deltas, 2)
+        n_lines += len(step(shard, a, b, [float(number)]))
+        if base is None:
+            base = shard.save()
+        else:
+            deltas.append(shard.take_delta())
+        assert shard.nbytes > 0
+
+    assert n_lines > 10
+    assert shard.join.join.presenter is None
 
 
 def test_a_delta_follows_what_has_changed():

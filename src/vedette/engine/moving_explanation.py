@@ -25,7 +25,7 @@ def explain(moving: MovingJoin) -> str:
         f"{join.a.n_dims} dimensions; {moving.nbytes / 1e6:,.1f} MB"
     ]
     lines += [f"  {name}: {_describe_grid(of)}" for name, of in zip("ab", join.sets, strict=True)]
-    n_bytes = join.presenter.nbytes
+    n_bytes = join.pair_nbytes
     each = f"{n_bytes / n_pairs:,.0f} bytes a pair" if n_pairs >= FEW_PAIRS else f"{n_bytes:,} bytes"
     lines.append(
         f"  {count(n_pairs, 'pair')} that meet now or later, in slices of time by when they begin, {each} with room "

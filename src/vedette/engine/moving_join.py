@@ -67,12 +67,12 @@ class MovingJoin:
     def clear(self) -> None:
         """Forget all objects."""
         self.join: IntersectionJoin | None = None
-        self._is_started = True  # the pairs are found; not so after loading a state
         self.changes = to_change_table([], *self._new_join(2, 0.0).sets)  # of the last call
 
     def __repr__(self) -> str:
         objects = f"{count(self.n_a, 'object')} in a, {count(self.n_b, 'object')} in b"
-        pairs = count(self.n_pairs, "pair") if self._is_started else "pairs not found yet"
+        is_known = self.join is None or self.join.presenter is not None
+        pairs = count(self.n_pairs, "pair") if is_known else "pairs not found yet"
         return f"MovingJoin(max_update_interval={self.max_update_interval:g}, {objects}, {pairs})"
 
     # Objects.
@@ -93,12 +93,12 @@ class MovingJoin:
     @property
     def n_pairs(self) -> int:
         """Pairs that intersect now or are known to do so later."""
-        return 0 if self.join is None else len(self._started().presenter)
+        return self._started().n_pairs
 
     @property
     def nbytes(self) -> int:
-        """The memory of all objects and pairs."""
-        return 0 if self.join is None else self._started().nbytes
+        """The memory of all objects, and of the pairs where they are kept."""
+        return 0 if self.join is None else self.join.nbytes
 
     def load(self, state: bytes | None = None, *, a: Any = None, b: Any = None, time: Any = None) -> pa.Table | None:
         """Begin anew with two sets of objects; their pairs, as `update` tells them. Or take up a saved state.
@@ -124,7 +124,7 @@ class MovingJoin:
             latest = rows.latest()
             if len(latest):
                 of.put(latest.ids, latest.rows, now)
-        self.join, self._is_started = join, True
+        self.join = join
         self.changes = to_change_table([(1, join.start())], *join.sets)
         return self.changes
 
@@ -151,8 +151,7 @@ class MovingJoin:
         self._check_interval(now)
         if join is None or join.a.n_dims != n_dims:
             first = min(float(rows.times.min(initial=now)) for rows in read)
-            self.join = self._new_join(n_dims, max(first, before))
-        join = self._started()
+            join = self.join = self._new_join(n_dims, max(first, before))
         steps = []
         moments = _moments(read, now)
         for moment, *both in zip(moments.tolist(), *(rows.at_each(moments) for rows in read), strict=True):
@@ -165,7 +164,11 @@ class MovingJoin:
     # Answers.
 
     def pairs(self, at: Any = None) -> pa.Table:
-        """The pairs that intersect at a time, now or later, if nothing updates until then: columns a and b."""
+        """The pairs that intersect at a time, now or later, if nothing updates until then: columns a and b.
+
+        The first call after updates of an empty join, or after loading a saved state, finds all pairs; from then on
+        they are kept up to date, and a call costs what it reports.
+        """
         if self.join is None:
             return to_pair_table(_NONE, _NONE, *self._new_join(2, 0.0).sets)
         join = self._started()
@@ -176,7 +179,7 @@ class MovingJoin:
 
         As far as objects are looked at: columns time, event ("enter" or "exit"), a and b.
         """
-        join = self._new_join(2, 0.0) if self.join is None else self._started()
+        join = self._started()
         last = np.inf if until is None or self.join is None else self._read_later(until, "events are told")
         pairs, ends_so = join.upcoming()
         enters = np.flatnonzero((pairs.starts > join.now) & (pairs.starts <= last))
@@ -254,16 +257,15 @@ class MovingJoin:
         """The join at a time, whose objects will be set and whose pairs will be found when they are asked for."""
         if self.join is None:
             self.join = self._new_join(n_dims, now)
-        self.join.now = now
-        self._is_started = False
+        self.join.now, self.join.presenter = now, None
         return self.join
 
     def _started(self) -> IntersectionJoin:
-        assert self.join is not None
-        if not self._is_started:
-            self.join.start()
-            self._is_started = True
-        return self.join
+        """The join, which keeps its pairs from here on; an empty one before there was any object."""
+        join = self._new_join(2, 0.0) if self.join is None else self.join
+        if join.presenter is None:
+            join.start()
+        return join
 
     def _n_dims(self, tables: Tables) -> int:
         given = [table for table in tables if table is not None]

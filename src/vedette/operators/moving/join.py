@@ -4,6 +4,8 @@ An object is looked at from its update until its deadline, and a pair until the 
 one object at a time, the strictest bound there is. An update takes the pairs of its old motion away and finds those of
 its new one, both by a look-up in the grid of the other set: what a look-up finds depends on nothing but the motions, to
 the last bit, and so no pair need be kept by object to be taken back.
+
+Pairs are kept only after `start`, and only so that they can be listed. The changes of a step do not need them.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class IntersectionJoin:
     def __init__(self, a: MovingSet, b: MovingSet, now: float) -> None:
         self.a, self.b = a, b
         self.now = now
-        self.presenter = Presenter(now, a.interval)
+        self.presenter: Presenter | None = None  # of all pairs, from `start` on
         self.rates = UpdateRates(), UpdateRates()
 
     @property
@@ -46,10 +48,19 @@ class IntersectionJoin:
 
     @property
     def nbytes(self) -> int:
-        return self.a.nbytes + self.b.nbytes + self.presenter.nbytes
+        return self.a.nbytes + self.b.nbytes + self.pair_nbytes
+
+    @property
+    def n_pairs(self) -> int:
+        return len(self._kept())
+
+    @property
+    def pair_nbytes(self) -> int:
+        """The memory of the pairs that are kept."""
+        return 0 if self.presenter is None else self.presenter.nbytes
 
     def start(self) -> Meetings:
-        """Find all pairs anew: the initial join."""
+        """Find all pairs anew, the initial join, and keep them from here on."""
         self.presenter = Presenter(self.now, self.a.interval)
         if len(self.a) < len(self.b):
             pairs = self.b.meet(self.a, self.b.living, self.now).swapped()
@@ -65,7 +76,8 @@ class IntersectionJoin:
         """
         renewed = self._renew(time)
         self.now = time
-        self.presenter.advance(time)
+        if self.presenter is not None:
+            self.presenter.advance(time)
         known = self._known(self.a, a, self.rates[0]), self._known(self.b, b, self.rates[1])
         gone = self._meetings_of(known, time)
         put = []
@@ -79,7 +91,7 @@ class IntersectionJoin:
 
     def at(self, time: float) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The slots of all pairs that intersect at a time, not before now, if no object updates until then."""
-        a, b = self.presenter.at(time)
+        a, b = self._kept().at(time)
         if time == self.now:
             return a, b
         later = self._at_unseen(time)
@@ -87,7 +99,7 @@ class IntersectionJoin:
 
     def upcoming(self) -> tuple[Meetings, NDArray[np.bool_]]:
         """All pairs, and which of them do end when it is said, and are not only looked at no longer."""
-        pairs = self.presenter.all()
+        pairs = self._kept().all()
         covers = []
         for of, slots in ((self.a, pairs.a), (self.b, pairs.b)):
             ends = of.rows[: len(of.ids), UNTIL]
@@ -125,7 +137,7 @@ class IntersectionJoin:
     def pack(self) -> None:
         """Give up the slots of objects that are gone, once they are most."""
         moved = [of.pack() for of in self.sets]
-        if moved[0] is not None or moved[1] is not None:
+        if self.presenter is not None and (moved[0] is not None or moved[1] is not None):
             same = (np.arange(len(of.ids), dtype=np.int32) for of in self.sets)
             self.presenter.rename([old if new is None else new for new, old in zip(moved, same, strict=True)])
 
@@ -148,7 +160,8 @@ class IntersectionJoin:
         for slots, of in zip(ended, self.sets, strict=True):
             of.look_at(slots, time, self.now)
         come = self._meetings_of(ended, self.now)
-        self.presenter.advance(time)
+        if self.presenter is not None:
+            self.presenter.advance(time)
         self._present(ended, len(gone), come)
         gone, come = differ(gone, come)
         return [(-1, gone), (1, come)] if len(gone) or len(come) else []
@@ -159,7 +172,13 @@ class IntersectionJoin:
         of_b = self.b.meet(self.a, slots[1], since, left_out=slots[0]).swapped()
         return Meetings.concat([each for each in (of_a, of_b) if len(each)])
 
+    def _kept(self) -> Presenter:
+        assert self.presenter is not None, "start keeps the pairs"
+        return self.presenter
+
     def _present(self, known: tuple[NDArray[np.int32], NDArray[np.int32]], n_gone: int, come: Meetings) -> None:
+        if self.presenter is None:
+            return
         self.presenter.begin_step(len(self.a.ids), len(self.b.ids))
         self.presenter.remove(known, n_gone)
         self.presenter.add(come)
