@@ -67,7 +67,7 @@ def compile_texts(
     """
     compiled = CompiledTexts(len(texts))
     found: list[tuple[int, QueryError]] = []
-    with _without_collection(len(texts)):
+    with _without_collection(texts):
         for shape in _cut(texts, found):
             _compile_shape(shape, texts, schema, time_zone, compiled, found)
     if found:
@@ -81,9 +81,11 @@ def compile_texts(
 
 
 @contextmanager
-def _without_collection(n_texts: int) -> Iterator[None]:
-    """No garbage collection while many texts are cut: nothing here forms cycles, and looking for them costs a third."""
-    pause = n_texts > 10_000 and gc.isenabled()
+def _without_collection(texts: Sequence[str]) -> Iterator[None]:
+    """No garbage collection while many or long texts are read: looking for cycles costs a third, and finds few."""
+    pause = gc.isenabled() and (
+        len(texts) > 10_000 or any(isinstance(text, str) and len(text) > 10_000 for text in texts)
+    )
     if pause:
         gc.disable()
     try:

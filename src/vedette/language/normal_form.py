@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vedette.boxes import BoxBlock, Nulls, Ranges
 from vedette.language.expressions import Typed
-from vedette.language.ranges import Band, everything
+from vedette.language.ranges import Band, everything, meet_all
 from vedette.schema import Type
 
 MAX_BOXES = 64  # that AND may make by multiplying disjunctions, unless one of them alone is longer
@@ -83,23 +83,52 @@ def both(forms: list[Form]) -> Form:
 
 
 def both_tracked(forms: list[Form]) -> tuple[Form, set[int]]:
-    """The intersection, and which of the forms it holds only loosely."""
+    """The intersection, and which of the forms it holds only loosely.
+
+    Forms of one disjunct are met all at once. The others are multiplied, the shortest first; those that would exceed
+    the cap are bounded, and met all at once as well.
+    """
     longest = max((form.longest for form in forms), default=1)
     cap = max(MAX_BOXES, longest)
-    met = Form([{}], longest=longest)
-    done: set[int] = set()
     loose = {i for i, form in enumerate(forms) if not form.exact}
-    for i in sorted(range(len(forms)), key=lambda i: len(forms[i].disjuncts)):
-        form = forms[i]
-        if len(met.disjuncts) * len(form.disjuncts) > cap:
-            if len(form.disjuncts) == longest > MAX_BOXES:  # a long list of values says more than the rest
-                met, loose = bounding(met), loose | done
-            else:
-                form, loose = bounding(form), loose | {i}
-        disjuncts = [_meet(a, b) for a in met.disjuncts for b in form.disjuncts]
-        met = Form([d for d in disjuncts if d is not None], met.exact and form.exact, longest)
+    done = {i for i, form in enumerate(forms) if len(form.disjuncts) == 1}
+    met, bounded = _meet_all([forms[i].disjuncts[0] for i in sorted(done)]), []
+    for i in sorted(set(range(len(forms))) - done, key=lambda i: len(forms[i].disjuncts)):
+        disjuncts = forms[i].disjuncts
+        if len(met) * len(disjuncts) > cap:
+            if len(disjuncts) < longest or longest <= MAX_BOXES:
+                bounded.append(bounding(forms[i]).disjuncts[0])
+                loose.add(i)
+                continue
+            met, loose = bounding(Form(met)).disjuncts, loose | done  # a long list of values says more than the rest
+        met = _multiply(met, disjuncts)
         done.add(i)
-    return met, loose
+    if bounded:
+        met = _multiply(met, _meet_all(bounded))
+    return Form(met, not loose, longest), loose
+
+
+def _multiply(some: list[Disjunct], others: list[Disjunct]) -> list[Disjunct]:
+    """Each disjunct met with each."""
+    return [met for a in some for b in others if (met := _meet(a, b)) is not None]
+
+
+def _meet_all(disjuncts: list[Disjunct]) -> list[Disjunct]:
+    """The one disjunct that is all of these, or none where they exclude each other."""
+    by_field: dict[str, list[Part]] = {}
+    for disjunct in disjuncts:
+        for name, part in disjunct.items():
+            by_field.setdefault(name, []).append(part)
+    met: Disjunct = {}
+    for name, parts in by_field.items():
+        bands = [part for part in parts if isinstance(part, Band)]
+        if not bands:
+            met[name] = parts[0]
+            continue
+        both_hold = met[name] = meet_all(bands)
+        if len(bands) < len(parts) or (len(bands) > 1 and not both_hold.alive.any()):
+            return []
+    return [met]
 
 
 def bounding(form: Form) -> Form:

@@ -90,7 +90,7 @@ class Pattern:
         return True
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=8192)
 def matcher_of(pattern: str, escape: str) -> Callable[[str], bool]:
     """The test of texts against a pattern; raises BadPatternError."""
     whole = Pattern(pattern, escape)

@@ -8,8 +8,8 @@ It is found from two ends: the first and the last value whose cast equals the co
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, fields
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from vedette.language.times import Zone
 from vedette.language.types import wider_decimal
 from vedette.schema import Type
 
+_FEW = 8  # ranges are met one by one
 _INT64 = (-(2**63), 2**63 - 1)
 
 
@@ -44,6 +45,10 @@ class Band:
             lows, highs, low_ends, high_ends, self.alive & other.alive & _holds(lows, highs, low_ends, high_ends)
         )
 
+    def part(self, start: int, end: int) -> Band:
+        """The ranges of some texts."""
+        return Band(*(getattr(self, each.name)[start:end] for each in fields(self)))
+
     def hull(self, other: Band) -> Band:
         """The smallest range that holds both."""
         low = _later(self.lows, self.low_ends, other.lows, other.low_ends, above=True)
@@ -59,6 +64,21 @@ class Band:
             np.where(high, other.high_ends, self.high_ends),
             self.alive | other.alive,
         )
+
+
+def meet_all(bands: Sequence[Band]) -> Band:
+    """What lies in all. Of a long list one half is met with the other, again and again, which takes few calls."""
+    n, left = len(bands[0].alive), len(bands)
+    if left <= _FEW:
+        return reduce(Band.meet, bands)
+    joined = Band(*(np.concatenate([getattr(band, each.name) for band in bands]) for each in fields(Band)))
+    while left > 1:
+        half = left // 2
+        met = joined.part(0, half * n).meet(joined.part(half * n, 2 * half * n))
+        rest = joined.part(2 * half * n, left * n)
+        parts = [(getattr(met, each.name), getattr(rest, each.name)) for each in fields(Band)]
+        joined, left = Band(*map(np.concatenate, parts)), left - half
+    return joined
 
 
 def less(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:

@@ -7,6 +7,7 @@ every token of the text must be found again in the tree: sqlglot passes over som
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_right
 from collections import Counter
 
@@ -34,6 +35,8 @@ _TELLING = frozenset(
 )
 _RENAMED = re.compile(rf"{MARK}|`(?:[^`]|``)*`|'[^']*'|\"[^\"]*\"|\w+")
 _TOKEN = re.compile(r"`(?:[^`]|``)*`|'[^']*'|\"[^\"]*\"|\w+|<=>|<>|<=|>=|==|!=|\|\||\0|\S")
+_OPENING = re.compile(r"\s*\(")
+_AS = ("as", "AS", "As", "aS")
 _COMPARING = {"=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>"}
 
 
@@ -86,28 +89,27 @@ def with_names(skeleton: str) -> tuple[str, list[tuple[int, int]]]:
 
     And (place in it, place in the skeleton) where the two drift apart.
     """
-    text, place, slot = "(", 0, 0
+    pieces, length, place, slot, previous = ["("], 1, 0, 0, ""
     origins = [(0, 0), (1, 0)]
     for found in _RENAMED.finditer(skeleton):
-        text += skeleton[place : found.start()]
-        token = found.group()
-        named = f" {_SLOT.format(slot)} " if token == MARK else _named(found, skeleton)
-        slot += token == MARK
-        origins.append((len(text) + (token == MARK), found.start()))
-        text += named
-        place = found.end()
-        origins += [(len(text) - 1, place), (len(text), place)] if token == MARK else [(len(text), place)]
-    return text + skeleton[place:] + ")", origins
+        token, between = found.group(), skeleton[place : found.start()]
+        is_type = previous in _AS and between.isspace()
+        named = f" {_SLOT.format(slot)} " if token == MARK else _named(found, is_type)
+        pieces += (between, named)
+        origins.append((length + len(between) + (token == MARK), found.start()))
+        length += len(between) + len(named)
+        place, previous, slot = found.end(), token, slot + (token == MARK)
+        origins += [(length - 1, place), (length, place)] if token == MARK else [(length, place)]
+    return "".join([*pieces, skeleton[place:], ")"]), origins
 
 
-def _named(found: re.Match[str], skeleton: str) -> str:
+def _named(found: re.Match[str], is_type: bool) -> str:
     """A word as sqlglot should see it: a name in backquotes, so that it is no keyword; a function as an unknown one."""
     word = found.group()
     if word[0] in "`'\"" or word.isdigit() or word.upper() in _KEYWORDS or word.lower() in _TELLING:
         return word
-    if re.match(r"\s*\(", skeleton[found.end() :]):
+    if _OPENING.match(found.string, found.end()):
         return CALL + word
-    is_type = re.search(r"\bas\s+$", skeleton[: found.start()], re.IGNORECASE)
     return word if is_type else f"`{word}`"
 
 
@@ -119,7 +121,7 @@ def write_name(name: str) -> str:
 
 
 def origin(origins: list[tuple[int, int]], place: int) -> int:
-    at, from_ = origins[bisect_right(origins, place, key=lambda pair: pair[0]) - 1]
+    at, from_ = origins[bisect_right(origins, (place, sys.maxsize)) - 1]
     return from_ + (place - at)
 
 

@@ -24,6 +24,7 @@ _MAX_DEPTH = 100  # so that a tree is walked well within Python's own limit, on 
 COMPARISONS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "NullSafeEQ": "<=>"}
 _ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Mod": "%", "IntDiv": "div", "DPipe": "||"}
 _LOOSE = {*COMPARISONS, "NullSafeNEQ", "And", "Or", "Not", "In", "Between", "Like", "Escape", "Is"}
+_INFIX = {"and", "or", "in", "between", *COMPARISONS.values(), *_ARITHMETIC.values()}
 
 # Flags sqlglot sets by itself and that say nothing about the text.
 _HARMLESS = {"safe", "typed", "_type"}
@@ -161,8 +162,13 @@ class _Reader:
         )
 
     def made(self, node: Any, op: str, *args: Written, **more: Any) -> Written:
-        start, end = self.span(node)
+        start, end = self._span_around(args) if op in _INFIX else self.span(node)
         return Written(op, args, start=start, end=end, **more)
+
+    def _span_around(self, args: tuple[Written, ...]) -> tuple[int, int]:
+        """The span of an operator: that of its operands, without another walk through all of them."""
+        placed = [arg for arg in args if arg.start >= 0]
+        return min((arg.start for arg in placed), default=-1), max((arg.end for arg in placed), default=-1)
 
     def only(self, node: Any, *known: str) -> None:
         """Refuse arguments of the node other than those known here."""

@@ -24,6 +24,13 @@ _QUICK = re.compile(
     r"""(?:(?<=\.)[0-9]+|(?<=[0-9])[0-9]*(?:\.[0-9]*)?)(?:[eE][+-]?[0-9]+)?(?:BD|bd|Bd|bD|[lLdD])?(?![\w.])))""",
     re.DOTALL,
 )
+# The text up to a quote that is never closed. Without this check each quote after it would be tried, to the end.
+_CLOSED = re.compile(
+    rf"""(?:[^'"`\\rR]++|{_BEFORE}[rR](?:'[^']*+'|"[^"]*+")|'(?:[^'\\]++|\\.|'')*+'|"(?:[^"\\]++|\\.|"")*+"|"""
+    r"""`(?:[^`]++|``)*+`|[\\rR])*+""",
+    re.DOTALL,
+)
+_LONG = 1000  # characters of a text from which on the check is worth its time
 _RAW = re.compile(rf"{_BEFORE}[rR]{MARK}")
 _TYPED = re.compile(rf"{_BEFORE}(?:date|timestamp)\s*(?={MARK})", re.IGNORECASE)
 # Literals that are part of the syntax and not values: the parameters of a type, the character of an ESCAPE.
@@ -46,6 +53,8 @@ def cut_texts(texts: Sequence[str]) -> list[Shape]:
     shapes: dict[str, Shape] = {}
     split = _QUICK.split
     for index, text in enumerate(texts):
+        if len(text) > _LONG:
+            _refuse_open_quotes(text)
         if "`" in text or MARK in text:
             skeleton, literals = _cut_with_names(text)
         else:
@@ -79,6 +88,13 @@ def literal_span(skeleton: str, literals: tuple[str, ...], slot: int) -> tuple[i
         place = skeleton.index(MARK, place + 1)
     start = place_in_text(skeleton, literals, place)
     return start, start + len(literals[slot])
+
+
+def _refuse_open_quotes(text: str) -> None:
+    found = _CLOSED.match(text)
+    place = found.end() if found else 0
+    if place < len(text):
+        raise QueryError(f"a {text[place]} that is never closed", text, place, place + 1)
 
 
 def _refuse_surrogates(text: str) -> None:
