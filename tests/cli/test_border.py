@@ -344,7 +344,7 @@ def test_polygons_of_a_geojson_file_are_queries(run, tmp_path, command):
     assert [line for line in out.splitlines() if "town" in line] == (
         ['"a",1,"town","enter","first"', '"a",2,"town","exit","moved"']
         if command == "border"
-        else ['"a",1,1,"1","town"']
+        else ['a,1.0,1.0,1,"town"']
     )
 
 

@@ -306,14 +306,14 @@ def test_a_declared_schema_need_not_name_the_time_and_the_id(run, tmp_path):
         assert (code, pairs_of(out)) == (0, PAIRS)
 
 
-def test_ids_are_read_as_the_schema_declares_them(run, tmp_path):
+def test_ids_with_leading_zeros_stay_as_they_are(run, tmp_path):
     left = [("007", "a", 1.0, 1)]
 
     _, out, _ = run(
         *join(tmp_path, *TIMED, "--schema", "left=id string", left=left, right=left, queries=[("q", "true", 1, "")])
     )
 
-    assert pairs_of(out) == [("q", "007", "7")]
+    assert pairs_of(out) == [("q", "007", "007")]
 
 
 def test_columns_that_are_not_needed_may_hold_anything(run, tmp_path):
@@ -326,7 +326,7 @@ def test_columns_that_are_not_needed_may_hold_anything(run, tmp_path):
 
 
 def test_a_later_row_of_another_type_is_told_with_the_option_that_helps(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("vedette.cli.rows_file._BLOCK_BYTES", 64)
+    monkeypatch.setattr("vedette.cli.text_records.BLOCK_BYTES", 64)
     left = [(number, "a", 1, number) for number in range(20)] + [(20, "a", 1.5, 20)]
 
     code, _, err = run(*join(tmp_path, *TIMED, left=left, right=left, queries=[("q", NEAR, 1, "")]))
@@ -487,7 +487,7 @@ def test_columns_of_ids_and_values_may_have_other_names(run, tmp_path):
 
 
 def test_values_that_begin_as_whole_numbers_may_go_on_as_others(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("vedette.cli.rows_file._BLOCK_BYTES", 64)
+    monkeypatch.setattr("vedette.cli.text_records.BLOCK_BYTES", 64)
     left = [*[(number, 100) for number in range(20)], (20, 0.5)]
 
     code, out, _ = run(*join_bands(tmp_path, left=left, right=[(1, 0)], bands=[(7, 0, 1)]))

@@ -277,7 +277,7 @@ def test_zones_that_stand_need_no_times_in_spark(spark, run, tmp_path):
 
 
 def test_numbers_that_begin_as_whole_ones_may_go_on_as_others(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("vedette.cli.rows_file._BLOCK_BYTES", 128)
+    monkeypatch.setattr("vedette.cli.text_records.BLOCK_BYTES", 128)
     a = [("Ada", time, 0, 2, 0, 2, 0, 0, 0, 0, None) for time in range(20)] + [
         ("Ada", 20.5, 0.25, 2, 0, 2, 0, 0, 0, 0, None)
     ]
@@ -287,11 +287,11 @@ def test_numbers_that_begin_as_whole_ones_may_go_on_as_others(run, tmp_path, mon
     assert (code, read_csv(out)[1]) == (0, [("Ada", "1")])
 
 
-def test_ids_are_read_as_the_schema_declares_them(run, tmp_path):
+def test_ids_with_leading_zeros_stay_as_they_are(run, tmp_path):
     parts = {"a": [("007", *VESSELS[0][1:])], "b": STORMS}
 
     assert read_csv(run(*moving(tmp_path, "--at", "14", "--schema", "a=id string", **parts))[1])[1] == [("007", "7")]
-    assert read_csv(run(*moving(tmp_path, "--at", "14", **parts))[1])[1] == [("7", "7")]
+    assert read_csv(run(*moving(tmp_path, "--at", "14", **parts))[1])[1] == [("007", "7")]
 
 
 def test_other_columns_may_hold_anything(run, tmp_path):

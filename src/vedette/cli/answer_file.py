@@ -5,6 +5,7 @@ A file is written under another name and moved to its place when it is complete.
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import os
@@ -35,7 +36,7 @@ class AnswerFile:
     """An open place for batches; they share the schema of the first."""
 
     def __init__(self, kind: str, sink: BinaryIO) -> None:
-        self._kind = kind
+        self.kind = kind  # csv, jsonl or parquet
         self._sink = sink
         self._writer: Writer | None = None
 
@@ -44,14 +45,18 @@ class AnswerFile:
             self._writer = self._open(batch.schema)
         self._writer.write(batch)
 
+    def write_bytes(self, data: bytes | memoryview) -> None:
+        """Write whole lines as they are."""
+        self._sink.write(data)
+
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
 
     def _open(self, schema: pa.Schema) -> Writer:
-        if self._kind == "parquet":
+        if self.kind == "parquet":
             return pq.ParquetWriter(self._sink, schema, compression="zstd")  # type: ignore[no-any-return]
-        if self._kind == "jsonl":
+        if self.kind == "jsonl":
             return _JsonLines(self._sink)
         for column in schema:
             if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
@@ -91,8 +96,10 @@ def open_answer(path: Path | None) -> Iterator[AnswerFile]:
     try:
         with draft.open("wb") as sink:
             answer = AnswerFile(kind, sink)
-            yield answer
-            answer.close()
+            try:
+                yield answer
+            finally:
+                answer.close()  # also of what is not complete: a writer of Parquet closes itself, and too late
         draft.replace(path)
     except OSError as error:
         if isinstance(error, FileError):
@@ -160,4 +167,6 @@ def _as_json(value: Any) -> Any:
 
 
 def _as_text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
     return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -347,7 +347,8 @@ def explain_command(
             "the queries' fields have no types yet; give --schema 'name type, ...', or --rows with a file of rows"
         )
     given = schema if schema is not None or rows is None else RowsFile.open(rows, None).schema
-    loaded = load_queries(queries, given or "", time_zone, skip_bad=skip_bad)
+    shown_by = rows if schema is None else None
+    loaded = load_queries(queries, given or "", time_zone, skip_bad=skip_bad, shown_by=shown_by)
     print(loaded.explain())
 
 

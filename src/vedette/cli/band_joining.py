@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from vedette.cli.answer_file import check_places, is_apart, plain
-from vedette.cli.in_spark import answer_in_spark, open_found
-from vedette.cli.joining import STEPS, Tally, answer_files, name_columns, open_again, tell_progress
+from vedette.cli.in_spark import answer_in_spark, spark_rows
+from vedette.cli.joining import STEPS, Tally, answer_files, name_columns, tell_progress
 from vedette.cli.joins_file import load_bands
 from vedette.cli.progress import show_progress
 from vedette.cli.rows_file import RowsFile
@@ -21,7 +22,7 @@ from vedette.engine.band_query_set import BandQuerySet
 from vedette.errors import QueryError, RowError, nearest
 from vedette.schema import Field, Schema, Type
 
-_NUMBERS = ("bigint", "double")
+_NUMBERS = ("bigint", "double", "decimal")
 
 
 @dataclass(frozen=True)
@@ -157,11 +158,12 @@ def _header(monitor: BandMonitor, job: Job, files: Sequence[RowsFile]) -> pa.Rec
 def _join_in_spark(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     from vedette.spark.band_join import band_join
 
-    frames = {}
-    for stream in job.streams:
-        opened = open_found(stream.path, stream.declared, stream.needed, job.time_zone)
-        frames[stream.name] = open_again(stream, opened, [], job.time_zone)
     bands = load_bands(job.bands, skip_bad=job.skip_bad)
-    found = band_join(**frames, bands=bands, **job.options, **name_columns(job.streams))
-    yield from answer_in_spark(found.drop("sign"), "joining in Spark", job.quiet)
-    tally.n_rows = {name: frame.count() for name, frame in frames.items()}
+    with ExitStack() as files:
+        frames = {}
+        for stream in job.streams:
+            rows = stream.open(_fields_of(stream), needs_others=False)
+            frames[stream.name] = files.enter_context(spark_rows(rows, job.time_zone))
+        found = band_join(**frames, bands=bands, **job.options, **name_columns(job.streams))
+        yield from answer_in_spark(found.drop("sign"), "joining in Spark", job.quiet)
+        tally.n_rows = {name: frame.count() for name, frame in frames.items()}

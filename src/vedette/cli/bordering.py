@@ -14,11 +14,11 @@ from typing import Any
 import pyarrow as pa
 
 from vedette.cli.answer_file import check_places, is_apart, open_answer, plain
-from vedette.cli.in_spark import answer_in_spark, open_found
+from vedette.cli.in_spark import answer_in_spark, spark_rows
 from vedette.cli.matching import tell_failed
 from vedette.cli.progress import show_progress, timed
 from vedette.cli.queries_file import load_queries
-from vedette.cli.rows_file import RowsFile, complete, format_of, only
+from vedette.cli.rows_file import RowsFile, complete, only
 from vedette.cli.times import as_time
 from vedette.engine.monitor import BorderMonitor
 from vedette.engine.query_set import QuerySet
@@ -63,17 +63,22 @@ class Job:
     options: dict[str, Any]  # of `QuerySet.border`
     quiet: bool  # no progress
 
-    def load_queries(self, schema: Schema) -> QuerySet:
-        return load_queries(self.queries, schema, self.time_zone, skip_bad=self.skip_bad)
+    def check_and_load(self) -> QuerySet:
+        """The queries. A wrong option or column is told before millions of them are read."""
+        rows = RowsFile.open(self.rows, complete(self.rows, self.schema, self.names))
+        QuerySet(rows.schema, time_zone=self.time_zone).border(**self.options).step(rows.no_rows())
+        shown_by = self.rows if self.schema is None else None
+        return load_queries(self.queries, rows.schema, self.time_zone, skip_bad=self.skip_bad, shown_by=shown_by)
 
     @property
     def names(self) -> list[str]:
         """The columns that are needed, whatever the queries."""
         return [self.options["key"], self.options["time"]]
 
-    def needed(self, queries: QuerySet) -> Schema:
-        """The fields that queries use, the key and the time."""
-        return only(queries.schema, [*queries.fields, *self.names])
+    def open_rows(self, queries: QuerySet) -> RowsFile:
+        """The rows with the fields that queries use, the key and the time."""
+        needed = only(queries.schema, [*queries.fields, *self.names])
+        return RowsFile.open(self.rows, needed, needs_others=False, exact=[self.options["key"]])
 
 
 def border_files(
@@ -120,14 +125,10 @@ def read_margin(texts: Sequence[str]) -> float | dict[str, float] | None:
 
 def _border_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     """The events, a batch at a time; the first has the columns, if nothing else."""
-    rows = RowsFile.open(job.rows, complete(job.rows, job.schema, job.names))
-    schema = rows.schema
-    # Without a query and without a row: a wrong option or column is told before millions of queries are read.
-    QuerySet(schema, time_zone=job.time_zone).border(**job.options).step(_no_rows(rows))
-    queries = job.load_queries(schema)
-    rows = RowsFile.open(job.rows, job.needed(queries), needs_others=False)
+    queries = job.check_and_load()
+    rows = job.open_rows(queries)
     monitor = queries.border(**job.options)
-    yield plain(monitor.step(_no_rows(rows)))
+    yield plain(monitor.step(rows.no_rows()))
     with show_progress("watching borders", rows.n_steps, job.quiet) as advance:
         for batch in rows.batches:
             # Keys may follow one another in the file, so none is taken for silent before the end.
@@ -150,21 +151,14 @@ def _step(monitor: BorderMonitor, batch: pa.RecordBatch, job: Job, n_before: int
 
 def _border_in_spark(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     from vedette.spark.border import border
-    from vedette.spark.files import open_rows
 
-    rows, schema = open_found(job.rows, job.schema, job.names, job.time_zone)
-    QuerySet(schema, time_zone=job.time_zone).border(**job.options)  # raises where an option is wrong
-    queries = job.load_queries(schema)
-    if format_of(job.rows) == "csv":
-        rows, _ = open_rows(job.rows, "csv", job.needed(queries), job.time_zone)
-    yield from answer_in_spark(rows.transform(border(queries, **job.options)), "watching borders in Spark", job.quiet)
-    key = "`" + job.options["key"].replace("`", "``") + "`"
-    counted = rows.selectExpr("count(*)", f"count({key})", f"count(DISTINCT {key})").collect()[0]
+    queries = job.check_and_load()
+    with spark_rows(job.open_rows(queries), job.time_zone) as rows:
+        events = rows.transform(border(queries, **job.options))
+        yield from answer_in_spark(events, "watching borders in Spark", job.quiet)
+        key = "`" + job.options["key"].replace("`", "``") + "`"
+        counted = rows.selectExpr("count(*)", f"count({key})", f"count(DISTINCT {key})").collect()[0]
     tally.n_rows, tally.n_keys, tally.n_null_keys = counted[0], counted[2], counted[0] - counted[1]
-
-
-def _no_rows(rows: RowsFile) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([], rows.columns)
 
 
 def _some(events: pa.Table) -> Iterator[pa.RecordBatch]:

@@ -1,31 +1,52 @@
-"""Commands that work inside a local Spark session: files in, and what Spark answers out."""
+"""Commands that work inside a local Spark session: files in, and what Spark answers out.
+
+Files are read here, so that types and values are the same with Spark as without; Spark gets the columns that it needs.
+"""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vedette.cli.answer_file import plain
 from vedette.cli.progress import show_progress
-from vedette.cli.rows_file import RowsFile, complete, format_of
-from vedette.schema import Schema
+from vedette.cli.rows_file import RowsFile
+from vedette.columns import decode
+from vedette.rows import read_values
+from vedette.schema import Field, Schema, arrow_type
 
 DataFrame = Any  # that of pyspark, which vedette.spark alone imports
 
 
-def open_found(path: Path, schema: Schema | None, names: Sequence[str], time_zone: str) -> tuple[DataFrame, Schema]:
-    """A file in Spark and its fields; types that nobody declares, also of the columns `names`, are as found here."""
-    from vedette.spark.files import open_rows
+@contextmanager
+def spark_rows(rows: RowsFile, time_zone: str, number: str | None = None) -> Iterator[DataFrame]:
+    """The fields of rows as a DataFrame, and with `number` the rows' numbers in a column of that name.
 
-    kind = format_of(path)
-    if kind != "parquet":  # types as they are found without Spark, which takes times in JSON for strings
-        schema = RowsFile.open(path, None).schema if schema is None else complete(path, schema, names)
-    return open_rows(path, kind, schema, time_zone)
+    They are in a temporary file while the body runs.
+    """
+    from vedette.spark.files import read_parquet
+
+    types = {field.name: arrow_type(field.type) for field in rows.schema if _find(rows.columns, field) is not None}
+    if number is not None:
+        types[number] = pa.int64()
+    with tempfile.TemporaryDirectory(prefix="vedette-") as directory:
+        path = Path(directory, "rows.parquet")
+        with pq.ParquetWriter(path, pa.schema(types)) as writer:
+            n_rows = 0
+            for batch in rows.batches:
+                columns = [_column(batch, rows.schema, name, time_zone) for name in types if name != number]
+                if number is not None:
+                    columns.append(pa.array(np.arange(n_rows, n_rows + batch.num_rows)))
+                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=pa.schema(types)))
+                n_rows += batch.num_rows
+        yield read_parquet(path, time_zone)
 
 
 def answer_in_spark(answer: DataFrame, doing: str, quiet: bool) -> Iterator[pa.RecordBatch]:
@@ -42,3 +63,20 @@ def answer_in_spark(answer: DataFrame, doing: str, quiet: bool) -> Iterator[pa.R
             for batch in pq.ParquetFile(part).iter_batches():
                 if batch.num_rows:
                     yield plain(pa.Table.from_batches([batch]))
+
+
+def _find(columns: pa.Schema, field: Field) -> int | None:
+    return next((place for place, name in enumerate(columns.names) if name.lower() == field.name.lower()), None)
+
+
+def _column(batch: pa.RecordBatch, schema: Schema, name: str, time_zone: str) -> pa.Array:
+    """A column as Spark reads it: times are moments in microseconds."""
+    field = schema.find(name)
+    assert field is not None
+    place = _find(batch.schema, field)
+    assert place is not None
+    if field.type.name != "timestamp":
+        return decode(batch.column(place)).cast(arrow_type(field.type))
+    read = read_values(batch.column(place), field, time_zone)
+    mask = None if read.valid is None else ~read.valid
+    return pa.array(read.values, pa.int64(), mask=mask).cast(arrow_type(field.type))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,11 @@ from typing import Any
 import pyarrow as pa
 
 from vedette.cli.answer_file import check_places, is_apart, open_answer, plain
-from vedette.cli.in_spark import DataFrame, answer_in_spark, open_found
+from vedette.cli.in_spark import answer_in_spark, spark_rows
 from vedette.cli.joins_file import Windows, load_joins
 from vedette.cli.matching import tell_failed
 from vedette.cli.progress import Advance, show_progress, timed
-from vedette.cli.rows_file import RowsFile, format_of, only
+from vedette.cli.rows_file import RowsFile
 from vedette.cli.streams import Pace, Source, Stream, take_by_time
 from vedette.cli.times import as_time
 from vedette.engine.join_monitor import JoinMonitor
@@ -192,25 +193,15 @@ def _join_in_spark(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
             raise PipelineError(
                 f"in Spark rows have no number; name the column of their ids with --id, or --id {stream.name}=..."
             )
-    opened = {each.name: open_found(each.path, each.declared, each.needed, job.time_zone) for each in job.streams}
-    schemas = {name: schema for name, (_, schema) in opened.items()}
+    schemas = {stream.name: stream.schema for stream in job.streams}
     _check_times(job, schemas)
     job.no_queries(schemas).window(**job.all_options)  # raises where an option is wrong
     queries = job.load(schemas)
-    frames = {
-        each.name: open_again(each, opened[each.name], queries.fields_of(each.name), job.time_zone)
-        for each in job.streams
-    }
-    found = window_join(pairs=queries, frames=frames, **job.all_options)
-    yield from answer_in_spark(found, "joining in Spark", job.quiet)
-    tally.n_rows = {name: frame.count() for name, frame in frames.items()}
-
-
-def open_again(stream: Stream, opened: tuple[DataFrame, Schema], fields: Sequence[str], time_zone: str) -> DataFrame:
-    """The rows with these fields and the needed columns: others of a text file may hold anything."""
-    from vedette.spark.files import open_rows
-
-    rows, schema = opened
-    if format_of(stream.path) != "csv":
-        return rows
-    return open_rows(stream.path, "csv", only(schema, [*fields, *stream.needed]), time_zone)[0]
+    with ExitStack() as files:
+        frames = {}
+        for stream in job.streams:
+            rows = stream.open_fields(schemas[stream.name], queries.fields_of(stream.name))
+            frames[stream.name] = files.enter_context(spark_rows(rows, job.time_zone))
+        found = window_join(pairs=queries, frames=frames, **job.all_options)
+        yield from answer_in_spark(found, "joining in Spark", job.quiet)
+        tally.n_rows = {name: frame.count() for name, frame in frames.items()}

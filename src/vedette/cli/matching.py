@@ -4,18 +4,46 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from vedette.answers import answer
 from vedette.cli.answer_file import check_places, is_apart, open_answer
+from vedette.cli.in_spark import spark_rows
+from vedette.cli.passed_rows import QUERY, PassedRows
 from vedette.cli.progress import show_progress, timed
 from vedette.cli.queries_file import load_queries
-from vedette.cli.rows_file import RowsFile, format_of, only
-from vedette.errors import FileError, count
+from vedette.cli.rows_file import RowsFile, only
+from vedette.engine.query_set import QuerySet
+from vedette.errors import count
 from vedette.matches import Matches
 from vedette.schema import Schema
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be done, as the command line has it."""
+
+    rows: Path
+    queries: Path
+    schema: Schema | None
+    time_zone: str
+    skip_bad: bool
+    quiet: bool  # no progress
+
+    def load_queries(self, found: Schema) -> QuerySet:
+        shown_by = self.rows if self.schema is None else None
+        return load_queries(self.queries, found, self.time_zone, skip_bad=self.skip_bad, shown_by=shown_by)
+
+    def open_rows(self, queries: QuerySet) -> RowsFile:
+        """The rows with the fields that queries use, and all that is written of them."""
+        return RowsFile.open(self.rows, only(queries.schema, queries.fields or queries.schema.names[:1]))
 
 
 def match_files(
@@ -32,27 +60,27 @@ def match_files(
     """Write the pairs of the two files to `out`, or as CSV to standard output."""
     declared = None if schema is None else Schema.parse(schema)
     check_places([rows], queries, out)
-    quiet = quiet or not is_apart(out)
+    job = Job(rows, queries, declared, time_zone, skip_bad, quiet or not is_apart(out))
     with timed() as seconds, open_answer(out) as place:
-        make = _match_in_spark if spark else _match_here
+        found = RowsFile.open(rows, declared)
+        passed = PassedRows(found, declared, place)
+        passed.check()
+        loaded = job.load_queries(found.schema)
+        pairs = (_match_in_spark if spark else _match_here)(job, loaded)
+        first = next(pairs, None)  # which starts Spark, if it can be started
+        passed.begin(loaded.ids.type)
         n_rows, n_pairs = 0, 0
-        for n_rows, batch in make(rows, queries, declared, time_zone, skip_bad, quiet):  # noqa: B007
+        for n_rows, batch in chain([] if first is None else [first], pairs):  # noqa: B007
             n_pairs += batch.num_rows
-            place.write(batch)
-    if not quiet and sys.stderr.isatty():
+            passed.write(batch)
+    if not job.quiet and sys.stderr.isatty():
         told = f"{count(n_rows, 'row')}, {count(n_pairs, 'match', 'matches')}, {seconds():.1f} s"
         print(told, file=sys.stderr)
 
 
-def _match_here(
-    path: Path, queries_path: Path, schema: Schema | None, time_zone: str, skip_bad: bool, quiet: bool
-) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _match_here(job: Job, queries: QuerySet) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows read so far and a batch of pairs, again and again."""
-    rows = RowsFile.open(path, schema)
-    _check_name(rows.columns.names)
-    queries = load_queries(queries_path, rows.schema, time_zone, skip_bad=skip_bad)
-    if schema is None and queries.fields:  # columns that no query uses come along as they are written
-        rows = RowsFile.open(path, only(queries.schema, queries.fields))
+    rows = job.open_rows(queries)
     n_rows, n_failed = 0, 0
 
     def match(batch: pa.RecordBatch) -> Matches:
@@ -61,7 +89,7 @@ def _match_here(
         n_failed += matches.n_failed
         return matches
 
-    with show_progress("matching", rows.n_steps, quiet) as advance:
+    with show_progress("matching", rows.n_steps, job.quiet) as advance:
 
         def read() -> Iterator[pa.RecordBatch]:
             nonlocal n_rows
@@ -73,23 +101,46 @@ def _match_here(
         for batch in answer(read(), match, queries.ids, "pairs"):
             yield n_rows, batch
     tell_failed(n_failed)
-    if n_rows == 0:  # an answer without rows still has columns
-        columns = pa.schema([*rows.columns, pa.field("query", queries.ids.type)])
-        yield 0, pa.RecordBatch.from_pylist([], columns)
 
 
-def _match_in_spark(
-    path: Path, queries_path: Path, schema: Schema | None, time_zone: str, skip_bad: bool, quiet: bool
+def _match_in_spark(job: Job, queries: QuerySet) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The same, in the order of the file. Spark gets the fields that queries use; rows are put beside its answer."""
+    from vedette.spark.files import STEPS, match_rows
+
+    number = "row"
+    while queries.schema.find(number) is not None:
+        number += "_"
+    with (
+        spark_rows(job.open_rows(queries), job.time_zone, number) as frame,
+        show_progress("matching in Spark", STEPS, job.quiet) as advance,
+    ):
+        found = match_rows(frame, queries, number, advance)
+        yield from _put_beside(job.open_rows(queries).batches, found)
+
+
+def _put_beside(
+    batches: Iterator[pa.RecordBatch], found: Iterator[pa.RecordBatch]
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    from vedette.spark.files import STEPS, match_rows, open_rows
+    """Rows with the queries that were found by the numbers of the rows, in whose order both come."""
+    start, waiting = 0, next(found, None)
+    for batch in batches:
+        end = start + batch.num_rows
+        while waiting is not None:
+            numbers = waiting.column(0).to_numpy()
+            n = int(np.searchsorted(numbers, end))
+            if n:
+                yield end, _take_pairs(batch, numbers[:n] - start, waiting.column(1).slice(0, n))
+            if n < len(numbers):
+                waiting = waiting.slice(n)
+                break
+            waiting = next(found, None)
+        start = end
 
-    rows, rows_schema = open_rows(path, format_of(path), schema, time_zone)
-    _check_name(rows.columns)
-    queries = load_queries(queries_path, rows_schema, time_zone, skip_bad=skip_bad)
-    if schema is None and queries.fields and format_of(path) == "csv":
-        rows, _ = open_rows(path, "csv", only(queries.schema, queries.fields), time_zone)
-    with show_progress("matching in Spark", STEPS, quiet) as advance:
-        yield from match_rows(rows, queries, advance)
+
+def _take_pairs(batch: pa.RecordBatch, places: NDArray[np.int64], lists: pa.Array) -> pa.RecordBatch:
+    chosen = pa.array(places).take(pc.list_parent_indices(lists))
+    columns = [column.take(chosen) for column in batch.columns]
+    return pa.RecordBatch.from_arrays([*columns, lists.flatten()], names=[*batch.schema.names, QUERY])
 
 
 def tell_failed(n_failed: int) -> None:
@@ -97,8 +148,3 @@ def tell_failed(n_failed: int) -> None:
     if n_failed:
         what = "could not be made (a division by zero, an overflow, a cast) and counted as null"
         print(f"vedette: {count(n_failed, 'comparison')} {what}", file=sys.stderr)
-
-
-def _check_name(names: list[str]) -> None:
-    if any(name.lower() == "query" for name in names):
-        raise FileError("the rows have a column 'query' already, which the answer needs; rename it")

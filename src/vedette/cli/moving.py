@@ -9,6 +9,7 @@ standing set without speeds, need no times: they are there from the first time o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,10 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vedette.cli.answer_file import check_places, is_apart, plain
-from vedette.cli.in_spark import answer_in_spark
+from vedette.cli.in_spark import answer_in_spark, spark_rows
 from vedette.cli.joining import STEPS, Tally, answer_files, tell_progress
 from vedette.cli.progress import Advance, show_progress
-from vedette.cli.rows_file import RowsFile, complete, format_of
+from vedette.cli.rows_file import RowsFile, complete
 from vedette.cli.streams import Pace, Source, Stream, take_by_time
 from vedette.engine.moving_join import SETS, MovingJoin
 from vedette.engine.moving_rows import COLUMNS, MovingTable
@@ -249,7 +250,11 @@ def _find_schema(stream: Stream) -> Schema:
     found = stream.open(complete(stream.path, stream.declared, sorted(COLUMNS))).schema
     for field in found:
         name = field.name.lower()
-        if name in NUMBERS and field.type.name in ("bigint", "string"):  # which whole numbers, or none, look like
+        if name in NUMBERS and field.type.name in (
+            "bigint",
+            "decimal",
+            "string",
+        ):  # which whole numbers, or none, look like
             field = Field(field.name, Type("double"))
         elif name == "removed":
             field = Field(field.name, Type("boolean"))
@@ -281,21 +286,21 @@ def _with_seconds(batch: pa.RecordBatch, time: str) -> pa.RecordBatch:
 
 
 def _follow_in_spark(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
-    from vedette.spark.files import open_rows
     from vedette.spark.moving_join import begin_with, moving_join
 
     schemas = _find_schemas(job)
-    frames = {
-        stream.name: open_rows(stream.path, format_of(stream.path), schemas[stream.name], "UTC")[0]
-        for stream in job.streams
-    }
-    taken = dict(frames)
-    for zones, other in (SETS, SETS[::-1]):
-        if _is_timeless(job, schemas, zones):
-            taken[zones] = begin_with(frames[zones], frames[other])
-    changes = moving_join(taken["a"], taken["b"], **job.options)
-    yield from answer_in_spark(changes, "following objects in Spark", job.quiet)
-    tally.n_rows = {name: frame.count() for name, frame in frames.items()}
+    with ExitStack() as files:
+        frames = {}
+        for stream in job.streams:
+            rows = stream.open(schemas[stream.name], needs_others=False)
+            frames[stream.name] = files.enter_context(spark_rows(rows, "UTC"))
+        taken = dict(frames)
+        for zones, other in (SETS, SETS[::-1]):
+            if _is_timeless(job, schemas, zones):
+                taken[zones] = begin_with(frames[zones], frames[other])
+        changes = moving_join(taken["a"], taken["b"], **job.options)
+        yield from answer_in_spark(changes, "following objects in Spark", job.quiet)
+        tally.n_rows = {name: frame.count() for name, frame in frames.items()}
 
 
 def _no_rows(rows: RowsFile) -> pa.RecordBatch:

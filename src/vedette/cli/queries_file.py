@@ -15,17 +15,32 @@ from vedette.engine.query_set import QuerySet
 from vedette.errors import FileError, QueryError
 from vedette.geojson import ROOTS, point_fields, read_geojson
 from vedette.language.geofences import LATITUDES, LONGITUDES
-from vedette.schema import Schema
+from vedette.schema import TYPE_NAMES, Schema
 
+_SHOWN_FIELDS = 20
 _HEAD = 1 << 16  # bytes of a JSON file that tell what it is
 _GEOJSON = re.compile(rf'"type"\s*:\s*"(?:{"|".join(ROOTS)})"'.encode())
 
 
-def load_queries(path: Path, schema: str | Schema, time_zone: str, *, skip_bad: bool = False) -> QuerySet:
-    """A query set of the file's queries. With `skip_bad` wrong ones are left out, counted on standard error."""
+def load_queries(
+    path: Path, schema: str | Schema, time_zone: str, *, skip_bad: bool = False, shown_by: Path | None = None
+) -> QuerySet:
+    """A query set of the file's queries. With `skip_bad` wrong ones are left out, counted on standard error.
+
+    `shown_by` is the file of rows whose first rows show the types of the schema, where nobody has declared them.
+    """
     queries = QuerySet(schema, time_zone=time_zone)
     lines = read_queries(path, queries.schema)
-    lines.stand(queries.add_many, skip_bad=skip_bad)
+    try:
+        lines.stand(queries.add_many, skip_bad=skip_bad)
+    except FileError as error:
+        if shown_by is None or not any(name in str(error) for name in TYPE_NAMES):
+            raise
+        fields = ", ".join(f"{field.name} {field.type}" for field in list(queries.schema)[:_SHOWN_FIELDS])
+        more = ", ..." if len(queries.schema.fields) > _SHOWN_FIELDS else ""
+        raise FileError(
+            f"{error}\n  types are as {shown_by} shows them: {fields}{more}; --schema declares others"
+        ) from None
     lines.tell_bad()
     return queries
 

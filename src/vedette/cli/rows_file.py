@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
-import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
+from vedette.cli.text_columns import WHOLE, CsvColumns, JsonColumns, TextColumns, types_of
+from vedette.cli.text_records import Records, read_records
 from vedette.errors import FileError, SchemaError
-from vedette.schema import Field, Schema, Type, arrow_type
+from vedette.schema import Field, Schema, Type
 
 FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
-_BLOCK_BYTES = 8 << 20
-_ZONE = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"  # at the end of a time, not of a date
+RECORD = "\0record"  # a column of the records of a text file, as they are written
 _BATCH_ROWS = 262_144
 _HINT = "declare the columns' types with --schema"
 
@@ -43,24 +43,36 @@ class RowsFile:
     """An opened file of rows: their schema, their batches, and how far reading has come."""
 
     schema: Schema  # the fields that queries may use
-    columns: pa.Schema  # all of them
+    columns: pa.Schema  # of the batches
     batches: Iterator[pa.RecordBatch]
     n_steps: int  # bytes, or for Parquet rows
     steps_done: Callable[[int], int]  # by the number of rows read
+    text: TextFile | None = None  # what a text file is, beside its batches
 
     @classmethod
-    def open(cls, path: Path, schema: Schema | None, *, needs_others: bool = True, hint: str = _HINT) -> RowsFile:
-        """Open a file; without a schema, the types are those of its first rows.
+    def open(
+        cls,
+        path: Path,
+        schema: Schema | None,
+        *,
+        needs_others: bool = True,
+        exact: Collection[str] = (),
+        hint: str = _HINT,
+    ) -> RowsFile:
+        """Open a file; without a schema, the types are those that its first rows show.
 
-        Columns that the schema does not have come along as they are written, or, unless `needs_others`, not at all.
-        `hint` says what to do where a later row has another type.
+        Batches have the columns of the schema, and with `needs_others` what else is needed to write the rows again: of
+        a text file the records under the name RECORD, of Parquet all columns.
+
+        Columns named in `exact` are written again from their values: where these are whole numbers, a field of CSV that
+        is written in another way than its number is an error. `hint` says what to do where a row does not fit its type.
         """
         kind = format_of(path)
         check_readable(path)
         try:
             if kind == "parquet":
                 return cls._open_parquet(path, schema, needs_others)
-            return cls._open_text(path, schema, kind, needs_others, hint)
+            return cls._open_text(path, schema, kind, needs_others, exact, hint)
         except pa.ArrowInvalid as error:
             raise FileError(f"cannot read {path}: {error}") from None
 
@@ -72,40 +84,127 @@ class RowsFile:
         if schema is not None and not needs_others:
             columns = pa.schema([column for column in columns if schema.find(column.name) is not None])
             names = columns.names
-        batches = file.iter_batches(_BATCH_ROWS, columns=names)
+        if schema is not None:
+            _check_once(path, columns.names, schema)
+        batches = _read_on(file.iter_batches(_BATCH_ROWS, columns=names), path)
         return cls(schema or infer_schema(columns), columns, batches, file.metadata.num_rows, lambda n: n)
 
     @classmethod
-    def _open_text(cls, path: Path, schema: Schema | None, kind: str, needs_others: bool, hint: str) -> RowsFile:
-        n_bytes = path.stat().st_size
-        if n_bytes == 0:
-            raise FileError(
-                f"{path} is empty; it needs rows"
-                + (", and a first line with the columns' names" if kind == "csv" else "")
-            )
-        open_reader = _open_csv if kind == "csv" else _open_json
-        first = open_reader(path, {}).schema  # by the first block
-        if kind == "jsonl":
-            first = _with_zones(path, first, schema)
-        types = _declared_types(schema or infer_schema(first), first)
-        if kind == "csv" and schema is not None and needs_others:
-            types |= {column.name: pa.string() for column in first if schema.find(column.name) is None}
-        reader = open_reader(path, types, needs_others=needs_others)
-        batches = _tell_where(iter(reader), path, hint)
+    def _open_text(
+        cls, path: Path, schema: Schema | None, kind: str, needs_others: bool, exact: Collection[str], hint: str
+    ) -> RowsFile:
+        text = TextFile.open(path, kind == "csv")
+        shown = text.columns
+        known = schema or infer_schema(pa.schema(list(zip(shown.names, shown.types, strict=True))))
+        _check_once(path, shown.names, known)
+        types = types_of(shown, known)
+        checked = {name.lower() for name in exact} if kind == "csv" else set()
         n_done = 0
 
-        def counted() -> Iterator[pa.RecordBatch]:
+        def read() -> Iterator[pa.RecordBatch]:
             nonlocal n_done
-            for batch in batches:
-                n_done = min(n_done + _BLOCK_BYTES, n_bytes)
-                yield batch
+            n_rows = 0
+            for records in text.records():
+                try:
+                    batch = _read_exactly(shown, records, types, checked)
+                except pa.ArrowInvalid as error:
+                    raise FileError(f"cannot read {path} after row {n_rows:,}: {error}; {hint}") from None
+                n_rows += batch.num_rows
+                n_done = records.n_bytes_read
+                yield batch.append_column(RECORD, records.lines) if needs_others else batch
 
-        return cls(schema or infer_schema(first), reader.schema, counted(), n_bytes, lambda _: n_done)
+        fields = [(shown.names[place], type_) for place, type_ in types.items()]
+        columns = pa.schema([*fields, (RECORD, pa.large_binary())] if needs_others else fields)
+        return cls(known, columns, read(), text.n_bytes, lambda _: n_done, text)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the file."""
+        return list(self.columns.names) if self.text is None else self.text.columns.names
+
+    def no_rows(self) -> pa.RecordBatch:
+        """A batch without rows, in the columns of the file."""
+        if self.text is None:
+            return pa.RecordBatch.from_pylist([], self.columns)
+        read = set(self.columns.names)
+        types = [(name, self.columns.field(name).type if name in read else pa.string()) for name in self.names]
+        return pa.RecordBatch.from_pylist([], pa.schema(types))
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A file of text records, whose first block tells its columns."""
+
+    path: Path
+    is_csv: bool
+    n_bytes: int
+    header: bytes  # of CSV: the first record
+    columns: TextColumns
+
+    @classmethod
+    def open(cls, path: Path, is_csv: bool) -> TextFile:
+        blocks = read_records(path, is_csv)
+        first = next(blocks, None)
+        if first is None:
+            raise FileError(
+                f"{path} is empty; it needs rows" + (", and a first line with the columns' names" if is_csv else "")
+            )
+        n_bytes = path.stat().st_size
+        if not is_csv:
+            return cls(path, is_csv, n_bytes, b"", JsonColumns(first))
+        header = first.first(1)
+        shown = first.after(1) if len(first) > 1 else next(blocks, first.after(1))
+        return cls(path, is_csv, n_bytes, header.whole.to_pybytes(), CsvColumns(header, shown))
+
+    def records(self) -> Iterator[Records]:
+        """The records from the beginning, without the header."""
+        n_header = int(self.is_csv)
+        for records in read_records(self.path, self.is_csv):
+            if len(records) > n_header:
+                yield records.after(n_header)
+            n_header = 0
+
+
+def _read_exactly(
+    columns: TextColumns, records: Records, types: Mapping[int, pa.DataType], exact: Collection[str]
+) -> pa.RecordBatch:
+    """The columns; ArrowInvalid where a whole number of those that are exact would be written in another way."""
+    texts = {
+        place: pa.string()
+        for place, type_ in types.items()
+        if columns.names[place].lower() in exact and pa.types.is_integer(type_)
+    }
+    batch = columns.read(records, {**types, **texts})
+    for place in texts:
+        name, written = columns.names[place], batch.column(columns.names[place])
+        other = pc.fill_null(pc.invert(pc.match_substring_regex(written, WHOLE)), False)
+        if pc.any(other).as_py():
+            found = written.filter(other)[0].as_py()
+            raise pa.ArrowInvalid(
+                f"column {name!r} is of whole numbers and holds {found[:100]!r}, which is no number, or one that is "
+                f"written in another way"
+            )
+        batch = batch.set_column(batch.schema.get_field_index(name), name, written.cast(pa.int64()))
+    return batch
+
+
+def _check_once(path: Path, names: Sequence[str], schema: Schema) -> None:
+    """Raise where a column that is needed is there twice."""
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen and schema.find(name) is not None:
+            raise FileError(f"column {name!r} is in {path} twice, letter case aside; rename one of them")
+        seen.add(name.lower())
 
 
 def infer_schema(columns: pa.Schema) -> Schema:
-    """The fields that queries may use: those columns whose type the language has."""
-    fields = [Field(column.name, type_) for column in columns if (type_ := _type_of(column.type)) is not None]
+    """The fields that queries may use: those columns whose type the language has, and whose name is theirs alone."""
+    names = Counter(column.name.lower() for column in columns)
+    fields = [
+        Field(column.name, type_)
+        for column in columns
+        if (type_ := _type_of(column.type)) is not None and column.name and names[column.name.lower()] == 1
+    ]
     if not fields:
         raise SchemaError(f"none of the columns has a type that queries can use: {columns}")
     return Schema(tuple(fields))
@@ -147,72 +246,14 @@ _FITS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _with_zones(path: Path, first: pa.Schema, schema: Schema | None) -> pa.Schema:
-    """The columns of JSON lines, with a zone on the times that name one: Arrow reads both kinds alike."""
-    names = []
-    for column in first:
-        field = None if schema is None else schema.find(column.name)
-        if pa.types.is_timestamp(column.type) if field is None else field.type.name == "timestamp":
-            names.append(column.name)
-    if not names:
-        return first
-    block = next(iter(_open_json(path, dict.fromkeys(names, pa.string()))))
-    for name in names:
-        zoned = pc.any(pc.match_substring_regex(block.column(name), _ZONE)).as_py()
-        first = first.set(first.get_field_index(name), pa.field(name, pa.timestamp("us", tz="UTC" if zoned else None)))
-    return first
-
-
-def _declared_types(schema: Schema, first: pa.Schema) -> dict[str, pa.DataType]:
-    """How to read the declared columns of a text file. Times keep the zone that the file writes, or have none."""
-    types: dict[str, pa.DataType] = {}
-    for column in first:
-        field = schema.find(column.name)
-        if field is None:
-            continue
-        if field.type.name == "timestamp":
-            zoned = pa.types.is_timestamp(column.type) and column.type.tz is not None
-            types[column.name] = pa.timestamp("us", tz="UTC" if zoned else None)
-        else:
-            types[column.name] = arrow_type(field.type)
-    return types
-
-
-def _open_csv(path: Path, types: dict[str, pa.DataType], *, needs_others: bool = True) -> Any:
-    return pa_csv.open_csv(
-        path,
-        read_options=pa_csv.ReadOptions(block_size=_BLOCK_BYTES),
-        # As Spark reads CSV: nothing between two commas is null, "" is the empty string.
-        convert_options=pa_csv.ConvertOptions(
-            column_types=types,
-            include_columns=None if needs_others else list(types),
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),
-    )
-
-
-def _open_json(path: Path, types: dict[str, pa.DataType], *, needs_others: bool = True) -> Any:
-    return pa_json.open_json(
-        path,
-        read_options=pa_json.ReadOptions(block_size=_BLOCK_BYTES),
-        parse_options=pa_json.ParseOptions(
-            explicit_schema=pa.schema(types) if types else None,
-            unexpected_field_behavior="infer" if needs_others else "ignore",
-        ),
-    )
-
-
-def _tell_where(batches: Iterator[pa.RecordBatch], path: Path, hint: str) -> Iterator[pa.RecordBatch]:
+def _read_on(batches: Iterator[pa.RecordBatch], path: Path) -> Iterator[pa.RecordBatch]:
     """The batches; where the file cannot be read on, a FileError says so."""
     n_rows = 0
-    while True:
-        try:
-            batch = next(batches)
-        except StopIteration:
-            return
-        except pa.ArrowInvalid as error:
-            raise FileError(f"cannot read {path} after row {n_rows:,}: {error}; {hint}") from None
-        n_rows += batch.num_rows
-        yield batch
+    try:
+        for batch in batches:
+            yield batch
+            n_rows += batch.num_rows
+    except (pa.ArrowInvalid, OSError) as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"cannot read {path} after row {n_rows:,}: {error}") from None

@@ -57,14 +57,15 @@ class Stream:
 
     def open(self, schema: Schema | None, *, needs_others: bool = True) -> RowsFile:
         hint = f"declare the columns' types with --schema {self.name}='...'"
-        return RowsFile.open(self.path, schema, needs_others=needs_others, hint=hint)
+        exact = [] if self.columns["id"] is None else [self.columns["id"]]
+        return RowsFile.open(self.path, schema, needs_others=needs_others, exact=exact, hint=hint)
 
     def open_fields(self, schema: Schema, names: Sequence[str]) -> RowsFile:
         """The file with these fields of the schema and the needed columns alone."""
         return self.open(only(schema, [*names, *self.needed]), needs_others=False)
 
     def no_rows(self) -> pa.RecordBatch:
-        return pa.RecordBatch.from_pylist([], self.open(complete(self.path, self.declared, self.needed)).columns)
+        return self.open(complete(self.path, self.declared, self.needed)).no_rows()
 
     def place(self, error: RowError, n_before: int) -> RowError:
         """An error about a batch of the file, with how many rows come before the batch."""
