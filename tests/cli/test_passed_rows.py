@@ -145,7 +145,7 @@ def test_keys_that_are_not_written_as_their_numbers_stay_texts_or_are_told(run, 
         assert [line.split(",")[0].strip('"') for line in out.splitlines()[1:]] == [key, "7"]
 
     monkeypatch.setattr("vedette.cli.text_records.BLOCK_BYTES", 8)
-    rows.write_text(f"k,t,x\n7,1,1\n{key},2,1\n")
+    rows.write_text(f"k,t,x\n7,1,1\n7,1,1\n7,1,1\n{key},2,1\n")
     code, _, err = run("border", rows, *given)
     assert code == 2
     assert f"column 'k' is of whole numbers and holds {key!r}" in err or "9223372036854775808" in err
