@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.language.casts import fit, rescaled
-from vedette.language.literals import rescale
+from vedette.language.numerals import rescale
 from vedette.language.vectors import Mask, Vector, strict
 from vedette.schema import Type
 

@@ -24,7 +24,7 @@ from vedette.language.expressions import BOOLEAN, DOUBLE, Typed, Written
 from vedette.language.geofences import FENCES
 from vedette.language.leaves import Leaf
 from vedette.language.links import Link, with_links
-from vedette.language.literals import Kind, SlotError, kinds_of, read_strings, size_of
+from vedette.language.literals import BadLiteralError, Kind, SlotError, check_numbers, kinds_of, read_strings, size_of
 from vedette.language.normal_form import Form, blocks_of, both_tracked, form_of
 from vedette.language.patterns import BAD_PATTERN, BadPatternError, classify
 from vedette.language.residual import Residual
@@ -271,6 +271,8 @@ def _compile_group(
     """Add the group's boxes and residuals; a group with a bad literal is halved until the text is alone."""
     shape = group.shape
     try:
+        if not group.sized:
+            _check_numbers(group, slots)
         plan = _plan(shape.skeleton, schema, group.kinds, group.statics)
         columns = list(zip(*shape.literals, strict=True))
         leaf = Leaf(columns, group.kinds, slots.negated, len(shape.indices), time_zone)
@@ -301,6 +303,17 @@ def _compile_group(
         return
     compiled.links |= plan.links
     _add(form, rests, queries, compiled)
+
+
+def _check_numbers(group: _Group, slots: _Slots) -> None:
+    """Raise SlotError for a number that Spark refuses, wherever it stands."""
+    for slot, kind in enumerate(group.kinds):
+        if kind.name in ("bigint", "decimal", "double"):
+            try:
+                raws = [literals[slot] for literals in group.shape.literals]
+                check_numbers(raws, kind.name, slots.negated[slot])
+            except BadLiteralError as bad:
+                raise SlotError(bad.reason, slot, bad.position) from None
 
 
 def _part_by_streams(conjuncts: Sequence[tuple[Typed, bool]], schema: Schema) -> list[list[tuple[Typed, bool]]]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from vedette.language.arithmetic import absolute, negate
 from vedette.language.casts import civil, fit, rescaled
 from vedette.language.geofences import is_within
-from vedette.language.literals import rescale
+from vedette.language.numerals import rescale
 from vedette.language.patterns import BadPatternError, matcher_of
 from vedette.language.times import MICROS_PER_DAY, MICROS_PER_SECOND, Zone
 from vedette.language.vectors import Vector, strict, text_vector

@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.errors import QueryError
+from vedette.errors import QueryError, shortened, shown
+from vedette.language.numerals import boolean_of, decimal_of, double_of, integer_of, rescale
 from vedette.language.times import Zone, parse_date, parse_timestamp
+from vedette.language.types import MAX_PRECISION
 from vedette.schema import Type
 
-_TRIMMED = "".join(chr(code) for code in (*range(0x21), 0x7F))
-_INTEGER = re.compile(r"[+-]?(\d+)(\.\d*)?|[+-]?\.\d+", re.ASCII)
-_DOUBLE = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[fFdD]?", re.ASCII)
-_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-_TRUE, _FALSE = {"t", "true", "y", "yes", "1"}, {"f", "false", "n", "no", "0"}
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7][0-7])|(.))", re.DOTALL)
 _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
@@ -74,7 +71,8 @@ def _kind(raw: str, negated: bool) -> str:
     if first in "tT":
         return "timestamp"
     if raw.isdigit():
-        value = int(raw)
+        digits = raw.lstrip("0")
+        value = int(digits or 0) if len(digits) < 20 else 2**64
         return "int" if value < 2**31 + negated else "bigint" if value < 2**63 + negated else f"decimal{'><'[negated]}"
     last = raw[-1]
     if last in "lL":
@@ -87,6 +85,8 @@ def _kind(raw: str, negated: bool) -> str:
 
 
 def _is_beyond(raw: str, negated: bool) -> bool:
+    if size_of(raw, "decimal")[0] > MAX_PRECISION:
+        return False  # `check_numbers` refuses it
     unscaled, scale = _decimal(raw)
     return unscaled > (2**63 if negated else 2**63 - 1) * int(10**scale)
 
@@ -95,31 +95,38 @@ def size_of(raw: str, kind: str) -> tuple[int, int]:
     """Precision and scale of a number as a decimal; (0, 0) of what is none."""
     if kind not in ("int", "bigint", "decimal"):
         return 0, 0
-    unscaled, scale = _decimal(raw)
-    return max(len(str(unscaled)), scale), scale
+    digits, scale = _digits(raw)
+    return max(len(digits), scale, 1), scale
+
+
+def _digits(raw: str) -> tuple[str, int]:
+    """The digits of a number without exponent, without leading zeros, and its scale."""
+    whole, _, fraction = raw.rstrip("lLdDbB").partition(".")
+    return (whole + fraction).lstrip("0"), len(fraction)
 
 
 def _decimal(raw: str) -> tuple[int, int]:
-    """A number without exponent as an unscaled integer and a scale."""
-    digits = raw.rstrip("lLdDbB")
-    whole, _, fraction = digits.partition(".")
-    return int(whole + fraction), len(fraction)
+    """A number without exponent, of at most 38 digits, as an unscaled integer and a scale."""
+    digits, scale = _digits(raw)
+    return int(digits or 0), scale
 
 
 def check_numbers(raws: Sequence[str], kind: str, negated: bool) -> None:
     """Refuse numbers that Spark refuses: integers with an L beyond 64 bits, decimals beyond 38 digits."""
     for position, raw in enumerate(raws):
-        if kind == "bigint" and raw[-1] in "lL" and int(raw[:-1]) >= 2**63 + negated:
-            raise BadLiteralError(f"{raw} is beyond 64 bits", position)
-        if kind == "decimal" and len(raw) > 38:
+        if kind == "bigint" and raw[-1] in "lL":
+            digits, _ = _digits(raw)
+            if len(digits) > 19 or int(digits or 0) >= 2**63 + negated:
+                raise BadLiteralError(f"{shortened(raw, 60)} is beyond 64 bits", position)
+        if kind == "decimal" and len(raw) > MAX_PRECISION:
             if "e" in raw.lower():
                 raise BadLiteralError("a decimal with an exponent is not taken; write its digits", position)
-            if size_of(raw, kind)[0] > 38:
-                raise BadLiteralError(f"{raw} has more than 38 digits", position)
+            if size_of(raw, kind)[0] > MAX_PRECISION:
+                raise BadLiteralError(f"{shortened(raw, 60)} has more than {MAX_PRECISION} digits", position)
         elif kind == "decimal" and ("e" in raw or "E" in raw):
             raise BadLiteralError("a decimal with an exponent is not taken; write its digits", position)
         if kind == "double" and not np.isfinite(float(raw.rstrip("dD"))):
-            raise BadLiteralError(f"{raw} is beyond the range of a double", position)
+            raise BadLiteralError(f"{shortened(raw, 60)} is beyond the range of a double", position)
 
 
 def read_strings(raws: Sequence[str]) -> list[str]:
@@ -209,22 +216,24 @@ def _read_all(texts: list[str], read: Callable[[str], Any], complaint: str) -> l
     values = list(map(read, texts))
     if None in values:
         position = values.index(None)
-        raise BadLiteralError(f"{texts[position]!r} {complaint}", position)
+        raise BadLiteralError(f"{shown(texts[position])} {complaint}", position)
     return values
 
 
+def _whole(raw: str) -> int:
+    """An integer that fits 64 bits. Python reads at most 4,300 digits, leading zeros included."""
+    return int(raw.rstrip("lL") if len(raw) < 4000 else _digits(raw)[0] or 0)
+
+
 def _physical_number(raws: Sequence[str], kind: str, negated: bool, to: Type) -> Any:
-    check = kind in ("decimal", "double") or any(map(str.isalpha, map(str, [raw[-1] for raw in raws])))
-    if check:
-        check_numbers(raws, kind, negated)
     if to.name == "double":
         if kind in ("int", "bigint"):  # an integer goes through 64 bits, as Spark's literal does
-            doubles = np.array([int(raw.rstrip("lL")) for raw in raws], object).astype(np.float64)
+            doubles = np.array([_whole(raw) for raw in raws], object).astype(np.float64)
         else:
             doubles = np.array([float(raw.rstrip("dDbB")) for raw in raws], np.float64)
         return (-doubles if negated else doubles) + 0.0  # -0.0 becomes 0.0, which it equals
     if to.name in ("int", "bigint") and kind in ("int", "bigint"):
-        values = [int(raw.rstrip("lL")) for raw in raws]
+        values = [_whole(raw) for raw in raws]
         return np.array([-value for value in values] if negated else values, np.int64)
     if to.name == "decimal":
         return _physical_decimal(raws, negated, to)
@@ -242,61 +251,10 @@ def _physical_decimal(raws: Sequence[str], negated: bool, to: Type) -> Any:
     return np.array(values, np.int64 if to.precision <= 18 else object)
 
 
-def rescale(unscaled: int, scale: int, to: int) -> int:
-    """An unscaled decimal at another scale, rounded half away from zero."""
-    if to >= scale:
-        return unscaled * int(10 ** (to - scale))
-    step = int(10 ** (scale - to))
-    quotient, rest = divmod(abs(unscaled), step)
-    quotient += 2 * rest >= step
-    return -quotient if unscaled < 0 else quotient
-
-
 def exact_decimals(raws: Sequence[str], negated: bool) -> tuple[list[int], list[int]]:
     """Unscaled values and scales of numbers without exponent."""
     pairs = [_decimal(raw) for raw in raws]
     return [-u if negated else u for u, _ in pairs], [scale for _, scale in pairs]
-
-
-def integer_of(text: str, bits: int) -> int | None:
-    """A string as Spark casts it to an integer in ANSI mode, or None: no fraction, spaces around are trimmed."""
-    trimmed = text.strip(_TRIMMED)
-    if not re.fullmatch(r"[+-]?\d+", trimmed, re.ASCII):
-        return None
-    value = int(trimmed)
-    return value if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) else None
-
-
-def double_of(text: str) -> float | None:
-    trimmed = text.strip(_TRIMMED)
-    found = _DOUBLE.fullmatch(trimmed)
-    if found:
-        return float(found.group(1))
-    folded = trimmed.lower()
-    sign = -1.0 if folded.startswith("-") else 1.0
-    if folded.lstrip("+-") in ("inf", "infinity") and len(folded) - len(folded.lstrip("+-")) <= 1:
-        return sign * float("inf")
-    return float("nan") if folded == "nan" else None
-
-
-def boolean_of(text: str) -> bool | None:
-    folded = text.strip(_TRIMMED).lower()
-    return True if folded in _TRUE else False if folded in _FALSE else None
-
-
-def decimal_of(text: str, to: Type) -> int | None:
-    trimmed = text.strip(_TRIMMED)
-    if not _DECIMAL.fullmatch(trimmed):
-        return None
-    mantissa, _, exponent = trimmed.lower().partition("e")
-    if exponent and len(exponent) > 5:
-        return None
-    whole, _, fraction = mantissa.partition(".")
-    unscaled, scale = int(whole + fraction), len(fraction) - int(exponent or 0)
-    if scale < 0:
-        unscaled, scale = unscaled * int(10**-scale), 0
-    moved = rescale(unscaled, scale, to.scale)
-    return moved if abs(moved) < 10**to.precision else None
 
 
 def as_query_error(bad: BadLiteralError, text: str, start: int, end: int) -> QueryError:

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.boxes import CLOSED, OPEN, UNBOUNDED
-from vedette.language.literals import exact_decimals, rescale
+from vedette.language.literals import exact_decimals
+from vedette.language.numerals import rescale
 from vedette.language.times import Zone
 from vedette.language.types import wider_decimal
 from vedette.schema import Type

@@ -28,6 +28,19 @@ _TIMESTAMP = re.compile(
 )
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2})(?::?(\d{2}))?)?", re.ASCII)
 
+# java.time.ZoneId.SHORT_IDS, which Spark reads.
+_SHORT_ZONES = {
+    **{"EST": "-05:00", "HST": "-10:00", "MST": "-07:00", "ACT": "Australia/Darwin", "AET": "Australia/Sydney"},
+    **{"AGT": "America/Argentina/Buenos_Aires", "ART": "Africa/Cairo", "AST": "America/Anchorage"},
+    **{"BET": "America/Sao_Paulo", "BST": "Asia/Dhaka", "CAT": "Africa/Harare", "CNT": "America/St_Johns"},
+    **{"CST": "America/Chicago", "CTT": "Asia/Shanghai", "EAT": "Africa/Addis_Ababa", "ECT": "Europe/Paris"},
+    **{"IET": "America/Indiana/Indianapolis", "IST": "Asia/Kolkata", "JST": "Asia/Tokyo", "MIT": "Pacific/Apia"},
+    **{"NET": "Asia/Yerevan", "NST": "Pacific/Auckland", "PLT": "Asia/Karachi", "PNT": "America/Phoenix"},
+    **{"PRT": "America/Puerto_Rico", "PST": "America/Los_Angeles", "SST": "Pacific/Guadalcanal"},
+    **{"VST": "Asia/Ho_Chi_Minh"},
+}
+_NO_ZONES = frozenset({"localtime", "posixrules", "Factory"})
+
 
 def parse_date(text: str) -> int | None:
     """Days since 1970 as Spark's cast reads them, or None."""
@@ -35,7 +48,8 @@ def parse_date(text: str) -> int | None:
     if not found:
         return None
     sign, year, month, day = found.groups()
-    return days_of(int(sign + year), int(month or 1), int(day or 1))
+    days = days_of(int(sign + year), int(month or 1), int(day or 1))
+    return days if days is not None and -(2**31) <= days < 2**31 else None
 
 
 def parse_timestamp(text: str, zone: str) -> int | None:
@@ -56,12 +70,19 @@ def parse_timestamp(text: str, zone: str) -> int | None:
         offset = _offset_of(suffix.strip())
         if offset is None:
             try:
-                instant = Zone(suffix.strip()).to_instant(local)
+                instant = Zone(_zone_named(suffix.strip())).to_instant(local)
             except (ValueError, OSError, KeyError):
                 return None
         else:
             instant = local - offset * MICROS_PER_SECOND
     return instant if -(2**63) <= instant < 2**63 else None
+
+
+def _zone_named(text: str) -> str:
+    """A zone as Java names it: some short names stand for others, and some of Python's names are none."""
+    if text in _NO_ZONES or text.startswith(("posix/", "right/")):
+        raise ValueError(f"no time zone {text!r}")
+    return _SHORT_ZONES.get(text, text)
 
 
 def days_of(year: int, month: int, day: int) -> int | None:

@@ -1,0 +1,123 @@
+"""Strings cast to numbers and booleans as Spark's ANSI mode casts them; None where the cast fails.
+
+Each type has its own rules, since Spark leaves them to different parts of Java. All readers take strings of any length:
+Python's `int` refuses more than 4,300 digits, so lengths are compared before digits are read.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from vedette.schema import Type
+
+_SPACES = "".join(map(chr, range(0x21)))  # what Java's String.trim removes
+_SPACES_AND_CONTROLS = _SPACES + "\x7f"  # what Spark's own trim removes
+# Possessive, so that a long string that is no number is given up at once.
+_INTEGER = re.compile(r"([+-]?)0*+(\d*+)", re.ASCII)
+_DOUBLE = re.compile(r"([+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?)[fFdD]?", re.ASCII)
+_HEX = r"[\da-fA-F]"
+_HEXADECIMAL = re.compile(rf"([+-]?0[xX](?:{_HEX}++(?:\.{_HEX}*+)?|\.{_HEX}++)[pP][+-]?\d++)[fFdD]?", re.ASCII)
+_DECIMAL = re.compile(r"([+-]?)0*+(\d*+)(?:\.(\d*+))?(?:[eE]([+-]?)0*+(\d*+))?", re.ASCII)
+_SPECIAL = {"inf": float("inf"), "infinity": float("inf"), "nan": float("nan")}
+_SPECIAL |= {f"+{name}": value for name, value in _SPECIAL.items() if name != "nan"} | {
+    f"-{name}": -value for name, value in _SPECIAL.items() if name != "nan"
+}
+_TRUE, _FALSE = {"t", "true", "y", "yes", "1"}, {"f", "false", "n", "no", "0"}
+_INT32 = 2**31
+
+
+def integer_of(text: str, bits: int) -> int | None:
+    """A whole number without fraction; spaces and control characters around it are trimmed."""
+    trimmed = text.strip(_SPACES_AND_CONTROLS)
+    found = _INTEGER.fullmatch(trimmed)
+    if not found or trimmed[-1:] in ("", "+", "-") or len(found.group(2)) > 19:
+        return None
+    value = int(found.group(1) + (found.group(2) or "0"))
+    return value if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) else None
+
+
+def double_of(text: str) -> float | None:
+    """What Java's Double.parseDouble reads, hexadecimal and with a suffix too, or a name of infinity or NaN."""
+    trimmed = text.strip(_SPACES)
+    found = _DOUBLE.fullmatch(trimmed)
+    if found:
+        return float(found.group(1))
+    if trimmed in ("+NaN", "-NaN"):
+        return float("nan")
+    found = _HEXADECIMAL.fullmatch(trimmed)
+    if found:
+        return _hexadecimal(found.group(1))
+    return _SPECIAL.get(trimmed.lower()) if len(trimmed) < 10 else None
+
+
+def _hexadecimal(text: str) -> float | None:
+    try:
+        return float.fromhex(text)
+    except OverflowError:
+        return float("-inf" if text[0] == "-" else "inf")
+
+
+def boolean_of(text: str) -> bool | None:
+    folded = text.strip(_SPACES_AND_CONTROLS).lower()
+    return True if folded in _TRUE else False if folded in _FALSE else None
+
+
+def decimal_of(text: str, to: Type) -> int | None:
+    """The unscaled value of what Java's BigDecimal reads, digits of other scripts too, rounded half away from zero."""
+    trimmed = text.strip(_SPACES)
+    if not trimmed.isascii():
+        trimmed = _with_ascii_digits(trimmed)
+    found = _DECIMAL.fullmatch(trimmed)
+    if not found:
+        return None
+    sign, whole, fraction, exponent_sign, exponent = found.groups()
+    mantissa = trimmed.lower().partition("e")[0]
+    if not any(map(str.isdigit, mantissa[:2] + mantissa[-2:])) or (exponent is not None and not trimmed[-1].isdigit()):
+        return None  # a dot or a sign alone, or an exponent without digits
+    if len(exponent or "") > 10:
+        return None
+    digits = (whole + (fraction or "")).lstrip("0")
+    power = int(f"{exponent_sign or ''}{exponent or 0}")
+    scale = len(fraction or "") - power
+    if not (-_INT32 <= power < _INT32 and -_INT32 <= scale < _INT32):
+        return None
+    unscaled = _unscaled(digits, scale, to)
+    return -unscaled if unscaled is not None and sign == "-" else unscaled
+
+
+def _unscaled(digits: str, scale: int, to: Type) -> int | None:
+    """Digits without leading zeros at a scale, as a value of the type; None where it does not fit."""
+    if not digits:
+        return 0
+    if len(digits) - scale > to.precision - to.scale + 1:
+        return None
+    dropped = scale - to.scale  # the places that are rounded off
+    if dropped > len(digits):
+        return 0
+    if dropped > 1:  # one digit after the last that is kept decides
+        digits, dropped = digits[: len(digits) - dropped + 1], 1
+    moved = rescale(int(digits or 0), dropped, 0)
+    return moved if moved < 10**to.precision else None
+
+
+def _with_ascii_digits(text: str) -> str:
+    """Digits of the basic plane as ASCII digits; Java sees a digit beyond it as two characters that are none."""
+    return "".join(_ascii_digit(character) for character in text)
+
+
+def _ascii_digit(character: str) -> str:
+    if character.isascii() or ord(character) > 0xFFFF:
+        return character if character.isascii() else "?"
+    digit = unicodedata.decimal(character, None)
+    return "?" if digit is None else str(digit)
+
+
+def rescale(unscaled: int, scale: int, to: int) -> int:
+    """An unscaled decimal at another scale, rounded half away from zero."""
+    if to >= scale:
+        return unscaled * int(10 ** (to - scale))
+    step = int(10 ** (scale - to))
+    quotient, rest = divmod(abs(unscaled), step)
+    quotient += 2 * rest >= step
+    return -quotient if unscaled < 0 else quotient
