@@ -5,11 +5,14 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from numba.core import config
+from numba.core.serialize import dumps
 
 from vedette import kernels
 
@@ -58,7 +61,8 @@ def load(name):
 
 def test_processes_that_compile_one_kernel_for_two_types_at_once_keep_both(folder):
     (folder / "added.py").write_text(KERNELS)
-    environment = os.environ | {"PYTHONPATH": str(folder)}
+    places = [str(folder), str(Path(kernels.__file__).parents[1])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(places)}
     command = [sys.executable, "-c", COMPILE]
 
     started = [
@@ -102,7 +106,11 @@ def test_a_file_that_was_left_half_written_is_made_anew_and_those_of_an_older_so
     (kept,) = (folder / "__pycache__").glob("added.add_1-*")
     whole = kept.read_bytes()
 
-    for left in (b"", bytes(len(whole)), whole[:-9]):
+    flipped = whole[:-50] + bytes([whole[-50] ^ 1]) + whole[-49:]
+    foreign = pickle.dumps(("another key", None))
+    unknown = b"cvedette.nothing\nnothing\n."  # a class that cannot be imported
+    checked = [kernels._checksum(each) + each for each in (b"", b"no pickle", foreign, unknown, pickle.dumps(7))]
+    for left in (b"", b"x", bytes(len(whole)), whole[:-9], flipped, *checked):
         kept.write_bytes(left)
         for is_found in (False, True):
             add = load("added").add_1
@@ -112,6 +120,17 @@ def test_a_file_that_was_left_half_written_is_made_anew_and_those_of_an_older_so
     assert load("added").add_1(1) == 6
     (after,) = (folder / "__pycache__").glob("added.add_1-*")
     assert after != kept
+
+
+def test_a_file_whose_code_does_not_fit_this_numba_is_compiled_anew(folder):
+    (folder / "added.py").write_text(KERNELS)
+    assert load("added").add_1(1) == 2
+    (kept,) = (folder / "__pycache__").glob("added.add_1-*")
+    key, data = pickle.loads(kept.read_bytes()[kernels._CHECKSUM_BYTES :])
+    for other in (None, (), data[:-1], ("of another version", *data[1:]), (*data[:1], b"no code", *data[2:])):
+        content = dumps((key, other))
+        kept.write_bytes(kernels._checksum(content) + content)
+        assert load("added").add_1(1) == 2
 
 
 def test_where_no_folder_can_be_written_kernels_are_compiled_and_not_kept(folder, monkeypatch):
@@ -129,6 +148,7 @@ def test_a_kernel_answers_where_its_file_cannot_be_written(folder, monkeypatch):
     def write(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("pathlib.Path.write_bytes", write)
+    monkeypatch.setattr(kernels.os, "open", write)
     assert full.add(3) == 4
+    monkeypatch.undo()
     assert not list(folder.rglob("*.nbc*"))

@@ -12,8 +12,8 @@ import hashlib
 import os
 import pickle
 import sys
-import tempfile
 import uuid
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType
@@ -25,7 +25,10 @@ from numba.core import config
 from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
 
+from vedette.kernel_folder import choose_folder, read_trusted
+
 Function = TypeVar("Function", bound=Callable[..., object])
+_CHECKSUM_BYTES = 4
 
 
 def kernel(function: Function) -> Function:
@@ -34,22 +37,30 @@ def kernel(function: Function) -> Function:
     compile_: Any = functools.partial(numba.njit, nogil=True, error_model="numpy")
     try:
         compiled = compile_(cache=True)(function)
-        _try_folder(compiled._cache.cache_path)
     except (RuntimeError, OSError):  # neither beside the source nor in the user's folder can a file be written
         return compile_()(function)  # type: ignore[no-any-return]
-    numbered: Any = getattr(compiled._cache, "_cache_file", None)
-    if hasattr(numbered, "_source_stamp"):  # else a Numba that keeps its files in another way
-        compiled._cache._cache_file = KernelFiles(
-            function, Path(compiled._cache.cache_path), compiled._cache._impl.filename_base, numbered._source_stamp
-        )
-    return compiled  # type: ignore[no-any-return]
+    return compiled if _keep_in_files(compiled, function) else compile_()(function)  # type: ignore[no-any-return]
 
 
-@functools.cache
-def _try_folder(path: str) -> None:
-    """Raise OSError where no file can be written; Numba finds that out too late for code in an archive."""
-    os.makedirs(path, exist_ok=True)
-    tempfile.TemporaryFile(dir=path).close()
+def _keep_in_files(compiled: Any, function: Callable[..., object]) -> bool:
+    """Let a kernel be kept in files of ours, in a folder that is safe; whether it is kept in a safe folder at all."""
+    cache = compiled._cache
+    folder = choose_folder(cache.cache_path)
+    numbered: Any = getattr(cache, "_cache_file", None)
+    if folder is None or not hasattr(numbered, "_source_stamp"):  # a Numba that keeps its files in another way
+        return folder is not None and folder == Path(cache.cache_path)
+    cache._cache_file = KernelFiles(function, folder, cache._impl.filename_base, numbered._source_stamp)
+    cache._impl.locator.ensure_cache_path = lambda: None  # Numba's own folder may be another, and is not touched
+    cache._impl.rebuild = functools.partial(_rebuild, cache._impl.rebuild)
+    return True
+
+
+def _rebuild(rebuild: Callable[..., Any], *arguments: Any) -> Any:
+    """A kernel from what its file has, or None: then it is compiled anew."""
+    try:
+        return rebuild(*arguments)
+    except Exception:  # the file is no longer what this Numba, or this machine, can use
+        return None
 
 
 def _plain(function: Function) -> Function:
@@ -78,12 +89,15 @@ class KernelFiles:
         self._older = f"{name}."
 
     def load(self, key: Any) -> Any:
-        """What was saved under the key, or None; a file that a lost machine left half-written is none."""
+        """What was saved under the key, or None: a file that is missing, unsafe, damaged or does not fit is ignored."""
         try:
-            kept, data = pickle.loads(self._file(key).read_bytes())
-        except (OSError, EOFError, pickle.UnpicklingError):
+            whole = read_trusted(self._file(key))
+            if whole[:_CHECKSUM_BYTES] != _checksum(whole[_CHECKSUM_BYTES:]):
+                return None
+            kept, data = pickle.loads(whole[_CHECKSUM_BYTES:])
+            return data if kept == key else None
+        except Exception:  # unpickling may raise anything
             return None
-        return data if kept == key else None
 
     def save(self, key: Any, data: Any) -> None:
         """Put a whole file in place at once, and remove those of an older source; where it cannot, nothing is kept."""
@@ -91,7 +105,10 @@ class KernelFiles:
         written = file.with_name(f"{file.name}.{uuid.uuid4().hex[:16]}")
         with contextlib.suppress(OSError):
             try:
-                written.write_bytes(dumps((key, data)))  # type: ignore[no-untyped-call]
+                content: bytes = dumps((key, data))  # type: ignore[no-untyped-call]
+                handle = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+                with os.fdopen(handle, "wb") as draft:
+                    draft.write(_checksum(content) + content)
                 written.replace(file)
             finally:
                 written.unlink(missing_ok=True)
@@ -108,6 +125,10 @@ class KernelFiles:
             if name.startswith(self._older) and name.endswith((".nbc", ".nbi")) and is_old(name):
                 with contextlib.suppress(OSError):  # gone already, or of another account
                     (self._folder / name).unlink()
+
+
+def _checksum(content: bytes) -> bytes:
+    return zlib.crc32(content).to_bytes(_CHECKSUM_BYTES, "big")
 
 
 def _digest(*parts: object) -> str:
