@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
@@ -182,6 +183,59 @@ def test_nanoseconds_are_floored_to_microseconds():
 
 
 @pytest.mark.parametrize(
+    "type_", ["string", "decimal(10,2)", "decimal(30,2)", "boolean", "date", "timestamp", "bigint"]
+)
+def test_an_array_of_floats_is_a_column_of_doubles_only(type_):
+    schema = Schema.parse(f"f {type_}")
+    floats = np.array([3900.0])
+
+    with pytest.raises(RowError, match=f"field 'f' is {re.escape(type_)} in the schema but double in the rows"):
+        read_rows({"f": floats}, schema, ["f"], "UTC")
+    with pytest.raises(RowError, match=f"field 'f' is {re.escape(type_)}; cannot read"):
+        read_row({"f": floats[0]}, schema, ["f"], "UTC")
+
+
+def test_a_numpy_string_is_read_beyond_a_nul():
+    texts = ["a\0b", "a", "\0"]
+
+    for dtype in ("U3", ">U3", np.dtypes.StringDType()):
+        columns, _ = read_rows({"s": np.array([*texts], dtype)}, SCHEMA, ["s"], "UTC")
+        assert values(columns)["s"][:2] == texts[:2]
+
+
+def test_a_date_in_milliseconds_is_at_midnight_or_refused():
+    day = 86_400_000
+
+    columns, _ = read_rows({"day": pa.array([day, -day, None, 2**33 * day], pa.date64())}, SCHEMA, ["day"], "UTC")
+
+    assert values(columns) == {"day": [1, -1, None, 2**33]}
+    with pytest.raises(RowError, match=r"field 'day' is date but row 1, of type date64\[ms\], is not at midnight"):
+        read_rows({"day": pa.array([0, 1], pa.date64())}, SCHEMA, ["day"], "UTC")
+
+
+def test_wall_clock_time_in_a_dictionary_is_in_the_zone_of_the_set():
+    naive = pa.array([NOON.replace(tzinfo=None)], pa.timestamp("us"))
+
+    for held in (naive, naive.dictionary_encode(), pa.RunEndEncodedArray.from_arrays([1], naive)):
+        columns, _ = read_rows({"ts": held}, SCHEMA, ["ts"], "Europe/Berlin")
+        assert columns["ts"].values.tolist() == [NOON.timestamp() * 1e6 - 2 * 3600 * 10**6]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("value", [2**63 - 1, -(2**63) + 1, 2**62])
+def test_a_timestamp_that_is_too_far_away_is_read_exactly_or_refused(unit, value):
+    times = pa.array([value, None], pa.timestamp(unit))
+    micros = value * {"s": 10**6, "ms": 1000, "us": 1}.get(unit, 0) or value // 1000
+    for zone in ("UTC", "Europe/Berlin"):
+        if abs(micros) < 2**63 - (0 if zone == "UTC" else 2 * 86_400_000_000):
+            read = read_rows({"ts": times}, SCHEMA, ["ts"], zone)[0]["ts"].values[0]
+            assert abs(read - micros) <= 2 * 3600 * 10**6
+        else:
+            with pytest.raises(RowError, match="field 'ts' holds a timestamp"):
+                read_rows({"ts": times}, SCHEMA, ["ts"], zone)
+
+
+@pytest.mark.parametrize(
     ("rows", "words"),
     [
         ({"y": [1.0]}, "the rows lack field 'x', which queries use; they have: y"),
@@ -213,6 +267,8 @@ def test_rows_that_do_not_fit_are_refused(rows, words):
         ({"ts": "\ud800"}, "field 'ts' is timestamp; cannot read"),
         ({"d": True}, r"field 'd' is decimal\(10,2\); cannot read True as one"),
         ({"d": Decimal("1.005")}, r"field 'd' is decimal\(10,2\); cannot read"),
+        ({"x": Decimal("sNaN")}, r"field 'x' is double; cannot read Decimal\('sNaN'\) as one"),
+        ({"n": "7" * 100_000}, "field 'n' is bigint; cannot read '777.{1,100}777' as one$"),
     ],
 )
 def test_a_row_that_does_not_fit_is_refused(row, words):

@@ -28,6 +28,8 @@ from vedette.schema import Field, Type
 
 INT64_DECIMAL_PRECISION = 18  # the widest decimal whose unscaled values all fit into int64
 _UINT64_DIGITS = 20
+_DAY_MILLISECONDS = 86_400_000
+_FARTHEST_WALL_CLOCK = (1 << 63) - 2 * 86_400_000_000  # microseconds; beyond, an offset may not fit into 64 bits
 
 
 @dataclass(eq=False)  # not frozen, which would make one twice as slow to make
@@ -45,30 +47,50 @@ class Column:
         return Column(values, None if self.valid is None else self.valid[rows])
 
 
-def read_column(array: pa.Array | pa.ChunkedArray, field: Field) -> Column:
-    """An Arrow column in the physical form of the field's type; narrower types are widened, others refused."""
-    if isinstance(array, pa.ChunkedArray):
-        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
-    array = decode(array)
+def read_column(array: pa.Array | pa.ChunkedArray, field: Field, time_zone: str = "UTC") -> Column:
+    """An Arrow column in the physical form of the field's type; narrower types are widened, others refused.
+
+    Timestamps without a zone are wall-clock time in `time_zone`.
+    """
+    try:
+        array = decode(array)
+    except pa.ArrowException:  # there is no kernel for it
+        raise _wrong_type(array, field) from None
     if pa.types.is_null(array.type):
         return null_column(field.type, len(array))
     readable, read = _READERS[field.type.name]
     if not readable(array.type, field.type):
-        hint = "cast the column, or declare the field as what the rows hold"
-        if field.type.name == "bigint" and pa.types.is_floating(array.type):
-            hint += ' (pandas keeps whole numbers with gaps as such: .astype("Int64"))'
-        raise RowError(f"field {field.name!r} is {field.type} in the schema but {array.type} in the rows; {hint}")
+        raise _wrong_type(array, field)
     valid = None if array.null_count == 0 else pc.is_valid(array).to_numpy(zero_copy_only=False)
-    return Column(read(array, field), valid)
+    column = Column(read(array, field), valid)
+    if field.type.name == "timestamp" and array.type.tz is None and time_zone != "UTC":
+        column.values = _in_zone(column, field, time_zone)
+    return column
 
 
-def decode(array: pa.Array) -> pa.Array:
-    """The values of a dictionary array; any other array as it is."""
-    if not isinstance(array.type, pa.DictionaryType):
-        return array
-    if pa.types.is_string_view(array.type.value_type):  # of polars; Arrow cannot decode it
-        array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.large_string()))
-    return array.dictionary_decode()
+def _wrong_type(array: pa.Array | pa.ChunkedArray, field: Field) -> RowError:
+    hint = "cast the column, or declare the field as what the rows hold"
+    if field.type.name == "bigint" and pa.types.is_floating(array.type):
+        hint += ' (pandas keeps whole numbers with gaps as such: .astype("Int64"))'
+    return RowError(f"field {field.name!r} is {field.type} in the schema but {array.type} in the rows; {hint}")
+
+
+def decode(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The values in one plain array: chunks put together, dictionaries and runs resolved."""
+    if isinstance(array, pa.ChunkedArray):
+        if pa.types.is_string(array.type) and array.num_chunks > 1:  # together they may be too long for 32-bit offsets
+            array = array.cast(pa.large_string())
+        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    if isinstance(array.type, pa.RunEndEncodedType):
+        if pa.types.is_string_view(array.type.value_type):  # Arrow cannot decode it
+            texts = pa.RunEndEncodedArray.from_arrays(array.run_ends, array.values.cast(pa.large_string()))
+            array = texts.slice(array.offset, len(array))
+        array = pc.run_end_decode(array)
+    if isinstance(array.type, pa.DictionaryType):
+        if pa.types.is_string_view(array.type.value_type):  # of polars; Arrow cannot decode it
+            array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.large_string()))
+        array = array.dictionary_decode()
+    return array
 
 
 def large_strings(values: Any) -> pa.LargeStringArray:
@@ -152,7 +174,15 @@ def _read_boolean(array: pa.Array, field: Field) -> NDArray[np.bool_]:
 
 
 def _read_date(array: pa.Array, field: Field) -> NDArray[np.int64]:
-    return _numbers(array.cast(pa.date32()).view(pa.int32()), pa.int64())
+    if pa.types.is_date32(array.type):
+        return _numbers(array.view(pa.int32()), pa.int64())
+    days, rest = np.divmod(_numbers(array.view(pa.int64()).fill_null(0), pa.int64()), _DAY_MILLISECONDS)
+    if rest.any():
+        raise RowError(
+            f"field {field.name!r} is date but row {int(np.argmax(rest != 0))}, of type {array.type}, is not at "
+            f"midnight; cast the column to date32, or declare the field as timestamp"
+        )
+    return np.asarray(days)
 
 
 def _read_timestamp(array: pa.Array, field: Field) -> NDArray[np.int64]:
@@ -163,6 +193,21 @@ def _read_timestamp(array: pa.Array, field: Field) -> NDArray[np.int64]:
         return _numbers(array.cast(pa.timestamp("us", tz=array.type.tz)).view(pa.int64()), pa.int64())
     except pa.ArrowInvalid as error:
         raise RowError(f"field {field.name!r} holds a timestamp beyond microseconds in 64 bits: {error}") from None
+
+
+def _in_zone(wall_clock: Column, field: Field, time_zone: str) -> NDArray[np.int64]:
+    """Wall-clock times as instants, as in Spark: the earlier of two; in a gap, by the offset before it."""
+    values = wall_clock.values if wall_clock.valid is None else np.where(wall_clock.valid, wall_clock.values, 0)
+    if len(values) and (values.min() < -_FARTHEST_WALL_CLOCK or values.max() > _FARTHEST_WALL_CLOCK):
+        raise RowError(f"field {field.name!r} holds a timestamp too far away to be read in time zone {time_zone}")
+    times = pa.array(values).view(pa.timestamp("us"))
+    try:
+        instants = pc.assume_timezone(times, time_zone, ambiguous="earliest")
+    except pa.ArrowInvalid:
+        instants = pc.assume_timezone(times, time_zone, ambiguous="earliest", nonexistent="earliest")
+        skipped = pc.subtract(times, pc.local_timestamp(instants))  # how far into a gap, from just before it
+        instants = pc.add(instants, skipped)
+    return _numbers(instants.view(pa.int64()), pa.int64())
 
 
 def _read_string(array: pa.Array, field: Field) -> pa.LargeStringArray:

@@ -6,16 +6,17 @@ an Arrow array over them costs nothing, and stays valid. A hash table of positio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.arrow_values import to_arrow
 from vedette.buffers import grown
 from vedette.columns import decode, large_strings, string_buffers, strings_over, writable
-from vedette.errors import QueryError
+from vedette.errors import QueryError, RowError, shown
 from vedette.hashing import empty_slots, find_numbers, find_strings, has_room, insert_numbers, insert_strings
 
 STRING, INTEGER = "string", "integer"
@@ -140,11 +141,10 @@ def _with_room(array: NDArray[Any], used: int, n: int) -> NDArray[Any]:
 
 
 def _read_ids(ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
+    if isinstance(ids, (str, bytes, bytearray, Mapping)) or not isinstance(ids, Iterable):
+        raise QueryError(f"ids are a list or an array of ids; got {shown(ids)}; for one id, give a list of one")
     try:
-        array = ids if isinstance(ids, (pa.Array, pa.ChunkedArray)) else pa.array(ids)
-        if isinstance(array, pa.ChunkedArray):
-            array = array.combine_chunks()
-        array = decode(array)
+        array = decode(to_arrow(ids if hasattr(ids, "__len__") else list(ids), "ids"))
         if array.null_count:
             raise QueryError("an id is null; ids are strings or integers")
         if pa.types.is_integer(array.type):
@@ -158,7 +158,7 @@ def _read_ids(ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
         if len(array) == 0:
             return large_strings([])
         kind: Any = array.type
-    except (pa.ArrowException, OverflowError, TypeError, UnicodeError) as error:
+    except (RowError, pa.ArrowException) as error:
         kind = error
     raise QueryError(f"ids are all strings or all 64-bit integers; got {kind}")
 

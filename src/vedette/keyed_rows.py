@@ -10,9 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.arrow_values import to_arrow
 from vedette.columns import Column, large_strings, null_column
-from vedette.errors import RowError, nearest
-from vedette.rows import as_mapping, column_names, find_column, read_rows, read_values
+from vedette.errors import RowError, nearest, shown
+from vedette.frames import Frame, as_frame
+from vedette.rows import read_rows, read_values
 from vedette.schema import Field, Schema, Type
 
 TIME_TYPES = {"timestamp": np.int64, "bigint": np.int64, "double": np.float64}  # and how their values are kept
@@ -39,10 +41,10 @@ def read_keyed_rows(
     rows: Any, schema: Schema, fields: Collection[str], time_zone: str, *, key: str, time: str, drops_null_keys: bool
 ) -> KeyedRows:
     """The fields, keys and times of rows. `key` and `time` name columns, whether or not these are in the schema."""
-    table = as_mapping(rows)
-    columns, _ = read_rows(table, schema, fields, time_zone, or_else="")
-    keys, codes = read_keys(table, schema, time_zone, key)
-    times, time_type = read_times(table, schema, time_zone, time)
+    frame = as_frame(rows)
+    columns, _ = read_rows(frame, schema, fields, time_zone, or_else="")
+    keys, codes = read_keys(frame, schema, time_zone, key)
+    times, time_type = read_times(frame, schema, time_zone, time)
     if keys.valid is None or keys.valid.all():
         return KeyedRows(keys.values, codes, times, time_type, columns, 0)
     kept = np.flatnonzero(keys.valid)
@@ -63,16 +65,15 @@ def read_time(value: Any, time_type: str, time_zone: str) -> Any:
         column = null_column(Type(time_type), 1)
     if column.valid is not None or column.values[0] != column.values[0]:
         wanted = {"timestamp": "datetime", "bigint": "whole number", "double": "number"}[time_type]
-        raise RowError(f"a time is a {wanted}; got {value!r}")
+        raise RowError(f"a time is a {wanted}; got {shown(value)}")
     return column.values[0]
 
 
 def read_keys(
-    table: Any, schema: Schema, time_zone: str, name: str, role: str = "key"
+    frame: Frame, schema: Schema, time_zone: str, name: str, role: str = "key"
 ) -> tuple[Column, NDArray[np.int32] | None]:
     """The keys of the rows; or, of a dictionary, those that are used, and the code of each row."""
-    values = _find_column(table, name, role)
-    field = schema.find(name) or Field(name, Type(_type_of(values)))
+    values, field = _find_column(frame, schema, name, role)
     if field.type.name == "null":
         return Column(large_strings([""] * len(values)), np.zeros(len(values), np.bool_)), None
     if field.type.name not in KEY_TYPES:
@@ -92,10 +93,9 @@ def read_keys(
     return keys, (np.cumsum(used, dtype=np.int32) - 1)[codes]
 
 
-def read_times(table: Any, schema: Schema, time_zone: str, name: str) -> tuple[NDArray[Any], str]:
+def read_times(frame: Frame, schema: Schema, time_zone: str, name: str) -> tuple[NDArray[Any], str]:
     """The times of the rows, all of which have one, and their type; that is empty where there is no row to tell."""
-    values = _find_column(table, name, "time")
-    field = schema.find(name) or Field(name, Type(_type_of(values)))
+    values, field = _find_column(frame, schema, name, "time")
     if field.type.name == "null":
         if len(values):
             raise RowError(f"time {name!r} is missing in row 0; every row needs one")
@@ -111,23 +111,23 @@ def read_times(table: Any, schema: Schema, time_zone: str, name: str) -> tuple[N
     return column.values, field.type.name
 
 
-def _find_column(table: Any, name: str, role: str) -> Any:
-    column = find_column(table, name)
-    if column is not None:
-        return column
-    known = column_names(table)
-    raise RowError(
-        f"the rows have no column {name!r}, which is the {role}; they have: {', '.join(known)}{nearest(name, known)}"
-    )
+def _find_column(frame: Frame, schema: Schema, name: str, role: str) -> tuple[Any, Field]:
+    """The column of a role and its field; where the schema has none, the type is what the values have."""
+    values = frame.find(name)
+    if values is None:
+        known = sorted(frame.names)
+        have = f"{', '.join(known)}{nearest(name, known)}"
+        raise RowError(f"the rows have no column {name!r}, which is the {role}; they have: {have}")
+    field = schema.find(name)
+    if field is None:
+        values = to_arrow(values, f"{role} {name!r}")
+        field = Field(name, Type(_type_of(values.type)))
+    return values, field
 
 
-def _type_of(values: Any) -> str:
+def _type_of(type_: pa.DataType) -> str:
     """The type, by our name, of a column that the schema does not know."""
-    try:
-        type_ = values.type if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values).type
-    except (pa.ArrowException, OverflowError, TypeError, UnicodeError):
-        return "of several types"
-    if isinstance(type_, pa.DictionaryType):
+    if isinstance(type_, (pa.DictionaryType, pa.RunEndEncodedType)):
         type_ = type_.value_type
     kinds = pa.types
     if kinds.is_integer(type_):

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from vedette.columns import large_strings
 from vedette.errors import QueryError, RowError, nearest
+from vedette.frames import Frame, as_frame, check_array
 from vedette.ids import INTEGER, STRING, item
 from vedette.operators.band_join_side import Side
-from vedette.rows import as_mapping, check_array, column_names, find_column, find_ids, read_values
+from vedette.rows import find_ids, read_values
 from vedette.schema import Field, Type
 
 _VALUE = Field("value", Type("double"))
@@ -21,8 +22,8 @@ SIDES = {1: "left", -1: "right"}
 def read_new_values(rows: Any, side: Side) -> tuple[Any, NDArray[np.float64]]:
     """The ids and values of rows with the columns `id` and `value`; raises RowError where one cannot be taken."""
     name = SIDES[side.sign]
-    table = as_mapping(rows)
-    ids, values = (_find_column(table, column, name) for column in ("id", "value"))
+    frame = as_frame(rows)
+    ids, values = (_find_column(frame, column, name) for column in ("id", "value"))
     one = _read_one(ids, values, side)
     if one is not None:
         return one
@@ -88,14 +89,14 @@ def read_ids(ids: Any, side: Side) -> Any:
         raise RowError(f"{SIDES[side.sign]} ids: {error.reason}") from None
 
 
-def _find_column(table: Any, name: str, side: str) -> Any:
-    column = find_column(table, name)
-    if column is not None:
-        try:
+def _find_column(frame: Frame, name: str, side: str) -> Any:
+    try:
+        column = frame.find(name)
+        if column is not None:
             check_array(column, name)
-        except RowError as error:
-            raise RowError(f"{side} rows: {error}") from None
-        return column
-    known = column_names(table)
+            return column
+    except RowError as error:
+        raise RowError(f"{side} rows: {error}") from None
+    known = sorted(frame.names)
     have = f"{', '.join(known) or 'none'}{nearest(name, known)}"
     raise RowError(f"the {side} rows lack column {name!r}; they need id and value, and have: {have}")

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from vedette.columns import Column, large_strings, null_column
 from vedette.errors import RowError
+from vedette.frames import as_frame
 from vedette.keyed_rows import read_keys, read_times
 from vedette.operators.window_join import Batch
-from vedette.rows import as_mapping, read_rows
+from vedette.rows import read_rows
 from vedette.schema import Schema, Type
 
 FARTHEST = 1 << 62  # times are nearer to 0 than this, so that their differences fit
@@ -62,18 +63,18 @@ def read_join_rows(
 ) -> JoinRows:
     """The fields that queries use, times and ids of the rows of a stream."""
     try:
-        table = as_mapping(rows)
-        columns, n_rows = read_rows(table, schema, fields, time_zone, or_else="")
+        frame = as_frame(rows)
+        columns, n_rows = read_rows(frame, schema, fields, time_zone, or_else="")
         ids = None
         if id_ is not None:
-            keys, codes = read_keys(table, schema, time_zone, id_, "id")
+            keys, codes = read_keys(frame, schema, time_zone, id_, "id")
             ids = keys if codes is None else keys.take(codes)
             if ids.valid is not None and not ids.valid.all():
                 raise RowError(f"id {id_!r} is null in row {int(np.argmin(ids.valid))}; every row needs one")
             ids = Column(ids.values)
         times, time_type = np.zeros(n_rows, np.int64), "bigint"
         if time is not None:
-            times, time_type = read_times(table, schema, time_zone, time)
+            times, time_type = read_times(frame, schema, time_zone, time)
     except RowError as error:
         raise RowError(f"{stream} rows: {error}") from None
     is_far = (times >= FARTHEST) | (times <= -FARTHEST) if time_type != "double" else ~np.isfinite(times)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -12,12 +12,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.columns import string_buffers
+from vedette.arrow_values import to_arrow
+from vedette.columns import decode, string_buffers
 from vedette.errors import QueryError, RowError, nearest
+from vedette.frames import as_frame, check_array
 from vedette.hashing import empty_slots, find_numbers, find_strings, insert_numbers, insert_strings
 from vedette.ids import Ids, item, take_ids
 from vedette.operators.moving.rows import SIDES, TIME
-from vedette.rows import as_mapping, check_array, find_ids, read_values
+from vedette.rows import find_ids, read_values
 from vedette.schema import Field, Type
 
 AXES = "xyz"
@@ -105,15 +107,11 @@ def read_number(value: Any, what: str) -> float:
 
 
 class MovingTable:
-    """Rows of one set as they are given, by the names of their columns in small letters."""
+    """Rows of one set as they are given. Columns are looked up by their names in small letters."""
 
     def __init__(self, rows: Any, name: str) -> None:
         self.name = name
-        table = as_mapping(rows)
-        if isinstance(table, Mapping):
-            self._columns = {str(each).lower(): table[each] for each in table}
-        else:
-            self._columns = {each.lower(): table.column(place) for place, each in enumerate(table.schema.names)}
+        self._frame = as_frame(rows)
 
     @property
     def n_dims(self) -> int:
@@ -121,7 +119,7 @@ class MovingTable:
         return 3 if any(self.has(name) for name in ("z", "z_low", "z_high")) else 2
 
     def has(self, column: str) -> bool:
-        return column in self._columns
+        return column in self._frame
 
     @property
     def has_sides(self) -> bool:
@@ -132,13 +130,16 @@ class MovingTable:
 
     def find(self, column: str, instead: str = "") -> Any:
         if not self.has(column):
-            known = sorted(self._columns)
+            known = sorted(each.lower() for each in self._frame.names)
             have = f"{', '.join(known) or 'none'}{nearest(column, set(known) - COLUMNS)}"
             if column.startswith("v") and not self.has_speeds(self.n_dims):
                 have += f"; only a standing set, standing={self.name!r}, needs no speeds"
             or_else = f" (or {instead!r})" if instead else ""
             raise RowError(f"the rows of set {self.name} lack column {column!r}{or_else}; they have: {have}")
-        return self._columns[column]
+        try:
+            return self._frame.find(column)
+        except RowError as error:
+            raise RowError(f"set {self.name}: {error}") from None
 
     def find_ids(self) -> Any:
         ids = self.find("id")
@@ -207,9 +208,9 @@ def _describe(values: Any) -> str:
     if getattr(values, "ndim", 1) != 1:
         return f"an array of {values.ndim} dimensions"
     try:
-        return str(values.type if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values).type)
-    except (pa.ArrowException, OverflowError, TypeError, UnicodeError):
-        return "values of several types"
+        return str(to_arrow(values, "").type)
+    except RowError:
+        return str(values.dtype) if hasattr(values, "dtype") else "values of several types"
 
 
 def _read_rows(
@@ -285,12 +286,10 @@ def _read_ids(ids: Any, known: Ids, name: str) -> Any:
     except QueryError as error:
         reason = error.reason
     try:
-        encoded = (ids if isinstance(ids, (pa.Array, pa.ChunkedArray)) else pa.array(ids)).dictionary_encode()
-        if isinstance(encoded, pa.ChunkedArray):
-            encoded = encoded.combine_chunks()
+        encoded = decode(to_arrow(ids, "")).dictionary_encode()
         if encoded.null_count == 0:
             return take_ids(known.read(encoded.dictionary), encoded.indices.to_numpy())
-    except (QueryError, pa.ArrowException, OverflowError, TypeError, UnicodeError):
+    except (QueryError, RowError, pa.ArrowException):
         pass
     raise RowError(f"the ids of set {name}: {reason}")
 
