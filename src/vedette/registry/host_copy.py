@@ -79,20 +79,18 @@ class _Wait:
 def _lock(draft: Path, wait: _Wait) -> int | None:
     """The draft, open and locked, for who is to download; None after another process has finished or given up."""
     handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    is_ours = False
     try:
-        while True:
+        while not is_ours and is_at(handle, draft):
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
+                is_ours = is_at(handle, draft)
             except BlockingIOError:
                 wait.go_on(os.fstat(handle).st_size)
-        if is_at(handle, draft):
-            return handle
-    except BaseException:
-        os.close(handle)
-        raise
-    os.close(handle)
-    return None
+        return handle if is_ours else None
+    finally:
+        if not is_ours:
+            os.close(handle)
 
 
 def _download(
