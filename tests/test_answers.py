@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from vedette import answers
 from vedette.matches import Matches
+from vedette.row_sizes import bytes_per_row
 
 
 def everything_matches(n_queries):
@@ -44,3 +47,45 @@ def test_a_batch_without_rows_keeps_its_schema():
 
     assert answer.schema.names == ["x", "query"]
     assert answer.num_rows == 0
+
+
+columns = st.sampled_from(
+    [
+        pa.array(["", "ab" * 9, None], pa.string()),
+        pa.array([b"", b"ab" * 9, None], pa.large_binary()),
+        pa.array([[], ["a", "bcd"] * 4, None], pa.list_(pa.string())),
+        pa.array([{"a": "x", "b": [1]}, None, {"a": "yy" * 20, "b": [2] * 9}]),
+        pa.array([[("k", "v")], None, [("k", "w" * 30)] * 3], pa.map_(pa.string(), pa.string())),
+        pa.array(["x", "y", "x"]).dictionary_encode(),
+        pa.array([1.5, None, 2.0]),
+        pa.array([True, None, False]),
+        pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int64(), 2)),
+    ]
+)
+
+
+@given(columns, st.lists(st.integers(0, 2), max_size=12), st.integers(0, 5), st.integers(1, 300), st.data())
+def test_pieces_of_an_answer_are_within_its_bytes_whatever_the_columns_are(column, places, n_queries, most, data):
+    ids = pa.array([f"query {number}" for number in range(n_queries)], pa.large_string())
+    batch = pa.record_batch({"x": pa.array(range(len(places))), "y": column.take(pa.array(places, pa.int64()))})
+    output = data.draw(st.sampled_from(["pairs", "list"]))
+
+    def answer(batch_bytes):
+        return list(answers.answer(iter([batch]), everything_matches(n_queries), ids, output, batch_bytes))
+
+    pieces = answer(most)
+    assert pa.Table.from_batches(pieces).to_pylist() == pa.Table.from_batches(answer(1 << 30)).to_pylist()
+    for piece in pieces:
+        added = bytes_per_row(piece.columns[-1]) if output == "list" else sum(map(bytes_per_row, piece.columns))
+        assert piece.num_rows <= 1 or np.sum(added) <= most + 12 * piece.num_rows
+
+
+def test_pairs_of_rows_with_long_texts_are_cut_before_they_are_copied():
+    batch = pa.record_batch({"text": ["x" * 5000] * 3})
+    ids = pa.array([f"q{number}" for number in range(20_000)])
+
+    pieces = answers.answer(iter([batch]), everything_matches(20_000), ids, "pairs", 1 << 20)
+    sizes = [(piece.num_rows, piece.nbytes) for piece in pieces]
+
+    assert sum(n for n, _ in sizes) == 60_000
+    assert max(n_bytes for _, n_bytes in sizes) <= 1 << 20

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from vedette.engine.moving_join import MovingJoin
     from vedette.engine.query_set import QuerySet
     from vedette.errors import (
+        AnswerError,
         ConflictError,
         FileError,
         PipelineError,
@@ -45,6 +46,7 @@ _HOMES = {
     "Registry": "vedette.registry.registry",
     "Schema": "vedette.schema",
     "VedetteError": "vedette.errors",
+    "AnswerError": "vedette.errors",
     "QueryError": "vedette.errors",
     "SchemaError": "vedette.errors",
     "RowError": "vedette.errors",
@@ -57,6 +59,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AnswerError",
     "BandQuerySet",
     "ConflictError",
     "FileError",

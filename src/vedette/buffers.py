@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.budget import BOUND, OverBudgetError
+
 
 def empty_int8(n: int) -> NDArray[np.int8]:
     """A writable array of `n` arbitrary values. Its memory goes back to the pool with the last view of it."""
@@ -17,6 +19,13 @@ def empty_int8(n: int) -> NDArray[np.int8]:
 def empty_int32(n: int) -> NDArray[np.int32]:
     """A writable array of `n` arbitrary values. Its memory goes back to the pool with the last view of it."""
     return np.frombuffer(pa.allocate_buffer(4 * n), dtype=np.int32)
+
+
+def output_int32(n: int) -> NDArray[np.int32]:
+    """As `empty_int32`, for what becomes an answer: raises OverBudgetError where it exceeds the bound."""
+    if 4 * n > BOUND.n_bytes:
+        raise OverBudgetError(4 * n)
+    return empty_int32(n)
 
 
 def empty_int64(n: int) -> NDArray[np.int64]:

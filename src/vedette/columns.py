@@ -46,6 +46,10 @@ class Column:
         values = self.values[rows] if isinstance(self.values, np.ndarray) else self.values.take(pa.array(rows))
         return Column(values, None if self.valid is None else self.valid[rows])
 
+    def slice(self, start: int, end: int) -> Column:
+        """Consecutive rows, not copied."""
+        return Column(self.values[start:end], None if self.valid is None else self.valid[start:end])
+
 
 def read_column(array: pa.Array | pa.ChunkedArray, field: Field, time_zone: str = "UTC") -> Column:
     """An Arrow column in the physical form of the field's type; narrower types are widened, others refused.

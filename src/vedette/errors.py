@@ -4,6 +4,7 @@ VedetteError
 ├── QueryError       a query's text, box or id cannot be taken
 ├── SchemaError      a schema cannot be read, or names a type there is none of
 ├── RowError         rows lack a field, or carry it in a type that cannot be read as the schema's
+├── AnswerError      an answer would exceed the setting max_answer_bytes; nothing has changed
 ├── SnapshotError    a saved query set is damaged, or of another format
 ├── FileError        a file of queries or rows cannot be read or written
 ├── PipelineError    Spark cannot run the transform as things stand: no Java, another time zone, a worker without us
@@ -48,6 +49,10 @@ class SchemaError(VedetteError, ValueError):
 
 class RowError(VedetteError, ValueError):
     """Rows do not fit the schema."""
+
+
+class AnswerError(VedetteError, ValueError):
+    """An answer would be too large. What was asked has changed nothing, and may be asked again about fewer rows."""
 
 
 class SnapshotError(VedetteError, ValueError):

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.answer_limit import check_answer
 from vedette.buffers import empty_int32
+from vedette.dictionaries import count_taken_bytes, encode_distinct
 from vedette.kernels import kernel
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ class Matches:
     query_ids: pa.Array | None = None  # the owner's id of each position
     holds_gone: bool = False  # `query_ids` has ids of removed queries too, and so may have one twice
     n_failed: int = 0  # comparisons that ANSI mode would have failed the job over; they count as null
+    first_row: int = 0  # of a piece of an answer: the place of its first row among the rows that were given
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -31,6 +34,11 @@ class Matches:
     @classmethod
     def none(cls, n_rows: int) -> Matches:
         return cls(np.zeros(n_rows + 1, np.int64), np.empty(0, np.int32))
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the pairs."""
+        return self.positions.nbytes
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -41,7 +49,7 @@ class Matches:
     def rows(self) -> NDArray[np.int32]:
         """The row of each pair."""
         rows = empty_int32(len(self.positions))
-        _write_rows(self.starts, rows)
+        _write_rows(self.starts, self.first_row, rows)
         return rows
 
     @property
@@ -55,18 +63,20 @@ class Matches:
         if self.query_ids is None:
             raise ValueError("these matches carry positions only")
         if self.holds_gone:
-            return self.query_ids.take(pa.array(self.positions)).dictionary_encode()
+            return encode_distinct(self.positions, self.query_ids)
         return pa.DictionaryArray.from_arrays(pa.array(self.positions), self.query_ids)
 
     def to_arrow(self) -> pa.Table:
-        """One line per pair: `row` and `query`."""
+        """One line per pair: `row` and `query`. Raises AnswerError where that exceeds the setting max_answer_bytes."""
         import pyarrow as pa
 
+        n_bytes = 4 * len(self.positions) + count_taken_bytes(self.query_ids, self.positions)
+        check_answer(len(self.positions), n_bytes, "pair", "take the ids from `ids`, which are not copied")
         return pa.table({"row": self.rows, "query": self.ids.dictionary_decode()})
 
 
 @kernel
-def _write_rows(starts: NDArray[np.int64], rows: NDArray[np.int32]) -> None:
+def _write_rows(starts: NDArray[np.int64], first_row: int, rows: NDArray[np.int32]) -> None:
     for row in range(len(starts) - 1):
         for pair in range(starts[row], starts[row + 1]):
-            rows[pair] = row
+            rows[pair] = first_row + row

@@ -41,6 +41,9 @@ class Settings:
     inline_bytes: int = 4_000_000  # query sets up to this size travel inside the task, larger ones as a file
     arrow_batch_rows: int = 262_144  # rows in an Arrow batch between Spark and Python, in sessions that we build
 
+    answer_batch_bytes: int = field(default=64 << 20, metadata={"at_most": 1 << 30})  # in a piece of an answer, about
+    max_answer_bytes: int = 1 << 30  # in an answer that is returned as a whole
+
     max_text_length: int = _limit(10_000_000, "the text has {} characters")
     max_terms: int = _limit(20_000, "the condition has {} terms (comparisons, function calls, arithmetic)")
     max_list_values: int = _limit(100_000, "the IN lists have {} values")

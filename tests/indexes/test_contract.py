@@ -9,8 +9,10 @@ import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory import run_alone
 from numba import config
 
+from vedette.budget import Pieces, check_bytes
 from vedette.indexes.bitmaps import Bitmaps
 from vedette.indexes.buckets import Buckets
 from vedette.indexes.construct_bit_vectors import LCIBV
@@ -368,3 +370,52 @@ def test_an_index_with_nothing_by_cell_takes_boxes_above(index_class):
     index.insert(int32([2, 50], (1, 2)), int32([10, 60], (1, 2)), int32([20, 21], 2))
 
     assert found(index.match(int32([2, 10, 60], (1, 3)))) == [list(range(21)), [20], [21]]
+
+
+@every_index
+@given(data=st.data())
+@settings(max_examples=20 if SLOW else 60, deadline=None)
+def test_it_matches_the_same_however_tight_the_bound(index_class, n_axes, keyed, data):
+    firsts, lasts, ids, n_cells, cells = data.draw(problems(n_axes, keyed))
+    index = index_class.build(firsts, lasts, ids, n_cells)
+    pieces = Pieces(data.draw(st.integers(1, 30)), *data.draw(st.tuples(st.integers(1, 200), st.integers(1, 400))))
+
+    def find(start, end):
+        matches = index.match(cells[:, start:end])
+        check_bytes(matches.nbytes)
+        return matches
+
+    rows = [row for _, _, matches in pieces.of(find, cells.shape[1]) for row in found(matches)]
+    assert rows == oracles.match_boxes(firsts, lasts, ids, cells)
+
+
+@pytest.mark.skipif(SLOW, reason="without compiled kernels, so many boxes take too long")
+def test_no_index_allocates_an_answer_beyond_the_bound():
+    classes = sorted({(index_class.__name__, n_axes, keyed) for index_class, n_axes, keyed in CONTRACT if n_axes < 12})
+    told = run_alone(
+        f"""
+        import numpy as np
+        from indexes import test_contract
+        from vedette.budget import OverBudgetError, bounded
+        for name, n_axes, keyed in {classes!r}:
+            index_class = getattr(test_contract, name)
+            n_boxes = 2_000 if name == "Dlist" else 20_000
+            firsts = np.ones((n_axes, n_boxes), np.int32)
+            index = index_class.build(firsts, firsts, np.arange(n_boxes, dtype=np.int32), [4] * n_axes)
+            for n_rows in (200, 100_000):
+                cells = np.repeat(np.arange(2, dtype=np.int32), n_rows // 2)[None].repeat(n_axes, axis=0)
+                index.match(cells[:, :300:100])
+                with Peak() as peak:
+                    try:
+                        with bounded(8 << 20):
+                            index.match(cells)
+                        assert n_rows * n_boxes // 2 * 4 <= 8 << 20, name
+                    except OverBudgetError as error:
+                        assert error.n_bytes > 8 << 20
+                most = 600 if name in ("MLGF", "Dual") else 100  # a batch of these may take MOST_BYTES for bits
+                assert peak.megabytes < most, (name, n_axes, n_rows, peak.megabytes)
+        print("done")
+        """
+    )
+
+    assert told == "done\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import numpy as np
 import pytest
 from pyspark.sql import functions as f
 from pyspark.sql.types import ArrayType, LongType, StringType
@@ -191,3 +192,19 @@ def test_a_session_in_another_time_zone_is_refused(spark, ticks, alerts):
 def test_an_unknown_output_is_refused(alerts):
     with pytest.raises(vd.PipelineError, match="unknown output 'rows'; outputs are: 'pairs', 'list'"):
         vs.match(alerts, output="rows")
+
+
+@pytest.mark.parametrize("output", ["pairs", "list"])
+def test_rows_with_long_texts_that_match_very_many_queries_go_through_in_bounded_batches(spark, output):
+    n_queries, n_rows = 20_000, 40  # as pairs, 4 GB of text: more than an Arrow array of strings holds
+    queries = vd.QuerySet("x bigint")
+    queries.add_many(np.arange(n_queries), ["TRUE"] * n_queries)
+    rows = spark.range(n_rows).select(f.col("id").alias("x"), f.repeat(f.lit("ab"), 2500).alias("text")).coalesce(1)
+
+    hits = rows.transform(vs.match(queries, output=output))
+
+    if output == "pairs":
+        counted = hits.selectExpr("count(*)", "count(DISTINCT x, query)", "min(length(text))").first()
+        assert tuple(counted) == (n_queries * n_rows, n_queries * n_rows, 5000)
+    else:
+        assert tuple(hits.selectExpr("count(*)", "sum(size(queries))").first()) == (n_rows, n_queries * n_rows)

@@ -85,7 +85,7 @@ def _match_here(job: Job, queries: QuerySet) -> Iterator[tuple[int, pa.RecordBat
 
     def match(batch: pa.RecordBatch) -> Matches:
         nonlocal n_failed
-        matches = queries.match(batch)
+        matches = queries.find_matches(batch)
         n_failed += matches.n_failed
         return matches
 

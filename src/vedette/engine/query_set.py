@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.answer_limit import max_answer_bytes
 from vedette.boxes import BoxBlock
+from vedette.budget import OverBudgetError, bounded
 from vedette.engine import content
 from vedette.engine.bounds import read_bounds
 from vedette.engine.explanation import explain
 from vedette.engine.lives import Lives
 from vedette.engine.parts import Parts
 from vedette.engine.query_texts import as_texts
+from vedette.engine.read_rows import ReadRows
 from vedette.engine.retained import Retained
 from vedette.engine.set_changes import Changes
 from vedette.engine.standing_set import StandingSet
@@ -33,6 +36,7 @@ from vedette.matches import Matches
 from vedette.planner import check_index_name
 from vedette.rows import read_row, read_rows
 from vedette.schema import Schema, check_time_zone
+from vedette.settings import settings
 
 if TYPE_CHECKING:
     from vedette.engine.border import BorderFinder, Standing
@@ -158,11 +162,30 @@ class QuerySet(StandingSet):
     # Answers.
 
     def match(self, rows: Any) -> Matches:
-        """The queries that each row matches. `rows`: an Arrow table or batch, pandas, polars, or a dict of arrays."""
-        parts = self._compiled()
-        columns, n_rows = read_rows(rows, self.schema, parts.fields, self.time_zone)
-        found = parts.match(columns, n_rows, self._versions.is_gone)
-        return Matches(found.starts, found.positions, self.ids, self._versions.n_gone > 0, found.n_failed)
+        """The queries that each row matches. `rows`: an Arrow table or batch, pandas, polars, or a dict of arrays.
+
+        Raises AnswerError where the answer exceeds the setting max_answer_bytes; `match_batches` has no such limit.
+        """
+        reading = self._read(rows)
+        try:
+            with bounded(max_answer_bytes()):
+                return self._complete(reading.match())
+        except OverBudgetError:  # perhaps only on the way to the answer
+            return self._complete(reading.match_in_pieces(max_answer_bytes()))
+
+    def match_batches(self, rows: Any, max_bytes: int | None = None) -> Iterator[Matches]:
+        """The answer of `match` in pieces, each about consecutive rows; `first_row` says where a piece begins.
+
+        A piece takes `max_bytes` at most, by default the setting answer_batch_bytes; only a single row may take more.
+        Do not change the set before the last piece.
+        """
+        most = settings().answer_batch_bytes if max_bytes is None else max_bytes
+        for first, _, found in self._read(rows).pieces(most):
+            yield self._complete(found, first)
+
+    def find_matches(self, rows: Any) -> Matches:
+        """As `match`, but within the bound of the caller instead of the limit on answers (see `vedette.budget`)."""
+        return self._complete(self._read(rows).match())
 
     def match_one(self, row: Mapping[str, Any]) -> list[str] | list[int]:
         """The ids of the queries that one row matches; a field that is absent or None is null."""
@@ -250,6 +273,15 @@ class QuerySet(StandingSet):
         return self._finder
 
     # Inside.
+
+    def _read(self, rows: Any) -> ReadRows:
+        parts = self._compiled()
+        return ReadRows(parts, *read_rows(rows, self.schema, parts.fields, self.time_zone), self._versions.is_gone)
+
+    def _complete(self, found: Matches, first_row: int = 0) -> Matches:
+        """Matches with the ids of the queries."""
+        holds_gone = self._versions.n_gone > 0
+        return Matches(found.starts, found.positions, self.ids, holds_gone, found.n_failed, first_row)
 
     def _compiled(self) -> Parts:
         with self._lock:

@@ -16,8 +16,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.buffers import empty_int32, empty_int64
-from vedette.indexes.index import SMALL_BATCH, as_boxes, as_cells, count_bytes
+from vedette.buffers import empty_int32, empty_int64, output_int32
+from vedette.indexes.index import MOST_IN_ONE_CALL, SMALL_BATCH, as_boxes, as_cells, count_bytes
 from vedette.kernels import kernel
 from vedette.matches import Matches
 from vedette.prefetch import prefetch
@@ -78,11 +78,13 @@ class Buckets:
     def match_axis(self, cells: NDArray[np.int32]) -> Matches:
         """Matches of rows given by their cells on the one axis."""
         if len(cells) <= SMALL_BATCH:
-            return Matches(*_match(cells, self.cell_counts, self.shift, self.slot_blocks, self.entries))
+            found = _match(cells, self.cell_counts, self.shift, self.slot_blocks, self.entries)
+            if len(found[1]) or found[0][-1] == 0:
+                return Matches(*found)
         starts = empty_int64(len(cells) + 1)
         _count(cells, starts, self.cell_counts, self.shift, self.slot_blocks, self.entries)
         n_found = int(starts[-1])
-        positions = empty_int32(n_found + SLACK)
+        positions = output_int32(n_found + SLACK)
         _fill(cells, starts, positions, self.shift, self.slot_blocks, self.entries)
         return Matches(starts, positions[:n_found])
 
@@ -102,6 +104,8 @@ def _match(
     starts = np.empty(len(cells) + 1, np.int64)
     _count(cells, starts, cell_counts, shift, slot_blocks, entries)
     n_found = starts[-1]
+    if n_found > MOST_IN_ONE_CALL:
+        return starts, np.empty(0, np.int32)
     positions = np.empty(n_found + SLACK, np.int32)
     _fill(cells, starts, positions, shift, slot_blocks, entries)
     return starts, positions[:n_found]

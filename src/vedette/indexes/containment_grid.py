@@ -19,7 +19,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.buffers import empty_int32, empty_int64
+from vedette.buffers import empty_int64, output_int32
 from vedette.indexes.growing_lists import (
     SLACK,
     append_to_list,
@@ -91,7 +91,7 @@ class CEI(LaidBoxes):
         starts = empty_int64(cells.shape[1] + 1)
         _count(cells[0], starts, self.shift, self.starts, self.sizes)
         n_found = int(starts[-1])
-        positions = empty_int32(n_found + SLACK)
+        positions = output_int32(n_found + SLACK)
         _fill(cells[0], starts, positions, self.shift, self.starts, self.sizes, self.listed)
         return Matches(starts, self.give_ids(positions[:n_found]))
 

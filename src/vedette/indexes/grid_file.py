@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.buffers import empty_int32, empty_int64
+from vedette.buffers import empty_int32, empty_int64, output_int32
 from vedette.indexes.cluster_join import count_words, join_clusters, read_clusters
 from vedette.indexes.data_clusters import (
     BATCH_COST,
@@ -142,7 +142,7 @@ class MLGF:
             more_met, more_bits = empty_int32(room), empty_int64(room * n_words)
             more_met[:n_met], more_bits[: n_met * n_words] = met[:n_met], bits[: n_met * n_words]
             met, bits = more_met, more_bits
-        positions = empty_int32(int(row_starts.sum()))
+        positions = output_int32(int(row_starts.sum()))
         read_clusters(order, clusters.n_dc, row_starts, first_met, met, bits, positions)
         return Matches(row_starts, positions)
 
@@ -249,7 +249,9 @@ _DIRECTORIES = "regions", "bounds", "children", "n_entries", "levels"
 
 def _concat(found: Sequence[Matches]) -> Matches:
     counts = np.concatenate([np.zeros(1, np.int64), *(matches.counts for matches in found)])
-    return Matches(np.cumsum(counts), np.concatenate([matches.positions for matches in found]))
+    positions = output_int32(int(counts.sum()))
+    np.concatenate([matches.positions for matches in found], out=positions)
+    return Matches(np.cumsum(counts), positions)
 
 
 def _new_pages(n: int, n_axes: int) -> tuple[Any, ...]:

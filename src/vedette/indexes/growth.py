@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.budget import BOUND, OverBudgetError
 from vedette.buffers import empty_int32, empty_int64
 from vedette.matches import Matches
 
@@ -20,11 +21,14 @@ def collect(n_rows: int, most: int, fill: Fill) -> Matches:
     """The matches of all rows, where `fill` goes on while there is room for `most` more."""
     starts = empty_int64(n_rows + 1)
     starts[0] = 0
-    positions = empty_int32(most + min(64 * n_rows, FIRST_ROOM))
+    most_room = most + BOUND.n_bytes // 4  # the last row may exceed the bound, so that a single row always fits
+    positions = empty_int32(min(most + min(64 * n_rows, FIRST_ROOM), most_room))
     done = fill(0, starts, positions)
     while done < n_rows:
         found = int(starts[done])
-        larger = empty_int32(int(found / done * n_rows * 1.05) + 2 * most)
+        if len(positions) == most_room:
+            raise OverBudgetError(4 * found * n_rows // done)
+        larger = empty_int32(min(int(found / done * n_rows * 1.05) + 2 * most, most_room))
         larger[:found] = positions[:found]
         positions = larger
         done = fill(done, starts, positions)

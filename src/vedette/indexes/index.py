@@ -23,6 +23,7 @@ class TooLargeError(ValueError):
 
 
 SMALL_BATCH = 256  # up to here one kernel call does everything
+MOST_IN_ONE_CALL = 1 << 20  # matches that such a call may write; more are counted first, then written
 
 
 class Index(Protocol):

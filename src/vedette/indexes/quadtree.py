@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.indexes.growth import collect
-from vedette.indexes.index import SMALL_BATCH, TooLargeError, as_boxes, as_cells, count_bytes
+from vedette.indexes.index import MOST_IN_ONE_CALL, SMALL_BATCH, TooLargeError, as_boxes, as_cells, count_bytes
 from vedette.indexes.leaves import (
     BYTES_PER_BOX,
     SLACK,
@@ -106,7 +106,7 @@ class Quadtree:
         cells = as_cells(cells)
         tree = (self.shift_x, self.shift_y, self.n_y, self.grouped, self.most, self.table, self.entries)
         n_rows = cells.shape[1]
-        if n_rows <= SMALL_BATCH:
+        if n_rows == 1 or (n_rows <= SMALL_BATCH and n_rows * self.most <= MOST_IN_ONE_CALL):
             return Matches(*_match(cells, *tree))
         return collect(n_rows, self.most, lambda done, starts, positions: _fill(cells, done, starts, positions, *tree))
 

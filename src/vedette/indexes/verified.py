@@ -13,7 +13,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.buffers import empty_int32
+from vedette.budget import check_bytes
+from vedette.buffers import output_int32
 from vedette.indexes.buckets import Buckets
 from vedette.indexes.index import as_boxes, as_cells, count_bytes
 from vedette.indexes.keyed import Keyed
@@ -62,9 +63,13 @@ class Verified:
         n_rows = cells.shape[1]
         if n_rows <= CHUNK_ROWS:
             return Matches(*self._match_chunk(cells))
-        chunks = [self._match_chunk(cells[:, row : row + CHUNK_ROWS]) for row in range(0, n_rows, CHUNK_ROWS)]
+        chunks, n_found = [], 0
+        for row in range(0, n_rows, CHUNK_ROWS):
+            chunks.append(self._match_chunk(cells[:, row : row + CHUNK_ROWS]))
+            n_found += len(chunks[-1][1])
+            check_bytes(4 * n_found)
         starts = np.zeros(n_rows + 1, np.int64)
-        positions = empty_int32(sum(len(found) for _, found in chunks))
+        positions = output_int32(n_found)
         row = at = 0
         for chunk_starts, found in chunks:
             starts[row : row + len(chunk_starts)] = chunk_starts + at

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.axes import Axis, Cells
-from vedette.buffers import empty_int32
-from vedette.columns import Column
+from vedette.budget import BOUND, OverBudgetError, Pieces, check_bytes, cut_by_bytes
+from vedette.buffers import output_int32
+from vedette.columns import Column, string_buffers
 from vedette.indexes import Index
 from vedette.kernels import kernel
 from vedette.language import Residual
@@ -25,6 +27,7 @@ from vedette.vectors import copy_eight
 SCREENED_ROWS = 1024  # a smaller batch is not screened
 FEW_PAIRS = 256  # so many are compared with each other sooner than a mark is kept for every query
 CANDIDATES_AT_ONCE = 1 << 20  # pairs whose residuals are checked together, about
+STRING_BYTES_AT_ONCE = 1 << 24  # of strings that residuals read together
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,13 @@ class Part:
 
     def find_candidates(self, groups: Sequence[Group], cells: dict[str, Cells], n_rows: int) -> Matches:
         """The queries of which a box holds the row; groups that repeat queries do so together."""
-        matches = merge([group.index.match(stack_cells(cells, group.fields, n_rows)) for group in groups], n_rows)
+        found, n_found = [], 0
+        for group in groups:
+            found.append(group.index.match(stack_cells(cells, group.fields, n_rows)))
+            n_found += len(found[-1].positions)
+            if 4 * n_found > BOUND.n_bytes:
+                raise OverBudgetError(4 * n_found)
+        matches = merge(found, n_rows)
         if groups[0].repeats:
             return Matches(*_drop_repeats(matches.starts, matches.positions, self.first_query + self.n_queries))
         return matches
@@ -127,18 +136,19 @@ class Part:
         self, groups: Sequence[Group], cells: dict[str, Cells], columns: dict[str, Column], n_rows: int
     ) -> Matches:
         """The candidates whose residual holds. Rows are taken in slices, as residuals may leave all pairs to check."""
-        found = []
-        start, n_next = 0, max(1, CANDIDATES_AT_ONCE // sum(map(len, groups)))
-        while start < n_rows or start == 0:
-            end = min(start + n_next, n_rows)
+
+        def find(start: int, end: int) -> Matches:
             part = {name: each[start:end] for name, each in cells.items()}
-            candidates = self.find_candidates(groups, part, end - start)
+            return self.find_candidates(groups, part, end - start)
+
+        found, n_found = [], 0
+        n_first = CANDIDATES_AT_ONCE // sum(map(len, groups))
+        pieces = Pieces(n_first, 2 * CANDIDATES_AT_ONCE, 16 * CANDIDATES_AT_ONCE)
+        for start, _, candidates in pieces.of(find, n_rows):
             found.append(self._check_residuals(candidates, columns, start))
-            if end == n_rows:
-                break
-            fitting = CANDIDATES_AT_ONCE // 2 * (end - start) // max(1, len(candidates.positions))
-            start, n_next = end, max(1, min(fitting, 16 * n_next))
-        return _concat(found)
+            n_found += len(found[-1].positions)
+            check_bytes(4 * n_found)
+        return concat(found)
 
     def _check_residuals(self, candidates: Matches, columns: dict[str, Column], first_row: int) -> Matches:
         local = candidates.positions - self.first_query
@@ -147,12 +157,36 @@ class Part:
         rows = candidates.rows.astype(np.int64) + first_row
         n_failed = 0
         for number in np.unique(residual_of[~keep]):
-            pairs = np.flatnonzero(residual_of == number)
             residual = self.residuals[number]
-            keep[pairs], failed = residual.evaluate(columns, rows[pairs], self.member_of[local[pairs]].astype(np.int64))
-            n_failed += failed
+            every = np.flatnonzero(residual_of == number)
+            for pairs in _cut_pairs(residual, columns, rows, local, self.member_of, every):
+                members = self.member_of[local[pairs]].astype(np.int64)
+                keep[pairs], failed = residual.evaluate(columns, rows[pairs], members)
+                n_failed += failed
         starts, positions = _keep_pairs(candidates.starts, candidates.positions, keep)
         return Matches(starts, positions.copy(), n_failed=n_failed)  # lest few matches hold all candidates
+
+
+def _cut_pairs(
+    residual: Residual,
+    columns: dict[str, Column],
+    rows: NDArray[np.int64],
+    local: NDArray[np.int32],
+    member_of: NDArray[np.int32],
+    pairs: NDArray[np.int64],
+) -> list[NDArray[np.int64]]:
+    """The pairs in parts whose strings, which are copied to be evaluated, take a bounded number of bytes."""
+    fields = [columns[name].values for name in residual.fields if isinstance(columns[name].values, pa.Array)]
+    constants = [values for values in residual.constants if isinstance(values, pa.Array)]
+    if not fields and not constants:
+        return [pairs]
+    n_bytes = np.zeros(len(pairs), np.int64)
+    for values in fields:
+        n_bytes += np.diff(string_buffers(values)[0])[rows[pairs]]
+    for values in constants:
+        n_bytes += np.diff(string_buffers(values)[0])[member_of[local[pairs]]]
+    cuts = cut_by_bytes(n_bytes, STRING_BYTES_AT_ONCE)
+    return np.split(pairs, cuts) if cuts else [pairs]
 
 
 @dataclass(frozen=True)
@@ -168,7 +202,9 @@ class EveryRow:
     def match(self, cells: Cells) -> Matches:
         n_rows = cells.shape[1]
         starts = np.arange(n_rows + 1, dtype=np.int64) * len(self.ids)
-        return Matches(starts, np.tile(self.ids, n_rows))
+        positions = output_int32(n_rows * len(self.ids))
+        positions.reshape(n_rows, len(self.ids))[:] = self.ids
+        return Matches(starts, positions)
 
 
 def stack_cells(cells: dict[str, Cells], fields: tuple[str, ...], n_rows: int) -> Cells:
@@ -213,7 +249,7 @@ def _merge_two(first: Matches, dropped: NDArray[np.int64], more: Matches) -> Mat
     n_failed = first.n_failed + more.n_failed
     if len(more.positions) == 0 and len(dropped) == 0:
         return first if n_failed == first.n_failed else Matches(first.starts, first.positions, n_failed=n_failed)
-    positions = empty_int32(len(first.positions) + len(more.positions) - len(dropped))
+    positions = output_int32(len(first.positions) + len(more.positions) - len(dropped))
     starts = _merge(first.starts, first.positions, dropped, more.starts, more.positions, positions)
     return Matches(starts, positions, n_failed=n_failed)
 
@@ -223,19 +259,20 @@ def _append(found: Sequence[Matches], n_rows: int) -> Matches:
     starts = found[0].starts.copy()
     for matches in found[1:]:
         starts += matches.starts
-    positions = empty_int32(int(starts[-1]))
+    positions = output_int32(int(starts[-1]))
     cursors = starts[:-1].copy()
     for matches in found:
         _append_lists(matches.starts, matches.positions, cursors, positions)
     return Matches(starts, positions, n_failed=sum(matches.n_failed for matches in found))
 
 
-def _concat(found: Sequence[Matches]) -> Matches:
+def concat(found: Sequence[Matches]) -> Matches:
     """Answers about consecutive rows as one."""
     if len(found) == 1:
         return found[0]
     counts = np.concatenate([[0], *(matches.counts for matches in found)])
-    positions = np.concatenate([matches.positions for matches in found])
+    positions = output_int32(int(counts.sum()))
+    np.concatenate([matches.positions for matches in found], out=positions)
     return Matches(np.cumsum(counts), positions, n_failed=sum(matches.n_failed for matches in found))
 
 

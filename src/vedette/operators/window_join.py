@@ -50,11 +50,8 @@ class Batch:
         return len(self.times)
 
     def slice(self, start: int, end: int) -> Batch:
-        def cut(column: Column) -> Column:
-            return Column(column.values[start:end], None if column.valid is None else column.valid[start:end])
-
-        columns = {name: cut(column) for name, column in self.columns.items()}
-        return Batch(self.times[start:end], cut(self.ids), self.id_type, columns)
+        columns = {name: column.slice(start, end) for name, column in self.columns.items()}
+        return Batch(self.times[start:end], self.ids.slice(start, end), self.id_type, columns)
 
 
 class PairFinder(Protocol):

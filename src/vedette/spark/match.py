@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, StructField, StructType
 
 from vedette.errors import PipelineError
+from vedette.settings import settings
 from vedette.spark.checks import check_free, find_columns
 from vedette.spark.given import GivenQueries
 from vedette.spark.session_checks import check_session
@@ -56,7 +57,8 @@ def match(
         answer = StructField(added, ArrayType(given.id_type, False) if output == "list" else given.id_type, False)
         schema = StructType([*rows.schema.fields, answer, *given.added_columns])
         facts = given.pack(rows.isStreaming, snapshot_dir)
-        work = worker_function(_WORKER, "match_batches", facts["sender"], facts, places, output)
+        batch_bytes = settings().answer_batch_bytes
+        work = worker_function(_WORKER, "match_batches", facts["sender"], facts, places, output, batch_bytes)
         return rows.mapInArrow(work, schema)
 
     return transform

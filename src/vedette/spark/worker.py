@@ -16,28 +16,32 @@ if TYPE_CHECKING:
 
 
 def match_batches(
-    facts: dict[str, Any], places: dict[str, int], output: str, batches: Iterator[pa.RecordBatch]
+    facts: dict[str, Any],
+    places: dict[str, int],
+    output: str,
+    batch_bytes: int,
+    batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """The batches with a column `query` and one row per pair, or with a list column `queries`.
 
     `places` tells where the fields that the queries use stand among the columns. Where the queries are followed, there
-    is one more column, the version that the task sees.
+    is one more column, the version that the task sees. A batch that goes out has about `batch_bytes` at most.
     """
     opened = open_queries(facts)
     queries: QuerySet = opened.queries
 
     def match(batch: pa.RecordBatch) -> Matches:
         if not places:  # queries that use no field; they still need to know how many rows there are
-            return queries.match(batch)
+            return queries.find_matches(batch)
         columns = [batch.column(place) for place in places.values()]
-        return queries.match(pa.RecordBatch.from_arrays(columns, names=list(places)))
+        return queries.find_matches(pa.RecordBatch.from_arrays(columns, names=list(places)))
 
     ids = queries.ids
     if facts.get("id_type") == "string" and pa.types.is_integer(
         ids.type
     ):  # the first ids came after the pipeline had begun
         ids = ids.cast(pa.string())
-    for part in answer(batches, match, ids, output):
+    for part in answer(batches, match, ids, output, batch_bytes):
         if opened.version is None:
             yield part
         else:
