@@ -42,7 +42,7 @@ def test_a_small_file_is_read_with_all_that_it_leaves_out(tmp_path):
 
     assert plan.name == "ticks"
     assert plan.sink[0].name == "console"
-    assert (plan.trigger, plan.spark.master, plan.streams[""].decode) == (None, "local[*]", "columns")
+    assert (plan.trigger, plan.spark.master, plan.streams[""].decode) == (None, None, "columns")
     assert plan.operator.late == "drop"
 
 

@@ -35,7 +35,8 @@ def explain(
         lines += _block(f"sink {sink.name}", [*_tell_sink(sink), where])
     lines += _block("trigger", [_tell_trigger(plan.trigger)])
     lines += _block(
-        "spark", [without_token(plan.spark.remote or plan.spark.master), *_tell_options(plan.spark.settings)]
+        "spark",
+        [without_token(plan.spark.remote or plan.spark.master or "local[*]"), *_tell_options(plan.spark.settings)],
     )
     if len(plan.sink) > 1:
         lines.append(f"  {count(len(plan.sink), 'sink')} are as many Spark queries: each reads and answers by itself")

@@ -55,7 +55,7 @@ LogLevel = Annotated[
 class SparkPart(Part):
     """The Spark session."""
 
-    master: Text = Field("local[*]", description="where Spark runs")
+    master: Text | None = Field(None, description="where Spark runs; unless Spark is configured otherwise, local[*]")
     remote: Text | None = Field(None, description="a Spark Connect server instead, as in: sc://host")
     packages: list[Text] = Field(default_factory=list, description="Maven coordinates of connectors to fetch")
     jars: list[Text] = Field(default_factory=list, description="files of connectors, * for all of a folder")

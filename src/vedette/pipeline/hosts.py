@@ -24,7 +24,7 @@ def tell_elsewhere(part: SparkPart) -> str | None:
     elif "spark.master" in part.settings:  # which is taken before the key
         key, where = 'spark.settings."spark.master"', str(part.settings["spark.master"])
     else:
-        key, where = "spark.master", part.master
+        key, where = "spark.master", part.master or "local[*]"
     return None if _is_here(where) else f"{key} is {without_token(where)!r}"
 
 

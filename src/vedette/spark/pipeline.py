@@ -26,7 +26,7 @@ from vedette.spark.band_join import band_join
 from vedette.spark.border import border
 from vedette.spark.match import match
 from vedette.spark.refusals import is_lacking, told_at
-from vedette.spark.session import session
+from vedette.spark.session import session, state_settings
 from vedette.spark.window_join import window_join
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class Pipeline:
     def open(cls, plan: PipelineFile, queries: Followed) -> Pipeline:
         """The pipeline in a new session, which has the settings of the file and the time zone of the query set."""
         settings = {name: spark_value(value) for name, value in plan.spark.settings.items()}
+        settings = state_settings() | settings
         if queries.time_zone:
             settings = {"spark.sql.session.timeZone": queries.time_zone} | settings
         if plan.spark.packages:

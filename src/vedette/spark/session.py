@@ -1,8 +1,12 @@
-"""A Spark session that is set up well: large Arrow batches, RocksDB state, quiet logs, UTC; if local, loopback only."""
+"""A Spark session. A local one is set up well: large Arrow batches, RocksDB state, quiet logs, UTC, loopback only.
+
+What is configured elsewhere stays, and nothing is set on clusters and Connect servers.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -13,54 +17,87 @@ from pyspark.sql import SparkSession
 
 from vedette.errors import PipelineError
 from vedette.settings import settings
+from vedette.spark.configured import has_log_settings, has_session, is_under_submit, read_configured
 from vedette.spark.java import check_java
 from vedette.spark.noise import quiet_start
 
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+_EVERY_CORE = "local[*]"
 _LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF")
 
 
 def session(
-    app_name: str = "vedette",
+    app_name: str | None = None,
     *,
-    master: str = "local[*]",
+    master: str | None = None,
     remote: str | None = None,
     log_level: str = "ERROR",
     **conf: Any,
 ) -> SparkSession:
-    """A Spark session with our settings under yours: `vs.session("ticks", **{"spark.driver.memory": "8g"})`.
+    """A Spark session: `vs.session("ticks", **{"spark.driver.memory": "8g"})`.
 
-    `remote` asks for a Spark Connect session instead ("local[2]", or "sc://host"). Where this process has a session
-    already, Spark hands that one back, with those settings changed that can be changed while it runs.
+    `master` says where Spark runs. `remote` asks for a Spark Connect session instead ("local[2]", or "sc://host").
+    Without either, it is what spark-submit, spark-defaults.conf or the environment configures, else "local[*]".
+
+    A local session gets settings that suit this work, where neither you nor those configure another value. Sessions
+    on a cluster or a Connect server get only what you pass. If this process already has a session, that one is
+    returned, and only what you pass is changed.
     """
     if log_level.upper() not in _LOG_LEVELS:
         raise PipelineError(f"unknown log level {log_level!r}; levels are: {', '.join(_LOG_LEVELS)}")
-    is_far = remote is not None and remote.startswith("sc://")
-    values = _query_settings()
-    if not is_far:
-        check_java()
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers' Python: the one that has us
-        values |= _process_settings(log_level)
-        if (remote or master).startswith("local"):  # else executors of other hosts must find the driver
-            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-            values |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-    values |= {name: str(value) for name, value in conf.items()}
-    builder: SparkSession.Builder = SparkSession.builder.appName(app_name)
-    builder = builder.master(master) if remote is None else builder.remote(remote)
+    places = {"spark.app.name": app_name, "spark.master": master, "spark.remote": remote}
+    given = {name: value for name, value in places.items() if value is not None}
+    given |= {name: str(value) for name, value in conf.items()}
+    if has_session():
+        return _build({name: value for name, value in given.items() if name != "spark.app.name"})
+    known = read_configured()
+    if "spark.remote" not in given and "spark.master" not in given and "spark.remote" in known:
+        given["spark.remote"] = known["spark.remote"]
+    at = given.get("spark.remote") or given.get("spark.master") or known.get("spark.master")
+    if at is not None and at.startswith("sc://"):
+        return _build(given)
+    check_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers' Python: the one that has us
+    ours: dict[str, str] = {}
+    if at is None or at.startswith("local"):  # elsewhere, executors of other hosts must find the driver
+        ours = _local_settings(at or _EVERY_CORE, log_level) | ({"spark.master": _EVERY_CORE} if at is None else {})
+    values = {name: value for name, value in ours.items() if name not in known} | given
+    is_connect = "spark.remote" in values or (known | values).get("spark.api.mode", "").lower() == "connect"
+    with _found_port() if is_connect else nullcontext():
+        return _build(values)
+
+
+def _build(values: dict[str, str]) -> SparkSession:
+    builder: SparkSession.Builder = SparkSession.builder
     for name, value in values.items():
         builder = builder.config(name, value)
-    with quiet_start(), nullcontext() if remote is None or is_far else _found_port():
+    with quiet_start():
         return builder.getOrCreate()
 
 
-def _query_settings() -> dict[str, str]:
-    """What may be set on any session, at any time."""
+def _local_settings(at: str, log_level: str) -> dict[str, str]:
+    """Our defaults for a local session."""
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    values = {"spark.app.name": "vedette", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+    if not is_under_submit():  # where the Java process runs already
+        values |= _process_settings(log_level)
+    return values | _query_settings(at)
+
+
+def _query_settings(at: str) -> dict[str, str]:
+    """What may be set at any time."""
     return {
         "spark.sql.session.timeZone": "UTC",
         # Rows cross to Python and back in batches. Matching 4M rows of three columns took a fifth less time in batches
         # of 256k rows than in Spark's 10k. Spark's own limit of 64 MB cuts batches of wide rows.
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(settings().arrow_batch_rows),
-        "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
+        "spark.sql.shuffle.partitions": str(count_local_cores(at)),
+    } | state_settings()
+
+
+def state_settings() -> dict[str, str]:
+    """Where streams keep state: in RocksDB, which our stateful transforms need."""
+    return {
         "spark.sql.streaming.stateStore.providerClass": (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),
@@ -68,13 +105,21 @@ def _query_settings() -> dict[str, str]:
     }
 
 
+def count_local_cores(master: str) -> int:
+    """The cores of local, local[4], local[*], local[4,2] or local-cluster[workers,cores,memory]."""
+    numbers = re.findall(r"[\d*]+", master)
+    n_cores = 1
+    for number in numbers[: 2 if master.startswith("local-cluster") else 1]:
+        n_cores *= (os.cpu_count() or 2) if number == "*" else max(int(number), 1)
+    return n_cores
+
+
 def _process_settings(log_level: str) -> dict[str, str]:
     """What is fixed when the Java process starts."""
     logs = f"-Dlog4j2.configurationFile={_log_settings()} -Dvedette.log.level={log_level.lower()}"
-    return {
+    options = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
+    return ({} if has_log_settings() else dict.fromkeys(options, logs)) | {
         "spark.driver.memory": "2g",
-        "spark.driver.extraJavaOptions": logs,
-        "spark.executor.extraJavaOptions": logs,
         # A Connect server of this process takes any free port; PySpark's fixed one allows a single server on a host.
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": "0",
