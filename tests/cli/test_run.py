@@ -108,6 +108,25 @@ def test_a_second_start_goes_on_and_knows_what_was_added_between(spark, run, tmp
     )
 
 
+def test_a_second_start_has_the_partitions_of_the_checkpoint_whatever_the_session_has(
+    spark, run, tmp_path, registry, write
+):
+    name = "spark.sql.shuffle.partitions"
+    before = spark.conf.get(name)
+    try:
+        spark.conf.set(name, "3")
+        run("run", write(BORDER))
+        spark.conf.set(name, "5")
+
+        code, _, err = run("run", write(BORDER, ticks=[("SAP", 101.0)] * 11 + [("IBM", 39.0)], name="second"))
+
+        assert code == 0, err
+        assert spark.conf.get(name) == "3"
+        assert ("IBM", "enter", "cheap-ibm", 1) in rows_of(tmp_path / "hits", "key", "event", "query", "version")
+    finally:
+        spark.conf.set(name, before)
+
+
 def test_several_sinks_choose_and_encode(spark, run, tmp_path, registry, write):
     more = f"""
     [[sink]]

@@ -26,7 +26,11 @@ class Store:
     def __init__(self):
         self.content, self.pieces, self.n_read, self.n_written = None, {}, 0, 0
 
+    def exists(self):
+        return self.content is not None
+
     def get(self):
+        assert self.exists(), "Spark warns in its log where there is no value"
         return self.content
 
     def update(self, value):

@@ -18,6 +18,7 @@ from pyspark.sql.avro.functions import from_avro, to_avro
 
 from vedette.errors import FileError
 from vedette.pipeline.file import AVAILABLE_NOW
+from vedette.pipeline.hosts import tell_elsewhere
 from vedette.pipeline.operators import Border, Match, WindowJoin, options_of
 from vedette.pipeline.part import spark_duration, spark_value
 from vedette.pipeline.remote import check_remote
@@ -25,6 +26,7 @@ from vedette.pipeline.source import FILES, Source, read_avro_schema
 from vedette.spark.band_join import band_join
 from vedette.spark.border import border
 from vedette.spark.match import match
+from vedette.spark.partitions import fit_partitions
 from vedette.spark.refusals import is_lacking, told_at
 from vedette.spark.session import session, state_settings
 from vedette.spark.window_join import window_join
@@ -72,7 +74,11 @@ class Pipeline:
             spark = session(plan.name, master=part.master, remote=part.remote, log_level=part.log_level, **settings)
         if server is not None:
             _bound_retries(spark)
-        return cls(plan, queries, spark)
+        pipeline = cls(plan, queries, spark)
+        if not isinstance(plan.operator, Match):
+            with told_at("checkpoint"):
+                fit_partitions(spark, map(pipeline.checkpoint_of, plan.sink), tell_elsewhere(plan.spark) is None)
+        return pipeline
 
     def rows(self) -> dict[str, DataFrame]:
         """The rows of each stream, as the operator gets them."""
@@ -144,7 +150,10 @@ class Pipeline:
             writer = writer.trigger(availableNow=True)
         elif self.plan.trigger is not None:
             writer = writer.trigger(processingTime=spark_duration(self.plan.trigger))
-        return writer.option("checkpointLocation", f"{self.plan.checkpoint.rstrip('/')}/{sink.name}")
+        return writer.option("checkpointLocation", self.checkpoint_of(sink))
+
+    def checkpoint_of(self, sink: Sink) -> str:
+        return f"{self.plan.checkpoint.rstrip('/')}/{sink.name}"
 
     def _fields(self, stream: str) -> str | None:
         """The fields of a stream as the query set has them, for sources that declare none."""

@@ -101,9 +101,10 @@ class ShardState:
 
     def open(self) -> None:
         """Read what the store has of the shard, and check that it is of this stream."""
-        told = self._head.get()
-        if told is None:
+        if not self._head.exists():  # of which `get` would warn in Spark's log, for each new shard
             return
+        told = self._head.get()
+        assert told is not None
         content = json.loads(told[0])
         _check_facts(content["facts"], self._facts)
         self._saved_kind, self._first = content["kind"], content["first"]

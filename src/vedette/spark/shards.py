@@ -15,6 +15,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from vedette.errors import PipelineError
 from vedette.spark import packing
+from vedette.spark.partitions import count_partitions, warn_of_many
 from vedette.spark.shipping import worker_function
 
 if TYPE_CHECKING:
@@ -36,8 +37,7 @@ def check_shards(shards: Any) -> None:
 
 def default_shards(rows: DataFrame, for_each: int = 1) -> int:
     """So many shards for each partition of a shuffle."""
-    n_partitions = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-    return min(n_partitions * for_each, MOST_SHARDS)
+    return min(count_partitions(rows.sparkSession) * for_each, MOST_SHARDS)
 
 
 def pack_rows(rows: DataFrame, columns: Sequence[t.StructField], sender: str, plan: dict[str, Any]) -> DataFrame:
@@ -59,6 +59,7 @@ def run(packed: DataFrame, sender: str, plan: dict[str, Any], answer: t.StructTy
     if not packed.isStreaming:
         in_order = packed.repartition("shard").sortWithinPartitions("shard", *packing.ORDER)
         return in_order.mapInArrow(worker_function(_WORKER, "replay_shards", sender, plan), answer)
+    warn_of_many(packed.sparkSession)
     time_mode = "EventTime" if plan["is_timed"] else "None"
     return packed.groupBy("shard").transformWithStateInPandas(make_processor(plan, sender), answer, "Append", time_mode)
 
