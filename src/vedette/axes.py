@@ -16,8 +16,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vedette.boxes import CLOSED, OPEN, UNBOUNDED, Nulls, Ranges
-from vedette.columns import INT64_DECIMAL_PRECISION, Column, large_strings, string_buffers, strings_over
-from vedette.hashing import empty_slots, find_strings, insert_strings
+from vedette.columns import (
+    INT64_DECIMAL_PRECISION,
+    Column,
+    check_strings,
+    large_strings,
+    string_buffers,
+    strings_over,
+)
+from vedette.damage import check, check_fields
+from vedette.hashing import check_slots, empty_slots, find_strings, insert_strings, leads_to_strings
 from vedette.kernels import kernel
 from vedette.prefetch import prefetch
 from vedette.schema import Type
@@ -66,6 +74,18 @@ class NumberAxis:
         cells = _locate_numbers(values, self.cuts, self.table, self.base, self.scale)
         return _mark_nulls(cells, column, self.n_cells)
 
+    def validate(self) -> None:
+        check_fields(self)
+        check(self.cuts.ndim == self.table.ndim == 1 and len(self.table) > 1, "an axis has arrays of another shape")
+        check(self.cuts.dtype in (np.int64, np.float64), "the cuts of an axis of numbers are no numbers")
+        check(np.isfinite([self.base, self.scale]).all() and self.scale >= 0.0, "the steps of an axis are not finite")
+        rises = self.cuts[1:] > self.cuts[:-1]
+        if len(rises) and np.isnan(self.cuts[-1]):
+            rises[-1] = not np.isnan(self.cuts[-2])
+        check(rises.all(), "the cuts of an axis do not rise")
+        table = _tabulate_steps(self.cuts, self.base, self.scale, len(self.table) - 1)
+        check(np.array_equal(table, self.table), "the table of an axis is not that of its cuts")
+
 
 @dataclass(frozen=True)
 class StringAxis:
@@ -105,6 +125,15 @@ class StringAxis:
         cells = _search_strings(offsets, data, self.offsets, self.data, found)
         return _mark_nulls(cells, column, self.n_cells)
 
+    def validate(self) -> None:
+        check_fields(self)
+        n = len(self.offsets) - 1
+        check_strings(self.offsets, self.data, n)
+        check(_is_ascending(self.offsets, self.data), "the cuts of an axis do not rise")
+        check_slots(self.slots, n)
+        leads = leads_to_strings(self.offsets, self.data, self.slots, np.ones(n, np.bool_))
+        check(leads, "the table of an axis is not that of its cuts")
+
 
 @dataclass(frozen=True)
 class WideAxis:
@@ -138,8 +167,27 @@ class WideAxis:
         cells = (2 * below + (hit & (below < len(cuts)))).astype(np.int32)
         return _mark_nulls(cells, column, self.n_cells)
 
+    def validate(self) -> None:
+        check_fields(self)
+        check(self.high_halves.shape == self.low_halves.shape == (len(self.low_halves),), "halves of cuts are missing")
+        cuts = self.cuts
+        check((cuts[1:] > cuts[:-1]).all(), "the cuts of an axis do not rise")
+
 
 Axis = NumberAxis | StringAxis | WideAxis
+
+
+def validate_axis(axis: Axis, type_: Type) -> None:
+    """Raise DamageError unless an axis from a file is one that a field of this type may have."""
+    check(isinstance(axis, Axis), "an axis is of no class of axes")
+    axis.validate()
+    if type_.name == "string" or (type_.name == "decimal" and type_.precision > INT64_DECIMAL_PRECISION):
+        fits = isinstance(axis, StringAxis if type_.name == "string" else WideAxis)
+    else:
+        dtype = np.float64 if type_.name == "double" else np.int64
+        fits = isinstance(axis, NumberAxis) and axis.cuts.dtype == dtype
+    check(fits, f"the axis of a {type_.name} field is of another type")
+    check(axis.n_cells < 1 << 31, "an axis has more cells than there can be")
 
 
 def build_axis(type_: Type, ranges: Sequence[Ranges | Nulls]) -> Axis:
@@ -276,6 +324,14 @@ def _compare_bytes(
         if difference != 0:
             return difference  # type: ignore[return-value]
     return left_length - right_length
+
+
+@kernel
+def _is_ascending(offsets: NDArray[np.int64], data: NDArray[np.uint8]) -> bool:
+    for i in range(2, len(offsets)):
+        if _compare_bytes(data, offsets[i - 2], offsets[i - 1], data, offsets[i - 1], offsets[i]) >= 0:
+            return False
+    return True
 
 
 @kernel

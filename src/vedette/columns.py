@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from vedette.damage import DamageError, check
 from vedette.errors import RowError
 from vedette.schema import Field, Type
 
@@ -114,6 +115,17 @@ def string_buffers(strings: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDA
 def strings_over(offsets: NDArray[np.int64], data: NDArray[np.uint8], n: int) -> pa.LargeStringArray:
     """The first `n` strings over such buffers, not copied."""
     return pa.Array.from_buffers(pa.large_string(), n, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def check_strings(offsets: NDArray[np.int64], data: NDArray[np.uint8], n: int) -> None:
+    """Raise DamageError unless the first `n` strings over buffers from a file lie within them and are UTF-8."""
+    is_long = offsets.ndim == data.ndim == 1 and 0 <= n < len(offsets)
+    check(is_long and offsets.dtype == np.int64 and data.dtype == np.uint8, "strings have arrays of another shape")
+    check(offsets[0] == 0 and offsets[n] <= len(data), "strings reach beyond their bytes")
+    try:
+        strings_over(offsets, data, n).validate(full=True)
+    except pa.ArrowInvalid:
+        raise DamageError("strings overlap, or are not UTF-8") from None
 
 
 def null_column(type_: Type, n: int) -> Column:

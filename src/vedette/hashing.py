@@ -9,7 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.damage import check
 from vedette.kernels import kernel
+from vedette.prefetch import prefetch
+
+MOST_PROBES = 10_000_000_000  # to find every position; about 20 seconds
+AHEAD = 16  # positions ahead for which a slot is fetched
 
 
 def empty_slots(n: int) -> NDArray[np.int32]:
@@ -19,6 +24,88 @@ def empty_slots(n: int) -> NDArray[np.int32]:
 
 def has_room(slots: NDArray[np.int32], n: int) -> bool:
     return 3 * n <= 2 * len(slots)
+
+
+def check_slots(slots: NDArray[np.int32], n: int) -> None:
+    """Raise DamageError unless a table from a file holds positions below `n`, and a search in it ends soon."""
+    size = len(slots)
+    check(slots.ndim == 1 and slots.dtype == np.int32 and size > 1 and size & (size - 1) == 0, "a hash table is cut")
+    n_filled, n_probes = _measure(slots, n)
+    check(n_filled >= 0, "a hash table leads to what is not there")
+    check(n_filled <= n and 3 * n_filled <= 2 * size and n_probes <= MOST_PROBES, "a hash table is too full")
+
+
+def leads_to_numbers(numbers: NDArray[np.int64], slots: NDArray[np.int32], wanted: NDArray[np.bool_]) -> bool:
+    """Whether a search in a table that is checked leads from each wanted number to its own position."""
+    sure = _leads_to(_hash_numbers(numbers), slots, wanted)
+    if sure < 0:
+        return bool((find_numbers(numbers, numbers, slots) == np.arange(len(numbers)))[wanted].all())
+    return bool(sure)
+
+
+def leads_to_strings(
+    offsets: NDArray[np.int64], data: NDArray[np.uint8], slots: NDArray[np.int32], wanted: NDArray[np.bool_]
+) -> bool:
+    """As `leads_to_numbers`, for strings in Arrow's layout."""
+    sure = _leads_to(_hash_strings(offsets, data), slots, wanted)
+    if sure < 0:
+        return bool((find_strings(offsets, data, offsets, data, slots) == np.arange(len(wanted)))[wanted].all())
+    return bool(sure)
+
+
+@kernel
+def _measure(slots: NDArray[np.int32], n: int) -> tuple[int, float]:
+    """How many slots are filled, -1 where one leads beyond `n`, and at most how many are read to find each position."""
+    n_filled, run, first_run, n_probes = 0, 0, -1, 0.0
+    for slot in range(len(slots)):
+        if slots[slot] >= n or slots[slot] < -1:
+            return -1, 0.0
+        if slots[slot] >= 0:
+            n_filled += 1
+            run += 1
+            continue
+        if first_run < 0:
+            first_run = run  # it goes on with the last one
+        else:
+            n_probes += np.float64(run) * run
+        run = 0
+    run += first_run
+    return n_filled, n_probes + np.float64(run) * run
+
+
+@kernel
+def _leads_to(hashes: NDArray[np.int64], slots: NDArray[np.int32], wanted: NDArray[np.bool_]) -> int:
+    """Whether a search leads to each wanted position; -1 where that is not sure, as there are equal hashes."""
+    mask = len(slots) - 1
+    for position in range(len(hashes)):
+        if position + AHEAD < len(hashes):
+            prefetch(slots, hashes[position + AHEAD] & mask)
+        if not wanted[position]:
+            continue
+        slot = hashes[position] & mask
+        while slots[slot] >= 0 and slots[slot] != position:
+            if hashes[slots[slot]] == hashes[position]:
+                return -1
+            slot = (slot + 1) & mask
+        if slots[slot] < 0:
+            return 0
+    return 1
+
+
+@kernel
+def _hash_numbers(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    hashes = np.empty(len(numbers), np.int64)
+    for i in range(len(numbers)):
+        hashes[i] = _hash_number(numbers[i])
+    return hashes
+
+
+@kernel
+def _hash_strings(offsets: NDArray[np.int64], data: NDArray[np.uint8]) -> NDArray[np.int64]:
+    hashes = np.empty(len(offsets) - 1, np.int64)
+    for i in range(len(hashes)):
+        hashes[i] = _hash_string(data, offsets[i], offsets[i + 1])
+    return hashes
 
 
 @kernel

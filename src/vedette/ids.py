@@ -15,9 +15,20 @@ from numpy.typing import NDArray
 
 from vedette.arrow_values import to_arrow
 from vedette.buffers import grown
-from vedette.columns import decode, large_strings, string_buffers, strings_over, writable
+from vedette.columns import check_strings, decode, large_strings, string_buffers, strings_over, writable
+from vedette.damage import check, check_type
 from vedette.errors import QueryError, RowError, shown
-from vedette.hashing import empty_slots, find_numbers, find_strings, has_room, insert_numbers, insert_strings
+from vedette.hashing import (
+    check_slots,
+    empty_slots,
+    find_numbers,
+    find_strings,
+    has_room,
+    insert_numbers,
+    insert_strings,
+    leads_to_numbers,
+    leads_to_strings,
+)
 
 STRING, INTEGER = "string", "integer"
 
@@ -129,6 +140,30 @@ class Ids:
         else:
             ids._offsets, ids._data, ids._slots = arrays
         return ids
+
+    def validate(self) -> None:
+        """Raise DamageError unless ids from a file, `find` included, are as they were saved."""
+        check_type(self.kind, str | None, "the kind of ids")
+        check(self.kind in (None, STRING, INTEGER), "ids are of a kind that there is not")
+        check_type(self._n, int, "the number of ids")
+        check(0 <= self._n < 1 << 31 and (self.kind is not None or not self._n), "there cannot be so many ids")
+        if self.kind == INTEGER:
+            check_type(self._numbers, NDArray[np.int64], "the array of ids")
+            check(self._numbers.ndim == 1 and len(self._numbers) >= self._n, "ids are missing")
+        else:
+            check_type(self._offsets, NDArray[np.int64], "the array of ids")
+            check_type(self._data, NDArray[np.uint8], "the array of ids")
+            check_strings(self._offsets, self._data, self._n)
+        check_type(self._slots, NDArray[np.int32], "the hash table of ids")
+        check_slots(self._slots, self._n)
+
+    def check_distinct(self, stands: NDArray[np.bool_]) -> None:
+        """Raise DamageError unless `find` leads to each id that stands. So no two that stand are equal."""
+        if self.kind == INTEGER:
+            leads = leads_to_numbers(self._numbers[: self._n], self._slots, stands)
+        else:
+            leads = leads_to_strings(self._offsets[: self._n + 1], self._data, self._slots, stands)
+        check(leads, "the hash table is not that of the ids")
 
 
 def _with_room(array: NDArray[Any], used: int, n: int) -> NDArray[Any]:

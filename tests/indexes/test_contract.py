@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 
 import numpy as np
@@ -13,6 +14,8 @@ from memory import run_alone
 from numba import config
 
 from vedette.budget import Pieces, check_bytes
+from vedette.damage import DamageError
+from vedette.indexes import FOR_COMPARISON, INDEXES
 from vedette.indexes.bitmaps import Bitmaps
 from vedette.indexes.buckets import Buckets
 from vedette.indexes.construct_bit_vectors import LCIBV
@@ -419,3 +422,46 @@ def test_no_index_allocates_an_answer_beyond_the_bound():
     )
 
     assert told == "done\n"
+
+
+# Those that a file keeps as they are; the others are kept as their boxes (see `KeptAsBoxes`).
+VALIDATED = [each for each in CONTRACT if hasattr(each[0], "validate")]
+every_validated_index = pytest.mark.parametrize(
+    ("index_class", "n_axes", "keyed"), VALIDATED, ids=[f"{c.__name__}-{k}{'-keyed' * p}" for c, k, p in VALIDATED]
+)
+
+
+def test_every_index_that_the_planner_takes_can_be_validated():
+    taken = {INDEXES[name] for name in INDEXES if name not in FOR_COMPARISON} | {MLGF}
+
+    assert taken <= {index_class for index_class, _, _ in VALIDATED}
+
+
+@every_validated_index
+@given(data=st.data())
+@settings(max_examples=10 if SLOW else 60, deadline=None)
+def test_what_was_built_is_valid(index_class, n_axes, keyed, data):
+    firsts, lasts, ids, n_cells, _ = data.draw(problems(n_axes, keyed))
+
+    index_class.build(firsts, lasts, ids, n_cells).validate(n_cells, range(1000))
+
+
+@every_validated_index
+def test_arrays_of_another_length_or_type_are_not_valid(index_class, n_axes, keyed):
+    random = np.random.default_rng(n_axes)
+    n_cells = [42] * n_axes
+    firsts = random.integers(0, 30, (n_axes, 200)).astype(np.int32)
+    lasts = firsts if keyed else (firsts + random.integers(0, 9, firsts.shape)).astype(np.int32)
+    index = index_class.build(firsts, lasts, np.arange(5, 205, dtype=np.int32), n_cells)
+    index.validate(n_cells, range(5, 205))
+    for wrong in (n_cells[1:], [*n_cells, 42], [cells - 8 for cells in n_cells]):
+        with pytest.raises(DamageError):
+            index.validate(wrong, range(5, 205))
+    for ids in (range(6, 205), range(5, 204)):
+        with pytest.raises(DamageError):
+            index.validate(n_cells, ids)
+    for name, array in vars(index).items():
+        if isinstance(array, np.ndarray) and array.size:
+            for harmed in (array[:-1], array.astype(np.float32), array[None], np.concatenate([array, array[-1:]])):
+                with pytest.raises(DamageError):
+                    dataclasses.replace(index, **{name: harmed}).validate(n_cells, range(5, 205))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.buffers import grown
+from vedette.damage import check, check_shape, check_type, check_within
 
 RETAINED = 10_000  # so many changed bands stay known, or as many as stand
 
@@ -84,3 +85,18 @@ class BandHistory:
         history.first, history._n = first, len(names)
         history._versions, history._names, history._lows, history._highs = versions, names, lows, highs
         return history
+
+    def validate(self, n_names: int, version: int) -> None:
+        """Raise DamageError unless changes from a file are of so many names, up to a version."""
+        check_type(self.first, int, "the first version of changes")
+        check(0 <= self.first <= version, "the first version of changes cannot be so")
+        for numbers in (self._versions, self._names):
+            check_type(numbers, NDArray[np.int32], "the changes of bands")
+            check_shape(numbers, (self._n,), "the changes of bands")
+        for ends in (self._lows, self._highs):
+            check_type(ends, NDArray[np.float64], "the changes of bands")
+            check_shape(ends, (self._n,), "the changes of bands")
+        check_within(self._names, 0, n_names - 1, "the names of changed bands")
+        check_within(self._versions, 0, version, "the versions of changes")
+        check((np.diff(self._versions) >= 0).all(), "the versions of changes fall")
+        check((np.isnan(self._lows) | (self._lows <= self._highs)).all(), "a band ended before it began")

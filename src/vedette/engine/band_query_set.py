@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.buffers import grown
+from vedette.damage import check, check_shape, check_type
 from vedette.engine import content
 from vedette.engine.band_ends import read_ends
 from vedette.engine.band_history import BandHistory, Bands
@@ -185,15 +186,32 @@ class BandQuerySet(SavedSet):
         }
 
     @classmethod
-    def _from_content(cls, saved: dict[str, Any]) -> BandQuerySet:
+    def _from_content(cls, saved: dict[str, Any], *, is_checked: bool) -> BandQuerySet:
         made = cls()
         made._ids = Ids.from_parts(*saved["ids"])
         made._lows, made._highs, made._stands = saved["bands"]
         made._n_standing = int(np.count_nonzero(made._stands))
+        check(saved["versions"][1] == 0, "a band has a version")
         made._versions = Versions.from_parts(*saved["versions"])
         made._history = BandHistory.from_parts(*saved["history"])
         made._groups = Groups(*saved["groups"])
+        if not is_checked:
+            made._validate()
         return made
+
+    def _validate(self) -> None:
+        """Raise DamageError unless what came from a file is safe to join with."""
+        self._ids.validate()
+        n = len(self._ids)
+        self._ids.check_distinct(np.ones(n, np.bool_))
+        self._versions.validate(0)
+        for array, hint in ((self._lows, np.float64), (self._highs, np.float64), (self._stands, np.bool_)):
+            check_type(array, NDArray[hint], "the ends of bands")  # type: ignore[valid-type]
+            check_shape(array, (n,), "the ends of bands")
+        check((self._lows[self._stands] <= self._highs[self._stands]).all(), "a band ends before it begins")
+        self._history.validate(n, self.version)
+        assert self._groups is not None
+        self._groups.validate(self._lows, self._highs, self._stands)
 
     # For monitors.
 

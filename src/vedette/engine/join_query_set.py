@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.damage import check, check_type
 from vedette.engine import content
 from vedette.engine.join_windows import read_each_window, read_windows
 from vedette.engine.lives import Lives
@@ -203,17 +204,39 @@ class JoinQuerySet(StandingSet):
             }
 
     @classmethod
-    def _from_content(cls, saved: dict[str, Any]) -> JoinQuerySet:
+    def _from_content(cls, saved: dict[str, Any], *, is_checked: bool) -> JoinQuerySet:
         made = cls(time_zone=saved["time_zone"], index=saved["index"], **dict(saved["streams"]))
-        made._ids = Ids.from_parts(*saved["ids"])
-        made._versions = Versions.from_parts(*saved["versions"])
+        made._read_ids(saved, is_checked=is_checked)
         made._selections = [
-            StreamSelections.from_parts(made._own_schema(name), *parts)
+            StreamSelections.from_parts(made._own_schema(name), *parts, is_checked=is_checked)
             for name, parts in zip(made.streams, saved["selections"], strict=True)
         ]
         made._groups = {Signature.from_parts(*parts): [Branches(*arrays)] for parts, arrays in saved["groups"]}
         made._residuals, made._n_branches = saved["residuals"], saved["n_branches"]
+        if not is_checked:
+            made._validate()
         return made
+
+    def _validate(self) -> None:
+        """Raise DamageError unless what came from a file is safe to join with."""
+        n, is_gone = len(self._ids), self._versions.is_gone
+        check_type(self._residuals, list[Residual], "the residuals of joins")
+        for residual in self._residuals:
+            residual.validate(self.schema, range(n))
+        sizes = [selections.n for selections in self._selections]
+        uses = [np.zeros(size, np.int64) for size in sizes]
+        n_branches = np.zeros(n, np.int64)
+        for signature, (branches,) in self._groups.items():
+            signature.validate(self.streams, self.schema)
+            branches.validate(signature, n, sizes)
+            np.add.at(n_branches, branches.queries, 1)
+            stands = ~is_gone[branches.queries]
+            for counts, chosen in zip(uses, branches.selections, strict=True):
+                np.add.at(counts, chosen[stands], 1)
+        check_type(self._n_branches, NDArray[np.int32], "the branches of joins")
+        check(np.array_equal(self._n_branches, n_branches), "branches of joins are missing")
+        for selections, counts in zip(self._selections, uses, strict=True):
+            check(np.array_equal(selections.uses, counts), "selections of joins are not used as they were")
 
     # For monitors.
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from vedette.axes import to_values
 from vedette.boxes import BoxBlock, Nulls, Ranges
 from vedette.columns import Column
+from vedette.damage import check, check_type
 from vedette.language import Residual
 from vedette.matches import Matches
 from vedette.operators.match import Group, Part, find_gone, merge
@@ -48,9 +49,14 @@ class Parts:
         self.fields: list[str] = []  # those that queries use
 
     @classmethod
-    def of(cls, compiled: list[Part], schema: Schema, index: str | None, is_gone: NDArray[np.bool_]) -> Parts:
-        """Parts that were compiled before."""
+    def of(
+        cls, compiled: list[Part], schema: Schema, index: str | None, is_gone: NDArray[np.bool_], *, is_checked: bool
+    ) -> Parts:
+        """Parts that were compiled before; unless they have been checked, they are validated."""
         parts = cls(schema, index)
+        if not is_checked:
+            validate_parts(compiled, schema, len(is_gone))
+        compiled = [part.restored() for part in compiled]
         parts.compiled = compiled
         parts._n_dropped = [_count_gone(part, is_gone) - _count_gone_held(part, is_gone) for part in compiled]
         parts._n_queries = sum(part.n_queries for part in compiled)
@@ -161,6 +167,16 @@ class Parts:
         self, blocks: Sequence[BoxBlock], residuals: Sequence[Residual], first_query: int, n_queries: int
     ) -> Part:
         return compile_part(join_alike(blocks), residuals, self.schema, first_query, n_queries, self.index)
+
+
+def validate_parts(compiled: list[Part], schema: Schema, n_queries: int) -> None:
+    """Raise DamageError unless parts from a file are those of so many queries."""
+    check_type(compiled, list[Part], "the list of parts")
+    first = 0
+    for part in compiled:
+        part.validate(schema, first)
+        first += part.n_queries
+    check(first == n_queries, "parts of the set are missing")
 
 
 def decompile(part: Part, is_gone: NDArray[np.bool_]) -> tuple[list[BoxBlock], list[Residual]]:

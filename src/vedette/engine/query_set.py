@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from vedette.answer_limit import max_answer_bytes
 from vedette.boxes import BoxBlock
 from vedette.budget import OverBudgetError, bounded
+from vedette.damage import check_type
 from vedette.engine import content
 from vedette.engine.bounds import read_bounds
 from vedette.engine.explanation import explain
@@ -238,13 +239,15 @@ class QuerySet(StandingSet):
         }
 
     @classmethod
-    def _from_content(cls, saved: dict[str, Any]) -> QuerySet:
+    def _from_content(cls, saved: dict[str, Any], *, is_checked: bool) -> QuerySet:
         made = cls(saved["schema"], time_zone=saved["time_zone"], index=saved["index"])
-        made._ids = Ids.from_parts(*saved["ids"])
-        made._versions = Versions.from_parts(*saved["versions"])
-        made._parts = Parts.of(saved["parts"], made.schema, made.index, made._versions.is_gone)
+        made._read_ids(saved, is_checked=is_checked)
+        is_gone = made._versions.is_gone
+        made._parts = Parts.of(saved["parts"], made.schema, made.index, is_gone, is_checked=is_checked)
         made.retained_versions, made.forgotten_version, retained = saved["retained"]
-        made._retained = Retained.from_parts(made.schema, *retained)
+        for number in (made.retained_versions, made.forgotten_version):
+            check_type(number, int, "the number of retained versions")
+        made._retained = Retained.from_parts(made.schema, *retained, is_checked=is_checked)
         return made
 
     # For monitors.

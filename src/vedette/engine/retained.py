@@ -15,7 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.boxes import BoxBlock
-from vedette.engine.parts import decompile, join_alike
+from vedette.damage import check_shape, check_type
+from vedette.engine.parts import decompile, join_alike, validate_parts
 from vedette.ids import Ids
 from vedette.language import Residual
 from vedette.operators.match import Part
@@ -90,10 +91,19 @@ class Retained:
         return [self.ids.to_parts(), self.added, self.removed, self.part if len(self) else None]
 
     @classmethod
-    def from_parts(cls, schema: Schema, ids: Any, added: Any, removed: Any, part: Part | None) -> Retained:
+    def from_parts(
+        cls, schema: Schema, ids: Any, added: Any, removed: Any, part: Part | None, *, is_checked: bool
+    ) -> Retained:
         retained = cls(schema)
         if part is not None:
             retained.ids, retained.added, retained.removed = Ids.from_parts(*ids), added, removed
+            if not is_checked:
+                retained.ids.validate()
+                for versions in (added, removed):
+                    check_type(versions, NDArray[np.int64], "the versions of removed queries")
+                    check_shape(versions, (len(retained.ids),), "the versions of removed queries")
+                validate_parts([part], schema, len(retained.ids))
+            part = part.restored()
             retained._blocks, retained._residuals = decompile(part, np.zeros(len(added), np.bool_))
             retained._part = part
         return retained

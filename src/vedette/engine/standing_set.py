@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.damage import check
 from vedette.engine import snapshot
 from vedette.engine.versions import Versions
-from vedette.errors import QueryError, SnapshotError
+from vedette.errors import QueryError, SnapshotError, shortened
 from vedette.ids import Ids, item
 
 
@@ -27,7 +28,10 @@ class SavedSet:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """A saved set, mapped into memory: processes on a host share its pages."""
-        return cls._read_content(snapshot.read(path))
+        saved = snapshot.read(path)
+        made = cls._read_content(saved.content, saved.name, is_checked=saved.is_checked)
+        saved.note_checked()
+        return made
 
     def to_bytes(self) -> bytes:
         """The compiled set as `save` writes it."""
@@ -35,23 +39,27 @@ class SavedSet:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        return cls._read_content(snapshot.from_bytes(data))
+        return cls._read_content(snapshot.from_bytes(data), "the saved query set", is_checked=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).from_bytes, (self.to_bytes(),)
 
     @classmethod
-    def _read_content(cls, saved: dict[str, Any]) -> Self:
+    def _read_content(cls, saved: dict[str, Any], name: str, *, is_checked: bool) -> Self:
         kind = saved.get("kind", "queries")
         if kind != cls.kind:
-            raise SnapshotError(f"what was saved there is: {kind}; {cls.__name__} loads: {cls.kind}")
-        return cls._from_content(saved)
+            raise SnapshotError(
+                f"what was saved there is: {shortened(str(kind), 80)}; {cls.__name__} loads: {cls.kind}"
+            )
+        with snapshot.refusing_damage(name, "save the set again"):
+            return cls._from_content(saved, is_checked=is_checked)
 
     def _to_content(self) -> dict[str, Any]:
         raise NotImplementedError
 
     @classmethod
-    def _from_content(cls, saved: dict[str, Any]) -> Self:
+    def _from_content(cls, saved: dict[str, Any], *, is_checked: bool) -> Self:
+        """The set of what a file has. Unless that has been checked, it is validated before a kernel sees it."""
         raise NotImplementedError
 
 
@@ -113,6 +121,17 @@ class StandingSet(SavedSet):
     def history_mark(self, version: int) -> int | None:
         """A checksum of all changes up to a version, by which a saved state knows its set."""
         return self._versions.mark(version)
+
+    def _read_ids(self, saved: dict[str, Any], *, is_checked: bool) -> None:
+        """The ids and versions that a file has."""
+        self._ids = Ids.from_parts(*saved["ids"])
+        if not is_checked:
+            self._ids.validate()
+        check(saved["versions"][1] == len(self._ids), "there are not as many versions as ids")
+        self._versions = Versions.from_parts(*saved["versions"])
+        if not is_checked:
+            self._versions.validate(len(self._ids))
+            self._ids.check_distinct(~self._versions.is_gone)
 
     def _remove(self, positions: NDArray[np.int32]) -> None:
         raise NotImplementedError

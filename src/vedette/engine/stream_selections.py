@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from vedette.boxes import BoxBlock
 from vedette.buffers import grown
 from vedette.columns import Column
+from vedette.damage import check, check_type
 from vedette.engine.parts import Parts
 from vedette.matches import Matches
 from vedette.operators.join_branches import EVERY_ROW
@@ -33,6 +34,11 @@ class StreamSelections:
     @property
     def nbytes(self) -> int:
         return self._parts.nbytes + self._uses.nbytes + self._is_gone.nbytes
+
+    @property
+    def uses(self) -> NDArray[np.int32]:
+        """By selection: how many branches that stand have it."""
+        return self._uses[: self.n]
 
     @property
     def fields(self) -> list[str]:
@@ -103,10 +109,17 @@ class StreamSelections:
 
     @classmethod
     def from_parts(
-        cls, schema: Schema, n: int, uses: Any, is_gone: Any, every_row: int, parts: Any
+        cls, schema: Schema, n: int, uses: Any, is_gone: Any, every_row: int, parts: Any, *, is_checked: bool
     ) -> StreamSelections:
         made = cls(schema)
+        if not is_checked:
+            check_type(n, int, "the number of selections")
+            check_type(uses, NDArray[np.int32], "the uses of selections")
+            check_type(is_gone, NDArray[np.bool_], "which selections are gone")
+            check(uses.shape == is_gone.shape == (n,), "selections are missing")
+            check_type(every_row, int, "the selection of every row")
+            check(every_row == EVERY_ROW or 0 <= every_row < n, "the selection of every row is missing")
         made.n, made._uses, made._is_gone, made._every_row = n, uses, is_gone, every_row
         made.n_gone = int(np.count_nonzero(is_gone))
-        made._parts = Parts.of(parts, schema, None, is_gone)
+        made._parts = Parts.of(parts, schema, None, is_gone, is_checked=is_checked)
         return made

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.buffers import grown
+from vedette.damage import check, check_shape, check_type, check_within
 
 STANDING = int(np.iinfo(np.int32).max)  # the removing version of a query that stands
 
@@ -157,6 +158,8 @@ class Versions:
     def from_parts(
         cls, current: int, n: int, runs: NDArray[np.int64], removed: NDArray[np.int32], marks: NDArray[np.int64]
     ) -> Versions:
+        check_type(current, int, "the version")
+        check(type(n) is int and len(removed) in (0, n), "the versions are not those of the queries")
         versions = cls()
         versions.current, versions._n, versions._removed, versions._marks = current, n, removed, marks
         versions.first = current + 1 - len(marks)
@@ -165,3 +168,18 @@ class Versions:
         versions._gone = removed > 0 if len(removed) else np.zeros(n, np.bool_)
         versions._n_gone = int(np.count_nonzero(versions._gone))
         return versions
+
+    def validate(self, n: int) -> None:
+        """Raise DamageError unless versions from a file are those of `n` queries."""
+        check(self._n == n, f"there are versions of {self._n} queries, and {n} ids")
+        check(0 <= self.first <= self.current < STANDING, "the version cannot be so")
+        for array in (self._run_starts, self._run_versions, self._marks):
+            check_type(array, NDArray[np.int64], "an array of versions")
+            check(array.ndim == 1, "an array of versions is of another shape")
+        check_shape(self._run_versions, (self._n_runs,), "an array of versions")
+        check((self._run_starts[:1] == 0).all() and (n == 0) == (self._n_runs == 0), "versions are missing")
+        check((np.diff(self._run_starts) > 0).all() and (self._run_starts < n).all(), "positions of versions fall")
+        check((np.diff(self._run_versions) >= 0).all(), "versions fall")
+        check_within(self._run_versions, 0, self.current, "the versions of queries")
+        check_type(self._removed, NDArray[np.int32], "the versions that removed queries")
+        check_within(self._removed, 0, self.current, "the versions that removed queries")

@@ -14,6 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.damage import check, check_fields, check_shape, check_starts, check_within
 from vedette.indexes.bits import count_ones, lowest_one, without_lowest
 from vedette.indexes.growth import collect
 from vedette.indexes.index import as_boxes, as_cells, count_bytes
@@ -80,6 +81,32 @@ class Bitmaps:
             return Matches(*_match(cells, *bits))
         most = len(self.ids) + SLACK
         return collect(n_rows, most, lambda done, starts, positions: _fill(cells, done, starts, positions, *bits))
+
+    def validate(self, n_cells: Sequence[int], ids: range) -> None:
+        check_fields(self)
+        check_shape(self.ids, (len(self.ids),), "the ids of bitmaps")
+        check_shape(self.shifts, (len(n_cells),), "the shifts of bitmaps")
+        check_within(self.shifts, 0, 31, "the shifts of bitmaps")
+        n = len(self.ids) - SLACK
+        own = self.ids[:n]
+        check(n >= 0 and not self.ids[n:].any(), "ids of bitmaps are missing")
+        check_within(own, ids.start, ids.stop - 1, "the ids of bitmaps")
+        is_run = self.offset >= 0 and np.array_equal(own, np.arange(self.offset, self.offset + n))
+        check(is_run or self.offset == -1, "the ids of bitmaps do not begin with their offset")
+        n_buckets = [((n - 1) >> int(shift)) + 1 for n, shift in zip(n_cells, self.shifts, strict=True)]
+        check(np.array_equal(self.axis_buckets, np.cumsum([0, *n_buckets])), "the buckets are not those of the axes")
+        n_words = (n + 63) // 64
+        check_shape(self.bitmaps, (sum(n_buckets), n_words), "the bitmaps")
+        if n % 64:
+            check(not (self.bitmaps[:, -1] >> np.int64(n % 64)).any(), "bitmaps have bits of boxes that are not there")
+        for starts, cells, boxes in (
+            (self.first_starts, self.first_cells, self.first_boxes),
+            (self.last_starts, self.last_cells, self.last_boxes),
+        ):
+            check_shape(starts, (sum(n_buckets) + 1,), "the starts of ends")
+            check_shape(cells, boxes.shape, "the cells of ends")
+            check_starts(starts, boxes.size, "the starts of ends")
+            check_within(boxes, 0, n - 1, "the boxes of ends")
 
     @property
     def nbytes(self) -> int:

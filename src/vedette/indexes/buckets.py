@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.buffers import empty_int32, empty_int64, output_int32
+from vedette.damage import check, check_fields, check_shape
 from vedette.indexes.index import MOST_IN_ONE_CALL, SMALL_BATCH, as_boxes, as_cells, count_bytes
 from vedette.kernels import kernel
 from vedette.matches import Matches
@@ -87,6 +88,17 @@ class Buckets:
         positions = output_int32(n_found + SLACK)
         _fill(cells, starts, positions, self.shift, self.slot_blocks, self.entries)
         return Matches(starts, positions[:n_found])
+
+    def validate(self, n_cells: Sequence[int], ids: range) -> None:
+        check_fields(self)
+        check(len(n_cells) == 1 and 0 <= self.shift < 16, "buckets are on one axis")
+        check_shape(self.slot_blocks, (((n_cells[0] - 1) >> self.shift) + 1,), "the slots of buckets")
+        check_shape(self.entries, (len(self.entries),), "the blocks of buckets")
+        check(self.cell_counts.shape in ((0,), (n_cells[0],)), "the counts of buckets are not those of the cells")
+        is_sound = _validate(
+            self.shift, self.slot_blocks, self.entries, self.cell_counts, n_cells[0], ids.start, ids.stop
+        )
+        check(is_sound, "the blocks of buckets are not as they were built")
 
     @property
     def nbytes(self) -> int:
@@ -327,6 +339,56 @@ def _fill_blocks(
         for c in range(b, d + 1):
             n_covering[c] -= 1
             entries[blocks[c + 1] - 1 - n_covering[c]] = ids[q]
+
+
+@kernel
+def _validate(
+    shift: int,
+    slot_blocks: NDArray[np.int32],
+    entries: NDArray[np.int32],
+    cell_counts: NDArray[np.uint16],
+    n_cells: int,
+    first_id: int,
+    end_id: int,
+) -> bool:
+    """Whether blocks follow each other, each with the cells of its slots, and find as many boxes as the counts say."""
+    end = len(entries) - SLACK
+    at, slot, n_slots = np.int64(0), 0, len(slot_blocks)
+    changes = np.zeros(MAX_BUCKET_CELLS + 1, np.int64)  # where ranges of tests begin and end
+    while at < end:
+        if end - at < 3:
+            return False
+        low, n_tests, n_covering = np.int64(entries[at]), np.int64(entries[at + 1]), np.int64(entries[at + 2])
+        words = at + 3
+        after = words + 2 * n_tests + n_covering
+        if n_tests < FEW_TESTS or n_covering < 0 or after > end or slot >= n_slots or low != slot << shift:
+            return False
+        for i in range(words + n_tests, after):
+            # The id beside a word that holds nothing is 0, whatever ids there are.
+            is_spare = i < words + 2 * n_tests and entries[i - n_tests] == 0 and entries[i] == 0
+            if not is_spare and not first_id <= entries[i] < end_id:
+                return False
+        while slot < n_slots and slot_blocks[slot] == at:
+            slot += 1
+        n_own = min(n_cells, slot << shift) - low
+        if not 0 < n_own <= MAX_BUCKET_CELLS:
+            return False
+        changes[: n_own + 1] = 0
+        for i in range(words, words + n_tests):
+            first, last = 0x8000 - (entries[i] & 0xFFFF), ((entries[i] >> 16) & 0xFFFF) - 0x8000
+            if entries[i] != 0:
+                if not (0 <= first <= last < MAX_BUCKET_CELLS and first < n_own):
+                    return False
+                changes[first] += 1
+                changes[min(last + 1, n_own)] -= 1
+        if len(cell_counts) > 0:
+            found = n_covering
+            for i in range(n_own):
+                found += changes[i]
+                if cell_counts[low + i] != found:
+                    return False
+        at = after
+    return at == end and slot == n_slots
 
 
 @kernel

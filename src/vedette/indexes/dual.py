@@ -11,15 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.damage import check, check_fields
 from vedette.indexes.bitmaps import Bitmaps
 from vedette.indexes.grid_file import MLGF
 from vedette.indexes.hilbert import hilbert_order
-from vedette.indexes.index import Index, as_cells, count_bytes
+from vedette.indexes.index import Index, Validated, as_cells, count_bytes
 from vedette.matches import Matches
 
 MIN_ROWS = 1024  # of a batch that may be joined
@@ -62,6 +63,12 @@ class Dual:
         some = as_cells(cells[:, ::EVERY])
         n_dc, nanoseconds = self.by_batch.choose_cluster_size(some, hilbert_order(some), EVERY)
         return n_dc if nanoseconds < self.nanoseconds else None
+
+    def validate(self, n_cells: Sequence[int], ids: range) -> None:
+        check_fields(self)
+        check(hasattr(self.by_row, "validate") and not isinstance(self.by_row, Dual), "no index answers row by row")
+        cast(Validated, self.by_row).validate(n_cells, ids)
+        self.by_batch.validate(n_cells, ids)
 
     @property
     def nbytes(self) -> int:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.buffers import empty_int32, empty_int64, output_int32
+from vedette.damage import check, check_fields, check_shape, check_within
 from vedette.indexes.cluster_join import count_words, join_clusters, read_clusters
 from vedette.indexes.data_clusters import (
     BATCH_COST,
@@ -188,6 +189,61 @@ class MLGF:
 
     def __len__(self) -> int:
         return int(self.counts[N_POINTS])
+
+    def validate(self, n_cells: Sequence[int], ids: range) -> None:
+        check_fields(self)
+        check(np.array_equal(self.n_cells, n_cells), "the cells of a grid file are not those of its axes")
+        check(self.axes.ndim == 1, "a grid file has no such axes")
+        known = self.axes.tolist()
+        check(known and known == sorted(set(known) & set(range(len(n_cells)))), "a grid file has no such axes")
+        check_shape(self.counts, (5,), "the counts of a grid file")
+        root, n_pages, n_directories, n_points, n_removed = self.counts.tolist()
+        check(0 <= root < n_directories and n_pages > 0 and n_removed >= 0, "a grid file has no root")
+        self._check_shapes(n_pages, n_directories)
+        self._check_points(n_points, ids)
+        self._check_directory(root)
+
+    def _check_shapes(self, n_pages: int, n_directories: int) -> None:
+        check_shape(self.points, (n_pages, 2 * len(self.n_cells), PAGE), "the points of a grid file")
+        check_shape(self.page_ids, (n_pages, PAGE), "the ids of a grid file")
+        check_shape(self.sizes, (n_pages,), "the sizes of pages")
+        check_shape(self.nexts, (n_pages,), "the links of pages")
+        for directory in (self.regions, self.bounds):
+            check_shape(directory, (n_directories, 2, 2 * len(self.axes), FANOUT), "the regions of a grid file")
+        check_shape(self.children, (n_directories, FANOUT), "the entries of a grid file")
+        check_shape(self.n_entries, (n_directories,), "the numbers of entries")
+        check_shape(self.levels, (n_directories,), "the levels of a grid file")
+
+    def _check_points(self, n_points: int, ids: range) -> None:
+        """Boxes within their axes in the places that are taken, and nothing in the others."""
+        check_within(self.sizes, 0, PAGE, "the sizes of pages")
+        check(int(self.sizes.sum()) == n_points, "points of a grid file are missing")
+        taken = np.arange(PAGE) < self.sizes[:, None]
+        check_within(self.page_ids[taken], ids.start, ids.stop - 1, "the ids of a grid file")
+        for axis, n in enumerate(self.n_cells.tolist()):
+            firsts, lasts = self.points[:, axis], self.points[:, len(self.n_cells) + axis]
+            check((firsts[~taken] == NOWHERE).all(), "a page of a grid file has points where there are none")
+            check_within(firsts[taken], 0, n - 1, "the points of a grid file")
+            check_within(lasts[taken], 0, n - 1, "the points of a grid file")
+
+    def _check_directory(self, root: int) -> None:
+        """A tree: every entry leads one level down, and nothing is led to twice."""
+        check_within(self.n_entries, 0, FANOUT, "the numbers of entries")
+        check_within(self.levels, 0, len(self.levels), "the levels of a grid file")
+        used = np.arange(FANOUT) < self.n_entries[:, None]
+        unused_bounds = self.bounds.transpose(1, 0, 3, 2)[:, ~used]
+        check((unused_bounds[LOW] == NOWHERE).all() and (unused_bounds[HIGH] == -1).all(), "entries have no region")
+        inner = used & (self.levels > 0)[:, None]
+        pages, directories = self.children[used & ~inner], self.children[inner]
+        check_within(pages, 0, len(self.points) - 1, "the entries of a grid file")
+        check_within(directories, 0, len(self.levels) - 1, "the entries of a grid file")
+        levels = np.broadcast_to(self.levels[:, None], inner.shape)[inner]
+        check((self.levels[directories] == levels - 1).all(), "an entry of a grid file skips a level")
+        led_to = np.append(directories, root)
+        check(np.bincount(led_to, minlength=1).max() <= 1, "two entries of a grid file lead to one page")
+        check((self.nexts >= -1).all() and (self.nexts < np.arange(len(self.nexts))).all(), "links of pages run around")
+        led_to = np.concatenate([pages, self.nexts[self.nexts >= 0]])
+        check(np.bincount(led_to, minlength=1).max() <= 1, "two entries of a grid file lead to one page")
 
     @property
     def nbytes(self) -> int:

@@ -45,6 +45,23 @@ class Index(Protocol):
         """The memory of the index."""
 
 
+class Validated(Index, Protocol):
+    """An index that a file keeps as it is. Others are kept as their boxes, and built when the file is loaded."""
+
+    def validate(self, n_cells: Sequence[int], ids: range) -> None:
+        """Raise DamageError unless an index from a file, over axes of so many cells, is safe to match with.
+
+        Then every look-up stays within the arrays, ends, and finds none but these ids.
+        """
+
+
+@dataclasses.dataclass(frozen=True)
+class KeptAsBoxes:
+    """What a file has in the place of an index that cannot be validated; its group has the boxes."""
+
+    name: str  # under which it is asked for
+
+
 def as_cells(cells: NDArray[np.int32]) -> NDArray[np.int32]:
     """The same cells in the one array type that kernels are compiled for: contiguous, writable int32."""
     flags = cells.flags

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.buffers import empty_int32
+from vedette.damage import check, check_fields, check_shape, check_starts, check_within
 from vedette.indexes import lists
 from vedette.indexes.buckets import Buckets
 from vedette.indexes.index import as_boxes, as_cells, count_bytes
@@ -63,6 +64,23 @@ class Keyed:
         segments = empty_int32(cells.shape[1])
         _find_segments(as_cells(cells), self.keys, self.slot_ends, self.ends, segments)
         return self.inner.match_axis(segments)
+
+    def validate(self, n_cells: Sequence[int], ids: range) -> None:
+        check_fields(self)
+        check(len(n_cells) == 2, "a keyed index is on two axes")
+        check_shape(self.keys, (n_cells[0], 4), "the keys")
+        check(self.slot_ends.ndim == self.ends.ndim == 1, "the ends of keys are of another shape")
+        lows, shifts, firsts, n_slots = self.keys.T
+        used = np.flatnonzero(n_slots)
+        check_within(shifts[used], 0, 31, "the shifts of keys")
+        check_within(lows[used], 0, n_cells[1], "the first ends of keys")
+        check_within(n_slots, 0, len(self.slot_ends), "the slots of keys")
+        starts = np.append(firsts[used], len(self.slot_ends))
+        check((np.diff(starts) == n_slots[used] + 1).all() and starts[0] == 0, "the slots of keys overlap")
+        if len(used):
+            check_starts(self.slot_ends, len(self.ends), "the ends of slots")
+        check_within(self.ends, 0, n_cells[1], "the ends of keys")
+        self.inner.validate([1 + len(self.ends)], ids)
 
     @property
     def nbytes(self) -> int:

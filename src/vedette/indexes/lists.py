@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.buffers import empty_int64, output_int32
+from vedette.damage import check, check_fields, check_shape, check_starts, check_within
 from vedette.indexes.index import MOST_IN_ONE_CALL, SMALL_BATCH, as_boxes, as_cells, count_bytes
 from vedette.kernels import kernel
 from vedette.matches import Matches
@@ -59,6 +60,14 @@ class Lists:
         positions = output_int32(n_found + SLACK)
         _fill(cells, starts, positions, self.cell_starts, self.cell_ids)
         return Matches(starts, positions[:n_found])
+
+    def validate(self, n_cells: Sequence[int], ids: range) -> None:
+        check_fields(self)
+        check(len(n_cells) == 1, "lists are on one axis")
+        check_shape(self.cell_starts, (n_cells[0] + 1,), "the starts of lists")
+        check_shape(self.cell_ids, (len(self.cell_ids),), "the ids of lists")
+        check_starts(self.cell_starts, len(self.cell_ids) - SLACK, "the starts of lists")
+        check_within(self.cell_ids[:-SLACK], ids.start, ids.stop - 1, "the ids of lists")
 
     @property
     def nbytes(self) -> int:

@@ -15,6 +15,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.damage import check, check_fields, check_shape
 from vedette.indexes.growth import collect
 from vedette.indexes.index import MOST_IN_ONE_CALL, SMALL_BATCH, TooLargeError, as_boxes, as_cells, count_bytes
 from vedette.indexes.leaves import (
@@ -109,6 +110,20 @@ class Quadtree:
         if n_rows == 1 or (n_rows <= SMALL_BATCH and n_rows * self.most <= MOST_IN_ONE_CALL):
             return Matches(*_match(cells, *tree))
         return collect(n_rows, self.most, lambda done, starts, positions: _fill(cells, done, starts, positions, *tree))
+
+    def validate(self, n_cells: Sequence[int], ids: range) -> None:
+        check_fields(self)
+        check(len(n_cells) == 2 and self.grouped in (0, 1), "a quadtree is on two axes")
+        check(0 <= self.shift_x < 16 and 0 <= self.shift_y < 16, "the leaves of a quadtree cannot be so large")
+        n_x, n_y = ((n_cells[0] - 1) >> self.shift_x) + 1, ((n_cells[1] - 1) >> self.shift_y) + 1
+        check(not self.grouped or max(self.shift_x, self.shift_y) <= 7, "the leaves of a quadtree cannot be so large")
+        check_shape(self.table, (len(self.table),), "the table of a quadtree")
+        check_shape(self.entries, (len(self.entries),), "the blocks of a quadtree")
+        n_splits = min(self.shift_x, self.shift_y) // SPLIT
+        check(self.n_y == n_y and _validate_table(self.table, n_x * n_y, n_splits), "the table of a quadtree is broken")
+        width = 2 if max(self.shift_x, self.shift_y) <= 7 else 3
+        most = _validate_blocks(self.table, self.entries, self.grouped, width, ids.start, ids.stop)
+        check(most >= 0 and self.most == most + SLACK, "the blocks of a quadtree are not as they were built")
 
     @property
     def nbytes(self) -> int:
@@ -218,3 +233,65 @@ def _fill(
                 out += ((entries[j] + moved_x) & (entries[j + n_tests] + moved_y) & _GUARD_16) == _GUARD_16
         starts[row + 1] = out
     return int(n_rows)
+
+
+@kernel
+def _validate_table(table: NDArray[np.int32], n_leaves: int, n_splits: int) -> bool:
+    """Whether leaves that are split lead to children behind them, no more often than they can be split."""
+    if len(table) < n_leaves:
+        return False
+    depths = np.full(len(table), -1, np.int8)
+    depths[:n_leaves] = 0
+    for slot in range(len(table)):
+        if depths[slot] < 0:
+            return False
+        if table[slot] < 0:
+            first = -np.int64(table[slot])
+            if first <= slot or first + (1 << 2 * SPLIT) > len(table) or depths[slot] >= n_splits:
+                return False
+            for child in range(first, first + (1 << 2 * SPLIT)):
+                if depths[child] >= 0:
+                    return False
+                depths[child] = depths[slot] + 1
+    return True
+
+
+@kernel
+def _validate_blocks(
+    table: NDArray[np.int32], entries: NDArray[np.int32], grouped: int, width: int, first_id: int, end_id: int
+) -> int:
+    """The most ids of a block, or -1 where blocks do not follow each other, or leaves lead to no block."""
+    end = len(entries) - SLACK
+    if end < 2 or entries[0] != 0 or entries[1] != 0:
+        return -1
+    is_block = np.zeros(end, np.bool_)
+    is_block[0] = True
+    at, most = np.int64(2), np.int64(0)
+    while at < end:
+        if end - at < 2:
+            return -1
+        is_block[at] = True
+        n_tests, n_covering = np.int64(entries[at]), np.int64(entries[at + 1])
+        if n_tests < 0 or n_covering < 0 or at + 2 + width * n_tests + n_covering > end:
+            return -1
+        listed = at + 2 + (2 if grouped else width - 1) * n_tests
+        after = at + 2 + width * n_tests + n_covering
+        n_listed = n_tests
+        if grouped:
+            n_listed = np.int64(0)
+            for i in range(at + 2 + n_tests, listed):
+                if entries[i] < 1:
+                    return -1
+                n_listed += entries[i]
+            after += n_listed
+            if after > end:
+                return -1
+        for i in range(listed, after):
+            if not first_id <= entries[i] < end_id:
+                return -1
+        most = max(most, n_listed + n_covering)
+        at = after
+    for slot in range(len(table)):
+        if table[slot] >= end or (table[slot] >= 0 and not is_block[table[slot]]):
+            return -1
+    return int(most)

@@ -13,6 +13,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.damage import check_fields, check_shape, check_within
 from vedette.indexes.bits import lowest_one, without_lowest
 from vedette.indexes.growth import collect
 from vedette.indexes.index import as_boxes, as_cells, count_bytes
@@ -48,6 +49,20 @@ class Scan:
             len(self.ids) + SLACK,
             lambda done, starts, positions: _fill(cells, done, starts, positions, self.firsts, self.lasts, self.ids),
         )
+
+    def validate(self, n_cells: Sequence[int], ids: range) -> None:
+        check_fields(self)
+        for cells in (self.firsts, self.lasts):
+            check_shape(cells, (len(n_cells), len(self.ids)), "the cells of a scan")
+            for axis, n in enumerate(n_cells):
+                check_within(cells[axis], 0, n - 1, "the cells of a scan")
+        check_shape(self.ids, (len(self.ids),), "the ids of a scan")
+        check_within(self.ids, ids.start, ids.stop - 1, "the ids of a scan")
+
+    def has_boxes(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> bool:
+        """Whether these boxes are the ones that are compared."""
+        same = (self.firsts, firsts), (self.lasts, lasts), (self.ids, ids)
+        return all(np.array_equal(own, given) for own, given in same)
 
     @property
     def nbytes(self) -> int:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vedette.budget import check_bytes
 from vedette.buffers import output_int32
+from vedette.damage import check, check_fields, check_shape, check_within
 from vedette.indexes.buckets import Buckets
 from vedette.indexes.index import as_boxes, as_cells, count_bytes
 from vedette.indexes.keyed import Keyed
@@ -82,6 +83,21 @@ class Verified:
         n = _verify(as_cells(cells), self.others, candidates.starts, candidates.positions, self.ends, self.ids)
         kept = candidates.positions[:n]
         return candidates.starts, kept if 2 * n >= len(candidates.positions) else kept.copy()
+
+    def validate(self, n_cells: Sequence[int], ids: range) -> None:
+        check_fields(self)
+        check(self.axes.ndim == self.others.ndim == 1, "the axes of an index are not those of its boxes")
+        axes = [*self.axes.tolist(), *self.others.tolist()]
+        check(sorted(axes) == list(range(len(n_cells))), "the axes of an index are not those of its boxes")
+        check_shape(self.ids, (len(self.ids),), "the ids of boxes")
+        check_within(self.ids, ids.start, ids.stop - 1, "the ids of boxes")
+        check_shape(self.ends, (len(self.others), len(self.ids), 2), "the ends of boxes")
+        self.inner.validate([n_cells[axis] for axis in self.axes.tolist()], range(len(self.ids)))
+
+    def has_boxes(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> bool:
+        """Whether candidates are compared with these boxes."""
+        same = (self.ids, ids), (self.ends[..., 0], firsts[self.others]), (self.ends[..., 1], lasts[self.others])
+        return all(np.array_equal(own, given) for own, given in same)
 
     @property
     def nbytes(self) -> int:

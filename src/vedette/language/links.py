@@ -14,10 +14,11 @@ import numpy as np
 
 from vedette.boxes import CLOSED
 from vedette.columns import INT64_DECIMAL_PRECISION
+from vedette.damage import check
 from vedette.language.expressions import BIGINT, BOOLEAN, Typed, from_json, to_json
 from vedette.language.normal_form import Form
 from vedette.language.ranges import Band
-from vedette.schema import Type
+from vedette.schema import Schema, Type
 
 SIGN, DIFFERENCE, DISTANCE = "sign", "difference", "distance"
 
@@ -46,6 +47,20 @@ class Link:
     def from_json(parts: list[Any]) -> Link:
         kind, first, second, type_ = parts
         return make_link(kind, from_json(first), from_json(second), Type(*type_))
+
+    def validate(self, schema: Schema) -> None:
+        """Raise DamageError unless a link from a file can be evaluated over rows of two streams."""
+        from vedette.language.validation import check_side, validate_expression
+
+        check(self.kind in (SIGN, DIFFERENCE), "a link is of no kind")
+        check(_are_sides(*self.sides), "a link is not of two streams")
+        is_ordered = self.type.name in _ORDERED and self.type.precision <= INT64_DECIMAL_PRECISION
+        check(is_ordered or self.type.name == "string", "a link is of a type that has no order")
+        check(self.kind == SIGN or self.type.name in _SUBTRACTED, "a link is of a type that has no differences")
+        for side in self.sides:
+            validate_expression(side, schema, ())
+            check(side.type == self.type, "a link is of another type than its sides")
+            check_side(side)
 
     @property
     def streams(self) -> tuple[str, str]:

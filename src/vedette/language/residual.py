@@ -16,9 +16,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.columns import Column
+from vedette.damage import check, check_type, check_within
 from vedette.language.expressions import Typed, from_json, to_json
 from vedette.language.geofences import POLYGON_TESTS
 from vedette.language.polygons import Polygons
+from vedette.schema import Schema, check_time_zone
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,18 @@ class Residual:
         from vedette.language.evaluation import evaluate_pairs
 
         return evaluate_pairs(self.expression, self.constants, self.time_zone, columns, rows, members, self._polygons)
+
+    def validate(self, schema: Schema, queries: range) -> None:
+        """Raise DamageError unless a residual from a file can be evaluated over rows of the schema."""
+        from vedette.language.validation import check_evaluation, validate_expression
+
+        check_type(self.queries, NDArray[np.int64], "the queries of a residual")
+        check(self.queries.ndim == 1 and len(self), "a residual has no queries")
+        check_within(self.queries, queries.start, queries.stop - 1, "the queries of a residual")
+        check(all(len(values) == len(self) for values in self.constants), "constants of a residual are missing")
+        check_time_zone(self.time_zone)
+        validate_expression(self.expression, schema, self.constants)
+        check_evaluation(self.expression, self.constants, self.time_zone, len(self))
 
     def take(self, indices: NDArray[Any]) -> Residual:
         constants = tuple(_take(values, indices) for values in self.constants)

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.damage import check, check_fields, check_shape, check_within
 from vedette.language import Link
+from vedette.language.links import SIGN
+from vedette.schema import Schema
 
 EVERY_ROW = -1  # the selection of a stream that a query says nothing about
 
@@ -31,6 +34,28 @@ class Signature:
     conditions: tuple[Link, ...]
     counts: tuple[bool, ...]  # by stream: its window counts rows
     is_duration: tuple[bool, ...]  # by stream: its window is a length of time, not a number
+
+    def validate(self, streams: Sequence[str], schema: Schema) -> None:
+        """Raise DamageError unless what came from a file links these streams, all of them and each once."""
+        check_fields(self)
+        check(len(self.counts) == len(self.is_duration) == len(streams), "the windows are not those of the streams")
+        check(len(self.edges) == len(streams) - 1, "the links are not those of the streams")
+        known = {0}
+        for _ in self.edges:
+            known |= {each for edge in self.edges if known & {*edge.streams} for each in edge.streams}
+        check(known == set(range(len(streams))), "the links are not those of the streams")
+        for edge in self.edges:
+            check_fields(edge)
+            for link in (*edge.equalities, *([] if edge.link is None else [edge.link])):
+                link.validate(schema)
+                own = {streams[each] for each in edge.streams}
+                check(set(link.streams) == own, "a link is of other streams than its edge")
+            check(all(link.kind == SIGN for link in edge.equalities), "an equality is none")
+            check(edge.link is None or edge.link.type.name != "string", "strings have no order here")
+            if edge.link is not None:
+                check(edge.link.streams == tuple(streams[each] for each in edge.streams), "a link is turned round")
+        for link in self.conditions:
+            link.validate(schema)
 
     def to_parts(self) -> list[Any]:
         """What a file keeps."""
@@ -68,6 +93,22 @@ class Branches:
     def concat(cls, many: Sequence[Branches]) -> Branches:
         names = cls.__dataclass_fields__
         return cls(*(np.concatenate([getattr(each, name) for each in many], axis=-1) for name in names))
+
+    def validate(self, signature: Signature, n_queries: int, n_selections: Sequence[int]) -> None:
+        """Raise DamageError unless branches from a file are of these queries and selections."""
+        check_fields(self)
+        check_shape(self.queries, (len(self),), "the queries of branches")
+        check_within(self.queries, 0, n_queries - 1, "the queries of branches")
+        for rows, arrays in (
+            (len(n_selections), (self.selections, self.units, self.numbers)),
+            (len(signature.edges), (self.lows, self.highs)),
+            (len(signature.conditions), (self.condition_lows, self.condition_highs)),
+        ):
+            for array in arrays:
+                check_shape(array, (rows, len(self)), "an array of branches")
+        for chosen, n in zip(self.selections, n_selections, strict=True):
+            check_within(chosen, 0, n - 1, "the selections of branches")
+        check((self.units >= 0).all() and (self.numbers >= 0).all(), "a window is below nothing")
 
     def take(self, chosen: NDArray[Any]) -> Branches:
         return Branches(*(getattr(self, name)[..., chosen] for name in self.__dataclass_fields__))

@@ -6,22 +6,27 @@ the planner chose for it. Rows find their cells once per axis; each group then a
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.axes import Axis, Cells
+from vedette.axes import Axis, Cells, validate_axis
 from vedette.budget import BOUND, OverBudgetError, Pieces, check_bytes, cut_by_bytes
 from vedette.buffers import output_int32
 from vedette.columns import Column, string_buffers
-from vedette.indexes import Index
+from vedette.damage import check, check_fields, check_shape, check_within
+from vedette.indexes import INDEXES, Index, Scan, Verified
+from vedette.indexes.index import KeptAsBoxes, Validated
 from vedette.kernels import kernel
 from vedette.language import Residual
 from vedette.matches import Matches
 from vedette.operators.screen import Screen
+from vedette.schema import Schema
 from vedette.vectors import copy_eight
 
 SCREENED_ROWS = 1024  # a smaller batch is not screened
@@ -64,6 +69,54 @@ class Group:
     def __len__(self) -> int:
         return int(self.firsts.shape[1])
 
+    def validate(self, n_cells: Sequence[int], queries: range) -> None:
+        """Raise DamageError unless boxes from a file lie within their axes, are of these queries, and the index too."""
+        check_fields(self)
+        check(self.firsts.ndim == 2 and self.firsts.shape == self.lasts.shape, "the cells of boxes are missing")
+        check_shape(self.firsts, (len(n_cells), len(self)), "the cells of boxes")
+        check(
+            self.fields or len(self.listed_queries) == len(self) or len(self) == len(self._every), "boxes are missing"
+        )
+        for firsts, lasts, n in zip(self.firsts, self.lasts, n_cells, strict=True):
+            check_within(firsts, 0, n - 1, "the cells of boxes")
+            check_within(lasts, 0, n - 1, "the cells of boxes")
+            check((firsts <= lasts).all(), "a box ends before it begins")
+        if len(self.listed_queries):
+            check_shape(self.listed_queries, (len(self),), "the queries of boxes")
+            check_within(self.listed_queries, queries.start, queries.stop - 1, "the queries of boxes")
+        else:
+            last = self.first_query + len(self)
+            is_run = queries.start <= self.first_query and last <= queries.stop
+            check(is_run or not len(self), "boxes have no queries")
+        self._validate_index(n_cells, queries)
+
+    @property
+    def _every(self) -> NDArray[np.int32]:
+        return self.index.ids if isinstance(self.index, EveryRow) else np.empty(0, np.int32)
+
+    def _validate_index(self, n_cells: Sequence[int], queries: range) -> None:
+        index = self.index
+        check(isinstance(index, EveryRow) == (not self.fields), "an index is on other fields than its boxes")
+        if isinstance(index, EveryRow):
+            check_fields(index)
+            check(np.array_equal(index.ids, self.queries), "an index is not that of its boxes")
+            return
+        if isinstance(index, KeptAsBoxes):
+            check(index.name in INDEXES, "an index is unknown")
+            return
+        check(hasattr(index, "validate"), "an index cannot be validated")
+        cast(Validated, index).validate(n_cells, queries)
+        if isinstance(index, Scan | Verified):
+            check(index.has_boxes(self.firsts, self.lasts, self.queries), "an index is not that of its boxes")
+
+    def restored(self, axes: dict[str, Axis]) -> Group:
+        """The group with its index, which is built where a file has its boxes alone."""
+        if not isinstance(self.index, KeptAsBoxes):
+            return self
+        n_cells = [axes[name].n_cells for name in self.fields]
+        index = INDEXES[self.index.name].build(self.firsts, self.lasts, self.queries, n_cells)
+        return dataclasses.replace(self, index=index)
+
 
 @dataclass(frozen=True)
 class Part:
@@ -93,6 +146,44 @@ class Part:
     def fields(self) -> set[str]:
         """The fields that a row needs here."""
         return set(self.axes).union(*(residual.fields for residual in self.residuals))
+
+    def validate(self, schema: Schema, first_query: int) -> None:
+        """Raise DamageError unless a part from a file, over such rows, is safe to match with."""
+        check_fields(self)
+        check(self.first_query == first_query and 0 <= self.n_queries < 1 << 31, "a part has not the queries it should")
+        for name, axis in self.axes.items():
+            field = schema.find(name)
+            check(field is not None and field.name == name, "an axis is of no field")
+            assert field is not None
+            validate_axis(axis, field.type)
+        queries = range(first_query, first_query + self.n_queries)
+        for group in self.groups:
+            check(
+                len(set(group.fields)) == len(group.fields) and self.axes.keys() >= {*group.fields}, "a box has no axis"
+            )
+            group.validate([self.axes[name].n_cells for name in group.fields], queries)
+        self._validate_residuals(schema, queries)
+        if self.screen is not None:
+            self.screen.validate([(each.fields, each.firsts, each.lasts) for each in self.groups], self.axes)
+
+    def _validate_residuals(self, schema: Schema, queries: range) -> None:
+        n = self.n_queries if self.residuals else 0
+        check_shape(self.residual_of, (n,), "the residuals of queries")
+        check_shape(self.member_of, (n,), "the places in residuals")
+        check_within(self.residual_of, -1, len(self.residuals) - 1, "the residuals of queries")
+        check_within(self.member_of, 0, n - 1, "the places in residuals")
+        for number, residual in enumerate(self.residuals):
+            residual.validate(schema, queries)
+            own = np.flatnonzero(self.residual_of == number)
+            is_same = np.array_equal(residual.queries[self.member_of[own]], own + queries.start)
+            check(is_same and len(own) == len(residual), "residuals are not those of their queries")
+        for group in self.groups:
+            has = self.residual_of[group.queries - queries.start] >= 0 if n else np.zeros(len(group), np.bool_)
+            check((has == group.has_residuals).all(), "boxes are not those of queries with residuals")
+
+    def restored(self) -> Part:
+        """The part with the indexes of which a file has the boxes alone."""
+        return dataclasses.replace(self, groups=tuple(group.restored(self.axes) for group in self.groups))
 
     def match(self, columns: dict[str, Column], n_rows: int) -> Matches:
         """The queries of this part that each row matches; every query once a row."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vedette.axes import Axis, Cells, NumberAxis, step_of
 from vedette.columns import Column
+from vedette.damage import check, check_fields, check_shape
 from vedette.kernels import kernel
 
 N_STEPS = 1 << 16
@@ -44,6 +45,17 @@ class Screen:
         values = column.values.astype(np.int64) if column.values.dtype == np.bool_ else column.values
         valid = np.empty(0, np.bool_) if column.valid is None else column.valid
         return _pass_rows(values, valid, self.base, self.scale, self.marks)
+
+    def validate(self, boxes: Sequence[tuple[tuple[str, ...], Cells, Cells]], axes: dict[str, Axis]) -> None:
+        """Raise DamageError unless a screen from a file lets the rows of these boxes pass."""
+        check_fields(self)
+        check_shape(self.marks, (N_STEPS,), "the marks of a screen")
+        check(self.field in axes and all(self.field in fields for fields, _, _ in boxes), "a screen has no such field")
+        made = _mark(self.field, axes[self.field], boxes)
+        is_same = made is not None and (made.base, made.scale) == (self.base, self.scale)
+        check(
+            is_same and made is not None and np.array_equal(made.marks, self.marks), "a screen is not that of its boxes"
+        )
 
 
 def _mark(name: str, axis: Axis, boxes: Sequence[tuple[tuple[str, ...], Cells, Cells]]) -> Screen | None:

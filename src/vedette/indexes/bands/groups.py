@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.buffers import grown
+from vedette.damage import check, check_fields, check_shape, check_within
 from vedette.indexes.bands.by_points import build_tree
 from vedette.indexes.bands.group_changes import (
     CAP,
@@ -178,6 +179,79 @@ class Groups:
                 self.low_names, self.list_highs, self.high_names, self.counts,
             )  # fmt: skip
         self._settle()
+
+    def validate(self, lows: NDArray[np.float64], highs: NDArray[np.float64], stands: NDArray[np.bool_]) -> None:
+        """Raise DamageError unless groups from a file list the bands that stand, by name, each where it belongs."""
+        check_fields(self)
+        self._check_shapes()
+        names = np.flatnonzero(stands)
+        check(self.n == len(names) and self.n_made >= 0, "groups have not as many bands as there are")
+        check(np.array_equal(np.flatnonzero(self.group_of >= 0), names), "groups have other bands than there are")
+        for own, given in ((self.lows, lows), (self.highs, highs)):
+            check(np.array_equal(own[names], given[names]), "groups have other bands than there are")
+        check(int(self.is_witness.sum()) == self.counts[N_WITNESSES], "groups have other witnesses than there are")
+        self._check_order()
+        self._check_lists()
+
+    def _check_shapes(self) -> None:
+        n_names, n_rooms, n_listed = len(self.group_of), len(self.points), len(self.list_lows)
+        check_shape(self.counts, (4,), "the counts of groups")
+        n_groups, n_points, n_witnesses, used = self.counts.tolist()
+        check(0 <= n_groups <= n_rooms and 0 <= used <= n_listed - PAD * (n_listed > 0) < 1 << 31, "groups are missing")
+        check(0 <= n_witnesses <= n_points <= n_groups, "groups have fewer points than witnesses")
+        for name in ("lows", "highs", "group_of", "is_witness"):
+            check_shape(getattr(self, name), (n_names,), "the bands of groups")
+        for name in (*_BY_GROUP, "ordered_points", "ordered"):
+            check_shape(getattr(self, name), (n_rooms,), "an array by group")
+        for name in ("list_lows", "low_names", "list_highs", "high_names"):
+            check_shape(getattr(self, name), (n_listed,), "the lists of groups")
+        check_within(self.group_of, -1, n_groups - 1, "the groups of bands")
+
+    def _check_order(self) -> None:
+        n = self.n_groups
+        points, ordered = self.points[:n], self.ordered[:n]
+        check(not np.isnan(points).any(), "a group has no point")
+        check(np.array_equal(np.sort(ordered), np.arange(n)), "groups are in no order")
+        check(np.array_equal(self.ordered_points[:n], points[ordered]), "groups are not in the order of points")
+        rises = np.diff(self.ordered_points[:n])
+        check((rises >= 0).all() and np.count_nonzero(rises) + (n > 0) == self.n_points, "points are not in order")
+        check(self.tree.ndim == 2 and len(self.tree) == 2, "the tree of groups is none")
+        if self.has_tree:
+            tree = build_tree(self.ordered, n, self.starts, self.list_lows, self.list_highs)
+            check(np.array_equal(tree, self.tree), "the tree of groups is not theirs")
+
+    def _check_lists(self) -> None:
+        n = self.n_groups
+        starts, sizes, rooms = (each[:n].astype(np.int64) for each in (self.starts, self.sizes, self.rooms))
+        by_start = np.argsort(starts, kind="stable")
+        ends = (starts + rooms)[by_start]
+        check((starts >= 0).all() and (ends <= self.counts[USED]).all(), "a list of bands is cut")
+        check((ends[:-1] <= starts[by_start][1:]).all(), "lists of bands overlap")
+        check((sizes >= 1).all() and (sizes <= np.minimum(rooms, CAP)).all(), "a list of bands is cut")
+        check(int(sizes.sum()) == self.n, "lists have not as many bands as there are")
+        groups = np.repeat(np.arange(n), sizes)
+        places = np.arange(self.n) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+        is_next = groups[1:] == groups[:-1]
+        for names, values, own, sign in (
+            (self.low_names[places], self.list_lows[places], self.lows, 1),
+            (self.high_names[places], self.list_highs[places], self.highs, -1),
+        ):
+            check_within(names, 0, len(self.group_of) - 1, "the lists of bands")
+            check((np.bincount(names, minlength=1) <= 1).all(), "a band is listed twice")
+            check((self.group_of[names] == groups).all() and (own[names] == values).all(), "a list has other bands")
+            falls = values[1:] * sign < values[:-1] * sign
+            check(not (falls & is_next).any(), "a list of bands is in no order")
+        points = self.points[groups]
+        held = (self.list_lows[places] <= points) & (points <= self.list_highs[places])
+        check(held.all(), "a group has bands without its point")
+        for covers, outer, beyond in (
+            (self.cover_lows, self.list_lows[starts], -np.inf),
+            (self.cover_highs, self.list_highs[starts], np.inf),
+        ):
+            expected = np.where(outer == beyond, np.nan, np.nextafter(outer, beyond))
+            check(np.array_equal(covers[:n], expected, equal_nan=True), "a group covers other bands")
+        singles = np.where(sizes == 1, self.low_names[starts], -1)
+        check(np.array_equal(self.singles[:n], singles), "a group has another single band")
 
     def _settle(self) -> None:
         """Make the groups anew where they have become too many, or their lists lie about."""

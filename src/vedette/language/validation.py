@@ -1,0 +1,128 @@
+"""Checks of expressions that come from a file: nodes that evaluation knows, over fields and constants that exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from vedette.columns import Column
+from vedette.damage import DamageError, check, check_type
+from vedette.language.catalogue import FUNCTIONS
+from vedette.language.expressions import BOOLEAN, Typed
+from vedette.language.geofences import POLYGON_TESTS
+from vedette.language.types import NUMERIC
+from vedette.language.vectors import filler
+from vedette.schema import TYPE_NAMES, Schema
+
+MOST_NODES = 1_000_000
+MOST_PLACES = 400  # of round(); a double has no more digits
+# How many arguments a node has, least and most; `_AS_CALLED` are named in a tree as in a text.
+_ARGUMENTS: dict[str, tuple[int, int]] = {
+    **dict.fromkeys(("field", "slot", "constant"), (0, 0)),
+    **dict.fromkeys(("not", "isnull", "isnan", "cast", "try"), (1, 1)),
+    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "<=>", "+", "-", "*", "/", "%", "div", "pmod"), (2, 2)),
+    **dict.fromkeys(("and", "or", "case", "in", "coalesce", "concat", "least", "greatest"), (1, MOST_NODES)),
+    **dict.fromkeys(POLYGON_TESTS, (3, 3)),
+    "nullif": (2, 2),
+    "like": (2, 2),
+    "st_dwithin": (5, 5),
+}
+_AS_CALLED = {name: (least, most) for name, least, most in FUNCTIONS.values() if name.isalpha()}
+_KNOWN = {**_AS_CALLED, **_ARGUMENTS}
+
+
+def validate_expression(expression: Typed, schema: Schema, constants: Sequence[Any]) -> None:
+    """Raise DamageError unless a tree from a file can be evaluated over rows of the schema."""
+    n_nodes = 0
+    waiting = [(expression, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        n_nodes += 1
+        check(n_nodes <= MOST_NODES and depth <= 400, "an expression is too large")
+        _validate_node(node, schema, constants)
+        waiting += [(arg, depth + 1) for arg in node.args]
+
+
+def _validate_node(node: Typed, schema: Schema, constants: Sequence[Any]) -> None:
+    for value, hint in ((node.op, str), (node.name, str), (node.slot, int), (node.type.name, str)):
+        check_type(value, hint, "a node of an expression")
+    check(node.op in _KNOWN, "an expression has a node that is unknown")
+    least, most = _KNOWN[node.op]
+    check(least <= len(node.args) <= most, f"{node.op} has another number of arguments")
+    type_ = node.type
+    check(type_.name in (*TYPE_NAMES, "int", "null"), "an expression has a type that is unknown")
+    digits = (type_.precision, type_.scale)
+    check(all(type(each) is int and 0 <= each <= 38 for each in digits), "a decimal has too many digits")
+    if node.op == "field":
+        field = schema.find(node.name)
+        check(field is not None and field.name == node.name and field.type == type_, "an expression has no such field")
+    elif node.op == "slot":
+        check(0 <= node.slot < len(constants), "an expression has no such constant")
+        check(_is_of(constants[node.slot], filler(type_, 0)), "a constant is of another type")
+    elif node.op in POLYGON_TESTS:
+        polygon = node.args[2]
+        check(polygon.op == "slot" and polygon.type.name == "string", "a polygon is no constant")
+        check(all(arg.type.name in NUMERIC for arg in node.args[:2]), "a point has no coordinates")
+    elif node.op == "case":
+        check(len(node.args) % 2 == 1, "case has another number of arguments")
+    _validate_value(node)
+
+
+def _validate_value(node: Typed) -> None:
+    value: Any = node.value
+    if node.op == "round":
+        check(type(value) is int and abs(value) <= MOST_PLACES, "round has another number of places")
+    elif node.op == "like":
+        check(type(value) is str and len(value) <= 1, "like has another escape")
+    elif node.op == "constant":
+        check(value is None or type(value) is bool, "a constant is of another type")
+    else:
+        is_margin = type(value) is float and np.isfinite(value)
+        check(value is None or type(value) is str or is_margin, "a node of an expression has another value")
+
+
+def _is_of(values: Any, like: Any) -> bool:
+    """Whether constants are in the physical form of a type."""
+    if isinstance(like, pa.Array):
+        return isinstance(values, pa.LargeStringArray)
+    return isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype == like.dtype
+
+
+def check_evaluation(expression: Typed, constants: Sequence[Any], time_zone: str, n: int) -> None:
+    """Raise DamageError unless a condition is evaluated for a row of nulls, and for one of zeros and empty texts."""
+    from vedette.language.evaluation import evaluate_pairs
+    from vedette.language.polygons import Polygons
+
+    check(expression.type == BOOLEAN, "an expression is no condition")
+    slots = {node.args[2].slot for node in expression.walk() if node.op in POLYGON_TESTS}
+    polygons = {slot: Polygons(constants[slot]) for slot in slots}
+    members = np.array([0, n - 1])
+    with _trying():
+        evaluate_pairs(expression, tuple(constants), time_zone, _two_rows(expression), np.arange(2), members, polygons)
+
+
+def check_side(expression: Typed) -> None:
+    """Raise DamageError unless an expression without literals is evaluated for two such rows."""
+    from vedette.language.evaluation import evaluate_rows
+
+    with _trying():
+        column, _ = evaluate_rows(expression, "UTC", _two_rows(expression), 2)
+        check(_is_of(column.values, filler(expression.type, 0)), "an expression has another type than it says")
+
+
+def _two_rows(expression: Typed) -> dict[str, Column]:
+    """A row of nulls, and one of zeros and empty texts."""
+    fields = {node.name: node.type for node in expression.walk() if node.op == "field"}
+    return {name: Column(filler(type_, 2), np.array([False, True])) for name, type_ in fields.items()}
+
+
+@contextmanager
+def _trying() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise DamageError(f"an expression cannot be evaluated ({type(error).__name__})") from error
