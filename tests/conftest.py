@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,6 +35,21 @@ if PROFILE == "default" and hasattr(providers, "is_local_module_file"):
 def logs_are_heard() -> None:
     """Commands that ran in this process before may have put all logs to silence."""
     logging.disable(logging.NOTSET)
+
+
+@pytest.fixture
+def set_limits(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Changes settings of this process for one test: `set_limits(max_terms=5)`."""
+    from vedette.settings import settings as read_settings
+
+    def change(**limits: int) -> None:
+        for name, value in limits.items():
+            monkeypatch.setenv(f"VEDETTE_{name.upper()}", str(value))
+        read_settings.cache_clear()
+
+    yield change
+    monkeypatch.undo()
+    read_settings.cache_clear()
 
 
 @pytest.fixture(scope="session")

@@ -45,7 +45,7 @@ class Settings:
     max_answer_bytes: int = 1 << 30  # in an answer that is returned as a whole
 
     max_text_length: int = _limit(10_000_000, "the text has {} characters")
-    max_terms: int = _limit(20_000, "the condition has {} terms (comparisons, function calls, arithmetic)")
+    max_terms: int = _limit(50_000, "the condition has {} terms (comparisons, function calls, arithmetic)")
     max_list_values: int = _limit(100_000, "the IN lists have {} values")
     max_nesting: int = _limit(100, "the condition nests {} levels deep", at_most=100)
     max_boxes: int = _limit(200_000, "the condition makes {} boxes")

@@ -896,3 +896,21 @@ def test_the_commands_of_the_operations_page_run_as_they_stand(run, tmp_path, mo
         "symbol = 'IBM' AND price < 38",
     ]
     assert [query["id"] for query in json.loads(said["query list"])] == ["cheap-ibm"]
+
+
+def test_an_import_tells_by_line_what_exceeds_a_limit(run, url, tmp_path, set_limits):
+    set_limits(max_terms=2, max_text_length=60)
+    file = tmp_path / "q.csv"
+    long = "symbol = '" + "a" * 100_000 + "'"
+    file.write_text(f"id,where\na,price < 1\nb,price < 2 AND price > 1 AND price > 0\nc,{long}\nd,price < 4\n")
+
+    code, _, err = run("query", "import", file)
+    assert code == 2
+    assert "line 3: the condition has 3 terms" in err.replace("query 'b': ", "")
+    code, told, err = run("query", "import", file, "--skip-bad")
+
+    assert (code, rows_of(told)[0]["skipped"]) == (0, "2")
+    assert len(err) < 3000
+    assert [query.id for query in vd.Registry(url).list("alerts")] == ["a", "d"]
+    code, _, err = run("query", "add", "e", "price < 2 AND price > 1 AND price > 0")
+    assert (code, "the limit is 2 (setting max_terms)" in err) == (2, True)

@@ -27,6 +27,7 @@ from vedette.registry.steps import check_texts
 from vedette.registry.times import read_expiry
 from vedette.registry.writer import why_not_added
 from vedette.schema import Schema
+from vedette.settings import settings
 
 if TYPE_CHECKING:
     from vedette.registry.change import Change
@@ -74,7 +75,7 @@ def import_queries(
     def check(ids: list[Any], values: list[dict[str, Any]]) -> None:
         gather(ids, values, {})
         if info.kind != "band join":
-            check_texts(info, ids, [value["text"] for value in values])
+            check_texts(info, ids, [value["text"] for value in values], settings())
 
     def pass_over(lines: Lines) -> Lines:
         """The lines whose ids are free, or may be replaced; the others are bad."""

@@ -23,6 +23,7 @@ from vedette.engine.versions import Versions
 from vedette.errors import QueryError, count
 from vedette.ids import Ids, item, take_ids
 from vedette.indexes.bands import Groups
+from vedette.settings import settings
 
 if TYPE_CHECKING:
     from vedette.engine.band_monitor import BandMonitor
@@ -99,6 +100,7 @@ class BandQuerySet(SavedSet):
     def add_many(self, ids: Any, lows: Any, highs: Any) -> None:
         """Let many queries stand at once; `lows` and `highs` are arrays, or one number for all, and None is no end."""
         read, names = self._read_new(ids)
+        settings().check("max_queries", len(self) + len(read))
         new_lows, new_highs = read_ends(lows, highs, len(read), read)
         if not len(read):
             return

@@ -30,6 +30,7 @@ from vedette.operators.window_join import PairFinder
 from vedette.operators.window_joins import ALGORITHMS
 from vedette.planner.joins import JoinPlan, plan_joins
 from vedette.schema import Field, Schema, check_time_zone
+from vedette.settings import settings
 
 if TYPE_CHECKING:
     from vedette.engine.join_monitor import JoinMonitor
@@ -308,7 +309,7 @@ class JoinQuerySet(StandingSet):
             raise QueryError(f"got {len(read)} ids but {len(texts)} texts; each query needs both")
         named = ids if isinstance(ids, (list, tuple)) else read.tolist()
         windows = read_windows(within, rows, self.streams, len(read), named)
-        compiled = compile_texts(texts, self.schema, self.time_zone, ids=named)
+        compiled = compile_texts(texts, self.schema, self.time_zone, ids=named, limits=settings())
         plan = plan_joins(compiled, self.streams, windows)
         if not len(read):
             return

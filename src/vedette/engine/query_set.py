@@ -103,7 +103,7 @@ class QuerySet(StandingSet):
         if len(read) != len(texts):
             raise QueryError(f"got {len(read)} ids but {len(texts)} texts; each query needs both")
         named = ids if isinstance(ids, (list, tuple)) else read.tolist()
-        compiled = compile_texts(texts, self.schema, self.time_zone, ids=named)
+        compiled = compile_texts(texts, self.schema, self.time_zone, ids=named, limits=settings())
         self._append(read, compiled.blocks, compiled.residuals, content.of_texts(texts))
 
     def add_boxes(self, ids: Any, bounds: Mapping[str, tuple[Any, Any]], closed: str = "both") -> None:
@@ -119,7 +119,7 @@ class QuerySet(StandingSet):
     def replace(self, query_id: str | int, text: str) -> None:
         """Give a standing query another text."""
         position = self._must_find(query_id)
-        compiled = compile_texts([text], self.schema, self.time_zone, ids=[query_id])
+        compiled = compile_texts([text], self.schema, self.time_zone, ids=[query_id], limits=settings())
         read = self._ids.read([query_id])
         self._append(read, compiled.blocks, compiled.residuals, content.of_texts([text]), replaced=[position])
 

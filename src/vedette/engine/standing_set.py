@@ -14,6 +14,7 @@ from vedette.engine import snapshot
 from vedette.engine.versions import Versions
 from vedette.errors import QueryError, SnapshotError, shortened
 from vedette.ids import Ids, item
+from vedette.settings import settings
 
 
 class SavedSet:
@@ -155,6 +156,7 @@ class StandingSet(SavedSet):
             if len(standing):
                 (twice,) = self._ids.at(positions[standing[:1]])
                 raise QueryError(f"id {twice!r} stands already; use replace to change it, or another id")
+        settings().check("max_queries", len(self) + len(read))
         return read
 
     def _standing_ids(self) -> Ids:

@@ -9,6 +9,7 @@ import numpy as np
 from vedette.boxes import CLOSED, UNBOUNDED, Nulls, Ranges
 from vedette.language.compiler import CompiledTexts, compile_texts
 from vedette.schema import Schema
+from vedette.settings import settings
 
 
 def check_text(text: str, schema: Schema, time_zone: str = "UTC") -> list[str]:
@@ -17,7 +18,7 @@ def check_text(text: str, schema: Schema, time_zone: str = "UTC") -> list[str]:
     >>> check_text("price > 5 AND price < 3", Schema.parse("price double"))
     ['never matches: no value of price lies in all its ranges']
     """
-    compiled = compile_texts([text], schema, time_zone)
+    compiled = compile_texts([text], schema, time_zone, limits=settings())
     if not compiled.blocks:
         return [f"never matches: {_why_never(text, schema, time_zone)}"]
     if compiled.residuals and not any(residual.fields for residual in compiled.residuals):
@@ -54,7 +55,10 @@ def _joins_ends(parts: list[Ranges]) -> bool:
                 upwards.append((part.highs[k], high_end == CLOSED))
             if high_end == UNBOUNDED:
                 downwards.append((part.lows[k], low_end == CLOSED))
-    return any(low < high or (low == high and (a or b)) for high, a in upwards for low, b in downwards)
+    if not upwards or not downwards:
+        return False
+    high, low = max(high for high, _ in upwards), min(low for low, _ in downwards)
+    return bool(low < high or (low == high and ((high, True) in upwards or (low, True) in downwards)))
 
 
 def _why_never(text: str, schema: Schema, time_zone: str) -> str:

@@ -7,8 +7,8 @@ are computed as arrays.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Container, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -21,16 +21,18 @@ from vedette.boxes import BoxBlock
 from vedette.errors import QueryError
 from vedette.language.analysis import Analyser, NeedsSizesError
 from vedette.language.expressions import BOOLEAN, DOUBLE, Typed, Written
-from vedette.language.geofences import FENCES
+from vedette.language.geofences import FENCES, POLYGON_TESTS
 from vedette.language.leaves import Leaf
+from vedette.language.limits import check_skeleton, check_vertices, find_too_long
 from vedette.language.links import Link, with_links
 from vedette.language.literals import BadLiteralError, Kind, SlotError, check_numbers, kinds_of, read_strings, size_of
 from vedette.language.normal_form import Form, blocks_of, both_tracked, form_of
 from vedette.language.patterns import BAD_PATTERN, BadPatternError, classify
 from vedette.language.residual import Residual
-from vedette.language.syntax import parse_skeleton
+from vedette.language.syntax import depth_of, parse_skeleton
 from vedette.language.tokens import Shape, cut_texts, literal_span, place_in_text
 from vedette.schema import Schema, Type
+from vedette.settings import Settings
 
 
 @dataclass
@@ -55,11 +57,13 @@ def compile_texts(
     *,
     ids: Sequence[object] | None = None,
     errors: list[tuple[int, QueryError]] | None = None,
+    limits: Settings | None = None,
 ) -> CompiledTexts:
     """Compile predicates over one schema.
 
     Raises the QueryError of the first bad text, naming `ids[i]` where ids are given. With `errors`, bad texts are
-    appended there as (index, error) instead, in order, and get no boxes.
+    appended there as (index, error) instead, in order, and get no boxes. `limits` are those for queries that a user
+    adds; without them, as for queries that were accepted before, there are none.
 
     >>> compiled = compile_texts(["price < 40", "price < 7"], Schema.parse("price double"))
     >>> compiled.blocks[0].ranges["price"].highs
@@ -68,8 +72,8 @@ def compile_texts(
     compiled = CompiledTexts(len(texts))
     found: list[tuple[int, QueryError]] = []
     with _without_collection(texts):
-        for shape in _cut(texts, found):
-            _compile_shape(shape, texts, schema, time_zone, compiled, found)
+        for shape in _cut(texts, found, limits):
+            _compile_shape(shape, texts, schema, time_zone, compiled, found, limits)
     if found:
         found.sort(key=lambda pair: pair[0])
         if ids is not None:
@@ -95,22 +99,31 @@ def _without_collection(texts: Sequence[str]) -> Iterator[None]:
             gc.enable()
 
 
-def _cut(texts: Sequence[str], found: list[tuple[int, QueryError]]) -> list[Shape]:
-    try:
-        return cut_texts(texts)
-    except (QueryError, TypeError):
-        shapes = []
-        for index, text in enumerate(texts):
-            if not isinstance(text, str):
-                found.append((index, QueryError(f"a query is a text, not {type(text).__name__}")))
-                continue
-            try:
-                for shape in cut_texts([text]):
-                    shape.indices = [index]
-                    shapes.append(shape)
-            except QueryError as error:
-                found.append((index, error))
-        return shapes
+def _cut(texts: Sequence[str], found: list[tuple[int, QueryError]], limits: Settings | None) -> list[Shape]:
+    too_long = {} if limits is None else find_too_long(texts, limits)
+    found += too_long.items()
+    if not too_long:
+        with suppress(QueryError, TypeError):
+            return cut_texts(texts)
+    return _cut_each(texts, found, too_long)
+
+
+def _cut_each(texts: Sequence[str], found: list[tuple[int, QueryError]], left_out: Container[int]) -> list[Shape]:
+    """The shapes of the texts that can be cut, text by text; the errors of the others."""
+    shapes = []
+    for index, text in enumerate(texts):
+        if index in left_out:
+            continue
+        if not isinstance(text, str):
+            found.append((index, QueryError(f"a query is a text, not {type(text).__name__}")))
+            continue
+        try:
+            for shape in cut_texts([text]):
+                shape.indices = [index]
+                shapes.append(shape)
+        except QueryError as error:
+            found.append((index, error))
+    return shapes
 
 
 def _compile_shape(
@@ -120,11 +133,16 @@ def _compile_shape(
     time_zone: str,
     compiled: CompiledTexts,
     found: list[tuple[int, QueryError]],
+    limits: Settings | None,
 ) -> None:
     try:
+        if limits is not None:
+            check_skeleton(shape.skeleton, limits)
         slots = _slots_of(shape.skeleton)
+        if limits is not None:
+            limits.check("max_nesting", slots.depth)
         for group in _groups(shape, slots, sized=False):
-            _compile_group(group, slots, schema, time_zone, texts, compiled, found)
+            _compile_group(group, slots, schema, time_zone, texts, compiled, found, limits)
     except QueryError as error:
         found += [(i, _placed(error, shape, literals, texts[i])) for i, literals in _members(shape)]
 
@@ -136,6 +154,7 @@ class _Slots:
     negated: tuple[bool, ...]
     escapes: tuple[str | None, ...]  # the escape character, of a LIKE pattern
     static: tuple[bool, ...]
+    depth: int  # of the tree
 
 
 @dataclass
@@ -155,7 +174,8 @@ def _parse(skeleton: str) -> Written:
 
 @lru_cache(maxsize=8192)
 def _slots_of(skeleton: str) -> _Slots:
-    nodes = list(_walk(_parse(skeleton)))
+    written = _parse(skeleton)
+    nodes = list(_walk(written))
     n = 1 + max((node.slot for node in nodes), default=-1)
     negated, static = [False] * n, [False] * n
     escapes: list[str | None] = [None] * n
@@ -166,7 +186,7 @@ def _slots_of(skeleton: str) -> _Slots:
             escapes[node.args[1].slot] = node.name
         if node.op == "round" and len(node.args) == 2 and node.args[1].op == "literal":
             static[node.args[1].slot] = True
-    return _Slots(tuple(negated), tuple(escapes), tuple(static))
+    return _Slots(tuple(negated), tuple(escapes), tuple(static), depth_of(written))
 
 
 def _walk(written: Written) -> Any:
@@ -267,6 +287,7 @@ def _compile_group(
     texts: Sequence[str],
     compiled: CompiledTexts,
     found: list[tuple[int, QueryError]],
+    limits: Settings | None,
 ) -> None:
     """Add the group's boxes and residuals; a group with a bad literal is halved until the text is alone."""
     shape = group.shape
@@ -276,9 +297,14 @@ def _compile_group(
         plan = _plan(shape.skeleton, schema, group.kinds, group.statics)
         columns = list(zip(*shape.literals, strict=True))
         leaf = Leaf(columns, group.kinds, slots.negated, len(shape.indices), time_zone)
+        if limits is not None:
+            slots_of_polygons = [fence.args[2].slot for fence in plan.fences if fence.op in POLYGON_TESTS]
+            check_vertices([columns[slot] for slot in slots_of_polygons], slots_of_polygons, limits)
         for fence in plan.fences:
             leaf.bounds(fence)  # wherever it stands, it must make sense
         form, loose = both_tracked([form_of(node, wanted, leaf.form) for node, wanted in plan.linked])
+        if limits is not None:
+            limits.check("max_boxes", len(form.disjuncts))
         if not group.sized and any(_depends_on_sizes(plan.conjuncts[i][0]) for i in loose):
             raise NeedsSizesError
         queries = np.array(shape.indices, np.int64)
@@ -286,13 +312,13 @@ def _compile_group(
         rests = [_residual(conjuncts, leaf, queries, time_zone) for conjuncts in apart]
     except NeedsSizesError:
         for part in _groups(shape, slots, sized=True):
-            _compile_group(part, slots, schema, time_zone, texts, compiled, found)
+            _compile_group(part, slots, schema, time_zone, texts, compiled, found, limits)
         return
     except SlotError as error:
         if len(shape.indices) > 1:
             for half in _halves(shape):
                 part = _Group(half, group.kinds, group.statics, group.sized)
-                _compile_group(part, slots, schema, time_zone, texts, compiled, found)
+                _compile_group(part, slots, schema, time_zone, texts, compiled, found, limits)
             return
         (index, literals), *_ = _members(shape)
         start, end = literal_span(shape.skeleton, literals, error.slot)

@@ -18,8 +18,9 @@ from vedette.language.expressions import Written
 from vedette.language.spelling import CALL, SLOT_NAME, check_characters, check_tokens, origin, with_names
 from vedette.language.tokens import MARK
 from vedette.schema import Type
+from vedette.settings import Settings
 
-_MAX_DEPTH = 100  # so that a tree is walked well within Python's own limit, on workers too
+_DEEPEST = Settings()  # whatever is set: a tree is walked well within Python's own limit, on workers too
 
 COMPARISONS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "NullSafeEQ": "<=>"}
 _ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Mod": "%", "IntDiv": "div", "DPipe": "||"}
@@ -55,7 +56,7 @@ def parse_skeleton(skeleton: str) -> Written:
     except (ParseError, TokenError) as error:
         raise _syntax_error(error, text, origins, skeleton) from None
     except RecursionError:
-        raise QueryError("the expression nests too deeply; flatten its parentheses") from None
+        raise QueryError("the condition nests too deeply; flatten it (setting max_nesting)") from None
     except Exception:  # sqlglot stumbles over some texts that are no SQL, such as 0e01.5BD
         raise QueryError("syntax error: the text cannot be read as a condition", skeleton) from None
     if len(trees) != 1 or trees[0] is None:
@@ -69,9 +70,8 @@ def parse_skeleton(skeleton: str) -> Written:
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # a node built as no text of ours builds it
         raise QueryError("syntax error: the text cannot be read as a condition", skeleton) from None
     except RecursionError:
-        raise QueryError("the expression nests too deeply; flatten its parentheses") from None
-    if _depth(written) > _MAX_DEPTH:
-        raise QueryError(f"the expression nests deeper than {_MAX_DEPTH} levels; flatten it")
+        raise QueryError("the condition nests too deeply; flatten it (setting max_nesting)") from None
+    _DEEPEST.check("max_nesting", depth_of(written))
     check_tokens(skeleton, reader.tokens)
     return written
 
@@ -87,7 +87,8 @@ def _deep_recursion() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def _depth(written: Written) -> int:
+def depth_of(written: Written) -> int:
+    """The levels of a tree."""
     depth, level = 0, [written]
     while level:
         depth += 1

@@ -9,6 +9,7 @@ from typing import Any
 from vedette.errors import QueryError
 from vedette.registry.set_info import SetInfo
 from vedette.registry.steps import ADD, REMOVE, REPLACE, Step, check_texts
+from vedette.settings import settings
 
 COLUMNS = ("text", "windows", "low", "high", "metadata", "expires_at")  # of a life: what its owner gives
 
@@ -59,9 +60,10 @@ class Edit:
             texts = rows.values["text"]
             given = [place for place, text in enumerate(texts) if text is not KEPT]
             if len(given) == len(texts):
-                check_texts(info, rows.ids, texts)
+                check_texts(info, rows.ids, texts, settings())
             else:
-                check_texts(info, [rows.ids[place] for place in given], [texts[place] for place in given])
+                ids, new = [rows.ids[place] for place in given], [texts[place] for place in given]
+                check_texts(info, ids, new, settings())
 
     @classmethod
     def of(cls, steps: Sequence[Step]) -> Edit:

@@ -80,7 +80,7 @@ def _faults_of(database: Database, info: SetInfo) -> list[str]:
     faults = database.read(read)
     for piece in read_standing(database, info, info.version):
         try:
-            check_texts(info, piece.added_ids, piece.texts or [])
+            check_texts(info, piece.added_ids, piece.texts or [], limits=None)
         except QueryError as error:
             faults.append(f"set {info.name!r}: {error.reason}")
     return faults

@@ -20,6 +20,7 @@ from vedette.language import compile_texts
 from vedette.registry.documents import write_metadata, write_windows
 from vedette.registry.set_info import BAND_JOIN, WINDOW_JOIN, SetInfo
 from vedette.registry.times import Ttl, read_expiry
+from vedette.settings import Settings
 
 ADD, REPLACE, REMOVE = "add", "replace", "remove"
 LONGEST_ID = 1000  # bytes: what an index of PostgreSQL holds, and enough for a name
@@ -118,12 +119,12 @@ def kind_of(ids: Sequence[Any]) -> str | None:
     return None if not len(ids) else INTEGER if isinstance(ids[0], int) else STRING
 
 
-def check_texts(info: SetInfo, ids: Sequence[Any], texts: Sequence[Any]) -> None:
-    """Raise the QueryError of the first bad text, naming its query."""
+def check_texts(info: SetInfo, ids: Sequence[Any], texts: Sequence[Any], limits: Settings | None) -> None:
+    """Raise the QueryError of the first bad text, naming its query; `limits` are those for queries that are new."""
     schema = info.read_schema()
     if schema is None or not len(texts):
         return
-    compile_texts(texts, schema, info.time_zone, ids=ids)
+    compile_texts(texts, schema, info.time_zone, ids=ids, limits=limits)
     joined = "".join(texts)
     if "\0" in joined:
         place = next(i for i, text in enumerate(texts) if "\0" in text)

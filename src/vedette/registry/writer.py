@@ -19,6 +19,7 @@ from vedette.registry.set_info import SetInfo
 from vedette.registry.sets import find_set
 from vedette.registry.steps import kind_of
 from vedette.registry.tables import lives
+from vedette.settings import settings
 
 _INSERTED = ("set_id", "name", "number", "added", "is_parked", *COLUMNS, "created_at")
 _CHUNK = 20_000  # rows that are handed to SQLite at a time
@@ -75,6 +76,8 @@ class Writer:
             locked.end_due()
             locked.advance(mark)
             replaced = self._end(locked)
+            if len(self.edit.added.ids):
+                settings().check("max_queries", locked.n_standing + len(self.edit.added.ids) + len(replaced.ids))
             insert_lives(locked, self.edit.added)
             insert_lives(locked, replaced)
             locked.save()

@@ -1,0 +1,72 @@
+"""Limits on the text of a query, counted before it is parsed: a text beyond them costs no more than reading it once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from vedette.errors import QueryError
+from vedette.language.literals import SlotError
+from vedette.settings import Settings
+
+_NAME = re.compile(r"`(?:[^`]++|``)*+`")
+_LIST_OR_PARENTHESIS = re.compile(r"\bin\s*+\(|[(),]", re.IGNORECASE)
+_OPERATOR = r"<=>|<>|<=|>=|==|!=|\|\||[+*/%<>=]|-(?!\s*+\0)|\b(?:in|like|between|is|when|div)\b"
+_CALL = r"(?!\b(?:and|or|not|in|case|when|then|else)\b)\b\w++(?=\s*+\()"
+_TERM = re.compile(rf"{_OPERATOR}|{_CALL}", re.IGNORECASE)
+
+
+def find_too_long(texts: Sequence[str], limits: Settings) -> dict[int, QueryError]:
+    """The texts that are longer than the limit, by their place."""
+    try:
+        if max(map(len, texts), default=0) <= limits.max_text_length:
+            return {}
+    except TypeError:  # one is no text, which is refused later
+        pass
+    found: dict[int, QueryError] = {}
+    for place, text in enumerate(texts):
+        try:
+            limits.check("max_text_length", len(text) if isinstance(text, str) else 0)
+        except QueryError as error:
+            found[place] = error
+    return found
+
+
+def check_skeleton(skeleton: str, limits: Settings) -> None:
+    """Refuse a text with too many terms, list values or levels of parentheses."""
+    if len(skeleton) <= min(limits.max_terms, limits.max_list_values, limits.max_nesting):
+        return
+    plain = _NAME.sub("_", skeleton)
+    if len(plain) > limits.max_terms:
+        limits.check("max_terms", sum(1 for _ in _TERM.finditer(plain)))
+    n_values, deepest = _measure_parentheses(plain)
+    limits.check("max_list_values", n_values)
+    limits.check("max_nesting", deepest)
+
+
+def _measure_parentheses(plain: str) -> tuple[int, int]:
+    """The number of values in IN lists, and the depth of parentheses."""
+    opened: list[bool] = []  # by parenthesis: whether it begins a list
+    n_values = deepest = 0
+    for found in _LIST_OR_PARENTHESIS.finditer(plain):
+        sign = found.group()
+        if sign == ",":
+            n_values += bool(opened) and opened[-1]
+        elif sign == ")":
+            if opened:
+                opened.pop()
+        else:
+            opened.append(sign != "(")
+            n_values += opened[-1]
+            deepest = max(deepest, len(opened))
+    return n_values, deepest
+
+
+def check_vertices(polygons: Sequence[Sequence[str]], slots: Sequence[int], limits: Settings) -> None:
+    """Refuse texts whose polygons, by slot and text, have too many vertices: a SlotError tells which."""
+    for position, written in enumerate(zip(*polygons, strict=True)):
+        counts = [wkt.count(",") + 1 for wkt in written]
+        try:
+            limits.check("max_polygon_vertices", sum(counts))
+        except QueryError as error:
+            raise SlotError(error.reason, slots[counts.index(max(counts))], position) from None
