@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tempfile
+from pathlib import Path
 
+import accounts
 import pytest
 
 import vedette as vd
@@ -45,6 +48,47 @@ def test_a_registry_on_sqlite_and_its_snapshots_have_the_modes_of_the_settings(t
         made.file: file,
     }
     registry.close()
+
+
+# Works with a registry as an account of a group: imports first, then becomes that account.
+MEMBER = """if True:
+    import sys
+    import vedette as vd
+    from vedette.registry import snapshots
+    from vedette.settings import settings
+    snapshots.FEW_CHANGES = 0
+    settings(), vd.QuerySet("x double").match_one({"x": 1.0})
+    warm = vd.Registry(f"sqlite:///{sys.argv[1]}.db")  # what is imported late
+    warm.create("alerts", schema="x double")
+    warm.add("alerts", "a", "x < 5")
+    warm.compact("alerts")
+    warm.follow("alerts").open(1).match_one({"x": 1.0})
+    become()
+    registry = vd.Registry("sqlite:///shared/alerts.db")
+    if not registry.sets():
+        registry.create("alerts", schema="x double")
+    version = registry.add("alerts", sys.argv[1], "x < 5")
+    registry.compact("alerts")
+    print(*sorted(registry.follow("alerts").open(version).match_one({"x": 1.0})), flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_accounts_of_a_group_share_a_registry_with_the_modes_of_the_page(tmp_path):
+    accounts.open_to_all(tmp_path)
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    if os.geteuid() == 0:
+        os.chown(shared, -1, accounts.OTHER)
+    shared.chmod(0o2770)
+    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+    modes = dict(re.findall(r"(VEDETTE_(?:FILE|DIRECTORY)_MODE)=(\d+)", page))
+    first = accounts.start(MEMBER, "a", temporary=tmp_path, **modes)
+    assert accounts.hear(first) == "a"
+    second = accounts.start(MEMBER, "b", temporary=tmp_path, uid=accounts.others()[-1], **modes)
+
+    assert accounts.hear(second) == "a b"
+    assert [accounts.end(each) for each in (first, second)] == [[], []]
 
 
 def test_a_database_that_is_there_keeps_its_mode(tmp_path):
