@@ -329,3 +329,15 @@ def test_columns_that_spark_cannot_read_pass_it_by(spark, run, tmp_path):
         .drop_columns("query")
         .equals(pq.read_table(tmp_path / "r.parquet").take([0, 2]))
     )
+
+
+def test_a_check_with_rows_warns_of_a_query_that_matches_most_of_them(run, tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("symbol,price\n" + "".join(f"IBM,{price}\n" for price in range(100)))
+    schema = ("--schema", "symbol string, price double")
+
+    assert run("query", "check", "price < 5", *schema, "--rows", rows)[:2] == (0, "ok\n")
+    code, out, _ = run("query", "check", "price < 60", *schema, "--rows", rows)
+    assert code == 0
+    assert out.startswith("warning: matches 60% of the 100 rows of the sample, more than 10%: ")
+    assert run("query", "check", "price < 5", *schema, "--rows", tmp_path / "none.csv")[0] == 2

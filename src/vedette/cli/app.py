@@ -366,15 +366,22 @@ def check_command(
     file: Annotated[Path | None, typer.Option("--file", help="Read the text from a file", show_default=False)] = None,
     schema: Annotated[str, typer.Option("--schema", help="Fields of the rows, as in: symbol string, price double")],
     time_zone: ZoneOption = "UTC",
+    rows: Annotated[
+        Path | None,
+        typer.Option("--rows", help="A sample of rows: warn if the query matches more than a tenth of it"),
+    ] = None,
     answer: Answer,
 ) -> None:
     """Say whether a query's text is right; where not, why, and exit with 2."""
+    from vedette.cli.rows_file import read_sample
     from vedette.engine.query_set import QuerySet
 
     read = read_text(text, file)
     if read is None:
         raise QueryError("no text is given; name it, or read it with --file or - from standard input")
-    warnings = QuerySet(schema, time_zone=time_zone).check(read)
+    queries = QuerySet(schema, time_zone=time_zone)
+    sample = None if rows is None else read_sample(rows, queries.schema)
+    warnings = queries.check(read, sample=sample)
     if answer.is_asked:
         print_record({"where": read, "warnings": warnings}, answer.form)
         return

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from vedette.cli.text_columns import WHOLE, CsvColumns, JsonColumns, TextColumns, types_of
 from vedette.cli.text_records import Records, read_records
+from vedette.engine.selectivity import MAX_SAMPLE_ROWS
 from vedette.errors import FileError, SchemaError
 from vedette.schema import Field, Schema, Type
 
@@ -129,6 +130,19 @@ class RowsFile:
         read = set(self.columns.names)
         types = [(name, self.columns.field(name).type if name in read else pa.string()) for name in self.names]
         return pa.RecordBatch.from_pylist([], pa.schema(types))
+
+
+def read_sample(path: Path, schema: Schema) -> pa.Table:
+    """The first rows of a file, as many as a sample may have."""
+    file = RowsFile.open(path, schema, needs_others=False)
+    batches: list[pa.RecordBatch] = []
+    n_rows = 0
+    for batch in file.batches:
+        batches.append(batch)
+        n_rows += batch.num_rows
+        if n_rows >= MAX_SAMPLE_ROWS:
+            break
+    return pa.Table.from_batches(batches, file.columns).slice(0, MAX_SAMPLE_ROWS)
 
 
 @dataclass(frozen=True)

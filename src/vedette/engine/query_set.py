@@ -27,6 +27,7 @@ from vedette.engine.parts import Parts
 from vedette.engine.query_texts import as_texts
 from vedette.engine.read_rows import ReadRows
 from vedette.engine.retained import Retained
+from vedette.engine.selectivity import BROAD_SHARE, Selectivity, read_selectivity
 from vedette.engine.set_changes import Changes
 from vedette.engine.standing_set import StandingSet
 from vedette.engine.versions import STANDING, Versions
@@ -57,13 +58,23 @@ class QuerySet(StandingSet):
     >>> alerts.match_one({"symbol": "IBM", "price": 39.5})
     ['cheap-ibm']
 
-    `time_zone` is that of dates and of timestamps without a zone. `index` forces one index (see `explain`). A set may
-    be read by several threads at once, but not while it is changed.
+    With a `sample` of rows, queries that match more than `max_match_share` of it are refused; neither is saved with the
+    set. `time_zone` is that of dates and of timestamps without a zone. `index` forces one index (see `explain`).
+
+    A set may be read by several threads at once, but not while it is changed.
     """
 
     kind = "queries"
 
-    def __init__(self, schema: str | Schema, *, time_zone: str = "UTC", index: str | None = None) -> None:
+    def __init__(
+        self,
+        schema: str | Schema,
+        *,
+        time_zone: str = "UTC",
+        index: str | None = None,
+        sample: Any = None,
+        max_match_share: float | None = None,
+    ) -> None:
         self.schema = schema if isinstance(schema, Schema) else Schema.parse(schema)
         self.time_zone = check_time_zone(time_zone)
         check_index_name(index)
@@ -76,6 +87,7 @@ class QuerySet(StandingSet):
         self.forgotten_version = 0  # the last one that removed queries which were not retained
         self._leaving: list[NDArray[np.int32]] = []  # positions removed since `_retained` was last brought up to date
         self._finder: BorderFinder | None = None
+        self._selectivity = read_selectivity(sample, max_match_share, self.schema, self.time_zone)
         self._lock = threading.RLock()  # readers compile what waits, one at a time
 
     def __repr__(self) -> str:
@@ -152,13 +164,23 @@ class QuerySet(StandingSet):
         parts = self._parts.without_gone(is_gone)
         self._parts, self._ids, self._versions = parts, self._standing_ids(), self._versions.without_gone()
 
-    def check(self, text: str) -> list[str]:
+    def check(self, text: str, *, sample: Any = None) -> list[str]:
         """Warnings about a text; raises QueryError if it is wrong. Nothing is registered.
+
+        With a `sample` of rows, or that of the set, there is a warning where the text matches more than the set's
+        `max_match_share` of it, or without one a tenth.
 
         >>> QuerySet("price double").check("price > 5 AND price < 3")
         ['never matches: no value of price lies in all its ranges']
         """
-        return check_text(text, self.schema, self.time_zone)
+        warnings = check_text(text, self.schema, self.time_zone)
+        selectivity = self._selectivity
+        if sample is not None:
+            share = BROAD_SHARE if selectivity is None else selectivity.max_share
+            selectivity = Selectivity.read(sample, share, self.schema, self.time_zone)
+        if selectivity is not None:
+            warnings += selectivity.warn(compile_texts([text], self.schema, self.time_zone))
+        return warnings
 
     # Answers.
 
@@ -329,6 +351,9 @@ class QuerySet(StandingSet):
     ) -> None:
         if not len(ids):
             return
+        if self._selectivity is not None:
+            blocks, residuals = list(blocks), list(residuals)
+            self._selectivity.check(ids, blocks, residuals)
         self._versions.advance([*content.of_ids(ids), *pieces])
         if replaced:
             self._drop(np.array(replaced, np.int32))
