@@ -19,6 +19,7 @@ from vedette.schema import Field, Schema, Type
 
 TIME_TYPES = {"timestamp": np.int64, "bigint": np.int64, "double": np.float64}  # and how their values are kept
 KEY_TYPES = ("string", "bigint")
+FARTHEST = 1 << 62  # times are nearer to 0 than this, so that their differences, and sums with durations, fit
 _AN = {"key": "a key", "id": "an id"}
 
 
@@ -69,6 +70,14 @@ def read_time(value: Any, time_type: str, time_zone: str) -> Any:
     return column.values[0]
 
 
+def read_near_time(value: Any, time_type: str, time_zone: str) -> Any:
+    """The same, of a time that rows could have."""
+    read = read_time(value, time_type, time_zone)
+    if _are_far(np.array([read]), time_type):
+        raise RowError(f"a time is {_NEAR[time_type]}; got {shown(value)}")
+    return read
+
+
 def read_keys(
     frame: Frame, schema: Schema, time_zone: str, name: str, role: str = "key"
 ) -> tuple[Column, NDArray[np.int32] | None]:
@@ -108,7 +117,24 @@ def read_times(frame: Frame, schema: Schema, time_zone: str, name: str) -> tuple
         missing |= np.isnan(column.values)
     if missing.any():
         raise RowError(f"time {name!r} is missing in row {int(np.argmax(missing))}; every row needs one")
+    if _are_far(column.values, field.type.name):
+        row = next(row for row in range(len(column)) if _are_far(column.values[row : row + 1], field.type.name))
+        what = "infinite" if field.type.name == "double" else "beyond 2^62"
+        raise RowError(f"time {name!r} is {what} in row {row}; a time is {_NEAR[field.type.name]}")
     return column.values, field.type.name
+
+
+_NEAR = {
+    "timestamp": "less than 2^62 microseconds from 1970",
+    "bigint": "less than 2^62 from 0",
+    "double": "finite",
+}
+
+
+def _are_far(times: NDArray[Any], time_type: str) -> bool:
+    """Whether some of the times, none of which is NaN, cannot be computed with."""
+    farthest = np.inf if time_type == "double" else FARTHEST
+    return bool(len(times)) and bool(times.max() >= farthest or times.min() <= -farthest)
 
 
 def _find_column(frame: Frame, schema: Schema, name: str, role: str) -> tuple[Any, Field]:

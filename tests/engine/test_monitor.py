@@ -186,6 +186,49 @@ def test_a_time_must_be_a_timestamp_or_a_number(alerts):
         alerts.border(key="symbol", time="symbol")
 
 
+@pytest.mark.parametrize(
+    ("far", "words"),
+    [
+        ([1, 2**62], "time 'when' is beyond 2^62 in row 1; a time is less than 2^62 from 0"),
+        ([-(2**63), 1], "time 'when' is beyond 2^62 in row 0; a time is less than 2^62 from 0"),
+        ([1.0, float("inf")], "time 'when' is infinite in row 1; a time is finite"),
+        ([float("-inf"), 1.0], "time 'when' is infinite in row 0; a time is finite"),
+        (np.array([0, 2**62], "M8[us]"), "time 'when' is beyond 2^62 in row 1; a time is less than 2^62 microseconds"),
+    ],
+)
+def test_a_time_that_cannot_be_computed_with_is_refused(alerts, far, words):
+    monitor = alerts.border(key="symbol", time="when", expire_after="1 s" if isinstance(far, np.ndarray) else 10)
+
+    with pytest.raises(vd.RowError) as caught:
+        monitor.step({"symbol": ["A", "B"], "price": [1.0, 1.0], "when": far})
+
+    assert words in str(caught.value)
+    assert monitor.n_keys == 0
+
+
+@pytest.mark.parametrize(("first", "far"), [(1, 2**62), (1, -(2**62)), (1.0, float("inf")), (1.0, float("-inf"))])
+def test_time_cannot_pass_to_where_it_cannot_be_computed_with(alerts, first, far):
+    monitor = alerts.border(key="symbol", time="when", expire_after=10)
+    monitor.step({"symbol": ["A"], "price": [1.0], "when": [first]})
+
+    with pytest.raises(vd.RowError, match=r"a time is (finite|less than 2\^62 from 0); got"):
+        monitor.advance(far)
+    assert monitor.advance(100)["reason"].to_pylist() == ["expired"]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_farthest_times_expire_as_others_do(alerts, sign):
+    monitor = alerts.border(key="symbol", time="t", expire_after=10**17, dwell=10)
+    ends = sorted([sign * (2**62 - 1), -sign * (2**62 - 1)])
+
+    events = monitor.step({"symbol": ["A", "B"], "price": [1.0, 1.0], "t": ends})
+
+    assert [(e["time"], e["event"], e["reason"]) for e in events.to_pylist()] == [
+        (ends[0] + 10, "enter", "first"),
+        (ends[0] + 10**17, "exit", "expired"),
+    ]
+
+
 def test_rows_without_a_key_can_be_left_out_and_are_counted(alerts):
     monitor = alerts.border(key="symbol", time="ts", null_key="drop")
 

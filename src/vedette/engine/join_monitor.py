@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from vedette.columns import Column
 from vedette.engine import join_state
 from vedette.engine.join_options import JoinOptions
-from vedette.engine.join_rows import FARTHEST, JoinRows, read_join_rows
+from vedette.engine.join_rows import JoinRows, read_join_rows
 from vedette.engine.join_table import drop_repeats, join_values, to_table
 from vedette.errors import QueryError, RowError, count
-from vedette.keyed_rows import KEY_TYPES, TIME_TYPES, read_time
+from vedette.keyed_rows import FARTHEST, KEY_TYPES, TIME_TYPES, read_time
 from vedette.matches import Matches
 from vedette.operators.pair_sink import Pairs
 from vedette.operators.window_join import Batch, WindowJoin, horizon_of

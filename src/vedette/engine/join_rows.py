@@ -17,8 +17,6 @@ from vedette.operators.window_join import Batch
 from vedette.rows import read_rows
 from vedette.schema import Schema, Type
 
-FARTHEST = 1 << 62  # times are nearer to 0 than this, so that their differences fit
-
 
 @dataclass(frozen=True)
 class JoinRows:
@@ -77,10 +75,6 @@ def read_join_rows(
             times, time_type = read_times(frame, schema, time_zone, time)
     except RowError as error:
         raise RowError(f"{stream} rows: {error}") from None
-    is_far = (times >= FARTHEST) | (times <= -FARTHEST) if time_type != "double" else ~np.isfinite(times)
-    if is_far.any():
-        what = "infinite" if time_type == "double" else "beyond 2^62"
-        raise RowError(f"{stream} rows: time {time!r} is {what} in row {int(np.argmax(is_far))}")
     return JoinRows(n_rows, times, time_type, ids, {f"{stream}.{name}": column for name, column in columns.items()})
 
 

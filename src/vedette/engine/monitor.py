@@ -19,7 +19,7 @@ from vedette.engine.event_table import runs_to_table, to_table
 from vedette.engine.margin import Margins
 from vedette.engine.monitor_options import MonitorOptions
 from vedette.errors import RowError
-from vedette.keyed_rows import TIME_TYPES, KeyedRows, read_keyed_rows, read_time
+from vedette.keyed_rows import TIME_TYPES, KeyedRows, read_keyed_rows, read_near_time
 from vedette.operators.dwell import settle_dwell
 from vedette.operators.events import ENTER, Events
 from vedette.operators.key_state import KeyState
@@ -108,7 +108,7 @@ class BorderMonitor:
         standing = self.queries.standing()
         if not self.time_type:
             return self._nothing(standing)
-        now = read_time(time, self.time_type, self.queries.time_zone)
+        now = read_near_time(time, self.time_type, self.queries.time_zone)
         self.clock = now if self.clock is None else max(self.clock, now)
         return _concat([*self._expire(standing, now), self._report_dwelt(standing, now)])
 
