@@ -137,10 +137,10 @@ class Pair:
             for delta in self.deltas:
                 self.monitor.apply_delta(delta)
 
-    def step(self, batch):
+    def step(self, batch, advance=True):
         types = {"k": pa.string(), "s": pa.string(), "x": pa.float64(), "n": pa.int64(), "t": pa.int64()}
         table = pa.table({name: pa.array([row[name] for row in batch], type_) for name, type_ in types.items()})
-        return from_table(self.monitor.step(table)), self.model.step(batch)
+        return from_table(self.monitor.step(table, advance=advance)), self.model.step(batch, advance=advance)
 
 
 def in_time(batches, shuffled):
@@ -164,34 +164,97 @@ def small_sets(request, monkeypatch):
     monkeypatch.setattr(changes, "WALK_COST", -1e9 if request.param == "walks" else 1e9)
 
 
-@given(script, options)
-def test_events_equal_those_of_the_model(batches, options):
+@given(script, options, st.booleans(), st.booleans())
+def test_events_equal_those_of_the_model(batches, options, shuffled, advance):
     pair = Pair(options)
-    for changes_, batch in in_time(batches, shuffled=options.get("late") == "drop"):
+    for changes_, batch in in_time(batches, shuffled):
         for each in changes_:
             pair.apply(*each)
-        got, wanted = pair.step(batch)
+        got, wanted = pair.step(batch, advance)
         assert by_key(got) == by_key(wanted)
     assert pair.monitor.n_late == pair.model.n_late
     assert pair.monitor.n_keys == len(pair.model.keys)
+
+
+def cut_at(rows, sizes):
+    """The rows in batches, of sizes that are drawn."""
+    start = 0
+    while start < len(rows):
+        end = start + sizes()
+        yield rows[start:end]
+        start = end
+
+
+def events_of(batches, texts, options, advance=True):
+    pair = Pair(options)
+    for name, (text, _) in texts.items():
+        pair.queries.add(name, text)
+    return by_key([event for batch in batches for event in pair.step(batch, advance)[0]])
 
 
 @given(script, options, st.data())
 def test_other_batches_give_the_same_events(batches, options, data):
     rows = [row for _, batch in in_time(batches, shuffled=False) for row in batch]
     texts = {name: form(*data.draw(query)) for name in "pqrs"}
-    answers = []
-    for _ in range(2):
-        pair = Pair(options)
-        for name, (text, _) in texts.items():
-            pair.queries.add(name, text)
-        events, start = [], 0
-        while start < len(rows):
-            end = start + data.draw(st.integers(1, 6))
-            events += pair.step(rows[start:end])[0]
-            start = end
-        answers.append(by_key(events))
+    answers = [events_of(cut_at(rows, lambda: data.draw(st.integers(1, 6))), texts, options) for _ in range(2)]
     assert answers[0] == answers[1]
+
+
+# Few keys and times, so that rows are often late and keys often silent for about as long as they may be.
+late_row = st.fixed_dictionaries(
+    {
+        "k": st.sampled_from("AB"),
+        "s": st.just("u"),
+        "x": st.sampled_from([-1.0, 1.0, 2.5]),
+        "n": st.just(0),
+        "t": st.integers(0, 12),
+    }
+)
+late_options = st.fixed_dictionaries(
+    {"late": st.sampled_from(["drop", "apply", "apply"]), "expire_after": st.integers(1, 4)},
+    optional={"dwell": st.integers(1, 4), "margin": st.just(MARGIN)},
+)
+LATE_TEXTS = {"p": form("x > {a}", 0, 0), "q": form("x BETWEEN {a} AND {b}", 0, 1)}
+
+
+@given(st.lists(st.lists(late_row, max_size=4), max_size=4), late_options, st.booleans(), st.data())
+def test_cutting_a_batch_in_time_order_changes_nothing_whatever_is_late(batches, options, advance, data):
+    whole = [sorted(batch, key=lambda row: row["t"]) for batch in batches]
+    cut = [part for batch in whole for part in cut_at(batch, lambda: data.draw(st.integers(1, 3)))]
+    assert events_of(whole, LATE_TEXTS, options, advance) == events_of(cut, LATE_TEXTS, options, advance)
+
+
+@given(st.lists(st.lists(late_row, max_size=4), max_size=4), late_options, st.booleans())
+def test_events_of_late_rows_and_silent_keys_equal_those_of_the_model(batches, options, advance):
+    pair = Pair(options)
+    for name, (text, what) in LATE_TEXTS.items():
+        pair.queries.add(name, text)
+        pair.model.forms[name] = what if "margin" in options else (what[0], lambda row: False)
+    for batch in batches:
+        got, wanted = pair.step(batch, advance)
+        assert by_key(got) == by_key(wanted)
+    assert (pair.monitor.n_late, pair.monitor.n_keys) == (pair.model.n_late, len(pair.model.keys))
+
+
+def test_a_late_row_that_is_applied_does_not_let_its_key_expire():
+    zones = vd.QuerySet("k string, x double, t bigint")
+    zones.add("in", "x > 0")
+    for batches in ([[10], [2, 11]], [[10], [2], [11]]):
+        monitor = zones.border(key="k", time="t", late="apply", expire_after=3)
+        tables = [monitor.step({"k": ["A"] * len(ts), "x": [1.0] * len(ts), "t": ts}) for ts in batches]
+        assert [event["event"] for table in tables for event in table.to_pylist()] == ["enter"]
+
+
+@pytest.mark.parametrize("late", ["drop", "apply"])
+def test_a_key_far_behind_the_clock_expires_at_each_row_however_rows_are_cut(late):
+    zones = vd.QuerySet("k string, x double, t bigint")
+    zones.add("in", "x > 0")
+    for batches in ([[2, 4]], [[2], [4]]):
+        monitor = zones.border(key="k", time="t", late=late, expire_after=3)
+        monitor.step({"k": ["B"], "x": [0.0], "t": [10]})
+        tables = [monitor.step({"k": ["A"] * len(ts), "x": [1.0] * len(ts), "t": ts}) for ts in batches]
+        events = [(event["time"], event["event"]) for table in tables for event in table.to_pylist()]
+        assert events == [(2, "enter"), (5, "exit"), (4, "enter"), (7, "exit")]
 
 
 @given(script, st.integers(1, 5))

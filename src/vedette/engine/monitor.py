@@ -77,7 +77,8 @@ class BorderMonitor:
         """The events of a batch of rows: columns key, time, query, event and reason.
 
         Rows are taken by key and in time order, so events of a key come in the order of its rows. With `advance`, keys
-        leave that have been silent for longer than `expire_after` before the greatest time seen.
+        leave that have been silent for longer than `expire_after` before the greatest time seen; the answer is then
+        that to the rows in time order, one by one.
         """
         standing = self.queries.standing()
         batch = self._read(rows, standing)
@@ -88,8 +89,14 @@ class BorderMonitor:
         if batch.codes is not None:
             slots = slots[batch.codes]
         expire_after = self.options.duration("expire_after", self.time_type)
-        drops_late = self.options.late == "drop"
-        moves = find_moves(slots, batch.times, self.keys, drops_late=drops_late, expire_after=expire_after)
+        moves = find_moves(
+            slots,
+            batch.times,
+            self.keys,
+            drops_late=self.options.late == "drop",
+            expire_after=expire_after,
+            clock=self.clock if advance else None,
+        )
         tables = [self._find(standing, moves, self._join_rows(moves, batch))]
         self._remember(moves, batch, standing.versions.current)
         self.n_late += moves.n_late
@@ -231,11 +238,8 @@ class BorderMonitor:
     def _remember(self, moves: Moves, batch: KeyedRows, version: int) -> None:
         lasts = moves.lasts
         slots, rows = moves.kept_slots[lasts], moves.kept[lasts]
-        times = batch.times[rows]
-        if self.options.late == "apply":
-            times = np.where(self.keys.lives[slots], np.maximum(times, self.keys.times[slots]), times)
         columns = {name: column.take(rows) for name, column in batch.columns.items()}
-        self.keys.put_some(slots, times, np.full(len(slots), version, np.int32), columns)
+        self.keys.put_some(slots, moves.heards[lasts], np.full(len(slots), version, np.int32), columns)
         self.changes.note(slots)
 
     def _expire(self, standing: Standing, clock: Any) -> list[pa.Table]:

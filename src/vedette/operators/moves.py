@@ -27,6 +27,7 @@ class Moves:
     known: NDArray[np.int32]  # slots of the keys that had a last row
     kept: NDArray[np.int64]  # rows of the batch by key and time, without those that are late
     kept_slots: NDArray[np.int32]
+    heards: NDArray[Any]  # by row kept: the latest time of its key so far; of a late row, that of an earlier one
     n_late: int
 
     def __len__(self) -> int:
@@ -37,7 +38,7 @@ class Moves:
         """Keys that leave at some time, each after its last row."""
         n = len(slots)
         nothing = np.empty(0, np.int64), np.empty(0, np.int32)
-        return cls(np.arange(n), np.full(n, -1, np.int64), slots, times, slots, *nothing, 0)
+        return cls(np.arange(n), np.full(n, -1, np.int64), slots, times, slots, *nothing, times[:0], 0)
 
     @cached_property
     def lacks_rows(self) -> bool:
@@ -72,11 +73,13 @@ def find_moves(
     *,
     drops_late: bool,
     expire_after: int | float | None,
+    clock: Any = None,
 ) -> Moves:
     """Link the rows of a batch, given by the slot of their key and their time.
 
     Rows of a key are taken in time order, ties as they came. A key that was silent for longer than `expire_after` makes
-    two moves at its next row: away at the moment it expired, and in anew.
+    two moves at its next row: away at the moment it expired, and in anew. It was silent from its latest time until the
+    row, or until `clock`, the time at which the batch begins, whichever is later.
     """
     order = order_rows(slots, times, len(state))
     kept, before = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
@@ -87,10 +90,9 @@ def find_moves(
     )
     kept, kept_slots, kept_times, before = kept[:n_kept], kept_slots[:n_kept], kept_times[:n_kept], before[:n_kept]
     known, after = known[:n_known], np.arange(n_known, n_known + n_kept)
-    move_slots, move_times = kept_slots, kept_times
-    if expire_after is not None:
-        all_times = np.concatenate([state.times[known], kept_times])
-        expired = (before >= 0) & (kept_times - all_times[before] > expire_after)
+    move_slots, move_times, heards = kept_slots, kept_times, kept_times
+    if expire_after is not None or not drops_late:
+        heards, expired = _hear(before, kept_times, state.times[known], expire_after, clock)
         if expired.any():
             twice = np.repeat(np.arange(len(kept)), 1 + expired)
             second = np.zeros(len(twice), np.bool_)
@@ -98,10 +100,44 @@ def find_moves(
             first = np.append(second[1:], False)
             before, after = before[twice], after[twice]
             move_slots, move_times = kept_slots[twice], kept_times[twice]
-            move_times = np.where(first, all_times[before] + expire_after, move_times).astype(times.dtype)
+            last_heards = np.concatenate([state.times[known], heards])[before]
+            move_times = np.where(first, last_heards + expire_after, move_times).astype(times.dtype)
             before[second] = -1
             after[first] = -1
-    return Moves(before, after, move_slots, move_times, known, kept, kept_slots, len(order) - n_kept)
+    return Moves(before, after, move_slots, move_times, known, kept, kept_slots, heards, len(order) - n_kept)
+
+
+def _hear(
+    before: NDArray[np.int64], times: NDArray[Any], last_times: NDArray[Any], expire_after: Any, clock: Any
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """By row: the latest time of its key so far, and whether the key had expired before the row."""
+    limits = np.iinfo(np.int64) if times.dtype == np.int64 else np.finfo(np.float64)
+    longest = limits.max if expire_after is None else expire_after
+    now = limits.min if clock is None else clock
+    heards, expired = times.copy(), np.zeros(len(times), np.bool_)
+    kind = times.dtype.type
+    _find_heards(before, times, last_times, kind(longest), kind(now), heards, expired)
+    return heards, expired
+
+
+@kernel
+def _find_heards(
+    before: NDArray[np.int64],
+    times: NDArray[Any],
+    last_times: NDArray[Any],
+    expire_after: Any,
+    clock: Any,
+    heards: NDArray[Any],
+    expired: NDArray[np.bool_],
+) -> None:
+    n_known = len(last_times)
+    for i in range(len(before)):
+        if before[i] >= 0:
+            last = last_times[before[i]] if before[i] < n_known else heards[before[i] - n_known]
+            if max(clock, times[i]) - last > expire_after:
+                expired[i] = True
+            elif last > times[i]:
+                heards[i] = last
 
 
 def order_rows(slots: NDArray[np.int32], times: NDArray[Any], n_slots: int) -> NDArray[np.int64]:
