@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import copy
+import datetime
+import decimal
 import json
 import multiprocessing
 import random
@@ -87,6 +88,11 @@ ROWS: dict[str, Any] = {
     "z": RANDOM.integers(-3, 40, N_ROWS),
     "k": [f"k{number}" for number in RANDOM.integers(0, 40, N_ROWS)],
     "t": np.arange(N_ROWS),
+    "d": [decimal.Decimal(int(number)) * 10**20 for number in RANDOM.integers(-9, 9, N_ROWS)],
+    "e": [decimal.Decimal(int(number)) for number in RANDOM.integers(-9, 30, N_ROWS)],
+    "s": [datetime.date(2024, 1, 1 + int(number)) for number in RANDOM.integers(0, 9, N_ROWS)],
+    "u": [datetime.datetime(2024, 1, 1 + n % 4, n % 24, tzinfo=datetime.UTC) for n in range(N_ROWS)],
+    "b": RANDOM.random(N_ROWS) < 0.5,
 }
 SCHEMA = "x double, y double, z bigint, k string, t bigint"
 
@@ -279,6 +285,173 @@ def band_sets() -> Iterable[Specimen]:
     yield Specimen("bands of one point", many.to_bytes(), use_bands)
 
 
+# States. Each is loaded by a monitor of its own, which then goes on.
+
+
+def _queries() -> vd.QuerySet:
+    queries = vd.QuerySet(f"{SCHEMA}, d decimal(30,2)")
+    queries.retain()
+    queries.add_boxes([f"q{n}" for n in range(40)], {"x": (np.arange(40.0), np.arange(40.0) + 20)})
+    queries.add("text", "k LIKE 'k1%' AND z > 3 AND d > 0")
+    queries.remove("q3")
+    return queries
+
+
+def _some(start: int, end: int) -> dict[str, Any]:
+    return {name: values[start:end] for name, values in ROWS.items()}
+
+
+def use_border(data: bytes) -> Any:
+    return _go_on(_border_monitor(), data, lambda monitor: monitor.step(_some(300, 400)))
+
+
+def use_border_delta(data: bytes) -> Any:
+    monitor = _border_monitor()
+    monitor.load(_border_states()[0])
+    return _go_on(monitor, data, lambda monitor: monitor.step(_some(300, 400)))
+
+
+def _border_monitor() -> Any:
+    return _queries().border(key="k", time="t", dwell=5, margin=1.0, expire_after=200)
+
+
+def _go_on(monitor: Any, data: bytes, step: Callable[[Any], Any]) -> Any:
+    """Take the state, or the delta, go on with a step, save, and load that."""
+    try:
+        monitor.load(data)
+    except vd.SnapshotError as error:
+        if "delta" not in str(error) and "not a state" not in str(error):
+            raise
+        monitor.apply_delta(data)
+    try:
+        answers = step(monitor).num_rows
+    except vd.RowError as error:  # keys of another kind, or times
+        answers = type(error)
+    monitor.take_delta()
+    monitor.load(monitor.save())
+    return answers
+
+
+def _border_states() -> tuple[bytes, bytes]:
+    monitor = _border_monitor()
+    monitor.step(_some(0, 200))
+    saved = monitor.save()
+    monitor.step(_some(200, 300))
+    return saved, monitor.take_delta()
+
+
+def _joins() -> vd.JoinQuerySet:
+    joins = vd.JoinQuerySet(left=SCHEMA, right=SCHEMA)
+    joins.add("equal", "left.k = right.k AND left.x - right.x BETWEEN -5 AND 5", within=10)
+    joins.add("less", "left.x < right.x AND left.y > 90", rows=5)
+    return joins
+
+
+def _join_step(start: int) -> Callable[[Any], Any]:
+    some = {name: values[start : start + 50] for name, values in ROWS.items()}
+    return lambda monitor: monitor.step(left=some, right=some)
+
+
+def _join_monitor() -> Any:
+    return _joins().window(left_time="t", right_time="t", left_id="k")
+
+
+def _join_states() -> tuple[bytes, bytes]:
+    monitor = _join_monitor()
+    _join_step(0)(monitor)
+    saved = monitor.save()
+    _join_step(50)(monitor)
+    return saved, monitor.take_delta()
+
+
+def use_join_state(data: bytes) -> Any:
+    return _go_on(_join_monitor(), data, _join_step(100))
+
+
+def use_join_delta(data: bytes) -> Any:
+    monitor = _join_monitor()
+    monitor.load(_join_states()[0])
+    return _go_on(monitor, data, _join_step(100))
+
+
+def _band_monitor() -> Any:
+    bands = vd.BandQuerySet()
+    bands.retain()
+    bands.add_many(np.arange(100), np.arange(-50.0, 50.0), np.arange(-50.0, 50.0) + 3)
+    bands.remove(7)
+    return bands.monitor()
+
+
+def _band_step(start: int) -> Callable[[Any], Any]:
+    ids = np.arange(start, start + 40)
+    return lambda monitor: monitor.insert(
+        left={"id": ids, "value": ROWS["x"][ids]}, right={"id": [f"r{n}" for n in ids], "value": ROWS["y"][ids]}
+    )
+
+
+def _band_states() -> tuple[bytes, bytes]:
+    monitor = _band_monitor()
+    _band_step(0)(monitor)
+    saved = monitor.save()
+    monitor.delete(left=np.arange(10))
+    _band_step(40)(monitor)
+    return saved, monitor.take_delta()
+
+
+def use_band_state(data: bytes) -> Any:
+    return _go_on(_band_monitor(), data, _band_step(80))
+
+
+def use_band_delta(data: bytes) -> Any:
+    monitor = _band_monitor()
+    monitor.load(_band_states()[0])
+    return _go_on(monitor, data, _band_step(80))
+
+
+def _objects(start: int) -> dict[str, Any]:
+    ids = np.arange(start, start + 40)
+    x, y, speeds = ROWS["x"][ids], ROWS["y"][ids], RANDOM_SPEEDS[ids]
+    sides = {"x_low": x, "x_high": x + 5, "y_low": y, "y_high": y + 5}
+    return {"id": ids, **sides, **dict.fromkeys(("vx_low", "vx_high", "vy_low", "vy_high"), speeds)}
+
+
+RANDOM_SPEEDS = np.random.default_rng(9).uniform(-2, 2, N_ROWS)
+
+
+def _moving_step(start: int) -> Callable[[Any], Any]:
+    return lambda monitor: monitor.update(a=_objects(start), b=_objects(start + 500), time=float(start))
+
+
+def _moving_states() -> tuple[bytes, bytes]:
+    monitor = vd.MovingJoin(60)
+    monitor.load(a=_objects(0), b=_objects(500), time=0.0)
+    saved = monitor.save()
+    _moving_step(20)(monitor)
+    return saved, monitor.take_delta()
+
+
+def use_moving_state(data: bytes) -> Any:
+    return _go_on(vd.MovingJoin(60), data, lambda monitor: (_moving_step(50)(monitor), monitor.pairs(at=55.0))[1])
+
+
+def use_moving_delta(data: bytes) -> Any:
+    monitor = vd.MovingJoin(60)
+    monitor.load(_moving_states()[0])
+    return _go_on(monitor, data, lambda monitor: (_moving_step(50)(monitor), monitor.pairs(at=55.0))[1])
+
+
+def states() -> list[Specimen]:
+    made = []
+    for name, both, uses in (
+        ("border", _border_states(), (use_border, use_border_delta)),
+        ("window join", _join_states(), (use_join_state, use_join_delta)),
+        ("band join", _band_states(), (use_band_state, use_band_delta)),
+        ("moving join", _moving_states(), (use_moving_state, use_moving_delta)),
+    ):
+        made += [Specimen(f"{name} state", both[0], uses[0]), Specimen(f"{name} delta", both[1], uses[1])]
+    return made
+
+
 # Mutations.
 
 
@@ -396,7 +569,7 @@ def _change_tree(tree: dict[str, Any], chance: random.Random) -> None:
             break
     how = chance.random()
     if how < 0.6:
-        holder[key] = copy.deepcopy(chance.choice(HOSTILE))
+        holder[key] = _copied(chance.choice(HOSTILE))
     elif how < 0.65:
         deep: Any = []
         for _ in range(chance.choice((50, 5000))):
@@ -405,11 +578,18 @@ def _change_tree(tree: dict[str, Any], chance: random.Random) -> None:
     elif how < 0.75 and isinstance(holder[key], int):
         holder[key] += chance.choice((1, -1, 2**31))
     elif how < 0.85 and isinstance(holder, list):
-        holder.append(copy.deepcopy(holder[key])) if chance.random() < 0.5 else holder.pop()
+        holder.append(_copied(holder[key])) if chance.random() < 0.5 else holder.pop()
     elif how < 0.9 and isinstance(holder, dict):
         holder[f"{key}x"] = holder.pop(key)
     else:
-        holder[key] = copy.deepcopy(_somewhere(tree["content"], chance))
+        holder[key] = _copied(_somewhere(tree["content"], chance))
+
+
+def _copied(tree: Any) -> Any:
+    try:
+        return json.loads(json.dumps(tree))
+    except RecursionError:  # what is copied was made deep before
+        return None
 
 
 def _somewhere(tree: Any, chance: random.Random) -> Any:
@@ -523,13 +703,14 @@ def main() -> int:
     options = parser.parse_args()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     n_failed = 0
-    for which in (sets,):
+    for which, n in ((sets, options.n), (states, options.n // 5)):
         specimens = which()
+        chosen = [each for each in specimens if options.only in (None, each.name)]
+        if not chosen:
+            continue
         if options.seed is not None:
-            (specimen,) = (each for each in specimens if each.name == options.only)
-            print(try_one(specimen, options.seed, str(specimen.use(specimen.data))))
+            print(try_one(chosen[0], options.seed, str(chosen[0].use(chosen[0].data))))
             return 0
-        n = options.n
         outcomes, failures = run(which, jobs_of(specimens, n, options.only))
         for number, specimen in enumerate(specimens):
             ended = {kind: outcomes[number, kind] for kind in ("refused", "same", "other", "FAILED")}

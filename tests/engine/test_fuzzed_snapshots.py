@@ -6,10 +6,10 @@ import fuzz_snapshots
 import pytest
 
 
-@pytest.mark.timeout(600)
-def test_sets_that_were_changed_at_random_are_refused_or_answer():
-    jobs = fuzz_snapshots.jobs_of(fuzz_snapshots.sets(), 260)
-    outcomes, failures = fuzz_snapshots.run(fuzz_snapshots.sets, jobs)
+@pytest.mark.parametrize(("which", "n"), [(fuzz_snapshots.sets, 260), (fuzz_snapshots.states, 160)])
+def test_sets_and_states_that_were_changed_at_random_are_refused_or_answer(which, n):
+    jobs = fuzz_snapshots.jobs_of(which(), n)
+    outcomes, failures = fuzz_snapshots.run(which, jobs)
 
     assert failures == []
     assert sum(outcomes.values()) == len(jobs)

@@ -443,7 +443,13 @@ def test_every_index_that_the_planner_takes_can_be_validated():
 def test_what_was_built_is_valid(index_class, n_axes, keyed, data):
     firsts, lasts, ids, n_cells, _ = data.draw(problems(n_axes, keyed))
 
-    index_class.build(firsts, lasts, ids, n_cells).validate(n_cells, range(1000))
+    index = index_class.build(firsts, lasts, ids, n_cells)
+    index.validate(n_cells, range(1000))
+    if hasattr(index, "has_boxes"):
+        holds = (firsts <= lasts).all(axis=0)
+        assert index.has_boxes(firsts[:, holds], lasts[:, holds], ids[holds])
+        others = ids[holds] + 1
+        assert not len(others) or not index.has_boxes(firsts[:, holds], lasts[:, holds], others)
 
 
 @every_validated_index

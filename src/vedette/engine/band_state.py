@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.damage import check, check_shape, check_type
 from vedette.engine import snapshot
 from vedette.engine.band_rows import SIDES
+from vedette.engine.state_checks import check_count, check_distinct_ids, check_history
 from vedette.errors import SnapshotError
+from vedette.ids import Ids
 from vedette.operators.band_join_side import Side
 
 if TYPE_CHECKING:
     from vedette.engine.band_monitor import BandMonitor
 
 _KIND = "band join state"
+_NAME, _ANEW = f"the saved {_KIND}", snapshot.start_anew(_KIND)
 
 
 def save(monitor: BandMonitor) -> bytes:
@@ -42,12 +46,15 @@ def load(monitor: BandMonitor, blob: bytes) -> None:
     content = _check(monitor, blob)
     if not all(content["sides"][name]["is_all"] for name in SIDES.values()):
         raise SnapshotError("the bytes are what has changed in a state, not a state; load one, then use apply_delta")
-    monitor.clear()
-    _apply(monitor, content)
+    with snapshot.refusing_damage(_NAME, _ANEW):
+        monitor.clear()
+        _apply(monitor, content)
 
 
 def apply_delta(monitor: BandMonitor, blob: bytes) -> None:
-    _apply(monitor, _check(monitor, blob))
+    content = _check(monitor, blob, is_delta=True)
+    with snapshot.refusing_damage(_NAME, _ANEW):
+        _apply(monitor, content)
 
 
 def _all_of(side: Side) -> dict[str, Any]:
@@ -74,10 +81,15 @@ def _to_bytes(monitor: BandMonitor, sides: dict[str, Any]) -> bytes:
     )
 
 
-def _check(monitor: BandMonitor, blob: bytes) -> dict[str, Any]:
+def _check(monitor: BandMonitor, blob: bytes, *, is_delta: bool = False) -> dict[str, Any]:
     content = snapshot.from_bytes(blob, _KIND)
     if content.get("kind") != _KIND:
         raise SnapshotError("the bytes are no state of a band join; give it what `save` returned")
+    with snapshot.refusing_damage(_NAME, _ANEW):
+        check_history(content["history"])
+        check_count(content["n_unknown"], "a count of a state")
+        for side in (monitor.left, monitor.right):
+            _validate(content["sides"][SIDES[side.sign]], side.ids if is_delta else None)
     queries = monitor.queries
     version, mark = content["history"]
     if version > queries.version:
@@ -96,6 +108,19 @@ def _check(monitor: BandMonitor, blob: bytes) -> dict[str, Any]:
             f"{queries.oldest_version} on only: save states more often, or begin without one"
         )
     return content
+
+
+def _validate(saved: dict[str, Any], known: Ids | None) -> None:
+    """Raise DamageError unless what came from outside is a side of a state."""
+    check_type(saved["is_all"], bool, "whether a state is a delta")
+    n = check_distinct_ids(saved["ids"], known, "the ids of a state")
+    check_type(saved["values"], NDArray[np.float64], "the values of a state")
+    check_shape(saved["values"], (n,), "the values of a state")
+    check(np.isfinite(saved["values"]).all(), "a value of a state is not finite")
+    if saved["is_all"]:
+        check(saved["freed"] is None, "a state frees what it has")
+    else:
+        check_distinct_ids(saved["freed"], known, "the freed ids of a state")
 
 
 def _apply(monitor: BandMonitor, content: dict[str, Any]) -> None:

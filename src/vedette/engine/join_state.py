@@ -9,8 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vedette.columns import Column
+from vedette.damage import check, check_type
 from vedette.engine import snapshot
+from vedette.engine.state_checks import check_clock, check_count, check_history, check_times, read_column
 from vedette.errors import SnapshotError
+from vedette.keyed_rows import KEY_TYPES
 from vedette.operators.window_rows import StreamRows
 from vedette.schema import Type
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from vedette.engine.join_monitor import JoinMonitor
 
 _KIND = "window join state"
+_NAME, _ANEW = f"the saved {_KIND}", snapshot.start_anew(_KIND)
 
 
 def save(monitor: JoinMonitor) -> bytes:
@@ -37,7 +41,8 @@ def load(monitor: JoinMonitor, blob: bytes) -> None:
         raise SnapshotError(
             "the bytes are a delta of a state; load what `save` returned, then apply the deltas in order"
         )
-    _apply(monitor, content)
+    with snapshot.refusing_damage(_NAME, _ANEW):
+        _apply(monitor, content)
 
 
 def apply_delta(monitor: JoinMonitor, blob: bytes) -> None:
@@ -46,7 +51,8 @@ def apply_delta(monitor: JoinMonitor, blob: bytes) -> None:
         for stream, saved in zip(monitor.join.streams, content["streams"], strict=True):
             if stream.end != saved["since"]:
                 raise SnapshotError("the bytes are a delta of another state; apply deltas in the order they were taken")
-    _apply(monitor, content)
+    with snapshot.refusing_damage(_NAME, _ANEW):
+        _apply(monitor, content)
 
 
 def _to_bytes(monitor: JoinMonitor, firsts: list[int], *, is_delta: bool) -> bytes:
@@ -93,6 +99,11 @@ def _check(monitor: JoinMonitor, blob: bytes) -> dict[str, Any]:
     content = snapshot.from_bytes(blob, _KIND)
     if content.get("kind") != _KIND:
         raise SnapshotError("the bytes are no state of a window join; give it what `save` returned")
+    with snapshot.refusing_damage(_NAME, _ANEW):
+        check_history(content["history"])
+        check_type(content["names"], list[str], "the streams of a state")
+        check_type(content["columns"], list[list[str | None]], "the columns of a state")
+        check(len(content["columns"]) == 2, "the columns of a state are missing")
     queries = monitor.queries
     version, mark = content["history"]
     if content["names"] != queries.streams:
@@ -115,6 +126,8 @@ def _check(monitor: JoinMonitor, blob: bytes) -> dict[str, Any]:
             f"the state was saved with the columns {_shown(content['columns'])}; this join has "
             f"{_shown([list(monitor.options.times), list(monitor.options.ids)])}"
         )
+    with snapshot.refusing_damage(_NAME, _ANEW):
+        _validate(monitor, content)
     for stream, saved in zip(queries.streams, content["streams"], strict=True):
         for name, (type_, *_) in saved["rows"].items():
             field = queries.schema_of(stream).find(name.partition(".")[2])
@@ -127,6 +140,43 @@ def _check(monitor: JoinMonitor, blob: bytes) -> dict[str, Any]:
             f"the state was saved with times of type {content['time_type']}; this join has {monitor.time_type}"
         )
     return content
+
+
+def _validate(monitor: JoinMonitor, content: dict[str, Any]) -> None:
+    """Raise DamageError unless content from outside is what `_to_bytes` makes."""
+    n_streams, time_type = len(monitor.queries.streams), content["time_type"]
+    check_type(content["is_delta"], bool, "whether a state is a delta")
+    check_type(time_type, str, "the type of times")
+    check(len(content["counts"]) == 2 + n_streams, "the counts of a state are missing")
+    for counted in content["counts"]:
+        check_count(counted, "a count of a state")
+    for each in (content["id_types"], content["clocks"], content["streams"]):
+        check(isinstance(each, list) and len(each) == n_streams, "streams of a state are missing")
+    for clock in content["clocks"]:
+        check_clock(clock, time_type)
+    for number, (name, saved) in enumerate(zip(content["id_types"], content["streams"], strict=True)):
+        check(name in (None, *KEY_TYPES), "ids are of no type")
+        check_count(saved["since"], "the place of a delta")
+        check_count(saved["first"], "the number of a row")
+        own = monitor.join.streams[number]
+        check(not content["is_delta"] or saved["first"] >= own.first, "a delta has rows that were dropped before")
+        n = len(saved["times"])
+        check_times(saved["times"], time_type, n)
+        check(saved["ids"] is not None or n == 0, "rows have no ids")
+        if saved["ids"] is not None:
+            check(name is not None or n == 0, "ids are of no type")
+            values, valid = saved["ids"]
+            if n:
+                read_column(values, valid, Type(name), n)
+            is_known = content["is_delta"] and own.ids is not None and n > 0
+            check(not is_known or own.ids is None or own.ids.type.name == name, "ids are of another type")
+        for field_name, (type_, values, valid) in saved["rows"].items():
+            field = monitor.queries.schema.find(field_name)
+            check(field is not None and field.name == field_name, "a state has a field that the rows have not")
+            check_type(type_, str, "the type of a field")
+            assert field is not None
+            if str(field.type) == type_:  # else it is told so
+                read_column(values, valid, field.type, n)
 
 
 def _shown(columns: list[list[str | None]]) -> str:

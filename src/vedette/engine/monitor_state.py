@@ -12,14 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.columns import Column
+from vedette.damage import check, check_shape, check_type, check_within
 from vedette.engine import snapshot
+from vedette.engine.state_checks import (
+    check_clock,
+    check_count,
+    check_distinct_ids,
+    check_history,
+    check_ids,
+    check_times,
+    read_column,
+)
 from vedette.errors import QueryError, SnapshotError
+from vedette.ids import INTEGER, STRING
+from vedette.operators.events import REASONS
 from vedette.operators.pair_table import Pairs, PairTable
 
 if TYPE_CHECKING:
     from vedette.engine.monitor import BorderMonitor
 
 _KIND = "border state"
+_NAME, _ANEW = f"the saved {_KIND}", snapshot.start_anew(_KIND)
 
 
 class ChangeLog:
@@ -75,13 +88,16 @@ def load(monitor: BorderMonitor, blob: bytes) -> None:
         raise SnapshotError(
             "the bytes are a delta of a state; load what `save` returned, then apply the deltas in order"
         )
-    monitor.clear()
-    _apply(monitor, content)
+    with snapshot.refusing_damage(_NAME, _ANEW):
+        monitor.clear()
+        _apply(monitor, content)
     monitor.changes.take()
 
 
 def apply_delta(monitor: BorderMonitor, blob: bytes) -> None:
-    _apply(monitor, _check(monitor, blob))
+    content = _check(monitor, blob)
+    with snapshot.refusing_damage(_NAME, _ANEW):
+        _apply(monitor, content)
 
 
 def _content(monitor: BorderMonitor, slots: NDArray[np.int32], freed: list[Any], *, is_delta: bool) -> dict[str, Any]:
@@ -120,6 +136,8 @@ def _check(monitor: BorderMonitor, blob: bytes) -> dict[str, Any]:
     content = snapshot.from_bytes(blob, "border state")
     if content.get("kind") != _KIND:
         raise SnapshotError("the bytes are no state of a border monitor; give it what `save` returned")
+    with snapshot.refusing_damage(_NAME, _ANEW):
+        _validate(monitor, content)
     queries = monitor.queries
     version, mark = content["history"]
     if content["schema"] != str(queries.schema):
@@ -154,6 +172,51 @@ def _check(monitor: BorderMonitor, blob: bytes) -> dict[str, Any]:
             f"time {monitor.options.time!r}"
         )
     return content
+
+
+def _validate(monitor: BorderMonitor, content: dict[str, Any]) -> None:
+    """Raise DamageError unless content from outside is what `_content` makes."""
+    check_type(content["is_delta"], bool, "whether a state is a delta")
+    check_type(content["holds_back"], dict[str, bool], "the options of a state")
+    check_type(content["schema"], str, "the schema of a state")
+    check(content["holds_back"].keys() == _holds_back(monitor).keys(), "the options of a state are missing")
+    check_history(content["history"])
+    version, time_type = content["history"][0], content["time_type"]
+    check_type(content["columns"], list[str], "the columns of a state")
+    check(len(content["columns"]) == 2, "the columns of a state are missing")
+    check_clock(content["clock"], time_type)
+    check(len(content["counts"]) == 3, "the counts of a state are missing")
+    for counted in content["counts"]:
+        check_count(counted, "a count of a state")
+    known = monitor.keys.keys if content["is_delta"] else None
+    n = check_distinct_ids(content["keys"], known, "the keys of a state")
+    for freed in content["freed"]:
+        check_distinct_ids(freed, known, "the freed keys of a state")
+    check_times(content["times"], time_type, n)
+    check_type(content["versions"], NDArray[np.int32], "the versions of keys")
+    check_shape(content["versions"], (n,), "the versions of keys")
+    check_within(content["versions"], 0, version, "the versions of keys")
+    for name, (values, valid) in content["rows"].items():
+        field = monitor.queries.schema.find(name)
+        check(field is not None and field.name == name, "a state has a field that the rows have not")
+        assert field is not None
+        read_column(values, valid, field.type, n)
+    for name in ("lingering", "pending"):
+        places, ids, times, reasons = content[name]
+        check_type(places, NDArray[np.int32], "the keys of pairs")
+        check_shape(places, (len(places),), "the keys of pairs")
+        check_within(places, 0, n - 1, "the keys of pairs")
+        check_ids(ids, len(places), "the queries of pairs")
+        check(not len(places) or _is_of_kind(monitor, ids), "the queries of pairs are of another kind")
+        check_times(times, time_type, len(places))
+        check_type(reasons, NDArray[np.int8], "the reasons of pairs")
+        check_shape(reasons, (len(places),), "the reasons of pairs")
+        check_within(reasons, 0, len(REASONS) - 1, "the reasons of pairs")
+
+
+def _is_of_kind(monitor: BorderMonitor, ids: Any) -> bool:
+    kind = monitor.queries.standing().ids.kind
+    return kind in (None, INTEGER if isinstance(ids, np.ndarray) else STRING)
 
 
 def _holds_back(monitor: BorderMonitor) -> dict[str, bool]:

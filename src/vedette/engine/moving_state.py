@@ -10,14 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.damage import check, check_shape, check_type
 from vedette.engine import snapshot
+from vedette.engine.moving_rows import FARTHEST
+from vedette.engine.state_checks import check_count, check_distinct_ids
 from vedette.errors import SnapshotError
 from vedette.operators.moving.moving_set import MovingSet
+from vedette.operators.moving.rows import SIDES, TIME, UNTIL
 
 if TYPE_CHECKING:
     from vedette.engine.moving_join import MovingJoin
 
 _KIND = "moving join state"
+_NAME, _ANEW = f"the saved {_KIND}", snapshot.start_anew(_KIND)
 
 
 def save(moving: MovingJoin) -> bytes:
@@ -40,11 +45,14 @@ def load(moving: MovingJoin, blob: bytes) -> None:
     content = _check(moving, blob)
     if not all(each["is_all"] for each in content["sets"]):
         raise SnapshotError("the bytes are what has changed in a state, not a state; load one, then use apply_delta")
-    _apply(moving, content)
+    with snapshot.refusing_damage(_NAME, _ANEW):
+        _apply(moving, content)
 
 
 def apply_delta(moving: MovingJoin, blob: bytes) -> None:
-    _apply(moving, _check(moving, blob))
+    content = _check(moving, blob)
+    with snapshot.refusing_damage(_NAME, _ANEW):
+        _apply(moving, content)
 
 
 def _all_of(of: MovingSet) -> dict[str, Any]:
@@ -82,6 +90,8 @@ def _check(moving: MovingJoin, blob: bytes) -> dict[str, Any]:
     content = snapshot.from_bytes(blob, _KIND)
     if content.get("kind") != _KIND:
         raise SnapshotError("the bytes are no state of a moving join; give it what `save` returned")
+    with snapshot.refusing_damage(_NAME, _ANEW):
+        _validate(moving, content)
     for name, value in _options(moving).items():
         if content["options"][name] != value:
             raise SnapshotError(
@@ -89,6 +99,40 @@ def _check(moving: MovingJoin, blob: bytes) -> dict[str, Any]:
                 f"make the join with the options of the one that was saved"
             )
     return content
+
+
+def _validate(moving: MovingJoin, content: dict[str, Any]) -> None:
+    """Raise DamageError unless content from outside is what `_to_bytes` makes."""
+    n_dims, sets, join = content["n_dims"], content["sets"], moving.join
+    check(isinstance(content["options"], dict) and content["options"].keys() >= _options(moving).keys(), "no options")
+    check(n_dims in (None, 2, 3) and type(n_dims) is not float, "a state has no such dimensions")
+    if n_dims is None:
+        check(sets == [], "objects have no dimensions")
+        return
+    check_type(content["now"], float, "the time of a state")
+    check(abs(content["now"]) <= FARTHEST, "the time of a state is not finite")
+    check(len(sets) == 2 and len(content["rates"]) == 2, "a set of a state is missing")
+    is_all = all(saved["is_all"] is True for saved in sets)
+    check(is_all or join is None or join.a.n_dims == n_dims, "a delta has other dimensions")
+    for number, (saved, (n_voluntary, n_forced, waited)) in enumerate(zip(sets, content["rates"], strict=True)):
+        check_count(n_voluntary, "a count of a state")
+        check_count(n_forced, "a count of a state")
+        check_type(waited, float, "a count of a state")
+        check(np.isfinite(waited) and waited >= 0.0, "a count of a state is not finite")
+        check_type(saved["is_all"], bool, "whether a state is a delta")
+        known = None if is_all or join is None else join.sets[number].ids
+        n = check_distinct_ids(saved["ids"], known, "the ids of a state")
+        rows = saved["rows"]
+        check_type(rows, NDArray[np.float64], "the objects of a state")
+        check_shape(rows, (n, SIDES + 4 * n_dims), "the objects of a state")
+        others = np.delete(rows, UNTIL, axis=1)
+        check((np.abs(others) <= FARTHEST).all() and not np.isnan(rows).any(), "an object of a state is not finite")
+        lows, highs = rows[:, SIDES::4], rows[:, SIDES + 1 :: 4]
+        check((lows <= highs).all() and (rows[:, UNTIL] >= rows[:, TIME]).all(), "an object ends before it begins")
+        if saved["is_all"]:
+            check(saved["freed"] is None, "a state frees what it has")
+        else:
+            check_distinct_ids(saved["freed"], known, "the freed ids of a state")
 
 
 def _apply(moving: MovingJoin, content: dict[str, Any]) -> None:

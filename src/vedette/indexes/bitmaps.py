@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,9 +108,34 @@ class Bitmaps:
             check_starts(starts, boxes.size, "the starts of ends")
             check_within(boxes, 0, n - 1, "the boxes of ends")
 
+    def has_boxes(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> bool:
+        """Whether the bits, and the lists of ends, of a valid index are those of these boxes."""
+        if not np.array_equal(ids, self.ids[: len(self.ids) - SLACK]):
+            return False
+        bitmaps = np.zeros_like(self.bitmaps)
+        _set_bits(firsts, lasts, self.shifts, self.axis_buckets, bitmaps)
+        masks = ((1 << self.shifts) - 1)[:, None]
+        begins = _list_ends(firsts, (firsts & masks) != 0, self.shifts, self.axis_buckets)
+        ends = _list_ends(lasts, ((lasts + 1) & masks) != 0, self.shifts, self.axis_buckets)
+        own = (
+            (self.first_starts, self.first_cells, self.first_boxes),
+            (self.last_starts, self.last_cells, self.last_boxes),
+        )
+        return np.array_equal(bitmaps, self.bitmaps) and all(map(_are_same_ends, own, (begins, ends)))
+
     @property
     def nbytes(self) -> int:
         return count_bytes(self)
+
+
+def _are_same_ends(own: tuple[NDArray[Any], ...], given: tuple[NDArray[Any], ...]) -> bool:
+    """Whether two lists of ends are equal; boxes with the same end come in any order."""
+    (starts, cells, boxes), (given_starts, given_cells, given_boxes) = own, given
+    if not np.array_equal(starts, given_starts) or not np.array_equal(cells, given_cells):
+        return False
+    buckets = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    orders = [np.lexsort((each, cells, buckets)) for each in (boxes, given_boxes)]
+    return np.array_equal(boxes[orders[0]], given_boxes[orders[1]])
 
 
 def _list_ends(

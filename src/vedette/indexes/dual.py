@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,14 @@ class Dual:
         check(hasattr(self.by_row, "validate") and not isinstance(self.by_row, Dual), "no index answers row by row")
         cast(Validated, self.by_row).validate(n_cells, ids)
         self.by_batch.validate(n_cells, ids)
+
+    def has_boxes(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> bool:
+        """Whether both have these boxes, as far as it can be told."""
+        by_row: Any = self.by_row
+        return bool(
+            (not hasattr(by_row, "has_boxes") or by_row.has_boxes(firsts, lasts, ids))
+            and self.by_batch.has_boxes(firsts, lasts, ids)
+        )
 
     @property
     def nbytes(self) -> int:

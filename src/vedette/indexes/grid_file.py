@@ -203,6 +203,15 @@ class MLGF:
         self._check_points(n_points, ids)
         self._check_directory(root)
 
+    def has_boxes(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> bool:
+        """Whether these boxes, of distinct ids or not, are the ones in the pages."""
+        own_firsts, own_lasts, own_ids = self.boxes()
+        own = np.concatenate([own_firsts, own_lasts, own_ids[None]])
+        given = np.concatenate([firsts, lasts, ids[None]])
+        if own.shape != given.shape:
+            return False
+        return np.array_equal(own[:, np.lexsort(own)], given[:, np.lexsort(given)])
+
     def _check_shapes(self, n_pages: int, n_directories: int) -> None:
         check_shape(self.points, (n_pages, 2 * len(self.n_cells), PAGE), "the points of a grid file")
         check_shape(self.page_ids, (n_pages, PAGE), "the ids of a grid file")

@@ -69,6 +69,13 @@ class Lists:
         check_starts(self.cell_starts, len(self.cell_ids) - SLACK, "the starts of lists")
         check_within(self.cell_ids[:-SLACK], ids.start, ids.stop - 1, "the ids of lists")
 
+    def has_boxes(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> bool:
+        """Whether these boxes, which are valid, are the ones that are listed."""
+        if _count_listed(firsts[0], lasts[0]) != len(self.cell_ids) - SLACK:
+            return False
+        starts, listed = _build(firsts[0], lasts[0], ids, len(self.cell_starts) - 1)
+        return np.array_equal(starts, self.cell_starts) and np.array_equal(listed, self.cell_ids)
+
     @property
     def nbytes(self) -> int:
         return count_bytes(self)
