@@ -19,6 +19,7 @@ from vedette.engine.parts import Parts
 from vedette.engine.retained import Retained
 from vedette.engine.versions import Versions
 from vedette.ids import Ids
+from vedette.language import naming
 from vedette.matches import Matches
 from vedette.operators.changes import Borders
 from vedette.operators.events import ADDED, CROSS, ENTER, EXIT, EXPIRED, FIRST, MOVED, REMOVED, REPLACED, Events
@@ -114,18 +115,21 @@ class BorderFinder:
         is_gone = standing.versions.is_gone if standing.versions.n_gone else np.empty(0, np.bool_)
         found, special = [], []
         n_failed = 0
-        for borders in self._borders_of(standing.parts):
-            runs, failed = borders.find_changes(columns, n_rows, moves.before, moves.after)
-            found.append(runs.without(is_gone, limits) if len(is_gone) or len(limits) else runs)
-            n_failed += failed
-            if crosses:
-                at, queries = borders.find_crossings(columns, n_rows, moves.before, moves.after)
-                stood = np.ones(len(at), np.bool_) if not len(is_gone) else ~is_gone[queries]
-                stood &= queries < limits[at] if len(limits) else True
-                special.append(Events.of(at[stood], queries[stood], CROSS, MOVED))
+        with naming(standing.ids.at):
+            for borders in self._borders_of(standing.parts):
+                runs, failed = borders.find_changes(columns, n_rows, moves.before, moves.after)
+                found.append(runs.without(is_gone, limits) if len(is_gone) or len(limits) else runs)
+                n_failed += failed
+                if crosses:
+                    at, queries = borders.find_crossings(columns, n_rows, moves.before, moves.after)
+                    stood = np.ones(len(at), np.bool_) if not len(is_gone) else ~is_gone[queries]
+                    stood &= queries < limits[at] if len(limits) else True
+                    special.append(Events.of(at[stood], queries[stood], CROSS, MOVED))
         if len(stale):
-            entered, failed_after = _find_added(standing, moves, columns, stale, limits)
-            left, failed_before = _find_removed(standing, moves, columns, stale, seen)
+            with naming(standing.ids.at):
+                entered, failed_after = _find_added(standing, moves, columns, stale, limits)
+            with naming(standing.retained.ids.at):
+                left, failed_before = _find_removed(standing, moves, columns, stale, seen)
             special += _settle_replaced(standing, entered, left, seen)
             n_failed += failed_after + failed_before
         return Runs.merge(found, len(moves)), [each for each in special if len(each)], n_failed

@@ -19,6 +19,7 @@ from vedette.engine.join_rows import JoinRows, read_join_rows
 from vedette.engine.join_table import drop_repeats, join_values, to_table
 from vedette.errors import QueryError, RowError, count
 from vedette.keyed_rows import FARTHEST, KEY_TYPES, TIME_TYPES, read_time
+from vedette.language import naming
 from vedette.matches import Matches
 from vedette.operators.pair_sink import Pairs
 from vedette.operators.window_join import Batch, WindowJoin, horizon_of
@@ -137,7 +138,8 @@ class JoinMonitor:
         ids = self._all_ids(batches) if len(parts) > 1 else []
         found = []
         for part in parts:
-            found += [self._check_residuals(pairs, bases) for pairs in self.join.step(part, self._select, bases)]
+            with naming(self.queries.ids_at):
+                found += [self._check_residuals(pairs, bases) for pairs in self.join.step(part, self._select, bases)]
             if len(parts) == 1:
                 ids = self._all_ids([])
             self.join.expire(self._longest, self._most)
@@ -272,7 +274,8 @@ class JoinMonitor:
         return None if on_time.all() else on_time
 
     def _select(self, number: int, columns: dict[str, Column], n_rows: int) -> Matches:
-        return self.queries.selections(number).match(columns, n_rows)
+        with naming(lambda selections: self.queries.ids_of_selections(number, selections)):
+            return self.queries.selections(number).match(columns, n_rows)
 
     def _cut(self, batches: Sequence[Batch]) -> list[list[Batch]]:
         """The rows of a step in parts about as large as what is kept, so that work follows the windows."""

@@ -251,6 +251,17 @@ class JoinQuerySet(StandingSet):
     def selections(self, stream: int) -> StreamSelections:
         return self._selections[stream]
 
+    def ids_at(self, positions: NDArray[Any]) -> list[str] | list[int]:
+        """The ids at some positions."""
+        return self._ids.at(positions)
+
+    def ids_of_selections(self, stream: int, selections: NDArray[Any]) -> list[str] | list[int]:
+        """The ids of the queries that use these selections of a stream."""
+        users = [np.empty(0, np.int32)]
+        for branches, is_gone in self.groups().values():
+            users.append(branches.queries[np.isin(branches.selections[stream], selections) & ~is_gone])
+        return self._ids.at(np.unique(np.concatenate(users)))
+
     def make_finder(self) -> PairFinder | None:
         """What finds pairs instead of ordered lists, where that was asked for."""
         return None if self.index is None else ALGORITHMS[self.index](lambda stream: self._selections[stream].boxes())

@@ -18,7 +18,7 @@ from vedette.boxes import CLOSED, UNBOUNDED, BoxBlock, Nulls, Ranges
 from vedette.columns import Column
 from vedette.engine.border import Standing
 from vedette.engine.parts import decompile
-from vedette.language import widen_fences
+from vedette.language import naming, widen_fences
 from vedette.operators.events import CROSS, EXIT, EXPIRED, MOVED, REMOVED, REPLACED, Events
 from vedette.operators.match import Part
 from vedette.operators.moves import Moves
@@ -134,7 +134,8 @@ class Margins:
                 continue
             wide = self._widen(part)
             distinct, places = np.unique(rows[chosen], return_inverse=True)
-            matches = wide.match({name: columns[name].take(distinct) for name in wide.fields}, len(distinct))
+            with naming(standing.ids.at):
+                matches = wide.match({name: columns[name].take(distinct) for name in wide.fields}, len(distinct))
             held = (matches.rows.astype(np.int64) << 32) | matches.positions
             holds[chosen] = np.isin((places << 32) | queries[chosen].astype(np.int64), held)
         return holds

@@ -33,7 +33,7 @@ from vedette.engine.standing_set import StandingSet
 from vedette.engine.versions import STANDING, Versions
 from vedette.errors import QueryError
 from vedette.ids import Ids
-from vedette.language import Residual, check_text, compile_texts
+from vedette.language import Residual, check_text, compile_texts, naming
 from vedette.matches import Matches
 from vedette.planner import check_index_name
 from vedette.rows import read_row, read_rows
@@ -214,7 +214,9 @@ class QuerySet(StandingSet):
         """The ids of the queries that one row matches; a field that is absent or None is null."""
         parts = self._compiled()
         columns = read_row(row, self.schema, parts.fields, self.time_zone)
-        return self._ids.at(parts.match(columns, 1, self._versions.is_gone).positions)
+        with naming(self._ids.at):
+            found = parts.match(columns, 1, self._versions.is_gone)
+        return self._ids.at(found.positions)
 
     def explain(self) -> str:
         """Which index answers for which queries, and why, in words."""
@@ -301,7 +303,9 @@ class QuerySet(StandingSet):
 
     def _read(self, rows: Any) -> ReadRows:
         parts = self._compiled()
-        return ReadRows(parts, *read_rows(rows, self.schema, parts.fields, self.time_zone), self._versions.is_gone)
+        return ReadRows(
+            parts, *read_rows(rows, self.schema, parts.fields, self.time_zone), self._versions.is_gone, self._ids
+        )
 
     def _complete(self, found: Matches, first_row: int = 0) -> Matches:
         """Matches with the ids of the queries."""

@@ -13,6 +13,8 @@ from vedette.budget import Pieces
 from vedette.columns import Column
 from vedette.engine.parts import Parts
 from vedette.errors import count
+from vedette.ids import Ids
+from vedette.language import naming
 from vedette.matches import Matches
 from vedette.operators.match import concat
 
@@ -28,16 +30,19 @@ class ReadRows:
     columns: dict[str, Column]
     n_rows: int
     is_gone: NDArray[np.bool_]
+    ids: Ids
 
     def match(self) -> Matches:
-        return self.parts.match(self.columns, self.n_rows, self.is_gone)
+        with naming(self.ids.at):
+            return self.parts.match(self.columns, self.n_rows, self.is_gone)
 
     def pieces(self, most: int) -> Iterator[tuple[int, int, Matches]]:
         """For consecutive rows: the first row, the row after the last, and their matches in `most` bytes."""
 
         def find(start: int, end: int) -> Matches:
             columns = {name: column.slice(start, end) for name, column in self.columns.items()}
-            return self.parts.match(columns, end - start, self.is_gone)
+            with naming(self.ids.at):
+                return self.parts.match(columns, end - start, self.is_gone)
 
         return Pieces(FIRST_ROWS, most // 2, most).of(find, self.n_rows)
 

@@ -4,7 +4,18 @@ from vedette.language.check import check_text
 from vedette.language.compiler import CompiledTexts, compile_texts
 from vedette.language.expressions import Typed
 from vedette.language.links import Link
+from vedette.language.raised import naming, renumbering
 from vedette.language.residual import Residual
 from vedette.language.widening import widen_fences
 
-__all__ = ["CompiledTexts", "Link", "Residual", "Typed", "check_text", "compile_texts", "widen_fences"]
+__all__ = [
+    "CompiledTexts",
+    "Link",
+    "Residual",
+    "Typed",
+    "check_text",
+    "compile_texts",
+    "naming",
+    "renumbering",
+    "widen_fences",
+]

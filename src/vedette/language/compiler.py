@@ -31,6 +31,7 @@ from vedette.language.patterns import BAD_PATTERN, BadPatternError, classify
 from vedette.language.residual import Residual
 from vedette.language.syntax import depth_of, parse_skeleton
 from vedette.language.tokens import Shape, cut_texts, literal_span, place_in_text
+from vedette.language.trial import TrialError, try_expression, try_residual
 from vedette.schema import Schema, Type
 from vedette.settings import Settings
 
@@ -310,6 +311,7 @@ def _compile_group(
         queries = np.array(shape.indices, np.int64)
         apart = _part_by_streams([plan.conjuncts[i] for i in sorted(loose)], schema)
         rests = [_residual(conjuncts, leaf, queries, time_zone) for conjuncts in apart]
+        _try_out(rests, plan.links, time_zone)
     except NeedsSizesError:
         for part in _groups(shape, slots, sized=True):
             _compile_group(part, slots, schema, time_zone, texts, compiled, found, limits)
@@ -324,11 +326,28 @@ def _compile_group(
         start, end = literal_span(shape.skeleton, literals, error.slot)
         found.append((index, QueryError(error.reason, texts[index], start, end)))
         return
+    except TrialError as error:
+        if len(shape.indices) > 1 and not error.always:
+            for half in _halves(shape):
+                part = _Group(half, group.kinds, group.statics, group.sized)
+                _compile_group(part, slots, schema, time_zone, texts, compiled, found, limits)
+            return
+        found += [(i, error.as_query_error()) for i in shape.indices]
+        return
     except QueryError as error:
         found += [(i, _placed(error, shape, literals, texts[i])) for i, literals in _members(shape)]
         return
     compiled.links |= plan.links
     _add(form, rests, queries, compiled)
+
+
+def _try_out(rests: Sequence[Residual], links: dict[str, Link], time_zone: str) -> None:
+    """Evaluate what is new; raises TrialError."""
+    for rest in rests:
+        try_residual(rest)
+    for link in links.values():
+        for side in link.sides:
+            try_expression(side, (), time_zone)
 
 
 def _check_numbers(group: _Group, slots: _Slots) -> None:

@@ -20,6 +20,7 @@ from vedette.language.expressions import BOOLEAN, Typed
 from vedette.language.functions import call
 from vedette.language.geofences import POLYGON_TESTS
 from vedette.language.polygons import Polygons
+from vedette.language.raised import evaluate_apart, log_raised
 from vedette.language.ranges import less
 from vedette.language.vectors import Mask, Vector, choose, filler, join, strict
 from vedette.schema import Type
@@ -41,18 +42,56 @@ def evaluate_pairs(
 
     `polygons` are those that the constants of a slot write, by slot.
     """
-    result = _Evaluation(constants, zone, columns, rows, members, polygons).of(expression).settled()
+    result = evaluate_vector(expression, constants, zone, columns, rows, members, polygons).settled()
     kept = result.values.astype(np.bool_) & result.usable
     return kept, 0 if result.lost is None else int(np.count_nonzero(result.lost))
 
 
+def evaluate_vector(
+    expression: Typed,
+    constants: tuple[Any, ...],
+    zone: str,
+    columns: dict[str, Column],
+    rows: NDArray[np.int64],
+    members: NDArray[np.int64],
+    polygons: Mapping[int, Polygons],
+) -> Vector:
+    """The values of an expression of any type."""
+    return _Evaluation(constants, zone, columns, rows, members, polygons).of(expression)
+
+
 def evaluate_rows(expression: Typed, zone: str, columns: dict[str, Column], n_rows: int) -> tuple[Column, int]:
-    """The values of an expression without literals, null where it failed; and for how many rows it did."""
+    """The values of an expression without literals, null where it failed or raised; and for how many rows it did."""
     rows = np.arange(n_rows)
-    result = _Evaluation((), zone, columns, rows, rows, {}).of(expression)
+    try:
+        result = _Evaluation((), zone, columns, rows, rows, {}).of(expression)
+    except MemoryError:
+        raise
+    except Exception:
+        result = _evaluate_rows_apart(expression, zone, columns, rows)
     failed = 0 if result.failed is None else int(np.count_nonzero(result.failed))
     usable = result.usable
     return Column(result.values, None if usable.all() else usable), failed
+
+
+def _evaluate_rows_apart(expression: Typed, zone: str, columns: dict[str, Column], rows: NDArray[np.int64]) -> Vector:
+    values = filler(expression.type, len(rows))
+    items: list[Any] | None = values.to_pylist() if isinstance(values, pa.Array) else None
+    usable, failed = np.zeros(len(rows), np.bool_), np.ones(len(rows), np.bool_)
+
+    def evaluate(some: NDArray[np.int64]) -> None:
+        result = _Evaluation((), zone, columns, some, some, {}).of(expression)
+        usable[some] = result.usable
+        failed[some] = False if result.failed is None else result.failed
+        if items is None:
+            values[some] = result.values
+        else:
+            for row, text in zip(some.tolist(), result.values.to_pylist(), strict=True):
+                items[row] = text
+
+    raised = evaluate_apart(evaluate, rows)
+    log_raised(expression, [-1] * min(1, len(raised)), [error for _, error in raised[:1]])
+    return Vector(values if items is None else pa.array(items, pa.large_string()), usable | failed, failed)
 
 
 class _Evaluation:

@@ -20,6 +20,7 @@ from vedette.damage import check, check_type, check_within
 from vedette.language.expressions import Typed, from_json, to_json
 from vedette.language.geofences import POLYGON_TESTS
 from vedette.language.polygons import Polygons
+from vedette.language.raised import evaluate_apart, log_raised
 from vedette.schema import Schema, check_time_zone
 
 
@@ -45,7 +46,7 @@ class Residual:
         return tuple(sorted({node.name for node in self.expression.walk() if node.op == "field"}))
 
     @cached_property
-    def _polygons(self) -> dict[int, Polygons]:
+    def polygons(self) -> dict[int, Polygons]:
         """Of slots whose constants are polygons. What they parse on the way is neither pickled nor saved."""
         slots = {node.args[2].slot for node in self.expression.walk() if node.op in POLYGON_TESTS}
         return {slot: Polygons(self.constants[slot]) for slot in slots}
@@ -58,11 +59,40 @@ class Residual:
     ) -> tuple[NDArray[np.bool_], int]:
         """For pair j (row `rows[j]`, query `queries[members[j]]`): is it kept? And how many pairs failed to evaluate.
 
-        A failure (division by zero, overflow, a cast) makes the comparison around it null for that pair.
+        A failure (division by zero, overflow, a cast) makes the comparison around it null for that pair. A pair for
+        which the evaluation raises, which is an error of ours, is not kept and counts as failed.
         """
+        try:
+            return self.try_evaluate(columns, rows, members)
+        except MemoryError:
+            raise
+        except Exception:
+            if not columns.keys() >= set(self.fields):
+                raise
+            return self._evaluate_apart(columns, rows, members)
+
+    def _evaluate_apart(
+        self, columns: dict[str, Column], rows: NDArray[np.int64], members: NDArray[np.int64]
+    ) -> tuple[NDArray[np.bool_], int]:
+        kept, n_failed = np.zeros(len(rows), np.bool_), 0
+
+        def evaluate(pairs: NDArray[np.int64]) -> None:
+            nonlocal n_failed
+            kept[pairs], failed = self.try_evaluate(columns, rows[pairs], members[pairs])
+            n_failed += failed
+
+        raised = evaluate_apart(evaluate, np.argsort(members, kind="stable"))
+        by_member = {int(members[pair]): error for pair, error in reversed(raised)}
+        log_raised(self.expression, [int(self.queries[member]) for member in by_member], list(by_member.values()))
+        return kept, n_failed + len(raised)
+
+    def try_evaluate(
+        self, columns: dict[str, Column], rows: NDArray[np.int64], members: NDArray[np.int64]
+    ) -> tuple[NDArray[np.bool_], int]:
+        """The same, raising what evaluation raises."""
         from vedette.language.evaluation import evaluate_pairs
 
-        return evaluate_pairs(self.expression, self.constants, self.time_zone, columns, rows, members, self._polygons)
+        return evaluate_pairs(self.expression, self.constants, self.time_zone, columns, rows, members, self.polygons)
 
     def validate(self, schema: Schema, queries: range) -> None:
         """Raise DamageError unless a residual from a file can be evaluated over rows of the schema."""

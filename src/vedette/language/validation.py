@@ -107,11 +107,12 @@ def check_evaluation(expression: Typed, constants: Sequence[Any], time_zone: str
 
 def check_side(expression: Typed) -> None:
     """Raise DamageError unless an expression without literals is evaluated for two such rows."""
-    from vedette.language.evaluation import evaluate_rows
+    from vedette.language.evaluation import evaluate_vector
 
+    rows = np.arange(2)
     with _trying():
-        column, _ = evaluate_rows(expression, "UTC", _two_rows(expression), 2)
-        check(_is_of(column.values, filler(expression.type, 0)), "an expression has another type than it says")
+        vector = evaluate_vector(expression, (), "UTC", _two_rows(expression), rows, rows, {})
+        check(_is_of(vector.values, filler(expression.type, 0)), "an expression has another type than it says")
 
 
 def _two_rows(expression: Typed) -> dict[str, Column]:

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels import kernel
-from vedette.language import Residual
+from vedette.language import Residual, renumbering
+from vedette.operators.join_branches import Branches
 from vedette.operators.join_group import JoinGroup
 from vedette.operators.probes import holds
 from vedette.operators.window_join import WindowJoin
@@ -99,10 +100,16 @@ def keep_selected(
     for stream, own in enumerate(residuals):
         if own:
             selections = group.branches.selections[stream][branches]
-            keep, failed = _evaluate(own, join.streams[stream], selections, rows[stream])
+            with renumbering(partial(_users_of, group.branches, stream)):
+                keep, failed = _evaluate(own, join.streams[stream], selections, rows[stream])
             join.n_failed += failed
             branches, rows = branches[keep], [each[keep] for each in rows]
     return branches, rows
+
+
+def _users_of(branches: Branches, stream: int, selections: NDArray[Any]) -> NDArray[np.int32]:
+    """The queries whose branches have these selections of a stream."""
+    return np.unique(branches.queries[np.isin(branches.selections[stream], selections)])
 
 
 def _evaluate(

@@ -1,0 +1,90 @@
+"""Evaluations that raise although no predicate should make them raise: an error of ours, contained.
+
+A pair of a row and a query for which the evaluation raises counts as failed, like a division by zero: null for that
+row, and counted. Other pairs are not affected. Each query is logged once in a process, by its id.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_LOGGED = 10_000  # queries; those after them are contained and counted as well
+
+IdsOf = Callable[[NDArray[np.int32]], Sequence[Any]]
+_log = logging.getLogger("vedette.language")
+_logged: set[tuple[int, str]] = set()
+
+
+class _Current(threading.local):
+    ids_of: IdsOf | None = None
+
+
+_current = _Current()
+
+
+class naming:  # noqa: N801  used like a function
+    """While it lasts, the queries that residuals know by number have the ids that `ids_of` gives."""
+
+    __slots__ = ("_before", "_ids_of")
+
+    def __init__(self, ids_of: IdsOf | None) -> None:
+        self._ids_of = ids_of
+
+    def __enter__(self) -> None:
+        self._before = _current.ids_of
+        _current.ids_of = self._ids_of
+
+    def __exit__(self, *_: object) -> None:
+        _current.ids_of = self._before
+
+
+def renumbering(to_outer: Callable[[NDArray[np.int32]], NDArray[np.int32]]) -> naming:
+    """While it lasts, residuals have numbers of their own; `to_outer` leads to those that have names already."""
+    outer = _current.ids_of
+    return naming(None if outer is None else lambda numbers: outer(to_outer(numbers)))
+
+
+def evaluate_apart(
+    evaluate: Callable[[NDArray[np.int64]], None], order: NDArray[np.int64]
+) -> list[tuple[int, Exception]]:
+    """Evaluate items in halves after all of them together raised; those that raise alone, with what they raised."""
+    raised: list[tuple[int, Exception]] = []
+    waiting = [order]
+    while waiting:
+        items = waiting.pop()
+        try:
+            evaluate(items)
+        except MemoryError:
+            raise
+        except Exception as error:
+            if len(items) == 1:
+                raised.append((int(items[0]), error))
+            elif len(items):
+                middle = len(items) // 2
+                waiting += [items[middle:], items[:middle]]
+    return raised
+
+
+def log_raised(shape: object, queries: Sequence[int], errors: Sequence[Exception]) -> None:
+    """Log what evaluations of a shape raised, once for each query."""
+    for number, error in zip(queries, errors, strict=True):
+        for name in _names_of(number):
+            key = (hash(shape), name)
+            if key in _logged or len(_logged) >= MOST_LOGGED:
+                continue
+            _logged.add(key)
+            what = f"{type(error).__name__}: {error}"[:500]
+            _log.error("%s cannot be evaluated for some rows, which do not match it: %s", name, what, exc_info=error)
+
+
+def _names_of(number: int) -> list[str]:
+    ids_of = _current.ids_of
+    if ids_of is None or number < 0:
+        return ["a query"]
+    return [f"query {each!r}"[:200] for each in ids_of(np.array([number], np.int32))]

@@ -1,0 +1,88 @@
+"""The trial of a shape: it is evaluated on a few rows when its first query is added, before anything is committed.
+
+The rows are: all nulls, all zeros and empty strings, and one for each of the first literals of the query, in which
+every field has the value of that literal, as far as it can be cast. A shape that raises here would raise in matches.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from vedette.columns import Column
+from vedette.errors import QueryError
+from vedette.language.casts import cast
+from vedette.language.evaluation import evaluate_vector
+from vedette.language.expressions import Typed
+from vedette.language.residual import Residual
+from vedette.language.vectors import Vector, dtype_of
+from vedette.schema import Type
+
+MOST_LITERALS = 8  # rows beyond those of nulls and zeros
+MOST_KNOWN = 8192  # shapes that are remembered to be good
+
+_known: set[tuple[Typed, str]] = set()
+
+
+class TrialError(Exception):
+    """A shape raises. `always` tells that it raises whatever the literals are."""
+
+    def __init__(self, error: Exception, *, always: bool) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.always = always
+
+    def as_query_error(self) -> QueryError:
+        what = f"{type(self.error).__name__}: {self.error}"[:300]
+        return QueryError(f"the query cannot be evaluated ({what}); this is an error of Vedette, please report it")
+
+
+def try_residual(residual: Residual) -> None:
+    """Evaluate a residual for its first query, unless its shape is known; raises TrialError."""
+    constants = tuple(values[:1] for values in residual.constants)
+    try_expression(residual.expression, constants, residual.time_zone, residual)
+
+
+def try_expression(expression: Typed, constants: tuple[Any, ...], zone: str, residual: Residual | None = None) -> None:
+    key = (expression, zone)
+    if key in _known:
+        return
+    types = {node.slot: node.type for node in expression.walk() if node.op == "slot"}
+    literals = [(type_, constants[slot]) for slot, type_ in sorted(types.items())[:MOST_LITERALS]]
+    fields = {node.name: node.type for node in expression.walk() if node.op == "field"}
+    polygons = {} if residual is None else residual.polygons
+    for always, some in ((True, []), (False, literals)):
+        columns = {name: _column(type_, some, zone) for name, type_ in fields.items()}
+        rows = np.arange(2 + len(some))
+        try:
+            evaluate_vector(expression, constants, zone, columns, rows, np.zeros_like(rows), polygons)
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise TrialError(error, always=always) from error
+    if len(_known) >= MOST_KNOWN:
+        _known.clear()
+    _known.add(key)
+
+
+def _column(type_: Type, literals: list[tuple[Type, Any]], zone: str) -> Column:
+    """A null, a zero, and the literals in the type of a field; what cannot be cast is a zero."""
+    zero: Any = "" if type_.name == "string" else 0
+    items = [zero, zero, *(_as_type(values, from_, type_, zone, zero) for from_, values in literals)]
+    valid = np.ones(len(items), np.bool_)
+    valid[0] = False
+    return Column(pa.array(items, pa.large_string()) if zero == "" else np.array(items, dtype_of(type_)), valid)
+
+
+def _as_type(values: Any, from_: Type, to: Type, zone: str, zero: Any) -> Any:
+    try:
+        vector = cast(Vector(values), from_, to, zone)
+    except MemoryError:
+        raise
+    except Exception:  # there is no such cast
+        return zero
+    if not vector.usable[0] or isinstance(vector.values, pa.Array) != (to.name == "string"):
+        return zero
+    return vector.values[0].as_py() if to.name == "string" else vector.values[0]
