@@ -13,17 +13,23 @@ import vedette as vd
 SCHEMA = "symbol string, price double, ts timestamp"
 START = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
 
+
+def are_equal(left, right):
+    """Whether the symbols are; null is equal to nothing."""
+    return left["symbol"] is not None and left["symbol"] == right["symbol"]
+
+
 # By query: the text, the window of each side in seconds, and the condition of two rows.
 EQUATED = {
     "near": (
         "left.symbol = right.symbol AND left.price - right.price BETWEEN -0.5 AND 0.5",
         (10, 10),
-        lambda left, right: left["symbol"] == right["symbol"] and -0.5 <= left["price"] - right["price"] <= 0.5,
+        lambda left, right: are_equal(left, right) and -0.5 <= left["price"] - right["price"] <= 0.5,
     ),
     "dearer": (
         "left.symbol = right.symbol AND left.price > right.price AND right.price > 3",
         (5, 20),
-        lambda left, right: left["symbol"] == right["symbol"] and left["price"] > right["price"] > 3,
+        lambda left, right: are_equal(left, right) and left["price"] > right["price"] > 3,
     ),
 }
 ANY = EQUATED | {
@@ -42,15 +48,17 @@ def make_joins(queries):
     return pairs
 
 
-def make_rows(n_rows, seed, n_symbols=4, disorder=0):
-    """About one quote a second, in time order, or out of it by some seconds."""
+def make_rows(n_rows, seed, n_symbols=4, disorder=0, nulls=0.15):
+    """About one quote a second, in time order, or out of it by some seconds; some have no symbol."""
     random = np.random.default_rng(seed)
     seconds = np.cumsum(random.choice([0, 1, 1, 2], n_rows)) + random.integers(0, disorder + 1, n_rows)
     times = [START + datetime.timedelta(seconds=int(each)) for each in seconds]
+    symbols = [f"S{each}" for each in random.integers(0, n_symbols, n_rows)]
+    is_null = np.random.default_rng([seed, 1]).random(n_rows) < nulls
     return pa.table(
         {
             "id": pa.array(range(n_rows), pa.int64()),
-            "symbol": pa.array([f"S{each}" for each in random.integers(0, n_symbols, n_rows)]),
+            "symbol": pa.array(symbols, pa.string(), mask=is_null),
             "price": random.integers(0, 20, n_rows) / 2,
             "ts": pa.array(times, pa.timestamp("us", "UTC")),
         }

@@ -89,6 +89,44 @@ def test_a_batch_gives_all_pairs_whatever_its_order_and_partitions(spark, querie
     assert quotes.as_tuples(out) == quotes.expected_pairs(*sides, queries)
 
 
+def test_null_keys_join_nothing_by_equality_but_each_other_where_nulls_are_equal(spark):
+    sides = quotes.make_rows(60, seed=13, nulls=0.6), quotes.make_rows(60, seed=14, nulls=0.6)
+    left, right = (spark.createDataFrame(side.to_pandas()).repartition(2) for side in sides)
+    same = {"same": ("left.symbol <=> right.symbol", (5, 5), lambda left, right: left["symbol"] == right["symbol"])}
+    either = {
+        "either": (
+            "left.symbol = right.symbol OR left.symbol IS NULL AND right.symbol IS NULL AND left.price = right.price",
+            (5, 5),
+            lambda left, right: (
+                quotes.are_equal(left, right)
+                or (left["symbol"] is None and right["symbol"] is None and left["price"] == right["price"])
+            ),
+        )
+    }
+    for queries in (quotes.EQUATED, same, either, same | quotes.EQUATED):
+        expected = quotes.expected_pairs(*sides, queries)
+
+        assert len(expected) > 5
+        assert quotes.as_tuples(vs.window_join(left, right, quotes.make_joins(queries), **TIMES)) == expected
+
+
+def test_rows_with_a_null_key_count_in_windows_that_count_rows(spark, tmp_path):
+    pairs = vd.JoinQuerySet(left=quotes.SCHEMA, right=quotes.SCHEMA)
+    pairs.add("last-2", "left.symbol = right.symbol", rows=2)
+    lefts = rows_of((1, "a", 1, 0), (2, "a", 1, 1), (3, None, 1, 2), (4, None, 1, 3))
+    write_sides(tmp_path, [lefts.slice(0, 2), lefts.slice(2)], [rows_of((7, "b", 1, 0)), rows_of((8, "a", 1, 9))])
+    first, second = lefts.slice(0, 2), lefts.slice(2)
+    expected = quotes.step_locally(
+        pairs.window(left_id="id", right_id="id", **TIMES),
+        [first, second],
+        [rows_of((7, "b", 1, 0)), rows_of((8, "a", 1, 9))],
+    )
+
+    out = vs.window_join(*streams_of(spark, tmp_path), pairs, **TIMES)
+
+    assert quotes.as_tuples(run_stream(spark, out, tmp_path)) == expected == []
+
+
 @pytest.mark.parametrize(("queries", "shards", "late"), [(quotes.EQUATED, 3, "drop"), (quotes.ANY, 4, "apply")])
 def test_rows_are_late_as_in_one_shard(spark, tmp_path, queries, shards, late):
     pairs = quotes.make_joins(queries)

@@ -13,10 +13,13 @@ COLUMNS = {"left_time": "ts", "right_time": "ts", "left_id": "id", "right_id": "
 
 
 class Shards:
-    """Monitors on a grid, each given a part of the rows; all are saved and loaded after every micro-batch."""
+    """Monitors, each given a part of the rows; all are saved and loaded after every micro-batch.
 
-    def __init__(self, pairs, n_shards, late):
-        self.n_shards, self.states = n_shards, {}
+    Rows go to shards on a grid, or by their symbol, which all queries equate.
+    """
+
+    def __init__(self, pairs, n_shards, late, by_symbol=False):
+        self.n_shards, self.states, self.by_symbol, self.n_sent = n_shards, {}, by_symbol, 0
         self.plan = {
             "parcel": vars(pack(pairs, None)),
             "options": COLUMNS | {"late": late, "max_state_rows": None},
@@ -33,7 +36,9 @@ class Shards:
                 monitor.load(base)
                 for delta in deltas:
                     monitor.apply_delta(delta)
-            for table in step(monitor, packing.read_payloads(payloads), shard, self.plan):
+            read = packing.read_payloads(payloads)
+            self.n_sent += sum(rows.num_rows for side, rows in read.items() if side >= 0)
+            for table in step(monitor, read, shard, self.plan):
                 found += [tuple(row.values()) for row in table.to_pylist()]
             if shard in self.states:
                 self.states[shard][1].append(monitor.take_delta())
@@ -44,10 +49,18 @@ class Shards:
     def _pack(self, sides):
         payloads = {}
         for side, rows in enumerate(sides):
-            batches = rows.combine_chunks().to_batches()
-            lines, labels = packing.by_grid(self.n_shards, side), packing.label_shards(self.n_shards)
+            columns = sorted(rows.column_names, key=lambda name: name != ("symbol" if self.by_symbol else "id"))
+            batches, labels = rows.select(columns).combine_chunks().to_batches(), packing.label_shards(self.n_shards)
+            lines = packing.by_key(self.n_shards) if self.by_symbol else packing.by_grid(self.n_shards, side)
             packed = packing.pack(
-                batches, lambda batch: batch, lambda batch: note(batch, {"time": "ts"}), lines, labels, side, 0
+                batches,
+                lambda batch: batch,
+                lambda batch: note(batch, {"time": "ts"}),
+                lines,
+                labels,
+                side,
+                0,
+                self.by_symbol,
             )
             for batch in packed:
                 for shard, *payload in zip(*(column.to_pylist() for column in batch.columns), strict=True):
@@ -69,5 +82,27 @@ def test_shards_find_what_one_piece_finds_also_of_late_rows(late, n_shards):
         found = [pair for sides in zip(*batches, strict=True) for pair in shards.step(*sides)]
 
         assert sorted(found) == expected
+        n_late += monitor.n_late
+    assert bool(n_late) == (late == "drop")
+
+
+@pytest.mark.parametrize("late", ["drop", "apply"])
+@pytest.mark.parametrize("n_shards", [1, 5])
+def test_rows_without_a_key_are_not_sent_but_tell_how_far_their_stream_has_come(late, n_shards):
+    """Most rows have no key, and which others are late or let go depends on their times."""
+    n_late = 0
+    for seed in range(4):
+        pairs = quotes.make_joins(quotes.EQUATED)
+        rows = [quotes.make_rows(150, 2 * seed + k, disorder=15, nulls=0.7) for k in (0, 1)]
+        batches = [quotes.cut(each, 5, seed) for each in rows]
+        monitor = pairs.window(**COLUMNS, late=late)
+        expected = quotes.step_locally(monitor, *batches)
+        shards = Shards(pairs, n_shards, late, by_symbol=True)
+
+        found = [pair for sides in zip(*batches, strict=True) for pair in shards.step(*sides)]
+
+        assert sorted(found) == expected
+        assert len(expected) > 5
+        assert shards.n_sent == sum(each.num_rows - each["symbol"].null_count for each in rows)
         n_late += monitor.n_late
     assert bool(n_late) == (late == "drop")

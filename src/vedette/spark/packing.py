@@ -87,15 +87,17 @@ def pack(
     heard: Sequence[int],
     side: int,
     part: int,
+    drops_nulls: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a partition, packed for the shards of their lines.
 
     `check` sees them first, in batches of a good size. `note` makes of each a payload that all shards of `heard` get;
-    an empty one is sent only once.
+    an empty one is sent only once. With `drops_nulls`, rows whose first column is null are noted but not sent.
     """
     for number, gathered in enumerate(_gather(batches)):
         batch = check(gathered)
-        packed = {line: to_payload(rows) for line, rows in split(batch, len(lines))}
+        sent = batch.filter(batch.column(0).is_valid()) if drops_nulls and batch.column(0).null_count else batch
+        packed = {line: to_payload(rows) for line, rows in split(sent, len(lines))}
         for copy in range(len(lines[0]) if packed else 0):
             payloads = {lines[line][copy]: payload for line, payload in packed.items()}
             yield _to_rows(payloads, side, part, number)

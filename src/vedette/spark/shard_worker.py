@@ -72,6 +72,7 @@ def pack_rows(plan: dict[str, Any], batches: Iterator[pa.RecordBatch]) -> Iterat
         plan["heard"],
         plan["side"],
         part,
+        plan.get("drops_nulls", False),
     )
 
 

@@ -1,8 +1,9 @@
 """Window joins inside Spark: the rows of two DataFrames or more as they come, and the pairs that standing joins make.
 
-Where all queries equate a field of every stream, rows go to shards by its value. Else shards form a grid, on which
-every pair of rows meets once. Windows that count rows need the whole stream in order, and so one shard. All shards hear
-how far each stream has come, so that which rows are late, and which are let go, does not depend on their number.
+Where all queries equate a field of every stream, rows go to shards by its value; a null there joins nothing, so such
+rows are dropped. Else shards form a grid, on which every pair of rows meets once. Windows that count rows need the
+whole stream in order, and so one shard. All shards hear how far each stream has come, so that which rows are late, and
+which are let go, does not depend on their number.
 """
 
 from __future__ import annotations
@@ -101,6 +102,7 @@ def window_join(
             "id": side.id.name,
             "time": side.time and side.time.name,
             "lines": packing.by_grid(n_shards, number) if chosen == "grid" else packing.by_key(n_shards),
+            "drops_nulls": chosen == "equality",  # a null is equal to nothing, so such rows join nothing
             "heard": packing.label_shards(n_shards),
         }
         packed.append(pack_rows(side.rows, side.needed_columns(given, on), parcel["sender"], packing_plan))
