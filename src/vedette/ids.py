@@ -175,6 +175,12 @@ def _with_room(array: NDArray[Any], used: int, n: int) -> NDArray[Any]:
     return made
 
 
+def check_in_order(ids: Any) -> None:
+    """Raise QueryError where ids that belong to texts or bounds are in a set, which has no order."""
+    if isinstance(ids, (set, frozenset)):
+        raise QueryError("ids are a list or an array, in the order of their queries; got a set, which has no order")
+
+
 def _read_ids(ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
     if isinstance(ids, (str, bytes, bytearray, Mapping)) or not isinstance(ids, Iterable):
         raise QueryError(f"ids are a list or an array of ids; got {shown(ids)}; for one id, give a list of one")

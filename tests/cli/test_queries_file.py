@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import vedette as vd
@@ -97,3 +99,47 @@ def test_rows_are_matched_with_the_polygons_of_a_file(tmp_path: Path) -> None:
     match_files(tmp_path / "rows.csv", zones, out, **options)
 
     assert out.read_text().splitlines() == ['"ship","lon","lat","query"', '"a",1.5,2,"zone-0"']
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("q.csv", "id,where,WHERE\na,x > 0,x < 0\n", "has 2 columns 'where', letter case aside; keep one of them"),
+        ("q.csv", "id,Id,where\na,b,x > 0\n", "has 2 columns 'id', letter case aside; keep one of them"),
+        ("q.csv", "id,where,where\na,x > 0,x < 0\n", "has 2 columns 'where', letter case aside; keep one of them"),
+        ("q.jsonl", '{"id": "a", "ID": "b", "where": "x > 0"}\n', "line 1: it has 'id' more than once, letter case"),
+    ],
+)
+def test_columns_of_queries_that_differ_only_in_case_are_refused(
+    tmp_path: Path, name: str, text: str, reason: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+
+    with pytest.raises(vd.FileError) as caught:
+        load_queries(path, "x double", "UTC")
+
+    assert reason in str(caught.value)
+
+
+def test_columns_of_a_parquet_file_of_queries_that_differ_only_in_case_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "q.parquet"
+    pq.write_table(pa.table({"id": ["a"], "ID": ["b"], "where": ["x > 0"]}), path)
+
+    with pytest.raises(vd.FileError, match="has 2 columns 'id', letter case aside"):
+        load_queries(path, "x double", "UTC")
+
+
+@pytest.mark.parametrize("schema", [None, "x double"])
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.parquet"])
+def test_columns_of_rows_that_differ_only_in_case_are_refused(tmp_path: Path, name: str, schema: str | None) -> None:
+    rows, queries = tmp_path / name, tmp_path / "q.csv"
+    queries.write_text("id,where\na,x > 0\n")
+    if name == "rows.parquet":
+        pq.write_table(pa.table({"x": [1.0], "X": [2.0], "y": [3.0]}), rows)
+    else:
+        rows.write_text("x,X,y\n1,2,3\n" if name == "rows.csv" else '{"x": 1, "X": 2, "y": 3}\n')
+    options: dict[str, Any] = {"time_zone": "UTC", "skip_bad": False, "spark": False, "quiet": True}
+
+    with pytest.raises(vd.VedetteError, match=r"letter case aside|unknown field 'x'"):
+        match_files(rows, queries, tmp_path / "out.csv", schema=schema, **options)

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from vedette.cli.rows_file import check_readable, format_of
 from vedette.errors import FileError, QueryError, count
+from vedette.frames import find_twins
 
 _CHUNK = 1 << 14  # lines added at once where some may be wrong
 _SHOWN = 5  # of the bad lines, when they are skipped
@@ -180,6 +181,8 @@ def _read_jsonl(path: Path, lines: Lines) -> None:
                 continue
             if not isinstance(record, dict) or not all(name in record for name in needed):
                 lines.add_bad(number, f"it is no object with {_listed([repr(name) for name in needed])}")
+            elif twins := find_twins(tuple(record)).intersection(names):
+                lines.add_bad(number, f"it has {min(twins)!r} more than once, letter case aside; keep one of them")
             else:
                 rest = {name: value for name, value in record.items() if name not in names}
                 lines.add(number, *(record.get(name) for name in names), rest=rest)
@@ -203,6 +206,11 @@ def _read_parquet(path: Path, lines: Lines) -> None:
 
 def _check_columns(lines: Lines, names: list[str]) -> None:
     needed = ["id", *lines.kind.columns]
+    for name in (*needed, *lines.kind.more):
+        if names.count(name) > 1:
+            raise FileError(
+                f"{lines.path} has {names.count(name)} columns {name!r}, letter case aside; keep one of them"
+            )
     missing = [name for name in needed if name not in names]
     if missing:
         raise FileError(

@@ -21,7 +21,7 @@ from vedette.engine.set_changes import Changes
 from vedette.engine.standing_set import SavedSet, begin
 from vedette.engine.versions import Versions
 from vedette.errors import QueryError, count
-from vedette.ids import Ids, item, take_ids
+from vedette.ids import Ids, check_in_order, item, take_ids
 from vedette.indexes.bands import Groups
 from vedette.settings import settings
 
@@ -321,6 +321,7 @@ class BandQuerySet(SavedSet):
 
     def _read_new(self, ids: Any, removed: Any = ()) -> tuple[Any, NDArray[np.int32]]:
         """Ids of which none stands but for those that are removed, and their names, below 0 where they have none."""
+        check_in_order(ids)
         read = self._ids.read(ids)
         names = self._ids.find(read)
         known = names[names >= 0]

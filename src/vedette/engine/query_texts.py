@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import pyarrow as pa
@@ -11,9 +11,9 @@ from vedette.errors import QueryError
 
 
 def as_texts(texts: Any) -> Sequence[str]:
-    """Texts as a sequence of strings; one string alone is a mistake."""
-    if isinstance(texts, str):
+    """Texts as a sequence of strings, in the order of their ids; one string alone is a mistake."""
+    if isinstance(texts, (str, bytes, bytearray)):
         raise QueryError("texts are a sequence of strings; got one string")
-    if not isinstance(texts, Iterable):
+    if not isinstance(texts, Iterable) or isinstance(texts, (Mapping, Set)):
         raise QueryError(f"texts are a sequence of strings; got {type(texts).__name__}")
     return texts.to_pylist() if isinstance(texts, (pa.Array, pa.ChunkedArray)) else list(texts)

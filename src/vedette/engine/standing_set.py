@@ -13,7 +13,7 @@ from vedette.damage import check
 from vedette.engine import snapshot
 from vedette.engine.versions import Versions
 from vedette.errors import QueryError, SnapshotError, shortened
-from vedette.ids import Ids, item
+from vedette.ids import Ids, check_in_order, item
 from vedette.settings import settings
 
 
@@ -148,6 +148,7 @@ class StandingSet(SavedSet):
         return position
 
     def _read_new_ids(self, ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
+        check_in_order(ids)
         read = self._ids.read(ids)
         if len(self._ids):
             positions = self._ids.find(read)

@@ -15,7 +15,7 @@ from vedette.engine.band_ends import read_ends
 from vedette.engine.join_windows import read_windows
 from vedette.engine.query_texts import as_texts
 from vedette.errors import QueryError
-from vedette.ids import INTEGER, STRING, Ids
+from vedette.ids import INTEGER, STRING, Ids, check_in_order
 from vedette.language import compile_texts
 from vedette.registry.documents import write_metadata, write_windows
 from vedette.registry.set_info import BAND_JOIN, WINDOW_JOIN, SetInfo
@@ -61,6 +61,8 @@ class Given:
 
 def read_step(action: str, info: SetInfo, ids: Any, given: Given) -> Step:
     """What an owner gives, as columns. Raises QueryError where it does not fit the kind of the set."""
+    if action != REMOVE:
+        check_in_order(ids)
     read = read_ids(ids, info)
     n = len(read)
     values: dict[str, list[Any]] = {}
