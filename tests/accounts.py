@@ -9,7 +9,7 @@ from pathlib import Path
 
 import vedette
 
-OTHER = 65534  # an account without any rights: nobody
+OTHER = 65534 if os.geteuid() != 65534 else 65533  # an account without any rights, such as nobody
 # A script calls `become` after its imports: the other account may not be able to read Python itself.
 BECOME = """
 import os
