@@ -63,6 +63,7 @@ def test_a_view_of_the_ids_stays_as_it_is_while_they_grow():
         (5, "ids are a list or an array of ids; got 5; for one id, give a list of one"),
         (None, "ids are a list or an array of ids; got None"),
         ("ab", "ids are a list or an array of ids; got 'ab'; for one id, give a list of one"),
+        (pa.array([b"a", b"\xff"]).view(pa.string()), "ids are all strings .* got Invalid UTF8 sequence"),
         (b"ab", "ids are a list or an array of ids; got b'ab'"),
         ({"a": 1}, "ids are a list or an array of ids; got {'a': 1}"),
         (pa.array(["b", "a", "b"]).dictionary_encode(), "id 'b' is given twice"),

@@ -195,6 +195,8 @@ def _read_ids(ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
             or pa.types.is_large_string(array.type)
             or pa.types.is_string_view(array.type)
         ):
+            if isinstance(ids, (pa.Array, pa.ChunkedArray)):
+                array.validate(full=True)  # whose bytes may be anything
             return array.cast(pa.large_string())
         if len(array) == 0:
             return large_strings([])

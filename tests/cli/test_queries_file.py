@@ -98,7 +98,7 @@ def test_rows_are_matched_with_the_polygons_of_a_file(tmp_path: Path) -> None:
 
     match_files(tmp_path / "rows.csv", zones, out, **options)
 
-    assert out.read_text().splitlines() == ['"ship","lon","lat","query"', '"a",1.5,2,"zone-0"']
+    assert out.read_text().splitlines() == ['ship,lon,lat,"query"', 'a,1.5,2,"zone-0"']
 
 
 @pytest.mark.parametrize(
