@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from vedette.budget import cut_by_bytes
+from vedette.columns import string_buffers
+
+ROWS_AT_ONCE = 1 << 19  # in one part of a table
 _OFFSET = 8  # of a string or a list, with its share of the null bits
 _types: Any = pa.types
 
@@ -49,3 +54,31 @@ def is_string(type_: pa.DataType) -> bool:
 
 def _to_numpy(lengths: pa.Array) -> NDArray[np.int64]:
     return np.asarray(lengths.fill_null(0).to_numpy(zero_copy_only=False)).astype(np.int64)
+
+
+def decoded_bytes_per_row(array: pa.Array) -> NDArray[np.int64]:
+    """By row, about what the array takes once its dictionary, if it has one, is decoded."""
+    if not _types.is_dictionary(array.type):
+        return bytes_per_row(array)
+    codes, values = array.indices.fill_null(0).to_numpy(zero_copy_only=False), array.dictionary
+    if not len(values):
+        return np.ones(len(array), np.int64)
+    sizes: NDArray[np.int64]
+    if _types.is_large_string(values.type):
+        offsets, _ = string_buffers(values)  # of which only those are read that the codes name
+        sizes = offsets[codes.astype(np.int64) + 1] - offsets[codes] + _OFFSET
+    else:
+        sizes = bytes_per_row(values)[codes]
+    return sizes
+
+
+def cut_table(table: pa.Table, most: int) -> Iterator[pa.Table]:
+    """A table in parts of `most` bytes once decoded, and of ROWS_AT_ONCE rows; nothing where it has no rows."""
+    for start in range(0, table.num_rows, ROWS_AT_ONCE):
+        chunk = table.slice(start, ROWS_AT_ONCE).combine_chunks()
+        n_bytes = np.zeros(chunk.num_rows, np.int64)
+        for column in chunk.columns:
+            n_bytes += decoded_bytes_per_row(column.combine_chunks())
+        cuts = cut_by_bytes(n_bytes, most)
+        for first, last in zip([0, *cuts], [*cuts, chunk.num_rows], strict=True):
+            yield chunk.slice(first, last - first).combine_chunks()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.buffers import empty_int8, empty_int32, empty_int64
+from vedette.buffers import empty_int8, empty_int32, empty_int64, output_int32
 from vedette.kernels import kernel
 from vedette.vectors import fill_eight
 
@@ -39,7 +39,7 @@ class Runs:
             return cls(np.empty(0, np.int32), np.zeros((2, n_moves), np.int32))
         merged = some[0]
         for each in some[1:]:
-            queries = empty_int32(len(merged) + len(each))
+            queries = output_int32(len(merged) + len(each))
             _merge(merged.queries, merged.counts, each.queries, each.counts, queries)
             merged = cls(queries, merged.counts + each.counts)
         return merged

@@ -24,6 +24,8 @@ import pyarrow.parquet as pq
 from vedette.cli.rows_file import check_readable, format_of
 from vedette.columns import decode
 from vedette.errors import FileError
+from vedette.row_sizes import cut_table
+from vedette.settings import settings
 
 _LINES_AT_ONCE = 4096  # of JSON
 
@@ -109,6 +111,12 @@ def open_answer(path: Path | None) -> Iterator[AnswerFile]:
         raise FileError(f"cannot write {path}: {error.strerror or error}") from None
     finally:
         draft.unlink(missing_ok=True)
+
+
+def some(answer: pa.Table) -> Iterator[pa.RecordBatch]:
+    """An operator's answer without dictionaries, in batches of bounded size; none where it has no rows."""
+    for part in cut_table(answer, settings().answer_batch_bytes):
+        yield plain(part)
 
 
 def plain(answer: pa.Table) -> pa.RecordBatch:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from vedette.cli.answer_file import check_places, is_apart, open_answer, plain
+from vedette.cli.answer_file import check_places, is_apart, open_answer, plain, some
 from vedette.cli.in_spark import answer_in_spark, spark_rows
 from vedette.cli.matching import tell_failed
 from vedette.cli.progress import show_progress, timed
@@ -132,18 +132,20 @@ def _border_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     with show_progress("watching borders", rows.n_steps, job.quiet) as advance:
         for batch in rows.batches:
             # Keys may follow one another in the file, so none is taken for silent before the end.
-            yield from _some(_step(monitor, batch, job, tally.n_rows))
+            yield from _step(monitor, batch, job, tally.n_rows)
             tally.n_rows += batch.num_rows
             advance(rows.steps_done(tally.n_rows), tally.n_rows)
     tally.n_keys, tally.n_late, tally.n_null_keys = monitor.n_keys, monitor.n_late, monitor.n_null_keys
     if monitor.clock is not None:
-        yield from _some(monitor.advance(as_time(monitor.clock, monitor.time_type)))
+        for events in monitor.advance_batches(as_time(monitor.clock, monitor.time_type)):
+            yield from some(events)
     tell_failed(monitor.n_failed)
 
 
-def _step(monitor: BorderMonitor, batch: pa.RecordBatch, job: Job, n_before: int) -> pa.Table:
+def _step(monitor: BorderMonitor, batch: pa.RecordBatch, job: Job, n_before: int) -> Iterator[pa.RecordBatch]:
     try:
-        return monitor.step(batch, advance=False)
+        for events in monitor.step_batches(batch, advance=False):
+            yield from some(events)
     except RowError as error:
         told = str(error).replace('null_key="drop"', "--null-key drop")
         raise RowError(f"{job.rows}, after row {n_before:,}: {told}" if n_before else told) from None
@@ -159,8 +161,3 @@ def _border_in_spark(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
         key = "`" + job.options["key"].replace("`", "``") + "`"
         counted = rows.selectExpr("count(*)", f"count({key})", f"count(DISTINCT {key})").collect()[0]
     tally.n_rows, tally.n_keys, tally.n_null_keys = counted[0], counted[2], counted[0] - counted[1]
-
-
-def _some(events: pa.Table) -> Iterator[pa.RecordBatch]:
-    if events.num_rows:
-        yield plain(events)

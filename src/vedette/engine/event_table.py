@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.dictionaries import encode_distinct
 from vedette.engine.border import Standing, reasons_of
 from vedette.operators.events import KINDS, REASONS, Events
 from vedette.operators.key_state import KeyState
@@ -15,6 +16,7 @@ from vedette.operators.moves import Moves
 from vedette.runs import Runs
 
 TIME_TYPES = {"timestamp": pa.timestamp("us", tz="UTC"), "bigint": pa.int64(), "double": pa.float64()}
+EVENT_BYTES = 18  # of an event in a table: the codes of key, query, event and reason, and the time
 _MANY = 64  # a dictionary of so many times the values it is used for is made anew
 
 
@@ -66,8 +68,11 @@ def _encode_queries(queries: NDArray[np.int32], standing: Standing) -> pa.Dictio
 
 def _encode(codes: NDArray[np.int32], values: pa.Array, *, may_repeat: bool) -> pa.DictionaryArray:
     """A dictionary array; `may_repeat` where the values may hold one twice."""
+    if may_repeat and len(values) <= _MANY * len(codes):
+        return encode_distinct(codes, values)
     if may_repeat or len(values) > _MANY * len(codes):
-        return values.take(pa.array(codes)).dictionary_encode()
+        named, places = np.unique(codes, return_inverse=True)
+        return encode_distinct(places.astype(np.int32), values.take(pa.array(named)))
     return _dictionary(codes, values)
 
 

@@ -27,6 +27,7 @@ from vedette.schema import Schema
 
 _LINGERS = -1  # the kind of what was open before, among events
 _MOST_AT_ONCE = 64  # moves of a pair that are looked at together
+_PAIRS_AT_ONCE = 1 << 16  # pairs that are looked at together
 _INT64 = np.iinfo(np.int64)
 
 
@@ -102,8 +103,25 @@ class Margins:
     ) -> NDArray[np.int64]:
         """The first of the moves [start, end) after which a pair is outside by more than the margin, or -1."""
         found = np.full(len(queries), -1, np.int64)
-        waiting = np.flatnonzero(starts < ends)
-        at, width = starts.copy(), 1
+        every, at = np.flatnonzero(starts < ends), starts.copy()
+        for first_of in range(0, len(every), _PAIRS_AT_ONCE):
+            waiting = every[first_of : first_of + _PAIRS_AT_ONCE]
+            self._look_outside(standing, moves, columns, queries, waiting, at, ends, found)
+        return found
+
+    def _look_outside(
+        self,
+        standing: Standing,
+        moves: Moves,
+        columns: dict[str, Column],
+        queries: NDArray[np.int32],
+        waiting: NDArray[np.int64],
+        at: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        found: NDArray[np.int64],
+    ) -> None:
+        """Write the move for the pairs that wait; each goes on from where it is `at`."""
+        width = 1
         while len(waiting):
             counts = np.minimum(ends[waiting] - at[waiting], width)
             pairs = np.repeat(np.arange(len(waiting)), counts)
@@ -117,7 +135,6 @@ class Margins:
             at[waiting] += counts
             waiting = waiting[~done & (at[waiting] < ends[waiting])]
             width = min(2 * width, _MOST_AT_ONCE)
-        return found
 
     def _hold(
         self, standing: Standing, columns: dict[str, Column], rows: NDArray[np.int64], queries: NDArray[np.int32]

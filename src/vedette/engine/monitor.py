@@ -6,18 +6,24 @@ mean is written in docs/operators.md.
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.answer_limit import check_answer, max_answer_bytes
+from vedette.budget import Pieces, check_bytes
 from vedette.columns import Column, join_columns, null_column
 from vedette.engine import monitor_state
 from vedette.engine.border import Standing, to_events
-from vedette.engine.event_table import runs_to_table, to_table
+from vedette.engine.event_table import EVENT_BYTES, runs_to_table, to_table
 from vedette.engine.margin import Margins
 from vedette.engine.monitor_options import MonitorOptions
+from vedette.engine.monitor_undo import Undo
 from vedette.errors import RowError
 from vedette.keyed_rows import TIME_TYPES, KeyedRows, read_keyed_rows, read_near_time
 from vedette.operators.dwell import settle_dwell
@@ -25,6 +31,7 @@ from vedette.operators.events import ENTER, Events
 from vedette.operators.key_state import KeyState
 from vedette.operators.moves import Moves, find_moves
 from vedette.operators.pair_table import Pairs, PairTable
+from vedette.settings import settings
 
 if TYPE_CHECKING:
     from vedette.engine.query_set import QuerySet
@@ -78,12 +85,44 @@ class BorderMonitor:
 
         Rows are taken by key and in time order, so events of a key come in the order of its rows. With `advance`, keys
         leave that have been silent for longer than `expire_after` before the greatest time seen; the answer is then
-        that to the rows in time order, one by one.
+        that to the rows in time order, one by one. Raises AnswerError, and changes nothing, where the events exceed the
+        setting max_answer_bytes; `step_batches` has no such limit.
         """
+        return _join(self._step(rows, advance, max_answer_bytes()), "step_batches")
+
+    def step_batches(self, rows: Any, *, advance: bool = True, max_bytes: int | None = None) -> Iterator[pa.Table]:
+        """The events of `step` in pieces of at most `max_bytes`, by default the setting answer_batch_bytes.
+
+        The monitor moves on with the last piece. If the iteration stops before it, the monitor is as it was before.
+        """
+        return self._step(rows, advance, settings().answer_batch_bytes if max_bytes is None else max_bytes)
+
+    def advance(self, time: Any) -> pa.Table:
+        """The events that the passing of time alone decides, up to a time before which no more rows come.
+
+        Keys leave that have been silent for too long, and enters are reported whose dwell time is over. Raises
+        AnswerError as `step` does; `advance_batches` has no such limit.
+        """
+        return _join(self._advance(time, max_answer_bytes()), "advance_batches")
+
+    def advance_batches(self, time: Any, *, max_bytes: int | None = None) -> Iterator[pa.Table]:
+        """The events of `advance` in pieces, as `step_batches` gives them."""
+        return self._advance(time, settings().answer_batch_bytes if max_bytes is None else max_bytes)
+
+    def _step(self, rows: Any, advance: bool, most: int) -> Generator[pa.Table, None, None]:
+        undo = Undo.of(self)
+        try:
+            yield from self._take_rows(rows, advance, most, undo)
+        except BaseException:
+            undo.apply(self)
+            raise
+
+    def _take_rows(self, rows: Any, advance: bool, most: int, undo: Undo) -> Iterator[pa.Table]:
         standing = self.queries.standing()
         batch = self._read(rows, standing)
         if not self.time_type:
-            return self._nothing(standing)
+            yield self._nothing(standing)
+            return
         self.keys.use_fields([field for field in self.queries.schema if field.name in standing.all_fields])
         slots = self.keys.find_slots(batch.keys)
         if batch.codes is not None:
@@ -97,27 +136,34 @@ class BorderMonitor:
             expire_after=expire_after,
             clock=self.clock if advance else None,
         )
-        tables = [self._find(standing, moves, self._join_rows(moves, batch))]
+        yield from self._find_all(standing, moves, self._join_rows(moves, batch), most)
+        expires = advance and len(batch) > 0 and expire_after is not None
+        if expires:
+            undo.keep_rows(self.keys, moves.kept_slots[moves.lasts])
         self._remember(moves, batch, standing.versions.current)
         self.n_late += moves.n_late
         self.n_null_keys += batch.n_null_keys
         if len(batch):
             self.clock = batch.times.max() if self.clock is None else max(self.clock, batch.times.max())
-            if advance:
-                tables += self._expire(standing, self.clock)
-        return _concat(tables)
+        if expires:
+            silent = yield from self._find_expired(standing, self.clock, most)
+            self._free(silent)
 
-    def advance(self, time: Any) -> pa.Table:
-        """The events that the passing of time alone decides, up to a time before which no more rows come.
-
-        Keys leave that have been silent for too long, and enters are reported whose dwell time is over.
-        """
-        standing = self.queries.standing()
-        if not self.time_type:
-            return self._nothing(standing)
-        now = read_near_time(time, self.time_type, self.queries.time_zone)
-        self.clock = now if self.clock is None else max(self.clock, now)
-        return _concat([*self._expire(standing, now), self._report_dwelt(standing, now)])
+    def _advance(self, time: Any, most: int) -> Generator[pa.Table, None, None]:
+        undo = Undo.of(self)
+        try:
+            standing = self.queries.standing()
+            if not self.time_type:
+                yield self._nothing(standing)
+                return
+            now = read_near_time(time, self.time_type, self.queries.time_zone)
+            self.clock = now if self.clock is None else max(self.clock, now)
+            silent = yield from self._find_expired(standing, now, most)
+            yield from self._report_dwelt(standing, now, most)
+            self._free(silent)
+        except BaseException:
+            undo.apply(self)
+            raise
 
     # Saving.
 
@@ -186,7 +232,19 @@ class BorderMonitor:
                 joined[name] = join_columns(column, more)
         return joined
 
-    def _find(self, standing: Standing, moves: Moves, columns: dict[str, Column]) -> pa.Table:
+    def _find_all(self, standing: Standing, moves: Moves, columns: dict[str, Column], most: int) -> Iterator[pa.Table]:
+        """The events of the moves, in tables of `most` bytes; only those of a single move may take more."""
+
+        def find(start: int, end: int) -> _Found:
+            if end - start == len(moves):
+                return self._find(standing, moves, columns)
+            part, rows = moves.part(start, end)
+            return self._find(standing, part, {name: column.take(rows) for name, column in columns.items()})
+
+        for _, _, found in Pieces(len(moves), most // 2, most).of(find, len(moves)):
+            yield found.table
+
+    def _find(self, standing: Standing, moves: Moves, columns: dict[str, Column]) -> _Found:
         n_known, n_rows = len(moves.known), len(moves.known) + len(moves.kept)
         seen = np.full(len(moves), standing.versions.current, np.int32)
         from_state = np.flatnonzero((moves.before >= 0) & (moves.before < n_known))
@@ -194,15 +252,17 @@ class BorderMonitor:
         runs, special, n_failed = self.queries.border_finder.find_events(
             standing, moves, columns, n_rows, seen, self.options.cross
         )
-        self.n_failed += n_failed
+        check_bytes(EVENT_BYTES * (len(runs) + sum(map(len, special))))
         is_settled = not self._margins.margins and self.options.dwell is None
         if is_settled and not special:
-            return runs_to_table(runs, moves, self.time_type, self.keys, standing)
+            self.n_failed += n_failed
+            return _Found(runs_to_table(runs, moves, self.time_type, self.keys, standing))
         events = Events.join([to_events(runs, moves), *special], len(moves))
         times = moves.times[events.moves]
         if not is_settled:
             events, times = self._settle(standing, moves, columns, seen, standing.unify(events))
-        return to_table(events, moves.slots[events.moves], times, self.time_type, self.keys, standing)
+        self.n_failed += n_failed
+        return _Found(to_table(events, moves.slots[events.moves], times, self.time_type, self.keys, standing))
 
     def _settle(
         self, standing: Standing, moves: Moves, columns: dict[str, Column], seen: NDArray[np.int32], events: Events
@@ -242,18 +302,24 @@ class BorderMonitor:
         self.keys.put_some(slots, moves.heards[lasts], np.full(len(slots), version, np.int32), columns)
         self.changes.note(slots)
 
-    def _expire(self, standing: Standing, clock: Any) -> list[pa.Table]:
-        """Let keys leave that have been silent too long."""
+    def _find_expired(self, standing: Standing, clock: Any, most: int) -> Generator[pa.Table, None, NDArray[np.int32]]:
+        """The events of keys that have been silent too long. Returns their slots, which are to be freed then."""
         expire_after = self.options.duration("expire_after", self.time_type)
         if expire_after is None:
-            return []
+            return np.empty(0, np.int32)
         keys = self.keys
         used = slice(0, len(keys))
         silent = np.flatnonzero(keys.lives[used] & (clock - keys.times[used] > expire_after)).astype(np.int32)
+        if len(silent):
+            moves = Moves.away(silent, (keys.times[silent] + expire_after).astype(keys.times.dtype))
+            yield from self._find_all(standing, moves, self._join_rows(moves, None), most)
+        return silent
+
+    def _free(self, silent: NDArray[np.int32]) -> None:
+        """Let keys leave."""
         if not len(silent):
-            return []
-        moves = Moves.away(silent, (keys.times[silent] + expire_after).astype(keys.times.dtype))
-        table = self._find(standing, moves, self._join_rows(moves, None))
+            return
+        keys = self.keys
         self.changes.note_freed(keys.keys.take(silent))
         keys.free(silent)
         moved = keys.pack()
@@ -261,9 +327,8 @@ class BorderMonitor:
             self.changes.move_slots(moved)
             self.lingering.move_slots(moved)
             self.pending.move_slots(moved)
-        return [table]
 
-    def _report_dwelt(self, standing: Standing, now: Any) -> pa.Table:
+    def _report_dwelt(self, standing: Standing, now: Any, most: int) -> Iterator[pa.Table]:
         dwell = self.options.duration("dwell", self.time_type)
         pairs = self.pending.take_until(now - dwell) if dwell is not None else self.pending.take_until(-np.inf)
         self.changes.note(np.unique(pairs.slots))
@@ -271,7 +336,35 @@ class BorderMonitor:
         order = np.argsort(pairs.times, kind="stable")
         events = Events.of(order, queries[order], ENTER, pairs.reasons[order])
         times = (pairs.times[order] + (dwell or 0)).astype(self.keys.times.dtype)
-        return to_table(events, pairs.slots[order], times, self.time_type, self.keys, standing)
+        table = to_table(events, pairs.slots[order], times, self.time_type, self.keys, standing)
+        n_rows = max(1, most // EVENT_BYTES)
+        for start in range(0, max(1, table.num_rows), n_rows):
+            yield table.slice(start, n_rows)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A table of events, whose dictionaries take no memory of their own."""
+
+    table: pa.Table
+
+    @property
+    def nbytes(self) -> int:
+        return EVENT_BYTES * int(self.table.num_rows)
+
+
+def _join(pieces: Generator[pa.Table, None, None], other: str) -> pa.Table:
+    """All pieces as one table; raises AnswerError where they exceed the limit on answers, which `other` has not."""
+    tables: list[pa.Table] = []
+    n_events = 0
+    with closing(pieces):
+        for table in pieces:
+            n_events += table.num_rows
+            check_answer(
+                n_events, EVENT_BYTES * n_events, "event", f"pass fewer rows at once, or take the events with {other}"
+            )
+            tables.append(table)
+    return _concat(tables)
 
 
 def _concat(tables: list[pa.Table]) -> pa.Table:

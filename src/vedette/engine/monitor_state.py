@@ -44,6 +44,11 @@ class ChangeLog:
         self._n_noted = self._n_distinct = 0
         self._freed: list[Any] = []
 
+    def __copy__(self) -> ChangeLog:
+        made = ChangeLog()
+        made.__dict__.update(self.__dict__, _slots=list(self._slots), _freed=list(self._freed))
+        return made
+
     def note(self, slots: NDArray[np.int32]) -> None:
         if self._is_on and len(slots):
             self._slots.append(slots)

@@ -15,7 +15,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.buffers import empty_int32
+from vedette.budget import check_bytes
+from vedette.buffers import empty_int32, output_int32
 from vedette.indexes.index import Index
 from vedette.kernels import kernel
 from vedette.matches import Matches
@@ -112,7 +113,7 @@ def find_differences(
 ) -> tuple[Runs, int]:
     """Match the rows of the moves, some at a time, and take the difference of what follows upon each other."""
     found = [empty_int32(0)]
-    n_failed = 0
+    n_failed = n_found = 0
     counts = np.zeros((2, len(before)), np.int32)
     places = np.full(n_rows, -1, np.int32)
     for start in range(0, len(before), MOVES_AT_ONCE):
@@ -120,11 +121,13 @@ def find_differences(
         rows = _number_rows(olds, news, places)
         matches = match(rows)
         n_failed += matches.n_failed
-        queries = empty_int32(_count_most(olds, news, places, matches.starts))
+        queries = output_int32(_count_most(olds, news, places, matches.starts))
         stamps[:] = 0
         lists = matches.starts, matches.positions
         n = _difference(olds, news, places, *lists, first_query, stamps, start, queries, counts)
-        found.append(queries[:n])
+        found.append(queries[:n] if 2 * n >= len(queries) else queries[:n].copy())
+        n_found += n
+        check_bytes(4 * n_found)
         if start + MOVES_AT_ONCE < len(before):
             places[rows] = -1
     return Runs(found[1] if len(found) == 2 else np.concatenate(found), counts), n_failed

@@ -16,6 +16,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.budget import BOUND, check_bytes
 from vedette.buffers import empty_int32
 from vedette.indexes.gaps import close_gaps, fit, move_places, open_gaps
 from vedette.indexes.index import as_boxes, count_bytes
@@ -187,7 +188,7 @@ class RSList:
         """
         tables = (self.steps, self.shifts, self.places, self.ids, self.others, self.narrowest, self.null)
         counts, rest = np.zeros((2, len(before)), np.int32), empty_int32(len(before))
-        n_room = 1024 + n_expected
+        n_room, n_found = 1024 + min(n_expected, BOUND.n_bytes // 4), 0
         narrowest = int(self.narrowest.min(initial=WIDEST))
         pieces: list[NDArray[np.int32]] = []
         move = n_rest = 0
@@ -196,6 +197,8 @@ class RSList:
             found = _walk(cells[0], before, after, move, max_read, narrowest, *tables, out, counts, rest, n_rest)
             move, n, n_rest = found
             pieces.append(out[:n])
+            n_found += n
+            check_bytes(4 * n_found)
             n_room *= 2
         ids = pieces[0] if len(pieces) == 1 else np.concatenate([empty_int32(0), *pieces])
         return Runs(ids, counts), rest[:n_rest]

@@ -15,6 +15,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.budget import BOUND, check_bytes
 from vedette.buffers import empty_int32
 from vedette.indexes.gaps import fit, move_places, open_gaps
 from vedette.indexes.index import as_boxes, count_bytes
@@ -142,13 +143,15 @@ class RSLists:
         """
         tables = (self.shifts, self.axis_places, self.places, self.entries, self.ends, self.ids)
         counts, rest = np.zeros((2, len(before)), np.int32), empty_int32(len(before))
-        n_room = 1024 + n_expected
+        n_room, n_found = 1024 + min(n_expected, BOUND.n_bytes // 4), 0
         pieces: list[NDArray[np.int32]] = []
         move = n_rest = 0
         while move < len(before):
             out = empty_int32(n_room)
             move, n, n_rest = _walk(cells, before, after, move, max_read, *tables, out, counts, rest, n_rest)
             pieces.append(out[:n])
+            n_found += n
+            check_bytes(4 * n_found)
             n_room *= 2
         ids = pieces[0] if len(pieces) == 1 else np.concatenate([empty_int32(0), *pieces])
         return Runs(ids, counts), rest[:n_rest]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.axes import Axis, Cells, NumberAxis
+from vedette.budget import check_bytes
 from vedette.columns import Column
 from vedette.indexes.region_line import RSList
 from vedette.indexes.region_segments import RSLists
@@ -35,7 +36,7 @@ def find_crossings(
     both = np.flatnonzero((before >= 0) & (after >= 0))
     olds, news = before[both], after[both]
     cells = {name: axis.locate(columns[name]) for name, axis in part.axes.items()}
-    found_moves, found_queries = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    found_moves, found_queries, n_found = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
     for number, group in enumerate(part.groups):
         if group.has_residuals or not group.fields or not len(both):
             continue
@@ -54,6 +55,8 @@ def find_crossings(
             crossed = _crosses(part, group, cells, columns, olds[passed], news[passed], boxes)
             found_moves.append(passed[crossed])
             found_queries.append(group.queries[boxes[crossed]].astype(np.int64))
+            n_found += len(found_queries[-1])
+            check_bytes(16 * n_found)
             start = cut
     moves, queries = np.concatenate(found_moves), np.concatenate(found_queries)
     codes = np.unique((moves << 32) | queries)

@@ -40,6 +40,18 @@ class Moves:
         nothing = np.empty(0, np.int64), np.empty(0, np.int32)
         return cls(np.arange(n), np.full(n, -1, np.int64), slots, times, slots, *nothing, times[:0], 0)
 
+    def part(self, start: int, end: int) -> tuple[Moves, NDArray[np.int64]]:
+        """Some of the moves, about no more rows than they name; and those rows."""
+        before, after = self.before[start:end], self.after[start:end]
+        rows = np.unique(np.concatenate([before, after]))
+        rows = rows[rows >= 0]
+        before, after = (np.where(each < 0, -1, np.searchsorted(rows, each)) for each in (before, after))
+        n_known = int(np.searchsorted(rows, len(self.known)))
+        kept = rows[n_known:] - len(self.known)
+        known, kept_slots = self.known[rows[:n_known]], self.kept_slots[kept]
+        slots, times = self.slots[start:end], self.times[start:end]
+        return Moves(before, after, slots, times, known, self.kept[kept], kept_slots, self.heards[kept], 0), rows
+
     @cached_property
     def lacks_rows(self) -> bool:
         """Whether some move has no row before or after it."""

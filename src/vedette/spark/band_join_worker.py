@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -114,9 +114,10 @@ def _tell_unknown(changes: dict[str, Changes], shard: int, plan: dict[str, Any])
     return tables
 
 
-def advance(monitor: BandMonitor, time: datetime.datetime, plan: dict[str, Any]) -> tuple[list[pa.Table], bool]:
+def advance(monitor: BandMonitor, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:
     """Time alone changes nothing."""
-    return [], False
+    yield from ()
+    return False
 
 
 def keep_distinct(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

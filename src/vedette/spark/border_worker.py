@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -44,11 +45,14 @@ def make_monitor(plan: dict[str, Any]) -> BorderMonitor:
     return queries.border(**plan["options"])
 
 
-def step(monitor: BorderMonitor, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> list[pa.Table]:
-    return [monitor.step(sides[0], advance=False)] if sides else []
+def step(monitor: BorderMonitor, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> Iterator[pa.Table]:
+    if sides:
+        yield from monitor.step_batches(sides[0], advance=False, max_bytes=plan["batch_bytes"])
 
 
-def advance(monitor: BorderMonitor, time: datetime.datetime, plan: dict[str, Any]) -> tuple[list[pa.Table], bool]:
-    n_keys = monitor.n_keys
-    events = monitor.advance(time)
-    return [events], events.num_rows > 0 or monitor.n_keys != n_keys
+def advance(monitor: BorderMonitor, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:
+    n_keys, n_events = monitor.n_keys, 0
+    for events in monitor.advance_batches(time, max_bytes=plan["batch_bytes"]):
+        n_events += events.num_rows
+        yield events
+    return n_events > 0 or monitor.n_keys != n_keys

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,7 @@ def step(monitor: MovingShard, sides: dict[int, pa.Table], shard: int, plan: dic
     return monitor.step(a, b, np.concatenate([*notes, np.empty(0)]))
 
 
-def advance(monitor: MovingShard, time: datetime.datetime, plan: dict[str, Any]) -> tuple[list[pa.Table], bool]:
+def advance(monitor: MovingShard, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:
     """Time passes with the rows, not with the watermark."""
-    return [], False
+    yield from ()
+    return False

@@ -10,13 +10,14 @@ from __future__ import annotations
 import datetime
 import importlib
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pyarrow as pa
 from pyspark import TaskContext
 
 from vedette.columns import decode
+from vedette.row_sizes import cut_table
 from vedette.spark import packing
 from vedette.spark.following import STREAM, open_queries
 from vedette.spark.shard_state import FORMAT, ShardState
@@ -24,8 +25,6 @@ from vedette.spark.shard_state import FORMAT, ShardState
 if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle, ValueState
-
-ROWS_AT_ONCE = 1 << 19  # in one batch of the answer
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _ARROW_TYPES = {
@@ -52,11 +51,14 @@ class Operator(Protocol):
     def make_monitor(self, plan: dict[str, Any]) -> Any:
         """A monitor that has seen nothing."""
 
-    def step(self, monitor: Any, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> list[pa.Table]:
-        """What a micro-batch's rows and notes say. A side may have none, and so may all where the queries changed."""
+    def step(self, monitor: Any, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> Iterable[pa.Table]:
+        """What a micro-batch's rows and notes say. A side may have none, and so may all where the queries changed.
 
-    def advance(self, monitor: Any, time: datetime.datetime, plan: dict[str, Any]) -> tuple[list[pa.Table], bool]:
-        """What the passing of time says, and whether it has changed the monitor."""
+        The monitor has taken the rows once the last table is read.
+        """
+
+    def advance(self, monitor: Any, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:
+        """What the passing of time says. Returns whether it has changed the monitor."""
 
 
 def pack_rows(plan: dict[str, Any], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -112,9 +114,8 @@ def step_shard(
     if state.is_new and plan["is_timed"]:
         handle.registerTimer(max(watermark_ms, 0) + 1)
     monitor = state.load()
-    answer = operator.step(monitor, sides, shard, plan)
+    yield from _frames(operator.step(monitor, sides, shard, plan), plan, state.version)
     state.save(monitor)
-    yield from _frames(answer, plan, state.version)
 
 
 def advance_shard(
@@ -129,13 +130,19 @@ def advance_shard(
     operator = _operator(plan)
     state = _open_state(operator, plan, head, pieces, shard)
     monitor = state.load()
-    answer, has_changed = operator.advance(monitor, _EPOCH + datetime.timedelta(milliseconds=watermark_ms), plan)
+    has_changed = False
+
+    def advance() -> Iterator[pa.Table]:
+        nonlocal has_changed
+        now = _EPOCH + datetime.timedelta(milliseconds=watermark_ms)
+        has_changed = yield from operator.advance(monitor, now, plan)
+
+    yield from _frames(advance(), plan, state.version)
     if has_changed:
         state.save(monitor)
     else:
         state.keep(monitor)
     handle.registerTimer(watermark_ms + 1)
-    yield from _frames(answer, plan, state.version)
 
 
 def _operator(plan: dict[str, Any]) -> Operator:
@@ -159,8 +166,7 @@ def _answer(tables: Iterable[pa.Table], plan: dict[str, Any], version: int | Non
     """The tables in the types of the answer, a part at a time; with the version of the queries where that is told."""
     types = [_ARROW_TYPES[name] for name in plan["answer"]]
     for table in tables:
-        for start in range(0, table.num_rows, ROWS_AT_ONCE):
-            part = table.slice(start, ROWS_AT_ONCE).combine_chunks()
+        for part in cut_table(table, plan["batch_bytes"]):
             if version is not None:
                 part = part.append_column("version", pa.repeat(pa.scalar(version, pa.int64()), part.num_rows))
             columns = [

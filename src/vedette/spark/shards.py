@@ -14,6 +14,7 @@ from pyspark.sql import types as t
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from vedette.errors import PipelineError
+from vedette.settings import settings
 from vedette.spark import packing
 from vedette.spark.partitions import count_partitions, warn_of_many
 from vedette.spark.shipping import worker_function
@@ -55,7 +56,8 @@ def pack_rows(rows: DataFrame, columns: Sequence[t.StructField], sender: str, pl
 
 def run(packed: DataFrame, sender: str, plan: dict[str, Any], answer: t.StructType) -> DataFrame:
     """What the shards of packed rows say."""
-    plan = plan | {"answer": [column.dataType.simpleString() for column in answer.fields]}
+    types = [column.dataType.simpleString() for column in answer.fields]
+    plan = plan | {"answer": types, "batch_bytes": settings().answer_batch_bytes}
     if not packed.isStreaming:
         in_order = packed.repartition("shard").sortWithinPartitions("shard", *packing.ORDER)
         return in_order.mapInArrow(worker_function(_WORKER, "replay_shards", sender, plan), answer)

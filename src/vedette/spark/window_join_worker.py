@@ -7,6 +7,7 @@ packed batch. Clocks move on after the step, and so are those of a join in one p
 from __future__ import annotations
 
 import datetime
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -61,8 +62,9 @@ def step(monitor: JoinMonitor, sides: dict[int, pa.Table], shard: int, plan: dic
     return tables
 
 
-def advance(monitor: JoinMonitor, time: datetime.datetime, plan: dict[str, Any]) -> tuple[list[pa.Table], bool]:
+def advance(monitor: JoinMonitor, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:
     """The watermark makes no pairs, but lets rows go, also where one of the streams sends nothing."""
     clocks = list(monitor.join.clocks)
     monitor.advance(time)
-    return [], monitor.join.clocks != clocks
+    yield from ()
+    return monitor.join.clocks != clocks
