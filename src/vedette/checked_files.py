@@ -47,6 +47,24 @@ def note_checked(state: os.stat_result, check: str) -> None:
             _remove_old(folder)
 
 
+def has_digest(path: Path, digest: str) -> bool:
+    """Whether a file has the BLAKE2 digest. It is computed once per host and state of the file."""
+    state, check = path.stat(), f"digest {digest}"
+    if is_checked(state, check):
+        return True
+    n_bytes = len(digest) // 2
+    if not 0 < n_bytes <= hashlib.blake2b.MAX_DIGEST_SIZE or file_digest(path, n_bytes) != digest:
+        return False
+    note_checked(state, check)
+    return True
+
+
+def file_digest(path: Path, n_bytes: int) -> str:
+    """The BLAKE2 digest of a file, of so many bytes, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=n_bytes)).hexdigest()
+
+
 def _name(state: os.stat_result, check: str) -> str:
     parts = check, state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()

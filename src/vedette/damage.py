@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MOST = 1 << 62  # whole numbers are below: sums of two of them fit into 64 bits
+MOST = 1 << 62  # whole numbers go up to here: differences of two of them fit into 64 bits
 
 
 class DamageError(ValueError):
@@ -81,7 +81,7 @@ def _fits(value: Any, hint: Any) -> bool:
         names, values = typing.get_args(hint)
         return isinstance(value, dict) and all(_fits(key, names) and _fits(value[key], values) for key in value)
     if hint is int:
-        return type(value) is int and abs(value) < MOST
+        return type(value) is int and abs(value) <= MOST
     if hint in (float, bool, str, NoneType):
         return type(value) is (NoneType if hint is None else hint)
     return isinstance(value, hint)

@@ -45,6 +45,19 @@ def moving_join():
     return moving
 
 
+@pytest.mark.parametrize(("kind", "time"), [("bigint", 2**63 - 1), ("double", np.inf)])
+def test_a_state_whose_clock_is_at_the_end_of_all_times_is_loaded(kind, time):
+    joins = vd.JoinQuerySet(left=f"x double, t {kind}", right=f"x double, t {kind}")
+    joins.add("equal", "left.x = right.x", within=5)
+    monitor = joins.window(left_time="t", right_time="t")
+    monitor.step(left={"x": [1.0], "t": [1]}, right={"x": [1.0], "t": [1]})
+    monitor.advance(time)
+    saved = monitor.save()
+    monitor.load(saved)
+
+    assert monitor.save() == saved
+
+
 def put(*path, value):
     """A change of content: another value at a path of names and places."""
 

@@ -151,8 +151,8 @@ def test_the_digest_of_a_base_is_computed_once_per_host_and_state_of_the_file(re
     else:
         where = snapshot_files.SnapshotFiles(str(tmp_path / "bases"))
     digested = []
-    digest = snapshot_files._digest
-    monkeypatch.setattr(snapshot_files, "_digest", lambda path: digested.append(path) or digest(path))
+    digest = checked_files.file_digest
+    monkeypatch.setattr(checked_files, "file_digest", lambda path, n: digested.append(path) or digest(path, n))
     where.fetch(made.file, made.checksum)
     where.fetch(made.file, made.checksum)  # of a copy, the file itself is checked once as well
     n_digested = len(digested)

@@ -70,7 +70,8 @@ WORKER = """if True:
     from vedette import __version__
     from vedette.spark.shipping import Parcel, unpack
     kind = ("vedette.engine.query_set", "QuerySet")
-    parcel = Parcel("token", None, sys.argv[1], __version__, kind, socket.gethostname())
+    token = Path(sys.argv[1]).stem.split("-")[1]
+    parcel = Parcel(token, None, sys.argv[1], __version__, kind, socket.gethostname())
     print(unpack(parcel).match_one({"price": 7.25})[0])
 """
 
@@ -143,6 +144,19 @@ def test_a_file_that_is_damaged_is_replaced(tmp_path, monkeypatch):
     assert Path(shipping.pack(many_queries(), None).path) == path
     assert len(vd.QuerySet.load(path)) == 200_000
     set_files._release_all()
+
+
+def test_a_worker_refuses_a_file_that_was_changed_after_the_driver_wrote_it(tmp_path):
+    parcel = shipping.pack(many_queries(), tmp_path)
+    path = Path(parcel.path)
+    changed = vd.QuerySet.load(path)
+    (part,) = changed.standing().parts.compiled
+    part.axes["price"].cuts[15] = 7.25  # a constant: nothing but the digest tells
+    changed.save(path)
+    assert len(vd.QuerySet.load(path)) == 200_000
+
+    with pytest.raises(vd.PipelineError, match="is not as the driver has written it; start the job again"):
+        shipping.unpack(parcel)
 
 
 def test_a_worker_of_another_account_is_told_how_to_share(tmp_path, monkeypatch):

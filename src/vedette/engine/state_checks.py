@@ -9,9 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.columns import Column
-from vedette.damage import check, check_shape, check_type
+from vedette.damage import check, check_shape, check_type, check_within
 from vedette.ids import Ids
-from vedette.keyed_rows import TIME_TYPES
+from vedette.keyed_rows import FARTHEST, TIME_TYPES
 from vedette.language.vectors import filler
 from vedette.schema import Type
 
@@ -51,14 +51,17 @@ def check_times(times: Any, time_type: Any, n: int) -> None:
     check_shape(times, (n,), "the times of a state")
     if n:
         check(time_type and times.dtype == TIME_TYPES[time_type], "times are of another type")
-        check(np.isfinite(times).all(), "a time is not finite")
+        if time_type == "double":
+            check(np.isfinite(times).all(), "a time is not finite")
+        else:
+            check_within(times, -FARTHEST, FARTHEST, "the times of a state")
 
 
 def check_clock(clock: Any, time_type: str) -> None:
     if clock is not None:
         check(time_type in TIME_TYPES, "there is a clock without times")
         check_type(clock, float if time_type == "double" else int, "the clock of a state")
-        check(-np.inf <= clock < np.inf, "the clock of a state is not finite")
+        check(not np.isnan(clock), "the clock of a state is no time")
 
 
 def read_column(values: Any, valid: Any, type_: Type, n: int) -> Column:

@@ -5,7 +5,6 @@ A file of a store is copied once to a directory of this host, and mapped there.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterator
@@ -18,13 +17,14 @@ import pyarrow as pa
 from pyarrow import fs
 
 from vedette.account_directory import account_directory
-from vedette.checked_files import is_checked, note_checked
+from vedette.checked_files import file_digest, has_digest
 from vedette.errors import FileError, RegistryError, SnapshotError, VedetteError
 from vedette.file_lease import FileLease, remove_scratch, scratch_directory
 from vedette.private_files import make_directory
 from vedette.registry.host_copy import obtain, remove_old
 from vedette.settings import settings
 
+DIGEST_BYTES = 16  # of the checksum that the database knows
 _AT_ONCE = 8 << 20  # bytes that are copied at a time
 
 
@@ -64,13 +64,13 @@ class SnapshotFiles:
                 for left in self._directory.glob(f".{name.partition('-')[0]}-*"):
                     left.unlink(missing_ok=True)  # by a process that was killed; only one writes at a time
                 queries.save(path)
-                return path.name, _digest(path), path.stat().st_size
+                return path.name, file_digest(path, DIGEST_BYTES), path.stat().st_size
             folder = _own_directory("uploads")
             remove_scratch(folder)
             with scratch_directory(folder) as scratch:
                 path = scratch / "queries"
                 queries.save(path)
-                checksum = _digest(path)
+                checksum = file_digest(path, DIGEST_BYTES)
                 file = f"{name}-{checksum[:12]}.queries"
                 self._store.create_dir(self._folder, recursive=True)
                 try:
@@ -90,14 +90,12 @@ class SnapshotFiles:
         if self._store is None:
             path = self._directory / file
             with self._explained(f"cannot read the snapshot {file} from {self}"):
-                if not _is_as_written(path, checksum):
+                if not has_digest(path, checksum):
                     raise SnapshotError(f"the snapshot {file} in {self} is damaged: its checksum does not fit")
             return path
         with self._explained(f"cannot read the snapshot {file} from {self}"):
             path = _own_directory("downloads") / file
-            lease = obtain(
-                path, lambda copy: _is_as_written(copy, checksum), lambda target: self._download(file, target)
-            )
+            lease = obtain(path, lambda copy: has_digest(copy, checksum), lambda target: self._download(file, target))
             uid = file.partition("-")[0]
             before = self._leases.pop(uid, None)
             if before is not None:
@@ -116,7 +114,7 @@ class SnapshotFiles:
         if self._store is not None:
             return False  # what is not as it was written is not fetched
         try:
-            return _digest(self._directory / file) != checksum
+            return file_digest(self._directory / file, DIGEST_BYTES) != checksum
         except OSError:
             return False
 
@@ -195,19 +193,3 @@ def _is_older(file: str, than: str) -> bool:
     """Whether a file, <uid>-<version>-<checksum>, is of an older base of the same set."""
     (uid, _, number), (own, _, version) = (each.rpartition("-")[0].partition("-") for each in (file, than))
     return uid == own and number.isdigit() and version.isdigit() and int(number) < int(version)
-
-
-def _is_as_written(path: Path, checksum: str) -> bool:
-    """Whether a file has the digest that the database knows. It is computed once per host and state of the file."""
-    state, check = path.stat(), f"digest {checksum}"
-    if is_checked(state, check):
-        return True
-    if _digest(path) != checksum:
-        return False
-    note_checked(state, check)
-    return True
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()

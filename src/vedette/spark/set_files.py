@@ -7,17 +7,18 @@ to end deletes it. Files in a directory that the user chose stay.
 from __future__ import annotations
 
 import atexit
-import hashlib
 import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from vedette.account_directory import account_directory
+from vedette.checked_files import file_digest, has_digest
 from vedette.errors import PipelineError
 from vedette.file_lease import FileLease, remove_scratch, remove_unused, scratch_directory
 from vedette.private_files import make_directory
 
+DIGEST_BYTES = 12  # by which files, and sets that a worker has loaded, are named
 _leases: dict[Path, FileLease] = {}  # on the files that this driver uses, and on their directory: cleaners skip it then
 
 
@@ -32,7 +33,7 @@ def publish(queries: Any, chosen: str | Path | None) -> tuple[str, Path]:
         with scratch_directory(directory) as scratch:
             draft = scratch / "queries"
             queries.save(draft)
-            digest = _digest(draft)
+            digest = file_digest(draft, DIGEST_BYTES)
             put = _put_leased if chosen is None else _put
             return digest, put(draft, directory, digest)
     except OSError as error:
@@ -62,7 +63,7 @@ def _put_leased(draft: Path, directory: Path, digest: str) -> Path:
     if not _leases:
         atexit.register(_release_all)
     _take_lease(directory)
-    while not _take_lease(path) or _digest(path) != digest:
+    while not _take_lease(path) or not has_digest(path, digest):
         with suppress(FileNotFoundError):
             path.unlink()  # damaged
         with suppress(FileExistsError):
@@ -95,8 +96,3 @@ def _remove_unused_files(directory: Path) -> None:
     remove_scratch(directory)
     for path in directory.glob("*.queries"):
         remove_unused(path)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=12)).hexdigest()

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vedette import __version__
+from vedette.checked_files import has_digest
 from vedette.errors import PipelineError
 from vedette.file_lease import FileLease
 from vedette.settings import settings
-from vedette.spark.set_files import publish
+from vedette.spark.set_files import DIGEST_BYTES, publish
 
 if TYPE_CHECKING:
     from vedette.engine.band_query_set import BandQuerySet
@@ -54,7 +55,7 @@ def pack(queries: Queries, snapshot_dir: str | Path | None, inline_bytes: int | 
     most = min(settings().inline_bytes, inline_bytes or settings().inline_bytes)
     content = queries.to_bytes() if queries.nbytes <= most else b""
     if 0 < len(content) <= 2 * most:  # what was removed is in the bytes too
-        return Parcel(hashlib.blake2b(content, digest_size=12).hexdigest(), content, "", sender, kind)
+        return Parcel(hashlib.blake2b(content, digest_size=DIGEST_BYTES).hexdigest(), content, "", sender, kind)
     token, path = publish(queries, settings().snapshot_dir or None if snapshot_dir is None else snapshot_dir)
     return Parcel(token, None, str(path.absolute()), sender, kind, socket.gethostname())
 
@@ -104,6 +105,11 @@ def _load(parcel: Parcel) -> Any:
     kind = getattr(importlib.import_module(module), name)
     if parcel.content is None:
         with _leased(parcel):
+            if not has_digest(Path(parcel.path), parcel.token):
+                raise PipelineError(
+                    f"{parcel.path}, the snapshot of the query set, is not as the driver has written it; start the job "
+                    f"again, and let only trusted accounts write to that directory"
+                )
             return kind.load(parcel.path)
     return kind.from_bytes(parcel.content)
 
