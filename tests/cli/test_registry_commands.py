@@ -653,7 +653,25 @@ def test_the_registry_is_compacted_counted_and_verified(run, url):
     assert rows_of(run("registry", "compact")[1])[0]["set"] == "alerts"
     assert rows_of(run("registry", "stats")[1])
     assert run("registry", "verify", "--json") == (0, "[]\n", "")
-    assert run("registry", "verify") == (0, "fault\n", "no faults\n")
+    assert run("registry", "verify") == (0, "", "no faults\n")
+
+
+def test_streams_are_listed_and_unpinned(run, url):
+    run("query", "add", "a", "price < 1")
+    registry = vd.Registry(url)
+    for batch in range(3):
+        registry.pin("job", batch, "alerts")
+
+    listed = rows_of(run("registry", "pins")[1])
+    assert [(row["set"], row["stream"], row["first_batch"], row["last_batch"], row["version"]) for row in listed] == [
+        ("alerts", "job", "0", "2", "1")
+    ]
+    assert rows_of(run("registry", "pins", "alerts")[1]) == listed
+    assert run("registry", "unpin", "job", "--from-batch", "1", "--dry-run")[1] == "stream,would_delete\njob,2\n"
+    assert run("registry", "unpin", "job", "--from-batch", "1", "--set", "alerts")[1] == "stream,deleted\njob,2\n"
+    assert run("registry", "unpin", "job")[1] == "stream,deleted\njob,1\n"
+    code, out, err = run("registry", "unpin", "job")
+    assert (code, out, err) == (2, "", "vedette: stream 'job' has no pins\n")
 
 
 def test_a_table_is_for_people(run, url):
@@ -875,7 +893,9 @@ def test_a_file_of_another_form_than_is_asked_for_is_refused(run, url, tmp_path,
 
 def test_the_commands_of_the_operations_page_run_as_they_stand(run, tmp_path, monkeypatch):
     page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
-    shown = re.search(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[1]
+    shown = next(
+        block for block in re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL) if "vedette " in block
+    )
     monkeypatch.chdir(tmp_path)
     said = {}
     for line in shown.splitlines():

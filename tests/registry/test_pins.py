@@ -8,12 +8,12 @@ from typing import Any
 
 import postgres
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 
 import vedette as vd
 from vedette.registry.lease import Lease
 from vedette.registry.locked_set import LockedSet
-from vedette.registry.tables import pins
+from vedette.registry.tables import pins, versions
 
 
 @pytest.fixture
@@ -138,3 +138,95 @@ def test_a_pin_of_a_set_that_was_dropped_is_refused(alerts: vd.Registry) -> None
 
     with pytest.raises(vd.RegistryError, match="set 'alerts' was dropped meanwhile"):
         alerts.pin("job", 1, info)
+
+
+def test_a_new_run_repeats_the_newest_batch_with_its_version(alerts: vd.Registry) -> None:
+    assert [alerts.pin("job", batch, "alerts", run="a") for batch in (0, 1)] == [1, 1]
+    alerts.add("alerts", 2, "price < 2")
+
+    assert alerts.pin("job", 1, "alerts", run="b") == 1  # which was not committed
+    assert alerts.pin("job", 2, "alerts", run="b") == 2
+    assert alerts.pin("job", 1, "alerts", run="b") == 1  # a task that is late
+    assert alerts.pin("job", 0, "alerts", run="a") == 1
+    assert alerts.pin("job", 2, "alerts", run="c") == 2
+
+
+def test_a_checkpoint_that_was_copied_or_put_back_is_told_with_the_way_out(alerts: vd.Registry) -> None:
+    for batch in range(4):
+        alerts.pin("job", batch, "alerts", run="a")
+    alerts.add("alerts", 2, "price < 2")
+
+    with pytest.raises(vd.RegistryError, match="was copied or put back") as told:
+        alerts.pin("job", 2, "alerts", run="b")
+    assert "`vedette registry unpin job --from-batch 2`" in str(told.value)
+
+    assert alerts.unpin("job", from_batch=2) == 2
+    assert [alerts.pin("job", batch, "alerts", run="b") for batch in (2, 3, 4)] == [2, 2, 2]
+    assert alerts.pin("job", 1, "alerts", run="a") == 1
+
+
+def test_pins_of_unknown_runs_are_taken(alerts: vd.Registry) -> None:
+    for batch in range(3):
+        alerts.pin("job", batch, "alerts")  # as versions of Vedette that knew no runs
+    assert alerts.pin("job", 1, "alerts", run="b") == 1
+    assert alerts.pin("job", 1, "alerts") == 1
+
+
+def test_what_a_silent_stream_has_pinned_last_is_not_forgotten(alerts: vd.Registry, clock: Any) -> None:
+    alerts.pin("silent", 7, "alerts")
+    for number in range(2, 6):
+        alerts.add("alerts", number, "price < 2")
+    alerts.pin("job", 0, "alerts")
+    clock.advance(365 * 86_400)
+
+    assert alerts.forget("alerts", before=5) == 1
+    assert alerts.follow("alerts").open(alerts.pin("silent", 7, "alerts")).version == 1
+
+    assert alerts.unpin("silent") == 1
+    assert alerts.forget("alerts", before=5) == 5
+
+
+def test_a_pinned_version_that_is_forgotten_is_told_with_the_way_out(alerts: vd.Registry) -> None:
+    alerts.pin("job", 3, "alerts", run="a")
+    alerts.add("alerts", 2, "price < 2")
+    alerts.add("alerts", 3, "price < 3")
+    alerts.database.write(lambda connection: connection.execute(delete(versions).where(versions.c.version == 1)))
+
+    for ask in (alerts.follow("alerts").pin, lambda stream, batch: alerts.pin(stream, batch, "alerts", run="b")):
+        with pytest.raises(
+            vd.RegistryError, match="is pinned to version 1 of set 'alerts', which is forgotten"
+        ) as told:
+            ask("job", 3)
+        assert "`vedette registry unpin job --from-batch 3`" in str(told.value)
+    alerts.unpin("job", from_batch=3)
+    assert alerts.follow("alerts").pin("job", 3) == 3
+
+
+def test_streams_are_listed_with_what_they_have_pinned(alerts: vd.Registry, clock: Any) -> None:
+    alerts.create("other", schema="price double")
+    alerts.pin("old", 5, "alerts")
+    clock.advance(60)
+    for batch in (3, 4):
+        alerts.pin("new", batch, "alerts")
+    alerts.pin("new", 4, "other")
+
+    found = [(each.set_name, each.stream, each.first_batch, each.last_batch, each.version) for each in alerts.pins()]
+
+    assert found == [("alerts", "new", 3, 4, 1), ("alerts", "old", 5, 5, 1), ("other", "new", 4, 4, 0)]
+    assert [each.stream for each in alerts.pins("other")] == ["new"]
+    assert (alerts.pins()[0].pinned_at - alerts.pins()[1].pinned_at).total_seconds() == 60
+
+
+def test_only_what_is_named_is_unpinned(alerts: vd.Registry) -> None:
+    alerts.create("other", schema="price double")
+    for name in ("alerts", "other"):
+        for batch in range(3):
+            alerts.pin("job", batch, name)
+
+    assert alerts.unpin("job", from_batch=1, name="other", dry_run=True) == 2
+    assert alerts.unpin("job", from_batch=1, name="other") == 2
+    assert [(each.set_name, each.last_batch) for each in alerts.pins()] == [("alerts", 2), ("other", 0)]
+    with pytest.raises(vd.RegistryError, match="stream 'jb' has no pins; streams that have: job; did you"):
+        alerts.unpin("jb", name="alerts")
+    with pytest.raises(vd.RegistryError, match="from_batch is a batch's number; got 'x'"):
+        alerts.unpin("job", from_batch="x")  # type: ignore[arg-type]

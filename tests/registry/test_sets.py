@@ -424,6 +424,8 @@ def test_forgetting_takes_a_moment_or_an_age_and_spares_what_is_pinned(registry:
     assert registry.forget("alerts", before=6) == 6
     clock.advance(8 * 86_400)
     registry.add("alerts", 9, "price < 1")
+    assert registry.forget("alerts", before=7) == 6  # the stream may start again
+    registry.unpin("job")
     assert registry.forget("alerts", before=7) == 7
     with pytest.raises(vd.RegistryError, match="has no version 8"):
         registry.forget("alerts", before=8)

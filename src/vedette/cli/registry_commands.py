@@ -13,12 +13,14 @@ from vedette.cli.which_set import RegistryOption, open_registry
 
 if TYPE_CHECKING:
     from vedette.registry.inspection import SetStats
+    from vedette.registry.pins import PinnedStream
 
 registry_app = typer.Typer(help="Look after a registry.", no_args_is_help=True)
 
 SetArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[SET]...", help="Only these sets", show_default=False)
 ]
+_PINS = ("set", "stream", "first_batch", "last_batch", "version", "pinned_at")
 _STATS = (
     "set",
     "kind",
@@ -60,6 +62,43 @@ def stats_command(*, registry: RegistryOption = None, answer: Answer) -> None:
         print(f"{stats.database}, {stats.database_bytes:,} bytes")
 
 
+@registry_app.command("pins")
+@with_groups
+def pins_command(*, sets: SetArgument = None, registry: RegistryOption = None, answer: Answer) -> None:
+    """List the streams that follow sets: the batches whose versions are pinned, and the version of the last one.
+
+    The version that a stream has pinned last is kept until `vedette registry unpin` lets it go.
+    """
+    opened = open_registry(registry)
+    wanted: list[str | None] = list(sets) if sets else [None]
+    found = [_pin_record(each) for name in wanted for each in opened.pins(name)]
+    print_records(found, _PINS, answer.form)
+
+
+@registry_app.command("unpin")
+@with_groups
+def unpin_command(
+    *,
+    stream: Annotated[
+        str, typer.Argument(metavar="STREAM", help="The stream's id, as `vedette registry pins` lists it")
+    ],
+    from_batch: Annotated[
+        int | None, typer.Option("--from-batch", metavar="N", help="Only batch N and those after it  [default: all]")
+    ] = None,
+    set_name: Annotated[str | None, typer.Option("--set", metavar="NAME", help="Only pins of this set")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be deleted, and delete nothing")] = False,
+    registry: RegistryOption = None,
+    answer: Answer,
+) -> None:
+    """Delete the pins of a stream, which must not run: batches that are repeated see the current version.
+
+    For a checkpoint that was put back or copied, and for a stream that will not start again.
+    """
+    opened = open_registry(registry)
+    n_pins = opened.unpin(stream, from_batch=from_batch, name=set_name, dry_run=dry_run)
+    print_record({"stream": stream, "would_delete" if dry_run else "deleted": n_pins}, answer.form)
+
+
 @registry_app.command("verify")
 @with_groups
 def verify_command(*, sets: SetArgument = None, registry: RegistryOption = None, answer: Answer) -> None:
@@ -67,11 +106,23 @@ def verify_command(*, sets: SetArgument = None, registry: RegistryOption = None,
     opened = open_registry(registry)
     wanted: list[str | None] = list(sets) if sets else [None]
     faults = [fault for name in wanted for fault in opened.verify(name)]
-    print_records([{"fault": fault} for fault in faults], ("fault",), answer.form)
+    if faults or answer.form == "json":
+        print_records([{"fault": fault} for fault in faults], ("fault",), answer.form)
     if faults:
         raise typer.Exit(1)
     if answer.form != "json":  # whose empty list says it
         print("no faults", file=sys.stderr)
+
+
+def _pin_record(pinned: PinnedStream) -> dict[str, Any]:
+    return {
+        "set": pinned.set_name,
+        "stream": pinned.stream,
+        "first_batch": pinned.first_batch,
+        "last_batch": pinned.last_batch,
+        "version": pinned.version,
+        "pinned_at": pinned.pinned_at,
+    }
 
 
 def _to_record(stats: SetStats) -> dict[str, Any]:

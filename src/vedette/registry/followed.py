@@ -142,10 +142,10 @@ class Followed:
             return self.at
         return self.pin_marked(pipeline, batch).version
 
-    def pin_marked(self, pipeline: str, batch: int) -> Pin:
+    def pin_marked(self, pipeline: str, batch: int, run: str | None = None) -> Pin:
         """The same of a set that is not frozen, with the mark by which a compiled set knows its history."""
         try:
-            pin = pin_version(self.registry.database, self.info, pipeline, batch)
+            pin = pin_version(self.registry.database, self.info, pipeline, batch, run)
         except DroppedError:
             self._check(self.registry.set(self.name))
             raise

@@ -17,8 +17,14 @@ from vedette.registry.tables import migrations
 
 _LOCK = 0x76656465747465  # "vedette": PostgreSQL's lock while steps are made
 
+
+def _add_run_of_pins(connection: Connection) -> None:
+    connection.execute(text("ALTER TABLE vedette_pins ADD COLUMN run TEXT"))
+
+
 STEPS: list[tuple[str, Callable[[Connection], None]]] = [
     ("tables of sets, lives, versions, pins, snapshots and leases", make_first_tables),
+    ("the run of a pipeline that made a pin", _add_run_of_pins),
 ]
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from vedette.engine.set_changes import Changes
+from vedette.errors import RegistryError, nearest
 from vedette.registry import alteration, inspection, listing, pins, reader, retention, sets
 from vedette.registry.address import show_address
 from vedette.registry.change import Change
@@ -19,6 +20,7 @@ from vedette.registry.database import PATIENCE_SECONDS, Database, Result
 from vedette.registry.inspection import RegistryStats
 from vedette.registry.locked_set import LockedSet, is_due
 from vedette.registry.migrations import migrate
+from vedette.registry.pins import PinnedStream
 from vedette.registry.query_info import QueryInfo
 from vedette.registry.set_info import MATCH, SetInfo
 
@@ -241,10 +243,38 @@ class Registry:
         """The schemas by stream, and the time zone, that were in force at a version."""
         return reader.read_schema_at(self._database, name, version)
 
-    def pin(self, pipeline: str, batch: int, name: str | SetInfo) -> int:
-        """The version of a set that a batch of a pipeline is evaluated against: the same for all who ask."""
+    def pin(self, pipeline: str, batch: int, name: str | SetInfo, *, run: str | None = None) -> int:
+        """The version of a set that a batch of a pipeline is evaluated against: the same for all who ask.
+
+        `run` tells runs of the pipeline apart. A new run may repeat the newest batch; one before it is refused.
+        """
         info = name if isinstance(name, SetInfo) else self.set(name)
-        return pins.pin_version(self._database, info, pipeline, batch).version
+        return pins.pin_version(self._database, info, pipeline, batch, run).version
+
+    def pins(self, name: str | None = None) -> builtins.list[PinnedStream]:
+        """What is pinned for the batches of each stream, of all sets or of one; the latest first."""
+        if name is not None:
+            self.set(name)
+        return self._database.read(lambda connection: pins.list_pins(connection, name))
+
+    def unpin(
+        self, stream: str, *, from_batch: int | None = None, name: str | None = None, dry_run: bool = False
+    ) -> int:
+        """Delete the pins of a stream, all or from a batch on, of all sets or of one; how many there were.
+
+        Those batches see the current version when they are repeated. The stream must not run meanwhile. Versions that
+        only these pins needed can be forgotten then. With `dry_run` nothing is deleted.
+        """
+        if from_batch is not None and (isinstance(from_batch, bool) or not isinstance(from_batch, int)):
+            raise RegistryError(f"from_batch is a batch's number; got {from_batch!r}")
+        row = None if name is None else self.set(name).row
+        known = [each.stream for each in self.pins(name)]
+        if stream not in known:
+            what = f"; streams that have: {', '.join(known[:10])}" if known else ""
+            raise RegistryError(f"stream {stream!r} has no pins{what}{nearest(str(stream), known)}")
+        if dry_run:
+            return self._database.read(lambda connection: pins.count_pins(connection, stream, from_batch, row))
+        return self._database.write(lambda connection: pins.unpin(connection, stream, from_batch, row))
 
     def end_due(self, name: str | SetInfo) -> SetInfo:
         """End what has expired by now, under one version; the set after that.
@@ -272,7 +302,8 @@ class Registry:
     def forget(self, name: str, before: Any) -> int:
         """Forget queries that ended before a version, a datetime, or so long ago ("30 days"); the oldest version left.
 
-        What running pipelines need stays: what their newest batches have pinned, and what their states are of.
+        What streams need to start again stays, however long they were silent: the version that the newest batch of each
+        has pinned, and of borders and band joins those that their states may be of. `unpin` lets it go.
         """
         return retention.forget(self._database, self.set(name), before)
 

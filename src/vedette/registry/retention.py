@@ -21,14 +21,14 @@ from vedette.registry.times import read_moment
 def forget(database: Database, info: SetInfo, before: Any) -> int:
     """Forget what ended before a version, a moment, or so long ago ("30 days"); the oldest version that can be read.
 
-    What running pipelines have pinned stays; of borders and band joins also the versions before it which their states
-    may be of.
+    What the newest batch of each stream has pinned stays; of borders and band joins also the versions before it which
+    their states may be of.
     """
     n_needed = RETAINED_VERSIONS if info.kind in (BORDER, BAND_JOIN) else 0
 
     def work(connection: Connection) -> int:
         locked = LockedSet(database, connection, info, alone=True)  # who pins now is waited for
-        pinned = pinned_versions(connection, info.row, locked.now)
+        pinned = pinned_versions(connection, info.row)
         oldest = min([_read_before(locked, before), *(version - n_needed for version in pinned)])
         oldest = max(oldest, locked.info.oldest)
         own = lives.c.set_id == info.row

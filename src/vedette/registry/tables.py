@@ -111,6 +111,7 @@ pins = Table(
     Column("batch", BigInteger, primary_key=True),
     Column("version", BigInteger, nullable=False),
     Column("made_at", BigInteger, nullable=False),
+    Column("run", Text),  # of the pipeline, that asked first; null where it is not known
 )
 
 snapshots = Table(

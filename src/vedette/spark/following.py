@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from vedette.registry.pins import Pin
     from vedette.registry.snapshots import OpenSet, Snapshots
 
-STREAM, BATCH = "sql.streaming.queryId", "streaming.sql.batchId"  # how Spark names them
+# How Spark names them. A streaming query's jobs are a group under the id of its run.
+STREAM, BATCH, RUN = "sql.streaming.queryId", "streaming.sql.batchId", "spark.jobGroup.id"
 _KEPT_SETS = 16  # their bases are mapped, and shared
 _KEPT_PINS = 64
 _COMPACTION_SECONDS = 30.0  # between two attempts of a worker
@@ -36,12 +37,21 @@ class Opened:
     version: int | None
 
 
+@dataclass(frozen=True)
+class _Batch:
+    """A micro-batch of a stream, and the run of the stream that works on it."""
+
+    stream: str
+    number: int
+    run: str | None
+
+
 @dataclass
 class _Kept:
     """The sets and pins of a worker."""
 
     sets: OrderedDict[tuple[str, str, int], OpenSet] = field(default_factory=OrderedDict)  # by stream, set and schema
-    pins: OrderedDict[tuple[str, int, str], Pin] = field(default_factory=OrderedDict)  # by stream, batch and set
+    pins: OrderedDict[tuple[_Batch, str], Pin] = field(default_factory=OrderedDict)  # by batch and set
     compacted_at: float = -_COMPACTION_SECONDS
 
 
@@ -59,9 +69,9 @@ def open_queries(facts: dict[str, Any], since: int | None = None) -> Opened:
     _check_host(followed)
     stream, version, mark = "", facts["version"], facts.get("mark")
     if version is None:
-        stream, batch = _find_batch()
-        pin = _pin(followed, stream, batch)
-        version, mark = pin.version, pin.mark
+        batch = _find_batch()
+        pin = _pin(followed, batch)
+        stream, version, mark = batch.stream, pin.version, pin.mark
     return Opened(_open(followed, stream, version, mark, since), version)
 
 
@@ -74,19 +84,20 @@ def _check_host(followed: Followed) -> None:
         )
 
 
-def _find_batch() -> tuple[str, int]:
-    """The stream and the number of the micro-batch that this task works on."""
+def _find_batch() -> _Batch:
+    """The micro-batch that this task works on."""
     context = TaskContext.get()
-    stream, batch = (None if context is None else context.getLocalProperty(name) for name in (STREAM, BATCH))
-    if stream is None or batch is None:
+    told = [None if context is None else context.getLocalProperty(name) for name in (STREAM, BATCH, RUN)]
+    stream, number, run = told
+    if stream is None or number is None:
         raise PipelineError("a followed set is asked for outside of a micro-batch; start the stream with writeStream")
-    return stream, int(batch)
+    return _Batch(stream, int(number), run)
 
 
-def _pin(followed: Followed, stream: str, batch: int) -> Pin:
-    key = (stream, batch, followed.uid)
+def _pin(followed: Followed, batch: _Batch) -> Pin:
+    key = (batch, followed.uid)
     if key not in _kept.pins:
-        _kept.pins[key] = followed.pin_marked(stream, batch)
+        _kept.pins[key] = followed.pin_marked(batch.stream, batch.number, batch.run)
         while len(_kept.pins) > _KEPT_PINS:
             _kept.pins.popitem(last=False)
     return _kept.pins[key]
