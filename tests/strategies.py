@@ -443,7 +443,8 @@ class Maker:
             ors = [fill("({} OR {} OR {})", *(self.box_atom() for _ in range(3))) for _ in range(5)]
             return fill(" AND ".join(["{}"] * 5), *ors)
         name = self.pick("i", "s", "x", "m")
-        items = [self.literal(FAMILIES[name]) for _ in range(90)]
+        family = FAMILIES[name]  # without nulls: beside more than ten values Spark takes NaN as not null
+        items = [Pair.same(getattr(self, f"_{family}")()) for _ in range(90)]
         rest = fill("{} OR {}", self.box_atom(), self.box_atom())
         listed = fill(f"{name} {self.pick('', 'NOT ')}IN ({', '.join(['{}'] * 90)})", *items)
         return fill("{} AND ({})", listed, rest)

@@ -180,3 +180,19 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
 )
 def test_the_fields_of_a_point_are_found_by_their_names(fields: str, found: tuple[str, str] | None) -> None:
     assert point_fields(vd.Schema.parse(fields)) == found
+
+
+def test_a_polygon_that_seems_to_cross_the_antimeridian_is_read_with_a_warning(tmp_path: Path) -> None:
+    good = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]]}
+    across = {"type": "Polygon", "coordinates": [[[179, 0], [-179, 0], [-179, 5], [179, 0]]]}
+    features = [{"type": "Feature", "geometry": each} for each in (good, {"type": "Point"}, across)]
+    path = tmp_path / "zones.geojson"
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    errors: list[Any] = []
+    warnings: list[tuple[int, str]] = []
+
+    ids, _, _ = vd.read_geojson(path, errors=errors, warnings=warnings)
+
+    assert ids == [1, 3]
+    assert [number for number, _ in warnings] == [3]
+    assert "the polygon spans 358 degrees of lon" in warnings[0][1]

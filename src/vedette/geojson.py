@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from vedette.errors import FileError
-from vedette.language.geofences import LATITUDES, LONGITUDES, bounds_of_polygons, find_strays
+from vedette.language.geofences import LATITUDES, LONGITUDES, bounds_of_polygons, find_strays, find_wrapped
 from vedette.language.polygons import find_faults
 from vedette.language.spelling import write_name
 from vedette.schema import Schema
@@ -30,12 +30,14 @@ def read_geojson(
     id_property: str | None = None,
     *,
     errors: list[tuple[int, FileError]] | None = None,
+    warnings: list[tuple[int, str]] | None = None,
 ) -> tuple[list[str] | list[int], list[str], list[dict[str, Any]]]:
     """Ids, texts and properties of the polygons of a file; `x` and `y` are the fields that the texts compare.
 
     An id is the feature's own, or its property `id_property`, else its number, from 1; if some are strings, all are.
     Raises a FileError that names the first bad feature. With `errors`, bad features are appended there as (number,
-    error) instead, and left out.
+    error) instead, and left out. `warnings` gets (number, text) of polygons that are taken but look wrong: those that
+    seem to cross the antimeridian.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -70,6 +72,9 @@ def read_geojson(
     if errors is not None:
         errors += found
     kept = [place for place in range(len(ids)) if place not in faults]
+    if warnings is not None and kept:
+        wrapped = find_wrapped(find_faults([polygons[place] for place in kept])[0], x)
+        warnings += [(numbers[kept[place]], f"the polygon {words}") for place, words in sorted(wrapped.items())]
     if any(isinstance(query_id, str) for query_id in ids):
         ids = [str(query_id) for query_id in ids]
     point = f"ST_Point({write_name(x)}, {write_name(y)})"

@@ -41,6 +41,19 @@ def test_polygons_are_queries_over_the_fields_of_a_point(
     assert queries.match_one({x: 5.0, y: 2.0}) == []
 
 
+def test_a_polygon_that_seems_to_cross_the_antimeridian_is_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    across = [[[179, 0], [-179, 0], [-179, 5], [179, 0]]]
+    path = write(tmp_path / "zones.geojson", SQUARE, *[across] * 7)
+
+    assert len(load_queries(path, "lon double, lat double", "UTC")) == 8
+
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith(f"vedette: warning: {path}, feature 2: the polygon spans 358 degrees of lon")
+    assert lines[-1] == "vedette: warning: and 2 more such features"
+
+
 def test_json_lines_of_queries_are_still_taken_under_the_same_name(tmp_path: Path) -> None:
     path = tmp_path / "queries.json"
     path.write_text('{"id": "a", "where": "lon < 3", "type": "Feature"}\n{"id": "b", "where": "lon < 4"}\n')

@@ -245,6 +245,67 @@ def test_the_box_of_a_circle_holds_whatever_the_circle_does(
     assert (held <= ((other.y_lows <= points) & (points <= other.y_highs))).all()
 
 
+@given(number, number, number, number, st.integers(-2, 2))
+@example(0.0, 0.0, -3.5, 0.2, 0)
+@example(1e-170, 0.0, 0.0, 0.0, 0)
+@example(2e-162, 2e-162, 0.0, 0.0, -1)
+@example(1e-160, 3e-162, 1e-161, 0.0, 1)
+def test_the_distance_is_the_square_root_of_the_sum_of_squares(
+    x: float, y: float, centre_x: float, centre_y: float, steps: int
+) -> None:
+    """The radius is the distance, or a few floating-point numbers off; the box holds the point if the circle does."""
+    dx, dy = x - centre_x, y - centre_y
+    distance = math.sqrt(dx * dx + dy * dy)
+    assume(math.isfinite(distance))
+    radius = distance
+    for _ in range(abs(steps)):
+        radius = max(0.0, math.nextafter(radius, math.inf if steps > 0 else -math.inf))
+    arrays = [np.array([value]) for value in (x, y, centre_x, centre_y, radius)]
+
+    (held,) = is_within(*arrays)
+
+    assert held == (distance <= radius)
+    bounds = bounds_of_circles(*arrays[2:])
+    if held:
+        assert bounds.x_lows[0] <= x <= bounds.x_highs[0]
+        assert bounds.y_lows[0] <= y <= bounds.y_highs[0]
+
+
+def test_st_dwithin_agrees_with_shapely_where_hypot_does_not() -> None:
+    radius = 3.5057096285916205
+    queries = vd.QuerySet("x double, y double")
+    queries.add("near", f"ST_DWithin(ST_Point(x, y), ST_Point(-3.5, 0.2), {radius!r}D)")
+
+    assert shapely.dwithin(shapely.Point(0, 0), shapely.Point(-3.5, 0.2), radius) == bool(
+        queries.match_one({"x": 0.0, "y": 0.0})
+    )
+    assert math.hypot(3.5, 0.2) != math.sqrt(3.5 * 3.5 + 0.2 * 0.2)
+
+
+ACROSS = "POLYGON ((179 0, -179 0, -179 5, 179 5, 179 0))"
+
+
+@pytest.mark.parametrize(
+    ("polygon", "warns"),
+    [
+        (ACROSS, True),
+        ("MULTIPOLYGON (((0 10, 1 10, 1 11, 0 10)), ((179 0, -179 0, -179 5, 179 0)))", True),
+        ("MULTIPOLYGON (((179 0, 180 0, 180 5, 179 0)), ((-180 0, -179 0, -180 5, -180 0)))", False),
+        ("POLYGON ((-180 -90, 180 -90, 180 -60, -180 -60, -180 -90))", False),
+        ("POLYGON ((-90 0, 90 0, 90 5, -90 0))", False),
+    ],
+)
+def test_check_warns_of_a_polygon_that_seems_to_cross_the_antimeridian(polygon: str, warns: bool) -> None:
+    text = f"ST_Contains(ST_GeomFromText('{polygon}'), ST_Point({{}}, {{}}))"
+    queries = vd.QuerySet("lon double, lat double, x double, y double")
+    warnings = queries.check(text.format("lon", "lat"))
+
+    assert bool(warnings) == warns
+    if warns:
+        assert "spans 358 degrees of lon, from -179 to 179; if it crosses the antimeridian, split it" in warnings[0]
+    assert queries.check(text.format("x", "y")) == []  # no longitude by its name
+
+
 def test_circles_of_all_sizes_are_read_in_few_groups() -> None:
     random = np.random.default_rng(3)
     texts = [

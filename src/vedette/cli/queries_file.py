@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 from vedette.cli.lines import WORDS, Kind, Lines, read_lines
@@ -18,6 +19,7 @@ from vedette.language.geofences import LATITUDES, LONGITUDES
 from vedette.schema import TYPE_NAMES, Schema
 
 _SHOWN_FIELDS = 20
+MOST_WARNINGS = 5  # features of a file that are named
 _HEAD = 1 << 16  # bytes of a JSON file that tell what it is
 _GEOJSON = re.compile(rf'"type"\s*:\s*"(?:{"|".join(ROOTS)})"'.encode())
 
@@ -87,7 +89,12 @@ def read_polygons(path: Path, schema: Schema, kind: Kind) -> Lines:
         raise FileError(f"{path} holds polygons, which need two fields of the rows: {known}; the schema has: {has}")
     lines = Lines(path, kind, WORDS["geojson"])
     errors: list[tuple[int, FileError]] = []
-    ids, texts, properties = read_geojson(path, *fields, errors=errors)
+    warnings: list[tuple[int, str]] = []
+    ids, texts, properties = read_geojson(path, *fields, errors=errors, warnings=warnings)
+    for number, words in warnings[:MOST_WARNINGS]:
+        print(f"vedette: warning: {path}, feature {number}: {words}", file=sys.stderr)
+    if len(warnings) > MOST_WARNINGS:
+        print(f"vedette: warning: and {len(warnings) - MOST_WARNINGS:,} more such features", file=sys.stderr)
     bad = {number for number, _ in errors}
     numbers = [number for number in range(1, len(ids) + len(bad) + 1) if number not in bad]
     for number, query_id, text, rest in zip(numbers, ids, texts, properties, strict=True):

@@ -1,4 +1,4 @@
-"""What is odd about a text, though it can be taken: it never matches, or always."""
+"""What is odd about a text, though it can be taken: it never matches, or always, or a polygon looks inside out."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ import numpy as np
 
 from vedette.boxes import CLOSED, UNBOUNDED, Nulls, Ranges
 from vedette.language.compiler import CompiledTexts, compile_texts
+from vedette.language.expressions import field_in
+from vedette.language.geofences import POLYGON_TESTS, find_wrapped
+from vedette.language.polygons import find_faults
+from vedette.language.residual import Residual
 from vedette.schema import Schema
 from vedette.settings import settings
 
@@ -25,7 +29,19 @@ def check_text(text: str, schema: Schema, time_zone: str = "UTC") -> list[str]:
         return _check_constant(compiled)
     if not compiled.residuals and _covers_everything(compiled):
         return ["always true: it matches every row, whatever its values"]
-    return []
+    return [warning for residual in compiled.residuals for warning in _check_polygons(residual)]
+
+
+def _check_polygons(residual: Residual) -> list[str]:
+    """Polygons that seem to cross the antimeridian."""
+    found: list[str] = []
+    for node in residual.expression.walk():
+        if node.op in POLYGON_TESTS:
+            x, polygon = field_in(node.args[0]), node.args[2]
+            geometries, _ = find_faults(residual.constants[polygon.slot].to_pylist())
+            wrapped = find_wrapped(geometries, None if x is None else x.name)
+            found += [f"the polygon {words}" for words in wrapped.values()]
+    return list(dict.fromkeys(found))
 
 
 def _covers_everything(compiled: CompiledTexts) -> bool:

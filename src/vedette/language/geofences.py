@@ -27,10 +27,12 @@ FENCES = (*POLYGON_TESTS, "st_dwithin")  # this one: x, y, and the circle's x, y
 GEOMETRIC = (*FENCES, "st_within", "st_point", "st_geomfromtext")  # as written
 LONGITUDES = ("lon", "lng", "long", "longitude")  # names of fields, or their last words, as in start_lon
 LATITUDES = ("lat", "latitude")
+_HALF_TURN = 180.0
 _SLACK_DEGREES = 1e-6  # maps that end at 180 have such a little more
 _WIDEST_DEGREES = 90.0  # a radius above is meant in metres
 _CIRCLE = "ST_DWithin(ST_Point(lon, lat), ST_Point(4.35, 50.85), 0.5)"
 _EPSILON = float(np.finfo(np.float64).eps)
+_LOST_IN_SQUARES = 1e-161
 
 
 # -- typing
@@ -140,11 +142,14 @@ def bounds_of_polygons(geometries: NDArray[Any]) -> Bounds:
 
 
 def bounds_of_circles(xs: NDArray[np.float64], ys: NDArray[np.float64], radii: NDArray[np.float64]) -> Bounds:
-    """Boxes a little wider than the circles, so that no rounding in `is_within` lies outside."""
+    """Boxes a little wider than the circles, so that no rounding in `is_within` lies outside.
+
+    Squares below 5e-324 are rounded to it or to 0, so a point may be 2e-162 farther away than its distance says.
+    """
     ends = []
     with np.errstate(over="ignore"):
         for centres in (xs, ys):
-            margins = 4 * _EPSILON * (np.abs(centres) + radii)
+            margins = 4 * _EPSILON * (np.abs(centres) + radii) + _LOST_IN_SQUARES
             ends.append(np.nextafter(centres - radii - margins, -np.inf) + 0.0)
             ends.append(np.nextafter(centres + radii + margins, np.inf) + 0.0)
     return Bounds(*ends)
@@ -159,7 +164,8 @@ def is_within(
 ) -> NDArray[np.bool_]:
     """Whether points are at most the radius away; those with a coordinate that is NaN or infinite are not."""
     with np.errstate(all="ignore"):
-        return np.asarray(np.hypot(x - centre_x, y - centre_y) <= radii, np.bool_)
+        dx, dy = x - centre_x, y - centre_y
+        return np.asarray(np.sqrt(dx * dx + dy * dy) <= radii, np.bool_)
 
 
 # -- longitudes and latitudes
@@ -180,10 +186,30 @@ def find_strays(bounds: Bounds, x: str | None, y: str | None) -> dict[int, str]:
     return said
 
 
+def find_wrapped(geometries: NDArray[Any], x: str | None) -> dict[int, str]:
+    """What to warn of, by place: polygons over longitudes that span more than 180 degrees.
+
+    Those that reach from -180 to 180 are meant so. A multipolygon is looked at part by part.
+    """
+    import shapely
+
+    if _limit_of(x) != _HALF_TURN:
+        return {}
+    parts, places = shapely.get_parts(geometries, return_index=True)
+    lows, _, highs, _ = shapely.bounds(parts).T
+    ends = _HALF_TURN - _SLACK_DEGREES
+    wrapped = (highs - lows > _HALF_TURN) & ~((lows <= -ends) & (highs >= ends))
+    hint = "if it crosses the antimeridian, split it into a MULTIPOLYGON with one part on each side"
+    return {
+        int(places[i]): f"spans {highs[i] - lows[i]:g} degrees of {x}, from {lows[i]:g} to {highs[i]:g}; {hint}"
+        for i in np.flatnonzero(wrapped)[::-1]
+    }
+
+
 def _limit_of(name: str | None) -> float:
     """180 for a field that is a longitude by its name, 90 for a latitude, else infinity."""
     word = "" if name is None else name.lower().rsplit("_", 1)[-1]
-    return 180.0 if word in LONGITUDES else 90.0 if word in LATITUDES else np.inf
+    return _HALF_TURN if word in LONGITUDES else 90.0 if word in LATITUDES else np.inf
 
 
 def _is_beyond(name: str | None, lows: NDArray[np.float64], highs: NDArray[np.float64]) -> NDArray[np.bool_]:
