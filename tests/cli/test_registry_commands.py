@@ -934,3 +934,23 @@ def test_an_import_tells_by_line_what_exceeds_a_limit(run, url, tmp_path, set_li
     assert [query.id for query in vd.Registry(url).list("alerts")] == ["a", "d"]
     code, _, err = run("query", "add", "e", "price < 2 AND price > 1 AND price > 0")
     assert (code, "the limit is 2 (setting max_terms)" in err) == (2, True)
+
+
+def test_a_set_with_a_sample_refuses_broad_queries_by_line(run, url, tmp_path):
+    rows, file = tmp_path / "rows.csv", tmp_path / "q.csv"
+    rows.write_text("symbol,price\n" + "".join(f"IBM,{price}\n" for price in range(10)))
+    made = run("set", "create", "guarded", "--schema", SCHEMA, "--max-match-share", "0.5", "--sample", rows, "--json")
+    assert json.loads(made[1])["max_match_share"] == 0.5
+    file.write_text("id,where\na,price < 1\nb,price < 6\nc,price < 3\n")
+
+    code, _, err = run("query", "import", file, "--set", "guarded")
+    assert (code, "matches 60% of the 10 rows of the sample, more than 50%" in err) == (2, True)
+    code, told, err = run("query", "import", file, "--set", "guarded", "--skip-bad")
+    assert (code, rows_of(told)[0]["skipped"]) == (0, "1")
+    assert "line 3: " in err
+    assert run("set", "alter", "guarded", "--max-match-share", "lots")[0] == 2
+    assert run("set", "alter", "guarded", "--max-match-share", "0.6")[0] == 0
+    assert run("query", "add", "b", "price < 6", "--set", "guarded")[0] == 0
+    assert run("query", "add", "d", "price < 7", "--set", "guarded")[0] == 2
+    assert run("set", "alter", "guarded", "--max-match-share", "none")[0] == 0
+    assert run("query", "add", "d", "price < 7", "--set", "guarded")[0] == 0

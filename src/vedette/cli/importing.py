@@ -23,6 +23,7 @@ from vedette.cli.query_commands import read_value
 from vedette.cli.times import read_duration
 from vedette.cli.which_set import read_id
 from vedette.errors import FileError, QueryError
+from vedette.registry.samples import selectivity_of
 from vedette.registry.steps import check_texts
 from vedette.registry.times import read_expiry
 from vedette.registry.writer import why_not_added
@@ -50,6 +51,7 @@ def import_queries(
     """Let the queries of a file stand, in one version: all, or with `skip_bad` those that can."""
     with _named(file, form) as path:
         lines = _with_ids(_read(path, info, "standard input" if file == "-" else None), info)
+    selectivity = selectivity_of(registry.database, info)
     done: dict[str, Any] = {"added": 0, "replaced": 0, "version": info.version}
     read_expiry(ends["expires_at"], ends["ttl"])  # before any line: it is wrong for all of them
     ends = {name: value for name, value in ends.items() if value is not None}
@@ -75,7 +77,7 @@ def import_queries(
     def check(ids: list[Any], values: list[dict[str, Any]]) -> None:
         gather(ids, values, {})
         if info.kind != "band join":
-            check_texts(info, ids, [value["text"] for value in values], settings())
+            check_texts(info, ids, [value["text"] for value in values], settings(), selectivity)
 
     def pass_over(lines: Lines) -> Lines:
         """The lines whose ids are free, or may be replaced; the others are bad."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from vedette.cli.option_groups import with_groups
 from vedette.cli.records import Answer, print_record, print_records
 from vedette.cli.which_set import RegistryOption, open_registry
 from vedette.errors import PipelineError, SchemaError
+from vedette.schema import Schema
 
 if TYPE_CHECKING:
     from vedette.registry.set_info import SetInfo
@@ -20,7 +22,18 @@ if TYPE_CHECKING:
 set_app = typer.Typer(help="Make, list, alter and drop query sets in a registry.", no_args_is_help=True)
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The set's name", show_default=False)]
-COLUMNS = ("name", "kind", "ids", "queries", "parked", "version", "schema", "time_zone", "created_at")
+COLUMNS = (
+    "name",
+    "kind",
+    "ids",
+    "queries",
+    "parked",
+    "version",
+    "schema",
+    "time_zone",
+    "created_at",
+    "max_match_share",
+)
 
 
 @dataclass(frozen=True)
@@ -51,6 +64,37 @@ class GivenSchema:
         return read
 
 
+@dataclass(frozen=True)
+class GivenSample:
+    """A sample of rows, and the share of it that a new query may match."""
+
+    max_match_share: Annotated[
+        str | None,
+        typer.Option(
+            "--max-match-share", metavar="SHARE", help="Refuse queries that match more of the sample, as in: 0.5"
+        ),
+    ] = None
+    sample: Annotated[
+        Path | None, typer.Option("--sample", metavar="FILE", help="A sample of rows: .csv, .jsonl or .parquet")
+    ] = None
+
+    def read(self, schema: Schema | None) -> dict[str, Any]:
+        """Both, as a registry takes them; `none` stays a word."""
+        from vedette.cli.rows_file import read_sample
+
+        read: dict[str, Any] = {}
+        if self.sample is not None:
+            if schema is None:
+                raise SchemaError("a sample needs a schema; joins have none of their own")
+            read["sample"] = read_sample(self.sample, schema)
+        if self.max_match_share is not None:
+            try:
+                read["max_match_share"] = float(self.max_match_share)
+            except ValueError:
+                read["max_match_share"] = self.max_match_share
+        return read
+
+
 @set_app.command("create")
 @with_groups
 def create_command(
@@ -66,6 +110,7 @@ def create_command(
         str | None,
         typer.Option(metavar="string|integer", help="What the queries' ids are  [default: as the first ones are]"),
     ] = None,
+    guard: GivenSample,
     registry: RegistryOption = None,
     answer: Answer,
 ) -> None:
@@ -79,6 +124,7 @@ def create_command(
     given |= streams
     if windows is not None:
         given["windows"] = windows
+    given |= guard.read(None if schemas.schema is None else Schema.parse(schemas.schema))
     opened.create(name, kind=kind, time_zone=time_zone, ids=ids, **given)
     print_record(to_record(opened.set(name)), answer.form)
 
@@ -97,12 +143,23 @@ def alter_command(
     name: NameArgument,
     schemas: GivenSchema,
     force: Annotated[bool, typer.Option("--force", help="Park the queries that the new schema breaks")] = False,
+    guard: GivenSample,
     registry: RegistryOption = None,
     answer: Answer,
 ) -> None:
-    """Give a set another schema; refused, with the list of them, where it breaks queries that stand."""
+    """Give a set another schema; refused, with the list of them, where it breaks queries that stand.
+
+    Or another sample or share for new queries: `--max-match-share none` clears both.
+    """
     opened = open_registry(registry)
     schema, streams = schemas.schema, schemas.by_stream()
+    changes = guard.read(opened.set(name).read_schema())
+    if changes and schema is None and not streams:
+        opened.alter(name, **changes)
+        print_record(to_record(opened.set(name)), answer.form)
+        return
+    if changes:
+        raise SchemaError("alter the schema first, and then the sample or --max-match-share, in a command of its own")
     if (schema is None) == (not streams):
         raise SchemaError("the new schema is given with --schema, or of a window join by stream: --left, --right")
     opened.alter(name, schema if schema is not None else streams, force=force)
@@ -140,6 +197,7 @@ def to_record(info: SetInfo) -> dict[str, Any]:
         "schema": schema,
         "time_zone": info.time_zone,
         "created_at": info.created_at,
+        "max_match_share": info.max_match_share,
     }
 
 

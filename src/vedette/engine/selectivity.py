@@ -68,8 +68,9 @@ class Selectivity:
         broad = np.flatnonzero(shares > self.max_share)
         if len(broad):
             first = int(broad[0])
+            query_id = ids[first] if isinstance(ids, list) else item(ids, first)
             more = f"; so do {count(len(broad) - 1, 'other query', 'other queries')}" if len(broad) > 1 else ""
-            told = f"query {shown(item(ids, first))} {self._describe(shares[first])}{more}"
+            told = f"query {shown(query_id)} {self._describe(shares[first])}{more}"
             raise QueryError(f"{told}; narrow it, or raise max_match_share of the set")
 
     def warn(self, compiled: CompiledTexts) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from vedette.engine.selectivity import Selectivity
 from vedette.errors import QueryError
 from vedette.registry.set_info import SetInfo
 from vedette.registry.steps import ADD, REMOVE, REPLACE, Step, check_texts
@@ -52,7 +53,7 @@ class Edit:
         """Some of the ids that the change names."""
         return [*self.added.ids[:1], *self.replaced.ids[:1], *self.removed[:1], *self.passing[:1]]
 
-    def check_texts(self, info: SetInfo) -> None:
+    def check_texts(self, info: SetInfo, selectivity: Selectivity | None) -> None:
         """Raise QueryError where a text is wrong."""
         for rows in (self.added, self.replaced):
             if "text" not in rows.values:
@@ -60,10 +61,10 @@ class Edit:
             texts = rows.values["text"]
             given = [place for place, text in enumerate(texts) if text is not KEPT]
             if len(given) == len(texts):
-                check_texts(info, rows.ids, texts, settings())
+                check_texts(info, rows.ids, texts, settings(), selectivity)
             else:
                 ids, new = [rows.ids[place] for place in given], [texts[place] for place in given]
-                check_texts(info, ids, new, settings())
+                check_texts(info, ids, new, settings(), selectivity)
 
     @classmethod
     def of(cls, steps: Sequence[Step]) -> Edit:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, func, insert, inspect, select, text
 from vedette.errors import RegistryError
 from vedette.registry.database import Database
 from vedette.registry.first_tables import make_first_tables
+from vedette.registry.sample_tables import make_samples
 from vedette.registry.tables import migrations
 
 _LOCK = 0x76656465747465  # "vedette": PostgreSQL's lock while steps are made
@@ -25,6 +26,7 @@ def _add_run_of_pins(connection: Connection) -> None:
 STEPS: list[tuple[str, Callable[[Connection], None]]] = [
     ("tables of sets, lives, versions, pins, snapshots and leases", make_first_tables),
     ("the run of a pipeline that made a pin", _add_run_of_pins),
+    ("a sample of rows for each set, and the share of it that a query may match", make_samples),
 ]
 
 

@@ -22,6 +22,7 @@ from vedette.registry.locked_set import LockedSet, is_due
 from vedette.registry.migrations import migrate
 from vedette.registry.pins import PinnedStream
 from vedette.registry.query_info import QueryInfo
+from vedette.registry.samples import alter_sample
 from vedette.registry.set_info import MATCH, SetInfo
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ class Registry:
         time_zone: str = "UTC",
         windows: str | None = None,
         ids: str | None = None,
+        sample: Any = None,
+        max_match_share: float | None = None,
         **streams: Any,
     ) -> SetInfo:
         """Make an empty set of a kind: match, border, window join or band join.
@@ -99,8 +102,12 @@ class Registry:
 
         A window join has a schema for each stream, left="..." and right="...", and says with `windows` whether its
         queries have windows of "time" (which is so unless said), of "rows", or of "any" sort. A band join has none.
+
+        With a `sample` of rows, queries that match more than `max_match_share` of it are refused.
         """
-        return sets.create_set(self._database, name, kind, schema, time_zone, windows, ids, streams)
+        return sets.create_set(
+            self._database, name, kind, schema, time_zone, windows, ids, streams, sample, max_match_share
+        )
 
     def sets(self) -> builtins.list[SetInfo]:
         """All sets, by name."""
@@ -118,12 +125,30 @@ class Registry:
         bases = Snapshots(self, info)
         bases.remove(sets.drop_set(self._database, info))
 
-    def alter(self, name: str, schema: Any = None, *, time_zone: str | None = None, force: bool = False) -> int:
+    def alter(
+        self,
+        name: str,
+        schema: Any = None,
+        *,
+        time_zone: str | None = None,
+        force: bool = False,
+        sample: Any = None,
+        max_match_share: Any = None,
+    ) -> int:
         """Give a set another schema, or a dict of them by stream; the version from which it is in force.
 
         Refused where standing queries do not fit it, and the error lists them as `broken`; `force` parks those.
+
+        Or give it another `sample` or `max_match_share` for new queries; max_match_share="none" clears both.
         """
-        return alteration.alter_set(self._database, self.set(name), schema, time_zone, force)
+        info = self.set(name)
+        if sample is None and max_match_share is None:
+            return alteration.alter_set(self._database, info, schema, time_zone, force)
+        if schema is not None or time_zone is not None:
+            raise RegistryError("alter the schema first, and then the sample or max_match_share, in a call of its own")
+        clear = max_match_share == "none"
+        alter_sample(self._database, info, sample, max_match_share, clear=clear)
+        return info.version
 
     # Changes. Each is one transaction and makes one version, or raises and changes nothing. With `expect_version` the
     # set must be at that version; where another writer was first, ConflictError.

@@ -36,6 +36,7 @@ class SetInfo:
     n_parked: int
     created_at: datetime.datetime
     row: int = field(repr=False, compare=False)  # in the table of sets
+    max_match_share: float | None = None  # of the set's sample: what a new query may match
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> SetInfo:

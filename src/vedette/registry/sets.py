@@ -12,12 +12,14 @@ from sqlalchemy import Connection, delete, false, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from vedette.engine.join_query_set import JoinQuerySet
+from vedette.engine.selectivity import read_selectivity
 from vedette.errors import RegistryError, SchemaError, nearest
 from vedette.registry.database import Database
 from vedette.registry.failures import DroppedError
 from vedette.registry.locked_set import LockedSet, new_mark
+from vedette.registry.samples import check_kind, write_sample
 from vedette.registry.set_info import BAND_JOIN, ID_KINDS, KINDS, WINDOW_JOIN, WINDOWS, SetInfo
-from vedette.registry.tables import METADATA, schemas, sets, snapshots, versions
+from vedette.registry.tables import METADATA, samples, schemas, sets, snapshots, versions
 from vedette.registry.values import is_text
 from vedette.schema import Schema, check_time_zone
 
@@ -31,6 +33,8 @@ def create_set(
     windows: str | None,
     ids: str | None,
     streams: Mapping[str, Any],
+    sample: Any = None,
+    max_match_share: Any = None,
 ) -> SetInfo:
     """Make an empty set, at version 0."""
     if not is_text(name) or not name or len(name.encode()) > 1000:
@@ -47,9 +51,10 @@ def create_set(
         raise RegistryError(f"a set of kind {kind} has no windows; only window joins have")
     if ids not in (None, *ID_KINDS):
         raise RegistryError(f"ids are of: {', '.join(ID_KINDS)}; got {ids!r}{nearest(str(ids), ID_KINDS)}")
-    told = json.dumps(read_given_schemas(kind, schema, streams))
+    given = read_given_schemas(kind, schema, streams)
+    told = json.dumps(given)
     uid = uuid.uuid4().hex
-    check_time_zone(time_zone)
+    share, kept = _read_sample(name, kind, given, check_time_zone(time_zone), sample, max_match_share)
 
     def make(connection: Connection) -> SetInfo:
         now = database.now(connection)
@@ -67,11 +72,14 @@ def create_set(
             "n_standing": 0,
             "n_parked": 0,
             "created_at": now,
+            "max_match_share": share,
         }
         row = connection.execute(insert(sets).values(values).returning(sets)).mappings().one()
         own = {"set_id": row["id"], "version": 0}
         connection.execute(insert(versions).values(**own, mark=new_mark(), made_at=now))
         connection.execute(insert(schemas).values(**own, schemas=told, time_zone=time_zone))
+        if kept is not None:
+            connection.execute(insert(samples).values(set_id=row["id"], **kept))
         return SetInfo.of(row)
 
     try:
@@ -81,6 +89,19 @@ def create_set(
         if made.uid == uid:  # committed before, and only the answer was lost
             return made
         raise RegistryError(f"there is a set {name!r} already; take another name, or drop it first") from None
+
+
+def _read_sample(
+    name: str, kind: str, schemas: Mapping[str, str], time_zone: str, sample: Any, max_match_share: Any
+) -> tuple[float | None, dict[str, str] | None]:
+    """The share and the sample of a new set, as they are kept."""
+    if sample is None and max_match_share is None:
+        return None, None
+    check_kind(kind, name)
+    schema = Schema.parse(schemas[""])
+    read = read_selectivity(sample, max_match_share, schema, time_zone)
+    assert read is not None
+    return read.max_share, write_sample(sample, read.max_share, schema, time_zone)
 
 
 def read_given_schemas(kind: str, schema: Any, streams: Mapping[str, Any]) -> dict[str, str]:

@@ -14,6 +14,7 @@ import numpy as np
 from vedette.engine.band_ends import read_ends
 from vedette.engine.join_windows import read_windows
 from vedette.engine.query_texts import as_texts
+from vedette.engine.selectivity import Selectivity
 from vedette.errors import QueryError
 from vedette.ids import INTEGER, STRING, Ids, check_in_order
 from vedette.language import compile_texts
@@ -121,12 +122,23 @@ def kind_of(ids: Sequence[Any]) -> str | None:
     return None if not len(ids) else INTEGER if isinstance(ids[0], int) else STRING
 
 
-def check_texts(info: SetInfo, ids: Sequence[Any], texts: Sequence[Any], limits: Settings | None) -> None:
-    """Raise the QueryError of the first bad text, naming its query; `limits` are those for queries that are new."""
+def check_texts(
+    info: SetInfo,
+    ids: Sequence[Any],
+    texts: Sequence[Any],
+    limits: Settings | None,
+    selectivity: Selectivity | None = None,
+) -> None:
+    """Raise the QueryError of the first bad text, naming its query.
+
+    `limits` and `selectivity` are for queries that are new.
+    """
     schema = info.read_schema()
     if schema is None or not len(texts):
         return
-    compile_texts(texts, schema, info.time_zone, ids=ids, limits=limits)
+    compiled = compile_texts(texts, schema, info.time_zone, ids=ids, limits=limits)
+    if selectivity is not None:
+        selectivity.check(list(ids), compiled.blocks, compiled.residuals)
     joined = "".join(texts)
     if "\0" in joined:
         place = next(i for i, text in enumerate(texts) if "\0" in text)

@@ -62,6 +62,15 @@ sets = Table(
     Column("n_standing", BigInteger, nullable=False),
     Column("n_parked", BigInteger, nullable=False),
     Column("created_at", BigInteger, nullable=False),
+    Column("max_match_share", Double),  # of the sample: what a new query may match; none where all is allowed
+)
+
+samples = Table(
+    "vedette_samples",
+    METADATA,
+    _set_id(primary_key=True),
+    Column("digest", Text, nullable=False),
+    Column("sample", Text, nullable=False),  # rows as an Arrow stream in base64
 )
 
 schemas = Table(

@@ -15,6 +15,7 @@ from vedette.registry.database import Database
 from vedette.registry.edit import COLUMNS, KEPT, Edit, Rows
 from vedette.registry.locked_set import LockedSet, new_mark
 from vedette.registry.query_info import PARKED, REMOVED, REPLACED, STANDING
+from vedette.registry.samples import selectivity_of
 from vedette.registry.set_info import SetInfo
 from vedette.registry.sets import find_set
 from vedette.registry.steps import kind_of
@@ -52,13 +53,13 @@ class Writer:
     def _checked(self, info: SetInfo) -> SetInfo:
         """The set whose schema the texts fit."""
         try:
-            self.edit.check_texts(info)
+            self.edit.check_texts(info, selectivity_of(self.database, info))
         except QueryError:
             now = self.database.read(lambda connection: find_set(self.database, connection, info.name))
             if (now.uid, now.schema, now.time_zone) == (info.uid, info.schema, info.time_zone):
                 raise
             info = now  # it has changed since it was read
-            self.edit.check_texts(info)
+            self.edit.check_texts(info, selectivity_of(self.database, info))
         return info
 
     def _work(self, info: SetInfo, mark: int, attempts: Iterator[int]) -> Callable[[Connection], int | SetInfo]:

@@ -1,0 +1,101 @@
+"""A set's sample: queries that match too much of it are refused by every writer."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+
+import pandas as pd
+import pytest
+
+import vedette as vd
+from vedette.errors import QueryError, RegistryError, RowError
+
+SAMPLE = {"x": [1.0, 2.0, 3.0, 4.0], "s": ["a", "b", None, "d"]}
+BROAD = r"matches 100% of the 4 rows of the sample, more than 50%"
+
+
+@pytest.fixture
+def guarded(registry: vd.Registry) -> vd.Registry:
+    made = registry.create("alerts", schema="x double, s string", sample=SAMPLE, max_match_share=0.5)
+    assert made.max_match_share == registry.set("alerts").max_match_share == 0.5
+    return registry
+
+
+def test_a_registry_refuses_queries_that_match_too_much_of_the_sample(guarded, open_registry):
+    guarded.add("alerts", "half", "x < 3")
+
+    for registry in (guarded, open_registry()):
+        with pytest.raises(QueryError, match=f"query 'all' {BROAD}"):
+            registry.add("alerts", "all", "x > 0")
+        with pytest.raises(QueryError, match=f"query 'half' {BROAD}"):
+            registry.replace("alerts", "half", "x IS NOT NULL")
+        with pytest.raises(QueryError, match=r"query 'b' .*so do 1 other query"):
+            registry.add_many("alerts", ["a", "b", "c"], ["x = 1", "x > 1", "x > 0 OR s = 'a'"])
+    assert guarded.set("alerts").version == 1
+    guarded.replace("alerts", "half", metadata={"owner": "me"})
+
+
+def test_the_sample_and_the_share_of_a_set_are_altered_and_cleared(guarded):
+    guarded.alter("alerts", max_match_share=0.9)
+    guarded.add("alerts", "most", "x < 4")
+    with pytest.raises(QueryError, match="more than 90%"):
+        guarded.add("alerts", "all", "x > 0")
+    guarded.alter("alerts", sample=pd.DataFrame({"x": [-1.0, 5.0]}))
+    guarded.add("alerts", "all", "x > 0")
+    with pytest.raises(RowError, match="the sample lacks field 's'"):
+        guarded.add("alerts", "named", "s = 'a'")
+    guarded.alter("alerts", "x double, s string, y double")
+    guarded.add("alerts", "one", "x > 2")
+    guarded.alter("alerts", max_match_share="none")
+    guarded.add("alerts", "any", "TRUE OR s = 'a'")
+
+    assert guarded.set("alerts").max_match_share is None
+    with pytest.raises(RegistryError, match="set 'alerts' has no sample yet"):
+        guarded.alter("alerts", max_match_share=0.5)
+
+
+def test_a_sample_of_another_type_than_a_new_schema_says_so(guarded):
+    guarded.alter("alerts", "x string, s string")
+
+    with pytest.raises(
+        RegistryError, match=r"the sample of set 'alerts' cannot be read .* give the set another sample"
+    ):
+        guarded.add("alerts", "a", "x = '1'")
+
+
+def test_values_of_every_type_are_kept_exactly(registry):
+    schema = "b boolean, d date, t timestamp, m decimal(20,2), i bigint"
+    sample = {
+        "b": [True, None], "d": [datetime.date(2024, 1, 2), None], "m": [Decimal("1.25"), None], "i": [2**62, None],
+        "t": [datetime.datetime(2024, 1, 2, 3, tzinfo=datetime.UTC), None],
+    }  # fmt: skip
+    registry.create("typed", schema=schema, sample=sample, max_match_share=0.4)
+    texts = ["b", "d = DATE '2024-01-02'", "t = TIMESTAMP '2024-01-02 03:00:00'", "m = 1.25", f"i = {2**62}"]
+
+    for text in texts:
+        with pytest.raises(QueryError, match="matches 50% of the 2 rows"):
+            registry.add("typed", "q", text)
+    registry.add_many("typed", list("abcde"), ["NOT b", "d < DATE '2024-01-02'", "t IS NULL AND b", "m > 2", "i = 1"])
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"kind": "band join"}, RegistryError, "only sets of kind match or border have a sample"),
+        ({"schema": "x double", "max_match_share": 2}, QueryError, "max_match_share is a number above 0"),
+        ({"schema": "x double", "sample": None}, QueryError, "max_match_share needs sample"),
+        ({"schema": "x double", "sample": {"x": ["a"]}}, RowError, "x"),
+        ({"schema": "x double", "sample": 5}, RowError, "int"),
+    ],
+)
+def test_a_wrong_sample_is_refused(registry, options, error, message):
+    with pytest.raises(error, match=message):
+        registry.create("alerts", **{"sample": SAMPLE, "max_match_share": 0.5} | options)
+    assert registry.sets() == []
+
+
+def test_a_set_with_a_sample_is_dropped(guarded):
+    guarded.drop("alerts")
+    guarded.create("alerts", schema="x double")
+    guarded.add("alerts", "all", "TRUE")
