@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import datetime
+import random
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql.functions import expr
+from strategies import SCHEMA as PREDICATES
+from strategies import Maker
 
 import vedette as vd
 from vedette import spark as vs
+from vedette.schema import Schema
 from vedette.spark.session_checks import SETTINGS
 
 SCHEMA = "id string, s string, m decimal(10,2), n decimal(18,6), w decimal(38,10), x double, b boolean, ts timestamp"
@@ -226,6 +232,51 @@ def test_a_char_column_may_be_a_key(spark, tmp_path):
         assert [(event["key"], event["time"]) for event in events] == [("ab ", datetime.datetime(2024, 1, 1))]
     finally:
         spark.sql("DROP TABLE keyed_rows")
+
+
+# Settings of these names say how texts are read and typed.
+READING = ("spark.sql.ansi.", "spark.sql.legacy.", "spark.sql.parser.", "spark.sql.decimalOperations.")
+
+
+def other_settings(spark):
+    """Settings that Spark has for reading texts, besides those that we refuse, with a value that is not the default."""
+    known = getattr(getattr(spark._jvm, "org.apache.spark.sql.internal.SQLConf$"), "MODULE$").getConfigEntries()
+    refused, entries = {setting.name for setting in SETTINGS}, known.iterator()
+    while entries.hasNext():
+        entry = entries.next()
+        name, default = entry.key(), entry.defaultValueString()
+        if name.startswith(READING) and name not in refused and default in ("true", "false", "<undefined>"):
+            yield name, "false" if default == "true" else "true"
+
+
+@pytest.mark.timeout(1800)
+def test_no_other_setting_for_reading_texts_changes_what_random_predicates_keep(spark, conf):
+    """A new Spark may bring another one, which then belongs into the table."""
+    conf("spark.sql.codegen.wholeStage", "false")
+    conf("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    maker = Maker(random.Random(20240229))
+    arrow = Schema.parse(PREDICATES).to_arrow()
+    rows = {name: pa.array(column, arrow.field(name).type) for name, column in maker.rows(25).items()}
+    frame = spark.createDataFrame(pa.table(rows)).coalesce(1)
+    texts = [text for text in (maker.predicate(1).spark for _ in range(60)) if isinstance(kept(frame, [text]), list)]
+    before = kept(frame, texts)
+
+    assert len(texts) > 40
+    others = [each for each in other_settings(spark) if spark.conf.isModifiable(each[0])]
+    for name, value in others:
+        conf(name, value)
+    after = kept(frame, texts)
+
+    assert len(others) > 40
+    assert after == before
+
+
+def kept(frame, texts):
+    """What each text says of each row, or what Spark says against one."""
+    try:
+        return frame.select(*(expr(text).alias(f"p{place}") for place, text in enumerate(texts))).toArrow().to_pylist()
+    except PySparkException as error:
+        return error.getCondition()
 
 
 def test_the_page_lists_each_setting_that_is_refused():
