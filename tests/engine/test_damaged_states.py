@@ -45,6 +45,23 @@ def moving_join():
     return moving
 
 
+@pytest.mark.parametrize("make", [border, window_join, band_join, moving_join])
+@pytest.mark.parametrize("kind", [None, 7, [], np.zeros(3), {"a": 1}])
+def test_a_state_of_no_kind_is_refused(make, kind):
+    monitor = make()
+    content = snapshot.from_bytes(monitor.save(), "state") | {"kind": kind}
+
+    with pytest.raises(vd.SnapshotError, match=r"the bytes are no state of a .*; give it what `save` returned"):
+        monitor.load(snapshot.to_bytes(content))
+
+
+def test_a_set_of_no_kind_is_refused():
+    content = snapshot.from_bytes(vd.BandQuerySet().to_bytes()) | {"kind": np.zeros(3)}
+
+    with pytest.raises(vd.SnapshotError, match="what was saved there is: of no kind"):
+        vd.BandQuerySet.from_bytes(snapshot.to_bytes(content))
+
+
 @pytest.mark.parametrize(("kind", "time"), [("bigint", 2**63 - 1), ("double", np.inf)])
 def test_a_state_whose_clock_is_at_the_end_of_all_times_is_loaded(kind, time):
     joins = vd.JoinQuerySet(left=f"x double, t {kind}", right=f"x double, t {kind}")
@@ -106,6 +123,8 @@ def put(*path, value):
         (moving_join, put("sets", 0, "rows", value=np.zeros((2, 4)))),
         (moving_join, put("sets", 1, "ids", 0, value=2)),
         (moving_join, put("n_dims", value=99)),
+        (moving_join, put("n_dims", value=np.zeros(3))),
+        (moving_join, put("options", "standing", value=np.zeros(3))),
         (moving_join, put("now", value=np.nan)),
         (moving_join, put("rates", value=[])),
         (moving_join, put("sets", value=[])),

@@ -83,7 +83,7 @@ def _to_bytes(monitor: BandMonitor, sides: dict[str, Any]) -> bytes:
 
 def _check(monitor: BandMonitor, blob: bytes, *, is_delta: bool = False) -> dict[str, Any]:
     content = snapshot.from_bytes(blob, _KIND)
-    if content.get("kind") != _KIND:
+    if snapshot.kind_of(content) != _KIND:
         raise SnapshotError("the bytes are no state of a band join; give it what `save` returned")
     with snapshot.refusing_damage(_NAME, _ANEW):
         check_history(content["history"])

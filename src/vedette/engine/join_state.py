@@ -97,7 +97,7 @@ def _stream_content(stream: StreamRows, since: int, start: int) -> dict[str, Any
 
 def _check(monitor: JoinMonitor, blob: bytes) -> dict[str, Any]:
     content = snapshot.from_bytes(blob, _KIND)
-    if content.get("kind") != _KIND:
+    if snapshot.kind_of(content) != _KIND:
         raise SnapshotError("the bytes are no state of a window join; give it what `save` returned")
     with snapshot.refusing_damage(_NAME, _ANEW):
         check_history(content["history"])

@@ -139,7 +139,7 @@ def _pairs_content(table: PairTable, is_chosen: NDArray[np.bool_], slots: NDArra
 
 def _check(monitor: BorderMonitor, blob: bytes) -> dict[str, Any]:
     content = snapshot.from_bytes(blob, "border state")
-    if content.get("kind") != _KIND:
+    if snapshot.kind_of(content) != _KIND:
         raise SnapshotError("the bytes are no state of a border monitor; give it what `save` returned")
     with snapshot.refusing_damage(_NAME, _ANEW):
         _validate(monitor, content)

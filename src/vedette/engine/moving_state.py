@@ -88,7 +88,7 @@ def _options(moving: MovingJoin) -> dict[str, Any]:
 
 def _check(moving: MovingJoin, blob: bytes) -> dict[str, Any]:
     content = snapshot.from_bytes(blob, _KIND)
-    if content.get("kind") != _KIND:
+    if snapshot.kind_of(content) != _KIND:
         raise SnapshotError("the bytes are no state of a moving join; give it what `save` returned")
     with snapshot.refusing_damage(_NAME, _ANEW):
         _validate(moving, content)
@@ -105,7 +105,9 @@ def _validate(moving: MovingJoin, content: dict[str, Any]) -> None:
     """Raise DamageError unless content from outside is what `_to_bytes` makes."""
     n_dims, sets, join = content["n_dims"], content["sets"], moving.join
     check(isinstance(content["options"], dict) and content["options"].keys() >= _options(moving).keys(), "no options")
-    check(n_dims in (None, 2, 3) and type(n_dims) is not float, "a state has no such dimensions")
+    check_type(content["options"], dict[str, str | bool | int | float | None], "the options of a state")
+    check(n_dims is None or type(n_dims) is int, "a state has no such dimensions")
+    check(n_dims in (None, 2, 3), "a state has no such dimensions")
     if n_dims is None:
         check(sets == [], "objects have no dimensions")
         return

@@ -178,6 +178,12 @@ def _decode_all(buffer: memoryview, name: str, what: str = "query set", *, is_ch
         return content  # type: ignore[no-any-return]
 
 
+def kind_of(content: dict[str, Any]) -> str:
+    """Of what set or state something is the content."""
+    kind = content.get("kind", "queries")
+    return kind if isinstance(kind, str) else f"of no kind ({type(kind).__name__})"
+
+
 def start_anew(what: str) -> str:
     """What to do where something that was saved cannot be used."""
     return "save the set again" if what == "query set" else "begin with a new state, in Spark with a new checkpoint"

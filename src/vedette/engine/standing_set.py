@@ -47,7 +47,7 @@ class SavedSet:
 
     @classmethod
     def _read_content(cls, saved: dict[str, Any], name: str, *, is_checked: bool) -> Self:
-        kind = saved.get("kind", "queries")
+        kind = snapshot.kind_of(saved)
         if kind != cls.kind:
             raise SnapshotError(
                 f"what was saved there is: {shortened(str(kind), 80)}; {cls.__name__} loads: {cls.kind}"
