@@ -25,6 +25,7 @@ class Shards:
             "options": COLUMNS | {"late": late, "max_state_rows": None},
             "streams": ["left", "right"],
             "time_type": "timestamp",
+            "batch_bytes": 1000,
         }
 
     def step(self, *sides):

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from vedette.cli.answer_file import check_places, is_apart, open_answer, plain
+from vedette.cli.answer_file import check_places, is_apart, open_answer, some
 from vedette.cli.in_spark import answer_in_spark, spark_rows
 from vedette.cli.joins_file import Windows, load_joins
 from vedette.cli.matching import tell_failed
@@ -146,10 +146,11 @@ def _join_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     pace = Pace()
     with show_progress("joining", STEPS * len(sources), job.quiet) as advance:
         for taken, last in take_by_time(sources, pace):
-            pairs = _step(monitor, taken)
-            if pairs.num_rows:
-                yield plain(pairs)
-            pace.note(pairs.num_rows)
+            n_pairs = 0
+            for batch in _step(monitor, taken):
+                n_pairs += batch.num_rows
+                yield batch
+            pace.note(n_pairs)
             ended = [source.stream.name for source in sources if source.is_done]
             monitor.advance(**dict.fromkeys(ended, as_time(last.item(), monitor.time_type)))
             tell_progress(advance, [(source.rows, source.n_read) for source in sources])
@@ -178,9 +179,10 @@ def _header(queries: JoinQuerySet, job: Job, schemas: Mapping[str, Schema]) -> p
     return pa.RecordBatch.from_pylist([], pa.schema(types))
 
 
-def _step(monitor: JoinMonitor, rows: Mapping[str, pa.Table]) -> pa.Table:
+def _step(monitor: JoinMonitor, rows: Mapping[str, pa.Table]) -> Iterator[pa.RecordBatch]:
     try:
-        return monitor.step(**rows)
+        for pairs in monitor.step_batches(**rows):
+            yield from some(pairs)
     except RowError as error:
         raise RowError(str(error).replace("max_state_rows is", "--max-state-rows is")) from None
 

@@ -5,13 +5,14 @@ What its answers mean is written in docs/operators.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.budget import UNBOUNDED
 from vedette.columns import Column
 from vedette.engine import join_state
 from vedette.engine.join_options import JoinOptions
@@ -25,6 +26,7 @@ from vedette.operators.pair_sink import Pairs
 from vedette.operators.window_join import Batch, WindowJoin, horizon_of
 from vedette.planner.ranges import index_ranges
 from vedette.schema import Type
+from vedette.settings import settings
 
 if TYPE_CHECKING:
     from vedette.engine.join_query_set import JoinQuerySet
@@ -110,11 +112,21 @@ class JoinMonitor:
         Rows are taken by time, then by stream, then by id. A pair is reported once for each query, with the later of
         its rows.
         """
+        found = list(self.step_batches(UNBOUNDED, **rows))
+        return found[0] if len(found) == 1 else pa.concat_tables(found).unify_dictionaries()
+
+    def step_batches(self, max_bytes: int | None = None, /, **rows: Any) -> Iterator[pa.Table]:
+        """The pairs of `step` in pieces of about `max_bytes`, by default the setting answer_batch_bytes.
+
+        Read all pieces: the rows are in the join from the first piece on, and the step is over with the last one.
+        """
+        most = settings().answer_batch_bytes if max_bytes is None else max_bytes
         known_type = self.time_type
         read = self._read(rows)
         if self.options.has_times and not self.time_type:
             n = len(self.queries.streams)
-            return to_table(Pairs.concat([], n), self.queries, self._all_ids([]))
+            yield to_table(Pairs.concat([], n), self.queries, self._all_ids([]))
+            return
         self.follow()
         kept = [self._on_time(number, each) for number, each in enumerate(read)]
         dtype = TIME_TYPES[self.time_type]
@@ -136,17 +148,36 @@ class JoinMonitor:
         parts = self._cut(batches)
         bases = [stream.first for stream in self.join.streams]
         ids = self._all_ids(batches) if len(parts) > 1 else []
-        found = []
+        found: list[Pairs] = []
+        n_bytes = 0
+        # A pair that two branches of a query find is told once. Where there are such queries, all pairs are compared.
+        may_yield = not self.queries.is_repeated.any()
         for part in parts:
-            with naming(self.queries.ids_at):
-                found += [self._check_residuals(pairs, bases) for pairs in self.join.step(part, self._select, bases)]
+            for pairs in self._find(part, bases, most):
+                if may_yield and found and n_bytes + pairs.nbytes > most:
+                    yield to_table(Pairs.concat(found, len(batches)), self.queries, ids or self._all_ids([]))
+                    found, n_bytes = [], 0
+                found.append(pairs)
+                n_bytes += pairs.nbytes
             if len(parts) == 1:
                 ids = self._all_ids([])
             self.join.expire(self._longest, self._most)
         pairs = drop_repeats(Pairs.concat(found, len(batches)), self.queries)
         if self.join.has_too_many_codes():
             self._begin_anew()
-        return to_table(pairs, self.queries, ids)
+        yield to_table(pairs, self.queries, ids)
+
+    def _find(self, part: list[Batch], bases: Sequence[int], most: int) -> Iterator[Pairs]:
+        """The pairs that a part of the rows makes, for which the residuals hold."""
+        pieces = self.join.step(part, self._select, bases, most)
+        while True:
+            with naming(self.queries.ids_at):
+                found = next(pieces, None)
+                if found is None:
+                    return
+                checked = self._check_residuals(found, bases)
+            if len(checked):
+                yield checked
 
     def advance(self, time: Any = None, /, **times: Any) -> None:
         """No more rows come that are before a time, of any stream; rows that were kept for such are let go.

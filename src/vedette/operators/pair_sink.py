@@ -22,6 +22,10 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.queries)
 
+    @property
+    def nbytes(self) -> int:
+        return self.queries.nbytes + sum(rows.nbytes for rows in self.rows)
+
     def take(self, kept: NDArray[Any]) -> Pairs:
         return Pairs(self.queries[kept], [rows[kept] for rows in self.rows])
 

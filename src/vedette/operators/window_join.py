@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.budget import UNBOUNDED, Pieces
 from vedette.buffers import empty_int32
 from vedette.columns import Column
 from vedette.kernels import kernel
@@ -31,6 +32,8 @@ from vedette.operators.window_rows import StreamRows
 from vedette.schema import Type
 
 CANDIDATES_AT_ONCE = 1 << 23  # pairs that are looked at together
+PAIR_BYTES = 12  # of a pair of two streams
+BUNDLE_BYTES = 1 << 26  # of matches of a bundle that are looked at together
 FEW_CODES = 1 << 16  # so many codes of values that are gone are always borne
 
 # The selections that rows of a stream are in: (stream, columns, number of rows) -> matches.
@@ -175,9 +178,13 @@ class WindowJoin:
 
     # Rows.
 
-    def step(self, batches: Sequence[Batch], select: Selector, bases: Sequence[int]) -> list[Pairs]:
+    def step(
+        self, batches: Sequence[Batch], select: Selector, bases: Sequence[int], most: int = UNBOUNDED
+    ) -> Iterator[Pairs]:
         """The pairs that new rows make, each stream's in order; rows of a stream are told as counted from its base on.
 
+        They come in pieces of about `most` bytes, and of no more than what CANDIDATES_AT_ONCE candidates make besides.
+        All pieces must be read: the step is over with the last one.
         Late ones among the new rows meet those that were still in their windows when the step began.
         """
         self._bases = list(bases)
@@ -189,15 +196,18 @@ class WindowJoin:
         ]
         self._passed = [self._horizon(number) for number in range(len(batches))] if any(is_late) else None
         if self.finder is None:
-            joined = self._probe(batches, firsts, select)
+            joined = self._probe(batches, firsts, select, most)
         else:
             joined = self._ask(self.finder, batches, firsts)
+        for pairs in joined:
+            yield from self._sink.take()
+            yield pairs
+        yield from self._sink.take()
         for number, batch in enumerate(batches):
             if len(batch):
                 self.advance(number, batch.times[-1])
-        return self._sink.take() + joined
 
-    def _ask(self, finder: PairFinder, batches: Sequence[Batch], firsts: list[int]) -> list[Pairs]:
+    def _ask(self, finder: PairFinder, batches: Sequence[Batch], firsts: list[int]) -> Iterator[Pairs]:
         for number, (stream, batch) in enumerate(zip(self.streams, batches, strict=True)):
             if not len(batch):
                 continue
@@ -206,15 +216,13 @@ class WindowJoin:
                 if of_stream == number:
                     self.n_failed += keys.append(batch.columns, len(batch))
         limits = [_rows_before(batches, firsts, number) for number in range(len(self.streams))]
-        joined = []
         for group, branches, rows in finder.find(self, firsts, limits):
             if self._passed is not None:
                 kept = self._find_kept(group, branches, rows, firsts, limits[0][1])
                 branches, rows = branches[kept], [each[kept] for each in rows]
-            joined += self._check(group, branches, rows)
-        return joined
+            yield from self._check(group, branches, rows)
 
-    def _probe(self, batches: Sequence[Batch], firsts: list[int], select: Selector) -> list[Pairs]:
+    def _probe(self, batches: Sequence[Batch], firsts: list[int], select: Selector, most: int) -> Iterator[Pairs]:
         horizons = [self._horizon(number) for number in range(len(self.streams))]
         selected: dict[RowKeys, Selected] = {}
         for number, (stream, batch) in enumerate(zip(self.streams, batches, strict=True)):
@@ -241,7 +249,6 @@ class WindowJoin:
                     None if counts else horizons[number],
                     firsts[number] if counts else None,
                 )
-        joined = []
         for number, batch in enumerate(batches):
             if not len(batch):
                 continue
@@ -252,16 +259,15 @@ class WindowJoin:
                 bundled = []
                 for bundle in group.bundles if self._passed is None else ():
                     found = self._match_bundle(
-                        group, bundle, hops[0], selected[own_port.keys], firsts[number], limits[hops[0].to_stream]
+                        group, bundle, hops[0], selected[own_port.keys], firsts[number], limits[hops[0].to_stream], most
                     )
                     if found is not None:
-                        joined += found
+                        yield from found
                         bundled.append(bundle)
                 for branches, rows in group.probes(number, selected[own_port.keys], bundled):
                     known: list[Any] = [None] * len(self.streams)
                     known[number] = rows
-                    joined += self._hop(group, hops, branches, known, number, firsts[number], limits)
-        return joined
+                    yield from self._hop(group, hops, branches, known, number, firsts[number], limits, most)
 
     def advance(self, stream: int, time: Any) -> None:
         """No row of the stream comes any more that is before a time."""
@@ -304,10 +310,12 @@ class WindowJoin:
         origin: int,
         first: int,
         limits: list[NDArray[np.int64]],
-    ) -> list[Pairs]:
+        most: int,
+    ) -> Iterator[Pairs]:
         """Extend rows that are known of some streams by those of the next, and so on to the last."""
         if not hops:
-            return self._check(group, branches, known)
+            yield from self._check(group, branches, known)
+            return
         hop, *rest = hops
         edge, kind = group.signature.edges[hop.edge], group.kinds[hop.edge]
         own_port, port = self._ports_of(group, hop)
@@ -343,7 +351,6 @@ class WindowJoin:
             own_windows = group.windows[origin]
         is_last = len(known) == 2 and not group.signature.conditions and self._passed is None
         taken = np.empty(len(branches), np.int32)
-        found = []
         for start, end in slices(lengths, CANDIDATES_AT_ONCE):
             n_most = int(np.abs(lengths[start:end].astype(np.int64)).sum()) + 1
             n_before, base, out = 0, 0, _NO_ROWS
@@ -384,26 +391,34 @@ class WindowJoin:
                 own_base = self._bases[origin]
                 name_pairs(branches, queries, own, own_base, taken, start, end, names, out[origin], n_before)
                 self._sink.n = n
+                if PAIR_BYTES * n > most:
+                    yield from self._sink.take()
                 continue
             if not n:
                 continue
             probes = np.repeat(np.arange(start, end, dtype=np.int32), taken[start:end])
             more = [None if each is None else each[probes] for each in known]
             more[hop.to_stream] = rows[:n].copy() if 2 * n < n_most else rows[:n]
-            found += self._hop(group, rest, branches[probes], more, origin, first, limits)
-        return found
+            yield from self._hop(group, rest, branches[probes], more, origin, first, limits, most)
 
     def _match_bundle(
-        self, group: JoinGroup, bundle: Bundle, hop: Hop, selected: Selected, first: int, limits: NDArray[np.int64]
-    ) -> list[Pairs] | None:
+        self,
+        group: JoinGroup,
+        bundle: Bundle,
+        hop: Hop,
+        selected: Selected,
+        first: int,
+        limits: NDArray[np.int64],
+        most: int,
+    ) -> Iterator[Pairs] | None:
         """What new rows make with the rows before them by the branches of a bundle; None where probing is shorter."""
         own_port, port = self._ports_of(group, hop)
         assert group.branches is not None
         one = bundle.branches[:1]
         rows = selected.of(int(group.branches.selections[hop.from_stream, one[0]]))
         if not len(rows):
-            return []
-        origin, to_stream = self.streams[hop.from_stream], self.streams[hop.to_stream]
+            return iter(())
+        origin = self.streams[hop.from_stream]
         places, arrivals = rows - np.int32(origin.first), rows - np.int32(first)
         runs, lengths = np.empty(len(rows), np.int64), np.empty(len(rows), np.int32)
         zeros, none = np.zeros(len(rows), np.int32), np.zeros(1, np.int64)
@@ -427,10 +442,28 @@ class WindowJoin:
         )
         if not bundle.is_shorter(len(rows), int(lengths.sum())):
             return None
+        runs_of = places, arrivals, runs, lengths
+        return self._take_bundle(group, bundle, hop, rows, runs_of, first, limits, most)
+
+    def _take_bundle(
+        self,
+        group: JoinGroup,
+        bundle: Bundle,
+        hop: Hop,
+        rows: NDArray[np.int32],
+        runs_of: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]],
+        first: int,
+        limits: NDArray[np.int64],
+        most: int,
+    ) -> Iterator[Pairs]:
+        """What the runs of the bundle's list make with the new rows."""
+        own_port, port = self._ports_of(group, hop)
+        places, arrivals, runs, lengths = runs_of
+        lists, origin, to_stream = port.lists, self.streams[hop.from_stream], self.streams[hop.to_stream]
+        zeros, none = np.zeros(len(rows), np.int32), np.zeros(1, np.int64)
         counts = group.signature.counts
         own_windows = np.array([bundle.longest[hop.from_stream]] * (not counts[hop.from_stream]), self.time_dtype)
         taken = np.empty(len(rows), np.int32)
-        found = []
         for start, end in slices(lengths, CANDIDATES_AT_ONCE // 8):
             n_most = int(lengths[start:end].sum()) + 1
             others = empty_int32(n_most)
@@ -463,8 +496,7 @@ class WindowJoin:
                 0,
             )
             probes, others = np.repeat(np.arange(start, end, dtype=np.int32), taken[start:end]), others[:n]
-            found += self._name_bundle(group, bundle, hop, rows[probes], others, limits[arrivals[probes]])
-        return found
+            yield from self._name_bundle(group, bundle, hop, rows[probes], others, limits[arrivals[probes]], most)
 
     def _name_bundle(
         self,
@@ -474,28 +506,34 @@ class WindowJoin:
         rows: NDArray[np.int32],
         others: NDArray[np.int32],
         limits: NDArray[np.int64],
-    ) -> list[Pairs]:
-        """Pairs of rows with the branches in whose ranges their value is."""
+        most: int,
+    ) -> Iterator[Pairs]:
+        """Pairs of rows with the branches in whose ranges their value is; so many rows at a time as fit."""
+
+        def find(start: int, end: int) -> Matches:
+            return bundle.match(keys[0][start:end], keys[1][start:end], lows, highs, self.make_index)
+
         assert group.branches is not None
         known: list[Any] = [None, None]
         known[hop.from_stream], known[hop.to_stream] = rows, others
         first, second = group.ports[hop.edge]
         keys = [port.keys.keys.values[known[port.stream] - self.streams[port.stream].first] for port in (first, second)]
         lows, highs = group.branches.lows[hop.edge], group.branches.highs[hop.edge]
-        matches = bundle.match(keys[0], keys[1], lows, highs, self.make_index)
-        branches, pairs = bundle.branches[matches.positions], matches.rows
-        known = [each[pairs] for each in known]
-        if not bundle.is_even:
-            keep = np.ones(len(branches), np.bool_)
-            latest = self._latest(known)
-            for number, counts in enumerate(group.signature.counts):
-                windows = group.windows[number][branches]
-                if not counts:
-                    keep &= ages_of(self._times_of(number, known[number]), latest) <= windows
-                elif number == hop.to_stream:
-                    keep &= limits[pairs] - known[number] <= windows
-            branches, known = branches[keep], [each[keep] for each in known]
-        return self._check(group, branches, known)
+        n_bytes = min(most, BUNDLE_BYTES)
+        for start, _, matches in Pieces(len(rows), n_bytes // 2, n_bytes).of(find, len(rows)):
+            branches, pairs = bundle.branches[matches.positions], matches.rows + np.int32(start)
+            joined = [each[pairs] for each in known]
+            if not bundle.is_even:
+                keep = np.ones(len(branches), np.bool_)
+                latest = self._latest(joined)
+                for number, counts in enumerate(group.signature.counts):
+                    windows = group.windows[number][branches]
+                    if not counts:
+                        keep &= ages_of(self._times_of(number, joined[number]), latest) <= windows
+                    elif number == hop.to_stream:
+                        keep &= limits[pairs] - joined[number] <= windows
+                branches, joined = branches[keep], [each[keep] for each in joined]
+            yield from self._check(group, branches, joined)
 
     def _find_kept(
         self,

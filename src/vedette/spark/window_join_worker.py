@@ -7,7 +7,7 @@ packed batch. Clocks move on after the step, and so are those of a join in one p
 from __future__ import annotations
 
 import datetime
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -51,15 +51,15 @@ def make_monitor(plan: dict[str, Any]) -> JoinMonitor:
     return monitor
 
 
-def step(monitor: JoinMonitor, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> list[pa.Table]:
+def step(monitor: JoinMonitor, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> Iterator[pa.Table]:
     streams = list(enumerate(plan["streams"]))
     rows = {stream: sides[side] for side, stream in streams if side in sides}
-    tables = [monitor.step(**rows)] if rows else []
+    if rows:
+        yield from monitor.step_batches(plan["batch_bytes"], **rows)
     notes = {stream: sides.get(packing.note_of(side)) for side, stream in streams}
     latest = {stream: pc.max(each.column(0)).as_py() for stream, each in notes.items() if each is not None}
     if latest:
         monitor.advance(**latest)
-    return tables
 
 
 def advance(monitor: JoinMonitor, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:
