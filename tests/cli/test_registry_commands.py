@@ -353,6 +353,19 @@ def test_an_import_that_skips_is_one_version_too(run, url, tmp_path):
     assert (told["added"], told["skipped"], told["version"]) == ("0", "20000", "1")
 
 
+def test_an_import_skips_a_literal_of_thousands_of_digits_in_one_short_line(run, url, tmp_path):
+    file = tmp_path / "q.csv"
+    file.write_text(f"id,where\na,price < 1\nb,price < {'9' * 4301}\nc,NULL / 1.5 IS NULL\n")
+
+    code, out, err = run("query", "import", file, "--skip-bad")
+
+    assert code == 0
+    assert rows_of(out)[0]["added"] == "2"
+    assert f"{file}, line 3: query 'b': 999" in err
+    assert "has more than 38 digits" in err
+    assert len(err) < 2000
+
+
 def test_one_end_of_a_band_alone_replaces_nothing(run, url):
     run("set", "create", "bands", "--kind", "band join")
     run("query", "add", "near", "--low", "-0.5", "--high", "0.5", "--set", "bands")
