@@ -15,7 +15,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.errors import shortened
+
 _POLYGONAL = (3, 6)  # shapely's numbers of Polygon and MultiPolygon
+_NAMES = ("POLYGON", "MULTIPOLYGON")
+_NOTHING = "POLYGON EMPTY"
+_FEW = 1000  # parentheses, which cannot nest too deeply
+_FARTHEST = 1e150  # the square of a coordinate must be finite
 _EXAMPLE = "'POLYGON ((0 0, 4 0, 4 3, 0 0))'"
 _WORDS = {
     "Self-intersection": "it crosses itself",
@@ -34,11 +40,25 @@ def find_faults(texts: Sequence[str]) -> tuple[NDArray[Any], dict[int, str]]:
     """The shapely geometries of WKT texts, and what is wrong with those that are no valid polygon, by their place."""
     import shapely  # type: ignore[import-untyped]
 
-    geometries = _parse(texts)
+    foreign = {place: reason for place, text in enumerate(texts) if (reason := _why_not_parsed(text))}
+    geometries = _parse([_NOTHING if place in foreign else text for place, text in enumerate(texts)])
     types = shapely.get_type_id(geometries)
     good = np.isin(types, _POLYGONAL) & ~shapely.is_empty(geometries)
     good[good] = shapely.is_valid(geometries[good])
-    return geometries, {i: _fault(texts[i], geometries[i]) for i in np.flatnonzero(~good).tolist()}
+    good[good] = np.abs(shapely.bounds(geometries[good])).max(axis=1, initial=0) <= _FARTHEST
+    return geometries, {i: foreign.get(i) or _fault(texts[i], geometries[i]) for i in np.flatnonzero(~good).tolist()}
+
+
+def _why_not_parsed(text: str) -> str:
+    """What is wrong with a text that GEOS must not see: collections in collections would overflow its stack."""
+    if "\0" in text:
+        return "the text is no WKT: it holds the character NUL"
+    if text.count("(") <= _FEW:
+        return ""
+    word = text.lstrip()[:100].partition("(")[0].strip().upper()
+    if word.startswith(_NAMES):
+        return ""
+    return f"a {shortened(word, 40)} is no polygon; a geofence is a POLYGON or a MULTIPOLYGON"
 
 
 def _parse(texts: Sequence[str]) -> NDArray[Any]:
@@ -65,6 +85,8 @@ def _fault(text: str, geometry: Any) -> str:
         return f"a {geometry.geom_type.upper()} is no polygon; a geofence is a POLYGON or a MULTIPOLYGON"
     if geometry.is_empty:
         return f"the polygon is empty; write {_EXAMPLE}"
+    if shapely.is_valid(geometry):
+        return f"a coordinate of the polygon is beyond {_FARTHEST:g}, where distances are not exact enough"
     reason, _, place = shapely.is_valid_reason(geometry).partition("[")
     return f"the polygon is not valid: {_WORDS.get(reason, reason)}, at {place.rstrip(']') or 'some point'}"
 
@@ -106,7 +128,8 @@ class Polygons:
         order, wanted = self._ready(members, x, y)
         test = shapely.intersects_xy if borders else shapely.contains_xy
         held = np.zeros(len(members), np.bool_)
-        held[order] = test(wanted, x[order], y[order])
+        with np.errstate(all="ignore"):  # far points
+            held[order] = test(wanted, x[order], y[order])
         return held
 
     def are_near(
@@ -117,7 +140,8 @@ class Polygons:
 
         order, wanted = self._ready(members, x, y)
         near = np.zeros(len(members), np.bool_)
-        near[order] = shapely.dwithin(wanted, shapely.points(x[order], y[order]), distance)
+        with np.errstate(all="ignore"):
+            near[order] = shapely.dwithin(wanted, shapely.points(x[order], y[order]), distance)
         return near
 
     def _ready(
