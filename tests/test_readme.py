@@ -18,7 +18,7 @@ def test_the_readme_runs_as_it_stands(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     scope: dict[str, object] = {}
     for block in blocks():
-        if "vedette import spark" not in block:  # needs a DataFrame; tests/spark has it
+        if "vedette import spark" not in block:
             exec(block, scope)
 
     alerts, hits = scope["alerts"], scope["hits"]
@@ -31,6 +31,18 @@ def test_the_readme_runs_as_it_stands(tmp_path, monkeypatch):
     assert scope["meetings"].to_pylist() == [{"sign": 1, "a": "Ada", "b": 7, "start": 14.0, "end": 20.0}]
     assert scope["registry"].get("alerts", "cheap-ibm").metadata == {"owner": "ann"}
     assert scope["ahead"].to_pylist() == [{"a": "Ada", "b": 7}]
+
+
+def test_the_readme_runs_in_spark_too(spark, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, object] = {}
+    answers = []
+    for block in blocks():
+        exec(block, scope)
+        if "vedette import spark" in block:
+            answers.append(sorted((row.symbol, row.query) for row in scope["hits"].collect()))
+
+    assert answers == [[("IBM", "cheap-ibm"), ("SAP", "odd lot")], [("IBM", "cheap-ibm")]]
 
 
 def test_every_file_that_the_readme_names_is_there():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import sys
 from itertools import product
@@ -115,3 +116,24 @@ def test_the_files_it_leaves_serve_the_command_line(example, bay, tmp_path, monk
     header, *lines = capfd.readouterr().out.replace('"', "").splitlines()
     assert header == "a,b"
     assert {(name, int(cell)) for name, cell in (line.split(",") for line in lines)} == pairs_at(*bay, 90.0)
+
+
+def test_each_command_of_its_readme_answers(example, tmp_path, monkeypatch, capfd):
+    from vedette.cli import main
+
+    sea = example["Sea"].build(seed=4, n_vessels=14, n_storms=12, minutes=360)  # as watch.py has them by default
+    for name, table in {"vessels": sea.reports(), "storms": sea.pictures()}.items():
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    commands = re.findall(r"^vedette (moving .*)$", (FOLDER / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(commands) == 3
+    monkeypatch.chdir(tmp_path)
+    answers = []
+    for command in commands:
+        monkeypatch.setattr(sys, "argv", ["vedette", *command.split(), "--quiet"])
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert not end.value.code, command
+        answers.append(capfd.readouterr().out or (tmp_path / "changes.csv").read_text())
+
+    assert all(len(answer.splitlines()) > 1 for answer in answers)
+    assert answers[-1].splitlines()[1:] == ['"a","Brio",,177']

@@ -64,7 +64,11 @@ class FileError(VedetteError, OSError):
 
 
 class PipelineError(VedetteError, RuntimeError):
-    """Spark cannot run the transform as things stand."""
+    """Spark cannot run the transform as things stand. `is_passing`: a full disk, a lost network: a retry may help."""
+
+    def __init__(self, reason: str, *, is_passing: bool = False) -> None:
+        super().__init__(reason)
+        self.is_passing = is_passing
 
 
 class RegistryError(VedetteError, RuntimeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shlex
@@ -84,7 +85,7 @@ def test_a_pipeline_ends_when_all_that_is_available_is_done(spark, run, tmp_path
         ("IBM", 39.0, "cheap-ibm", 1),
         ("IBM", 39.5, "cheap-ibm", 1),
     ]
-    assert err.splitlines()[-1] == "vedette: pipeline: ended; hits 5 rows in, 2 matches out"
+    assert err.splitlines()[-1] == "vedette: pipeline: ended; since the start: hits 5 rows in, 2 matches out"
 
 
 def test_a_second_start_goes_on_and_knows_what_was_added_between(spark, run, tmp_path, registry, write):
@@ -151,7 +152,7 @@ def test_several_sinks_choose_and_encode(spark, run, tmp_path, registry, write):
     assert {name: batches["hits"][name] for name in ("rows_in", "matches_out", "queries", "version", "batch")} == {
         "rows_in": 5, "matches_out": 2, "queries": 1, "version": 1, "batch": 0
     }  # fmt: skip
-    assert records[-1]["sinks"]["told"] == {"rows_in": 5, "matches_out": 2, "batches": 1}
+    assert records[-1]["sinks"]["told"] == {"rows_in": 5, "matches_out": 2, "malformed": 0, "batches": 1}
     assert sorted(path.name for path in (tmp_path / "checkpoint").iterdir()) == ["hits", "told"]
 
 
@@ -166,6 +167,95 @@ def test_what_is_no_json_is_dropped_and_counted(spark, run, tmp_path, registry, 
     assert code == 0, err
     assert rows_of(tmp_path / "hits", "price", "n") == [(1.5, 31), (39.0, 62), (39.5, 62)]
     assert sum(json.loads(line).get("malformed", 0) for line in err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("malformed", ["drop", "null", "fail"])
+def test_lines_of_a_source_that_are_no_json_are_counted(spark, run, tmp_path, registry, write, malformed):
+    registry.add("alerts", "unknown", "price IS NULL")
+    file = write(source=f'malformed = "{malformed}"')
+    bad = ['{"symbol": "IBM", "price"', "no json", "", '{"symbol": "IBM", "price": "much"}', '{"symbol": "IBM"}']
+    (tmp_path / "ticks" / "bad.json").write_text("\n".join(bad))
+
+    code, _, err = run("run", file, "--log", "json")
+
+    records = [json.loads(line) for line in err.splitlines()]
+    if malformed == "fail":
+        assert (code, records[-1]["event"]) == (3, "failed")
+        assert "ticks/bad.json is damaged, of another format, or holds a malformed record" in records[-1]["reason"]
+        return
+    assert code == 0, err
+    n_null = 1 if malformed == "drop" else 4
+    assert [row[0] for row in rows_of(tmp_path / "hits", "query")].count("unknown") == n_null
+    assert sum(record.get("malformed", 0) for record in records) == 3
+    assert records[-1]["sinks"]["hits"]["malformed"] == 3
+    assert "3 malformed" in records[-1]["message"]
+
+
+def test_a_damaged_file_is_named_with_what_to_do(spark, run, tmp_path, registry, write):
+    file = write()
+    file.write_text(file.read_text().replace('format = "json"', 'format = "parquet"', 1))
+    (tmp_path / "ticks" / "first.json").rename(tmp_path / "ticks" / "bad.parquet")
+
+    code, _, err = run("run", file)
+
+    assert code == 3
+    assert f"{tmp_path}/ticks/bad.parquet is damaged, of another format, or holds a malformed record: move it" in err
+
+
+@pytest.fixture
+def full_disk(tmp_path):
+    """A folder on a disk without room."""
+    folder = tmp_path / "full"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", str(folder)], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"cannot mount a small disk here: {mounted.stderr.strip()}")
+    (folder / "all").write_bytes(bytes(4096))
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)  # Spark may hold files open
+
+
+def test_a_full_disk_of_the_checkpoint_may_be_tried_again(spark, run, tmp_path, registry, write, full_disk):
+    file = write()
+    file.write_text(file.read_text().replace(f"{tmp_path}/checkpoint", f"{full_disk}/checkpoint"))
+
+    code, _, err = run("run", file)
+
+    assert (code, "No space left on device" in err) == (4, True)
+
+
+@pytest.mark.parametrize(
+    ("said", "is_passing"),
+    [
+        ("java.io.IOException: No space left on device", True),
+        ("java.net.ConnectException: Connection refused", True),
+        ("java.net.UnknownHostException: broker", True),
+        ("org.apache.spark.SparkException: ExecutorLostFailure (executor 1 exited)", True),
+        ("[UNRESOLVED_COLUMN] A column cannot be resolved", False),
+        ("java.io.IOException: Permission denied", False),
+    ],
+)
+def test_failures_that_may_pass_are_told_from_those_that_do_not(said, is_passing):
+    from py4j.protocol import Py4JError
+
+    from vedette.spark.refusals import told_at
+
+    with pytest.raises(PipelineError) as told, told_at("sink 'hits'"):
+        raise Py4JError(said)
+    assert told.value.is_passing == is_passing
+
+
+def test_a_disk_that_is_full_for_python_may_be_tried_again(run, tmp_path, registry, write, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/somewhere")
+
+    monkeypatch.setattr("vedette.cli.running._open_queries", fail)
+
+    code, _, err = run("run", write())
+
+    assert (code, err) == (4, "vedette: cannot write /somewhere: No space left on device\n")
 
 
 def test_a_dry_run_explains_and_does_nothing(spark, run, tmp_path, registry, write):

@@ -40,8 +40,8 @@ def test_a_line_has_totals_and_the_last_batch(status, monkeypatch):
     display.tell("info", "ended", "ticks: ended")
 
     assert out.getvalue().splitlines() == [
-        "vedette: events: batch 3, rows in 2,000, matches out 14, queries 5,000,000, version 41, batch time 1.25 s, "
-        "lag 12 rows 0.5 s, state 2.0 MB, malformed 4",
+        "vedette: events: batch 3, rows 1,000 (total 2,000), matches 7 (total 14), "
+        "queries 5,000,000, version 41, batch time 1.25 s, lag 12 rows 0.5 s, state 2.0 MB, malformed 2 (total 4)",
         "vedette: ${NAME}: ended",
     ]
 
@@ -55,7 +55,8 @@ def test_json_has_the_batch_itself(status):
     assert {record.pop(name) is not None for name in ("time", "message")} == {True}
     assert record == {
         "level": "info", "event": "batch", "pipeline": "ticks", "sink": "events", "batch": 3, "rows_in": 1000,
-        "matches_out": 7, "malformed": 2, "queries": 5_000_000, "version": 41, "batch_seconds": 1.25, "lag_rows": 12,
+        "matches_out": 7, "malformed": 2, "rows_in_total": 2000, "matches_out_total": 14, "malformed_total": 4,
+        "queries": 5_000_000, "version": 41, "batch_seconds": 1.25, "lag_rows": 12,
         "lag_seconds": 0.5, "state_rows": 6, "state_bytes": 2_000_000,
     }  # fmt: skip
 
@@ -82,7 +83,7 @@ def test_a_terminal_has_a_table_with_a_line_for_each_sink(status):
 
     text = out.getvalue()
     assert "ticks [/eu] :a:: running" in text
-    for word in ("matches out", "5,000,000", "12 rows 0.5 s", "idle"):
+    for word in ("7 (total 14)", "5,000,000", "12 rows 0.5 s", "idle"):
         assert word in text
 
 

@@ -309,7 +309,7 @@ def run_command(
 
     SIGTERM and Ctrl-C stop it after the micro-batch at work; once more, at once.
 
-    Exit codes: 0 ended or stopped, 2 the file or the set is wrong, 3 failed while running, 4 something is out of reach.
+    Exit codes: 0 ended or stopped, 2 the file or the set is wrong, 3 failed while running, 4 out of reach or disk full.
     """
     from vedette.cli.running import RunOptions, run_pipeline
 

@@ -25,6 +25,8 @@ from vedette.errors import count
 from vedette.matches import Matches
 from vedette.schema import Schema
 
+_PAIRS_AT_ONCE = 1 << 16  # are put beside their rows
+
 
 @dataclass(frozen=True)
 class Job:
@@ -128,8 +130,8 @@ def _put_beside(
         while waiting is not None:
             numbers = waiting.column(0).to_numpy()
             n = int(np.searchsorted(numbers, end))
-            if n:
-                yield end, _take_pairs(batch, numbers[:n] - start, waiting.column(1).slice(0, n))
+            for pairs in _take_pairs(batch, numbers[:n] - start, waiting.column(1).slice(0, n)):
+                yield end, pairs
             if n < len(numbers):
                 waiting = waiting.slice(n)
                 break
@@ -137,10 +139,13 @@ def _put_beside(
         start = end
 
 
-def _take_pairs(batch: pa.RecordBatch, places: NDArray[np.int64], lists: pa.Array) -> pa.RecordBatch:
-    chosen = pa.array(places).take(pc.list_parent_indices(lists))
-    columns = [column.take(chosen) for column in batch.columns]
-    return pa.RecordBatch.from_arrays([*columns, lists.flatten()], names=[*batch.schema.names, QUERY])
+def _take_pairs(batch: pa.RecordBatch, places: NDArray[np.int64], lists: pa.Array) -> Iterator[pa.RecordBatch]:
+    """The rows at these places, each with the queries of its list, some pairs at a time."""
+    queries, rows = lists.flatten(), pc.list_parent_indices(lists).to_numpy()
+    for start in range(0, len(queries), _PAIRS_AT_ONCE):
+        some = slice(start, start + _PAIRS_AT_ONCE)
+        columns = [column.take(pa.array(places[rows[some]])) for column in batch.columns]
+        yield pa.RecordBatch.from_arrays([*columns, queries[some]], names=[*batch.schema.names, QUERY])
 
 
 def tell_failed(n_failed: int) -> None:

@@ -151,26 +151,30 @@ class TableDisplay:
         return table
 
 
-_COLUMNS = ("sink", "batch", "rows in", "matches out", "queries", "version", "batch time", "lag", "state", "malformed")
+_COLUMNS = ("sink", "batch", "rows", "matches", "queries", "version", "batch time", "lag", "state", "malformed")
 
 
 def _cells(status: Status, sink: SinkStatus) -> list[str]:
-    """Totals of rows and matches, and the last batch of a sink; nothing where nothing is known."""
+    """The last batch of a sink, and totals since the start; nothing where nothing is known."""
     batch = sink.last
     if batch is None:
         return [sink.name, *[""] * (len(_COLUMNS) - 1)]
     return [
         sink.name,
         str(batch.number),
-        f"{sink.n_rows:,}",
-        f"{sink.n_answers:,}",
+        _with_total(batch.n_rows, sink.n_rows),
+        _with_total(batch.n_answers, sink.n_answers),
         "" if status.n_queries is None else f"{status.n_queries:,}",
         "" if sink.version is None else str(sink.version),
         f"{batch.seconds:.2f} s",
         _tell_lag(batch.lag_rows, batch.lag_seconds),
         f"{batch.state_bytes / 1e6:.1f} MB" if batch.state_rows or batch.state_bytes else "",
-        f"{sink.n_malformed:,}" if sink.n_malformed else "",
+        _with_total(batch.n_malformed, sink.n_malformed) if sink.n_malformed else "",
     ]
+
+
+def _with_total(of_batch: int, total: int) -> str:
+    return f"{of_batch:,} (total {total:,})"
 
 
 def _tell_lag(rows: int | None, seconds: float | None) -> str:

@@ -54,7 +54,7 @@ class Status:
 
 
 def batch_facts(sink: SinkStatus, n_queries: int | None) -> dict[str, Any]:
-    """The last micro-batch of a sink, under the names that logs have."""
+    """The last micro-batch of a sink, and totals since the start, under the names that logs have."""
     batch = sink.last
     assert batch is not None
     return {
@@ -63,6 +63,9 @@ def batch_facts(sink: SinkStatus, n_queries: int | None) -> dict[str, Any]:
         "rows_in": batch.n_rows,
         "matches_out": batch.n_answers,
         "malformed": batch.n_malformed,
+        "rows_in_total": sink.n_rows,
+        "matches_out_total": sink.n_answers,
+        "malformed_total": sink.n_malformed,
         "queries": n_queries,
         "version": sink.version,
         "batch_seconds": round(batch.seconds, 3),

@@ -1,11 +1,13 @@
 """`vedette run`: a pipeline from its file to its end, with signals, progress, logs and exit codes.
 
 Exit codes: 0 where it has ended or was asked to stop, 2 where it cannot start as things are written, 3 where it failed
-while it ran, 4 where it could not start because the registry, or a Spark Connect server, is out of reach.
+while it ran, 4 where it could not start because of something that may pass: the registry or a Spark Connect server is
+out of reach, or a disk is full.
 """
 
 from __future__ import annotations
 
+import errno
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from vedette.cli.metrics import read_address, serve_metrics
 from vedette.cli.run_display import Display, ToldWarnings, open_display, own_stderr
-from vedette.cli.run_status import Status
+from vedette.cli.run_status import SinkStatus, Status
 from vedette.cli.run_watch import Watch
 from vedette.cli.signals import Signals, listening
 from vedette.errors import PipelineError, RegistryError, VedetteError, count
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from vedette.spark.running import Running
 
 ENDED, REFUSED, FAILED, UNREACHABLE = 0, 2, 3, 4
+_PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE)
 _POLL_SECONDS = 0.25
 _ON_TERMINAL = ("console",)  # sinks that write where progress is shown
 
@@ -79,6 +82,12 @@ def _run_pipeline(path: Path, options: RunOptions, out: TextIO) -> int:
     except VedetteError as error:
         display.tell("error", "refused", str(error), pipeline=plan.name)
         return UNREACHABLE if getattr(error, "is_passing", False) else REFUSED
+    except OSError as error:
+        if error.errno not in _PASSING:
+            raise
+        where = f" {error.filename}" if error.filename else ""
+        display.tell("error", "refused", f"cannot write{where}: {error.strerror}", pipeline=plan.name)
+        return UNREACHABLE
     finally:
         display.close()
         if server is not None:
@@ -133,6 +142,11 @@ def _name_queries(file: ReadFile, registry: Registry) -> str:
 
 def _columns(frame: Any) -> str:
     return ", ".join(f"{column.name} {column.dataType.simpleString()}" for column in frame.schema.fields)
+
+
+def _tell_totals(sink: SinkStatus) -> str:
+    malformed = f", {sink.n_malformed:,} malformed" if sink.n_malformed else ""
+    return f"{sink.name} {count(sink.n_rows, 'row')} in, {count(sink.n_answers, 'match', 'matches')} out{malformed}"
 
 
 @dataclass
@@ -204,15 +218,16 @@ class _Run:
             self._tell("stopping", f"the micro-batch at work was cut off: {failure}", "cut off", level="warning")
         state = "stopped" if self.signals.is_asked else "ended"
         sinks = self.status.sinks.values()
-        told = [
-            f"{sink.name} {count(sink.n_rows, 'row')} in, {count(sink.n_answers, 'match', 'matches')} out"
-            for sink in sinks
-        ]
         totals = {
-            sink.name: {"rows_in": sink.n_rows, "matches_out": sink.n_answers, "batches": sink.n_batches}
+            sink.name: {
+                "rows_in": sink.n_rows,
+                "matches_out": sink.n_answers,
+                "malformed": sink.n_malformed,
+                "batches": sink.n_batches,
+            }
             for sink in sinks
         }
-        self._tell(state, f"{state}; {'; '.join(told)}", sinks=totals)
+        self._tell(state, f"{state}; since the start: {'; '.join(map(_tell_totals, sinks))}", sinks=totals)
         self.display.show(self.status, None)
         return ENDED
 

@@ -13,6 +13,7 @@ from sqlglot.errors import SqlglotError
 from vedette.pipeline.part import Duration, Options, Part, Text
 
 FILES = ("csv", "json", "orc", "parquet", "text", "avro", "xml")  # which Spark streams only under a schema
+LINES = ("csv", "json", "xml")  # of which some records may be malformed
 
 
 class Watermark(Part):
@@ -37,7 +38,7 @@ class Source(Part):
     column: Text = Field("value", description="the column that holds JSON or Avro, or an expression that makes it")
     avro_schema: Text | None = Field(None, description="of Avro: the schema, or the name of a file that has it")
     malformed: Literal["drop", "null", "fail"] = Field(
-        "drop", description="what cannot be decoded: drop it, take its fields for null, or stop"
+        "drop", description="what cannot be decoded or parsed: drop and count it, take its fields for null, or stop"
     )
     keep: list[Text] = Field(default_factory=list, description="columns to keep beside those that are decoded")
     select: list[Text] = Field(default_factory=list, description="expressions that make the columns of the rows")

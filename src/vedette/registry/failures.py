@@ -55,7 +55,8 @@ def explain_failure(error: SQLAlchemyError, url: URL, n_attempts: int, waited: f
             is_passing=True,
         )
     if "disk is full" in of_sqlite or "no space left" in of_sqlite or state == "53100":
-        return RegistryError(f"the disk of {where} is full, so nothing was changed; make room and try again")
+        reason = f"the disk of {where} is full, so nothing was changed; make room and try again"
+        return RegistryError(reason, is_passing=True)
     if "unable to open database file" in of_sqlite:
         return RegistryError(
             f"cannot open {where}: is there such a directory, and may this account read and write the file? It is "

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vedette.engine.query_set import QuerySet
 
 STEPS = 1000  # of which progress tells how many are done
-_ROWS_AT_ONCE = 1 << 12  # each with all queries that it matches
+_ROWS_AT_ONCE = 1 << 10  # each with all queries that it matches
 
 
 def read_parquet(path: Path, time_zone: str) -> DataFrame:

@@ -22,7 +22,7 @@ from vedette.pipeline.hosts import tell_elsewhere
 from vedette.pipeline.operators import Border, Match, WindowJoin, options_of
 from vedette.pipeline.part import spark_duration, spark_value
 from vedette.pipeline.remote import check_remote
-from vedette.pipeline.source import FILES, Source, read_avro_schema
+from vedette.pipeline.source import FILES, LINES, Source, read_avro_schema
 from vedette.spark.band_join import band_join
 from vedette.spark.border import border
 from vedette.spark.match import match
@@ -177,9 +177,16 @@ def _read_source(spark: SparkSession, source: Source, key: str, known: str | Non
     with told_at(key, source.format):
         reader = spark.readStream.format(source.format)
         reader = reader.options(**{name: spark_value(value) for name, value in source.options.items()})
-        if fields is not None and source.decode == "columns" and (source.fields or source.format in FILES):
+        counts = fields is not None and _counts_malformed(source)
+        if counts and fields is not None:
+            mode = "FAILFAST" if source.malformed == "fail" else "PERMISSIVE"
+            reader = reader.option("mode", mode).option("columnNameOfCorruptRecord", _BROKEN)
+            reader = reader.schema(fields if source.malformed == "fail" else f"{fields}, {_BROKEN} string")
+        elif fields is not None and source.decode == "columns" and (source.fields or source.format in FILES):
             reader = reader.schema(fields)
         rows = reader.load() if source.path is None else reader.load(source.path)
+        if counts and source.malformed != "fail":
+            rows = _without_broken(rows, f.col(_BROKEN).isNotNull(), source, key).drop(_BROKEN)
     if source.decode != "columns":
         with told_at(f"{key}.decode", source.decode):
             rows = _decode(rows, source, fields, key)
@@ -209,10 +216,20 @@ def _decode(rows: DataFrame, source: Source, fields: str | None, key: str) -> Da
     rows = rows.select(decoded.alias("decoded"), *(f.expr(column) for column in source.keep))
     kept = rows.columns[1:]
     if source.malformed != "fail":
-        is_broken = _is_broken(rows, source.decode)
-        rows = rows.observe(f"{DECODED} {key}", f.count_if(is_broken).alias("n_malformed"))
-        rows = rows.where(~is_broken) if source.malformed == "drop" else rows
+        rows = _without_broken(rows, _is_broken(rows, source.decode), source, key)
     return rows.select("decoded.*", *kept).drop(_BROKEN)
+
+
+def _counts_malformed(source: Source) -> bool:
+    """Whether Spark parses lines of text into columns, and the file leaves it to us how."""
+    own = {name.lower() for name in source.options} & {"mode", "columnnameofcorruptrecord"}
+    return source.decode == "columns" and source.format in LINES and not own
+
+
+def _without_broken(rows: DataFrame, is_broken: Column, source: Source, key: str) -> DataFrame:
+    """The rows, of which those that could not be read are counted, and dropped unless they are to be nulls."""
+    rows = rows.observe(f"{DECODED} {key}", f.count_if(is_broken).alias("n_malformed"))
+    return rows.where(~is_broken) if source.malformed == "drop" else rows
 
 
 def _is_broken(rows: DataFrame, decode: str) -> Column:

@@ -17,6 +17,17 @@ _LACKING = ("Failed to find", "DATA_SOURCE_NOT_FOUND", "NOT_LOADED")  # in what 
 _MAKES_CHECKPOINT = "resolveCheckpointLocation"  # where in Spark a sink's folder of the checkpoint is made
 # How Java names a method or a class of Spark that it lacks.
 _OF_OTHER_SPARK = re.compile(r"'\S+ org\.apache\.spark\.[^']+\)'|\borg/apache/spark/[\w/$]+")
+# In what Spark and Java say of failures that a later start may not meet: of disks, networks and machines.
+_PASSING = re.compile(
+    r"No space left on device|Disk quota exceeded|disk is full|Input/output error|Stale file handle"
+    r"|Connection (?:refused|reset|timed out)|connect timed out|Read timed out|SocketTimeout|UnknownHost"
+    r"|No route to host|Network is unreachable|Temporary failure in name resolution|Too many open files"
+    r"|Cannot allocate memory|ExecutorLost|executor lost|Lost executor|Master removed our application"
+    r"|SlowDown|503 Service Unavailable|TimeoutException|\bUNAVAILABLE\b",
+    re.IGNORECASE,
+)
+# In what Spark says of a file that it cannot read.
+_UNREADABLE = ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "is not a Parquet file", "MALFORMED_ORC")
 _CONNECTORS = {
     "kafka": f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}",
     "avro": f"org.apache.spark:spark-avro_2.13:{pyspark.__version__}",
@@ -38,14 +49,18 @@ def told_at(key: str, connector: str = "", packages: Sequence[str] = ()) -> Iter
                 f"{key}: Spark's Java process ended as it started, and says above why; can its packages be had: "
                 f"{', '.join(packages)}?"
             ) from None
-        raise PipelineError(f"{key}: Spark refuses it: {first_line(error)}{_hint(error, connector)}") from None
+        reason = f"{key}: Spark refuses it: {first_line(error)}{_hint(error, connector)}"
+        raise PipelineError(reason, is_passing=is_passing(error)) from None
     except (Py4JError, ConnectionError) as error:  # which Spark has no class of its own for
         key = "checkpoint" if _MAKES_CHECKPOINT in str(error) else key
-        raise PipelineError(f"{key}: {_reason_of_java(error)}{_hint(error, connector)}") from None
+        reason = f"{key}: {_reason_of_java(error)}{_hint(error, connector)}"
+        raise PipelineError(reason, is_passing=is_passing(error)) from None
     except FileError:
         raise
     except RegistryError as error:
         raise type(error)(f"{key}: {error}", error.broken, is_passing=error.is_passing) from None
+    except PipelineError as error:
+        raise PipelineError(f"{key}: {error}", is_passing=error.is_passing) from None
     except VedetteError as error:
         raise type(error)(f"{key}: {error}") from None
 
@@ -66,7 +81,26 @@ def reason_of(error: Exception) -> str:
     told = re.findall(r"^\s*(?:vedette(?:\.\w+)+|RuntimeError): (.+)$", str(error), flags=re.MULTILINE)
     if told:
         return str(told[-1]).strip()
-    return first_line(error) + _misfit_of(error)
+    return first_line(error) + _misfit_of(error) + _bad_file_of(error)
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether Spark or Java tell of a full disk, a lost network or machine, so that a later start may do."""
+    return _PASSING.search(str(error)) is not None
+
+
+def _bad_file_of(error: Exception) -> str:
+    """What to do about a file that Spark cannot read, with its name."""
+    text = str(error)
+    if not any(words in text for words in _UNREADABLE):
+        return ""
+    found = re.search(r"\b(?:file|hdfs|s3a?|gs|abfss?):/[^\s,;)\]]+", text)
+    which = found[0].rstrip(".") if found else "a file of the source"
+    return (
+        f"; {which} is damaged, of another format, or holds a malformed record: move it away or write it again, then "
+        f'start the pipeline again. To go on without it: malformed = "drop" for records of JSON, CSV or XML, or '
+        f'options = {{ "ignoreCorruptFiles" = true }} for whole files, both under the source'
+    )
 
 
 def first_line(error: Exception) -> str:
