@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import fuzz_snapshots
 import pytest
+from engine import fuzz_snapshots
 
 
 @pytest.mark.parametrize(("which", "n"), [(fuzz_snapshots.sets, 260), (fuzz_snapshots.states, 160)])
