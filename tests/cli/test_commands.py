@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 
 import pyarrow as pa
@@ -245,6 +246,8 @@ def test_without_java_the_demo_and_spark_say_what_to_install(run, tmp_path, monk
     rows, queries = write_rows(tmp_path / "r.csv"), write_queries(tmp_path / "q.csv")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
+    session = importlib.import_module("vedette.spark.session")
+    monkeypatch.setattr(session, "has_session", lambda: False)  # that of other tests needs no Java any more
 
     for command in (("demo", "--output-dir", tmp_path / "out"), ("match", rows, "--queries", queries, "--spark")):
         code, out, err = run(*command)
