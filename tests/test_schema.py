@@ -46,6 +46,8 @@ def test_a_schema_is_an_arrow_schema():
         ("x float", "use double"),
         ("x double(3)", "only decimal takes a precision"),
         ("x decimal(40, 2)", "out of range"),
+        (f"x decimal({'9' * 5000})", "out of range"),
+        (f"x decimal(10, {'1' * 5000})", "out of range"),
         ({"x": "double"}, "a schema is a text such as 'symbol string, price double'; got dict"),
     ],
 )

@@ -6,7 +6,7 @@ import datetime
 import math
 import re
 
-from vedette.errors import QueryError
+from vedette.errors import QueryError, shown
 
 _MICROSECONDS = {
     "microsecond": 1,
@@ -55,12 +55,12 @@ def read_duration(value: object, name: str, time_type: str) -> int | float:
     if not is_timestamp:
         number = "a whole number" if is_whole else "a number"
         limit = f" and at most {_LONGEST:g}" if read is not None and _LONGEST < read < math.inf else ""
-        raise QueryError(f"{name} is {number} above 0{limit}, in the unit of the time column; got {value!r}")
+        raise QueryError(f"{name} is {number} above 0{limit}, in the unit of the time column; got {shown(value)}")
     if read is not None:
         limit = "above 0" if read <= 0 else "of 3,000 years at most"
-        raise QueryError(f"{name} is a duration {limit}, such as '5 minutes'; got {value!r}")
+        raise QueryError(f"{name} is a duration {limit}, such as '5 minutes'; got {shown(value)}")
     units = f"; units are {_UNITS}" if isinstance(value, str) else ""
-    raise QueryError(f"{name} is a duration such as '5 minutes'; got {value!r}{units}")
+    raise QueryError(f"{name} is a duration such as '5 minutes'; got {shown(value)}{units}")
 
 
 def _read_text(text: str) -> int | None:
@@ -80,4 +80,4 @@ def _read_text(text: str) -> int | None:
             return None
         total += float(found[1]) * scale
         place = found.end()
-    return round(total)
+    return round(min(total, 2.0 * _LONGEST))

@@ -66,6 +66,8 @@ class Schema:
             raise SchemaError(f"a schema is a text such as 'symbol string, price double'; got {type(text).__name__}")
         fields: list[Field] = []
         place = 0
+        if text.rstrip().endswith(","):
+            raise SchemaError("the schema ends in a comma; write: name type, name type, ...")
         while place < len(text):
             found = _FIELD.match(text, place)
             if not found:
@@ -80,8 +82,6 @@ class Schema:
                 if text[place] != ",":
                     raise SchemaError(f"expected a comma in the schema at {text[place : place + 30]!r}")
                 place += 1
-                if not text[place:].strip():
-                    raise SchemaError("the schema ends in a comma; write: name type, name type, ...")
         return cls(tuple(fields))
 
     def __post_init__(self) -> None:
@@ -166,10 +166,15 @@ def _read_type(name: str, precision: str | None, scale: str | None, field: str) 
         if precision is not None:
             raise SchemaError(f"field {field!r}: only decimal takes a precision, not {folded}")
         return Type(folded)
-    digits, places = int(precision or 10), int(scale or 0)
+    digits, places = _read_number(precision or "10"), _read_number(scale or "0")
     if not (1 <= digits <= _MAX_PRECISION and 0 <= places <= digits):
         raise SchemaError(f"field {field!r}: decimal({digits},{places}) is out of range; 0 <= scale <= precision <= 38")
     return Type(folded, digits, places)
+
+
+def _read_number(digits: str) -> int:
+    """The number, or one that is too large all the same: Python reads only 4,300 digits."""
+    return int(digits) if len(digits) < 10 else 10**9
 
 
 def _quote(name: str) -> str:
