@@ -26,7 +26,7 @@ class Model:
     def advance(self, now):
         events = self._expire(now)
         for name, (_, _, _, pending) in self.keys.items():
-            for query, (since, reason) in list(pending.items()):
+            for query, (since, reason) in in_time(pending):
                 if since + self.dwell <= now:
                     events.append((name, since + self.dwell, query, "enter", reason))
                     del pending[query]
@@ -65,7 +65,7 @@ class Model:
         if self.dwell is None:
             return [(name, time, query, kind, reason) for kind, query, reason in raw]
         events = []
-        for query, (since, reason) in list(pending.items()):
+        for query, (since, reason) in in_time(pending):
             if since + self.dwell <= time:
                 events.append((name, since + self.dwell, query, "enter", reason))
                 del pending[query]
@@ -95,6 +95,11 @@ class Model:
             for name in [name for name, (last, *_) in self.keys.items() if now - last > self.expire_after]:
                 events += self._leave(name, self.keys[name][0] + self.expire_after)
         return events
+
+
+def in_time(pending):
+    """The enters that are not yet reported, by their time; late rows may have entered later for an earlier one."""
+    return sorted(pending.items(), key=lambda each: each[1][0])
 
 
 def by_key(events):
