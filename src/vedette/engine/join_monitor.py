@@ -12,13 +12,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.budget import UNBOUNDED
+from vedette.answer_limit import max_answer_bytes, too_large
 from vedette.columns import Column
 from vedette.engine import join_state
 from vedette.engine.join_options import JoinOptions
 from vedette.engine.join_rows import JoinRows, read_join_rows
 from vedette.engine.join_table import drop_repeats, join_values, to_table
-from vedette.errors import QueryError, RowError, count
+from vedette.engine.join_undo import JoinUndo
+from vedette.errors import AnswerError, QueryError, RowError, count
 from vedette.keyed_rows import FARTHEST, KEY_TYPES, TIME_TYPES, read_time
 from vedette.language import naming
 from vedette.matches import Matches
@@ -77,15 +78,16 @@ class JoinMonitor:
 
     def clear(self) -> None:
         """Forget all rows."""
+        self._begun: JoinUndo | None = None  # a step that is not over
         streams = self.queries.streams
         self.id_types = [self._known_id_type(*each) for each in zip(streams, self.options.ids, strict=True)]
         self.n_late = 0
         self.n_numbered = [0] * len(streams)  # rows that got a number, or an id, by stream
-        self.join = self._make_join()
+        self.join = self.make_join()
         self.followed: tuple[int, int] | None = None  # the epoch and version of the queries that stand in the join
         self.saved_rows: list[int] | None = None  # by stream, the next row when the state was last saved
-        self._longest: list[Any] = [-1] * len(streams)
-        self._most = [0] * len(streams)
+        self.longest: list[Any] = [-1] * len(streams)  # by stream, the longest window, below 0 where there is none
+        self.most = [0] * len(streams)  # and the most rows of one that counts
 
     def __repr__(self) -> str:
         streams, queries = ", ".join(self.queries.streams), count(len(self.queries), "query", "queries")
@@ -110,23 +112,42 @@ class JoinMonitor:
         """The pairs that new rows make: columns query, and by stream the id of the row.
 
         Rows are taken by time, then by stream, then by id. A pair is reported once for each query, with the later of
-        its rows.
+        its rows. Raises AnswerError, and changes nothing, where the pairs exceed the setting max_answer_bytes;
+        `step_batches` has no such limit.
         """
-        found = list(self.step_batches(UNBOUNDED, **rows))
-        return found[0] if len(found) == 1 else pa.concat_tables(found).unify_dictionaries()
+        (found,) = self._step(rows, max_answer_bytes(), is_whole=True)
+        return found
 
     def step_batches(self, max_bytes: int | None = None, /, **rows: Any) -> Iterator[pa.Table]:
         """The pairs of `step` in pieces of about `max_bytes`, by default the setting answer_batch_bytes.
 
-        Read all pieces: the rows are in the join from the first piece on, and the step is over with the last one.
+        Read all pieces before the next call: the step is over with the last one. If the iteration stops before it, the
+        join is as it was before.
         """
         most = settings().answer_batch_bytes if max_bytes is None else max_bytes
+        return self._step(rows, most, is_whole=False)
+
+    def _step(self, rows: dict[str, Any], most: int, *, is_whole: bool) -> Iterator[pa.Table]:
+        """The pairs in tables of about `most` bytes; with `is_whole` in one table, or AnswerError."""
+        undo = JoinUndo(self)
+        batches = self._take_rows(rows)
+        if batches is None:
+            yield to_table(Pairs.concat([], len(self.queries.streams)), self.queries, self._all_ids([]))
+            return
+        self._begun = undo
+        try:
+            yield from self._join_parts(self._cut(batches), batches, most, is_whole)
+        except BaseException:
+            if self._begun is undo:  # else the join has gone on since
+                undo.apply(self)
+            raise
+
+    def _take_rows(self, rows: dict[str, Any]) -> list[Batch] | None:
+        """The new rows in their order, counted; None as long as there was no row and the type of times is unknown."""
         known_type = self.time_type
         read = self._read(rows)
         if self.options.has_times and not self.time_type:
-            n = len(self.queries.streams)
-            yield to_table(Pairs.concat([], n), self.queries, self._all_ids([]))
-            return
+            return None
         self.follow()
         kept = [self._on_time(number, each) for number, each in enumerate(read)]
         dtype = TIME_TYPES[self.time_type]
@@ -145,7 +166,11 @@ class JoinMonitor:
             self.n_late += each.n - len(batches[number])
             if each.n:
                 self.id_types[number] = batches[number].id_type
-        parts = self._cut(batches)
+        return batches
+
+    def _join_parts(
+        self, parts: list[list[Batch]], batches: list[Batch], most: int, is_whole: bool
+    ) -> Iterator[pa.Table]:
         bases = [stream.first for stream in self.join.streams]
         ids = self._all_ids(batches) if len(parts) > 1 else []
         found: list[Pairs] = []
@@ -154,6 +179,8 @@ class JoinMonitor:
         may_yield = not self.queries.is_repeated.any()
         for part in parts:
             for pairs in self._find(part, bases, most):
+                if is_whole and n_bytes + pairs.nbytes > most:
+                    raise _too_large(sum(map(len, found)) + len(pairs))
                 if may_yield and found and n_bytes + pairs.nbytes > most:
                     yield to_table(Pairs.concat(found, len(batches)), self.queries, ids or self._all_ids([]))
                     found, n_bytes = [], 0
@@ -161,10 +188,11 @@ class JoinMonitor:
                 n_bytes += pairs.nbytes
             if len(parts) == 1:
                 ids = self._all_ids([])
-            self.join.expire(self._longest, self._most)
+            self.join.expire(self.longest, self.most)
         pairs = drop_repeats(Pairs.concat(found, len(batches)), self.queries)
         if self.join.has_too_many_codes():
             self._begin_anew()
+        self._begun = None  # from here on the step stands
         yield to_table(pairs, self.queries, ids)
 
     def _find(self, part: list[Batch], bases: Sequence[int], most: int) -> Iterator[Pairs]:
@@ -196,7 +224,7 @@ class JoinMonitor:
         self.follow()
         for number, each in read.items():
             self.join.advance(number, each)
-        self.join.expire(self._longest, self._most)
+        self.join.expire(self.longest, self.most)
 
     # Saving.
 
@@ -225,7 +253,7 @@ class JoinMonitor:
             return
         self._check_windows(self.time_type if self.options.has_times else "")
         if self.followed is not None:
-            self.join.expire(self._longest, self._most)  # a new query sees what those before it kept
+            self.join.expire(self.longest, self.most)  # a new query sees what those before it kept
         for number, stream in enumerate(self.join.streams):
             if stream.use_fields(self._types_of(number)):
                 self.saved_rows = None  # a delta could not tell it from one that is used again
@@ -233,7 +261,7 @@ class JoinMonitor:
         anew = self.followed is None or self.followed[0] != now[0]
         self.join.follow(groups, self._select, anew=anew)
         self.followed = now
-        self._longest, self._most = self._windows_of(groups)
+        self.longest, self.most = self._windows_of(groups)
 
     def _begin_anew(self) -> None:
         """Number rows and codes from 0 on."""
@@ -249,7 +277,7 @@ class JoinMonitor:
         if not self.time_type:
             self._check_windows(time_type)
             self.time_type = time_type
-            self.join = self._make_join()
+            self.join = self.make_join()
 
     def _known_id_type(self, stream: str, id_: str | None) -> Type | None:
         """The type of a stream's ids before there are any; None where nobody can tell."""
@@ -258,7 +286,7 @@ class JoinMonitor:
         field = self.queries.schema_of(stream).find(id_)
         return None if field is None else field.type
 
-    def _make_join(self) -> WindowJoin:
+    def make_join(self) -> WindowJoin:
         dtype = TIME_TYPES.get(self.time_type, np.int64)
         return WindowJoin(self.queries.streams, dtype, self.queries.time_zone, index_ranges, self.queries.make_finder())
 
@@ -408,13 +436,20 @@ class JoinMonitor:
         for number, (stream, batch) in enumerate(zip(self.join.streams, batches, strict=True)):
             times = np.concatenate([stream.times.values, batch.times])
             n_after += len(times) - WindowJoin.count_expired(
-                self._longest[number], self._most[number], times, horizon_of(clocks, number)
+                self.longest[number], self.most[number], times, horizon_of(clocks, number)
             )
         if n_after > most:
             raise RowError(
                 f"the join keeps {count(self.join.n_rows, 'row')} and would keep {n_after:,}; max_state_rows is "
                 f"{most:,}: shorten the windows, allow more rows, or tell with advance() how far the streams have come"
             )
+
+
+def _too_large(n_pairs: int) -> AnswerError:
+    return too_large(
+        f"has at least {count(n_pairs, 'pair')}",
+        "pass fewer rows at once, or take the pairs in pieces with step_batches",
+    )
 
 
 def _must(field: Any) -> Any:

@@ -31,7 +31,8 @@ from vedette.operators.probes import DOUBLES, INTEGERS, NO_LINK, SIGN, find_runs
 from vedette.operators.window_rows import StreamRows
 from vedette.schema import Type
 
-CANDIDATES_AT_ONCE = 1 << 23  # pairs that are looked at together
+CANDIDATES_AT_ONCE = 1 << 23  # pairs that are looked at together, if the answer may have so many
+FEW_CANDIDATES = 1 << 16  # so many are looked at together however small the answer has to be
 PAIR_BYTES = 12  # of a pair of two streams
 BUNDLE_BYTES = 1 << 26  # of matches of a bundle that are looked at together
 FEW_CODES = 1 << 16  # so many codes of values that are gone are always borne
@@ -183,7 +184,7 @@ class WindowJoin:
     ) -> Iterator[Pairs]:
         """The pairs that new rows make, each stream's in order; rows of a stream are told as counted from its base on.
 
-        They come in pieces of about `most` bytes, and of no more than what CANDIDATES_AT_ONCE candidates make besides.
+        They come in pieces of about `most` bytes, and of no more than the pairs of one slice of candidates besides.
         All pieces must be read: the step is over with the last one.
         Late ones among the new rows meet those that were still in their windows when the step began.
         """
@@ -351,7 +352,7 @@ class WindowJoin:
             own_windows = group.windows[origin]
         is_last = len(known) == 2 and not group.signature.conditions and self._passed is None
         taken = np.empty(len(branches), np.int32)
-        for start, end in slices(lengths, CANDIDATES_AT_ONCE):
+        for start, end in slices(lengths, min(CANDIDATES_AT_ONCE, max(FEW_CANDIDATES, most // PAIR_BYTES))):
             n_most = int(np.abs(lengths[start:end].astype(np.int64)).sum()) + 1
             n_before, base, out = 0, 0, _NO_ROWS
             if is_last:

@@ -1,7 +1,7 @@
 """The rows of one stream's windows: what is kept of each until no query can join with it any more.
 
 Rows are numbered in the order of arrival, and leave in that order. Columns grow at the end and are cut off at the
-front, both in passing.
+front, both in passing. What was there is never overwritten, so a mark, at no cost per row, is enough to go back.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ class GrowingArray:
     def append(self, more: NDArray[Any]) -> None:
         n = self._end + len(more)
         if n > len(self._values) and self._start > len(self):
-            self._values[: len(self)] = self.values
-            self._start, self._end = 0, len(self)
+            packed = np.empty_like(self._values)
+            packed[: len(self)] = self.values
+            self._values, self._start, self._end = packed, 0, len(self)
             n = self._end + len(more)
         self._values = grown(self._values, self._end, n)
         self._values[self._end : n] = more
@@ -49,6 +50,13 @@ class GrowingArray:
 
     def drop(self, n: int) -> None:
         self._start += n
+
+    def mark(self) -> tuple[Any, ...]:
+        return self._values, self._start, self._end
+
+    def go_back(self, mark: tuple[Any, ...]) -> None:
+        """Hold the values again that there were when the mark was taken."""
+        self._values, self._start, self._end = mark
 
 
 class GrowingColumn:
@@ -91,6 +99,15 @@ class GrowingColumn:
                 n = 0
             else:
                 n -= len(self._pieces.pop(0))
+
+    def mark(self) -> tuple[Any, ...]:
+        return None if self._values is None else self._values.mark(), self._pieces[:], self._valid.mark()
+
+    def go_back(self, mark: tuple[Any, ...]) -> None:
+        values, self._pieces, valid = mark
+        if self._values is not None:
+            self._values.go_back(values)
+        self._valid.go_back(valid)
 
     def whole(self) -> Column:
         """All values. They are not to be kept: what is appended later may take their place."""
@@ -152,6 +169,20 @@ class StreamRows:
             self.ids.drop(n)
         for column in self.columns.values():
             column.drop(n)
+
+    def mark(self) -> tuple[Any, ...]:
+        columns = [(column, column.mark()) for column in self.columns.values()]
+        ids = None if self.ids is None else self.ids.mark()
+        return self.first, self.times.mark(), self.ids, ids, self.columns, columns
+
+    def go_back(self, mark: tuple[Any, ...]) -> None:
+        """Keep the rows and fields again that there were when the mark was taken."""
+        self.first, times, self.ids, ids, self.columns, columns = mark
+        self.times.go_back(times)
+        if self.ids is not None:
+            self.ids.go_back(ids)
+        for column, before in columns:
+            column.go_back(before)
 
     def read(self) -> dict[str, Column]:
         """All rows, as columns."""
