@@ -183,11 +183,12 @@ def test_deletions_of_ids_that_are_not_there_are_logged_with_their_number_and_na
     rows = bands.to_table([(number, 0.0, "delete") for number in range(1, 13)] + [(4, 2.0, "insert")])
     deletes = pa.array([True] * 12 + [False])
     plan = {"known_id": "error", "unknown_id": "log", "tellers": [[0], [5]], "options": {"report": "pairs"}}
+    plan["batch_bytes"] = 1 << 20
     monitor = queries.monitor()
     sides = dict.fromkeys((0, 1), rows.set_column(2, "deletes", deletes))
 
     with caplog.at_level(logging.WARNING, "vedette.spark.band_join_worker"):  # whatever else has been put to silence
-        step(monitor, sides, 0, plan)
+        list(step(monitor, sides, 0, plan))
 
     told = "12 left ids to be deleted had no value: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ..."
     ours = [record.getMessage() for record in caplog.records if record.name.startswith("vedette.")]

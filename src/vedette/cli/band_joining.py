@@ -98,14 +98,16 @@ def _insert(
     start = 0
     while start < len(values):
         some = values.slice(start, pace.n_rows)
+        n_found = 0
         try:
-            found = monitor.insert(**{stream.name: some})
+            for found in monitor.insert_batches(**{stream.name: some}):
+                n_found += found.num_rows
+                yield found
         except RowError as error:
             told = RowError(str(error).replace("max_state_rows is", "--max-state-rows is"))
             raise stream.place(told, n_before + start) from None
-        yield found
         start += len(some)
-        pace.note(found.num_rows)
+        pace.note(n_found)
 
 
 def _told(found: pa.Table, seen: set[str | int], job: Job) -> Iterator[pa.RecordBatch]:

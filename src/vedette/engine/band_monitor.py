@@ -5,13 +5,14 @@ What its answers mean is written in docs/operators.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.answer_limit import max_answer_bytes, too_large
 from vedette.engine import band_state
 from vedette.engine.band_explanation import explain
 from vedette.engine.band_rows import SIDES, read_deleted, read_new_values
@@ -19,20 +20,24 @@ from vedette.engine.band_table import to_pair_table, to_query_table
 from vedette.errors import QueryError, RowError, count
 from vedette.ids import take_ids
 from vedette.operators.band_join import (
+    PAIR_BYTES,
+    Deletion,
+    Insertion,
+    NewValues,
     PairChanges,
     change_bands,
     delete_affected,
-    delete_pairs,
     find_all_pairs,
     insert_affected,
-    insert_pairs,
 )
 from vedette.operators.band_join_side import Side
+from vedette.settings import settings
 
 if TYPE_CHECKING:
     from vedette.engine.band_query_set import BandQuerySet
 
 REPORTS = ("pairs", "queries")
+Change = Insertion | Deletion
 
 
 class BandMonitor:
@@ -86,49 +91,77 @@ class BandMonitor:
     def insert(self, left: Any = None, right: Any = None) -> pa.Table:
         """Put values in, rows with an `id` and a `value`; the pairs that are new, or the queries that are affected.
 
-        Raises RowError, and changes nothing, where a value is no finite number or its id has one already.
+        Raises RowError, and changes nothing, where a value is no finite number or its id has one already. Raises
+        AnswerError, and changes nothing, where the pairs exceed the setting max_answer_bytes; `insert_batches` has no
+        such limit.
         """
-        work = [(side, other, read_new_values(rows, side)) for side, other, rows in self._given(left, right)]
-        self._check_room(sum(len(ids) for _, _, (ids, _) in work))
-        self.unknown = []
-        act: Callable[..., Any] = insert_pairs if self.report == "pairs" else insert_affected
-        return self._apply(act, [(side, other, *new) for side, other, new in work if len(new[0])])
+        change = self._read_insertion(left, right)
+        if self.report == "pairs":
+            return self._change(change, "pass fewer values at once, or take the pairs with insert_batches")
+        groups = self.queries.groups()
+        return self._to_queries(change, [insert_affected(groups, each) for each in change.new])
+
+    def insert_batches(
+        self, left: Any = None, right: Any = None, *, max_bytes: int | None = None
+    ) -> Iterator[pa.Table]:
+        """The answer of `insert` in pieces of at most `max_bytes`, by default the setting answer_batch_bytes.
+
+        The values are in with the last piece. If the iteration stops before it, the monitor is as it was before. A
+        piece may be larger where two values alone are a pair of so many queries.
+        """
+        if self.report == "queries":
+            yield self.insert(left, right)
+        else:
+            yield from self._change_batches(self._read_insertion(left, right), max_bytes)
 
     def delete(self, left: Any = None, right: Any = None) -> pa.Table:
         """Take values out by their ids; the pairs that are gone, or the queries that are affected.
 
         Ids are a list or an array, or rows with an `id`, as `insert` takes them.
         Ids without a value are listed in `unknown`, counted in `n_unknown`, and otherwise left out.
+        Raises AnswerError as `insert` does; `delete_batches` has no such limit.
         """
-        work, unknown = [], []
-        for side, other, ids in self._given(left, right):
-            read = read_deleted(ids, side)
-            slots = side.find(read) if len(read) else np.empty(0, np.int32)
-            missing = np.flatnonzero(slots < 0)
-            unknown += take_ids(read, missing).tolist()
-            if len(missing) < len(slots):
-                work.append((side, other, slots[slots >= 0]))
-        self.unknown = unknown
-        self.n_unknown += len(unknown)
-        act: Callable[..., Any] = delete_pairs if self.report == "pairs" else delete_affected
-        table = self._apply(act, work)
-        for side, _, _ in work:
-            side.pack()
+        change = self._read_deletion(left, right)
+        if self.report == "pairs":
+            return self._change(change, "pass fewer ids at once, or take the pairs with delete_batches")
+        groups = self.queries.groups()
+        table = self._to_queries(change, [delete_affected(groups, *each) for each in change.gone])
+        change.tidy()
         return table
+
+    def delete_batches(
+        self, left: Any = None, right: Any = None, *, max_bytes: int | None = None
+    ) -> Iterator[pa.Table]:
+        """The answer of `delete` in pieces, as `insert_batches` gives them."""
+        if self.report == "queries":
+            yield self.delete(left, right)
+        else:
+            yield from self._change_batches(self._read_deletion(left, right), max_bytes)
 
     def refresh(self) -> pa.Table:
         """What the queries that came, went or were replaced since the last call change. Every call does this first.
 
-        With report="queries" nothing: only values affect queries there.
+        With report="queries" nothing: only values affect queries there. Raises AnswerError as `insert` does;
+        `refresh_batches` has no such limit.
         """
-        self.unknown = []
-        return self._apply(insert_pairs, [])
+        if self.report == "pairs":
+            return self._change(Insertion([]), "take the pairs with refresh_batches")
+        return self._to_queries(Insertion([]), [])
+
+    def refresh_batches(self, *, max_bytes: int | None = None) -> Iterator[pa.Table]:
+        """The answer of `refresh` in pieces, as `insert_batches` gives them."""
+        if self.report == "queries":
+            yield self.refresh()
+        else:
+            yield from self._change_batches(Insertion([]), max_bytes)
 
     def pairs(self, query_id: str | int) -> pa.Table:
-        """The pairs of one standing query, as of now: columns left and right."""
+        """The pairs of one standing query, as of now: columns left and right. Raises AnswerError as `insert` does."""
         low, high = self.queries.band(query_id)
-        found = find_all_pairs(self.left, self.right, np.array([low]), np.array([high]), 1)
-        return to_pair_table([found], self.queries.query_ids(), self.left, self.right).select(["left", "right"])
+        most = max_answer_bytes()
+        pieces = find_all_pairs(self.left, self.right, np.array([low]), np.array([high]), 1, most)
+        found = _collect(pieces, most, "narrow the band, or raise the setting")
+        return to_pair_table(found, self.queries.query_ids(), self.left, self.right).select(["left", "right"])
 
     def explain(self) -> str:
         """Which structure answers, why, and what it costs, in words."""
@@ -169,23 +202,89 @@ class BandMonitor:
                 f"{self.max_state_rows:,}: delete values first, or allow more"
             )
 
-    def _apply(self, act: Callable[..., Any], work: list[Any]) -> pa.Table:
-        """Follow the queries to their current version, then do the work, side after side."""
-        groups, ids = self.queries.groups(), self.queries.query_ids()
-        changes = self._follow() if self.report == "pairs" else []
-        self.version = self.queries.version
-        found = [act(groups, *each) for each in work]
-        if self.report == "pairs":
-            return to_pair_table([*changes, *found], ids, self.left, self.right)
-        names: NDArray[np.int32] = found[0] if len(found) == 1 else np.unique(np.concatenate([_NONE, *found]))
-        return to_query_table(names, ids)
+    def _read_insertion(self, left: Any, right: Any) -> Insertion:
+        read = [(side, other, *read_new_values(rows, side)) for side, other, rows in self._given(left, right)]
+        self._check_room(sum(len(ids) for _, _, ids, _ in read))
+        return Insertion([NewValues(*each, each[0].slots_for(each[2])) for each in read if len(each[2])])
 
-    def _follow(self) -> list[PairChanges]:
+    def _read_deletion(self, left: Any, right: Any) -> Deletion:
+        gone, unknown = [], []
+        for side, other, ids in self._given(left, right):
+            read = read_deleted(ids, side)
+            slots = side.find(read) if len(read) else np.empty(0, np.int32)
+            missing = np.flatnonzero(slots < 0)
+            unknown += take_ids(read, missing).tolist()
+            if len(missing) < len(slots):
+                gone.append((side, other, slots[slots >= 0]))
+        return Deletion(gone, unknown)
+
+    def _change(self, change: Change, advice: str) -> pa.Table:
+        """Make a change; its pairs as a whole."""
+        most = max_answer_bytes()
+        return self._finish(change, _collect(self._find(change, most), most, advice))
+
+    def _change_batches(self, change: Change, max_bytes: int | None) -> Iterator[pa.Table]:
+        """Make a change; its pairs in pieces."""
+        most = settings().answer_batch_bytes if max_bytes is None else max_bytes
+        now, ids = self._moment(), self.queries.query_ids()
+        held: list[PairChanges] = []
+        for found in self._find(change, most):
+            if held and sum(each.nbytes for each in held) + found.nbytes > most:
+                new = change.new_ids(self.left), change.new_ids(self.right)
+                yield to_pair_table(held, ids, self.left, self.right, new)
+                if self._moment() != now:
+                    raise QueryError(
+                        "the join or its queries have changed while pieces were read; read all of them first"
+                    )
+                held = []
+            if len(found):
+                held.append(found)
+        yield self._finish(change, held)
+
+    def _moment(self) -> tuple[Any, ...]:
+        """What is another one once values or queries have changed."""
+        return self.queries.version, self.left, self.left.n_calls, self.right, self.right.n_calls
+
+    def _find(self, change: Change, most: int) -> Iterator[PairChanges]:
+        """Follow the queries to their current version, then make the change: the pairs of both. Nothing changes."""
+        groups = self.queries.groups()
+        yield from self._follow(most)
+        yield from change.find_pairs(groups, most)
+
+    def _finish(self, change: Change, found: list[PairChanges]) -> pa.Table:
+        change.apply()
+        self._note(change)
+        table = to_pair_table(found, self.queries.query_ids(), self.left, self.right)
+        change.tidy()
+        return table
+
+    def _to_queries(self, change: Change, found: list[NDArray[np.int32]]) -> pa.Table:
+        self._note(change)
+        names: NDArray[np.int32] = found[0] if len(found) == 1 else np.unique(np.concatenate([_NONE, *found]))
+        return to_query_table(names, self.queries.query_ids())
+
+    def _note(self, change: Change) -> None:
+        self.version = self.queries.version
+        self.unknown = change.unknown
+        self.n_unknown += len(change.unknown)
+
+    def _follow(self, most: int) -> Iterator[PairChanges]:
         if self.version == self.queries.version or not self.n_left or not self.n_right:
-            return []
+            return
         (names, *old), (_, *new) = self.queries.changes_since(self.version)
-        changes = change_bands(self.left, self.right, (old[0], old[1]), (new[0], new[1]))
-        return [PairChanges(each.sign, names[each.queries], each.lefts, each.rights) for each in changes]
+        for each in change_bands(self.left, self.right, (old[0], old[1]), (new[0], new[1]), most):
+            yield PairChanges(each.sign, names[each.queries], each.lefts, each.rights)
+
+
+def _collect(pieces: Iterator[PairChanges], most: int, advice: str) -> list[PairChanges]:
+    """All pieces; raises AnswerError where they exceed `most` bytes together."""
+    found, n = [], 0
+    for each in pieces:
+        n += len(each)
+        if PAIR_BYTES * n > most:
+            raise too_large(f"has at least {count(n, 'pair')}", advice)
+        found.append(each)
+    return found
 
 
 _NONE = np.empty(0, np.int32)

@@ -132,7 +132,7 @@ def _apply(monitor: BandMonitor, content: dict[str, Any]) -> None:
             _free_ids(side, saved["freed"])
         if len(saved["ids"]):
             _free_ids(side, saved["ids"])
-            side.put(saved["ids"], saved["values"])
+            side.put(saved["ids"], saved["values"], side.slots_for(saved["ids"]))
         side.begin_log()
     monitor.version = content["history"][0]
     monitor.n_unknown = content["n_unknown"]

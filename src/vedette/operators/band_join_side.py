@@ -26,6 +26,7 @@ class Side:
         self.values = np.empty(0)
         self.lives = np.zeros(0, np.bool_)
         self.points = Points()
+        self.n_calls = 0  # of `put` and `free`
         self.expected = 0  # pairs that one value of this side made lately
         self._is_changed: NDArray[np.bool_] | None = None  # by slot, since the last save; None: any may be
 
@@ -47,14 +48,25 @@ class Side:
         """By how much the values at these slots move the points of the other side."""
         return self.values[slots] * self.sign
 
-    def put(self, ids: NDArray[np.int64] | Any, values: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Values of ids that have none; their slots."""
+    def slots_for(self, ids: NDArray[np.int64] | Any) -> NDArray[np.int32]:
+        """The slots that ids have, or will have once `put` is called."""
         slots = self.ids.find(ids)
         unknown = np.flatnonzero(slots < 0)
-        if len(unknown):
-            n_before = len(self.ids)
-            self.ids.append(ids if len(unknown) == len(slots) else take_ids(ids, unknown))
-            slots[unknown] = np.arange(n_before, len(self.ids), dtype=np.int32)
+        slots[unknown] = np.arange(len(self.ids), len(self.ids) + len(unknown), dtype=np.int32)
+        return slots
+
+    def new_ids(self, ids: NDArray[np.int64] | Any, slots: NDArray[np.int32]) -> NDArray[np.int64] | Any:
+        """Those of the ids, at slots that `slots_for` gave, that have no slot yet."""
+        unknown = np.flatnonzero(slots >= len(self.ids))
+        return ids if len(unknown) == len(slots) else take_ids(ids, unknown)
+
+    def put(self, ids: NDArray[np.int64] | Any, values: NDArray[np.float64], slots: NDArray[np.int32]) -> None:
+        """Values of ids that have none, at the slots that `slots_for` gave."""
+        self.n_calls += 1
+        n_before = len(self.ids)
+        new = self.new_ids(ids, slots)
+        if len(new):
+            self.ids.append(new)
             self.values = grown(self.values, n_before, len(self.ids))
             self.lives = grown(self.lives, n_before, len(self.ids))
             if self._is_changed is not None:
@@ -63,10 +75,10 @@ class Side:
         self.lives[slots] = True
         self.points.add(values * self.sign, slots)
         self._note(slots)
-        return slots
 
     def free(self, slots: NDArray[np.int32]) -> None:
         """Forget the values at these slots."""
+        self.n_calls += 1
         self.points.remove(self.shifts(slots), slots)
         self.lives[slots] = False
         self._note(slots)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import logging
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
@@ -68,7 +69,7 @@ def make_monitor(plan: dict[str, Any]) -> BandMonitor:
     return queries.monitor(**plan["options"])
 
 
-def step(monitor: BandMonitor, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> list[pa.Table]:
+def step(monitor: BandMonitor, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> Iterator[pa.Table]:
     """What the rows change in the end: first what goes, then what comes."""
     replaces = plan["known_id"] == "replace"
     changes = {
@@ -81,17 +82,20 @@ def step(monitor: BandMonitor, sides: dict[int, pa.Table], shard: int, plan: dic
     inserted = {
         name: {"id": each.inserted, "value": each.values} for name, each in changes.items() if len(each.inserted)
     }
-    tables = []
-    if deleted:
-        tables.append(monitor.delete(**deleted))
-    if inserted:
-        tables.append(monitor.insert(**inserted))
-    if not tables:
-        tables.append(monitor.refresh())
+    tables = _change(monitor, deleted, inserted, plan["batch_bytes"])
     if plan["options"]["report"] == "queries":
         names = pa.chunked_array([decode(each.column(0).combine_chunks()) for each in tables])
-        tables = [pa.table([pc.unique(names)], names=["query"])]
-    return [*told, *tables]
+        tables = iter([pa.table([pc.unique(names)], names=["query"])])
+    return itertools.chain(told, tables)
+
+
+def _change(monitor: BandMonitor, deleted: dict[str, Any], inserted: dict[str, Any], most: int) -> Iterator[pa.Table]:
+    if deleted:
+        yield from monitor.delete_batches(**deleted, max_bytes=most)
+    if inserted:
+        yield from monitor.insert_batches(**inserted, max_bytes=most)
+    if not deleted and not inserted:
+        yield from monitor.refresh_batches(max_bytes=most)
 
 
 def _tell_unknown(changes: dict[str, Changes], shard: int, plan: dict[str, Any]) -> list[pa.Table]:

@@ -8,7 +8,7 @@ bands get a value at all.
 
 from vedette.indexes.bands.difference_tree import DifferenceTree
 from vedette.indexes.bands.groups import Groups
-from vedette.indexes.bands.lookup import find_affected, find_pairs
+from vedette.indexes.bands.lookup import find_affected, find_pair_batches, find_pairs
 from vedette.indexes.bands.mixed import Mixed
 from vedette.indexes.bands.points import Points
 from vedette.indexes.bands.scan import Scan
@@ -34,5 +34,6 @@ __all__ = [
     "StabbingGroups",
     "StabbingSet",
     "find_affected",
+    "find_pair_batches",
     "find_pairs",
 ]

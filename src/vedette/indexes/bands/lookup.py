@@ -6,11 +6,13 @@ work follows the output, and nothing is stored but values and bands.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.budget import UNBOUNDED
 from vedette.buffers import empty_int32
 from vedette.indexes.bands.by_groups import find_affected_by_groups, find_pairs_by_groups
 from vedette.indexes.bands.by_points import find_affected_by_points, find_pairs_by_points
@@ -40,6 +42,16 @@ def find_pairs(
 
     `expected` is how many there may be; a good guess spares moving them.
     """
+    return next(find_pair_batches(groups, points, shifts, names, UNBOUNDED, expected))
+
+
+def find_pair_batches(
+    groups: Groups, points: Points, shifts: NDArray[np.float64], names: NDArray[np.int32], most: int, expected: int = 0
+) -> Iterator[Triples]:
+    """The pairs of `find_pairs` in pieces of at most `most`, or of as many as there are bands.
+
+    Nothing that is passed may change until the last piece. There is at least one, which may be empty.
+    """
     way = choose_way(groups, points, len(shifts))
     find: Any = find_pairs_by_shifts
     held = (*groups.arrays, *points.arrays)
@@ -47,22 +59,50 @@ def find_pairs(
         find, held = find_pairs_by_groups, (*held, *points.cells_of(groups, len(shifts)))
     elif way == BY_POINTS:
         find, held = find_pairs_by_points, (*groups.tree_arrays, *points.in_order())
-    n_room = min(max(FIRST_ROOM, expected + expected // 8), MOST_ROOM)
+    most = max(most, len(groups))  # a shift brings a point into no more bands
+    n_room = min(max(FIRST_ROOM, expected + expected // 8), MOST_ROOM, most)
     columns = _make_room(n_room)
     row = other = n = 0
     while True:
         row, other, n = find(shifts, names, row, other, n, *columns, *held)
         if row == len(shifts):
             break
+        if n_room == most and n:
+            yield columns[0][:n], columns[1][:n], columns[2][:n]
+            columns, n = _make_room(n_room), 0
+            continue
+        if n_room == most:  # one shift brings too many points into one group
+            yield from _find_in_parts(groups, points, shifts[row : row + 1], names[row : row + 1], other, most)
+            row, other = (row + 1, other) if way == BY_SHIFTS else (row, other + 1)
+            continue
         done = other / groups.n_groups if way == BY_SHIFTS else row / len(shifts)
-        n_room = min(max(2 * n_room, int(1.1 * n / done) if done else 0), STEP * n_room)
+        n_room = min(max(2 * n_room, int(1.1 * n / done) if done else 0), STEP * n_room, most)
         larger = _make_room(n_room)
         for column, new in zip(columns, larger, strict=True):
             new[:n] = column[:n]
         columns = larger
     if n < SMALL or 2 * n < n_room:
-        return columns[0][:n].copy(), columns[1][:n].copy(), columns[2][:n].copy()
-    return columns[0][:n], columns[1][:n], columns[2][:n]
+        yield columns[0][:n].copy(), columns[1][:n].copy(), columns[2][:n].copy()
+    else:
+        yield columns[0][:n], columns[1][:n], columns[2][:n]
+
+
+def _find_in_parts(
+    groups: Groups, points: Points, shift: NDArray[np.float64], name: NDArray[np.int32], group: int, most: int
+) -> Iterator[Triples]:
+    """The pairs of one shift in one group, some points at a time."""
+    values, names = points.in_order()
+    with np.errstate(over="ignore"):
+        shifted = values + shift
+    near = np.flatnonzero((shifted >= groups.cover_lows[group]) & (shifted <= groups.cover_highs[group]))
+    n_at_once = max(1, most // int(groups.sizes[group]))
+    held = (*groups.arrays[:-1], group + 1)
+    for start in range(0, len(near), n_at_once):
+        some, part = near[start : start + n_at_once], Points()
+        part.add(values[some], names[some])
+        columns = _make_room(most)
+        _, _, n = find_pairs_by_shifts(shift, name, 0, group, 0, *columns, *held, *part.arrays)
+        yield columns[0][:n], columns[1][:n], columns[2][:n]
 
 
 def find_affected(groups: Groups, points: Points, shifts: NDArray[np.float64]) -> NDArray[np.int32]:
