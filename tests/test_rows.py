@@ -268,6 +268,7 @@ def test_rows_that_do_not_fit_are_refused(rows, words):
         ({"d": True}, r"field 'd' is decimal\(10,2\); cannot read True as one"),
         ({"d": Decimal("1.005")}, r"field 'd' is decimal\(10,2\); cannot read"),
         ({"x": Decimal("sNaN")}, r"field 'x' is double; cannot read Decimal\('sNaN'\) as one"),
+        ({"x": Decimal("1.5")}, r"field 'x' is double; cannot read Decimal\('1.5'\) as one"),
         ({"n": "7" * 100_000}, "field 'n' is bigint; cannot read '777.{1,100}777' as one$"),
     ],
 )

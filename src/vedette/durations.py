@@ -45,7 +45,7 @@ def read_duration(value: object, name: str, time_type: str) -> int | float:
     elif isinstance(value, str) and is_timestamp:
         read = _read_text(value)
     elif isinstance(value, (int, float)) and not isinstance(value, bool) and not is_timestamp:
-        read = int(value) if is_whole and math.isfinite(value) and value == int(value) else value
+        read = int(value) if is_whole and isinstance(value, float) and value.is_integer() else value
         if is_whole and not isinstance(read, int):
             read = None
     else:

@@ -88,8 +88,6 @@ def _read_value(value: Any, field: Field, time_zone: str) -> Column:
         if kind == "timestamp" and isinstance(value, datetime.datetime):
             aware = value if value.tzinfo else value.replace(tzinfo=ZoneInfo(time_zone))
             return Column(np.array([(aware - _EPOCH) // datetime.timedelta(microseconds=1)]))
-        if kind == "double" and isinstance(value, Decimal):
-            return Column(np.array([float(value)]))
         if kind == "string" and isinstance(value, str):
             return Column(large_strings([value]))
         if isinstance(value, np.generic):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
 from vedette.durations import read_duration
-from vedette.errors import QueryError, nearest
+from vedette.errors import QueryError, nearest, shown
 from vedette.keyed_rows import KEY_TYPES, TIME_TYPES
 from vedette.schema import Schema
 
@@ -79,6 +79,6 @@ class MonitorOptions:
 
 def _check_margin(value: Any) -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or value < 0:
-        raise QueryError(f"a margin is a number from 0 on, or a dict of such by field; got {value!r}")
+    if not is_number or not 0 <= value <= sys.float_info.max:
+        raise QueryError(f"a margin is a number from 0 on, or a dict of such by field; got {shown(value)}")
     return float(value)

@@ -69,8 +69,12 @@ def _to_whole(op: str, vector: Vector, from_: Type, type_: Type) -> Vector:
     return fit(vector, values // unit if op == "floor" else -(-values // unit), type_)
 
 
+_MOST_PLACES = 1100  # beyond them, on either side, no value has a digit
+
+
 def _round(vector: Vector, from_: Type, type_: Type, places: int) -> Vector:
     """Rounded half away from zero."""
+    places = max(-_MOST_PLACES, min(places, _MOST_PLACES))
     if from_.name == "decimal":
         if places < 0:
             whole = rescaled(vector.values, from_.scale + -places, 0) if from_.scale + -places else vector.values
@@ -91,6 +95,9 @@ def _round_double(value: float, places: int) -> float:
     if value != value or value in (float("inf"), float("-inf")):
         return value
     exact = Decimal(repr(value))  # Spark rounds the shortest decimal that reads as the double
+    exponent = exact.as_tuple().exponent
+    if isinstance(exponent, int) and exponent >= -places:
+        return value
     return float(exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, _EXACT))
 
 
