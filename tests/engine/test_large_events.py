@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory import run_alone
 
-from vedette import AnswerError, QuerySet, answer_limit
+from vedette import AnswerError, QuerySet, RowError, answer_limit
+from vedette.engine import snapshot
 from vedette.engine.event_table import EVENT_BYTES
 from vedette.settings import Settings
 
@@ -94,6 +95,96 @@ def test_a_monitor_is_unchanged_where_a_step_is_not_taken_to_its_end(texts, opti
         else:
             assert in_order(lines(taken)) == in_order(whole.step(rows).to_pylist())
         assert other.save() == whole.save()
+
+
+def content(monitor):
+    """The state of a monitor, whatever the order of its keys."""
+    saved = snapshot.from_bytes(monitor.save(), "border state")
+    keys = saved["keys"].tolist()
+    rows = {name: column[0].tolist() for name, column in saved["rows"].items() if keys}
+    pairs = [
+        sorted(zip([keys[place] for place in places], ids.to_pylist(), times.tolist(), strict=True))
+        for places, ids, times, _ in (saved[name] for name in ("lingering", "pending") if len(saved[name][0]))
+    ]
+    last = sorted(zip(keys, saved["times"].tolist(), *rows.values(), strict=True))
+    return saved["clock"], saved["counts"], sorted(rows), last, pairs
+
+
+USES = {
+    "step": lambda monitor, rows: monitor.step(rows),
+    "step in pieces": lambda monitor, rows: list(monitor.step_batches(rows, max_bytes=40)),
+    "advance": lambda monitor, rows: monitor.advance(50),
+    "save": lambda monitor, rows: monitor.save(),
+    "load": lambda monitor, rows: monitor.load(monitor.save()),
+    "delta": lambda monitor, rows: monitor.take_delta(),
+    "clear": lambda monitor, rows: monitor.clear(),
+}
+
+
+@given(
+    st.lists(st.sampled_from(TEXTS), min_size=3, max_size=12),
+    options,
+    batches,
+    st.sampled_from(sorted(USES)),
+    st.sampled_from(["next", "close"]),
+    st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_step_that_is_left_open_does_not_touch_what_the_monitor_does_after_it(
+    texts, options, batches, use, end, opens_advance
+):
+    _, (expected, monitor) = monitors(texts, options)
+    for rows in tables(batches):
+        left = monitor.advance_batches(40, max_bytes=1) if opens_advance else monitor.step_batches(rows, max_bytes=40)
+        next(left)
+        USES[use](monitor, rows)
+        USES[use](expected, rows)
+        if end == "next":
+            with pytest.raises(RowError, match="the monitor was used otherwise before all pieces"):
+                next(left)
+        left.close()
+
+        assert content(monitor) == content(expected)
+    probe = {"k": [0, 1], "t": [60, 60], "x": [2.0, 5.0], "y": [1.0, None]}
+    assert in_order(monitor.step(probe).to_pylist()) == in_order(expected.step(probe).to_pylist())
+
+
+def test_a_step_in_one_piece_moves_the_monitor_on_when_the_iteration_has_ended():
+    _, (monitor,) = monitors(["x > 3"], {}, n=1)
+    pieces = monitor.step_batches({"k": [1], "t": [1], "x": [5.0], "y": [0.0]})
+
+    assert next(pieces).num_rows == 1
+    assert monitor.n_keys == 0
+    assert list(pieces) == []
+    assert monitor.n_keys == 1
+
+
+def test_refused_steps_do_not_make_the_state_grow(monkeypatch):
+    _, (monitor,) = monitors(["x > 3"] * 5, {}, n=1)
+    monitor.step({"k": [-1], "t": [0], "x": [5.0], "y": [0.0]})
+    saved = monitor.save()
+    monkeypatch.setattr(answer_limit, "settings", lambda: Settings(max_answer_bytes=100 * EVENT_BYTES))
+    sizes = []
+    for first in range(0, 20_000, 2_000):
+        rows = {"k": np.arange(first, first + 2_000), "t": np.ones(2_000, np.int64), "x": np.full(2_000, 5.0)}
+        with pytest.raises(AnswerError):
+            monitor.step(rows | {"y": np.zeros(2_000)})
+        sizes.append(len(monitor.keys))
+
+    assert max(sizes) <= 4_000
+    assert monitor.save() == saved
+
+
+def test_deltas_that_free_keys_do_not_make_the_state_grow():
+    _, (leader, follower) = monitors(["x > 3"], {"expire_after": 1})
+    follower.load(leader.save())
+    for time in range(0, 100, 10):
+        keys = np.arange(2_000) + 2_000 * time
+        leader.step({"k": keys, "t": np.full(2_000, time), "x": np.full(2_000, 5.0), "y": np.zeros(2_000)})
+        follower.apply_delta(leader.take_delta())
+
+    assert len(follower.keys) <= 2 * 2_000 + 1_024
+    assert follower.save() == leader.save()
 
 
 @pytest.mark.parametrize("options", [{}, {"expire_after": 3}, {"margin": 1}])

@@ -57,10 +57,12 @@ class BorderMonitor:
         self.n_null_keys = 0  # rows without a key that were dropped
         self.n_failed = 0  # comparisons that ANSI mode would have failed the job over
         self._margins = Margins(options.margins(queries.schema), queries.schema)
+        self._underway: Undo | None = None  # of a step whose pieces are not all taken
         self.clear()
 
     def clear(self) -> None:
         """Forget all keys."""
+        self._abandon()
         time = self.queries.schema.find(self.options.time)
         self.time_type = time.type.name if time is not None and time.type.name in TIME_TYPES else ""
         dtype = TIME_TYPES.get(self.time_type, np.int64)
@@ -93,7 +95,9 @@ class BorderMonitor:
     def step_batches(self, rows: Any, *, advance: bool = True, max_bytes: int | None = None) -> Iterator[pa.Table]:
         """The events of `step` in pieces of at most `max_bytes`, by default the setting answer_batch_bytes.
 
-        The monitor moves on with the last piece. If the iteration stops before it, the monitor is as it was before.
+        The monitor moves on when the iteration ends, which is after the last piece: `next` once does not move it. If
+        the iteration stops earlier, the monitor is as it was before. So it is when the monitor is used otherwise in
+        between (another step or advance, save, load, a delta, clear); the iteration then raises RowError.
         """
         return self._step(rows, advance, settings().answer_batch_bytes if max_bytes is None else max_bytes)
 
@@ -110,12 +114,39 @@ class BorderMonitor:
         return self._advance(time, settings().answer_batch_bytes if max_bytes is None else max_bytes)
 
     def _step(self, rows: Any, advance: bool, most: int) -> Generator[pa.Table, None, None]:
-        undo = Undo.of(self)
-        try:
-            yield from self._take_rows(rows, advance, most, undo)
-        except BaseException:
+        undo = self._begin()
+        yield from self._take_pieces(self._take_rows(rows, advance, most, undo), undo)
+
+    def _advance(self, time: Any, most: int) -> Generator[pa.Table, None, None]:
+        undo = self._begin()
+        yield from self._take_pieces(self._take_time(time, most), undo)
+
+    def _begin(self) -> Undo:
+        """What would undo the step that begins now."""
+        self._abandon()
+        self._underway = Undo.of(self)
+        return self._underway
+
+    def _abandon(self) -> None:
+        """Undo the step whose pieces are not all taken, if there is one; its iteration cannot go on."""
+        undo, self._underway = self._underway, None
+        if undo is not None:
             undo.apply(self)
-            raise
+
+    def _take_pieces(self, pieces: Iterator[pa.Table], undo: Undo) -> Generator[pa.Table, None, None]:
+        """The pieces of a step, which is undone unless all are taken."""
+        try:
+            for piece in pieces:
+                yield piece
+                if self._underway is not undo:
+                    raise RowError(
+                        "the monitor was used otherwise before all pieces of this step were taken, so the step was "
+                        "undone; take all pieces first, then use the monitor again"
+                    )
+            self._underway = None
+        finally:
+            if self._underway is undo:
+                self._abandon()
 
     def _take_rows(self, rows: Any, advance: bool, most: int, undo: Undo) -> Iterator[pa.Table]:
         standing = self.queries.standing()
@@ -149,38 +180,37 @@ class BorderMonitor:
             silent = yield from self._find_expired(standing, self.clock, most)
             self._free(silent)
 
-    def _advance(self, time: Any, most: int) -> Generator[pa.Table, None, None]:
-        undo = Undo.of(self)
-        try:
-            standing = self.queries.standing()
-            if not self.time_type:
-                yield self._nothing(standing)
-                return
-            now = read_near_time(time, self.time_type, self.queries.time_zone)
-            self.clock = now if self.clock is None else max(self.clock, now)
-            silent = yield from self._find_expired(standing, now, most)
-            yield from self._report_dwelt(standing, now, most)
-            self._free(silent)
-        except BaseException:
-            undo.apply(self)
-            raise
+    def _take_time(self, time: Any, most: int) -> Iterator[pa.Table]:
+        standing = self.queries.standing()
+        if not self.time_type:
+            yield self._nothing(standing)
+            return
+        now = read_near_time(time, self.time_type, self.queries.time_zone)
+        self.clock = now if self.clock is None else max(self.clock, now)
+        silent = yield from self._find_expired(standing, now, most)
+        yield from self._report_dwelt(standing, now, most)
+        self._free(silent)
 
     # Saving.
 
     def save(self) -> bytes:
         """The whole state."""
+        self._abandon()
         return monitor_state.save(self)
 
     def load(self, blob: bytes) -> None:
         """Take up a saved state in place of this one; raises SnapshotError, and changes nothing, if it does not fit."""
+        self._abandon()
         monitor_state.load(self, blob)
 
     def take_delta(self) -> bytes:
         """What has changed in the state since the last `save`, `load` or `take_delta`."""
+        self._abandon()
         return monitor_state.take_delta(self)
 
     def apply_delta(self, blob: bytes) -> None:
         """Bring a loaded state up to date; deltas are applied in the order in which they were taken."""
+        self._abandon()
         monitor_state.apply_delta(self, blob)
 
     # Inside.
@@ -322,7 +352,11 @@ class BorderMonitor:
         keys = self.keys
         self.changes.note_freed(keys.keys.take(silent))
         keys.free(silent)
-        moved = keys.pack()
+        self.pack()
+
+    def pack(self) -> None:
+        """Give up the slots of keys without a row once they are most."""
+        moved = self.keys.pack()
         if moved is not None:
             self.changes.move_slots(moved)
             self.lingering.move_slots(moved)

@@ -103,6 +103,7 @@ def apply_delta(monitor: BorderMonitor, blob: bytes) -> None:
     content = _check(monitor, blob)
     with snapshot.refusing_damage(_NAME, _ANEW):
         _apply(monitor, content)
+    monitor.pack()
 
 
 def _content(monitor: BorderMonitor, slots: NDArray[np.int32], freed: list[Any], *, is_delta: bool) -> dict[str, Any]:

@@ -19,7 +19,10 @@ _ATTRIBUTES = ("clock", "lingering", "pending", "n_late", "n_null_keys", "n_fail
 
 @dataclass
 class Undo:
-    """The state before a step, as far as the step changes it. Keys that got a slot keep it; they have no row."""
+    """The state before a step, as far as the step changes it.
+
+    Keys that got a slot keep it, without a row, until the slots are packed.
+    """
 
     time_type: str
     kept: dict[str, Any]
@@ -47,3 +50,4 @@ class Undo:
             monitor.keys.put_some(self.slots[old], times[old], versions[old], rows)
         for name, value in self.kept.items():
             setattr(monitor, name, value)
+        monitor.pack()
