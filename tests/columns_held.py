@@ -78,6 +78,7 @@ OBJECTS = {
     "arrays": [np.array([1.0]), np.array([2.0])],
     "decimals that are not numbers": [Decimal("NaN"), Decimal("Infinity")],
 }
+MIXED = [name for name, values in OBJECTS.items() if " and " in name and "NaN" not in name and len({*values}) == 2]
 
 
 def _python():
@@ -93,6 +94,11 @@ def _python():
         yield Held(f"object array of {name}", "other", array, None)
         if name not in ("strings and NaN", "decimals that are not numbers"):  # in pandas NaN is null
             yield Held(f"object Series of {name}", "other", pd.Series(array, dtype=object), None)
+        if name in MIXED:
+            categories = pd.Categorical([0, 1]).rename_categories(pd.Index(array, dtype=object))
+            yield Held(f"categories of {name}", "other", pd.Series(categories), None)
+            yield Held(f"Categorical of {name}", "other", categories, None)
+            yield Held(f"CategoricalIndex of {name}", "other", pd.CategoricalIndex(categories), None)
     yield Held("list of nulls", "null", [None, None], [None, None])
     for missing in (pd.NA, pd.NaT, np.datetime64("NaT")):
         yield Held(f"list of {missing!r}", "null", [missing, missing], [None, None])

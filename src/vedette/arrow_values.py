@@ -35,9 +35,7 @@ def to_arrow(values: Any, what: str) -> pa.Array | pa.ChunkedArray:
             return _from_polars(values)
         if len(values) == 0:
             return pa.nulls(0)
-        if library == "pandas" and str(getattr(values, "dtype", "")) != "object":
-            return pa.array(values)
-        return _from_objects(values)
+        return _from_pandas(values) if library == "pandas" else _from_objects(values)
     except UNREADABLE as error:
         held = f" ({values.dtype})" if hasattr(values, "dtype") else ""
         raise RowError(f"{what} cannot be read{held}: {error}") from None
@@ -57,6 +55,15 @@ def _from_polars(values: Any) -> pa.ChunkedArray:
         return pa.chunked_array(values)
     except pa.ArrowException:
         raise TypeError("the type has no counterpart in Arrow; cast the column") from None
+
+
+def _from_pandas(values: Any) -> pa.Array:
+    dtype = str(getattr(values, "dtype", ""))
+    if dtype == "category":
+        held = getattr(values, "array", values)  # a Series or an Index has an array
+        codes = pa.array(held.codes, mask=held.codes < 0)
+        return pa.DictionaryArray.from_arrays(codes, to_arrow(held.categories, "its categories"))
+    return _from_objects(values) if dtype == "object" else pa.array(values)
 
 
 def _from_numpy(values: Any) -> pa.Array:
