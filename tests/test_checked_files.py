@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -19,10 +20,12 @@ def anew(tmp_path, monkeypatch):
         monkeypatch.setattr(checked_files, "_checked", set())
         monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
         checked_files._folder.cache_clear()
+        checked_files._remove_old.cache_clear()
 
     begin()
     yield begin
     checked_files._folder.cache_clear()
+    checked_files._remove_old.cache_clear()
 
 
 def notes_folder(tmp_path):
@@ -70,7 +73,18 @@ def test_notes_that_nobody_used_for_long_are_removed(tmp_path, anew):
     note_checked(tmp_path.stat(), "old")
     (old,) = notes_folder(tmp_path).iterdir()
     os.utime(old, (0, 0))
+    anew()
     note_checked(tmp_path.stat(), "new")
 
     assert old not in list(notes_folder(tmp_path).iterdir())
     assert len(list(notes_folder(tmp_path).iterdir())) == 1
+
+
+def test_a_process_looks_at_all_notes_once(tmp_path, anew, monkeypatch):
+    listed = []
+    iterdir = Path.iterdir
+    monkeypatch.setattr(Path, "iterdir", lambda folder: listed.append(folder) or iterdir(folder))
+    for number in range(5):
+        note_checked(tmp_path.stat(), f"digest {number}")
+
+    assert listed.count(notes_folder(tmp_path)) == 1

@@ -70,7 +70,9 @@ def _name(state: os.stat_result, check: str) -> str:
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
+@cache
 def _remove_old(folder: Path) -> None:
+    """Remove the old notes of a folder, once per process: looking at all notes for each new one would be quadratic."""
     for note in folder.iterdir():
         with suppress(OSError):
             if note.stat().st_mtime < time.time() - KEPT_SECONDS:
