@@ -75,6 +75,19 @@ def test_a_state_whose_clock_is_at_the_end_of_all_times_is_loaded(kind, time):
     assert monitor.save() == saved
 
 
+@pytest.mark.parametrize("clock", [np.inf, -np.inf, np.nan])
+def test_a_border_state_with_a_clock_that_is_not_finite_is_refused(clock):
+    queries = vd.QuerySet("k string, x double, t double")
+    monitor = queries.border(key="k", time="t")
+    monitor.step({"k": ["a"], "x": [1.0], "t": [1.0]})
+    saved = monitor.save()
+    content = snapshot.from_bytes(saved, "state")
+
+    with pytest.raises(vd.SnapshotError, match="the clock of a state is"):
+        monitor.load(snapshot.to_bytes(content | {"clock": clock}))
+    assert monitor.save() == saved
+
+
 def put(*path, value):
     """A change of content: another value at a path of names and places."""
 
@@ -104,6 +117,7 @@ def put(*path, value):
         (border, put("rows", "nothing", value=[np.zeros(3), None])),
         (border, put("keys", value=vd.QuerySet("x double").ids)),
         (border, put("clock", value="late")),
+        (border, put("clock", value=2**62)),
         (border, put("counts", value=[1])),
         (border, put("history", value=7)),
         (window_join, put("streams", 0, "times", value=np.zeros(3))),
