@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import gc
+import weakref
 from decimal import Decimal
 
 import pandas as pd
@@ -99,3 +101,15 @@ def test_a_set_with_a_sample_is_dropped(guarded):
     guarded.drop("alerts")
     guarded.create("alerts", schema="x double")
     guarded.add("alerts", "all", "TRUE")
+
+
+def test_a_database_is_let_go_although_the_sample_stays_in_memory(tmp_path):
+    registry = vd.Registry(f"sqlite:///{tmp_path / 'registry.db'}")
+    registry.create("alerts", schema="x double, s string", sample=SAMPLE, max_match_share=0.5)
+    registry.add("alerts", "half", "x < 3")
+    database = weakref.ref(registry._database)
+    registry.close()
+    del registry
+    gc.collect()
+
+    assert database() is None

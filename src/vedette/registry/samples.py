@@ -6,6 +6,7 @@ import base64
 import hashlib
 from functools import lru_cache
 from typing import Any
+from weakref import ref
 
 import pyarrow as pa
 from sqlalchemy import Connection, delete, insert, select, update
@@ -40,10 +41,10 @@ def selectivity_of(database: Database, info: SetInfo) -> Selectivity | None:
 
 
 class _Place:
-    """Where the sample of a set is; it is the same place while the schema is the same."""
+    """Where the sample of a set is; it is the same place while the schema is the same. The database may go."""
 
     def __init__(self, database: Database, info: SetInfo) -> None:
-        self.database, self.info = database, info
+        self.database, self.info = ref(database), info
         self.key = (str(database), info.uid, str(info.schema), info.time_zone)
 
     def __eq__(self, other: object) -> bool:
@@ -55,10 +56,11 @@ class _Place:
 
 @lru_cache(maxsize=8)
 def _read(place: _Place, digest: str, max_share: float) -> Selectivity:
-    info, schema = place.info, place.info.read_schema()
+    info, schema, database = place.info, place.info.read_schema(), place.database()
     assert schema is not None
+    assert database is not None  # who asks has it
     chosen = select(samples.c.sample).where(samples.c.set_id == info.row, samples.c.digest == digest)
-    text = place.database.read(lambda connection: connection.scalar(chosen))
+    text = database.read(lambda connection: connection.scalar(chosen))
     try:
         table = pa.ipc.open_stream(base64.b64decode(text or "")).read_all()
         return Selectivity.read(table, max_share, schema, info.time_zone)
