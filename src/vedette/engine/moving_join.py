@@ -5,7 +5,8 @@ What its answers mean is written in docs/operators.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
@@ -13,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.answer_limit import check_answer, max_answer_bytes, too_large
+from vedette.budget import OverBudgetError, bounded, check_bytes
 from vedette.engine import moving_state
 from vedette.engine.moving_explanation import explain
 from vedette.engine.moving_rows import MovingRows, MovingTable, read_moving_rows, read_number
@@ -21,7 +24,7 @@ from vedette.errors import QueryError, RowError, count
 from vedette.ids import Ids, take_ids
 from vedette.operators.moving.interval import expected_costs
 from vedette.operators.moving.join import IntersectionJoin, Step
-from vedette.operators.moving.meetings import net
+from vedette.operators.moving.meetings import MEETING_BYTES, Meetings, net
 from vedette.operators.moving.moving_set import MovingSet
 from vedette.operators.moving.rows import TIME
 
@@ -103,7 +106,8 @@ class MovingJoin:
     def load(self, state: bytes | None = None, *, a: Any = None, b: Any = None, time: Any = None) -> pa.Table | None:
         """Begin anew with two sets of objects; their pairs, as `update` tells them. Or take up a saved state.
 
-        What was there is forgotten, and its pairs are not taken back; the time may be earlier than it was.
+        What was there is forgotten, and its pairs are not taken back; the time may be earlier than it was. Raises
+        AnswerError, and changes nothing, where the pairs exceed the setting max_answer_bytes.
         """
         if state is not None:
             if a is not None or b is not None or time is not None:
@@ -124,8 +128,10 @@ class MovingJoin:
             latest = rows.latest()
             if len(latest):
                 of.put(latest.ids, latest.rows, now)
+        with _refusing("load fewer objects"):
+            pairs = join.start()
         self.join = join
-        self.changes = to_change_table([(1, join.start())], *join.sets)
+        self.changes = to_change_table([(1, pairs)], *join.sets)
         return self.changes
 
     def update(
@@ -133,8 +139,17 @@ class MovingJoin:
     ) -> pa.Table:
         """Let time pass, and objects come, update and go: what that changes, as lines of sign, a, b, start, end.
 
-        Raises RowError, and changes nothing, where a row cannot be taken or time would run backwards.
+        Raises RowError, and changes nothing, where a row cannot be taken or time would run backwards. Raises
+        AnswerError, and changes nothing, where the changes exceed the setting max_answer_bytes.
         """
+        with _refusing("update fewer objects at once, and let less time pass at once"):
+            return self._update(a, b, time, remove_a, remove_b)
+
+    def update_unlimited(self, a: Any = None, b: Any = None, time: Any = None) -> pa.Table:
+        """As `update`, whatever the setting max_answer_bytes is."""
+        return self._update(a, b, time, None, None)
+
+    def _update(self, a: Any, b: Any, time: Any, remove_a: Any, remove_b: Any) -> pa.Table:
         if time is None:
             self._check_given(a, b)
         now = None if time is None else self._read_time(time)
@@ -151,12 +166,9 @@ class MovingJoin:
         self._check_interval(now)
         if join is None or join.a.n_dims != n_dims:
             first = min(float(rows.times.min(initial=now)) for rows in read)
-            join = self.join = self._new_join(n_dims, max(first, before))
-        steps = []
-        moments = _moments(read, now)
-        for moment, *both in zip(moments.tolist(), *(rows.at_each(moments) for rows in read), strict=True):
-            a_step, b_step = (_step(of, rows) for of, rows in zip(join.sets, both, strict=True))
-            steps += join.step(moment, a_step, b_step)
+            join = self._new_join(n_dims, max(first, before))
+        steps = _take_steps(join, read, now)
+        self.join = join
         self.changes = to_change_table(steps[0] if len(steps) == 1 else net(list(chain(*steps))), *join.sets)
         join.pack()
         return self.changes
@@ -167,23 +179,31 @@ class MovingJoin:
         """The pairs that intersect at a time, now or later, if nothing updates until then: columns a and b.
 
         The first call after updates of an empty join, or after loading a saved state, finds all pairs; from then on
-        they are kept up to date, and a call costs what it reports.
+        they are kept up to date, and a call costs what it reports. Raises AnswerError where the pairs exceed the
+        setting max_answer_bytes, at that time or, where all are to be found, together.
         """
         if self.join is None:
             return to_pair_table(_NONE, _NONE, *self._new_join(2, 0.0).sets)
+        time = self._read_later(at, "pairs are told")
         join = self._started()
-        return to_pair_table(*join.at(self._read_later(at, "pairs are told")), *join.sets)
+        with _refusing("keep fewer objects"):
+            found = join.at(time)
+        check_answer(len(found[0]), _PAIR_BYTES * len(found[0]), "pair", "keep fewer objects, or raise the setting")
+        return to_pair_table(*found, *join.sets)
 
     def events(self, until: Any = None) -> pa.Table:
         """Who will begin and who will cease to intersect whom after now, in the order of time, if nothing updates.
 
-        As far as objects are looked at: columns time, event ("enter" or "exit"), a and b.
+        As far as objects are looked at: columns time, event ("enter" or "exit"), a and b. Raises AnswerError as `pairs`
+        does.
         """
         join = self._started()
         last = np.inf if until is None or self.join is None else self._read_later(until, "events are told")
         pairs, ends_so = join.upcoming()
         enters = np.flatnonzero((pairs.starts > join.now) & (pairs.starts <= last))
         exits = np.flatnonzero(ends_so & (pairs.ends <= last))
+        n_events = len(enters) + len(exits)
+        check_answer(n_events, _EVENT_BYTES * n_events, "event", "give an earlier until=, or raise the setting")
         times = np.concatenate([pairs.starts[enters], pairs.ends[exits]])
         order = np.argsort(times, kind="stable")
         of = np.concatenate([enters, exits])[order]
@@ -264,7 +284,8 @@ class MovingJoin:
         """The join, which keeps its pairs from here on; an empty one before there was any object."""
         join = self._new_join(2, 0.0) if self.join is None else self.join
         if join.presenter is None:
-            join.start()
+            with _refusing("keep fewer objects"):
+                join.start()
         return join
 
     def _n_dims(self, tables: Tables) -> int:
@@ -325,6 +346,37 @@ def _tables(a: Any, b: Any) -> Tables:
     return None if a is None else MovingTable(a, "a"), None if b is None else MovingTable(b, "b")
 
 
+@contextmanager
+def _refusing(advice: str) -> Iterator[None]:
+    """Raise AnswerError where what is found in the block exceeds the limit."""
+    try:
+        with bounded(max_answer_bytes()):
+            yield
+    except OverBudgetError as error:
+        n = error.n_bytes // MEETING_BYTES
+        raise too_large(f"has at least {count(n, 'pair')}", f"{advice}, or raise the setting") from None
+
+
+def _take_steps(join: IntersectionJoin, read: Sequence[MovingRows], now: float) -> list[list[tuple[int, Meetings]]]:
+    """Let the rows be taken, moment after moment; what that changes. If it exceeds the bound, nothing has changed."""
+    steps: list[list[tuple[int, Meetings]]] = []
+    moments = _moments(read, now)
+    n_bytes = 0
+    join.begin_change()
+    try:
+        for moment, *both in zip(moments.tolist(), *(rows.at_each(moments) for rows in read), strict=True):
+            a_step, b_step = (_step(of, rows) for of, rows in zip(join.sets, both, strict=True))
+            found = join.step(moment, a_step, b_step)
+            n_bytes += sum(each.nbytes for _, each in chain(*found))
+            check_bytes(n_bytes)
+            steps += found
+    except BaseException:
+        join.take_back()
+        raise
+    join.end_change()
+    return steps
+
+
 def _check_times(rows: MovingRows, first: float, last: float, name: str) -> None:
     if not len(rows):
         return
@@ -351,3 +403,4 @@ def _step(of: MovingSet, rows: MovingRows) -> Step:
 
 
 _NONE = np.empty(0, np.int32)
+_PAIR_BYTES, _EVENT_BYTES = 8, 17  # in the tables of `pairs` and `events`

@@ -93,7 +93,7 @@ class MovingShard:
     def _update(self, a: dict[str, Any] | None, b: dict[str, Any] | None, moment: float) -> pa.Table:
         if a is None and b is None and self.join.n_a + self.join.n_b == 0:
             a = self._nothing.to_rows(slice(0, 0))  # which tells how many dimensions there are
-        return self.join.update(a, b, moment)
+        return self.join.update_unlimited(a, b, moment)
 
     # The state.
 

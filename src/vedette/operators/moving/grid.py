@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.budget import BOUND, check_bytes
 from vedette.operators.moving import cells
-from vedette.operators.moving.meetings import Meetings
+from vedette.operators.moving.meetings import MEETING_BYTES, Meetings
 from vedette.operators.moving.rows import SIDES, TIME, UNTIL
 
 SAMPLE = 500  # so many objects tell how large cells should be
@@ -103,16 +104,17 @@ class SweptGrid:
     ) -> Meetings:
         """The meetings that end at `since` or later: of the rows at some slots with the others, which the grid holds.
 
-        The slots of the former are in the column `a`.
+        The slots of the former are in the column `a`. Raises OverBudgetError where they exceed the bound.
         """
         spans = cells.find_cells(rows, slots, since, self.geometry, self.shape)
         if len(slots) > FEW:
             order = cells.order_by_cell(spans, self.shape)
             slots, spans = slots[order], spans[order]
         candidates = np.empty(max(1, len(others)), np.int32)
-        parts, at, room = [], 0, 1024 + int(1.25 * self.expected * len(slots))
+        parts, at, done, room = [], 0, 0, 1024 + int(1.25 * self.expected * len(slots))
+        most = BOUND.n_bytes // MEETING_BYTES
         while True:
-            found = Meetings.empty(room)
+            found = Meetings.empty(min(room, most - done + len(others)))  # enough for one object in any case
             n, at = cells.find(
                 rows, slots, spans, at, others, is_left_out, since, self.geometry, self.shape, self.bounds, self.slots,
                 self.boxes, candidates, found.a, found.b, found.starts, found.ends,
@@ -120,8 +122,10 @@ class SweptGrid:
             parts.append(found.take(slice(n)))
             if at == len(slots):
                 break
-            done = sum(map(len, parts))
+            done += n
+            check_bytes(MEETING_BYTES * done)
             room = len(others) + max(1024, done // 2, int(1.25 * done / max(at, 1) * (len(slots) - at)))
+        check_bytes(sum(each.nbytes for each in parts))
         meetings = Meetings.concat(parts)
         self.expected = max(len(meetings) / max(len(slots), 1), 0.9 * self.expected)
         return meetings

@@ -40,6 +40,8 @@ class IntersectionJoin:
         self.a, self.b = a, b
         self.now = now
         self.presenter: Presenter | None = None  # of all pairs, from `start` on
+        self._waiting: list[tuple[Any, ...]] = []  # what the presenter has still to be told
+        self._before: tuple[Any, ...] = ()  # what `take_back` brings back
         self.rates = UpdateRates(), UpdateRates()
 
     @property
@@ -61,11 +63,11 @@ class IntersectionJoin:
 
     def start(self) -> Meetings:
         """Find all pairs anew, the initial join, and keep them from here on."""
-        self.presenter = Presenter(self.now, self.a.interval)
         if len(self.a) < len(self.b):
             pairs = self.b.meet(self.a, self.b.living, self.now).swapped()
         else:
             pairs = self.a.meet(self.b, self.a.living, self.now)
+        self.presenter, self._waiting = Presenter(self.now, self.a.interval), []
         self._present(_NOBODY, 0, pairs)
         return pairs
 
@@ -76,8 +78,7 @@ class IntersectionJoin:
         """
         renewed = self._renew(time)
         self.now = time
-        if self.presenter is not None:
-            self.presenter.advance(time)
+        self._advance(time)
         known = self._known(self.a, a, self.rates[0]), self._known(self.b, b, self.rates[1])
         gone = self._meetings_of(known, time)
         put = []
@@ -134,6 +135,27 @@ class IntersectionJoin:
             stands=(self.a.stands, self.b.stands),
         )
 
+    def begin_change(self) -> None:
+        """From here on steps can be taken back, until `end_change`."""
+        self._before = self.now, *(each.to_numbers() for each in self.rates)
+        for of in self.sets:
+            of.begin_change()
+
+    def end_change(self) -> None:
+        """Keep what the steps have changed."""
+        self._settle()
+        for of in self.sets:
+            of.end_change()
+
+    def take_back(self) -> None:
+        """Be as before `begin_change`."""
+        self._waiting = []
+        self.now, *rates = self._before
+        for each, numbers in zip(self.rates, rates, strict=True):
+            each.set_numbers(*numbers)
+        for of in self.sets:
+            of.take_back()
+
     def pack(self) -> None:
         """Give up the slots of objects that are gone, once they are most."""
         moved = [of.pack() for of in self.sets]
@@ -160,8 +182,7 @@ class IntersectionJoin:
         for slots, of in zip(ended, self.sets, strict=True):
             of.look_at(slots, time, self.now)
         come = self._meetings_of(ended, self.now)
-        if self.presenter is not None:
-            self.presenter.advance(time)
+        self._advance(time)
         self._present(ended, len(gone), come)
         gone, come = differ(gone, come)
         return [(-1, gone), (1, come)] if len(gone) or len(come) else []
@@ -174,15 +195,30 @@ class IntersectionJoin:
 
     def _kept(self) -> Presenter:
         assert self.presenter is not None, "start keeps the pairs"
+        self._settle()
         return self.presenter
 
     def _present(self, known: tuple[NDArray[np.int32], NDArray[np.int32]], n_gone: int, come: Meetings) -> None:
-        if self.presenter is None:
-            return
-        self.presenter.begin_step(len(self.a.ids), len(self.b.ids))
-        self.presenter.remove(known, n_gone)
-        self.presenter.add(come)
-        self.presenter.end_step()
+        if self.presenter is not None:
+            self._waiting.append((len(self.a.ids), len(self.b.ids), known, n_gone, come))
+
+    def _advance(self, time: float) -> None:
+        if self.presenter is not None:
+            self._waiting.append((time,))
+
+    def _settle(self) -> None:
+        """Tell the presenter what it was not told yet, in order. It cannot be taken back."""
+        waiting, self._waiting = self._waiting, []
+        for each in waiting if self.presenter is not None else ():
+            assert self.presenter is not None
+            if len(each) == 1:
+                self.presenter.advance(*each)
+                continue
+            n_a, n_b, known, n_gone, come = each
+            self.presenter.begin_step(n_a, n_b)
+            self.presenter.remove(known, n_gone)
+            self.presenter.add(come)
+            self.presenter.end_step()
 
     def _at_unseen(self, time: float) -> Meetings:
         """The pairs at a time of objects that will not have been looked at for so long."""

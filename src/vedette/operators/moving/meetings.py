@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from vedette.buffers import empty_int32, empty_int64
 
+MEETING_BYTES = 24
+
 
 @dataclass(frozen=True)
 class Meetings:
@@ -23,6 +25,10 @@ class Meetings:
 
     def __len__(self) -> int:
         return len(self.a)
+
+    @property
+    def nbytes(self) -> int:
+        return MEETING_BYTES * len(self)
 
     @property
     def keys(self) -> NDArray[np.int64]:

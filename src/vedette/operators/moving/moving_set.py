@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,18 @@ from vedette.operators.moving.rows import SIDES, TIME, UNTIL, set_ends, vanishin
 FEW_FREED = 1024  # so many freed slots are always borne
 SLICES = 16  # of the interval; who ends in the next one is known beforehand
 MANY = 4  # if so many-th part of all objects changes at once, the grid is made anew
+
+
+@dataclass
+class SetUndo:
+    """What a set was before a change: sizes, and the rows that have changed since, in order, as they were before."""
+
+    n_ids: int
+    kind: str | None
+    n: int
+    soon: NDArray[np.int32]
+    soon_until: float
+    kept: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.bool_], Any]] = field(default_factory=list)
 
 
 class MovingSet:
@@ -41,6 +54,7 @@ class MovingSet:
         self._grid_time = 0.0
         self._n_lookups = 0  # in the grid
         self._is_changed: NDArray[np.bool_] | None = None  # by slot: since the last save; None: any may be
+        self._undo: SetUndo | None = None
 
     def __len__(self) -> int:
         return self._n
@@ -88,6 +102,7 @@ class MovingSet:
 
         They will be looked up from `since` on.
         """
+        self._keep(slots)
         earliest = set_ends(self.rows, slots, self.interval, now + self._ahead, self.renews, self.stands)
         if earliest < self._soon_until:
             self._soon = np.concatenate([self._soon, slots])
@@ -96,6 +111,7 @@ class MovingSet:
 
     def free(self, slots: NDArray[np.int32]) -> None:
         """Forget the objects at these slots."""
+        self._keep(slots)
         self.lives[slots] = False
         self._n -= len(slots)
         if self._grid is not None:
@@ -196,6 +212,41 @@ class MovingSet:
         if self._is_changed is not None:
             self._is_changed[slots] = True
 
+    # Changes that can be taken back.
+
+    def begin_change(self) -> None:
+        """From here on changes can be taken back, until `end_change`. Slots must not be packed before."""
+        self._undo = SetUndo(len(self.ids), self.ids.kind, self._n, self._soon, self._soon_until)
+
+    def end_change(self) -> None:
+        self._undo = None
+
+    def take_back(self) -> None:
+        """Be as before `begin_change`. The grid is made anew, and so are the ids if there are new ones."""
+        undo, self._undo = self._undo, None
+        assert undo is not None, "begin_change comes first"
+        for slots, rows, lives, is_changed in reversed(undo.kept):
+            self.rows[slots], self.lives[slots] = rows, lives
+            if self._is_changed is not None:
+                self._is_changed[slots] = is_changed
+        if len(self.ids) > undo.n_ids:
+            self.lives[undo.n_ids :] = False
+            if self._is_changed is not None:
+                self._is_changed[undo.n_ids :] = False
+            ids = Ids()
+            ids.append(self.ids.take(np.arange(undo.n_ids)))
+            ids.kind = undo.kind
+            self.ids = ids
+        self._n, self._soon, self._soon_until = undo.n, undo.soon, undo.soon_until
+        self._grid = None
+        self._is_left_out[:] = False
+
+    def _keep(self, slots: NDArray[np.int32]) -> None:
+        """Keep what is about to change."""
+        if self._undo is not None and len(slots):
+            is_changed = None if self._is_changed is None else self._is_changed[slots]
+            self._undo.kept.append((slots, self.rows[slots], self.lives[slots], is_changed))
+
     # Inside.
 
     def _write(self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64]) -> NDArray[np.int32]:
@@ -206,6 +257,7 @@ class MovingSet:
             self.ids.append(ids if len(unknown) == len(slots) else take_ids(ids, unknown))
             slots[unknown] = np.arange(n_before, len(self.ids), dtype=np.int32)
             self._make_room(n_before, len(self.ids))
+        self._keep(slots)
         self._n += len(slots) - int(np.count_nonzero(self.lives[slots]))
         self.rows[slots] = rows
         self.lives[slots] = True
