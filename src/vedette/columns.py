@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from vedette.damage import DamageError, check
 from vedette.errors import RowError
-from vedette.schema import Field, Type
+from vedette.schema import Field, Type, arrow_type
 
 INT64_DECIMAL_PRECISION = 18  # the widest decimal whose unscaled values all fit into int64
 _UINT64_DIGITS = 20
@@ -143,6 +143,29 @@ def join_columns(first: Column, second: Column) -> Column:
         return Column(values)
     valid = [np.ones(len(each), np.bool_) if each.valid is None else each.valid for each in (first, second)]
     return Column(values, np.concatenate(valid))
+
+
+def to_array(column: Column, type_: Type) -> pa.Array:
+    """The column as an Arrow array of the type."""
+    values, wanted, is_null = column.values, arrow_type(type_), None if column.valid is None else ~column.valid
+    if type_.name == "date":
+        return pa.array(values, mask=is_null).cast(pa.int32()).cast(wanted)
+    if type_.name not in ("string", "decimal"):
+        return pa.array(values, mask=is_null).cast(wanted)
+    if type_.name == "decimal" and is_null is not None:
+        values = np.where(is_null, 0, values)  # anything may be under a null
+    array = values.cast(wanted) if type_.name == "string" else _decimals(values, wanted)
+    return array if is_null is None else pc.if_else(pa.array(is_null), pa.scalar(None, wanted), array)
+
+
+def _decimals(unscaled: NDArray[Any], type_: pa.DataType) -> pa.Array:
+    halves = np.empty((len(unscaled), 2), np.int64)  # the low one, the high one
+    if unscaled.dtype == np.int64:
+        halves[:, 0], halves[:, 1] = unscaled, unscaled >> 63
+    else:
+        halves[:, 0] = (unscaled & ((1 << 64) - 1)).astype(np.uint64).view(np.int64)
+        halves[:, 1] = (unscaled >> 64).astype(np.int64)
+    return pa.Array.from_buffers(type_, len(unscaled), [None, pa.py_buffer(halves)])
 
 
 def _filler(type_: Type, n: int) -> Any:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from vedette.cli.answer_file import plain
 from vedette.cli.progress import show_progress
 from vedette.cli.rows_file import RowsFile
-from vedette.columns import decode
+from vedette.columns import to_array
 from vedette.rows import read_values
 from vedette.schema import Field, Schema, arrow_type
 
@@ -70,13 +70,9 @@ def _find(columns: pa.Schema, field: Field) -> int | None:
 
 
 def _column(batch: pa.RecordBatch, schema: Schema, name: str, time_zone: str) -> pa.Array:
-    """A column as Spark reads it: times are moments in microseconds."""
+    """A column as Spark reads it; RowError where the file has a type that the field cannot be read from."""
     field = schema.find(name)
     assert field is not None
     place = _find(batch.schema, field)
     assert place is not None
-    if field.type.name != "timestamp":
-        return decode(batch.column(place)).cast(arrow_type(field.type))
-    read = read_values(batch.column(place), field, time_zone)
-    mask = None if read.valid is None else ~read.valid
-    return pa.array(read.values, pa.int64(), mask=mask).cast(arrow_type(field.type))
+    return to_array(read_values(batch.column(place), field, time_zone), field.type)
