@@ -7,7 +7,7 @@ are wall-clock time in the zone of the query set.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -35,13 +35,18 @@ def read_rows(
     for name in fields:
         values = frame.find(name)
         if values is None:
-            known = sorted(frame.names)
-            have = f"{', '.join(known) or 'none'}{nearest(name, known)}"
-            raise RowError(f"the rows lack field {name!r}, which queries use; they have: {have}")
+            raise lacks_field(name, frame.names)
         field = schema.find(name)
         assert field is not None
         columns[name] = read_values(values, field, time_zone)
     return columns, n_rows
+
+
+def lacks_field(name: str, names: Iterable[str]) -> RowError:
+    """The error for a field that queries use and rows with columns of these names do not have."""
+    known = sorted(names)
+    have = f"{', '.join(known) or 'none'}{nearest(name, known)}"
+    return RowError(f"the rows lack field {name!r}, which queries use; they have: {have}")
 
 
 def read_row(row: Mapping[str, Any], schema: Schema, fields: Collection[str], time_zone: str) -> dict[str, Column]:

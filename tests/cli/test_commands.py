@@ -88,6 +88,51 @@ def test_match_in_spark_gives_the_same(spark, run, tmp_path):
     assert sorted(read_pairs(tmp_path / "o.jsonl"), key=str) == sorted(PAIRS, key=str)
 
 
+@pytest.mark.parametrize(
+    ("type_", "values", "text"),
+    [
+        ("decimal(10,2)", pa.array([3900.0]), "a > 1"),
+        ("bigint", pa.array(["12"]), "a > 1"),
+        ("bigint", pa.array([True]), "a > 0"),
+        ("bigint", pa.array([2.0]), "a > 0"),
+        ("string", pa.array([12]), "a = '12'"),
+        ("boolean", pa.array([1]), "a"),
+        ("date", pa.array([0], pa.timestamp("us")), "a = DATE '1970-01-01'"),
+        ("timestamp", pa.array([0], pa.date32()), "a IS NOT NULL"),
+    ],
+)
+def test_with_spark_a_column_is_refused_as_it_is_without(run, tmp_path, type_, values, text):
+    pq.write_table(pa.table({"a": values}), tmp_path / "r.parquet")
+    queries = write_queries(tmp_path / "q.csv", [("q", text)])
+    command = ("match", tmp_path / "r.parquet", "--queries", queries, "--schema", f"a {type_}", "-q")
+
+    here, there = run(*command), run(*command, "--spark")
+
+    assert here[0] == 2
+    assert "field 'a' is " in here[2]
+    assert there == here
+
+
+@pytest.mark.parametrize("more", [(), ("--spark",)])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_rows_without_any_field_that_queries_use_are_refused(run, tmp_path, kind, more):
+    rows, queries = write_rows(tmp_path / f"r.{kind}"), write_queries(tmp_path / "q.csv", [("q", "a > 1")])
+
+    code, out, err = run("match", rows, "--queries", queries, "--schema", "a double", *more)
+
+    assert (code, out) == (2, "")
+    assert err == "vedette: the rows lack field 'a', which queries use; they have: price, symbol, volume\n"
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_rows_without_any_declared_field_match_queries_that_use_none(run, tmp_path, kind):
+    rows, queries = write_rows(tmp_path / f"r.{kind}"), write_queries(tmp_path / "q.csv", [("q", "TRUE")])
+
+    code, out, err = run("match", rows, "--queries", queries, "--schema", "a double")
+
+    assert (code, err, len(out.splitlines())) == (0, "", 5)
+
+
 def test_a_declared_schema_goes_before_what_the_rows_look_like(run, tmp_path):
     (tmp_path / "r.csv").write_text("code,at\n007,2026-03-02 14:00:00\n")
     queries = write_queries(tmp_path / "q.csv", [("bond", "code = '007' AND at >= TIMESTAMP '2026-03-02 14:00:00'")])

@@ -45,7 +45,9 @@ class Job:
 
     def open_rows(self, queries: QuerySet) -> RowsFile:
         """The rows with the fields that queries use, and all that is written of them."""
-        return RowsFile.open(self.rows, only(queries.schema, queries.fields or queries.schema.names[:1]))
+        rows = RowsFile.open(self.rows, only(queries.schema, queries.fields or queries.schema.names[:1]))
+        rows.check_fields(queries.fields)
+        return rows
 
 
 def match_files(

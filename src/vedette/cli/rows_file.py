@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from vedette.cli.text_columns import WHOLE, CsvColumns, JsonColumns, TextColumns
 from vedette.cli.text_records import Records, read_records
 from vedette.engine.selectivity import MAX_SAMPLE_ROWS
 from vedette.errors import FileError, SchemaError
+from vedette.rows import lacks_field
 from vedette.schema import Field, Schema, Type
 
 FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
@@ -112,7 +113,12 @@ class RowsFile:
                     raise FileError(f"cannot read {path} after row {n_rows:,}: {error}; {hint}") from None
                 n_rows += batch.num_rows
                 n_done = records.n_bytes_read
-                yield batch.append_column(RECORD, records.lines) if needs_others else batch
+                # Not append_column: a batch without columns does not know how many rows it has.
+                yield (
+                    pa.RecordBatch.from_arrays([*batch.columns, records.lines], schema=columns)
+                    if needs_others
+                    else batch
+                )
 
         fields = [(shown.names[place], type_) for place, type_ in types.items()]
         columns = pa.schema([*fields, (RECORD, pa.large_binary())] if needs_others else fields)
@@ -122,6 +128,13 @@ class RowsFile:
     def names(self) -> list[str]:
         """The columns of the file."""
         return list(self.columns.names) if self.text is None else self.text.columns.names
+
+    def check_fields(self, names: Iterable[str]) -> None:
+        """Raise RowError where the file has no column for one of these fields."""
+        known = {name.lower() for name in self.names}
+        for name in names:
+            if name.lower() not in known:
+                raise lacks_field(name, self.names)
 
     def no_rows(self) -> pa.RecordBatch:
         """A batch without rows, in the columns of the file."""
