@@ -300,3 +300,35 @@ def test_columns_of_parquet_leave_in_their_types(tmp_path, types, has_null, chos
     written = pq.read_table(tmp_path / "r.parquet")
     assert kept.schema.equals(written.schema)
     assert kept.equals(written)
+
+
+LONG = b"9" * 5_000  # Python reads whole numbers of up to 4,300 digits
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_a_number_of_any_length_leaves_as_it_came(tmp_path, kind):
+    out = match(tmp_path, "jsonl", b'{"a": ' + LONG + b', "s": "x\\u0041"}\n', [], ["s"], kind)
+
+    assert LONG in out.read_bytes()
+
+
+def test_a_number_that_is_too_long_for_a_column_is_told_in_few_digits(tmp_path):
+    with pytest.raises(FileError, match=r"column 'a' holds 9{60}, which a double cannot hold"):
+        match(tmp_path, "jsonl", b'{"a": ' + LONG + b', "s": "x\\u0041"}\n', [], ["s"], "parquet")
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("depth", [5_000, 100_000])
+def test_a_row_that_is_nested_too_deeply_is_told(tmp_path, kind, depth):
+    deep = b"[" * depth + b"]" * depth
+    with pytest.raises(FileError, match="nested more than 1,000 levels deep") as caught:
+        match(tmp_path, "jsonl", b'{"s": "x\\u0041", "q": ' + deep + b"}\n", [], ["s"], kind)
+    assert len(str(caught.value)) < 300
+
+
+def test_brackets_in_a_text_are_no_nesting(tmp_path):
+    row = b'{"s": "x\\"' + b"[{" * 5_000 + b'", "q": [' + b"[]," * 2_000 + b"[]]}"
+
+    out = match(tmp_path, "jsonl", row + b"\n", [], ["s"], "jsonl")
+
+    assert out.read_bytes().startswith(row[:-1])

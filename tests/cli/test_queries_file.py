@@ -156,3 +156,19 @@ def test_columns_of_rows_that_differ_only_in_case_are_refused(tmp_path: Path, na
 
     with pytest.raises(vd.VedetteError, match=r"letter case aside|unknown field 'x'"):
         match_files(rows, queries, tmp_path / "out.csv", schema=schema, **options)
+
+
+@pytest.mark.parametrize("name", ["q.jsonl", "q.json"])
+@pytest.mark.parametrize("value", ["[" * 100_000, "9" * 5_000])
+def test_a_line_that_python_cannot_read_is_a_bad_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, value: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(f'{{"id": "bad", "type": "Feature", "where": {value}}}\n{{"id": "ok", "where": "lon < 3"}}\n')
+    if name == "q.json":  # not GeoJSON: its first line is a query
+        path.write_text("\n".join(reversed(path.read_text().splitlines())))
+
+    with pytest.raises(vd.FileError, match=f"{name}, line .: it is no JSON"):
+        load_queries(path, "lon double", "UTC")
+    assert load_queries(path, "lon double", "UTC", skip_bad=True).match_one({"lon": 1.0}) == ["ok"]
+    assert "skipped 1 bad query" in capsys.readouterr().err

@@ -17,6 +17,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vedette.cli.json_text import read_json
 from vedette.cli.lines import Kind, Lines, read_lines
 from vedette.cli.queries_file import is_geojson, read_polygons, take_text
 from vedette.cli.query_commands import read_value
@@ -217,7 +218,7 @@ def _take_metadata(query_id: Any, value: Any) -> dict[str, Any] | None:
     """A JSON object, as such or as a text."""
     if isinstance(value, str):
         try:
-            value = json.loads(value) if value.strip() else None
+            value = read_json(value) if value.strip() else None
         except ValueError:
             value = False
     if value is not None and not isinstance(value, dict):
@@ -247,7 +248,7 @@ def _take_size(query_id: Any, name: str, value: Any) -> Any:
     """The length of a window: for all streams, or as a JSON object by stream."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
-            value = json.loads(value)
+            value = read_json(value)
         except ValueError:
             raise QueryError(f"{name} of query {query_id!r} begins with a brace and is no JSON object") from None
     if isinstance(value, str):

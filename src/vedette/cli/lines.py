@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from vedette.cli.json_text import read_json
 from vedette.cli.rows_file import check_readable, format_of
 from vedette.errors import FileError, QueryError, count
 from vedette.frames import find_twins
@@ -174,7 +175,7 @@ def _read_jsonl(path: Path, lines: Lines) -> None:
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
+                record = read_json(line)
             except ValueError as error:
                 what = error.msg if isinstance(error, json.JSONDecodeError) else error
                 lines.add_bad(number, f"it is no JSON: {what}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vedette.cli.answer_file import AnswerFile
+from vedette.cli.json_text import read_json
 from vedette.cli.rows_file import RECORD, RowsFile, TextFile
 from vedette.cli.text_records import Records
 from vedette.errors import FileError
@@ -82,7 +84,7 @@ def _header_of(text: TextFile) -> bytes:
         return text.header.rstrip(b"\r\n") + f',"{QUERY}"\n'.encode()
     for name, type_ in zip(text.columns.names, text.columns.types, strict=True):
         if pa.types.is_nested(type_):
-            raise _no_csv(name, str(type_))
+            raise _no_csv(name, str(type_)[:100])
     return b",".join(_quote(name) for name in [*text.columns.names, QUERY]) + b"\n"
 
 
@@ -124,11 +126,26 @@ def _csv_ids(ids: pa.Array) -> pa.Array:
     return _join(b'"', pc.replace_substring(texts, '"', '""').cast(pa.large_binary()), b'"')
 
 
+class _Number(str):
+    """A number of JSON as it is written, however long."""
+
+
+class _Whole(_Number):
+    """One without a fraction and an exponent."""
+
+
+def _read_object(line: bytes) -> dict[str, Any]:
+    try:
+        return dict(read_json(line, parse_int=_Whole, parse_float=_Number))
+    except ValueError as error:
+        raise FileError(f"a row cannot be written: {error}; it begins with {line[:60]!r}") from None
+
+
 def _extend_objects(lines: pa.Array, ids: pa.Array) -> pa.LargeBinaryArray:
     """JSON objects, each with the id under one more key."""
     may_name = pc.match_substring_regex(lines, _MAY_NAME_QUERY)
     for line in lines.filter(may_name).to_pylist():
-        if any(name.lower() == QUERY for name in json.loads(line)):
+        if any(name.lower() == QUERY for name in _read_object(line)):
             raise FileError("a row has a key 'query' already, which the answer needs; rename it")
     opened = pc.replace_substring_regex(lines, r"\s*\}\s*$", "")
     is_empty = pc.match_substring_regex(opened, r"^\s*\{$")
@@ -142,16 +159,12 @@ def _extend_objects(lines: pa.Array, ids: pa.Array) -> pa.LargeBinaryArray:
 # JSON lines as CSV, and text as typed columns.
 
 
-class _Number(str):
-    """A number of JSON as it is written."""
-
-
 def _as_csv(lines: pa.Array, names: list[str]) -> pa.Array:
     """The objects of lines as records of CSV, numbers as they are written."""
     known = set(names)
     made = []
     for line in lines.to_pylist():
-        row = json.loads(line, parse_int=_Number, parse_float=_Number)
+        row = _read_object(line)
         if not row.keys() <= known:
             raise _unexpected(sorted(row.keys() - known)[0])
         made.append(b",".join(_as_field(row.get(name), name) for name in names))
@@ -205,10 +218,10 @@ def _check_doubles(batch: pa.RecordBatch, lines: pa.Array) -> None:
             continue
         is_large = pc.greater_equal(pc.abs(column), _LOSES_WHOLE)
         for line in lines.filter(is_large).to_pylist():
-            value = json.loads(line).get(name)
-            if isinstance(value, int) and int(float(value)) != value:
+            value = _read_object(line).get(name)
+            if isinstance(value, _Whole) and Decimal(value) != Decimal(float(value)):
                 raise FileError(
-                    f"column {name!r} holds {str(value)[:60]}, which a double cannot hold; declare the column as "
+                    f"column {name!r} holds {value[:60]}, which a double cannot hold; declare the column as "
                     f"decimal with --schema, or use -o with .jsonl"
                 )
 

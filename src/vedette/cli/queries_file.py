@@ -5,11 +5,11 @@ Or GeoJSON, each polygon of which is a query: the fields it is about are found b
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from pathlib import Path
 
+from vedette.cli.json_text import read_json
 from vedette.cli.lines import WORDS, Kind, Lines, read_lines
 from vedette.cli.rows_file import check_readable
 from vedette.engine.query_set import QuerySet
@@ -73,7 +73,7 @@ def is_geojson(path: Path) -> bool:
         file.seek(0)
         line = file.readline()
     try:
-        record = json.loads(line)
+        record = read_json(line)
     except ValueError:  # an object over several lines
         return True
     return not (isinstance(record, dict) and "where" in record)

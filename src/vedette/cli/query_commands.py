@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from vedette.cli.json_text import read_json
 from vedette.cli.option_groups import with_groups
 from vedette.cli.records import Answer, print_record, print_records
 from vedette.cli.which_set import ChosenSet, read_id
@@ -279,7 +279,7 @@ def read_metadata(given: list[str] | None) -> dict[str, Any] | None:
 def read_value(text: str) -> Any:
     """A value of metadata: as JSON has it, else the text itself."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant, parse_float=_read_float)
+        return read_json(text, parse_constant=_refuse_constant, parse_float=_read_float)
     except ValueError:
         return text
 
@@ -373,7 +373,7 @@ def _read_float(text: str) -> float:
 
 def _read_object(text: str) -> dict[str, Any]:
     try:
-        read = json.loads(text)
+        read = read_json(text)
     except ValueError as error:
         raise QueryError(f"metadata that begins with a brace is JSON: {error}") from None
     return dict(read)

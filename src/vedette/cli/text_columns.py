@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
@@ -23,6 +24,9 @@ WHOLE = r"^(0|-?[1-9][0-9]*)$"  # a whole number as it is written back, and no o
 _DIGITS = r"^[+-]?[0-9]+$"
 _ZONE = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"  # at the end of a time, not of a date
 _MOST_DIGITS = 38
+_MOST_NESTED = 1_000  # levels of JSON
+_JSON_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_OPENING, _CLOSING = [ord("["), ord("{")], [ord("]"), ord("}")]
 _PART_BYTES = 1 << 20
 _TIME = pa.timestamp("us")
 _ZONED = pa.timestamp("us", tz="UTC")
@@ -157,7 +161,21 @@ def _csv_type(shown: pa.DataType, texts: pa.ChunkedArray) -> pa.DataType:
     return pa.decimal128(_MOST_DIGITS, 0) if n_digits <= _MOST_DIGITS else pa.string()
 
 
+def _check_depth(records: Records) -> None:
+    """Raise ArrowInvalid where a line is nested so deeply that Arrow, which recurses, would crash."""
+    long = np.flatnonzero(np.diff(records.offsets) > _MOST_NESTED)  # each level takes a byte
+    for place in long.tolist():
+        line = records.lines[place].as_py()
+        if line.count(b"[") + line.count(b"{") <= _MOST_NESTED:
+            continue
+        marks = np.frombuffer(_JSON_STRING.sub(b"", line), np.uint8)
+        steps = np.isin(marks, _OPENING).astype(np.int64) - np.isin(marks, _CLOSING)
+        if np.cumsum(steps).max(initial=0) > _MOST_NESTED:
+            raise pa.ArrowInvalid(f"a line is nested more than {_MOST_NESTED:,} levels deep")
+
+
 def _parse_json(records: Records, schema: pa.Schema | None, others: str = "infer") -> pa.Table:
+    _check_depth(records)
     return pa_json.read_json(
         io.BytesIO(records.whole),
         read_options=pa_json.ReadOptions(block_size=max(1, records.whole.size)),
