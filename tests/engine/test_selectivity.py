@@ -68,9 +68,22 @@ def test_a_sample_need_not_have_fields_that_no_query_uses():
     queries = vd.QuerySet(SCHEMA, sample={"x": [1.0, 2.0]}, max_match_share=0.5)
     queries.add("a", "x < 2")
 
-    with pytest.raises(RowError, match="the sample lacks field 's'"):
-        queries.add("b", "s = 'a'")
+    for text in ("s = 'a'", "s IS NULL", "length(s) = 1"):
+        with pytest.raises(QueryError, match="query 'b' uses field 's', which the sample lacks; give a sample"):
+            queries.add_many(["c", "b"], ["x < 2", text])
+        with pytest.raises(QueryError, match="the query uses field 's', which the sample lacks"):
+            queries.check(text)
     assert len(queries) == 1
+
+
+def test_a_sample_may_be_a_stream_that_is_read_once():
+    stream = pa.table(SAMPLE).to_reader()
+
+    queries = vd.QuerySet(SCHEMA, sample=stream, max_match_share=0.5)
+
+    with pytest.raises(QueryError, match="matches 51% of the 100 rows"):
+        queries.add("most", "x < 51")
+    assert vd.QuerySet(SCHEMA).check("x < 80", sample=pa.table(SAMPLE).to_reader()) != []
 
 
 @pytest.mark.parametrize("share", [0, -1, 1.5, float("nan"), "0.5", True, None])

@@ -8,6 +8,7 @@ import weakref
 from decimal import Decimal
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import vedette as vd
@@ -45,7 +46,7 @@ def test_the_sample_and_the_share_of_a_set_are_altered_and_cleared(guarded):
         guarded.add("alerts", "all", "x > 0")
     guarded.alter("alerts", sample=pd.DataFrame({"x": [-1.0, 5.0]}))
     guarded.add("alerts", "all", "x > 0")
-    with pytest.raises(RowError, match="the sample lacks field 's'"):
+    with pytest.raises(QueryError, match="query 'named' uses field 's', which the sample lacks"):
         guarded.add("alerts", "named", "s = 'a'")
     guarded.alter("alerts", "x double, s string, y double")
     guarded.add("alerts", "one", "x > 2")
@@ -57,13 +58,41 @@ def test_the_sample_and_the_share_of_a_set_are_altered_and_cleared(guarded):
         guarded.alter("alerts", max_match_share=0.5)
 
 
-def test_a_sample_of_another_type_than_a_new_schema_says_so(guarded):
-    guarded.alter("alerts", "x string, s string")
+def test_a_schema_under_which_the_sample_cannot_be_read_is_refused_unless_by_force(guarded):
+    told = r"the sample of set 'alerts' cannot be read .* give the set another sample"
 
-    with pytest.raises(
-        RegistryError, match=r"the sample of set 'alerts' cannot be read .* give the set another sample"
-    ):
+    with pytest.raises(RegistryError, match=told):
+        guarded.alter("alerts", "x string, s string")
+    assert guarded.set("alerts").version == 0
+    assert guarded.verify("alerts") == []
+
+    guarded.alter("alerts", "x string, s string", force=True)
+    with pytest.raises(RegistryError, match=told):
         guarded.add("alerts", "a", "x = '1'")
+    (fault,) = guarded.verify("alerts")
+    assert fault.startswith("the sample of set 'alerts' cannot be read under the schema")
+
+
+def test_a_sample_may_be_a_stream_that_is_read_once(registry):
+    registry.create("alerts", schema="x double", sample=pa.table(SAMPLE).to_reader(), max_match_share=0.5)
+    with pytest.raises(QueryError, match=BROAD):
+        registry.add("alerts", "all", "x > 0")
+
+    registry.alter("alerts", sample=pa.table({"x": [9.0, -9.0]}).to_reader())
+    registry.add("alerts", "all", "x > 0")
+
+
+def test_a_sample_is_not_given_and_cleared_at_once(guarded):
+    with pytest.raises(RegistryError, match=r'max_match_share="none" clears the sample; give a sample or clear it'):
+        guarded.alter("alerts", sample={"x": [1.0]}, max_match_share="none")
+    assert guarded.set("alerts").max_match_share == 0.5
+
+
+def test_a_first_sample_needs_a_share(registry):
+    registry.create("alerts", schema="x double")
+
+    with pytest.raises(RegistryError, match="set 'alerts' has no max_match_share yet; give one with the sample"):
+        registry.alter("alerts", sample={"x": [1.0]})
 
 
 def test_values_of_every_type_are_kept_exactly(registry):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
@@ -18,6 +19,7 @@ from vedette.registry.database import Database
 from vedette.registry.locked_set import LockedSet, new_mark
 from vedette.registry.query_info import PARKED
 from vedette.registry.reader import read_standing
+from vedette.registry.samples import selectivity_of
 from vedette.registry.set_info import SetInfo, read_schemas
 from vedette.registry.sets import read_given_schemas
 from vedette.registry.tables import lives, schemas, sets
@@ -48,6 +50,8 @@ def _alter(database: Database, info: SetInfo, schema: Any, time_zone: str | None
     read = read_schemas(wanted)
     if read is None:
         raise RegistryError(f"set {info.name!r} is of band joins, which have no schema to alter")
+    if not force:  # by force, writers of queries are told what is wrong with the sample, and so is `verify`
+        selectivity_of(database, replace(info, schema=wanted, time_zone=zone))
     # Most texts are compiled before the set is locked, so that other writers wait for a moment only.
     broken: Broken = {}
     for piece in read_standing(database, info, info.version):

@@ -7,9 +7,10 @@ from typing import Any
 
 from sqlalchemy import Connection, func, or_, select, text
 
-from vedette.errors import QueryError, count
+from vedette.errors import QueryError, RegistryError, count
 from vedette.registry.database import Database
 from vedette.registry.reader import read_standing
+from vedette.registry.samples import selectivity_of
 from vedette.registry.set_info import SetInfo
 from vedette.registry.sets import list_sets
 from vedette.registry.steps import check_texts
@@ -83,6 +84,10 @@ def _faults_of(database: Database, info: SetInfo) -> list[str]:
             check_texts(info, piece.added_ids, piece.texts or [], limits=None)
         except QueryError as error:
             faults.append(f"set {info.name!r}: {error.reason}")
+    try:
+        selectivity_of(database, info)
+    except RegistryError as error:  # it names the set
+        faults.append(str(error))
     return faults
 
 

@@ -138,6 +138,7 @@ class Registry:
         """Give a set another schema, or a dict of them by stream; the version from which it is in force.
 
         Refused where standing queries do not fit it, and the error lists them as `broken`; `force` parks those.
+        Also refused where the set's sample cannot be read under it, unless by `force`.
 
         Or give it another `sample` or `max_match_share` for new queries; max_match_share="none" clears both.
         """

@@ -21,7 +21,7 @@ from vedette.schema import Schema
 
 def write_sample(sample: Any, max_share: float, schema: Schema, time_zone: str) -> dict[str, str]:
     """The columns of a sample that the schema has, as they are kept: an Arrow stream in base64, and its digest."""
-    table = _as_table(sample)
+    table = as_table(sample)
     table = table.select([name for name in table.column_names if schema.find(name) is not None])
     Selectivity.read(table, max_share, schema, time_zone)
     sink = pa.BufferOutputStream()
@@ -66,7 +66,7 @@ def _read(place: _Place, digest: str, max_share: float) -> Selectivity:
         return Selectivity.read(table, max_share, schema, info.time_zone)
     except (RowError, pa.ArrowInvalid, ValueError) as error:
         raise RegistryError(
-            f"the sample of set {info.name!r} cannot be read under its schema ({error}); give the set another sample, "
+            f"the sample of set {info.name!r} cannot be read under the schema ({error}); give the set another sample, "
             f"or clear max_match_share"
         ) from None
 
@@ -74,6 +74,10 @@ def _read(place: _Place, digest: str, max_share: float) -> Selectivity:
 def alter_sample(database: Database, info: SetInfo, sample: Any, max_share: Any, *, clear: bool) -> None:
     """Give a set another sample or share, or neither; what is None stays."""
     check_kind(info.kind, info.name)
+    if clear and sample is not None:
+        raise RegistryError('max_match_share="none" clears the sample; give a sample or clear it, not both')
+    if not clear and max_share is None and info.max_match_share is None:
+        raise RegistryError(f"set {info.name!r} has no max_match_share yet; give one with the sample, such as 0.5")
     share = None if clear else read_share(info.max_match_share if max_share is None else max_share)
     schema = info.read_schema()
     assert schema is not None
@@ -97,7 +101,8 @@ def check_kind(kind: str, name: str) -> None:
         raise RegistryError(f"set {name!r} is of kind {kind}; only sets of kind {MATCH} or {BORDER} have a sample")
 
 
-def _as_table(sample: Any) -> pa.Table:
+def as_table(sample: Any) -> pa.Table:
+    """A sample as users hold rows, as a table that can be read more than once."""
     if isinstance(sample, pa.RecordBatch):
         return pa.Table.from_batches([sample])
     if isinstance(sample, pa.Table):
@@ -107,4 +112,4 @@ def _as_table(sample: Any) -> pa.Table:
             return sample.to_arrow()
         return pa.Table.from_pandas(sample, preserve_index=False) if hasattr(sample, "iloc") else pa.table(sample)
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, AttributeError) as error:
-        raise RowError(f"the sample cannot be read: {error}") from None
+        raise RowError(f"a sample of type {type(sample).__name__} cannot be read: {error}") from None

@@ -17,7 +17,7 @@ from vedette.errors import RegistryError, SchemaError, nearest
 from vedette.registry.database import Database
 from vedette.registry.failures import DroppedError
 from vedette.registry.locked_set import LockedSet, new_mark
-from vedette.registry.samples import check_kind, write_sample
+from vedette.registry.samples import as_table, check_kind, write_sample
 from vedette.registry.set_info import BAND_JOIN, ID_KINDS, KINDS, WINDOW_JOIN, WINDOWS, SetInfo
 from vedette.registry.tables import METADATA, samples, schemas, sets, snapshots, versions
 from vedette.registry.values import is_text
@@ -99,6 +99,8 @@ def _read_sample(
         return None, None
     check_kind(kind, name)
     schema = Schema.parse(schemas[""])
+    if sample is not None:
+        sample = as_table(sample)  # a stream can be read only once
     read = read_selectivity(sample, max_match_share, schema, time_zone)
     assert read is not None
     return read.max_share, write_sample(sample, read.max_share, schema, time_zone)
