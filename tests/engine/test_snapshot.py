@@ -4,6 +4,8 @@ import dataclasses
 import json
 import os
 import stat
+import subprocess
+import sys
 import zlib
 
 import numpy as np
@@ -258,3 +260,24 @@ def test_an_index_of_the_literature_is_saved_as_its_boxes_unless_it_can_be_valid
     assert loaded.match(rows).counts.tolist() == queries.match(rows).counts.tolist()
     assert f": {index}, " in loaded.explain()
     assert (b"KeptAsBoxes" in data) == (index != "MLGF")
+
+
+def test_a_polygon_that_would_overflow_the_stack_is_refused_at_every_place_of_a_residual():
+    program = (
+        "import dataclasses, pyarrow as pa, vedette as vd\n"
+        "queries = vd.QuerySet('x double, y double')\n"
+        "fence = \"ST_Contains(ST_GeomFromText('POLYGON ((0 0, 4 0, 4 3, 0 0))'), ST_Point(x, y))\"\n"
+        "queries.add_many(['a', 'b', 'c'], [fence] * 3)\n"
+        "(part,) = queries.standing().parts.compiled\n"
+        "(residual,) = part.residuals\n"
+        "texts = residual.constants[0].to_pylist()\n"
+        "texts[1] = 'GEOMETRYCOLLECTION(' * 200_000 + 'POINT(1 1)' + ')' * 200_000\n"
+        "harmed = dataclasses.replace(residual, constants=(pa.array(texts, pa.large_string()),))\n"
+        "object.__setattr__(part, 'residuals', (harmed,))\n"
+        "print(queries.match({'x': [3.0], 'y': [1.0]}).n_failed)\n"
+        "try:\n    vd.QuerySet.from_bytes(queries.to_bytes())\n"
+        "except vd.SnapshotError as error:\n    print('nests too deeply' in str(error))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+
+    assert (done.returncode, done.stdout) == (0, "1\nTrue\n"), done.stderr[-2000:]

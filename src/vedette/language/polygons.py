@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vedette.errors import shortened
@@ -59,6 +60,12 @@ def _why_not_parsed(text: str) -> str:
     if word.startswith(_NAMES):
         return ""
     return f"a {shortened(word, 40)} is no polygon; a geofence is a POLYGON or a MULTIPOLYGON"
+
+
+def why_not_parsed(texts: pa.LargeStringArray) -> str:
+    """What is wrong with the first text that GEOS must not see, or "". Most texts are not looked at one by one."""
+    suspects = pc.or_(pc.greater(pc.count_substring(texts, "("), _FEW), pc.match_substring(texts, "\0"))
+    return next((reason for text in texts.filter(suspects).to_pylist() if (reason := _why_not_parsed(text))), "")
 
 
 def _parse(texts: Sequence[str]) -> NDArray[Any]:
@@ -167,7 +174,10 @@ class Polygons:
             places = np.unique(missing)
             places = places[~self._is_ready[places]]
             if len(places):
-                made = shapely.from_wkt(self._texts.take(pa.array(places)).to_numpy(zero_copy_only=False))
+                texts = self._texts.take(pa.array(places))
+                if reason := why_not_parsed(texts):
+                    raise ValueError(reason)
+                made = shapely.from_wkt(texts.to_numpy(zero_copy_only=False))
                 shapely.prepare(made)
                 corners = shapely.bounds(made)
                 shapely.contains_xy(made, corners[:, 0], corners[:, 1])

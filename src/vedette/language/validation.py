@@ -95,10 +95,11 @@ def _is_of(values: Any, like: Any) -> bool:
 def check_evaluation(expression: Typed, constants: Sequence[Any], time_zone: str, n: int) -> None:
     """Raise DamageError unless a condition is evaluated for a row of nulls, and for one of zeros and empty texts."""
     from vedette.language.evaluation import evaluate_pairs
-    from vedette.language.polygons import Polygons
+    from vedette.language.polygons import Polygons, why_not_parsed
 
     check(expression.type == BOOLEAN, "an expression is no condition")
     slots = {node.args[2].slot for node in expression.walk() if node.op in POLYGON_TESTS}
+    check(not any(why_not_parsed(constants[slot]) for slot in slots), "a polygon nests too deeply or holds NUL")
     polygons = {slot: Polygons(constants[slot]) for slot in slots}
     members = np.array([0, n - 1])
     with _trying():
