@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pyarrow.compute as pc
 import pytest
 
 import vedette as vd
@@ -111,3 +112,23 @@ def test_a_hostile_pattern_does_not_backtrack(name):
 @pytest.mark.timeout(20)
 def test_a_pattern_that_ends_in_many_signs_is_classified_at_once():
     assert classify("a" + "%" * 300_000, "\\") == ("prefix", "a")
+
+
+def test_a_piece_with_any_character_between_two_signs_has_a_limit_and_the_ends_of_a_pattern_have_none():
+    queries = vd.QuerySet("s string, p string")
+    piece = "a_" * 5_000
+    with pytest.raises(vd.QueryError, match=r"has 10,001 characters with _ between two %; at most 10,000") as refused:
+        queries.add("long", f"s LIKE '%{piece}a%'")
+    assert len(str(refused.value)) < 2500
+    queries.add("longest", f"s LIKE '%{piece}%'")
+    queries.add("start", f"s LIKE '{piece}a%'")
+    queries.add("end", f"s LIKE '%{piece}a'")
+    queries.add("plain", f"s LIKE '%{'a' * 20_000}%'")
+    queries.add("escaped", "s LIKE '%" + r"\\_" * 10_001 + "%'")
+    queries.add("field", "s LIKE p")
+
+    found = queries.match({"s": ["a" * 20_000, "_" * 10_001], "p": [f"%{piece}a%", "%" + r"\_" * 10_001]})
+    hits = found.to_arrow()
+    by_row = [sorted(hits.filter(pc.field("row") == row)["query"].to_pylist()) for row in range(2)]
+    assert by_row == [["end", "longest", "plain", "start"], ["escaped", "field"]]
+    assert found.n_failed == 1

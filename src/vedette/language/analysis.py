@@ -23,7 +23,7 @@ from vedette.language.expressions import (
 )
 from vedette.language.geofences import GEOMETRIC, read_fence
 from vedette.language.literals import Kind
-from vedette.language.patterns import BAD_PATTERN, ESCAPE_RULE
+from vedette.language.patterns import BAD_PATTERN
 from vedette.language.types import NUMERIC, as_decimal, common_type, decimal_result, is_integral
 from vedette.schema import Schema, Type
 
@@ -108,8 +108,8 @@ class Analyser:
 
     def like(self, node: Written) -> Typed:
         pattern = node.args[1]
-        if pattern.op == "literal" and self.statics[pattern.slot] == BAD_PATTERN:
-            self.refuse(pattern, f"{node.name!r} in a LIKE pattern {ESCAPE_RULE}")
+        if pattern.op == "literal" and self.statics[pattern.slot].startswith(BAD_PATTERN):
+            self.refuse(pattern, self.statics[pattern.slot].removeprefix(BAD_PATTERN))
         return self.made(node, "like", BOOLEAN, *self.texts(node), value=node.name)
 
     def field(self, node: Written) -> Typed:

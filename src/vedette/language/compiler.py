@@ -242,8 +242,8 @@ def _group(shape: Shape, key: tuple[Any, ...], sized: bool) -> _Group:
 def _pattern_class(raw: str, escape: str) -> str:
     try:
         return classify(read_strings([raw])[0], escape)[0]
-    except BadPatternError:
-        return BAD_PATTERN
+    except BadPatternError as error:
+        return f"{BAD_PATTERN}{error}"
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import pairwise
 
-_SHORT, _LONG = 64, 10_000  # lengths of a piece with `_` between which bits are the way to find it
+_SHORT = 64  # characters of a piece with `_` up to which a regular expression finds it; bits find a longer one
+_LONGEST = 10_000  # of a piece with `_` between two %; the time to find it grows with its length
 
 ESCAPE_RULE = "stands before %, _ or itself; double it to mean itself"
-BAD_PATTERN = "bad"  # in the place of a class, of a pattern that cannot be read
+BAD_PATTERN = "bad: "  # in the place of a class, before the reason why a pattern is invalid
 
 
 class BadPatternError(Exception):
-    """The escape character stands before something it cannot escape."""
+    """The escape character stands before something it cannot escape, or a piece is too long."""
 
 
 def parts_of(pattern: str, escape: str) -> list[str]:
@@ -34,7 +36,18 @@ def parts_of(pattern: str, escape: str) -> list[str]:
             continue
         parts.append(character if character in "%_" else "=" + character)
         place += 1
+    if len(parts) > _LONGEST:
+        _check_lengths(parts)
     return parts
+
+
+def _check_lengths(parts: list[str]) -> None:
+    """Refuse a long piece with `_` between two %. The first and the last piece have one place and may be longer."""
+    cuts = [place for place, part in enumerate(parts) if part == "%"]
+    for start, end in pairwise(cuts):
+        if end - start - 1 > _LONGEST and "_" in parts[start:end]:
+            length = f"{end - start - 1:,}"
+            raise BadPatternError(f"a LIKE pattern has {length} characters with _ between two %; at most {_LONGEST:,}")
 
 
 def classify(pattern: str, escape: str) -> tuple[str, str]:
@@ -67,7 +80,7 @@ class Pattern:
         self._is_one_piece = len(pieces) == 1
         self._least = sum(map(len, pieces))  # the length of the shortest text that matches
         self._first, self._last = _Piece(pieces[0]), _Piece(pieces[-1])
-        self._middle = [_Piece(parts) for parts in pieces[1:-1] if parts]
+        self._middle = [_Piece(parts, is_searched=True) for parts in pieces[1:-1] if parts]
 
     @property
     def contained(self) -> str | None:
@@ -105,14 +118,14 @@ class _Piece:
     most a step per character of the piece and place; a longer one is searched for with one bit per character.
     """
 
-    def __init__(self, parts: list[str]) -> None:
+    def __init__(self, parts: list[str], *, is_searched: bool = False) -> None:
         self.length = len(parts)
         self.string = "".join(part[1:] for part in parts) if "_" not in parts else None
         self._masks: dict[str, int] = {}
         if self.string is None:
             dotted = "".join("." if part == "_" else re.escape(part[1:]) for part in parts)
             self._expression = re.compile(dotted, re.DOTALL)
-            if _SHORT < self.length <= _LONG:
+            if is_searched and self.length > _SHORT:
                 self._mark(parts)
 
     def _mark(self, parts: list[str]) -> None:
