@@ -13,7 +13,7 @@ from vedette.language import compile_texts
 from vedette.schema import Schema
 from vedette.settings import Settings
 
-SCHEMA = "x double, y double, s string"
+SCHEMA = "x double, y double, s string, b boolean"
 SQUARE = "ST_Contains(ST_GeomFromText('POLYGON ((0 0, 4 0, 4 3, 0 3, 0 0))'), ST_Point(x, y))"
 
 # By limit: a text, and what is counted in it.
@@ -22,6 +22,9 @@ COUNTED = [
     ("max_terms", "x > 1 AND x < -2 OR NOT (y BETWEEN -3 AND -2) AND s LIKE 'a > b'", 4),
     ("max_terms", "`a > b` IS NULL AND lower(s) = 'a' AND x + y - x < 3", 6),
     ("max_terms", "CASE WHEN (x > 1) THEN (TRUE) ELSE (y) IN (1, 2) END", 3),
+    ("max_terms", "b AND b OR b AND (b OR b)", 5),
+    ("max_terms", "b AND x BETWEEN 1 AND 2 and b or b", 4),
+    ("max_terms", "least(x, y, x, y, x, y) > 1", 5),
     ("max_list_values", "x IN (1, 2, 3) AND s NOT IN ('a, b', 'c') AND least(x, y, 3, 4) > 1", 5),
     ("max_list_values", "x in(1, least(2, 3, 4))", 2),
     ("max_nesting", "(((((x > 1)))))", 5),
@@ -52,6 +55,9 @@ def test_a_limit_allows_its_number_and_refuses_one_more(name, text, n):
 HOSTILE = {
     "long text": "x > 1 AND s = '" + "a" * 20_000_000 + "'",
     "terms": " AND ".join(["x > 1"] * 400_000),
+    "conditions": " AND ".join(["b"] * 400_000),
+    "arguments": f"coalesce({','.join(['x'] * 400_000)}) > 1",
+    "a long piece of a pattern": "s LIKE '%" + "_a" * 200_000 + "%'",
     "additions": "+".join(["x"] * 500_000) + " > 1",
     "list": f"x IN ({','.join(map(str, range(1_000_000)))})",
     "parentheses": "(" * 200_000 + "x > 1" + ")" * 200_000,
@@ -154,3 +160,22 @@ def test_a_set_that_was_filled_under_higher_limits_loads(set_limits, tmp_path):
     set_limits(max_terms=1, max_list_values=1, max_boxes=1, max_queries=1, max_text_length=1, max_nesting=1)
 
     assert vd.QuerySet.load(tmp_path / "set").match_one({"x": 2.0}) == ["a", "b"]
+
+
+@pytest.mark.parametrize(("name", "least"), [("coalesce", 1), ("concat", 1), ("least", 2), ("greatest", 2)])
+def test_the_message_about_too_many_arguments_tells_the_maximum(name, least):
+    queries = vd.QuerySet(SCHEMA)
+    queries.add("most", f"{name}({','.join(['s'] * 99)}) > 'a'")
+
+    with pytest.raises(QueryError, match=f"{name} takes {least} to 99 arguments, got 100"):
+        queries.add("more", f"{name}({','.join(['s'] * 100)}) > 'a'")
+
+
+@pytest.mark.timeout(120)
+def test_large_conditions_within_the_limits_are_accepted():
+    queries = vd.QuerySet(SCHEMA)
+    queries.add("terms", " AND ".join(f"x > {n}" for n in range(10_000)))
+    queries.add("ranges", " AND ".join(["x BETWEEN 1 AND 2"] * 10_000))
+    queries.add("list", f"x IN ({','.join(map(str, range(100_000)))})")
+
+    assert queries.match_one({"x": 10_001.0, "y": 0.0, "s": "", "b": True}) == ["terms", "list"]

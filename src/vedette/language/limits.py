@@ -14,6 +14,7 @@ _LIST_OR_PARENTHESIS = re.compile(r"\bin\s*+\(|[(),]", re.IGNORECASE)
 _OPERATOR = r"<=>|<>|<=|>=|==|!=|\|\||[+*/%<>=]|-(?!\s*+\0)|\b(?:in|like|between|is|when|div)\b"
 _CALL = r"(?!\b(?:and|or|not|in|case|when|then|else)\b)\b\w++(?=\s*+\()"
 _TERM = re.compile(rf"{_OPERATOR}|{_CALL}", re.IGNORECASE)
+_LINK = re.compile(r"\b(?:and|or|between)\b", re.IGNORECASE)
 
 
 def find_too_long(texts: Sequence[str], limits: Settings) -> dict[int, QueryError]:
@@ -38,20 +39,29 @@ def check_skeleton(skeleton: str, limits: Settings) -> None:
         return
     plain = _NAME.sub("_", skeleton)
     if len(plain) > limits.max_terms:
-        limits.check("max_terms", sum(1 for _ in _TERM.finditer(plain)))
-    n_values, deepest = _measure_parentheses(plain)
+        limits.check("max_terms", max(sum(1 for _ in _TERM.finditer(plain)), _count_conditions(plain)))
+    n_values, n_arguments, deepest = _measure_parentheses(plain)
+    limits.check("max_terms", n_arguments)
     limits.check("max_list_values", n_values)
     limits.check("max_nesting", deepest)
 
 
-def _measure_parentheses(plain: str) -> tuple[int, int]:
-    """The number of values in IN lists, and the depth of parentheses."""
+def _count_conditions(plain: str) -> int:
+    """The number of conditions that AND and OR join; the AND of a BETWEEN is none."""
+    words = [found.group().lower() for found in _LINK.finditer(plain)]
+    return len(words) - 2 * words.count("between") + 1
+
+
+def _measure_parentheses(plain: str) -> tuple[int, int, int]:
+    """The number of values in IN lists, that of arguments elsewhere, and the depth of parentheses."""
     opened: list[bool] = []  # by parenthesis: whether it begins a list
-    n_values = deepest = 0
+    n_values = n_arguments = deepest = 0
     for found in _LIST_OR_PARENTHESIS.finditer(plain):
         sign = found.group()
         if sign == ",":
-            n_values += bool(opened) and opened[-1]
+            in_list = bool(opened) and opened[-1]
+            n_values += in_list
+            n_arguments += not in_list
         elif sign == ")":
             if opened:
                 opened.pop()
@@ -59,7 +69,7 @@ def _measure_parentheses(plain: str) -> tuple[int, int]:
             opened.append(sign != "(")
             n_values += opened[-1]
             deepest = max(deepest, len(opened))
-    return n_values, deepest
+    return n_values, n_arguments, deepest
 
 
 def check_vertices(polygons: Sequence[Sequence[str]], slots: Sequence[int], limits: Settings) -> None:

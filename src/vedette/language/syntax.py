@@ -372,7 +372,7 @@ class _Reader:
         self.count("name", "(", *[","] * (len(args) - 1))
         op, least, most = FUNCTIONS[name]
         if not least <= len(args) <= most:
-            wanted = str(least) if least == most else f"{least} or more" if most == 99 else f"{least} to {most}"
+            wanted = str(least) if least == most else f"{least} to {most}"
             self.refuse(node, f"{name} takes {wanted} arguments, got {len(args)}")
         return self.made(node, op, *(self.read(arg) for arg in args))
 
