@@ -197,7 +197,7 @@ def test_a_step_with_too_many_events_is_refused_and_may_be_taken_in_fewer_rows(m
         rows["t"] = np.full(10, moment)
         before, had_keys = monitor.save(), monitor.n_keys > 0
         if moment == 0 or "expire_after" in options:
-            with pytest.raises(AnswerError, match=r"events in .* bytes; the limit.*fewer rows.*step_batches"):
+            with pytest.raises(AnswerError, match=r"at least .* events; the limit.*fewer rows.*step_batches"):
                 monitor.step(rows)
             assert monitor.save() == before or not had_keys
             assert monitor.n_keys == (10 if had_keys else 0)

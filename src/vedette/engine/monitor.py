@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.answer_limit import check_answer, max_answer_bytes
+from vedette.answer_limit import max_answer_bytes, too_large
 from vedette.budget import Pieces, check_bytes
 from vedette.columns import Column, join_columns, null_column
 from vedette.engine import monitor_state
@@ -24,7 +24,7 @@ from vedette.engine.event_table import EVENT_BYTES, runs_to_table, to_table
 from vedette.engine.margin import Margins
 from vedette.engine.monitor_options import MonitorOptions
 from vedette.engine.monitor_undo import Undo
-from vedette.errors import RowError
+from vedette.errors import RowError, count
 from vedette.keyed_rows import TIME_TYPES, KeyedRows, read_keyed_rows, read_near_time
 from vedette.operators.dwell import settle_dwell
 from vedette.operators.events import ENTER, Events
@@ -394,9 +394,9 @@ def _join(pieces: Generator[pa.Table, None, None], other: str) -> pa.Table:
     with closing(pieces):
         for table in pieces:
             n_events += table.num_rows
-            check_answer(
-                n_events, EVENT_BYTES * n_events, "event", f"pass fewer rows at once, or take the events with {other}"
-            )
+            if EVENT_BYTES * n_events > max_answer_bytes():
+                advice = f"pass fewer rows at once, or take the events with {other}"
+                raise too_large(f"has at least {count(n_events, 'event')}", advice)
             tables.append(table)
     return _concat(tables)
 
