@@ -108,6 +108,20 @@ def test_what_killed_drivers_left_is_deleted_by_the_next_and_what_others_use_is_
     assert list(path.parent.iterdir()) == []
 
 
+def test_a_driver_keeps_the_files_of_the_sets_that_it_shipped_last(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(set_files, "_leases", {})
+    monkeypatch.setattr(set_files, "_KEPT_FILES", 2)
+
+    paths = [set_files.publish(many_queries(n), None)[1] for n in (1, 2, 1, 3, 4, 3)]
+
+    assert set(paths[0].parent.iterdir()) == set(paths[-2:])
+    assert len(set_files._leases) == 3  # one is on the directory
+    assert set_files.publish(many_queries(1), None)[1].exists()
+    set_files._release_all()
+    assert list(paths[0].parent.iterdir()) == []
+
+
 @pytest.mark.parametrize("place", ["the temporary directory", "a directory that both chose"])
 def test_two_accounts_use_the_same_set_at_once(tmp_path, place):
     accounts.open_to_all(tmp_path)

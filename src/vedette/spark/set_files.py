@@ -1,7 +1,8 @@
 """Files in which large query sets go to Spark's workers, named by their content.
 
 By default they are in the directory of this account. Each driver that uses a file has a lease on it, and the last one
-to end deletes it. Files in a directory that the user chose stay.
+to end deletes it. A driver keeps the leases on the sets that it shipped last. Files in a directory that the user chose
+stay.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from vedette.file_lease import FileLease, remove_scratch, remove_unused, scratch
 from vedette.private_files import make_directory
 
 DIGEST_BYTES = 12  # by which files, and sets that a worker has loaded, are named
+_KEPT_FILES = 100  # by a driver; each has an open file, of which a process may often have 1,024
 _leases: dict[Path, FileLease] = {}  # on the files that this driver uses, and on their directory: cleaners skip it then
 
 
@@ -68,6 +70,7 @@ def _put_leased(draft: Path, directory: Path, digest: str) -> Path:
             path.unlink()  # damaged
         with suppress(FileExistsError):
             os.link(draft, path)
+    _release_oldest()
     _remove_unused_files(directory)
     return path
 
@@ -76,19 +79,28 @@ def _take_lease(path: Path) -> bool:
     """Whether there is such a file; then this process has a lease on it."""
     lease = FileLease.take(path)
     if lease is not None:
-        before = _leases.get(path)
+        before = _leases.pop(path, None)  # so that the one used last is last
         _leases[path] = lease
         if before is not None:
             before.release()
     return lease is not None
 
 
+def _release_oldest() -> None:
+    files = [path for path in _leases if path.suffix == ".queries"]
+    for path in files[:-_KEPT_FILES]:
+        _release(path)
+
+
 def _release_all() -> None:
-    while _leases:
-        path, lease = _leases.popitem()
-        lease.release()
-        if path.suffix == ".queries":
-            remove_unused(path)
+    for path in list(_leases):
+        _release(path)
+
+
+def _release(path: Path) -> None:
+    _leases.pop(path).release()
+    if path.suffix == ".queries":
+        remove_unused(path)
 
 
 def _remove_unused_files(directory: Path) -> None:
