@@ -21,6 +21,7 @@ from vedette.language.expressions import Typed, from_json, to_json
 from vedette.language.geofences import POLYGON_TESTS
 from vedette.language.polygons import Polygons
 from vedette.language.raised import evaluate_apart, log_raised
+from vedette.language.string_use import MOST_STRING_BYTES, VALUES_AT_ONCE, StringUse
 from vedette.schema import Schema, check_time_zone
 
 
@@ -46,6 +47,10 @@ class Residual:
         return tuple(sorted({node.name for node in self.expression.walk() if node.op == "field"}))
 
     @cached_property
+    def string_use(self) -> StringUse:
+        return StringUse.of(self.expression)
+
+    @cached_property
     def polygons(self) -> dict[int, Polygons]:
         """Of slots whose constants are polygons. What they parse on the way is neither pickled nor saved."""
         slots = {node.args[2].slot for node in self.expression.walk() if node.op in POLYGON_TESTS}
@@ -60,8 +65,26 @@ class Residual:
         """For pair j (row `rows[j]`, query `queries[members[j]]`): is it kept? And how many pairs failed to evaluate.
 
         A failure (division by zero, overflow, a cast) makes the comparison around it null for that pair. A pair for
-        which the evaluation raises, which is an error of ours, is not kept and counts as failed.
+        which the evaluation raises, which is an error of ours, is not kept and counts as failed. So is a pair whose
+        strings would take more than `MOST_STRING_BYTES`. Pairs are evaluated in parts that take a bounded memory.
         """
+        use = self.string_use
+        if not (use.fields or use.slots or use.n_casts) and len(rows) * use.n_nodes <= VALUES_AT_ONCE:
+            return self._evaluate_part(columns, rows, members)
+        n_bytes = use.bytes_of(columns, self.constants, rows, members)
+        cuts = use.cut(n_bytes)
+        if not cuts and n_bytes.max(initial=0) <= MOST_STRING_BYTES:
+            return self._evaluate_part(columns, rows, members)
+        fitting = np.flatnonzero(n_bytes <= MOST_STRING_BYTES)
+        kept, n_failed = np.zeros(len(rows), np.bool_), len(rows) - len(fitting)
+        for pairs in np.split(fitting, use.cut(n_bytes[fitting])):
+            kept[pairs], failed = self._evaluate_part(columns, rows[pairs], members[pairs])
+            n_failed += failed
+        return kept, n_failed
+
+    def _evaluate_part(
+        self, columns: dict[str, Column], rows: NDArray[np.int64], members: NDArray[np.int64]
+    ) -> tuple[NDArray[np.bool_], int]:
         try:
             return self.try_evaluate(columns, rows, members)
         except MemoryError:

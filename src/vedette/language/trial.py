@@ -21,6 +21,7 @@ from vedette.language.vectors import Vector, dtype_of
 from vedette.schema import Type
 
 MOST_LITERALS = 8  # rows beyond those of nulls and zeros
+MOST_CHARACTERS = 100  # of a literal that is tried as the value of a field, which may occur many times
 MOST_KNOWN = 8192  # shapes that are remembered to be good
 
 _known: set[tuple[Typed, str]] = set()
@@ -85,4 +86,4 @@ def _as_type(values: Any, from_: Type, to: Type, zone: str, zero: Any) -> Any:
         return zero
     if not vector.usable[0] or isinstance(vector.values, pa.Array) != (to.name == "string"):
         return zero
-    return vector.values[0].as_py() if to.name == "string" else vector.values[0]
+    return vector.values[0].as_py()[:MOST_CHARACTERS] if to.name == "string" else vector.values[0]

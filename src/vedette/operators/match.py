@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.axes import Axis, Cells, validate_axis
-from vedette.budget import BOUND, OverBudgetError, Pieces, check_bytes, cut_by_bytes
+from vedette.budget import BOUND, OverBudgetError, Pieces, check_bytes
 from vedette.buffers import output_int32
-from vedette.columns import Column, string_buffers
+from vedette.columns import Column
 from vedette.damage import check, check_fields, check_shape, check_within
 from vedette.indexes import INDEXES, Index
 from vedette.indexes.index import KeptAsBoxes, Validated
@@ -32,7 +31,6 @@ from vedette.vectors import copy_eight
 SCREENED_ROWS = 1024  # a smaller batch is not screened
 FEW_PAIRS = 256  # so many are compared with each other sooner than a mark is kept for every query
 CANDIDATES_AT_ONCE = 1 << 20  # pairs whose residuals are checked together, about
-STRING_BYTES_AT_ONCE = 1 << 24  # of strings that residuals read together
 
 
 @dataclass(frozen=True)
@@ -248,36 +246,12 @@ class Part:
         rows = candidates.rows.astype(np.int64) + first_row
         n_failed = 0
         for number in np.unique(residual_of[~keep]):
-            residual = self.residuals[number]
-            every = np.flatnonzero(residual_of == number)
-            for pairs in _cut_pairs(residual, columns, rows, local, self.member_of, every):
-                members = self.member_of[local[pairs]].astype(np.int64)
-                keep[pairs], failed = residual.evaluate(columns, rows[pairs], members)
-                n_failed += failed
+            pairs = np.flatnonzero(residual_of == number)
+            members = self.member_of[local[pairs]].astype(np.int64)
+            keep[pairs], failed = self.residuals[number].evaluate(columns, rows[pairs], members)
+            n_failed += failed
         starts, positions = _keep_pairs(candidates.starts, candidates.positions, keep)
         return Matches(starts, positions.copy(), n_failed=n_failed)  # lest few matches hold all candidates
-
-
-def _cut_pairs(
-    residual: Residual,
-    columns: dict[str, Column],
-    rows: NDArray[np.int64],
-    local: NDArray[np.int32],
-    member_of: NDArray[np.int32],
-    pairs: NDArray[np.int64],
-) -> list[NDArray[np.int64]]:
-    """The pairs in parts whose strings, which are copied to be evaluated, take a bounded number of bytes."""
-    fields = [columns[name].values for name in residual.fields if isinstance(columns[name].values, pa.Array)]
-    constants = [values for values in residual.constants if isinstance(values, pa.Array)]
-    if not fields and not constants:
-        return [pairs]
-    n_bytes = np.zeros(len(pairs), np.int64)
-    for values in fields:
-        n_bytes += np.diff(string_buffers(values)[0])[rows[pairs]]
-    for values in constants:
-        n_bytes += np.diff(string_buffers(values)[0])[member_of[local[pairs]]]
-    cuts = cut_by_bytes(n_bytes, STRING_BYTES_AT_ONCE)
-    return np.split(pairs, cuts) if cuts else [pairs]
 
 
 @dataclass(frozen=True)
