@@ -153,3 +153,26 @@ def test_pieces_that_are_left_behind_do_not_undo_a_later_step():
     pieces.close()
 
     assert join.save() == saved
+
+
+def test_repeats_that_two_branches_find_do_not_count_towards_the_limit(limited):
+    (join,) = joins(["left.x = right.x OR left.k = right.k OR left.x >= right.x"], n=1)
+    rows = {"x": [0] * 4, "k": [0] * 4, "t": range(4)}
+    limited(16 * 12)
+
+    assert join.step(left=rows, right=rows).num_rows == 16
+    with pytest.raises(AnswerError):
+        join.step(left={"x": [0] * 9, "k": [0] * 9, "t": range(4, 13)})
+
+
+def test_queries_with_several_branches_come_in_pieces_too(monkeypatch):
+    monkeypatch.setattr(join_monitor, "ROWS_AT_ONCE", 4)
+    whole, pieces = joins(["left.x = right.x OR left.k = right.k"] * 3)
+    rows = {"x": [0] * 40, "k": [0] * 40, "t": range(40)}
+    expected = whole.step(left=rows, right=rows).to_pylist()
+
+    found = list(pieces.step_batches(1000, left=rows, right=rows))
+
+    assert [line for each in found for line in each.to_pylist()] == expected
+    assert len(found) > 5
+    assert len({str(line) for line in expected}) == len(expected)

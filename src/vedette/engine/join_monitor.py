@@ -175,13 +175,11 @@ class JoinMonitor:
         ids = self._all_ids(batches) if len(parts) > 1 else []
         found: list[Pairs] = []
         n_bytes = 0
-        # A pair that two branches of a query find is told once. Where there are such queries, all pairs are compared.
-        may_yield = not self.queries.is_repeated.any()
         for part in parts:
-            for pairs in self._find(part, bases, most):
+            for pairs in self._find_once(part, bases, most, is_whole):
                 if is_whole and n_bytes + pairs.nbytes > most:
                     raise _too_large(sum(map(len, found)) + len(pairs))
-                if may_yield and found and n_bytes + pairs.nbytes > most:
+                if found and n_bytes + pairs.nbytes > most:
                     yield to_table(Pairs.concat(found, len(batches)), self.queries, ids or self._all_ids([]))
                     found, n_bytes = [], 0
                 found.append(pairs)
@@ -189,11 +187,33 @@ class JoinMonitor:
             if len(parts) == 1:
                 ids = self._all_ids([])
             self.join.expire(self.longest, self.most)
-        pairs = drop_repeats(Pairs.concat(found, len(batches)), self.queries)
+        pairs = Pairs.concat(found, len(batches))
         if self.join.has_too_many_codes():
             self._begin_anew()
         self._begun = None  # from here on the step stands
         yield to_table(pairs, self.queries, ids)
+
+    def _find_once(self, part: list[Batch], bases: Sequence[int], most: int, is_whole: bool) -> Iterator[Pairs]:
+        """The pairs that a part of the rows makes, each once a query, though two branches of a query may find it.
+
+        Repeats have the same new row, so they are in the same part. Where there may be some, the pairs of the part are
+        held together. With `is_whole`, AnswerError if more than `most` bytes are left of them.
+        """
+        if not self.queries.is_repeated.any():
+            yield from self._find(part, bases, most)
+            return
+        held: list[Pairs] = []
+        n_bytes = 0
+        for pairs in self._find(part, bases, most):
+            held.append(pairs)
+            n_bytes += pairs.nbytes
+            if is_whole and n_bytes > 2 * most:
+                held = [drop_repeats(Pairs.concat(held, len(part)), self.queries)]
+                n_bytes = held[0].nbytes
+                if n_bytes > most:
+                    raise _too_large(len(held[0]))
+        if held:
+            yield drop_repeats(Pairs.concat(held, len(part)), self.queries)
 
     def _find(self, part: list[Batch], bases: Sequence[int], most: int) -> Iterator[Pairs]:
         """The pairs that a part of the rows makes, for which the residuals hold."""
