@@ -132,7 +132,7 @@ def test_memory_is_bounded_whatever_the_queries_and_rows_are(n_queries, text, n_
         k = pa.array(np.array(["b" * 9, "a" * 500]), pa.string()).take(pa.array(x))
         rows = pa.table({{"x": x, "y": x, "k": k}})
         list(queries.match_batches(rows.slice(0, 300)))
-        queries.match(rows.slice({n_quiet}, 2))
+        queries.match(rows.slice({n_quiet}, 1))
         with Peak() as peak:
             n_pairs = 0
             for piece in queries.match_batches(rows):
