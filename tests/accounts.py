@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -29,8 +30,10 @@ def others():
 def open_to_all(directory):
     """Make a temporary directory of pytest one that all accounts share, as /tmp is."""
     directory.chmod(0o1777)
-    for parent in directory.parents[:2]:
-        parent.chmod(0o755)
+    for parent in directory.parents:
+        mode = stat.S_IMODE(parent.stat().st_mode)
+        if not mode & stat.S_IXOTH:
+            parent.chmod(mode | 0o055)
 
 
 def start(script, *arguments, temporary, uid=None, **variables):
