@@ -21,7 +21,8 @@ KINDS = {"numbers": (pa.int64(), int), "strings": (pa.string(), str)}
 def make_side(held, to_id):
     side = Side(1)
     if held:
-        side.put(side.ids.read([to_id(id_) for id_ in held]), np.array(list(held.values())))
+        read = side.ids.read([to_id(id_) for id_ in held])
+        side.put(read, np.array(list(held.values())), side.slots_for(read))
     return side
 
 
