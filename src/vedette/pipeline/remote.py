@@ -14,14 +14,8 @@ _PORT = 15002  # where a server listens that was told no other
 _SECONDS = 10.0
 
 
-class RemoteError(PipelineError):
-    """No server answers; later one may."""
-
-    is_passing = True
-
-
 def check_remote(remote: str) -> None:
-    """Raise a RemoteError where an address sc://host:port has nobody who listens."""
+    """Raise a PipelineError, which later may not be so, where an address sc://host:port has nobody who listens."""
     try:
         parts = urlsplit(remote)
         host, port = parts.hostname or "", _PORT if parts.port is None else parts.port
@@ -34,6 +28,7 @@ def check_remote(remote: str) -> None:
         socket.create_connection((host, port), _SECONDS).close()
     except OSError as error:
         reason = error.strerror or error
-        raise RemoteError(
-            f"no Spark Connect server answers at {host}:{port}: {reason}; is it running, and may this host reach it?"
+        raise PipelineError(
+            f"no Spark Connect server answers at {host}:{port}: {reason}; is it running, and may this host reach it?",
+            is_passing=True,
         ) from None
