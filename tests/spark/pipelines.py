@@ -66,5 +66,9 @@ class Pipeline:
     def count_begun(self, stream):
         return self._count(stream, "offsets")
 
+    def offset_files(self, stream):
+        """The names in the log of offsets, those of files that are being written included."""
+        return [file.name for file in (self.directory / stream / "checkpoint" / "offsets").glob("*")]
+
     def _count(self, stream, log):
         return len(list((self.directory / stream / "checkpoint" / log).glob("[0-9]*")))

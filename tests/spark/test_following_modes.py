@@ -69,7 +69,12 @@ def follow(url, directory, sessions):
 
 
 def is_in_mid_batch(pipeline, url, streams):
-    """Whether one of these streams has pinned a batch that is not done."""
+    """Whether one of these streams has pinned a batch that is not done, and all can be started again.
+
+    Spark refuses to go on from a checkpoint that has only a part of its first offsets.
+    """
+    if any(names and "0" not in names for names in map(pipeline.offset_files, KINDS)):
+        return False
     pins = read_pins(url)
     return any(len(pins[stream]) > pipeline.count_commits(stream) for stream in streams)
 
