@@ -36,7 +36,8 @@ def run_alone(code: str, **environment: str) -> str:
     path = os.pathsep.join([str(tests.parent / "src"), str(tests)])
     done = subprocess.run(
         [sys.executable, "-c", _LEAST + textwrap.dedent(code)],
-        env=os.environ | {"PYTHONPATH": path} | environment,
+        # Compiled also where the tests run without JIT: interpreted loops over so many rows would take minutes.
+        env=os.environ | {"PYTHONPATH": path, "NUMBA_DISABLE_JIT": "0"} | environment,
         capture_output=True,
         text=True,
         check=False,
