@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarks.experiments import (
     band_join,
     border,
+    checks,
     churn,
     construct_indexes,
     latency,
@@ -30,6 +31,7 @@ from benchmarks.experiments import (
 __all__ = [
     "band_join",
     "border",
+    "checks",
     "churn",
     "construct_indexes",
     "latency",

@@ -72,7 +72,8 @@ def _encode(codes: NDArray[np.int32], values: pa.Array, *, may_repeat: bool) -> 
         return encode_distinct(codes, values)
     if may_repeat or len(values) > _MANY * len(codes):
         named, places = np.unique(codes, return_inverse=True)
-        return encode_distinct(places.astype(np.int32), values.take(pa.array(named)))
+        codes, values = places.astype(np.int32), values.take(pa.array(named))
+        return encode_distinct(codes, values) if may_repeat else _dictionary(codes, values)
     return _dictionary(codes, values)
 
 
