@@ -14,7 +14,7 @@ demo: .venv/.ready-run  ## Watch 100,000 standing queries being matched in a Spa
 
 test: .venv/.ready-dev lint  ## Run the checks and the tests
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/indexes tests/operators tests/planner tests/engine tests/test_axes.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/indexes tests/papers tests/operators tests/queries tests/data/test_axes.py
 
 lint: .venv/.ready-dev  ## Check style, types and the direction of imports
 	$(BIN)/ruff check .

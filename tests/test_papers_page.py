@@ -7,8 +7,9 @@ import inspect
 import re
 from pathlib import Path
 
-from vedette import indexes
+from vedette.indexes.names import INDEXES
 
+CLASSES = {index.__name__: index for index in INDEXES.values()}
 PAGE = Path(__file__).parent.parent / "docs" / "papers.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
@@ -28,4 +29,4 @@ def test_every_argument_on_the_page_is_one_of_its_call():
     assert {argument for _, argument in rows} == {"longest", "decomposition", "n_places", "segment_cells", "n_dc"}
     for calls, argument in rows:
         for owner, method in re.findall(r"`(\w+)\.(\w+)`", calls):
-            assert argument in inspect.signature(getattr(getattr(indexes, owner), method)).parameters
+            assert argument in inspect.signature(getattr(CLASSES[owner], method)).parameters

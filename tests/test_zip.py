@@ -61,7 +61,7 @@ def test_the_version_is_a_constant_that_the_build_reads():
 
 def test_a_set_from_a_zip_matches_is_saved_and_is_packed_for_workers(run_from_zip):
     said = run_from_zip("""
-    from vedette.spark import shipping
+    from vedette.spark.shipping import query_sets as shipping
     queries = vd.QuerySet("price double")
     queries.add("cheap", "price < 40")
     queries.save("set")

@@ -15,8 +15,8 @@ from benchmarks.peers.band_join import BandPeer, BandWorkload, band_clusters, br
 from benchmarks.peers.band_ncls import NclsBands
 from benchmarks.peers.band_numpy import NumpyBands
 from benchmarks.peers.band_vedette import ScanBands, VedetteBands, VedetteBandsAtOnce
-from vedette.indexes.bands import STRUCTURES
-from vedette.indexes.bands.partition import find_partition
+from vedette.operators.band_join.index.partition import find_partition
+from vedette.papers.bands import STRUCTURES
 
 N_CLUSTERS, SCATTERED, PAIRS_A_ROW = 100, 0.1, 5_000
 RIVALS = [NumpyBands, DuckDBBands, NclsBands]

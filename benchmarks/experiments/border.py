@@ -12,7 +12,7 @@ from benchmarks.peers.border.cells import Bmq, BmqOnAxes, CellPeer, DiffRmqOnCel
 from benchmarks.peers.border.diff_rmq import DiffRmq
 from benchmarks.peers.border.vedette import VedetteBorder, VedetteCompared
 from benchmarks.workloads import Moves, Workload, moving_keys, price_streams
-from vedette.indexes import CEI
+from vedette.papers.border.containment_grid import CEI
 
 N, W, FL = 100_000, 0.1, 0.01  # queries; width and average step in percent of the domain
 PERCENTS = (0.01, 0.025, 0.05, 0.075, 0.1)

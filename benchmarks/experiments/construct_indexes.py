@@ -16,7 +16,8 @@ from benchmarks.harness import AtLeast, Bench, experiment
 from benchmarks.peers import Peer
 from benchmarks.peers.on_cells import OnCells
 from benchmarks.workloads import GRID_SIDE, Workload, vcr_rectangles
-from vedette.indexes import LCI, VCR
+from vedette.papers.constructs.construct_intervals import LCI
+from vedette.papers.constructs.construct_rectangles import VCR
 
 R, W = 5_000, 200
 SIZES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)

@@ -16,8 +16,8 @@ import vedette as vd
 from benchmarks.experiments.mtb_join import INTERVAL
 from benchmarks.harness import AnswersDifferError, Bench, experiment, time_once
 from benchmarks.peers.mtb_join import as_rows
-from vedette.kernels import kernel
-from vedette.motions import Motions
+from vedette.native.kernels import kernel
+from vedette.operators.moving_join.motions import Motions
 from vedette.workload.moving import Distribution, MovingSets
 
 N = 10_000  # objects of a set
@@ -25,7 +25,7 @@ SIDE, DENSITY = 5.0, 0.01  # of an object; objects of a set in a unit of space
 N_CHECKS = 6  # timestamps at which pairs are compared with brute force
 SAMPLED = 1_000  # objects of set a whose pairs are, then
 ROUNDING = 1e-9  # who is nearer to touching than this may be either
-MANY_PAIRS = 10_000  # with fewer, bytes a pair tell more about the room of drawers
+MANY_PAIRS = 10_000  # with fewer, bytes a pair tell more about the room of buckets
 INITIAL, UNIFORM, OTHERS, LARGE, PAIR_BYTES = 0.03, 0.003, 0.006, 0.2, 48  # at most; all but the last in passes
 
 Timestamp = tuple[dict[str, Any], dict[str, Any], float]

@@ -22,8 +22,8 @@ from benchmarks.experiments.mtb_race import (
 )
 from benchmarks.harness import Bench, experiment
 from benchmarks.peers.mtb_join import VedettePeer, warm_trees
-from vedette.indexes.moving import ALL_TECHNIQUES, MTBJoin
-from vedette.indexes.moving.cost_model import METHODS, CostModel, Method, estimate_probability
+from vedette.papers.moving import ALL_TECHNIQUES, MTBJoin
+from vedette.papers.moving.cost_model import METHODS, CostModel, Method, estimate_probability
 from vedette.workload.moving import Step
 from vedette.workload.moving_streets import StreetSets
 
@@ -84,16 +84,16 @@ def _watch(bench: Bench, case: Case, sets: Sets) -> None:
     bench.note(case.target, str(case), "overhead, %", 100 * seen.model_seconds / seen.join_seconds)
 
 
-def _compare(bench: Bench, target: str, kind: str, many: Sequence[Sets], told_at: Sequence[int]) -> None:
+def _compare(bench: Bench, target: str, kind: str, many: Sequence[Sets], at_option: Sequence[int]) -> None:
     """Costs of candidates as the model tells them at some of them, those of running each, and the time ours takes."""
     intervals = [sets.max_update_interval for sets in many]
     seen, ours = {}, {}
     for place, (interval, sets) in enumerate(zip(intervals, many, strict=True)):
-        seen[interval] = _observe(sets, intervals, METHODS if place in told_at else [])
+        seen[interval] = _observe(sets, intervals, METHODS if place in at_option else [])
         ours[interval] = maintain(bench, sets, VedettePeer, count_steps(bench)).seconds
-    for place in told_at:
+    for place in at_option:
         # The first is figure (a), the next (b), in a panel of its own.
-        suffix = "" if place == told_at[0] else f", told at {intervals[place]}"
+        suffix = "" if place == at_option[0] else f", told at {intervals[place]}"
         _tell_costs(bench, target, kind, seen, many[place], suffix)
     for interval, seconds in ours.items():
         Case(target, interval, INTERVAL_AXIS).note(bench, MS, "Vedette", 1e3 * seconds)

@@ -25,7 +25,7 @@ from benchmarks.experiments.mtb_race import (
 )
 from benchmarks.harness import AnswersDifferError, Bench, experiment
 from benchmarks.peers.mtb_join import ETPPeer, MovingPeer, MTBPeer, NaivePeer, TCPeer, VedettePeer
-from vedette.indexes.moving import ALL_TECHNIQUES, NO_TECHNIQUES, MTBJoin, TCJoin, Techniques
+from vedette.papers.moving import ALL_TECHNIQUES, NO_TECHNIQUES, MTBJoin, TCJoin, Techniques
 from vedette.workload.moving import DISTRIBUTIONS
 from vedette.workload.moving_streets import Fleet, StreetSets
 

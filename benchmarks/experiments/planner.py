@@ -25,7 +25,7 @@ from benchmarks.workloads import (
     small_boxes,
     vcr_rectangles,
 )
-from vedette.indexes import FOR_COMPARISON, INDEXES
+from vedette.indexes.names import INDEXES, PAPER_INDEXES
 
 MEDIAN, WORST = 1.1, 2.0  # of the time of the choice over the best time
 LIMIT_SECONDS = 0.3  # of a run: what is far from the best need not be known well
@@ -52,7 +52,7 @@ class Built(Vedette):
         self.bytes_a_query = self.queries.nbytes / workload.n_queries
         made = type(self.queries._compiled().compiled[0].groups[0].index)
         self.index = next(name for name, index_class in INDEXES.items() if index_class is made)
-        if index in FOR_COMPARISON:
+        if index in PAPER_INDEXES:
             self.note = "for comparison"  # type: ignore[misc]
 
 

@@ -20,7 +20,7 @@ from benchmarks.harness import AnswersDifferError, Bench, experiment
 from benchmarks.streams import WARM_UP, batch_files, write_batches
 from benchmarks.workloads import DOMAIN
 from vedette import spark as vs
-from vedette.registry.snapshots import FEW_CHANGES, GROWN
+from vedette.registry.snapshots.bases import FEW_CHANGES, GROWN
 
 MOST_UNCHANGED, MOST_CHANGED = 1.05, 1.15
 N_CHANGES, N_VERSIONS = 1_000, 10  # between two micro-batches

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 import vedette as vd
 from benchmarks.peers.band_join import BandPeer, BandWorkload, Columns
-from vedette.indexes.bands import Scan
+from vedette.papers.bands import Scan
 
 
 class VedetteBands(BandPeer):

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import vedette as vd
-from vedette.indexes.moving import ETPJoin, Moment, MTBJoin, NaiveJoin, Pairs, Tally, TCJoin, tp_join
-from vedette.indexes.moving.paired_trees import PairedTrees, change_trees
-from vedette.motions import Motions
+from vedette.operators.moving_join.motions import Motions
+from vedette.papers.moving import ETPJoin, Moment, MTBJoin, NaiveJoin, Pairs, Tally, TCJoin, tp_join
+from vedette.papers.moving.paired_trees import PairedTrees, change_trees
 from vedette.workload.moving import Step
 
 Keys = NDArray[np.int64]  # pairs, each as one number

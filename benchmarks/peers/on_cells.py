@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from benchmarks.answers import Answer
 from benchmarks.peers import Peer
 from benchmarks.workloads import Workload
-from vedette.indexes import INDEXES, MLGF
-from vedette.planner.choice import Boxes, choose_index
+from vedette.indexes.grid_file import MLGF
+from vedette.indexes.names import INDEXES
+from vedette.queries.planner.choice import Boxes, choose_index
 
 Cells = NDArray[np.int32]
 

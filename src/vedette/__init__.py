@@ -13,10 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vedette.engine.band_query_set import BandQuerySet
-    from vedette.engine.join_query_set import JoinQuerySet
-    from vedette.engine.moving_join import MovingJoin
-    from vedette.engine.query_set import QuerySet
+    from vedette.data.matches import Matches
+    from vedette.data.schema import Schema
     from vedette.errors import (
         AnswerError,
         ConflictError,
@@ -29,22 +27,24 @@ if TYPE_CHECKING:
         SnapshotError,
         VedetteError,
     )
-    from vedette.geojson import read_geojson
-    from vedette.matches import Matches
+    from vedette.files.geojson import read_geojson
+    from vedette.operators.band_join.query_set import BandQuerySet
+    from vedette.operators.moving_join.moving_join import MovingJoin
+    from vedette.operators.window_join.query_set import JoinQuerySet
+    from vedette.queries.query_set import QuerySet
     from vedette.registry.registry import Registry
-    from vedette.schema import Schema
 
 __version__ = "0.1.0"
 
 # Where the public names live. They are imported when first used: NumPy, Numba and Arrow take their time.
 _HOMES = {
-    "BandQuerySet": "vedette.engine.band_query_set",
-    "JoinQuerySet": "vedette.engine.join_query_set",
-    "MovingJoin": "vedette.engine.moving_join",
-    "QuerySet": "vedette.engine.query_set",
-    "Matches": "vedette.matches",
+    "BandQuerySet": "vedette.operators.band_join.query_set",
+    "JoinQuerySet": "vedette.operators.window_join.query_set",
+    "MovingJoin": "vedette.operators.moving_join.moving_join",
+    "QuerySet": "vedette.queries.query_set",
+    "Matches": "vedette.data.matches",
     "Registry": "vedette.registry.registry",
-    "Schema": "vedette.schema",
+    "Schema": "vedette.data.schema",
     "VedetteError": "vedette.errors",
     "AnswerError": "vedette.errors",
     "QueryError": "vedette.errors",
@@ -55,7 +55,7 @@ _HOMES = {
     "PipelineError": "vedette.errors",
     "RegistryError": "vedette.errors",
     "ConflictError": "vedette.errors",
-    "read_geojson": "vedette.geojson",
+    "read_geojson": "vedette.files.geojson",
 }
 
 __all__ = [

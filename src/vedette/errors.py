@@ -64,25 +64,25 @@ class FileError(VedetteError, OSError):
 
 
 class PipelineError(VedetteError, RuntimeError):
-    """Spark cannot run the transform as things stand. `is_passing`: a full disk, a lost network: a retry may help."""
+    """Spark cannot run the transform as things stand. `is_retryable`: a full disk, a lost network: a retry may help."""
 
-    def __init__(self, reason: str, *, is_passing: bool = False) -> None:
+    def __init__(self, reason: str, *, is_retryable: bool = False) -> None:
         super().__init__(reason)
-        self.is_passing = is_passing
+        self.is_retryable = is_retryable
 
 
 class RegistryError(VedetteError, RuntimeError):
     """A registry, or the database it is in, refuses.
 
-    `broken` lists (id, error) where it is about queries. `is_passing`: out of reach or locked, so that later it may do.
+    `broken` lists (id, error) where it is about queries. `is_retryable`: out of reach or locked; a retry may succeed.
     """
 
     def __init__(
-        self, reason: str, broken: Iterable[tuple[str | int, QueryError]] = (), *, is_passing: bool = False
+        self, reason: str, broken: Iterable[tuple[str | int, QueryError]] = (), *, is_retryable: bool = False
     ) -> None:
         super().__init__(reason)
         self.broken = list(broken)
-        self.is_passing = is_passing
+        self.is_retryable = is_retryable
 
 
 class ConflictError(RegistryError):

@@ -18,7 +18,7 @@ from benchmarks.peers.mtb_join import MovingPeer, MTBPeer, VedettePeer
 from benchmarks.peers.window_join import random_joins
 from benchmarks.peers.window_vedette import IBSJSWindows, SJJoinWindows, VedetteWindows
 from benchmarks.workloads import price_streams
-from vedette.indexes.bands import STRUCTURES
+from vedette.papers.bands import STRUCTURES
 from vedette.workload.moving import MovingSets
 
 SETS = MovingSets(n_a=40, n_b=40, max_update_interval=4, space=60.0, object_share=0.05, jumps=True)

@@ -142,7 +142,7 @@ def test_a_file_without_rows_leaves_the_header(run, tmp_path):
 @pytest.fixture
 def small_batches(monkeypatch):
     """Parquet files are read two rows at a time."""
-    monkeypatch.setattr("vedette.cli.rows_file._BATCH_ROWS", 2)
+    monkeypatch.setattr("vedette.files.rows._BATCH_ROWS", 2)
 
 
 def border_parquet(tmp_path, rows, *more):

@@ -207,7 +207,7 @@ def test_however_files_are_cut_pairs_are_those_of_rows_by_time(run, tmp_path, mo
         return [(number, made.choice("ab"), made.choice([1.0, 1.5, 2.5]), time) for number, time in enumerate(times)]
 
     left, right = some(40, 60), some(90, 45)
-    monkeypatch.setattr("vedette.cli.rows_file._BATCH_ROWS", 7)
+    monkeypatch.setattr("vedette.files.rows._BATCH_ROWS", 7)
     monkeypatch.setattr("vedette.cli.streams.MANY", 40)
     monkeypatch.setattr("vedette.cli.streams.FEWEST_AT_ONCE", 5)
     queries = [("timed", NEAR, 4, ""), ("counted", NEAR, "", 6)]
@@ -219,7 +219,7 @@ def test_however_files_are_cut_pairs_are_those_of_rows_by_time(run, tmp_path, mo
 
 
 def test_rows_that_are_not_in_order_are_late_or_applied(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("vedette.cli.rows_file._BATCH_ROWS", 2)
+    monkeypatch.setattr("vedette.files.rows._BATCH_ROWS", 2)
     left = [(number, "a", 1.0, time) for number, time in enumerate([1, 4, 9, 12, 3, 14])]
     right = [(number, "a", 1.0, time) for number, time in enumerate([2, 3, 8, 9, 13, 20])]
     queries = [("near", NEAR, 1, "")]
@@ -234,7 +234,7 @@ def test_rows_that_are_not_in_order_are_late_or_applied(run, tmp_path, monkeypat
 
 
 def test_a_stream_that_has_ended_keeps_no_rows_of_the_other(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("vedette.cli.rows_file._BATCH_ROWS", 10)
+    monkeypatch.setattr("vedette.files.rows._BATCH_ROWS", 10)
     monkeypatch.setattr("vedette.cli.streams.MOST_AT_ONCE", 10)
     monkeypatch.setattr("vedette.cli.streams.FEWEST_AT_ONCE", 10)
     left, right = [(0, "a", 1.0, 0)], [(number, "a", 1.0, number) for number in range(300)]
@@ -326,7 +326,7 @@ def test_columns_that_are_not_needed_may_hold_anything(run, tmp_path):
 
 
 def test_a_later_row_of_another_type_is_told_with_the_option_that_helps(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("vedette.cli.text_records.BLOCK_BYTES", 64)
+    monkeypatch.setattr("vedette.files.text_records.BLOCK_BYTES", 64)
     left = [(number, "a", 1, number) for number in range(20)] + [(20, "a", 1.5, 20)]
 
     code, _, err = run(*join(tmp_path, *TIMED, left=left, right=left, queries=[("q", NEAR, 1, "")]))
@@ -429,7 +429,7 @@ def test_windows_that_do_not_suit_the_times_are_told(run, tmp_path):
 
 
 def test_what_is_wrong_with_a_row_of_a_later_batch_is_told_with_how_many_come_before(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("vedette.cli.rows_file._BATCH_ROWS", 2)
+    monkeypatch.setattr("vedette.files.rows._BATCH_ROWS", 2)
     left = [("l1", "a", 1.0, 1), ("l2", "a", 1.0, 2), ("l3", "a", 1.0, 3), ("l4", "a", 1.0, None)]
     parts = {"left": left, "right": left[:3], "queries": [("near", NEAR, 5, "")], "kind": "parquet"}
 
@@ -487,7 +487,7 @@ def test_columns_of_ids_and_values_may_have_other_names(run, tmp_path):
 
 
 def test_values_that_begin_as_whole_numbers_may_go_on_as_others(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("vedette.cli.text_records.BLOCK_BYTES", 64)
+    monkeypatch.setattr("vedette.files.text_records.BLOCK_BYTES", 64)
     left = [*[(number, 100) for number in range(20)], (20, 0.5)]
 
     code, out, _ = run(*join_bands(tmp_path, left=left, right=[(1, 0)], bands=[(7, 0, 1)]))

@@ -94,7 +94,7 @@ def test_the_answer_s_columns_are_plain(run, tmp_path):
     assert pq.read_schema(out).names == ["set", "a", "b", "deadline"]
     assert pq.read_schema(out).types == [pa.string(), pa.string(), pa.int64(), pa.float64()]
 
-    run(*moving(tmp_path, "--overdue", "26", "--standing", "b", "-o", out))
+    run(*moving(tmp_path, "--overdue", "26", "--static", "b", "-o", out))
     assert pq.read_schema(out).names == ["set", "id", "deadline"]
     assert pq.read_schema(out).types == [pa.string(), pa.string(), pa.float64()]
 
@@ -130,7 +130,7 @@ def test_who_is_overdue_may_leave_the_result(run, tmp_path):
     assert read_csv(told) == (["set", "id", "deadline"], [("a", "9", "13"), ("b", "7", "10")])
     told = run(*moving(tmp_path, "--overdue", "26", *often, a=[changed(VESSELS[0], time=99)]))[1]
     assert read_csv(told) == (["set", "a", "b", "deadline"], [("b", "", "7", "10")])
-    assert read_csv(run(*moving(tmp_path, "--overdue", "26", *often, "--standing", "b"))[1])[1] == [("a", "Bob", "13")]
+    assert read_csv(run(*moving(tmp_path, "--overdue", "26", *often, "--static", "b"))[1])[1] == [("a", "Bob", "13")]
 
     assert len(read_csv(run(*moving(tmp_path, "--at", "26", *often))[1])[1]) == 2
     assert read_csv(run(*moving(tmp_path, "--at", "26", *often, "--expire-overdue"))[1])[1] == []
@@ -161,7 +161,7 @@ def boxes_at(rows, time):
 def test_however_files_are_cut_the_pairs_of_each_moment_are_those_of_brute_force(
     run, tmp_path, monkeypatch, seed, batch
 ):
-    monkeypatch.setattr("vedette.cli.rows_file._BATCH_ROWS", batch)
+    monkeypatch.setattr("vedette.files.rows._BATCH_ROWS", batch)
     monkeypatch.setattr("vedette.cli.streams.FEWEST_AT_ONCE", batch)
     made = random.Random(seed)
     a, b = make_updates(made, 30, 5), make_updates(made, 45, 6)
@@ -182,7 +182,7 @@ def test_however_files_are_cut_the_pairs_of_each_moment_are_those_of_brute_force
 
 
 def test_pairs_at_a_time_need_no_order_and_changes_say_what_is_out_of_it(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("vedette.cli.rows_file._BATCH_ROWS", 2)
+    monkeypatch.setattr("vedette.files.rows._BATCH_ROWS", 2)
     monkeypatch.setattr("vedette.cli.streams.FEWEST_AT_ONCE", 2)
     by_object = [
         (name, time, x, x, 0, 0, 0, 0, 0, 0, None) for name, x in (("Ada", 35), ("Bob", 55)) for time in range(9)
@@ -234,7 +234,7 @@ def test_timestamps_count_in_seconds_since_1970(run, tmp_path, kind, zone):
 def test_zones_that_stand_need_neither_speeds_nor_updates(run, tmp_path):
     zones = tmp_path / "zones.csv"
     zones.write_text("id,time,x_low,x_high,y_low,y_high\nharbour,0,10,20,-5,5\n")
-    arguments = [*moving(tmp_path, "--at", "150", "--standing", "b")]
+    arguments = [*moving(tmp_path, "--at", "150", "--static", "b")]
     arguments[arguments.index("--b") + 1] = zones
 
     assert read_csv(run(*arguments)[1])[1] == []
@@ -247,7 +247,7 @@ def zones_without_times(tmp_path, *more):
     zones = tmp_path / "zones.csv"
     zones.write_text("id,x_low,x_high,y_low,y_high\nharbour,10,20,-5,5\nbay,0,1,0,1\n")
     boats = [changed(VESSELS[0], time=5), changed(VESSELS[0], time=8, x_low=90, x_high=91)]
-    arguments = [*moving(tmp_path, "--standing", "b", *more, a=boats)]
+    arguments = [*moving(tmp_path, "--static", "b", *more, a=boats)]
     arguments[arguments.index("--b") + 1] = zones
     return arguments
 
@@ -277,7 +277,7 @@ def test_zones_that_stand_need_no_times_in_spark(spark, run, tmp_path):
 
 
 def test_numbers_that_begin_as_whole_ones_may_go_on_as_others(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("vedette.cli.text_records.BLOCK_BYTES", 128)
+    monkeypatch.setattr("vedette.files.text_records.BLOCK_BYTES", 128)
     a = [("Ada", time, 0, 2, 0, 2, 0, 0, 0, 0, None) for time in range(20)] + [
         ("Ada", 20.5, 0.25, 2, 0, 2, 0, 0, 0, 0, None)
     ]
@@ -326,7 +326,7 @@ def test_nothing_found_leaves_the_header(run, tmp_path):
     [
         (["--max-update-interval", "0"], "--max-update-interval is above 0; got 0.0"),
         (["--max-update-interval", "nan"], "--max-update-interval is a finite number; got nan"),
-        (["--standing", "c"], "--standing is a or b; got 'c'"),
+        (["--static", "c"], "--static is a or b; got 'c'"),
         (["--at", "inf"], "time is a finite number; got inf"),
         (["--at", "noon"], "--at is a number, or a time such as 2026-03-02T14:00:00Z; got 'noon'"),
         (["--overdue", "later"], "--overdue is a number, or a time such as"),

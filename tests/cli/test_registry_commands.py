@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import vedette as vd
-from vedette.cli import exporting
+from vedette.cli import query_export as exporting
 
 SCHEMA = "symbol string, price double"
 
@@ -433,7 +433,7 @@ def test_ctrl_c_is_one_line(run, url, monkeypatch):
     def end(code):
         raise SystemExit(code)
 
-    monkeypatch.setattr("vedette.cli.query_commands._read_input", interrupt)
+    monkeypatch.setattr("vedette.cli.query._read_input", interrupt)
     monkeypatch.setattr("vedette.cli.app.os._exit", end)
 
     assert run("query", "add", "a", "-") == (130, "", "vedette: interrupted\n")
@@ -487,7 +487,7 @@ def test_an_id_that_comes_to_stand_while_a_file_is_read_is_skipped_too(run, url,
         monkeypatch.undo()
         vd.Registry(url).add("alerts", "b", "price < 0")
 
-    monkeypatch.setattr("vedette.cli.importing.check_texts", check_slowly)
+    monkeypatch.setattr("vedette.cli.query_import.check_texts", check_slowly)
     code, _, err = run("query", "import", file, "--skip-bad", "--registry", url)
 
     assert code == 0
@@ -778,7 +778,7 @@ def test_a_registry_that_a_pipeline_names_is_not_made(run, tmp_path):
 
 
 def test_many_queries_go_in_and_out_page_by_page(run, url, tmp_path, monkeypatch):
-    monkeypatch.setattr("vedette.cli.exporting.PAGE", 3)
+    monkeypatch.setattr("vedette.cli.query_export.PAGE", 3)
     file, out = tmp_path / "q.csv", tmp_path / "out.csv"
     file.write_text("id,where\n" + "".join(f"q{number},price < {number}\n" for number in range(10)))
 
@@ -801,7 +801,7 @@ def test_an_export_is_of_one_version_though_a_change_is_made_between_its_pages(r
     registry.add_many("alerts", [f"q{number}" for number in range(10)], ["price < 1"] * 10)
     before, after = tmp_path / f"before.{kind}", tmp_path / f"after.{kind}"
     run("query", "export", "-o", before)
-    monkeypatch.setattr("vedette.cli.exporting.PAGE", 3)
+    monkeypatch.setattr("vedette.cli.query_export.PAGE", 3)
     to_row = exporting.to_row
 
     def change_once(query, info):
@@ -812,7 +812,7 @@ def test_an_export_is_of_one_version_though_a_change_is_made_between_its_pages(r
                 change.add("q66", "price < 66")
         return to_row(query, info)
 
-    monkeypatch.setattr("vedette.cli.exporting.to_row", change_once)
+    monkeypatch.setattr("vedette.cli.query_export.to_row", change_once)
     assert run("query", "export", "-o", after)[0] == 0
 
     assert registry.set("alerts").version == 2
@@ -822,7 +822,7 @@ def test_an_export_is_of_one_version_though_a_change_is_made_between_its_pages(r
 def test_an_export_of_a_set_that_is_dropped_and_made_again_meanwhile_is_refused(run, url, tmp_path, monkeypatch):
     registry = vd.Registry(url)
     registry.add_many("alerts", ["a", "b", "c"], ["price < 1"] * 3)
-    monkeypatch.setattr("vedette.cli.exporting.PAGE", 2)
+    monkeypatch.setattr("vedette.cli.query_export.PAGE", 2)
     to_row = exporting.to_row
 
     def make_again(query, info):
@@ -832,7 +832,7 @@ def test_an_export_of_a_set_that_is_dropped_and_made_again_meanwhile_is_refused(
             registry.add_many("alerts", ["a", "b", "z"], ["price < 2"] * 3)
         return to_row(query, info)
 
-    monkeypatch.setattr("vedette.cli.exporting.to_row", make_again)
+    monkeypatch.setattr("vedette.cli.query_export.to_row", make_again)
     code, _, err = run("query", "export", "-o", tmp_path / "out.csv")
 
     assert (code, err) == (2, "vedette: set 'alerts' was dropped since it was asked for; ask for it anew\n")
@@ -841,7 +841,7 @@ def test_an_export_of_a_set_that_is_dropped_and_made_again_meanwhile_is_refused(
 
 @pytest.mark.parametrize("n_queries", [0, 1, 5])
 def test_an_export_is_printed_in_the_form_that_is_asked_for(run, url, tmp_path, monkeypatch, n_queries):
-    monkeypatch.setattr("vedette.cli.exporting.PAGE", 2)
+    monkeypatch.setattr("vedette.cli.query_export.PAGE", 2)
     for number in range(n_queries):
         run(
             "query", "add", f"q{number}", f"price < {number}", "--metadata", f"n={number}", "--expires-at", "2999-01-01"

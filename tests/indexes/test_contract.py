@@ -13,27 +13,27 @@ from hypothesis import strategies as st
 from memory import run_alone
 from numba import config
 
-from vedette.budget import Pieces, check_bytes
-from vedette.damage import DamageError
-from vedette.indexes import FOR_COMPARISON, INDEXES
 from vedette.indexes.bitmaps import Bitmaps
 from vedette.indexes.buckets import Buckets
-from vedette.indexes.construct_bit_vectors import LCIBV
-from vedette.indexes.construct_intervals import LCI, SCI
-from vedette.indexes.construct_rectangles import VCR
-from vedette.indexes.containment_grid import CEI
-from vedette.indexes.direct_lists import Dlist
 from vedette.indexes.dual import Dual
 from vedette.indexes.grid_file import MLGF
-from vedette.indexes.ibs_tree import IBS
-from vedette.indexes.interval_skip_list import ISList
 from vedette.indexes.keyed import Keyed
 from vedette.indexes.lists import Lists
-from vedette.indexes.packed_rectangle_tree import PackedRTree
+from vedette.indexes.names import INDEXES, PAPER_INDEXES
 from vedette.indexes.quadtree import Quadtree
-from vedette.indexes.rectangle_tree import RTree
 from vedette.indexes.scan import Scan
 from vedette.indexes.verified import Verified
+from vedette.native.budget import Pieces, check_bytes
+from vedette.native.damage import DamageError
+from vedette.papers.border.containment_grid import CEI
+from vedette.papers.border.interval_skip_list import ISList
+from vedette.papers.constructs.construct_bit_vectors import LCIBV
+from vedette.papers.constructs.construct_intervals import LCI, SCI
+from vedette.papers.constructs.construct_rectangles import VCR
+from vedette.papers.constructs.direct_lists import Dlist
+from vedette.papers.duality.ibs_tree import IBS
+from vedette.papers.rtrees.packed_rectangle_tree import PackedRTree
+from vedette.papers.rtrees.rectangle_tree import RTree
 
 # The numbers of axes an index takes, and whether its first axis must be points.
 CONTRACT = [
@@ -399,7 +399,7 @@ def test_no_index_allocates_an_answer_beyond_the_bound():
         f"""
         import numpy as np
         from indexes import test_contract
-        from vedette.budget import OverBudgetError, bounded
+        from vedette.native.budget import OverBudgetError, bounded
         for name, n_axes, keyed in {classes!r}:
             index_class = getattr(test_contract, name)
             n_boxes = 2_000 if name == "Dlist" else 20_000
@@ -432,7 +432,7 @@ every_validated_index = pytest.mark.parametrize(
 
 
 def test_every_index_that_the_planner_takes_can_be_validated():
-    taken = {INDEXES[name] for name in INDEXES if name not in FOR_COMPARISON} | {MLGF}
+    taken = {INDEXES[name] for name in INDEXES if name not in PAPER_INDEXES} | {MLGF}
 
     assert taken <= {index_class for index_class, _, _ in VALIDATED}
 

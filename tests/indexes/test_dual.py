@@ -8,7 +8,9 @@ import pytest
 from numba import config
 
 import vedette as vd
-from vedette.indexes import Bitmaps, Dual, Verified
+from vedette.indexes.bitmaps import Bitmaps
+from vedette.indexes.dual import Dual
+from vedette.indexes.verified import Verified
 
 SLOW = bool(config.DISABLE_JIT)
 N_CELLS = 400

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vedette.indexes.wide_bits import begin_between, keep_between, turn_square, write_ones
-from vedette.kernels import kernel
+from vedette.native.kernels import kernel
 
 
 @kernel

@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from vedette.schema import Schema
+from vedette.data.schema import Schema
 
 PAGE = Path(__file__).parents[2] / "docs" / "language.md"
 _READ: dict[str, Any] = {

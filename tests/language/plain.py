@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from vedette.boxes import CLOSED, UNBOUNDED, BoxBlock, Nulls
-from vedette.columns import Column, read_column
+from vedette.data.boxes import CLOSED, UNBOUNDED, BoxBlock, Nulls
+from vedette.data.columns import Column, read_column
+from vedette.data.schema import Schema
 from vedette.language import CompiledTexts
-from vedette.schema import Schema
 
 
 def columns_of(rows: dict[str, list[Any]], schema: Schema) -> dict[str, Column]:

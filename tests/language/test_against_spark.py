@@ -17,9 +17,9 @@ import pytest
 from language.plain import answers, columns_of
 from strategies import SCHEMA, Maker, Pair, mutate
 
+from vedette.data.schema import Schema
 from vedette.errors import QueryError
 from vedette.language import compile_texts
-from vedette.schema import Schema
 
 N_PREDICATES = int(os.environ.get("VEDETTE_PREDICATES", "400"))
 SEED = int(os.environ.get("VEDETTE_SEED", "20240229"))

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from language.plain import answers, columns_of
 from strategies import SCHEMA, predicates, rows
 
-from vedette.boxes import CLOSED, OPEN, UNBOUNDED, Nulls, Ranges
+from vedette.data.boxes import CLOSED, OPEN, UNBOUNDED, Nulls, Ranges
+from vedette.data.schema import Schema
 from vedette.errors import QueryError
 from vedette.language import CompiledTexts, check_text, compile_texts
-from vedette.schema import Schema
 
 market = Schema.parse(
     "symbol string, price double, volume bigint, fee decimal(8,2), live boolean, day date, ts timestamp"

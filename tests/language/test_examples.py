@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from language.plain import answers, columns_of
 
+from vedette.data.schema import Schema
 from vedette.errors import QueryError
 from vedette.language import compile_texts
-from vedette.schema import Schema
 
 schema = Schema.parse("i bigint, x double, m decimal(10,2), w decimal(38,10), s string, b boolean")
 ROWS: dict[str, list[Any]] = {

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from language.plain import answers, columns_of
 
 import vedette as vd
-from vedette.boxes import CLOSED, Ranges
+from vedette.data.boxes import CLOSED, Ranges
+from vedette.data.schema import Schema
 from vedette.language import Residual, check_text, compile_texts
 from vedette.language.geofences import bounds_of_circles, is_within
-from vedette.schema import Schema
 
 Polygon = list[list[tuple[int, int]]]  # the outer ring and the holes
 plane = Schema.parse("x double, y double, n bigint")

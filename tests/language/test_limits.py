@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import vedette as vd
+from vedette.data.schema import Schema
 from vedette.errors import QueryError
 from vedette.language import compile_texts
-from vedette.schema import Schema
 from vedette.settings import Settings
 
 SCHEMA = "x double, y double, s string, b boolean"

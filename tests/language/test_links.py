@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from vedette.boxes import CLOSED, OPEN, UNBOUNDED, Ranges
+from vedette.data.boxes import CLOSED, OPEN, UNBOUNDED, Ranges
+from vedette.data.schema import Schema
 from vedette.language import compile_texts
 from vedette.language.links import DIFFERENCE, DISTANCE, SIGN, Link
-from vedette.schema import Schema
 
 FIELDS = (
     "i bigint, j bigint, x double, y double, m decimal(10,2), n decimal(18,6), w decimal(38,10), b boolean, s string, "

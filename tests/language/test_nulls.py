@@ -9,9 +9,9 @@ from language.plain import answers, columns_of
 from strategies import NULL_CONDITIONS, NULL_VALUES, SCHEMA
 
 from vedette import QuerySet
+from vedette.data.schema import Schema
 from vedette.errors import QueryError
 from vedette.language import compile_texts
-from vedette.schema import Schema
 
 schema = Schema.parse(SCHEMA)
 columns = columns_of({name: [None] for name in schema.names}, schema)

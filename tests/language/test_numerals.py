@@ -8,10 +8,10 @@ import time
 import pytest
 
 from vedette import QuerySet
+from vedette.data.schema import Type
 from vedette.errors import QueryError
 from vedette.language.numerals import decimal_of, double_of, integer_of
 from vedette.language.times import parse_date, parse_timestamp
-from vedette.schema import Type
 
 MONEY = Type("decimal", 10, 2)
 NINES, ZEROS = "9" * 4301, "0" * 4301

@@ -184,8 +184,8 @@ def test_a_shape_that_raises_for_nulls_is_refused_by_name_and_nothing_is_added(
 def test_a_shape_that_raises_for_the_constants_of_one_query_refuses_that_one(broken: None) -> None:
     errors: list[tuple[int, QueryError]] = []
     texts = ["i + j > 15", "i + j > 13", "i + j > 16"]
+    from vedette.data.schema import Schema
     from vedette.language import compile_texts
-    from vedette.schema import Schema
 
     compile_texts(["i + j > 13"], Schema.parse(SCHEMA), errors=errors)
     assert len(errors) == 1

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.boxes import CLOSED, UNBOUNDED
+from vedette.data.boxes import CLOSED, UNBOUNDED
+from vedette.data.schema import Type
 from vedette.language.ranges import Cut, after_prefix, bigint_in_doubles, decimal_in_doubles, integers_in_decimals
 from vedette.language.times import Zone, days_of, parse_date, parse_timestamp
-from vedette.schema import Type
 
 COMPARE = {
     "=": lambda a, b: a == b,

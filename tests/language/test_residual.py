@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from language.plain import columns_of
 
+from vedette.data.schema import Schema
 from vedette.language import Residual, compile_texts
-from vedette.schema import Schema
 
 schema = Schema.parse("i bigint, j bigint, x double, m decimal(10,2), w decimal(30,4), s string, b boolean")
 ROWS: dict[str, list[Any]] = {

@@ -6,9 +6,9 @@ import pytest
 
 import vedette as vd
 from vedette.errors import FileError, RegistryError
-from vedette.pipeline.asked import try_to_pin
 from vedette.pipeline.checks import check_hosts, check_set
 from vedette.pipeline.file import PipelineFile
+from vedette.pipeline.registered_set import try_to_pin
 
 QUOTES = "symbol string, price double, ts timestamp, id bigint"
 
@@ -94,7 +94,7 @@ def test_what_fits_is_taken(registry, name, operator):
 @pytest.mark.parametrize("at", [None, 0])
 def test_a_registry_on_sqlite_is_refused_where_spark_is_elsewhere(registry, at):
     with pytest.raises(FileError) as caught:
-        check_hosts(plan_of(registry, "border", {"master": "yarn"}, **BORDER), registry.follow("border", at=at))
+        check_hosts(plan_of(registry, "border", {"master": "yarn"}, **BORDER), registry.follow("border", version=at))
 
     assert str(caught.value) == (
         "registry.url: it is a registry on SQLite, a file of this host, and Spark's workers on other hosts "
@@ -104,9 +104,9 @@ def test_a_registry_on_sqlite_is_refused_where_spark_is_elsewhere(registry, at):
 
 def test_a_version_of_a_set_whose_ids_nobody_knows_is_refused(registry):
     plan = plan_of(registry, "border", **BORDER)
-    plan = plan.model_copy(update={"registry": plan.registry.model_copy(update={"at": 0})})
+    plan = plan.model_copy(update={"registry": plan.registry.model_copy(update={"version": 0})})
 
-    with pytest.raises(FileError, match=r"^registry\.at: it is 0, but the set 'border' has had no query.*--ids$"):
+    with pytest.raises(FileError, match=r"^registry\.version: it is 0, but the set 'border' has had no query.*--ids$"):
         check_set(plan, registry.set("border"))
 
 
@@ -125,5 +125,5 @@ def test_a_trial_to_pin_tells_of_a_database_that_is_read_only(registry, tmp_path
 
     assert str(caught.value) == (
         f"the registry's database {closed.database} is read-only, and which version a micro-batch "
-        f"sees is written down there; let the pipeline write, or stay at a version: at = 0 under [registry]"
+        f"sees is written down there; let the pipeline write, or stay at a version: version = 0 under [registry]"
     )

@@ -109,7 +109,7 @@ def test_a_small_file_is_read_with_all_that_it_leaves_out(tmp_path):
             "operator.expire_after: it needs to know how far time has passed, so a watermark on 'ts', and the one "
             "there is on 'at'; set source.watermark",
         ),
-        ('set = "alerts"', 'set = "alerts"\nat = "x"', "registry.at: it is 'x'; it takes a whole number"),
+        ('set = "alerts"', 'set = "alerts"\nversion = "x"', "registry.version: it is 'x'; it takes a whole number"),
         ('[[sink]]\nformat = "console"', "", "sink: it is missing; where the answers go"),
         (
             '[[sink]]\nformat = "console"',
@@ -160,8 +160,8 @@ def test_who_is_told_after_a_while_needs_a_watermark_where_times_are_timestamps(
     ("operator", "message"),
     [
         (
-            'kind = "band join"\nunknown_id = "tell"\nreport = "queries"',
-            'operator.unknown_id: it is "tell", which names ids beside pairs; with report = "queries" it takes "log" '
+            'kind = "band join"\nunknown_id = "report"\nreport = "queries"',
+            'operator.unknown_id: it is "report", which names ids beside pairs; with report = "queries" it takes "log" '
             'or "error"',
         ),
         (

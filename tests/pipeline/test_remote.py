@@ -17,7 +17,7 @@ def test_an_address_that_cannot_be_one_is_refused(address: str) -> None:
     with pytest.raises(PipelineError, match="the address cannot be read; write it as in: sc://host") as caught:
         check_remote(address)
 
-    assert not caught.value.is_passing
+    assert not caught.value.is_retryable
 
 
 def test_a_server_that_does_not_answer_may_do_so_later() -> None:
@@ -26,4 +26,4 @@ def test_a_server_that_does_not_answer_may_do_so_later() -> None:
         port = one.getsockname()[1]
         with pytest.raises(PipelineError, match=f"no Spark Connect server answers at 127.0.0.1:{port}: ") as caught:
             check_remote(f"sc://127.0.0.1:{port}")
-    assert caught.value.is_passing
+    assert caught.value.is_retryable

@@ -9,7 +9,7 @@ import postgres
 import pytest
 
 import vedette as vd
-from vedette.registry.database import Database
+from vedette.registry.store.database import Database
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +39,7 @@ def open_registry(url: str) -> Iterator[Callable[..., vd.Registry]]:
     opened: list[vd.Registry] = []
 
     def open_(**options: object) -> vd.Registry:
-        opened.append(vd.Registry(url, **{"patience": 200} | options))  # type: ignore[arg-type]
+        opened.append(vd.Registry(url, **{"retry_seconds": 200} | options))  # type: ignore[arg-type]
         return opened[-1]
 
     yield open_

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import vedette as vd
-from vedette.registry.locked_set import LockedSet
+from vedette.registry.write.locked_set import LockedSet
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_what_stood_at_a_version_is_read_without_ending_what_is_due(alerts: vd.R
 def test_who_reads_does_not_wait_for_who_changes_the_set_though_something_is_due(
     alerts: vd.Registry, open_registry: Callable[..., vd.Registry], clock: Any
 ) -> None:
-    reader = open_registry(patience=60)
+    reader = open_registry(retry_seconds=60)
     info = alerts.set("alerts")
     clock.advance(11)
 

@@ -26,9 +26,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
 import vedette as vd
-from vedette.registry.database import Database
-from vedette.registry.migrations import STEPS
-from vedette.registry.tables import migrations
+from vedette.registry.store.database import Database
+from vedette.registry.store.migrations import STEPS
+from vedette.registry.store.tables import migrations
 
 
 def write(registry: vd.Registry, statement: str) -> None:
@@ -98,7 +98,7 @@ def sqlite_file(tmp_path: Path) -> Path:
 
 
 def test_a_locked_database_is_waited_for_and_then_told(sqlite_file: Path) -> None:
-    registry = vd.Registry(f"sqlite:///{sqlite_file}", patience=0.5)
+    registry = vd.Registry(f"sqlite:///{sqlite_file}", retry_seconds=0.5)
     other = sqlite3.connect(sqlite_file, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
 
@@ -107,7 +107,7 @@ def test_a_locked_database_is_waited_for_and_then_told(sqlite_file: Path) -> Non
     with pytest.raises(vd.RegistryError, match="is locked by another process that does not end its change") as caught:
         registry.add("alerts", "b", "price < 2")
     assert 0.4 < time.monotonic() - start < 60
-    assert caught.value.is_passing
+    assert caught.value.is_retryable
 
     timer = threading.Timer(0.2, other.interrupt)  # only to have waited a little
     timer.start()
@@ -119,7 +119,7 @@ def test_a_locked_database_is_waited_for_and_then_told(sqlite_file: Path) -> Non
 
 
 def test_who_did_not_wait_to_read_still_waits_to_write(sqlite_file: Path, clock: Any) -> None:
-    registry = vd.Registry(f"sqlite:///{sqlite_file}", patience=30)
+    registry = vd.Registry(f"sqlite:///{sqlite_file}", retry_seconds=30)
     registry.add("alerts", "short", "price < 1", ttl="1 second")
     clock.advance(5)
     other = sqlite3.connect(sqlite_file, isolation_level=None, check_same_thread=False)
@@ -140,14 +140,14 @@ def test_a_set_that_another_holds_is_waited_for_and_then_told(cluster: postgres.
     import psycopg
 
     url = cluster.new_database()
-    registry = vd.Registry(url, patience=1)
+    registry = vd.Registry(url, retry_seconds=1)
     registry.create("alerts", schema="price double")
     with psycopg.connect(url) as other:
         other.execute("SELECT * FROM vedette_sets FOR UPDATE")
         assert registry.list("alerts") == []
         with pytest.raises(vd.RegistryError, match="is locked by another process") as caught:
             registry.add("alerts", "a", "price < 1")
-    assert caught.value.is_passing
+    assert caught.value.is_retryable
     assert registry.add("alerts", "a", "price < 1") == 1
     registry.close()
     cluster.drop_database(url)
@@ -163,7 +163,7 @@ def test_a_read_only_database_is_read_and_not_written(sqlite_file: Path, clock: 
     with pytest.raises(vd.RegistryError, match="is read-only, so nothing was changed; it can still be read") as caught:
         registry.add("alerts", "b", "price < 2")
 
-    assert not caught.value.is_passing
+    assert not caught.value.is_retryable
     registry.close()
     writer.close()
 
@@ -313,14 +313,14 @@ def test_a_postgresql_out_of_reach_is_tried_again_for_a_while_and_then_told() ->
         taken.bind(("127.0.0.1", 0))  # nobody listens there
         port = taken.getsockname()[1]
         with pytest.raises(vd.RegistryError) as caught:
-            vd.Registry(f"postgresql://ann:{postgres.PASSWORD}@127.0.0.1:{port}/x", patience=3)
+            vd.Registry(f"postgresql://ann:{postgres.PASSWORD}@127.0.0.1:{port}/x", retry_seconds=3)
 
     said = str(caught.value)
     assert f"the registry's database postgresql://ann:***@127.0.0.1:{port}/x cannot be reached" in said
     told = re.search(r"tried (\d+) times in \d+ seconds; is it running, and may this host connect to it\?", said)
     assert told
     assert int(told[1]) > 1
-    assert caught.value.is_passing
+    assert caught.value.is_retryable
     assert postgres.PASSWORD not in said
     assert caught.value.__cause__ is None
 
@@ -330,9 +330,9 @@ def test_a_postgresql_out_of_reach_is_told_as_such_whatever_its_host_is_called(t
     pytest.importorskip("psycopg")
 
     with pytest.raises(vd.RegistryError, match=f"cannot be reached: .*/{name}/") as caught:
-        vd.Registry(f"postgresql://ann@/x?host={tmp_path / name}", patience=0.1)
+        vd.Registry(f"postgresql://ann@/x?host={tmp_path / name}", retry_seconds=0.1)
 
-    assert caught.value.is_passing
+    assert caught.value.is_retryable
 
 
 def test_a_postgresql_that_refuses_us_is_not_tried_again(cluster: postgres.Cluster) -> None:
@@ -345,17 +345,17 @@ def test_a_postgresql_that_refuses_us_is_not_tried_again(cluster: postgres.Clust
         start = time.monotonic()
         with pytest.raises(vd.RegistryError, match=f"refuses us: .*{said}") as caught:
             vd.Registry(bad)
-        assert time.monotonic() - start < 25  # sooner than it loses its patience
-        assert not caught.value.is_passing
+        assert time.monotonic() - start < 25  # sooner than it gives up
+        assert not caught.value.is_retryable
         assert "wr0ng" not in str(caught.value)
 
 
 def test_a_postgresql_that_goes_and_comes_back_is_waited_for(cluster: postgres.Cluster) -> None:
     url = cluster.new_database()
-    registry = vd.Registry(url, patience=200)
+    registry = vd.Registry(url, retry_seconds=200)
     registry.create("alerts", schema="price double")
     registry.add("alerts", "a", "price < 1")
-    impatient = vd.Registry(url, patience=1)
+    impatient = vd.Registry(url, retry_seconds=1)
 
     cluster.stop()
     try:

@@ -12,9 +12,9 @@ import accounts
 import pytest
 
 import vedette as vd
-from vedette import private_files
-from vedette.registry import snapshot_files
-from vedette.registry.snapshot_files import place_of
+from vedette.host_files import private_files
+from vedette.registry.snapshots import files as snapshot_files
+from vedette.registry.snapshots.files import place_of
 from vedette.settings import Settings
 
 
@@ -54,7 +54,7 @@ def test_a_registry_on_sqlite_and_its_snapshots_have_the_modes_of_the_settings(t
 MEMBER = """if True:
     import sys
     import vedette as vd
-    from vedette.registry import snapshots
+    from vedette.registry.snapshots import bases as snapshots
     from vedette.settings import settings
     snapshots.FEW_CHANGES = 0
     settings(), vd.QuerySet("x double").match_one({"x": 1.0})
@@ -102,7 +102,7 @@ def test_a_database_that_is_there_keeps_its_mode(tmp_path):
 
 def test_a_database_that_is_only_to_be_read_is_not_created(tmp_path):
     with pytest.raises(vd.RegistryError):
-        vd.Registry(f"sqlite:///file:{tmp_path}/alerts.db?mode=ro&uri=true", patience=0)
+        vd.Registry(f"sqlite:///file:{tmp_path}/alerts.db?mode=ro&uri=true", retry_seconds=0)
     assert not list(tmp_path.iterdir())
 
 

@@ -10,7 +10,7 @@ import accounts
 import pytest
 
 import vedette as vd
-from vedette.registry import host_copy
+from vedette.registry.snapshots import host_copy
 
 CONTENT = b"a compiled set " * 10_000
 CHECKSUM = hashlib.blake2b(CONTENT, digest_size=16).hexdigest()
@@ -21,8 +21,8 @@ OPENER = """if True:
     from contextlib import contextmanager
     from pathlib import Path
     from vedette.errors import VedetteError
-    from vedette.registry import host_copy
-    from vedette.registry.snapshot_files import SnapshotFiles
+    from vedette.registry.snapshots import host_copy
+    from vedette.registry.snapshots.files import SnapshotFiles
     folder, file, checksum, how, host_copy.STALLED_SECONDS = *sys.argv[1:5], float(sys.argv[5])
 
     class Stream:

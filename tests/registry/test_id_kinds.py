@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import vedette as vd
-from vedette.registry.locked_set import LockedSet
+from vedette.registry.write.locked_set import LockedSet
 
 SCHEMAS: dict[str, dict[str, Any]] = {
     "match": {"schema": "x double"},
@@ -109,7 +109,7 @@ def test_a_pin_of_before_anybody_spoke_of_ids_fixes_them_when_it_is_read(
 
 def test_later_pins_of_a_pipeline_that_began_without_ids_do_not_wait_for_a_change(cluster: postgres.Cluster) -> None:
     url = cluster.new_database()
-    registry, writer = vd.Registry(url, patience=1), vd.Registry(url)
+    registry, writer = vd.Registry(url, retry_seconds=1), vd.Registry(url)
     info = registry.create("alerts", schema="x double")
     followed = registry.follow("alerts")
     followed.pin("stream", 0)

@@ -291,4 +291,4 @@ def test_versions_of_numpy_are_versions(alerts: vd.Registry) -> None:
         ["second"],
     ]
     assert len(alerts.changes("alerts", since=np.int64(1)).versions) == 2
-    assert len(alerts.follow("alerts", at=np.int64(2)).open(2).ids) == 2
+    assert len(alerts.follow("alerts", version=np.int64(2)).open(2).ids) == 2

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import Column, Connection, Text, inspect, text
 
 import vedette as vd
-from vedette.registry import first_tables, migrations
-from vedette.registry.tables import METADATA, lives
+from vedette.registry.store import first_tables, migrations
+from vedette.registry.store.tables import METADATA, lives
 
 NOTE = "a note with each query"
 

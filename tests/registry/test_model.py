@@ -11,7 +11,7 @@ import pytest
 from registry.registry_model import Model, RefusedError
 
 import vedette as vd
-from vedette.engine.set_changes import Changes
+from vedette.queries.set_changes import Changes
 
 
 def states(changes: Changes, standing: dict[Any, str]) -> Iterator[tuple[int, dict[Any, str]]]:

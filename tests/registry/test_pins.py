@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import delete, func, select
 
 import vedette as vd
-from vedette.registry.lease import Lease
-from vedette.registry.locked_set import LockedSet
-from vedette.registry.tables import pins, versions
+from vedette.registry.snapshots.lease import Lease
+from vedette.registry.store.tables import pins, versions
+from vedette.registry.write.locked_set import LockedSet
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_pins_do_not_wait_for_a_long_change_and_see_what_was_committed_before(
     cluster: postgres.Cluster,
 ) -> None:
     url = cluster.new_database()
-    registry, writer = vd.Registry(url, patience=1), vd.Registry(url)
+    registry, writer = vd.Registry(url, retry_seconds=1), vd.Registry(url)
     info = registry.create("alerts", schema="price double")
     registry.add("alerts", 1, "price < 1")
 

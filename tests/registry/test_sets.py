@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import vedette as vd
-from vedette.registry import retention
+from vedette.registry.read import retention
 
 
 def test_a_set_tells_what_it_is(registry: vd.Registry) -> None:
@@ -320,7 +320,7 @@ def test_the_schema_of_each_version_is_known(registry: vd.Registry) -> None:
 def test_a_schema_is_checked_against_what_comes_meanwhile(
     open_registry: Callable[..., vd.Registry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from vedette.registry import alteration
+    from vedette.registry.write import alteration
 
     one, other = open_registry(), open_registry()
     one.create("alerts", schema="price double, volume bigint")
@@ -346,7 +346,7 @@ def test_a_schema_is_checked_against_what_comes_meanwhile(
 def test_what_another_alters_meanwhile_is_not_undone(
     open_registry: Callable[..., vd.Registry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from vedette.registry import alteration
+    from vedette.registry.write import alteration
 
     one, other = open_registry(), open_registry()
     one.create("alerts", schema="price double")

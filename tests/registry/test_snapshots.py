@@ -20,13 +20,16 @@ import pytest
 from sqlalchemy import func, select
 
 import vedette as vd
-from vedette import checked_files, file_lease
-from vedette.engine import snapshot
-from vedette.registry import host_copy, reader, snapshot_files, snapshots
-from vedette.registry import sets as named_sets
-from vedette.registry.lease import Lease
-from vedette.registry.snapshots import Snapshots
-from vedette.registry.tables import lives, sets, versions
+from vedette.host_files import checked_files, file_lease
+from vedette.queries import snapshot
+from vedette.registry.read import reader
+from vedette.registry.snapshots import bases as snapshots
+from vedette.registry.snapshots import files as snapshot_files
+from vedette.registry.snapshots import host_copy
+from vedette.registry.snapshots.bases import Snapshots
+from vedette.registry.snapshots.lease import Lease
+from vedette.registry.store.tables import lives, sets, versions
+from vedette.registry.write import sets as named_sets
 
 ROWS = {"x": [float(x) for x in range(10)]}
 
@@ -285,7 +288,7 @@ def test_a_base_built_from_the_database_knows_what_was_removed_lately(registry, 
         registry.remove("alerts", f"q{number}")
     queries = bases_of(registry).build(8)
 
-    assert sorted(queries.standing().retained.ids.to_arrow().to_pylist()) == ["q2", "q3"]
+    assert sorted(queries.view().retained.ids.to_arrow().to_pylist()) == ["q2", "q3"]
 
 
 def test_bases_may_be_in_a_store_and_are_copied_once_to_this_host(open_registry, tmp_path, monkeypatch, caplog):
@@ -315,7 +318,7 @@ def test_bases_may_be_in_a_store_and_are_copied_once_to_this_host(open_registry,
 def test_a_handle_can_be_pickled_tells_no_secret_and_may_be_frozen(registry):
     states = fill(registry)
     followed = pickle.loads(pickle.dumps(registry.follow("alerts")))
-    frozen = registry.follow("alerts", at=5)
+    frozen = registry.follow("alerts", version=5)
     registry.add("alerts", "late", "x > 100")
 
     assert (followed.name, followed.kind, followed.id_kind) == ("alerts", "border", "string")
@@ -338,7 +341,7 @@ def test_a_set_that_is_made_again_or_altered_asks_for_a_new_start(registry):
     registry.add("alerts", "new", "y > 1")
     again = registry.follow("alerts")
     assert [again.pin("p", batch) for batch in (1, 2, 3)] == [12, 13, 14]  # the first two are repeated
-    assert matched(again.open(12)) == matched(registry.follow("alerts", at=12).open(12))
+    assert matched(again.open(12)) == matched(registry.follow("alerts", version=12).open(12))
     registry.drop("alerts")
     registry.create("alerts", kind="border", schema="x double, y double")
     with pytest.raises(vd.RegistryError, match="was dropped and made again since this pipeline began to follow it"):
@@ -373,13 +376,13 @@ def test_a_border_set_that_is_built_knows_what_was_removed_before_the_base_of_a_
     registry.remove("alerts", "goes")
     queries = bases_of(registry).open(3, since=3).queries
 
-    assert queries.standing().retained.ids.to_arrow().to_pylist() == ["goes"]
+    assert queries.view().retained.ids.to_arrow().to_pylist() == ["goes"]
 
 
 def test_a_frozen_set_is_not_mixed_up_with_another_of_its_name(registry):
     fill(registry)
     registry.compact("alerts")
-    frozen = registry.follow("alerts", at=5)
+    frozen = registry.follow("alerts", version=5)
     queries = frozen.open(5)
     registry.drop("alerts")
     registry.create("alerts", kind="border", schema="x double")
@@ -393,7 +396,7 @@ def test_a_frozen_set_is_not_mixed_up_with_another_of_its_name(registry):
 
 def test_a_version_with_a_base_opens_though_it_is_forgotten_and_no_later_one_goes_on_from_it(registry, caplog):
     states = fill(registry)
-    frozen = registry.follow("alerts", at=5)
+    frozen = registry.follow("alerts", version=5)
     frozen.bases.compact(5)
     assert registry.forget("alerts", before=9) == 9
 
@@ -417,7 +420,7 @@ def test_a_batch_from_before_an_altered_schema_leaves_no_base(registry, tmp_path
         bases.compact(12)
     bases.compact_soon(12)
     assert files(tmp_path) == []
-    assert str(registry.follow("alerts", at=12).open(12).schema) == "x double"
+    assert str(registry.follow("alerts", version=12).open(12).schema) == "x double"
 
 
 def put_back(registry, version):
@@ -604,7 +607,7 @@ def test_a_base_is_not_forgotten_because_the_database_was_away(registry, monkeyp
     bases = bases_of(registry)
 
     def away(_):
-        raise vd.RegistryError("the database cannot be reached", is_passing=True)
+        raise vd.RegistryError("the database cannot be reached", is_retryable=True)
 
     with monkeypatch.context() as patch:
         patch.setattr(bases, "mark_of", away)

@@ -14,7 +14,7 @@ vd.QuerySet("price double").check("price < 1")  # load what checks texts, once f
 
 def add_pairs(url: str, writer: int, n: int) -> list[int]:
     """Add pairs of queries, each pair in one change; now and then remove one. The versions that were made."""
-    registry = vd.Registry(url, patience=200)
+    registry = vd.Registry(url, retry_seconds=200)
     made = []
     for i in range(n):
         made.append(registry.add_many("alerts", [f"{writer}-{i}-left", f"{writer}-{i}-right"], ["price < 1"] * 2))
@@ -34,7 +34,7 @@ def meet_at(gate: Barrier) -> None:
 
 def count_up(url: str, n: int) -> int:
     """Replace one query n times by the next number, while others do the same; how often it was late."""
-    registry = vd.Registry(url, patience=200)
+    registry = vd.Registry(url, retry_seconds=200)
     n_late = 0
     for _ in range(n):
         while True:
@@ -54,7 +54,7 @@ def count_up(url: str, n: int) -> int:
 
 def add_for_ever(url: str, size: int) -> None:
     """Add batches until killed."""
-    registry = vd.Registry(url, patience=200)
+    registry = vd.Registry(url, retry_seconds=200)
     for i in itertools.count():
         registry.add_many("alerts", [f"{i}-{j}" for j in range(size)], ["price < 1"] * size)
 
@@ -62,7 +62,7 @@ def add_for_ever(url: str, size: int) -> None:
 def open_at(url: str, moment: float) -> Any:
     """Open a registry, as others do at the same moment."""
     time.sleep(max(0.0, moment - time.time()))
-    registry = vd.Registry(url, patience=200)
+    registry = vd.Registry(url, retry_seconds=200)
     names = [each.name for each in registry.sets()]
     registry.close()
     return names

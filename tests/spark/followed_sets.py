@@ -12,7 +12,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from engine import border_model
+from operators.border import border_model
 from spark import ticks
 from spark.streams import read_answers, read_cuts, to_tuples, write_rows
 from sqlalchemy import create_engine, text

@@ -7,10 +7,10 @@ import pyarrow as pa
 from spark import fleets
 
 import vedette as vd
-from vedette.engine.moving_rows import MovingTable, read_moving_rows
-from vedette.ids import Ids
-from vedette.spark.moving_shard import MovingShard
-from vedette.spark.moving_updates import Updates, to_batch
+from vedette.data.ids import Ids
+from vedette.operators.moving_join.rows import MovingTable, read_moving_rows
+from vedette.spark.workers.moving_shard import MovingShard
+from vedette.spark.workers.moving_updates import Updates, to_batch
 
 
 def make_shard(n_dims=2, late="apply", **options):
@@ -28,5 +28,5 @@ def _updates(rows, n_dims, ids):
     if not rows:
         return None
     table = MovingTable(fleets.to_table(rows, n_dims, ids), "a")
-    read = read_moving_rows(table, None, Ids(), "a", n_dims=n_dims, time=None, may_stand=False)
+    read = read_moving_rows(table, None, Ids(), "a", n_dims=n_dims, time=None, is_static=False)
     return Updates.read(pa.Table.from_batches([to_batch(read, n_dims)]))

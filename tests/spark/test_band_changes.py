@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vedette as vd
-from vedette.operators.band_join_side import Side
-from vedette.spark.band_changes import find_changes
+from vedette.operators.band_join.side import Side
+from vedette.spark.workers.band_changes import find_changes
 
 ids = st.integers(0, 5)
 values = st.integers(0, 2).map(float)

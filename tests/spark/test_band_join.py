@@ -14,7 +14,7 @@ from spark.streams import read_stream, run_stream, write_batches
 
 import vedette as vd
 from vedette import spark as vs
-from vedette.spark.band_join_worker import check_rows, step
+from vedette.spark.workers.band_join import check_rows, step
 
 ROCKSDB = "spark.sql.streaming.stateStore.providerClass"
 
@@ -171,7 +171,7 @@ def test_deletions_of_ids_that_are_not_there_are_told_once_or_an_error(spark, fr
     def join(unknown_id):
         return [tuple(r) for r in vs.band_join(rows, rows, queries, op="op", unknown_id=unknown_id, shards=4).collect()]
 
-    told = join("tell")
+    told = join("report")
     with pytest.raises(Exception, match=r"RowError: 1 (left|right) id to be deleted had no value: 9; pass unknown_id="):
         join("error")
 
@@ -187,7 +187,7 @@ def test_deletions_of_ids_that_are_not_there_are_logged_with_their_number_and_na
     monitor = queries.monitor()
     sides = dict.fromkeys((0, 1), rows.set_column(2, "deletes", deletes))
 
-    with caplog.at_level(logging.WARNING, "vedette.spark.band_join_worker"):  # whatever else has been put to silence
+    with caplog.at_level(logging.WARNING, "vedette.spark.workers.band_join"):  # whatever else has been put to silence
         list(step(monitor, sides, 0, plan))
 
     told = "12 left ids to be deleted had no value: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ..."
@@ -271,8 +271,11 @@ def test_queries_that_changed_are_told_with_the_next_micro_batch(spark, tmp_path
         ({"left_id": 3}, r"left_id is the name of a column; got 3"),
         ({"report": "counts"}, r"report is one of: 'pairs', 'queries'; got 'counts'"),
         ({"known_id": "drop"}, r"known_id is one of: 'error', 'replace'; got 'drop'"),
-        ({"unknown_id": "no"}, r"unknown_id is one of: 'log', 'tell', 'error'; got 'no'"),
-        ({"unknown_id": "tell", "report": "queries"}, r"unknown_id=\"tell\" names ids beside pairs; .*use \"log\" or"),
+        ({"unknown_id": "no"}, r"unknown_id is one of: 'log', 'report', 'error'; got 'no'"),
+        (
+            {"unknown_id": "report", "report": "queries"},
+            r"unknown_id=\"report\" names ids beside pairs; .*use",
+        ),
         ({"max_state_rows": 0}, r"max_state_rows is a whole number above 0, or None; got 0"),
         ({"shards": "4"}, r"shards is a whole number from 1 to 10,000; got '4'"),
     ],

@@ -18,9 +18,9 @@ from spark.streams import read_stream, run_stream, write_rows
 
 import vedette as vd
 from vedette import spark as vs
-from vedette.spark import shipping
 from vedette.spark.border import _needed_columns
-from vedette.spark.shards import make_processor
+from vedette.spark.shards.transform import make_processor
+from vedette.spark.shipping import query_sets as shipping
 
 ROCKSDB = "spark.sql.streaming.stateStore.providerClass"
 
@@ -384,7 +384,7 @@ list(made.handleInputRows((0,), iter([]), Nothing()))
 @pytest.mark.parametrize("use", [PACK, PROCESS])
 def test_a_worker_without_the_package_says_what_to_install(queries, tmp_path, use):
     parcel = shipping.pack(queries, None)
-    function = shipping.worker_function("vedette.spark.shard_worker", "pack_rows", parcel.sender, {})
+    function = shipping.worker_function("vedette.spark.workers.shard", "pack_rows", parcel.sender, {})
     made = function if use == PACK else make_processor({}, parcel.sender)
     (tmp_path / "made").write_bytes(cloudpickle.dumps(made))
     script = (

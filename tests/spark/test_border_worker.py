@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import vedette as vd
-from vedette.spark.border_worker import check_rows
+from vedette.spark.workers.border import check_rows
 
 
 def test_null_keys_are_told_or_dropped():

@@ -85,7 +85,7 @@ def test_a_version_before_all_ids_is_not_followed_for_good(registry):
         match=r"vs.match is to stay at version 0 of set 'alerts', which has had no query, so that nobody knows .*; "
         r"make the set with registry.create\(..., ids='string'\) or 'integer', or follow a later version",
     ):
-        vs.match(registry.follow("alerts", at=0))
+        vs.match(registry.follow("alerts", version=0))
     registry.add("alerts", 7, "x > 1")
 
-    assert vs.match(registry.follow("alerts", at=0)) is not None
+    assert vs.match(registry.follow("alerts", version=0)) is not None

@@ -7,12 +7,12 @@ import datetime
 import numpy as np
 import pyarrow as pa
 import pytest
-from engine import border_model
+from operators.border import border_model
 from spark.streams import read_stream, run_stream, write_batches
 
 import vedette as vd
 from vedette import spark as vs
-from vedette.spark import following
+from vedette.spark.workers import following
 
 SCHEMA = "symbol string, price double, ts timestamp"
 
@@ -215,7 +215,7 @@ def test_a_batch_sees_the_version_of_when_the_transform_met_it_and_a_frozen_set_
     registry.add_many("alerts", [1, 2], ["price < 5", "price > 5"])
     hits = rows.transform(vs.match(registry.follow("alerts")))
     registry.replace("alerts", 1, "price > 1")
-    frozen = rows.transform(vs.match(registry.follow("alerts", at=1)))
+    frozen = rows.transform(vs.match(registry.follow("alerts", version=1)))
     now = rows.transform(vs.match(registry.follow("alerts"), output="list"))
 
     assert [row[3:] for row in empty.collect()] == [([], 0), ([], 0)]

@@ -10,9 +10,10 @@ import pytest
 from spark.test_shard_state import FACTS, Store, Sums
 
 import vedette as vd
-from vedette.registry import snapshots
-from vedette.spark import following, shard_state
-from vedette.spark.shard_state import ShardState
+from vedette.registry.snapshots import bases as snapshots
+from vedette.spark.shards import state as shard_state
+from vedette.spark.shards.state import ShardState
+from vedette.spark.workers import following
 
 
 class FollowingSums(Sums):

@@ -17,9 +17,9 @@ import pytest
 from strategies import FAMILIES, POOLS, SCHEMA, Maker, Pair, fill
 
 import vedette as vd
-from vedette.operators import join_bundles
-from vedette.operators.window_joins import ALGORITHMS
-from vedette.schema import Schema
+from vedette.data.schema import Schema
+from vedette.operators.window_join import bundles as join_bundles
+from vedette.operators.window_join.algorithms import ALGORITHMS
 
 N_PREDICATES = int(os.environ.get("VEDETTE_PREDICATES", "300"))
 SEED = int(os.environ.get("VEDETTE_SEED", "20060529"))

@@ -15,7 +15,7 @@ from spark.streams import read_stream, run_stream, write_batches
 
 import vedette as vd
 from vedette import spark as vs
-from vedette.spark.moving_join_worker import check_rows
+from vedette.spark.workers.moving_join import check_rows
 
 ROCKSDB = "spark.sql.streaming.stateStore.providerClass"
 SCHEMA = "id bigint, time double, x double, y double, vx double, vy double, removed boolean, name string"
@@ -106,7 +106,7 @@ def test_rows_of_one_object_at_one_time_count_in_the_order_of_arrival(spark, tmp
     assert as_lines(out) == [(1, 1, 9, 0.0, 6.0)]
 
 
-@pytest.mark.parametrize("options", [{"expire_overdue": True}, {"standing": "b"}])
+@pytest.mark.parametrize("options", [{"expire_overdue": True}, {"static": "b"}])
 def test_options_mean_what_they_mean_in_one_process(spark, tmp_path, options):
     sets = [fleets.make_rows(8, 2, seed, spacing=2.5) for seed in (5, 6)]
     write_sets(tmp_path, *(fleets.cut(rows, 4) for rows in sets))
@@ -196,8 +196,8 @@ def test_zones_that_stand_need_no_speeds(spark, frame):
         "id string, time int, x_low double, x_high double, y_low double, y_high double",
     )
 
-    assert as_lines(join(frame, zones, standing="b")) == [(1, 1, "z", 3.0, 4.0)]
-    assert as_lines(join(frame, zones.selectExpr("*", "1D vz"), standing="b")) == [(1, 1, "z", 3.0, 4.0)]
+    assert as_lines(join(frame, zones, static="b")) == [(1, 1, "z", 3.0, 4.0)]
+    assert as_lines(join(frame, zones.selectExpr("*", "1D vz"), static="b")) == [(1, 1, "z", 3.0, 4.0)]
     with pytest.raises(
         vd.RowError, match=r"the rows of set b lack column 'vx_low' \(or 'vx'\); they have: id, time, x_"
     ):
@@ -341,7 +341,7 @@ def test_what_are_no_changes_is_refused(spark, frame):
         ),
         ({"max_update_interval": 0}, r"max_update_interval is above 0; got 0"),
         ({"max_update_interval": "60"}, r"max_update_interval is a finite number; got '60'"),
-        ({"standing": "c"}, r'standing is "a", "b" or None; got \'c\''),
+        ({"static": "c"}, r'static is "a", "b" or None; got \'c\''),
         ({"late": "never"}, r"late is one of: 'apply', 'drop', 'error'; got 'never'"),
         ({"shards": 0}, r"shards is a whole number from 1 to 10,000; got 0"),
     ],
@@ -412,7 +412,7 @@ def test_rows_that_cannot_be_taken_are_told(row, message):
     batch = pa.record_batch(columns, names=["mmsi", *names[1:]])
 
     with pytest.raises(vd.RowError, match=message):
-        check_rows(batch, {"side": 1, "names": names, "n_dims": 2, "may_stand": False})
+        check_rows(batch, {"side": 1, "names": names, "n_dims": 2, "is_static": False})
 
 
 def test_an_error_in_a_row_reaches_the_driver(frame):

@@ -14,7 +14,7 @@ from spark import fleets
 from spark.moving_shards import make_shard, step
 
 import vedette as vd
-from vedette.operators.moving.join import IntersectionJoin
+from vedette.operators.moving_join.join import IntersectionJoin
 
 SLOW = bool(config.DISABLE_JIT)
 
@@ -87,7 +87,7 @@ def test_a_removal_counts_however_late_it_comes():
 
 
 def test_a_zone_that_was_removed_does_not_come_back_by_an_older_row():
-    shard = make_shard(standing="b")
+    shard = make_shard(static="b")
     step(shard, [(1, 0.0, square(0))], [(7, 0.0, square(1))])
     step(shard, [(1, 10.0, square(0))], [(7, 10.0, None)])
     for time in (17.0, 30.0):
@@ -128,8 +128,8 @@ def test_what_went_long_ago_is_forgotten():
     assert shard.nbytes < shard.join.nbytes + 8 * 200
 
 
-def test_a_row_late_by_more_than_the_interval_is_dropped_but_not_of_a_standing_set():
-    for options, n_lines in (({}, 0), ({"standing": "b"}, 1)):
+def test_a_row_late_by_more_than_the_interval_is_dropped_but_not_of_a_static_set():
+    for options, n_lines in (({}, 0), ({"static": "b"}, 1)):
         shard = make_shard(**options)
         step(shard, a=[(1, 10.0, square(0.0))])
 
@@ -186,7 +186,7 @@ def test_a_shard_keeps_no_pairs_and_finds_none_anew_in_another_worker(monkeypatc
         assert shard.nbytes > 0
 
     assert n_lines > 10
-    assert shard.join.join.presenter is None
+    assert shard.join.join.calendar is None
 
 
 def test_a_delta_follows_what_has_changed():

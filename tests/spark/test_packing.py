@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.spark import packing
+from vedette.spark.shards import packing
 
 names = st.text(max_size=3)
 numbers = st.integers(-(2**63), 2**63 - 1)

@@ -15,7 +15,7 @@ from strategies import Maker
 
 import vedette as vd
 from vedette import spark as vs
-from vedette.schema import Schema
+from vedette.data.schema import Schema
 from vedette.spark.session_checks import SETTINGS
 
 SCHEMA = "id string, s string, m decimal(10,2), n decimal(18,6), w decimal(38,10), x double, b boolean, ts timestamp"

@@ -7,8 +7,8 @@ import json
 import pytest
 
 import vedette as vd
-from vedette.spark import shard_state
-from vedette.spark.shard_state import ShardState
+from vedette.spark.shards import state as shard_state
+from vedette.spark.shards.state import ShardState
 
 FACTS = {
     "format": 1,

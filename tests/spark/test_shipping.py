@@ -18,8 +18,9 @@ from pyspark import cloudpickle
 
 import vedette as vd
 from vedette import spark as vs
-from vedette.spark import set_files, shipping
 from vedette.spark.match import _WORKER
+from vedette.spark.shipping import query_sets as shipping
+from vedette.spark.shipping import set_files
 
 
 def many_queries(n=200_000):
@@ -51,7 +52,7 @@ DRIVER = """if True:
     import numpy as np
     import vedette as vd
     from vedette.settings import settings
-    from vedette.spark import shipping
+    from vedette.spark.shipping import query_sets as shipping
     queries = vd.QuerySet("price double")
     lows = np.arange(200_000.0)
     queries.add_boxes(np.arange(200_000), {"price": (lows, lows + 0.5)})
@@ -68,8 +69,8 @@ WORKER = """if True:
     import sys, socket
     from pathlib import Path
     from vedette import __version__
-    from vedette.spark.shipping import Parcel, unpack
-    kind = ("vedette.engine.query_set", "QuerySet")
+    from vedette.spark.shipping.query_sets import Parcel, unpack
+    kind = ("vedette.queries.query_set", "QuerySet")
     token = Path(sys.argv[1]).stem.split("-")[1]
     parcel = Parcel(token, None, sys.argv[1], __version__, kind, socket.gethostname())
     print(unpack(parcel).match_one({"price": 7.25})[0])

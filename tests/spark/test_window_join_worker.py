@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from spark import quotes
 
-from vedette.spark import packing
-from vedette.spark.shipping import pack
-from vedette.spark.window_join_worker import make_monitor, note, step
+from vedette.spark.shards import packing
+from vedette.spark.shipping.query_sets import pack
+from vedette.spark.workers.window_join import make_monitor, note, step
 
 COLUMNS = {"left_time": "ts", "right_time": "ts", "left_id": "id", "right_id": "id"}
 

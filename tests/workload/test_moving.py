@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vedette.motions import Motions
+from vedette.operators.moving_join.motions import Motions
 from vedette.workload.moving import DISTRIBUTIONS, MovingSets
 from vedette.workload.moving_streets import LEG_TIME, N_ROUTES, StreetSets, Town
 

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from benchmarks.peers.border import BorderPeer, Events
 from benchmarks.workloads import Moves, Workload
-from vedette.indexes.differences import DiffRMQ
-from vedette.indexes.region_line import RSList
-from vedette.indexes.region_segments import RSLists
-from vedette.planner.choice import Boxes, choose_index
-from vedette.runs import EXIT, Runs
+from vedette.operators.border.differences import DiffRMQ
+from vedette.operators.border.region_line import RSList
+from vedette.operators.border.region_segments import RSLists
+from vedette.operators.border.runs import EXIT, Runs
+from vedette.queries.planner.choice import Boxes, choose_index
 
 Cells = NDArray[np.int32]
 

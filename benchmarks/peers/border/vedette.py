@@ -14,6 +14,7 @@ import vedette as vd
 from benchmarks.peers.border import BorderPeer, Events
 from benchmarks.peers.vedette import boxes
 from benchmarks.workloads import Moves, Workload
+from vedette.operators.border.finder import BorderFinder
 
 
 class VedetteBorder(BorderPeer):
@@ -49,7 +50,7 @@ class VedetteCompared(VedetteBorder):
 
     def reset(self) -> None:
         super().reset()  # steps once, which makes the borders of all parts
-        for borders in self.queries.border_finder._borders.values():
+        for borders in self.queries.shared(BorderFinder)._borders.values():
             borders.follows = False
 
 

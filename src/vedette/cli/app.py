@@ -12,10 +12,10 @@ import typer
 from typer.core import TyperGroup
 
 from vedette.cli.option_groups import with_groups
-from vedette.cli.query_commands import query_app, read_text
+from vedette.cli.query import query_app, read_text
 from vedette.cli.records import Answer, print_record
-from vedette.cli.registry_commands import registry_app
-from vedette.cli.set_commands import set_app
+from vedette.cli.registry import registry_app
+from vedette.cli.set import set_app
 from vedette.errors import PipelineError, QueryError, SchemaError, VedetteError
 
 
@@ -105,7 +105,7 @@ def match_command(
     quiet: QuietOption = False,
 ) -> None:
     """Write each row once for every query it matches, with the query's id in a column `query`."""
-    from vedette.cli.matching import match_files
+    from vedette.cli.match import match_files
 
     match_files(rows, queries, out, schema=schema, time_zone=time_zone, skip_bad=skip_bad, spark=spark, quiet=quiet)
 
@@ -146,16 +146,16 @@ def border_command(
 
     Spark takes rows in time order, so that none is late, and leaves out what is decided only after a key's last row.
     """
-    from vedette.cli.bordering import border_files, read_margin
-    from vedette.cli.times import read_duration
+    from vedette.cli.border import border_files, read_margin
+    from vedette.data.durations import number_or_duration
 
     options = {
         "key": key,
         "time": time,
         "late": late,
         "null_key": null_key,
-        "expire_after": read_duration(expire_after),
-        "dwell": read_duration(dwell),
+        "expire_after": number_or_duration(expire_after),
+        "dwell": number_or_duration(dwell),
         "margin": read_margin(margin or []),
         "cross": cross,
     }
@@ -223,8 +223,8 @@ def join_command(
 
     Rows are taken by time, as far as each file has them in that order; a row older than its stream's last is late.
     """
-    from vedette.cli.band_joining import join_bands
-    from vedette.cli.joining import join_files
+    from vedette.cli.band_join import join_bands
+    from vedette.cli.join import join_files
     from vedette.cli.streams import read_options, read_streams
 
     if (queries is None) == (bands is None):
@@ -257,7 +257,7 @@ def moving_command(
     overdue: Annotated[
         str | None, typer.Option(metavar="TIME", help="Write the objects that should have updated before a time")
     ] = None,
-    standing: Annotated[
+    static: Annotated[
         str | None,
         typer.Option(metavar="a|b", help="The objects of this set need not update: zones, which need no time"),
     ] = None,
@@ -286,7 +286,7 @@ def moving_command(
     from vedette.cli.moving import follow_files
     from vedette.cli.streams import read_options
 
-    options = {"max_update_interval": max_update_interval, "standing": standing, "expire_overdue": expire_overdue}
+    options = {"max_update_interval": max_update_interval, "static": static, "expire_overdue": expire_overdue}
     schemas = read_options(["a", "b"], schema=(schema, None, None))["schema"]
     follow_files({"a": a, "b": b}, out, schemas, options, at=at, overdue=overdue, spark=spark, quiet=quiet)
 
@@ -311,7 +311,7 @@ def run_command(
 
     Exit codes: 0 ended or stopped, 2 the file or the set is wrong, 3 failed while running, 4 out of reach or disk full.
     """
-    from vedette.cli.running import RunOptions, run_pipeline
+    from vedette.cli.run import RunOptions, run_pipeline
 
     code = run_pipeline(file, RunOptions(dry_run, log, metrics, stop_seconds, quiet))
     if code:
@@ -339,8 +339,8 @@ def explain_command(
     skip_bad: SkipBadOption = False,
 ) -> None:
     """Say which index answers for which queries, and why."""
-    from vedette.cli.queries_file import load_queries
-    from vedette.cli.rows_file import RowsFile
+    from vedette.files.queries import load_queries
+    from vedette.files.rows import RowsFile
 
     if schema is None and rows is None:
         raise SchemaError(
@@ -373,8 +373,8 @@ def check_command(
     answer: Answer,
 ) -> None:
     """Say whether a query's text is right; where not, why, and exit with 2."""
-    from vedette.cli.rows_file import read_sample
-    from vedette.engine.query_set import QuerySet
+    from vedette.files.rows import read_sample
+    from vedette.queries.query_set import QuerySet
 
     read = read_text(text, file)
     if read is None:

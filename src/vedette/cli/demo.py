@@ -20,8 +20,8 @@ from rich.table import Table
 
 from vedette.cli.progress import show_progress, timed
 from vedette.cli.report import Report, in_words
-from vedette.engine.query_set import QuerySet
 from vedette.errors import FileError
+from vedette.queries.query_set import QuerySet
 from vedette.workload.market import Market
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Demo:
     def _run(self, work_dir: Path) -> bool:
         from vedette import spark as vs
         from vedette.spark.demo import Demo as SparkDemo
-        from vedette.spark.noise import quiet_end
+        from vedette.spark.log_filter import quiet_end
 
         self._console.print(
             f"\n[bold]Vedette[/]: {self.n_alerts:,} standing queries watch {self.n_rows:,} ticks of a market\n"

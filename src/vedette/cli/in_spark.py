@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vedette.cli.answer_file import plain
 from vedette.cli.progress import show_progress
-from vedette.cli.rows_file import RowsFile
-from vedette.columns import to_array
-from vedette.rows import read_values
-from vedette.schema import Field, Schema, arrow_type
+from vedette.data.columns import to_array
+from vedette.data.rows import read_values
+from vedette.data.schema import Field, Schema, arrow_type
+from vedette.files.answers import plain
+from vedette.files.rows import RowsFile
 
 DataFrame = Any  # that of pyspark, which vedette.spark alone imports
 

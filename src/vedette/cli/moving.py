@@ -19,16 +19,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vedette.cli.answer_file import check_places, is_apart, plain
 from vedette.cli.in_spark import answer_in_spark, spark_rows
-from vedette.cli.joining import STEPS, Tally, answer_files, tell_progress
+from vedette.cli.join import STEPS, Tally, answer_files, tell_progress
 from vedette.cli.progress import Advance, show_progress
-from vedette.cli.rows_file import RowsFile, complete
 from vedette.cli.streams import Pace, Source, Stream, take_by_time
-from vedette.engine.moving_join import SETS, MovingJoin
-from vedette.engine.moving_rows import COLUMNS, MovingTable
+from vedette.data.schema import Field, Schema, Type
 from vedette.errors import PipelineError, QueryError, RowError
-from vedette.schema import Field, Schema, Type
+from vedette.files.answers import check_places, is_apart, plain
+from vedette.files.rows import RowsFile, complete
+from vedette.operators.moving_join.moving_join import SETS, MovingJoin
+from vedette.operators.moving_join.rows import COLUMNS, MovingTable
 
 NUMBERS = COLUMNS - {"id", "removed"}
 Moment = tuple[float, dict[str, dict[str, Any]]]  # and by set the columns of its rows
@@ -113,7 +113,7 @@ def _new_join(options: dict[str, Any]) -> MovingJoin:
         return MovingJoin(**options)
     except QueryError as error:
         told = str(error).replace("max_update_interval", "--max-update-interval")
-        raise QueryError(told.replace('standing is "a", "b" or None', "--standing is a or b")) from None
+        raise QueryError(told.replace('static is "a", "b" or None', "--static is a or b")) from None
 
 
 def _follow_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
@@ -145,9 +145,9 @@ def _follow_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
 
 
 def _is_timeless(job: Job, schemas: Mapping[str, Schema], name: str) -> bool:
-    """Whether these are zones without times: of a standing set, and without speeds."""
+    """Whether these are zones without times: of a static set, and without speeds."""
     names = {field.name.lower() for field in schemas[name]}
-    return name == job.options["standing"] and "time" not in names and not any(each.startswith("v") for each in names)
+    return name == job.options["static"] and "time" not in names and not any(each.startswith("v") for each in names)
 
 
 def _find_changes(
@@ -314,7 +314,7 @@ def _header(job: Job, nothing: Mapping[str, pa.Table]) -> pa.RecordBatch:
         type_ = _columns(nothing[name])["id"].type
         ids[name] = pa.int64() if pa.types.is_integer(type_) else pa.string()
     if job.overdue is not None:
-        types = {type_ for name, type_ in ids.items() if name != job.options["standing"]}
+        types = {type_ for name, type_ in ids.items() if name != job.options["static"]}
         told = ids if len(types) > 1 else {"id": types.pop()}
         return pa.RecordBatch.from_pylist([], pa.schema({"set": pa.string(), **told, "deadline": pa.float64()}))
     if job.at is not None:

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.cli.rows_file import RowsFile, complete, only
-from vedette.engine.join_rows import read_join_rows
+from vedette.data.schema import Schema
 from vedette.errors import FileError, QueryError, RowError, nearest
-from vedette.schema import Schema
+from vedette.files.rows import RowsFile, complete, only
+from vedette.operators.window_join.rows import read_join_rows
 
 FEWEST_AT_ONCE, MOST_AT_ONCE = 1 << 10, 1 << 18  # rows of a step
 _TAKEN = ("query", "index", "time_zone")  # by a column of the answer, and by options

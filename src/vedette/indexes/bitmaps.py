@@ -14,13 +14,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.damage import check, check_fields, check_shape, check_starts, check_within
-from vedette.indexes.bits import count_ones, lowest_one, without_lowest
+from vedette.data.matches import Matches
 from vedette.indexes.growth import collect
 from vedette.indexes.index import as_boxes, as_cells, count_bytes
-from vedette.kernels import kernel
-from vedette.matches import Matches
-from vedette.vectors import add_eight
+from vedette.native.bits import count_ones, lowest_one, without_lowest
+from vedette.native.damage import check, check_fields, check_shape, check_starts, check_within
+from vedette.native.kernels import kernel
+from vedette.native.vectors import add_eight
 
 MIN_BUCKETS = 512  # per axis and at most; the true number is between half of that and that
 MAX_BUCKETS = 1024

@@ -16,13 +16,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.buffers import empty_int32, empty_int64, output_int32
-from vedette.damage import check, check_fields, check_shape
+from vedette.data.matches import Matches
 from vedette.indexes.index import MOST_IN_ONE_CALL, SMALL_BATCH, as_boxes, as_cells, count_bytes
-from vedette.kernels import kernel
-from vedette.matches import Matches
-from vedette.prefetch import prefetch
-from vedette.vectors import copy_eight
+from vedette.native.buffers import empty_int32, empty_int64, output_int32
+from vedette.native.damage import check, check_fields, check_shape
+from vedette.native.kernels import kernel
+from vedette.native.prefetch import prefetch
+from vedette.native.vectors import copy_eight
 
 COPIES_PER_TEST = 12  # in a bucket; with 3, a hundred matches of a million boxes take twice as long
 FEW_TESTS = 4  # a bucket may always have so many tests; tests come in fours, made up with words that never hold

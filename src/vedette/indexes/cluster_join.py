@@ -11,12 +11,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.indexes.bits import count_ones, lowest_one, without_lowest
 from vedette.indexes.grid_file_directory import NOWHERE
 from vedette.indexes.grid_file_pages import PAGE
 from vedette.indexes.spatial_join import find_pages, meet_page
 from vedette.indexes.wide_bits import begin_between, keep_between, turn_square, write_ones
-from vedette.kernels import kernel
+from vedette.native.bits import count_ones, lowest_one, without_lowest
+from vedette.native.kernels import kernel
 
 STEPS = 2048  # in which the rows of a cluster are sorted
 LINE = 8  # rows whose words are neighbours: memory brings so many at once

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from vedette.indexes.hilbert import hilbert_order
 from vedette.indexes.index import as_cells
-from vedette.kernels import kernel
+from vedette.native.kernels import kernel
 
 SIZES = (256, 512, 768, 1024)  # bitmaps of rows are handled in four words of 64
 N_REGIONS = 6  # looked at for each size

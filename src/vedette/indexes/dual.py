@@ -16,12 +16,12 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.damage import check, check_fields
+from vedette.data.matches import Matches
 from vedette.indexes.bitmaps import Bitmaps
 from vedette.indexes.grid_file import MLGF
 from vedette.indexes.hilbert import hilbert_order
 from vedette.indexes.index import Index, Validated, as_cells, count_bytes
-from vedette.matches import Matches
+from vedette.native.damage import check, check_fields
 
 MIN_ROWS = 1024  # of a batch that may be joined
 EVERY = 4  # of so many rows one is looked at to decide

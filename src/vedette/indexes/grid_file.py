@@ -17,8 +17,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.buffers import empty_int32, empty_int64, output_int32
-from vedette.damage import check, check_fields, check_shape, check_within
+from vedette.data.matches import Matches
 from vedette.indexes.cluster_join import count_words, join_clusters, read_clusters
 from vedette.indexes.data_clusters import (
     BATCH_COST,
@@ -44,7 +43,8 @@ from vedette.indexes.growth import collect
 from vedette.indexes.hilbert import hilbert_order
 from vedette.indexes.index import as_boxes, as_cells, check_given, count_bytes, sample_boxes
 from vedette.indexes.spatial_join import count_pages, fill_windows
-from vedette.matches import Matches
+from vedette.native.buffers import empty_int32, empty_int64, output_int32
+from vedette.native.damage import check, check_fields, check_shape, check_within
 
 MAX_AXES = 10  # that the directory knows, the most selective ones; on the others boxes are compared in their pages
 IMMEDIATE_ROWS = 96  # up to here each row looks into the file for itself

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.kernels import kernel
+from vedette.native.kernels import kernel
 
 FANOUT = 64  # as many as are compared at once
 NOWHERE = np.iinfo(np.int32).max  # above every cell

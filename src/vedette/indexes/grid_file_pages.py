@@ -26,7 +26,7 @@ from vedette.indexes.grid_file_directory import (
     raise_root,
     widen,
 )
-from vedette.kernels import kernel
+from vedette.native.kernels import kernel
 
 PAGE = 64  # points, as many as are compared at once; a place without one has NOWHERE as its first cell
 

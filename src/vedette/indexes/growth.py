@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.budget import BOUND, OverBudgetError
-from vedette.buffers import empty_int32, empty_int64
-from vedette.matches import Matches
+from vedette.data.matches import Matches
+from vedette.native.budget import BOUND, OverBudgetError
+from vedette.native.buffers import empty_int32, empty_int64
 
 FIRST_ROOM = 1 << 20  # how it is used up tells what all rows will need
 

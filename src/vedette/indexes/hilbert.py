@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.indexes.index import as_cells
-from vedette.kernels import kernel
+from vedette.native.kernels import kernel
 
 KEY_BITS = 63  # of all axes together; of more axes than that, only so many are looked at
 SPARE_BITS = 2  # four times as many places as points: more would sort what lies in one cluster anyway

@@ -15,7 +15,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.matches import Matches
+from vedette.data.matches import Matches
 
 
 class TooLargeError(ValueError):

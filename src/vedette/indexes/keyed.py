@@ -14,15 +14,15 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.buffers import empty_int32
-from vedette.damage import check, check_fields, check_shape, check_starts, check_within
+from vedette.data.matches import Matches
 from vedette.indexes import lists
 from vedette.indexes.buckets import Buckets
 from vedette.indexes.index import as_boxes, as_cells, count_bytes
 from vedette.indexes.lists import Lists
-from vedette.kernels import kernel
-from vedette.matches import Matches
-from vedette.prefetch import prefetch
+from vedette.native.buffers import empty_int32
+from vedette.native.damage import check, check_fields, check_shape, check_starts, check_within
+from vedette.native.kernels import kernel
+from vedette.native.prefetch import prefetch
 
 FAR, NEAR = 16, 8  # rows ahead for which a slot and its ends are fetched
 

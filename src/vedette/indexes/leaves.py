@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.indexes.index import sample_boxes
-from vedette.kernels import kernel
+from vedette.native.kernels import kernel
 
 BYTES_PER_BOX = 240
 FEW_TESTS = 8  # a leaf may always have so many tests

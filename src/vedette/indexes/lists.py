@@ -13,13 +13,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.buffers import empty_int64, output_int32
-from vedette.damage import check, check_fields, check_shape, check_starts, check_within
+from vedette.data.matches import Matches
 from vedette.indexes.index import MOST_IN_ONE_CALL, SMALL_BATCH, as_boxes, as_cells, count_bytes
-from vedette.kernels import kernel
-from vedette.matches import Matches
-from vedette.prefetch import prefetch
-from vedette.vectors import copy_eight
+from vedette.native.buffers import empty_int64, output_int32
+from vedette.native.damage import check, check_fields, check_shape, check_starts, check_within
+from vedette.native.kernels import kernel
+from vedette.native.prefetch import prefetch
+from vedette.native.vectors import copy_eight
 
 BYTES_PER_BOX = 60
 SMALL_BYTES = 1 << 18  # lists of few boxes may be long: they stay in the second cache

@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.damage import check, check_fields, check_shape
+from vedette.data.matches import Matches
 from vedette.indexes.growth import collect
 from vedette.indexes.index import MOST_IN_ONE_CALL, SMALL_BATCH, TooLargeError, as_boxes, as_cells, count_bytes
 from vedette.indexes.leaves import (
@@ -30,10 +30,10 @@ from vedette.indexes.leaves import (
     order_boxes,
     sort_tests,
 )
-from vedette.kernels import kernel
-from vedette.matches import Matches
-from vedette.prefetch import prefetch
-from vedette.vectors import copy_eight
+from vedette.native.damage import check, check_fields, check_shape
+from vedette.native.kernels import kernel
+from vedette.native.prefetch import prefetch
+from vedette.native.vectors import copy_eight
 
 MAX_ENTRIES_PER_BOX = 256  # before leaves are split; far beyond what any memory limit allows
 CROWDED = 32  # tests make a leaf split, if they are four times the copies and memory allows

@@ -13,12 +13,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.damage import check_fields, check_shape, check_within
-from vedette.indexes.bits import lowest_one, without_lowest
+from vedette.data.matches import Matches
 from vedette.indexes.growth import collect
 from vedette.indexes.index import as_boxes, as_cells, count_bytes
-from vedette.kernels import kernel
-from vedette.matches import Matches
+from vedette.native.bits import lowest_one, without_lowest
+from vedette.native.damage import check_fields, check_shape, check_within
+from vedette.native.kernels import kernel
 
 ONE_CALL = 1 << 20  # rows times boxes up to which one kernel call does everything
 SLACK = 8

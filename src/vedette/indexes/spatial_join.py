@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.indexes.bits import lowest_one, without_lowest
-from vedette.indexes.compared import find_at_least, find_at_most
 from vedette.indexes.grid_file_directory import FANOUT, ROOT
 from vedette.indexes.grid_file_pages import PAGE
-from vedette.kernels import kernel
+from vedette.native.bits import lowest_one, without_lowest
+from vedette.native.compared import find_at_least, find_at_most
+from vedette.native.kernels import kernel
 
 
 @kernel

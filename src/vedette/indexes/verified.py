@@ -13,16 +13,16 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.budget import check_bytes
-from vedette.buffers import output_int32
-from vedette.damage import check, check_fields, check_shape, check_within
+from vedette.data.matches import Matches
 from vedette.indexes.buckets import Buckets
 from vedette.indexes.index import as_boxes, as_cells, count_bytes
 from vedette.indexes.keyed import Keyed
 from vedette.indexes.quadtree import Quadtree
-from vedette.kernels import kernel
-from vedette.matches import Matches
-from vedette.prefetch import prefetch
+from vedette.native.budget import check_bytes
+from vedette.native.buffers import output_int32
+from vedette.native.damage import check, check_fields, check_shape, check_within
+from vedette.native.kernels import kernel
+from vedette.native.prefetch import prefetch
 
 CHUNK_ROWS = 1 << 16  # so many rows are probed before their candidates are checked
 AHEAD = 16  # candidates ahead for which the ends are fetched

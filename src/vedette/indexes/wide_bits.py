@@ -17,8 +17,8 @@ from numba.core import cgutils, config
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from vedette.indexes.bits import count_ones, lowest_one, without_lowest
-from vedette.kernels import kernel
+from vedette.native.bits import count_ones, lowest_one, without_lowest
+from vedette.native.kernels import kernel
 
 if config.DISABLE_JIT:  # type: ignore[attr-defined]
     CAN_COMPRESS = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
+from vedette.data.schema import Schema, Type
 from vedette.errors import QueryError
 from vedette.language.expressions import (
     BIGINT,
@@ -25,7 +26,6 @@ from vedette.language.geofences import GEOMETRIC, read_fence
 from vedette.language.literals import Kind
 from vedette.language.patterns import BAD_PATTERN
 from vedette.language.types import NUMERIC, as_decimal, common_type, decimal_result, is_integral
-from vedette.schema import Schema, Type
 
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
 _ARITHMETIC = ("+", "-", "*", "/", "%", "div", "pmod")

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.data.schema import Type
 from vedette.language.casts import fit, rescaled
 from vedette.language.numerals import rescale
 from vedette.language.vectors import Mask, Vector, strict
-from vedette.schema import Type
 
 _RANGE = {"int": (-(2**31), 2**31 - 1), "bigint": (-(2**63), 2**63 - 1)}
 _DIVISION_SCALE = 39  # a quotient is cut off here before it is rounded to its type

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from vedette.data.schema import Type
 from vedette.language.numerals import boolean_of, decimal_of, double_of, integer_of, rescale
 from vedette.language.times import MICROS_PER_DAY, Zone, parse_date, parse_timestamp
 from vedette.language.vectors import Mask, Vector, dtype_of, filler, map_distinct
-from vedette.schema import Type
 
 _BITS = {"int": 32, "bigint": 64}
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from vedette.boxes import CLOSED, UNBOUNDED, Nulls, Ranges
+from vedette.data.boxes import CLOSED, UNBOUNDED, Nulls, Ranges
+from vedette.data.schema import Schema
 from vedette.language.compiler import CompiledTexts, compile_texts
 from vedette.language.expressions import field_in
 from vedette.language.geofences import POLYGON_TESTS, find_wrapped
 from vedette.language.polygons import find_faults
 from vedette.language.residual import Residual
-from vedette.schema import Schema
 from vedette.settings import settings
 
 

@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.boxes import BoxBlock
+from vedette.data.boxes import BoxBlock
+from vedette.data.schema import Schema, Type
 from vedette.errors import QueryError
 from vedette.language.analysis import Analyser, NeedsSizesError
 from vedette.language.expressions import BOOLEAN, DOUBLE, Typed, Written
@@ -32,7 +33,6 @@ from vedette.language.residual import Residual
 from vedette.language.syntax import depth_of, parse_skeleton
 from vedette.language.tokens import Shape, cut_texts, literal_span, place_in_text
 from vedette.language.trial import TrialError, try_expression, try_residual
-from vedette.schema import Schema, Type
 from vedette.settings import Settings
 
 

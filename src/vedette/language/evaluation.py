@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from vedette.columns import Column
+from vedette.data.columns import Column
+from vedette.data.schema import Type
 from vedette.language.arithmetic import calculate
 from vedette.language.casts import cast
 from vedette.language.expressions import BOOLEAN, Typed
@@ -23,7 +24,6 @@ from vedette.language.polygons import Polygons
 from vedette.language.raised import evaluate_apart, log_raised
 from vedette.language.ranges import less
 from vedette.language.vectors import Mask, Vector, choose, filler, join, strict
-from vedette.schema import Type
 
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 _ARITHMETIC = ("+", "-", "*", "/", "%", "div", "pmod")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from vedette.schema import Type
+from vedette.data.schema import Type
 
 BOOLEAN = Type("boolean")
 INT = Type("int")  # what Spark makes of a small number or of length(); never the type of a field

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from vedette.data.schema import Type
 from vedette.language.arithmetic import absolute, negate
 from vedette.language.casts import civil, fit, rescaled
 from vedette.language.geofences import is_within
@@ -18,7 +19,6 @@ from vedette.language.numerals import rescale
 from vedette.language.patterns import BadPatternError, matcher_of
 from vedette.language.times import MICROS_PER_DAY, MICROS_PER_SECOND, Zone
 from vedette.language.vectors import Vector, strict, text_vector
-from vedette.schema import Type
 
 _EXACT = Context(prec=400)
 

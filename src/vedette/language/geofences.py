@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.data.schema import Type
 from vedette.language.expressions import BOOLEAN, DOUBLE, NULL, STRING, Typed, Written, field_in
 from vedette.language.literals import SlotError, read_strings
 from vedette.language.polygons import find_faults
 from vedette.language.types import NUMERIC
-from vedette.schema import Type
 
 if TYPE_CHECKING:
     from vedette.language.analysis import Analyser

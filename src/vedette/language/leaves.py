@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.boxes import CLOSED, OPEN, UNBOUNDED
+from vedette.data.boxes import CLOSED, OPEN, UNBOUNDED
+from vedette.data.schema import Type
 from vedette.language.expressions import BOOLEAN, Typed, field_in
 from vedette.language.geofences import FENCES, Bounds, bounds_of
 from vedette.language.links import link_form
@@ -29,7 +30,6 @@ from vedette.language.ranges import (
     integers_in_decimals,
     prefix_band,
 )
-from vedette.schema import Type
 
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _FLIPPED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<=", "<=>": "<=>"}

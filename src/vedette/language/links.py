@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from vedette.boxes import CLOSED
-from vedette.columns import INT64_DECIMAL_PRECISION
-from vedette.damage import check
+from vedette.data.boxes import CLOSED
+from vedette.data.columns import INT64_DECIMAL_PRECISION
+from vedette.data.schema import Schema, Type
 from vedette.language.expressions import BIGINT, BOOLEAN, Typed, from_json, to_json
 from vedette.language.normal_form import Form
 from vedette.language.ranges import Band
-from vedette.schema import Schema, Type
+from vedette.native.damage import check
 
 SIGN, DIFFERENCE, DISTANCE = "sign", "difference", "distance"
 

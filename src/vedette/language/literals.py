@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.data.schema import Type
 from vedette.errors import QueryError, shortened, shown
 from vedette.language.numerals import boolean_of, decimal_of, double_of, integer_of, rescale
 from vedette.language.times import Zone, parse_date, parse_timestamp
 from vedette.language.types import MAX_PRECISION
-from vedette.schema import Type
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7][0-7])|(.))", re.DOTALL)
 _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.boxes import BoxBlock, Nulls, Ranges
+from vedette.data.boxes import BoxBlock, Nulls, Ranges
+from vedette.data.schema import Type
 from vedette.language.expressions import Typed
 from vedette.language.ranges import Band, everything, meet_all
-from vedette.schema import Type
 
 MAX_BOXES = 64  # that AND may make by multiplying disjunctions, unless one of them alone is longer
 MAX_UNION = 4096  # that OR may make, unless all are on one field

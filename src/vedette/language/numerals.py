@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from vedette.schema import Type
+from vedette.data.schema import Type
 
 _SPACES = "".join(map(chr, range(0x21)))  # what Java's String.trim removes
 _SPACES_AND_CONTROLS = _SPACES + "\x7f"  # what Spark's own trim removes

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.boxes import CLOSED, OPEN, UNBOUNDED
+from vedette.data.boxes import CLOSED, OPEN, UNBOUNDED
+from vedette.data.schema import Type
 from vedette.language.literals import exact_decimals
 from vedette.language.numerals import rescale
 from vedette.language.times import Zone
 from vedette.language.types import wider_decimal
-from vedette.schema import Type
 
 _FEW = 8  # ranges are met one by one
 _INT64 = (-(2**63), 2**63 - 1)

@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.columns import Column
-from vedette.damage import check, check_type, check_within
+from vedette.data.columns import Column
+from vedette.data.schema import Schema, check_time_zone
 from vedette.language.expressions import Typed, from_json, to_json
 from vedette.language.geofences import POLYGON_TESTS
 from vedette.language.polygons import Polygons
 from vedette.language.raised import evaluate_apart, log_raised
 from vedette.language.string_use import MOST_STRING_BYTES, VALUES_AT_ONCE, StringUse
-from vedette.schema import Schema, check_time_zone
+from vedette.native.damage import check, check_type, check_within
 
 
 @dataclass(frozen=True, eq=False)

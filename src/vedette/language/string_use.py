@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.budget import cut_by_bytes
-from vedette.columns import Column, string_buffers
+from vedette.data.columns import Column, string_buffers
 from vedette.language.expressions import Typed
 from vedette.language.geofences import POLYGON_TESTS
+from vedette.native.budget import cut_by_bytes
 
 STRING_BYTES_AT_ONCE = 1 << 24  # of strings that an evaluation reads and makes, about
 MOST_STRING_BYTES = 1 << 30  # for a single pair; one that needs more fails

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+from vedette.data.schema import Type
 from vedette.errors import QueryError, nearest
 from vedette.language.catalogue import FUNCTIONS, RANDOM, function_list
 from vedette.language.expressions import Written
 from vedette.language.spelling import CALL, SLOT_NAME, check_characters, check_tokens, origin, with_names
 from vedette.language.tokens import MARK
-from vedette.schema import Type
 from vedette.settings import Settings
 
 _DEEPEST = Settings()  # whatever is set: a tree is walked well within Python's own limit, on workers too

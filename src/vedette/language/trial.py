@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from vedette.columns import Column
+from vedette.data.columns import Column
+from vedette.data.schema import Type
 from vedette.errors import QueryError
 from vedette.language.casts import cast
 from vedette.language.evaluation import evaluate_vector
 from vedette.language.expressions import Typed
 from vedette.language.residual import Residual
 from vedette.language.vectors import Vector, dtype_of
-from vedette.schema import Type
 
 MOST_LITERALS = 8  # rows beyond those of nulls and zeros
 MOST_CHARACTERS = 100  # of a literal that is tried as the value of a field, which may occur many times

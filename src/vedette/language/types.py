@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vedette.data.schema import Type
 from vedette.language.expressions import BIGINT, DOUBLE, NULL, STRING, TIMESTAMP
-from vedette.schema import Type
 
 MAX_PRECISION = 38
 _INTEGRAL = {"int": 10, "bigint": 20}  # with the precision each takes as a decimal

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from vedette.columns import Column
-from vedette.damage import DamageError, check, check_type
+from vedette.data.columns import Column
+from vedette.data.schema import TYPE_NAMES, Schema
 from vedette.language.catalogue import FUNCTIONS
 from vedette.language.expressions import BOOLEAN, Typed
 from vedette.language.geofences import POLYGON_TESTS
 from vedette.language.types import NUMERIC
 from vedette.language.vectors import filler
-from vedette.schema import TYPE_NAMES, Schema
+from vedette.native.damage import DamageError, check, check_type
 
 MOST_NODES = 1_000_000
 MOST_PLACES = 400  # of round(); a double has no more digits

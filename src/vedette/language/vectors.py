@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.schema import Type
+from vedette.data.schema import Type
 
 Mask = NDArray[np.bool_]
 

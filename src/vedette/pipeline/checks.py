@@ -10,8 +10,8 @@ from vedette.pipeline.operators import BY_STREAM, Border, Match, WindowJoin, opt
 
 if TYPE_CHECKING:
     from vedette.pipeline.file import PipelineFile
-    from vedette.registry.followed import Followed
-    from vedette.registry.set_info import SetInfo
+    from vedette.registry.read.followed import Followed
+    from vedette.registry.read.set_info import SetInfo
 
 _KINDS = {
     "match": ("match", "border"),  # of these two, only sets for border remember what was removed
@@ -29,11 +29,11 @@ def check_set(plan: PipelineFile, queries: SetInfo) -> None:
             f"operator.kind: it is {operator.kind!r}, but the set {queries.name!r} is for {queries.kind}; sets for it "
             f"are made with: vedette set create NAME --kind {_KINDS[operator.kind][0]!r}"
         )
-    if plan.registry.at is not None and queries.id_kind is None:
+    if plan.registry.version is not None and queries.id_kind is None:
         raise FileError(
-            f"registry.at: it is {plan.registry.at}, but the set {queries.name!r} has had no query, so that nobody "
-            f"knows whether its ids are strings or integers; leave it out, or make the set with: vedette set create "
-            f"NAME --ids"
+            f"registry.version: it is {plan.registry.version}, but the set {queries.name!r} has had no query, so that "
+            f"nobody knows whether its ids are strings or integers; leave it out, or make the set with: vedette set "
+            f"create NAME --ids"
         )
     streams = list(queries.schema) if queries.kind == "window join" else ["left", "right"]
     if plan.sources is not None and sorted(plan.sources) != sorted(streams):
@@ -67,7 +67,7 @@ def check_hosts(plan: PipelineFile, queries: Followed) -> None:
 
 def name_queries(plan: PipelineFile, queries: SetInfo, n_standing: int) -> str:
     """The set in words: its name, how many queries stand in the version that is taken, and which that is."""
-    at = plan.registry.at
+    at = plan.registry.version
     version = f"version {queries.version}, followed" if at is None else f"version {at}, for good"
     return f"set {queries.name!r} for {queries.kind}, {count(n_standing, 'query', 'queries')}, {version}"
 
@@ -95,7 +95,7 @@ def _try_options(plan: PipelineFile, queries: SetInfo, options: dict[str, Any]) 
     """Let the operator look at its options, with a set that is empty."""
     if isinstance(plan.operator, Match):
         return
-    from vedette.registry.snapshots import make_empty
+    from vedette.registry.snapshots.bases import make_empty
 
     empty = make_empty(queries)
     if isinstance(plan.operator, Border):

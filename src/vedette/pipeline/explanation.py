@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vedette.errors import count
 from vedette.pipeline.hosts import without_token
-from vedette.pipeline.part import Options, spark_value
+from vedette.pipeline.section import Options, spark_value
 
 if TYPE_CHECKING:
     from vedette.pipeline.file import PipelineFile

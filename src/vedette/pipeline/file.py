@@ -12,12 +12,12 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from vedette.errors import FileError
-from vedette.pipeline.mistakes import Mistake, tell_mistakes
-from vedette.pipeline.needs import find_unmet
 from vedette.pipeline.operators import BandJoin, Border, Match, Operator, WindowJoin
-from vedette.pipeline.part import Options, Part, Text, check_duration
+from vedette.pipeline.rules import find_unmet
+from vedette.pipeline.section import Options, Section, Text, check_duration
 from vedette.pipeline.sink import Sink
 from vedette.pipeline.source import Source, read_avro_schema
+from vedette.pipeline.validation import Mistake, tell_mistakes
 from vedette.pipeline.variables import Variables
 
 AVAILABLE_NOW = "available now"
@@ -35,14 +35,14 @@ def _read_trigger(value: Any) -> Any:
     return value
 
 
-class RegistryPart(Part):
+class RegistryPart(Section):
     """Which queries stand."""
 
     url: Text = Field(description="the registry, as in: sqlite:///alerts.db, or postgresql://user@host/name")
     set: Text = Field(description="the name of the query set")
-    at: int | None = Field(None, description="a version to stay at; left out, the set is followed as it changes")
+    version: int | None = Field(None, description="a version to stay at; left out, the set is followed as it changes")
     snapshots: Text | None = Field(None, description="where compiled sets are kept, a folder or a store's address")
-    patience: float = Field(30, description="seconds for which a database out of reach is tried again", gt=0)
+    retry_seconds: float = Field(30, description="seconds for which a database out of reach is tried again", gt=0)
 
 
 # In any case of letters, as Spark takes it.
@@ -52,7 +52,7 @@ LogLevel = Annotated[
 ]
 
 
-class SparkPart(Part):
+class SparkPart(Section):
     """The Spark session."""
 
     master: Text | None = Field(None, description="where Spark runs; unless Spark is configured otherwise, local[*]")
@@ -77,7 +77,7 @@ class SparkPart(Part):
         return self
 
 
-class PipelineFile(Part):
+class PipelineFile(Section):
     """Source, registry, operator and sinks of a pipeline that `vedette run` runs."""
 
     name: Text = Field("", description="names the pipeline in Spark and in what is logged")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from vedette.pipeline.part import Duration, Part, Text
+from vedette.pipeline.section import Duration, Section, Text
 
 Length = Duration | int | float  # of time: a number where the time column is one
 ByStream = Text | dict[str, Text]
@@ -18,14 +18,14 @@ Count = Annotated[int, Field(gt=0)]
 Shards = Annotated[int, Field(gt=0, le=10_000)]
 
 
-class Match(Part):
+class Match(Section):
     """Which queries each row matches."""
 
     kind: Literal["match"]
     output: Literal["pairs", "list"] = Field("pairs", description="a row per query, or one with a list of them")
 
 
-class Border(Part):
+class Border(Section):
     """Which queries a key enters and leaves."""
 
     kind: Literal["border"]
@@ -40,7 +40,7 @@ class Border(Part):
     shards: Shards | None = Field(None, description="parts of the state; a checkpoint fixes it")
 
 
-class WindowJoin(Part):
+class WindowJoin(Section):
     """Which rows of several streams go together."""
 
     kind: Literal["window join"]
@@ -52,7 +52,7 @@ class WindowJoin(Part):
     shards: Shards | None = Field(None, description="parts of the state; a checkpoint fixes it")
 
 
-class BandJoin(Part):
+class BandJoin(Section):
     """Which values of two streams lie so far apart."""
 
     kind: Literal["band join"]
@@ -61,7 +61,7 @@ class BandJoin(Part):
     value: ByStream = Field("value", description="the column with the value, or one by stream")
     op: ByStream | None = Field(None, description="the column that says insert or delete, or one by stream")
     known_id: Literal["error", "replace"] = Field("error", description="an id that has a value already")
-    unknown_id: Literal["log", "tell", "error"] = Field("log", description="a deletion of an id without a value")
+    unknown_id: Literal["log", "report", "error"] = Field("log", description="a deletion of an id without a value")
     max_state_rows: Count | None = Field(None, description="stop before a shard keeps more rows than these")
     shards: Shards | None = Field(None, description="parts of the state; a checkpoint fixes it")
 

@@ -30,5 +30,5 @@ def check_remote(remote: str) -> None:
         reason = error.strerror or error
         raise PipelineError(
             f"no Spark Connect server answers at {host}:{port}: {reason}; is it running, and may this host reach it?",
-            is_passing=True,
+            is_retryable=True,
         ) from None

@@ -6,10 +6,10 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from vedette.pipeline.part import Options, Part, Text
+from vedette.pipeline.section import Options, Section, Text
 
 
-class Sink(Part):
+class Sink(Section):
     """Answers, cut to the rows and columns that are wanted, encoded, and written."""
 
     name: Text = Field(

@@ -10,20 +10,20 @@ from pydantic import Field, field_validator, model_validator
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from vedette.pipeline.part import Duration, Options, Part, Text
+from vedette.pipeline.section import Duration, Options, Section, Text
 
 FILES = ("csv", "json", "orc", "parquet", "text", "avro", "xml")  # which Spark streams only under a schema
 LINES = ("csv", "json", "xml")  # of which some records may be malformed
 
 
-class Watermark(Part):
+class Watermark(Section):
     """How late rows may come: behind the latest time of a column, by that much."""
 
     column: Text = Field(description="the column with the time")
     delay: Duration = Field(description="how late rows may come, as in: 10 minutes")
 
 
-class Source(Part):
+class Source(Section):
     """A stream: read by Spark, decoded, and cut to the columns and rows that are wanted, in this order."""
 
     format: Text = Field(description="a format that Spark reads as a stream: kafka, parquet, json, csv, rate, delta")

@@ -11,23 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
-from vedette.engine.set_changes import Changes
 from vedette.errors import RegistryError, nearest
-from vedette.registry import alteration, inspection, listing, pins, reader, retention, sets
-from vedette.registry.address import show_address
-from vedette.registry.change import Change
-from vedette.registry.database import PATIENCE_SECONDS, Database, Result
-from vedette.registry.inspection import RegistryStats
-from vedette.registry.locked_set import LockedSet, is_due
-from vedette.registry.migrations import migrate
-from vedette.registry.pins import PinnedStream
-from vedette.registry.query_info import QueryInfo
-from vedette.registry.samples import alter_sample
-from vedette.registry.set_info import MATCH, SetInfo
+from vedette.queries.set_changes import Changes
+from vedette.registry.read import inspection, listing, pins, reader, retention
+from vedette.registry.read.inspection import RegistryStats
+from vedette.registry.read.pins import PinnedStream
+from vedette.registry.read.query_info import QueryInfo
+from vedette.registry.read.set_info import MATCH, SetInfo
+from vedette.registry.store.address import show_address
+from vedette.registry.store.database import RETRY_SECONDS, Database, Result
+from vedette.registry.store.migrations import migrate
+from vedette.registry.write import alteration, sets
+from vedette.registry.write.change import Change
+from vedette.registry.write.locked_set import LockedSet, is_due
+from vedette.registry.write.samples import alter_sample
 
 if TYPE_CHECKING:
-    from vedette.registry.followed import Followed
-    from vedette.registry.snapshot_files import SnapshotFiles
+    from vedette.registry.read.followed import Followed
+    from vedette.registry.snapshots.files import SnapshotFiles
 
 
 class Registry:
@@ -43,14 +44,14 @@ class Registry:
 
     Each change of a set is one transaction and makes one new version; docs/operations.md tells what that means. `url`
     is such as sqlite:///alerts.db or postgresql://user:password@host/database. The tables are made where there are
-    none, unless `create` is False. `snapshots` is where compiled sets are kept. For `patience` seconds a database that
-    is locked or out of reach is tried again. A registry may be used by several threads, and pickled.
+    none, unless `create` is False. `snapshots` is where compiled sets are kept. A database that is locked or out
+    of reach is tried again for `retry_seconds`. A registry may be used by several threads, and pickled.
     """
 
     def __init__(
-        self, url: str, snapshots: str | None = None, *, create: bool = True, patience: float = PATIENCE_SECONDS
+        self, url: str, snapshots: str | None = None, *, create: bool = True, retry_seconds: float = RETRY_SECONDS
     ) -> None:
-        self._database = Database(url, patience)
+        self._database = Database(url, retry_seconds)
         self.snapshots = snapshots
         self._snapshot_files: SnapshotFiles | None = None
         migrate(self._database, create)
@@ -60,7 +61,7 @@ class Registry:
 
     def __reduce__(self) -> tuple[Any, ...]:
         url = self._database.url.render_as_string(hide_password=False)
-        return _reopen, (url, self.snapshots, self._database.patience_seconds)
+        return _reopen, (url, self.snapshots, self._database.retry_seconds)
 
     @property
     def database(self) -> Database:
@@ -70,7 +71,7 @@ class Registry:
     @property
     def snapshot_files(self) -> SnapshotFiles:
         """Where compiled sets are kept, opened once in each process."""
-        from vedette.registry.snapshot_files import SnapshotFiles, place_of
+        from vedette.registry.snapshots.files import SnapshotFiles, place_of
 
         if self._snapshot_files is None or self._snapshot_files.process != os.getpid():
             self._snapshot_files = SnapshotFiles(place_of(self.snapshots, self._database.file))
@@ -119,7 +120,7 @@ class Registry:
 
     def drop(self, name: str) -> None:
         """Delete a set with all its queries, their history and compiled snapshots."""
-        from vedette.registry.snapshots import Snapshots
+        from vedette.registry.snapshots.bases import Snapshots
 
         info = self.set(name)
         bases = Snapshots(self, info)
@@ -335,15 +336,15 @@ class Registry:
 
     # What follows it.
 
-    def follow(self, name: str, at: int | None = None) -> Followed:
-        """What the transforms of vedette.spark take in place of a query set: the set as it changes, or frozen `at`."""
-        from vedette.registry.followed import Followed
+    def follow(self, name: str, version: int | None = None) -> Followed:
+        """What the transforms of vedette.spark take instead of a query set: the set as it changes, or one version."""
+        from vedette.registry.read.followed import Followed
 
-        return Followed.of(self, name, at)
+        return Followed.of(self, name, version)
 
     def compact(self, name: str) -> Any:
         """Write a compiled snapshot of a set, so that who opens it next has little to compile."""
-        from vedette.registry.snapshots import compact
+        from vedette.registry.snapshots.bases import compact
 
         return compact(self, name)
 
@@ -368,5 +369,5 @@ class Registry:
         return self._database.read(work)
 
 
-def _reopen(url: str, snapshots: str | None, patience: float) -> Registry:
-    return Registry(url, snapshots, create=False, patience=patience)
+def _reopen(url: str, snapshots: str | None, retry_seconds: float) -> Registry:
+    return Registry(url, snapshots, create=False, retry_seconds=retry_seconds)

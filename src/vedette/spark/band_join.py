@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.sql import types as t
 
 from vedette.errors import PipelineError
-from vedette.spark import packing
 from vedette.spark.checks import check_choice, check_sides, check_state_store, find_name, find_op, find_value
-from vedette.spark.given import GivenQueries
-from vedette.spark.shards import (
+from vedette.spark.shards import packing
+from vedette.spark.shards.transform import (
     STREAM_INLINE_BYTES,
     answer_type,
     check_shards,
@@ -24,17 +23,18 @@ from vedette.spark.shards import (
     to_fact,
     wide,
 )
-from vedette.spark.shipping import worker_function
+from vedette.spark.shipping.query_sets import worker_function
+from vedette.spark.shipping.query_source import QuerySource
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame
 
-    from vedette.engine.band_query_set import BandQuerySet
-    from vedette.registry.followed import Followed
+    from vedette.operators.band_join.query_set import BandQuerySet
+    from vedette.registry.read.followed import Followed
 
-_WORKER = "vedette.spark.band_join_worker"
+_WORKER = "vedette.spark.workers.band_join"
 _CALL = "vs.band_join"
 
 
@@ -52,7 +52,7 @@ def band_join(
     left_op: str | None = None,
     right_op: str | None = None,
     known_id: Literal["error", "replace"] = "error",
-    unknown_id: Literal["log", "tell", "error"] = "log",
+    unknown_id: Literal["log", "report", "error"] = "log",
     max_state_rows: int | None = None,
     shards: int | None = None,
     snapshot_dir: str | Path | None = None,
@@ -73,13 +73,13 @@ def band_join(
     file in `snapshot_dir`, which they must see too. What `registry.follow` gives is followed while it changes; answers
     then have a column `version` at their end.
     """
-    given = GivenQueries.read(bands, _CALL, "BandQuerySet", "changes_since", ("band join",))
+    given = QuerySource.read(bands, _CALL, "BandQuerySet", "changes_since", ("band join",))
     check_sides(_CALL, {"left": left, "right": right})
     check_shards(shards)
     check_choice("known_id", known_id, ("error", "replace"))
-    check_choice("unknown_id", unknown_id, ("log", "tell", "error"))
-    if unknown_id == "tell" and report == "queries":
-        raise PipelineError('unknown_id="tell" names ids beside pairs; with report="queries" use "log" or "error"')
+    check_choice("unknown_id", unknown_id, ("log", "report", "error"))
+    if unknown_id == "report" and report == "queries":
+        raise PipelineError('unknown_id="report" names ids beside pairs; with report="queries" use "log" or "error"')
     options: dict[str, Any] = {"report": report, "max_state_rows": max_state_rows}
     given.queries.monitor(**options)  # raises where an option is wrong
     ids = [find_name(left, None, left_id, "left_id", "left"), find_name(right, None, right_id, "right_id", "right")]

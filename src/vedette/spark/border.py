@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
-from vedette.spark import packing
 from vedette.spark.checks import (
     check_state_store,
     check_watermark,
@@ -19,9 +18,9 @@ from vedette.spark.checks import (
     find_name,
     find_time,
 )
-from vedette.spark.given import GivenQueries
 from vedette.spark.session_checks import check_session
-from vedette.spark.shards import (
+from vedette.spark.shards import packing
+from vedette.spark.shards.transform import (
     STREAM_INLINE_BYTES,
     answer_type,
     check_shards,
@@ -31,15 +30,16 @@ from vedette.spark.shards import (
     to_fact,
     wide,
 )
+from vedette.spark.shipping.query_source import QuerySource
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vedette.engine.query_set import QuerySet
-    from vedette.registry.followed import Followed
+    from vedette.queries.query_set import QuerySet
+    from vedette.registry.read.followed import Followed
 
 BATCH_SHARDS = 4  # for each partition of a shuffle, where no state is kept: a shard is in memory at once
-_WORKER = "vedette.spark.border_worker"
+_WORKER = "vedette.spark.workers.border"
 
 
 def border(
@@ -71,7 +71,7 @@ def border(
     What `registry.follow` gives of a set of kind border is followed while it changes; events then have a column
     `version`.
     """
-    given = GivenQueries.read(queries, "vs.border", "QuerySet", "match_one", ("border",))
+    given = QuerySource.read(queries, "vs.border", "QuerySet", "match_one", ("border",))
     check_shards(shards)
     options: dict[str, Any] = {
         "key": key,
@@ -117,7 +117,7 @@ def border(
 
 
 def _needed_columns(
-    rows: DataFrame, given: GivenQueries, key: t.StructField, time: t.StructField
+    rows: DataFrame, given: QuerySource, key: t.StructField, time: t.StructField
 ) -> list[t.StructField]:
     """The key, the time and the fields that queries use, in this order; no other column travels."""
     fields = {field.lower() for field in given.fields}
@@ -128,7 +128,7 @@ def _needed_columns(
     return list(columns.values())
 
 
-def _answer_schema(key: t.StructField, time: t.StructField, given: GivenQueries) -> t.StructType:
+def _answer_schema(key: t.StructField, time: t.StructField, given: QuerySource) -> t.StructType:
     types = {"key": answer_type(key), "time": answer_type(time), "query": given.id_type}
     own = [t.StructField(name, types.get(name, t.StringType())) for name in (*types, "event", "reason")]
     return t.StructType([*own, *given.added_columns])

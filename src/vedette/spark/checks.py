@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as t
 
+from vedette.data.schema import Field, Schema, Type
 from vedette.errors import PipelineError, RowError, nearest
-from vedette.schema import Field, Schema, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -19,7 +19,7 @@ from vedette.errors import PipelineError
 from vedette.spark.match import match
 
 if TYPE_CHECKING:
-    from vedette.engine.query_set import QuerySet
+    from vedette.queries.query_set import QuerySet
 
 _POLL_SECONDS = 0.2
 

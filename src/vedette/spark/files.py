@@ -15,13 +15,13 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as f
 
 from vedette.errors import PipelineError
+from vedette.spark.failures import in_reach, reason_of
+from vedette.spark.log_filter import quiet_end
 from vedette.spark.match import match
-from vedette.spark.noise import quiet_end
-from vedette.spark.refusals import in_reach, reason_of
 from vedette.spark.session import session
 
 if TYPE_CHECKING:
-    from vedette.engine.query_set import QuerySet
+    from vedette.queries.query_set import QuerySet
 
 STEPS = 1000  # of which progress tells how many are done
 _ROWS_AT_ONCE = 1 << 10  # each with all queries that it matches

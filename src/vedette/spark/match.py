@@ -14,17 +14,17 @@ from pyspark.sql.types import ArrayType, StructField, StructType
 from vedette.errors import PipelineError
 from vedette.settings import settings
 from vedette.spark.checks import check_free, find_columns
-from vedette.spark.given import GivenQueries
 from vedette.spark.session_checks import check_session
-from vedette.spark.shipping import worker_function
+from vedette.spark.shipping.query_sets import worker_function
+from vedette.spark.shipping.query_source import QuerySource
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vedette.engine.query_set import QuerySet
-    from vedette.registry.followed import Followed
+    from vedette.queries.query_set import QuerySet
+    from vedette.registry.read.followed import Followed
 
-_WORKER = "vedette.spark.worker"
+_WORKER = "vedette.spark.workers.match"
 _ADDED = {"pairs": "query", "list": "queries"}
 
 
@@ -44,7 +44,7 @@ def match(
 
     A set above 4 MB goes to the workers as a file in `snapshot_dir`, which they must see too.
     """
-    given = GivenQueries.read(queries, "vs.match", "QuerySet", "match_one", ("match", "border"))
+    given = QuerySource.read(queries, "vs.match", "QuerySet", "match_one", ("match", "border"))
     if output not in _ADDED:
         raise PipelineError(f"unknown output {output!r}; outputs are: {', '.join(map(repr, _ADDED))}")
 

@@ -13,10 +13,9 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from vedette import __version__
-from vedette.engine.moving_join import SETS, MovingJoin
-from vedette.engine.moving_rows import MovingTable
 from vedette.errors import RowError
-from vedette.spark import packing
+from vedette.operators.moving_join.moving_join import SETS, MovingJoin
+from vedette.operators.moving_join.rows import MovingTable
 from vedette.spark.checks import (
     check_choice,
     check_sides,
@@ -26,13 +25,14 @@ from vedette.spark.checks import (
     find_time,
     find_value,
 )
-from vedette.spark.shards import answer_type, check_shards, default_shards, pack_rows, run, to_fact, wide
+from vedette.spark.shards import packing
+from vedette.spark.shards.transform import answer_type, check_shards, default_shards, pack_rows, run, to_fact, wide
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 REMOVED = "removed"  # the column that is looked for where none is named
-_WORKER = "vedette.spark.moving_join_worker"
+_WORKER = "vedette.spark.workers.moving_join"
 _CALL = "vs.moving_join"
 
 
@@ -50,7 +50,7 @@ def moving_join(
     a_removed: str | None = None,
     b_removed: str | None = None,
     expire_overdue: bool = False,
-    standing: Literal["a", "b"] | None = None,
+    static: Literal["a", "b"] | None = None,
     late: Literal["apply", "drop", "error"] = "apply",
     shards: int | None = None,
 ) -> DataFrame:
@@ -66,9 +66,7 @@ def moving_join(
     A stream keeps the objects in Spark's state store, in `shards` parts (by default as many as the session's
     `spark.sql.shuffle.partitions`), which a checkpoint fixes. A batch is sorted and replayed, and keeps nothing.
     """
-    moving = MovingJoin(
-        max_update_interval, expire_overdue=expire_overdue, standing=standing
-    )  # raises where it is wrong
+    moving = MovingJoin(max_update_interval, expire_overdue=expire_overdue, static=static)  # raises where it is wrong
     check_sides(_CALL, {"a_updates": a_updates, "b_updates": b_updates})
     check_shards(shards)
     check_choice("late", late, ("apply", "drop", "error"))
@@ -77,11 +75,11 @@ def moving_join(
     options = {
         "max_update_interval": moving.max_update_interval,
         "expire_overdue": moving.expire_overdue,
-        "standing": standing,
+        "static": static,
     }
     sets = [
-        _find_set("a", a_updates, (a_id, a_time, time, a_removed, removed), n_dims, standing == "a"),
-        _find_set("b", b_updates, (b_id, b_time, time, b_removed, removed), n_dims, standing == "b"),
+        _find_set("a", a_updates, (a_id, a_time, time, a_removed, removed), n_dims, static == "a"),
+        _find_set("b", b_updates, (b_id, b_time, time, b_removed, removed), n_dims, static == "b"),
     ]
     if sets[0].has_timestamps != sets[1].has_timestamps:
         told = " and ".join(
@@ -100,7 +98,7 @@ def moving_join(
             "side": side,
             "names": list(each.columns),
             "n_dims": n_dims,
-            "may_stand": standing == each.name,
+            "is_static": static == each.name,
             "lines": lines,
             "heard": [shard for line in lines for shard in line],
         }
@@ -157,13 +155,13 @@ def _table(name: str, rows: DataFrame) -> MovingTable:
     return MovingTable(dict.fromkeys(rows.columns), name)
 
 
-def _find_set(name: str, rows: DataFrame, named: tuple[Any, ...], n_dims: int, may_stand: bool) -> _Set:
+def _find_set(name: str, rows: DataFrame, named: tuple[Any, ...], n_dims: int, is_static: bool) -> _Set:
     """The columns of a set. `named` are those of ids, times (its own, or of both sets) and removals (likewise)."""
     id_name, own_time, time, own_removed, removed = named
     time_role, time_name = ("time", time) if own_time is None else (f"{name}_time", own_time)
     table, goes = _table(name, rows), _find_removed(name, rows, own_removed, removed)
     only_goes = goes is not None and not table.has_sides  # whether every row does, a worker sees
-    sides = {} if only_goes else table.find_sides(n_dims, may_stand)
+    sides = {} if only_goes else table.find_sides(n_dims, is_static)
     others = {each: t.StructField(find_value(rows, each, each, name).name, t.DoubleType()) for each in sides.values()}
     return _Set(
         name,

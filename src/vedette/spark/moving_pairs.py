@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from vedette.engine.moving_rows import read_number
 from vedette.errors import PipelineError, QueryError, RowError
+from vedette.operators.moving_join.rows import read_number
 from vedette.spark.checks import find_column
 
 if TYPE_CHECKING:

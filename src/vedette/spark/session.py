@@ -19,7 +19,7 @@ from vedette.errors import PipelineError
 from vedette.settings import settings
 from vedette.spark.configured import has_log_settings, has_session, is_under_submit, read_configured
 from vedette.spark.java import check_java
-from vedette.spark.noise import quiet_start
+from vedette.spark.log_filter import quiet_start
 
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 _EVERY_CORE = "local[*]"

@@ -15,8 +15,8 @@ from vedette.errors import PipelineError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from vedette.engine.join_query_set import JoinQuerySet
-    from vedette.engine.query_set import QuerySet
+    from vedette.operators.window_join.query_set import JoinQuerySet
+    from vedette.queries.query_set import QuerySet
 
 _ANSI = "spark.sql.ansi.enabled"
 _ZONE = "spark.sql.session.timeZone"

@@ -17,7 +17,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
 from vedette.errors import PipelineError, RowError
-from vedette.spark import packing
 from vedette.spark.checks import (
     check_choice,
     check_sides,
@@ -27,9 +26,9 @@ from vedette.spark.checks import (
     find_time,
     has_watermark,
 )
-from vedette.spark.given import GivenQueries
 from vedette.spark.session_checks import check_session
-from vedette.spark.shards import (
+from vedette.spark.shards import packing
+from vedette.spark.shards.transform import (
     STREAM_INLINE_BYTES,
     answer_type,
     check_shards,
@@ -39,17 +38,18 @@ from vedette.spark.shards import (
     to_fact,
     wide,
 )
+from vedette.spark.shipping.query_source import QuerySource
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vedette.engine.join_query_set import JoinQuerySet
-    from vedette.registry.followed import Followed
+    from vedette.operators.window_join.query_set import JoinQuerySet
+    from vedette.registry.read.followed import Followed
 
 BATCH_SHARDS = 4  # for each partition of a shuffle, where rows are not copied: a shard is in memory at once
 LAYOUTS = ("equality", "grid", "one")
 _HASHED = ("string", "bigint", "date", "timestamp")  # equal values of these have equal bytes
-_WORKER = "vedette.spark.window_join_worker"
+_WORKER = "vedette.spark.workers.window_join"
 _CALL = "vs.window_join"
 
 
@@ -79,7 +79,7 @@ def window_join(
     `registry.follow` gives is followed while it changes, on a grid; answers then have a column `version` at their end.
     """
     _check_frames({"left": left, "right": right, **(frames or {})})
-    given = GivenQueries.read(pairs, _CALL, "JoinQuerySet after the DataFrames", "shared_equality", ("window join",))
+    given = QuerySource.read(pairs, _CALL, "JoinQuerySet after the DataFrames", "shared_equality", ("window join",))
     queries: JoinQuerySet = given.queries
     check_shards(shards)
     columns = {**{f"{stream}_id": "id" for stream in queries.streams}, **columns}
@@ -141,7 +141,7 @@ class _Side:
         named = {f"{self.stream}_time": self.time, f"{self.stream}_id": self.id}
         return {name: column for name, column in named.items() if column is not None}
 
-    def needed_columns(self, given: GivenQueries, on: Mapping[str, str]) -> list[t.StructField]:
+    def needed_columns(self, given: QuerySource, on: Mapping[str, str]) -> list[t.StructField]:
         """What travels: the fields that queries use, the id and the time; first what decides on the shard."""
         fields = {field.lower() for field in given.fields_of(self.stream)}
         columns = {column.name: column for column in self.rows.schema.fields if column.name.lower() in fields}
@@ -182,7 +182,7 @@ def _name_frames(
     return {stream: frames[stream] for stream in streams}
 
 
-def _find_sides(given: GivenQueries, frames: dict[str, DataFrame], columns: Mapping[str, str | None]) -> list[_Side]:
+def _find_sides(given: QuerySource, frames: dict[str, DataFrame], columns: Mapping[str, str | None]) -> list[_Side]:
     sides = []
     for stream, rows in frames.items():
         check_session(rows, given.queries)
@@ -210,7 +210,7 @@ def _check_times(pairs: JoinQuerySet, sides: list[_Side]) -> str:
     return next(iter(times.values()), "")
 
 
-def _choose_layout(given: GivenQueries, wanted: str | None, shards: int | None) -> tuple[str, dict[str, str]]:
+def _choose_layout(given: QuerySource, wanted: str | None, shards: int | None) -> tuple[str, dict[str, str]]:
     """Which rows meet in a shard, and by stream the field that decides, where one does."""
     pairs: JoinQuerySet = given.queries
     shared = pairs.shared_equality() or {}

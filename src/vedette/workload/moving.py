@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.motions import Motions
+from vedette.operators.moving_join.motions import Motions
 
 Distribution = Literal["uniform", "gaussian", "battlefield"]
 DISTRIBUTIONS: tuple[Distribution, ...] = ("uniform", "gaussian", "battlefield")

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.motions import Motions
+from vedette.operators.moving_join.motions import Motions
 from vedette.workload.moving import Step
 
 Fleet = Literal["truck", "bus"]

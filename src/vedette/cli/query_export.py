@@ -1,0 +1,124 @@
+"""Queries of a registry as they stand at one version: into a file that an import reads, or printed.
+
+They are read and written a page at a time, each page in a transaction of its own, so that neither memory nor who
+changes the set feels how many there are.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from vedette.cli.query import COLUMNS, to_record
+from vedette.cli.records import Answer, print_records
+from vedette.errors import FileError
+from vedette.files.answers import open_answer
+from vedette.files.rows import format_of
+
+if TYPE_CHECKING:
+    from vedette.registry.read.query_info import QueryInfo
+    from vedette.registry.read.set_info import SetInfo
+    from vedette.registry.registry import Registry
+
+PAGE = 10_000  # queries that are read at once
+_NAMES = {"csv": "CSV", "jsonl": "JSON lines", "parquet": "Parquet", "json": "JSON"}
+_SAME = {("csv", "csv"), ("jsonl", "json")}  # what a file's name may say where an option is given
+
+
+def export_queries(registry: Registry, info: SetInfo, out: Path | None, answer: Answer, prefix: str | None) -> None:
+    """Write the queries that stand now, in the order of their ids; what changes meanwhile is not in it."""
+    if out is not None:
+        _check_form(out, answer)
+    now = registry.end_due(info)
+    pages = _pages(registry, now, prefix)
+    if out is None and answer.form == "json":
+        _print_json(pages, now)
+    elif out is None and answer.form == "table":
+        _print_tables(pages, now)
+    else:
+        schema = _file_schema(now)
+        with open_answer(out) as file:
+            file.write(pa.RecordBatch.from_pylist([], schema))
+            for page in pages:
+                file.write(pa.RecordBatch.from_pylist([to_row(query, now) for query in page], schema))
+
+
+def to_row(query: QueryInfo, info: SetInfo) -> dict[str, Any]:
+    """A query as a line of a file, which holds texts and numbers."""
+    window = query.window or {}
+    return {
+        "id": query.id,
+        "where": query.text,
+        "low": None if query.low == -math.inf else query.low,  # no end is nothing
+        "high": None if query.high == math.inf else query.high,
+        **{name: _size_text(window.get(name)) for name in ("within", "rows")},
+        "metadata": json.dumps(query.metadata, ensure_ascii=False) if query.metadata else None,
+        "expires_at": None if query.expires_at is None else query.expires_at.isoformat(),
+    }
+
+
+def _check_form(out: Path, answer: Answer) -> None:
+    """Raise where the name of a file says another form than is asked for."""
+    named = format_of(out)
+    if not answer.is_asked or (named, answer.form) in _SAME:
+        return
+    if answer.form == "table":
+        raise FileError(f"--table is for people and is printed; leave it out, or -o {out}")
+    raise FileError(
+        f"{out} is {_NAMES[named]} by its name, and --{answer.form} asks for {_NAMES[answer.form]}; "
+        f"leave out one of both"
+    )
+
+
+def _pages(registry: Registry, info: SetInfo, prefix: str | None) -> Iterator[list[QueryInfo]]:
+    """All that stands at the version of `info`."""
+    after = None
+    while page := registry.list(info, prefix=prefix, after=after, limit=PAGE, at=info.version):
+        yield page
+        after = page[-1].id
+
+
+def _print_json(pages: Iterator[list[QueryInfo]], info: SetInfo) -> None:
+    """Print one array, each query on a line of its own."""
+    before = "["
+    for page in pages:
+        for record in _records(page, info):
+            text = json.dumps(record, ensure_ascii=False, default=lambda moment: moment.isoformat())
+            print(f"{before}\n  {text}", end="")
+            before = ","
+    print("[]" if before == "[" else "\n]")
+
+
+def _print_tables(pages: Iterator[list[QueryInfo]], info: SetInfo) -> None:
+    """Print a table, or one a page where there are many."""
+    columns = _columns(info)
+    page = next(pages, [])
+    print_records(_records(page, info), columns, "table")
+    for page in pages:
+        print_records(_records(page, info), columns, "table")
+
+
+def _records(page: list[QueryInfo], info: SetInfo) -> list[dict[str, Any]]:
+    """Queries as other commands print them, in the columns of a file."""
+    return [{name: record[name] for name in _columns(info)} for record in (to_record(query, info) for query in page)]
+
+
+def _columns(info: SetInfo) -> tuple[str, ...]:
+    return (*COLUMNS[info.kind], "metadata", "expires_at")
+
+
+def _file_schema(info: SetInfo) -> pa.Schema:
+    types = dict.fromkeys(_columns(info), pa.string())
+    types |= {name: pa.float64() for name in ("low", "high") if name in types}
+    return pa.schema(types | {"id": pa.int64() if info.id_kind == "integer" else pa.string()})
+
+
+def _size_text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,331 @@
+"""Queries of a registry from a file: CSV, JSON lines, Parquet or GeoJSON, in the columns that an export writes.
+
+A file has an id and what the set's kind needs: `where`; of window joins also `within` and `rows`; of band joins `low`
+and `high`. `metadata`, a JSON object, and `expires_at` may be there; all further columns are metadata, too, and so are
+the properties of GeoJSON's features.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vedette.cli.query import read_value
+from vedette.cli.set_options import read_id
+from vedette.data.durations import number_or_duration
+from vedette.data.schema import Schema
+from vedette.errors import FileError, QueryError
+from vedette.files.json_text import read_json
+from vedette.files.lines import Kind, Lines, read_lines
+from vedette.files.queries import is_geojson, read_polygons, take_text
+from vedette.registry.store.times import read_expiry
+from vedette.registry.write.samples import selectivity_of
+from vedette.registry.write.steps import check_texts
+from vedette.registry.write.writer import why_not_added
+from vedette.settings import settings
+
+if TYPE_CHECKING:
+    from vedette.registry.read.set_info import SetInfo
+    from vedette.registry.registry import Registry
+    from vedette.registry.write.change import Change
+
+_OWN = ("metadata", "expires_at")  # columns that may be there, whatever the kind
+
+
+def import_queries(
+    registry: Registry,
+    info: SetInfo,
+    file: str,
+    form: str,
+    ends: Mapping[str, Any],
+    *,
+    replace: bool,
+    skip_bad: bool,
+) -> dict[str, Any]:
+    """Let the queries of a file stand, in one version: all, or with `skip_bad` those that can."""
+    with _named(file, form) as path:
+        lines = _with_ids(_read(path, info, "standard input" if file == "-" else None), info)
+    selectivity = selectivity_of(registry.database, info)
+    done: dict[str, Any] = {"added": 0, "replaced": 0, "version": info.version}
+    read_expiry(ends["expires_at"], ends["ttl"])  # before any line: it is wrong for all of them
+    ends = {name: value for name, value in ends.items() if value is not None}
+
+    def gather(ids: list[Any], values: list[dict[str, Any]], ends: Mapping[str, Any]) -> tuple[Change, int]:
+        """The change that lets lines stand, not yet made, and how many of them it replaces."""
+        standing = registry.find_ids(info.name, ids) if replace else {}
+        change = registry.change(info.name)
+        for write, stands in ((_replace, True), (_add, False)):
+            places = [place for place, each in enumerate(ids) if (each in standing) is stands]
+            if places:
+                write(change, info.kind, [ids[place] for place in places], [values[place] for place in places], ends)
+        return change, len(standing)
+
+    def put(ids: list[Any], values: list[dict[str, Any]]) -> None:
+        if not ids:
+            return
+        change, n_replaced = gather(ids, values, ends)
+        done["version"] = change.commit()
+        done["added"] += len(ids) - n_replaced
+        done["replaced"] += n_replaced
+
+    def check(ids: list[Any], values: list[dict[str, Any]]) -> None:
+        gather(ids, values, {})
+        if info.kind != "band join":
+            check_texts(info, ids, [value["text"] for value in values], settings(), selectivity)
+
+    def pass_over(lines: Lines) -> Lines:
+        """The lines whose ids are free, or may be replaced; the others are bad."""
+        return lines if replace else _without(lines, registry.find_ids(info.name, lines.ids), info)
+
+    if skip_bad:
+        lines = _sort_out(pass_over(lines), check)
+        try:
+            put(lines.ids, lines.values)
+        except QueryError:  # of an id that has come to stand meanwhile
+            free = pass_over(lines)
+            if len(free.ids) == len(lines.ids):
+                raise
+            put(free.ids, free.values)
+    else:
+        _stand_together(lines, put, check, pass_over)
+    lines.tell_bad()
+    return done | ({"skipped": len(lines.bad)} if skip_bad else {})
+
+
+def _without(lines: Lines, taken: Mapping[Any, str], info: SetInfo) -> Lines:
+    """The lines whose ids are not taken by queries that stand or are parked."""
+    for number, query_id in zip(lines.numbers, lines.ids, strict=True):
+        if query_id in taken:
+            lines.add_bad(number, why_not_added(query_id, taken[query_id], info))
+    return lines.take([place for place, query_id in enumerate(lines.ids) if query_id not in taken])
+
+
+def _sort_out(lines: Lines, check: Callable[..., None]) -> Lines:
+    """The lines that `check` has nothing against; the others are bad."""
+    good: set[Any] = set()
+
+    def take(ids: list[Any], values: list[dict[str, Any]]) -> None:
+        check(ids, values)
+        good.update(ids)
+
+    lines.stand(take, skip_bad=True)
+    return lines.take([place for place, query_id in enumerate(lines.ids) if query_id in good])
+
+
+def _stand_together(
+    lines: Lines, put: Callable[..., None], check: Callable[..., None], pass_over: Callable[[Lines], Lines]
+) -> None:
+    """Let all lines stand, or none; where one is wrong, which `check` finds, the error has its number."""
+    if lines.bad:
+        raise lines.bad[0]
+    try:
+        put(lines.ids, lines.values)
+    except QueryError:
+        lines.stand(check, skip_bad=False)  # raises at the line
+        if pass_over(lines).bad:
+            raise lines.bad[0] from None
+        raise
+
+
+@contextmanager
+def _named(file: str, form: str) -> Iterator[Path]:
+    """The file, or standard input as a file that has the form's name."""
+    if file != "-":
+        yield Path(file)
+        return
+    if form not in ("csv", "jsonl"):
+        raise FileError(f"standard input is csv or jsonl; --format is {form!r}")
+    with tempfile.TemporaryDirectory(prefix="vedette-") as folder:
+        path = Path(folder) / f"standard-input.{form}"
+        path.write_bytes(sys.stdin.buffer.read())
+        yield path
+
+
+def _read(path: Path, info: SetInfo, name: str | None) -> Lines:
+    is_csv = path.suffix.lower() == ".csv"
+    if info.kind == "band join":
+        take = _with_own(_take_band, is_csv)
+        kind = Kind("band", "bands", ("low", "high"), "an id, a low and a high", take, has_rest=True)
+        return read_lines(path, kind, name)
+    more = ("within", "rows") if info.kind == "window join" else ()
+    take = _with_own(_take_join if info.kind == "window join" else _take_query, is_csv)
+    kind = Kind("query", "queries", ("where",), "an id and a text under 'where'", take, more, has_rest=True)
+    if info.kind != "window join" and is_geojson(path):
+        return read_polygons(path, Schema.parse(info.schema[""]), kind)
+    return read_lines(path, kind, name)
+
+
+def _take_query(query_id: Any, text: Any) -> dict[str, Any]:
+    return {"text": take_text(query_id, text)}
+
+
+def _take_join(query_id: Any, text: Any, within: Any, rows: Any) -> dict[str, Any]:
+    sizes = {"within": _take_size(query_id, "within", within), "rows": _take_size(query_id, "rows", rows)}
+    return {"text": take_text(query_id, text), **sizes}
+
+
+def _take_band(query_id: Any, low: Any, high: Any) -> dict[str, Any]:
+    ends = {}
+    for name, value, missing in (("low", low, -math.inf), ("high", high, math.inf)):
+        try:
+            ends[name] = missing if value is None or value == "" else float(value)
+        except (TypeError, ValueError):
+            raise QueryError(f"the {name} of band {query_id!r} is {value!r}; it is a number, or nothing") from None
+    return ends
+
+
+def _with_own(take: Callable[..., dict[str, Any]], is_csv: bool) -> Callable[..., dict[str, Any]]:
+    """What takes a line as its kind has it, and then metadata and expiry from the columns that are left."""
+
+    def take_all(query_id: Any, *values: Any) -> dict[str, Any]:
+        *own, rest = values
+        return {**take(query_id, *own), **_take_own(query_id, rest, is_csv)}
+
+    return take_all
+
+
+def _take_own(query_id: Any, rest: Mapping[str, Any], is_csv: bool) -> dict[str, Any]:
+    """Metadata and expiry, where the line has columns for them; an empty one says that there is none."""
+    further = {name: value for name, value in rest.items() if name.lower() not in _OWN}
+    named = {name.lower(): value for name, value in rest.items() if name not in further}
+    own: dict[str, Any] = {}
+    if further or "metadata" in named:
+        metadata = _take_metadata(query_id, named.get("metadata")) or {}
+        read = read_value if is_csv else _as_json
+        own["metadata"] = metadata | {name: read(value) for name, value in further.items() if value not in (None, "")}
+    if "expires_at" in named:
+        own["expires_at"] = _take_time(query_id, named["expires_at"])
+    return own
+
+
+def _as_json(value: Any) -> Any:
+    """A value as JSON can say it: times and decimals of Parquet are texts."""
+    if isinstance(value, str | int | float):
+        return value
+    return json.loads(
+        json.dumps(value, default=lambda each: each.isoformat() if hasattr(each, "isoformat") else str(each))
+    )
+
+
+def _take_metadata(query_id: Any, value: Any) -> dict[str, Any] | None:
+    """A JSON object, as such or as a text."""
+    if isinstance(value, str):
+        try:
+            value = read_json(value) if value.strip() else None
+        except ValueError:
+            value = False
+    if value is not None and not isinstance(value, dict):
+        raise QueryError(f"the metadata of query {query_id!r} is no JSON object")
+    return value
+
+
+def _take_time(query_id: Any, value: Any) -> datetime | None:
+    """A moment, which without a zone is in UTC; a date is its midnight."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value) if value.strip() else None
+        except ValueError:
+            raise QueryError(f"expires_at of query {query_id!r} is no time such as 2026-03-02T14:00:00Z") from None
+    if value is None:
+        return None
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    if not isinstance(value, datetime):
+        raise QueryError(
+            f"expires_at of query {query_id!r} is {value!r:.100}; it takes a time such as 2026-03-02T14:00:00Z"
+        )
+    return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def _take_size(query_id: Any, name: str, value: Any) -> Any:
+    """The length of a window: for all streams, or as a JSON object by stream."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = read_json(value)
+        except ValueError:
+            raise QueryError(f"{name} of query {query_id!r} begins with a brace and is no JSON object") from None
+    if isinstance(value, str):
+        return number_or_duration(value) if value.strip() else None
+    return value
+
+
+def _with_ids(lines: Lines, info: SetInfo) -> Lines:
+    """The lines whose ids are of the set's kind, each id once; the others are bad, and have their numbers."""
+    first: dict[Any, int] = {}  # the line that has the id
+    places = []
+    for place, (number, given) in enumerate(zip(lines.numbers, lines.ids, strict=True)):
+        try:
+            query_id = _fit_id(given, info)
+        except QueryError as error:
+            lines.add_bad(number, error.reason)
+            continue
+        if first.setdefault(query_id, number) != number:
+            before = f"{lines.word} {first[query_id]}"
+            lines.add_bad(number, f"the id {query_id!r} is in {before} too; a file has each id once")
+            continue
+        lines.ids[place] = query_id
+        places.append(place)
+    return lines.take(places)
+
+
+def _fit_id(query_id: str | int, info: SetInfo) -> str | int:
+    """An id of the set's kind; CSV has only texts."""
+    if isinstance(query_id, str):
+        return read_id(query_id, info)
+    if info.id_kind == "string" and isinstance(query_id, int):
+        raise QueryError(f"the ids of set {info.name!r} are strings; got the number {query_id}")
+    return query_id
+
+
+def _add(change: Change, kind: str, ids: list[Any], values: list[dict[str, Any]], ends: Mapping[str, Any]) -> None:
+    """Let queries stand. An end of life that is given for all goes before those of the lines."""
+    own = {name: [value.get(name) for value in values] for name in ("text", "low", "high", *_OWN)}
+    if kind == "window join":  # whose windows differ in kind
+        for query_id, value in zip(ids, values, strict=True):
+            end = ends or {"expires_at": value.get("expires_at")}
+            with _naming(query_id):
+                change.add(query_id, value["text"], metadata=value.get("metadata"), **_sizes(value), **end)
+        return
+    told: dict[str, Any] = {"metadata": own["metadata"], **(ends or {"expires_at": own["expires_at"]})}
+    if kind == "band join":
+        change.add_many(ids, lows=own["low"], highs=own["high"], **told)
+    else:
+        change.add_many(ids, own["text"], **told)
+
+
+def _replace(change: Change, kind: str, ids: list[Any], values: list[dict[str, Any]], ends: Mapping[str, Any]) -> None:
+    """Put queries in the place of those that stand, which keep what their lines do not speak of."""
+    if kind == "band join":
+        lows, highs = ([value[end] for value in values] for end in ("low", "high"))
+        change.replace_many(ids, lows=lows, highs=highs, **ends)
+    else:
+        change.replace_many(ids, [value["text"] for value in values], **ends)
+    for name in ("metadata",) if ends else _OWN:
+        places = [place for place, value in enumerate(values) if name in value]
+        if places:
+            change.replace_many([ids[place] for place in places], **{name: [values[place][name] for place in places]})
+    for query_id, value in zip(ids, values, strict=True):
+        if sizes := _sizes(value):
+            with _naming(query_id):
+                change.replace(query_id, **sizes)
+
+
+@contextmanager
+def _naming(query_id: Any) -> Iterator[None]:
+    """What is wrong with a query is told with its id."""
+    try:
+        yield
+    except QueryError as error:
+        raise error.in_query(query_id) from None
+
+
+def _sizes(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The window of a join, as far as its line has one."""
+    return {name: value[name] for name in ("within", "rows") if value.get(name) is not None}

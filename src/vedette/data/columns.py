@@ -1,0 +1,285 @@
+"""Columns: a field's values in the physical form the kernels compare.
+
+| type                   | values                                              |
+| ---------------------- | --------------------------------------------------- |
+| bigint                 | int64                                               |
+| double                 | float64                                             |
+| decimal, precision <= 18 | int64, unscaled at the field's scale              |
+| decimal above          | object array of Python integers, unscaled           |
+| boolean                | bool                                                |
+| date                   | int64, days since 1970-01-01                        |
+| timestamp              | int64, microseconds since 1970-01-01 00:00 UTC      |
+| string                 | an Arrow large_string array                         |
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from vedette.data.schema import Field, Type, arrow_type
+from vedette.errors import RowError
+from vedette.native.damage import DamageError, check
+
+INT64_DECIMAL_PRECISION = 18  # the widest decimal whose unscaled values all fit into int64
+_UINT64_DIGITS = 20
+_DAY_MILLISECONDS = 86_400_000
+_FARTHEST_WALL_CLOCK = (1 << 63) - 2 * 86_400_000_000  # microseconds; beyond, an offset may not fit into 64 bits
+
+
+@dataclass(eq=False)  # not frozen, which would make one twice as slow to make
+class Column:
+    """Values of one field; where `valid` is given and False the value is null, and `values` holds anything."""
+
+    values: Any  # NDArray, or a pa.LargeStringArray without nulls that matter
+    valid: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, rows: NDArray[Any]) -> Column:
+        values = self.values[rows] if isinstance(self.values, np.ndarray) else self.values.take(pa.array(rows))
+        return Column(values, None if self.valid is None else self.valid[rows])
+
+    def slice(self, start: int, end: int) -> Column:
+        """Consecutive rows, not copied."""
+        return Column(self.values[start:end], None if self.valid is None else self.valid[start:end])
+
+
+def read_column(array: pa.Array | pa.ChunkedArray, field: Field, time_zone: str = "UTC") -> Column:
+    """An Arrow column in the physical form of the field's type; narrower types are widened, others refused.
+
+    Timestamps without a zone are wall-clock time in `time_zone`.
+    """
+    try:
+        array = decode(array)
+    except pa.ArrowException:  # there is no kernel for it
+        raise _wrong_type(array, field) from None
+    if pa.types.is_null(array.type):
+        return null_column(field.type, len(array))
+    readable, read = _READERS[field.type.name]
+    if not readable(array.type, field.type):
+        raise _wrong_type(array, field)
+    valid = None if array.null_count == 0 else pc.is_valid(array).to_numpy(zero_copy_only=False)
+    column = Column(read(array, field), valid)
+    if field.type.name == "timestamp" and array.type.tz is None and time_zone != "UTC":
+        column.values = _in_zone(column, field, time_zone)
+    return column
+
+
+def _wrong_type(array: pa.Array | pa.ChunkedArray, field: Field) -> RowError:
+    hint = "cast the column, or declare the field as what the rows hold"
+    if field.type.name == "bigint" and pa.types.is_floating(array.type):
+        hint += ' (pandas keeps whole numbers with gaps as such: .astype("Int64"))'
+    return RowError(f"field {field.name!r} is {field.type} in the schema but {array.type} in the rows; {hint}")
+
+
+def decode(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The values in one plain array: chunks put together, dictionaries and runs resolved."""
+    if isinstance(array, pa.ChunkedArray):
+        if pa.types.is_string(array.type) and array.num_chunks > 1:  # together they may be too long for 32-bit offsets
+            array = array.cast(pa.large_string())
+        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    if isinstance(array.type, pa.RunEndEncodedType):
+        if pa.types.is_string_view(array.type.value_type):  # Arrow cannot decode it
+            texts = pa.RunEndEncodedArray.from_arrays(array.run_ends, array.values.cast(pa.large_string()))
+            array = texts.slice(array.offset, len(array))
+        array = pc.run_end_decode(array)
+    if isinstance(array.type, pa.DictionaryType):
+        if pa.types.is_string_view(array.type.value_type):  # of polars; Arrow cannot decode it
+            array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.large_string()))
+        array = array.dictionary_decode()
+    return array
+
+
+def large_strings(values: Any) -> pa.LargeStringArray:
+    """Python strings, or an Arrow array of them, as one large_string array."""
+    return pa.array(values, pa.large_string())
+
+
+def string_buffers(strings: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """The offsets (one more than strings) and the UTF-8 bytes of a large_string array, not copied."""
+    _, offsets, data = strings.buffers()
+    if offsets is None or len(strings) == 0:
+        return np.zeros(1, np.int64), np.empty(0, np.uint8)
+    bytes_ = np.empty(0, np.uint8) if data is None else writable(np.frombuffer(data, np.uint8))
+    return writable(np.frombuffer(offsets, np.int64, len(strings) + 1, 8 * strings.offset)), bytes_
+
+
+def strings_over(offsets: NDArray[np.int64], data: NDArray[np.uint8], n: int) -> pa.LargeStringArray:
+    """The first `n` strings over such buffers, not copied."""
+    return pa.Array.from_buffers(pa.large_string(), n, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def check_strings(offsets: NDArray[np.int64], data: NDArray[np.uint8], n: int) -> None:
+    """Raise DamageError unless the first `n` strings over buffers from a file lie within them and are UTF-8."""
+    is_long = offsets.ndim == data.ndim == 1 and 0 <= n < len(offsets)
+    check(is_long and offsets.dtype == np.int64 and data.dtype == np.uint8, "strings have arrays of another shape")
+    check(offsets[0] == 0 and offsets[n] <= len(data), "strings reach beyond their bytes")
+    try:
+        strings_over(offsets, data, n).validate(full=True)
+    except pa.ArrowInvalid:
+        raise DamageError("strings overlap, or are not UTF-8") from None
+
+
+def null_column(type_: Type, n: int) -> Column:
+    """A column of `n` nulls."""
+    return Column(_filler(type_, n), np.zeros(n, np.bool_))
+
+
+def join_columns(first: Column, second: Column) -> Column:
+    """The rows of both, of one field."""
+    if isinstance(first.values, np.ndarray):
+        values: Any = np.concatenate([first.values, second.values])
+    else:
+        values = pa.concat_arrays([first.values, second.values])
+    if first.valid is None and second.valid is None:
+        return Column(values)
+    valid = [np.ones(len(each), np.bool_) if each.valid is None else each.valid for each in (first, second)]
+    return Column(values, np.concatenate(valid))
+
+
+def to_array(column: Column, type_: Type) -> pa.Array:
+    """The column as an Arrow array of the type."""
+    values, wanted, is_null = column.values, arrow_type(type_), None if column.valid is None else ~column.valid
+    if type_.name == "date":
+        return pa.array(values, mask=is_null).cast(pa.int32()).cast(wanted)
+    if type_.name not in ("string", "decimal"):
+        return pa.array(values, mask=is_null).cast(wanted)
+    if type_.name == "decimal" and is_null is not None:
+        values = np.where(is_null, 0, values)  # anything may be under a null
+    array = values.cast(wanted) if type_.name == "string" else _decimals(values, wanted)
+    return array if is_null is None else pc.if_else(pa.array(is_null), pa.scalar(None, wanted), array)
+
+
+def _decimals(unscaled: NDArray[Any], type_: pa.DataType) -> pa.Array:
+    halves = np.empty((len(unscaled), 2), np.int64)  # the low one, the high one
+    if unscaled.dtype == np.int64:
+        halves[:, 0], halves[:, 1] = unscaled, unscaled >> 63
+    else:
+        halves[:, 0] = (unscaled & ((1 << 64) - 1)).astype(np.uint64).view(np.int64)
+        halves[:, 1] = (unscaled >> 64).astype(np.int64)
+    return pa.Array.from_buffers(type_, len(unscaled), [None, pa.py_buffer(halves)])
+
+
+def _filler(type_: Type, n: int) -> Any:
+    if type_.name == "string":
+        return pa.array([""] * n, pa.large_string())
+    if type_.name == "decimal" and type_.precision > INT64_DECIMAL_PRECISION:
+        return np.zeros(n, object)
+    return np.zeros(n, {"double": np.float64, "boolean": np.bool_}.get(type_.name, np.int64))
+
+
+def writable(array: NDArray[Any]) -> NDArray[Any]:
+    """The same memory under NumPy's writable flag, contiguous.
+
+    Numba types a read-only array differently and would compile every kernel twice. Kernels do not write to their input.
+    """
+    array = np.ascontiguousarray(array)
+    if array.flags.writeable or array.size == 0:
+        return array
+    memory = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
+    memory.owner = array  # type: ignore[attr-defined]  # keeps the memory alive
+    return np.asarray(np.frombuffer(memoryview(memory), array.dtype).reshape(array.shape))
+
+
+def _numbers(array: pa.Array, to: pa.DataType) -> NDArray[Any]:
+    """The values buffer as NumPy sees it; what stands under nulls is whatever was there."""
+    if array.type != to:
+        array = array.cast(to, safe=not pa.types.is_floating(to))
+    dtype = to.to_pandas_dtype()
+    buffer = array.buffers()[1]
+    if buffer is None or len(array) == 0:
+        return np.zeros(len(array), dtype)
+    return writable(np.frombuffer(buffer, dtype, len(array), array.offset * np.dtype(dtype).itemsize))
+
+
+def _read_bigint(array: pa.Array, field: Field) -> NDArray[np.int64]:
+    return _numbers(array, pa.int64())
+
+
+def _read_double(array: pa.Array, field: Field) -> NDArray[np.float64]:
+    return _numbers(array, pa.float64())
+
+
+def _read_boolean(array: pa.Array, field: Field) -> NDArray[np.bool_]:
+    return array.fill_null(False).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def _read_date(array: pa.Array, field: Field) -> NDArray[np.int64]:
+    if pa.types.is_date32(array.type):
+        return _numbers(array.view(pa.int32()), pa.int64())
+    days, rest = np.divmod(_numbers(array.view(pa.int64()).fill_null(0), pa.int64()), _DAY_MILLISECONDS)
+    if rest.any():
+        raise RowError(
+            f"field {field.name!r} is date but row {int(np.argmax(rest != 0))}, of type {array.type}, is not at "
+            f"midnight; cast the column to date32, or declare the field as timestamp"
+        )
+    return np.asarray(days)
+
+
+def _read_timestamp(array: pa.Array, field: Field) -> NDArray[np.int64]:
+    if array.type.unit == "ns":  # Spark keeps microseconds and floors what is finer
+        nanoseconds = _numbers(array.view(pa.int64()), pa.int64())
+        return np.asarray(np.floor_divide(nanoseconds, 1000))
+    try:
+        return _numbers(array.cast(pa.timestamp("us", tz=array.type.tz)).view(pa.int64()), pa.int64())
+    except pa.ArrowInvalid as error:
+        raise RowError(f"field {field.name!r} holds a timestamp beyond microseconds in 64 bits: {error}") from None
+
+
+def _in_zone(wall_clock: Column, field: Field, time_zone: str) -> NDArray[np.int64]:
+    """Wall-clock times as instants, as in Spark: the earlier of two; in a gap, by the offset before it."""
+    values = wall_clock.values if wall_clock.valid is None else np.where(wall_clock.valid, wall_clock.values, 0)
+    if len(values) and (values.min() < -_FARTHEST_WALL_CLOCK or values.max() > _FARTHEST_WALL_CLOCK):
+        raise RowError(f"field {field.name!r} holds a timestamp too far away to be read in time zone {time_zone}")
+    times = pa.array(values).view(pa.timestamp("us"))
+    try:
+        instants = pc.assume_timezone(times, time_zone, ambiguous="earliest")
+    except pa.ArrowInvalid:
+        instants = pc.assume_timezone(times, time_zone, ambiguous="earliest", nonexistent="earliest")
+        skipped = pc.subtract(times, pc.local_timestamp(instants))  # how far into a gap, from just before it
+        instants = pc.add(instants, skipped)
+    return _numbers(instants.view(pa.int64()), pa.int64())
+
+
+def _read_string(array: pa.Array, field: Field) -> pa.LargeStringArray:
+    return array if pa.types.is_large_string(array.type) else array.cast(pa.large_string())
+
+
+def _read_decimal(array: pa.Array, field: Field) -> NDArray[Any]:
+    try:
+        whole = array if pa.types.is_decimal(array.type) else array.cast(pa.decimal128(_UINT64_DIGITS, 0))
+        exact = whole.cast(pa.decimal128(field.type.precision, field.type.scale))
+    except pa.ArrowInvalid as error:
+        raise RowError(f"field {field.name!r} holds a value that {field.type} cannot: {error}") from None
+    halves = np.frombuffer(exact.buffers()[1], np.int64, 2 * len(exact), 16 * exact.offset)
+    if field.type.precision <= INT64_DECIMAL_PRECISION:
+        return np.ascontiguousarray(halves[0::2])
+    return np.asarray(halves[1::2].astype(object) * (1 << 64) + halves[0::2].view(np.uint64).astype(object))
+
+
+def _is_readable_decimal(got: pa.DataType, wanted: Type) -> bool:
+    if pa.types.is_integer(got):
+        return True
+    return bool(pa.types.is_decimal(got) and got.scale <= wanted.scale)
+
+
+_READERS: dict[str, Any] = {
+    "bigint": (lambda got, wanted: pa.types.is_integer(got) and got != pa.uint64(), _read_bigint),
+    "double": (lambda got, wanted: pa.types.is_floating(got) or pa.types.is_integer(got), _read_double),
+    "decimal": (_is_readable_decimal, _read_decimal),
+    "boolean": (lambda got, wanted: pa.types.is_boolean(got), _read_boolean),
+    "string": (
+        lambda got, wanted: pa.types.is_string(got) or pa.types.is_large_string(got) or pa.types.is_string_view(got),
+        _read_string,
+    ),
+    "date": (lambda got, wanted: pa.types.is_date(got), _read_date),
+    "timestamp": (lambda got, wanted: pa.types.is_timestamp(got), _read_timestamp),
+}

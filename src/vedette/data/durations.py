@@ -1,0 +1,97 @@
+"""Durations as people write them: `5 minutes`, `1 hour 30 minutes`, `250 ms`; or a plain number where time is one."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+
+from vedette.errors import QueryError, shown
+
+_MICROSECONDS = {
+    "microsecond": 1,
+    "us": 1,
+    "millisecond": 1_000,
+    "ms": 1_000,
+    "second": 1_000_000,
+    "sec": 1_000_000,
+    "s": 1_000_000,
+    "minute": 60_000_000,
+    "min": 60_000_000,
+    "m": 60_000_000,
+    "hour": 3_600_000_000,
+    "h": 3_600_000_000,
+    "day": 86_400_000_000,
+    "d": 86_400_000_000,
+    "week": 604_800_000_000,
+    "w": 604_800_000_000,
+}
+_UNITS = "microseconds (us), milliseconds (ms), seconds (s), minutes (m), hours (h), days (d), weeks (w)"
+_PIECE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*,?")
+
+
+_LONGEST = 10**17  # microseconds: three thousand years, and far from where 64 bits end
+
+
+def read_duration(value: object, name: str, time_type: str) -> int | float:
+    """A duration in the units of a time column: microseconds for timestamps, else its own.
+
+    >>> read_duration("1 minute 30 s", "dwell", "timestamp")
+    90000000
+    """
+    is_timestamp, is_whole = time_type == "timestamp", time_type == "bigint"
+    if isinstance(value, datetime.timedelta) and is_timestamp:
+        read: int | float | None = value // datetime.timedelta(microseconds=1)
+    elif isinstance(value, str) and is_timestamp:
+        read = _read_text(value)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool) and not is_timestamp:
+        read = int(value) if is_whole and isinstance(value, float) and value.is_integer() else value
+        if is_whole and not isinstance(read, int):
+            read = None
+    else:
+        read = None
+    if read is not None and 0 < read <= _LONGEST:
+        return read
+    if not is_timestamp:
+        number = "a whole number" if is_whole else "a number"
+        limit = f" and at most {_LONGEST:g}" if read is not None and _LONGEST < read < math.inf else ""
+        raise QueryError(f"{name} is {number} above 0{limit}, in the unit of the time column; got {shown(value)}")
+    if read is not None:
+        limit = "above 0" if read <= 0 else "of 3,000 years at most"
+        raise QueryError(f"{name} is a duration {limit}, such as '5 minutes'; got {shown(value)}")
+    units = f"; units are {_UNITS}" if isinstance(value, str) else ""
+    raise QueryError(f"{name} is a duration such as '5 minutes'; got {shown(value)}{units}")
+
+
+def _read_text(text: str) -> int | None:
+    if text.lstrip().startswith("-"):
+        read = _read_text(text.lstrip()[1:])
+        return None if read is None else -read
+    if not text.strip():
+        return None
+    total, place = 0.0, 0
+    while place < len(text):
+        found = _PIECE.match(text, place)
+        if found is None:
+            return None
+        unit = found[2].lower()
+        scale = _MICROSECONDS.get(unit) or _MICROSECONDS.get(unit.removesuffix("s"))
+        if scale is None:
+            return None
+        total += float(found[1]) * scale
+        place = found.end()
+    return round(min(total, 2.0 * _LONGEST))
+
+
+def number_or_duration(text: str | None) -> str | int | float | None:
+    """A number where the text is one, for times that are numbers; else a duration such as '5 minutes' as it stands.
+
+    >>> number_or_duration("90"), number_or_duration("1.5"), number_or_duration("5 minutes")
+    (90, 1.5, '5 minutes')
+    """
+    for number in (int, float):
+        try:
+            return None if text is None else number(text)
+        except ValueError:
+            pass
+    return text

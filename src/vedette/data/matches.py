@@ -1,0 +1,82 @@
+"""Matches: which queries each row of a batch matches, as Arrow lays out lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.data.answer_limit import check_answer
+from vedette.data.dictionaries import count_taken_bytes, encode_distinct
+from vedette.native.buffers import empty_int32
+from vedette.native.kernels import kernel
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(eq=False)  # not frozen, which would make one twice as slow, and one row makes many
+class Matches:
+    """Row `i` matches the queries at `positions[starts[i]:starts[i + 1]]`; their order within a row is not defined."""
+
+    starts: NDArray[np.int64]
+    positions: NDArray[np.int32]
+    query_ids: pa.Array | None = None  # the owner's id of each position
+    holds_gone: bool = False  # `query_ids` has ids of removed queries too, and so may have one twice
+    n_failed: int = 0  # comparisons that ANSI mode would have failed the job over; they count as null
+    first_row: int = 0  # of a piece of an answer: the place of its first row among the rows that were given
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @classmethod
+    def none(cls, n_rows: int) -> Matches:
+        return cls(np.zeros(n_rows + 1, np.int64), np.empty(0, np.int32))
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the pairs."""
+        return self.positions.nbytes
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """The number of matches of each row."""
+        return np.diff(self.starts)
+
+    @property
+    def rows(self) -> NDArray[np.int32]:
+        """The row of each pair."""
+        rows = empty_int32(len(self.positions))
+        _write_rows(self.starts, self.first_row, rows)
+        return rows
+
+    @property
+    def ids(self) -> pa.DictionaryArray:
+        """The owner's id of each pair's query: a dictionary over `positions`.
+
+        Neither is copied, unless queries were removed or replaced and the set has not been compacted since.
+        """
+        import pyarrow as pa
+
+        if self.query_ids is None:
+            raise ValueError("these matches carry positions only")
+        if self.holds_gone:
+            return encode_distinct(self.positions, self.query_ids)
+        return pa.DictionaryArray.from_arrays(pa.array(self.positions), self.query_ids)
+
+    def to_arrow(self) -> pa.Table:
+        """One line per pair: `row` and `query`. Raises AnswerError where that exceeds the setting max_answer_bytes."""
+        import pyarrow as pa
+
+        n_bytes = 4 * len(self.positions) + count_taken_bytes(self.query_ids, self.positions)
+        check_answer(len(self.positions), n_bytes, "pair", "take the ids from `ids`, which are not copied")
+        return pa.table({"row": self.rows, "query": self.ids.dictionary_decode()})
+
+
+@kernel
+def _write_rows(starts: NDArray[np.int64], first_row: int, rows: NDArray[np.int32]) -> None:
+    for row in range(len(starts) - 1):
+        for pair in range(starts[row], starts[row + 1]):
+            rows[pair] = first_row + row

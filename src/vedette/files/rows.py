@@ -1,0 +1,286 @@
+"""Files of rows: CSV, JSON lines and Parquet, read in batches, by what the name ends in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from vedette.data.rows import lacks_field
+from vedette.data.schema import Field, Schema, Type
+from vedette.errors import FileError, SchemaError
+from vedette.files.text_columns import WHOLE, CsvColumns, JsonColumns, TextColumns, types_of
+from vedette.files.text_records import Records, read_records
+from vedette.queries.selectivity import MAX_SAMPLE_ROWS
+
+FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
+RECORD = "\0record"  # a column of the records of a text file, as they are written
+_BATCH_ROWS = 262_144
+_HINT = "declare the columns' types with --schema"
+
+
+def format_of(path: Path) -> str:
+    """csv, jsonl or parquet."""
+    if path.suffix.lower() not in FORMATS:
+        raise FileError(f"cannot tell the format of {path} by its name; use .csv, .jsonl or .parquet")
+    return FORMATS[path.suffix.lower()]
+
+
+def check_readable(path: Path) -> None:
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}") from None
+
+
+@dataclass(frozen=True)
+class RowsFile:
+    """An opened file of rows: their schema, their batches, and how far reading has come."""
+
+    schema: Schema  # the fields that queries may use
+    columns: pa.Schema  # of the batches
+    batches: Iterator[pa.RecordBatch]
+    n_steps: int  # bytes, or for Parquet rows
+    steps_done: Callable[[int], int]  # by the number of rows read
+    text: TextFile | None = None  # what a text file is, beside its batches
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        schema: Schema | None,
+        *,
+        needs_others: bool = True,
+        exact: Collection[str] = (),
+        hint: str = _HINT,
+    ) -> RowsFile:
+        """Open a file; without a schema, the types are those that its first rows show.
+
+        Batches have the columns of the schema, and with `needs_others` what else is needed to write the rows again: of
+        a text file the records under the name RECORD, of Parquet all columns.
+
+        Columns named in `exact` are written again from their values: where these are whole numbers, a field of CSV that
+        is written in another way than its number is an error. `hint` says what to do where a row does not fit its type.
+        """
+        kind = format_of(path)
+        check_readable(path)
+        try:
+            if kind == "parquet":
+                return cls._open_parquet(path, schema, needs_others)
+            return cls._open_text(path, schema, kind, needs_others, exact, hint)
+        except pa.ArrowInvalid as error:
+            raise FileError(f"cannot read {path}: {error}") from None
+
+    @classmethod
+    def _open_parquet(cls, path: Path, schema: Schema | None, needs_others: bool) -> RowsFile:
+        file = pq.ParquetFile(path)
+        columns = file.schema_arrow
+        names = None
+        if schema is not None and not needs_others:
+            columns = pa.schema([column for column in columns if schema.find(column.name) is not None])
+            names = columns.names
+        if schema is not None:
+            _check_once(path, columns.names, schema)
+        batches = _read_on(file.iter_batches(_BATCH_ROWS, columns=names), path)
+        return cls(schema or infer_schema(columns), columns, batches, file.metadata.num_rows, lambda n: n)
+
+    @classmethod
+    def _open_text(
+        cls, path: Path, schema: Schema | None, kind: str, needs_others: bool, exact: Collection[str], hint: str
+    ) -> RowsFile:
+        text = TextFile.open(path, kind == "csv")
+        shown = text.columns
+        known = schema or infer_schema(pa.schema(list(zip(shown.names, shown.types, strict=True))))
+        _check_once(path, shown.names, known)
+        types = types_of(shown, known)
+        checked = {name.lower() for name in exact} if kind == "csv" else set()
+        n_done = 0
+
+        def read() -> Iterator[pa.RecordBatch]:
+            nonlocal n_done
+            n_rows = 0
+            for records in text.records():
+                try:
+                    batch = _read_exactly(shown, records, types, checked)
+                except pa.ArrowInvalid as error:
+                    raise FileError(f"cannot read {path} after row {n_rows:,}: {error}; {hint}") from None
+                n_rows += batch.num_rows
+                n_done = records.n_bytes_read
+                # Not append_column: a batch without columns does not know how many rows it has.
+                yield (
+                    pa.RecordBatch.from_arrays([*batch.columns, records.lines], schema=columns)
+                    if needs_others
+                    else batch
+                )
+
+        fields = [(shown.names[place], type_) for place, type_ in types.items()]
+        columns = pa.schema([*fields, (RECORD, pa.large_binary())] if needs_others else fields)
+        return cls(known, columns, read(), text.n_bytes, lambda _: n_done, text)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the file."""
+        return list(self.columns.names) if self.text is None else self.text.columns.names
+
+    def check_fields(self, names: Iterable[str]) -> None:
+        """Raise RowError where the file has no column for one of these fields."""
+        known = {name.lower() for name in self.names}
+        for name in names:
+            if name.lower() not in known:
+                raise lacks_field(name, self.names)
+
+    def no_rows(self) -> pa.RecordBatch:
+        """A batch without rows, in the columns of the file."""
+        if self.text is None:
+            return pa.RecordBatch.from_pylist([], self.columns)
+        read = set(self.columns.names)
+        types = [(name, self.columns.field(name).type if name in read else pa.string()) for name in self.names]
+        return pa.RecordBatch.from_pylist([], pa.schema(types))
+
+
+def read_sample(path: Path, schema: Schema) -> pa.Table:
+    """The first rows of a file, as many as a sample may have."""
+    file = RowsFile.open(path, schema, needs_others=False)
+    batches: list[pa.RecordBatch] = []
+    n_rows = 0
+    for batch in file.batches:
+        batches.append(batch)
+        n_rows += batch.num_rows
+        if n_rows >= MAX_SAMPLE_ROWS:
+            break
+    return pa.Table.from_batches(batches, file.columns).slice(0, MAX_SAMPLE_ROWS)
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A file of text records, whose first block tells its columns."""
+
+    path: Path
+    is_csv: bool
+    n_bytes: int
+    header: bytes  # of CSV: the first record
+    columns: TextColumns
+
+    @classmethod
+    def open(cls, path: Path, is_csv: bool) -> TextFile:
+        blocks = read_records(path, is_csv)
+        first = next(blocks, None)
+        if first is None:
+            raise FileError(
+                f"{path} is empty; it needs rows" + (", and a first line with the columns' names" if is_csv else "")
+            )
+        n_bytes = path.stat().st_size
+        if not is_csv:
+            return cls(path, is_csv, n_bytes, b"", JsonColumns(first))
+        header = first.first(1)
+        shown = first.after(1) if len(first) > 1 else next(blocks, first.after(1))
+        return cls(path, is_csv, n_bytes, header.whole.to_pybytes(), CsvColumns(header, shown))
+
+    def records(self) -> Iterator[Records]:
+        """The records from the beginning, without the header."""
+        n_header = int(self.is_csv)
+        for records in read_records(self.path, self.is_csv):
+            if len(records) > n_header:
+                yield records.after(n_header)
+            n_header = 0
+
+
+def _read_exactly(
+    columns: TextColumns, records: Records, types: Mapping[int, pa.DataType], exact: Collection[str]
+) -> pa.RecordBatch:
+    """The columns; ArrowInvalid where a whole number of those that are exact would be written in another way."""
+    texts = {
+        place: pa.string()
+        for place, type_ in types.items()
+        if columns.names[place].lower() in exact and pa.types.is_integer(type_)
+    }
+    batch = columns.read(records, {**types, **texts})
+    for place in texts:
+        name, written = columns.names[place], batch.column(columns.names[place])
+        other = pc.fill_null(pc.invert(pc.match_substring_regex(written, WHOLE)), False)
+        if pc.any(other).as_py():
+            found = written.filter(other)[0].as_py()
+            raise pa.ArrowInvalid(
+                f"column {name!r} is of whole numbers and holds {found[:100]!r}, which is no number, or one that is "
+                f"written in another way"
+            )
+        batch = batch.set_column(batch.schema.get_field_index(name), name, written.cast(pa.int64()))
+    return batch
+
+
+def _check_once(path: Path, names: Sequence[str], schema: Schema) -> None:
+    """Raise where a column that is needed is there twice."""
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen and schema.find(name) is not None:
+            raise FileError(f"column {name!r} is in {path} twice, letter case aside; rename one of them")
+        seen.add(name.lower())
+
+
+def infer_schema(columns: pa.Schema) -> Schema:
+    """The fields that queries may use: those columns whose type the language has, and whose name is theirs alone."""
+    names = Counter(column.name.lower() for column in columns)
+    fields = [
+        Field(column.name, type_)
+        for column in columns
+        if (type_ := _type_of(column.type)) is not None and column.name and names[column.name.lower()] == 1
+    ]
+    if not fields:
+        raise SchemaError(f"none of the columns has a type that queries can use: {columns}")
+    return Schema(tuple(fields))
+
+
+def only(schema: Schema, names: Collection[str]) -> Schema:
+    """The fields of these names, letter case aside."""
+    wanted = {name.lower() for name in names}
+    return Schema(tuple(field for field in schema if field.name.lower() in wanted))
+
+
+def complete(path: Path, schema: Schema | None, names: Sequence[str]) -> Schema | None:
+    """A declared schema with those of the columns it lacks, as they are found in the file; None stays None."""
+    lacking = [] if schema is None else [name for name in names if schema.find(name) is None]
+    if schema is None or not lacking:
+        return schema
+    return Schema((*schema, *only(RowsFile.open(path, None).schema, lacking)))
+
+
+def _type_of(got: pa.DataType) -> Type | None:
+    if pa.types.is_dictionary(got):
+        got = got.value_type
+    if pa.types.is_decimal(got):
+        return Type("decimal", got.precision, max(0, got.scale)) if got.precision <= 38 else None
+    for name, fits in _FITS.items():
+        if fits(got):
+            return Type(name)
+    return None
+
+
+_FITS: dict[str, Callable[[Any], bool]] = {
+    "bigint": lambda got: pa.types.is_integer(got) and got != pa.uint64(),
+    "double": pa.types.is_floating,
+    "boolean": pa.types.is_boolean,
+    "date": pa.types.is_date,
+    "timestamp": pa.types.is_timestamp,
+    # A column without any value in the first block may hold anything; as text it can be read whatever comes.
+    "string": lambda got: pa.types.is_string(got) or pa.types.is_large_string(got) or pa.types.is_null(got),
+}
+
+
+def _read_on(batches: Iterator[pa.RecordBatch], path: Path) -> Iterator[pa.RecordBatch]:
+    """The batches; where the file cannot be read on, a FileError says so."""
+    n_rows = 0
+    try:
+        for batch in batches:
+            yield batch
+            n_rows += batch.num_rows
+    except (pa.ArrowInvalid, OSError) as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"cannot read {path} after row {n_rows:,}: {error}") from None

@@ -1,0 +1,192 @@
+"""The one decorator under which compiled loops stand.
+
+A kernel is a free function over NumPy arrays. It releases the GIL and is cached on disk, so a process with a warm cache
+starts without compiling. With NUMBA_DISABLE_JIT=1 kernels are plain Python, slow and steppable.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import pickle
+import sys
+import uuid
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+from numba.core import config
+from numba.core.dispatcher import Dispatcher
+from numba.core.serialize import dumps
+
+from vedette.native.kernel_folder import choose_folder, read_trusted
+
+Function = TypeVar("Function", bound=Callable[..., object])
+_CHECKSUM_BYTES = 4
+
+
+def kernel(function: Function) -> Function:
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return _plain(function)
+    compile_: Any = functools.partial(numba.njit, nogil=True, error_model="numpy")
+    try:
+        compiled = compile_(cache=True)(function)
+    except (RuntimeError, OSError):  # neither beside the source nor in the user's folder can a file be written
+        return compile_()(function)  # type: ignore[no-any-return]
+    return compiled if _keep_in_files(compiled, function) else compile_()(function)  # type: ignore[no-any-return]
+
+
+def _keep_in_files(compiled: Any, function: Callable[..., object]) -> bool:
+    """Let a kernel be kept in files of ours, in a folder that is safe; whether it is kept in a safe folder at all."""
+    cache = compiled._cache
+    folder = choose_folder(cache.cache_path)
+    numbered: Any = getattr(cache, "_cache_file", None)
+    if folder is None or not hasattr(numbered, "_source_stamp"):  # a Numba that keeps its files in another way
+        return folder is not None and folder == Path(cache.cache_path)
+    cache._cache_file = KernelFiles(function, folder, cache._impl.filename_base, numbered._source_stamp)
+    cache._impl.locator.ensure_cache_path = lambda: None  # Numba's own folder may be another, and is not touched
+    cache._impl.rebuild = functools.partial(_rebuild, cache._impl.rebuild)
+    return True
+
+
+def _rebuild(rebuild: Callable[..., Any], *arguments: Any) -> Any:
+    """A kernel from what its file has, or None: then it is compiled anew."""
+    try:
+        return rebuild(*arguments)
+    except Exception:  # the file is no longer what this Numba, or this machine, can use
+        return None
+
+
+def _plain(function: Function) -> Function:
+    """The function as it is, but silent where hashes wrap around or infinities meet, as compiled ones are."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return function(*arguments)
+
+    return call  # type: ignore[return-value]
+
+
+class KernelFiles:
+    """The cache of one kernel: a file for each signature, whose name tells all that its code was made of.
+
+    Numba's own files bear numbers, which an index gives out without a lock: of two processes that compile two
+    signatures at once, both may take one number, and from then on one signature runs the other's code. And they go by
+    the kernel's own source alone, though the code of other kernels and the constants of other modules are in them.
+    """
+
+    def __init__(self, function: Callable[..., object], folder: Path, name: str, source_stamp: object) -> None:
+        _note_sources(function.__module__)
+        self._function, self._folder = function, folder
+        self._name = f"{name}.{_digest(numba.__version__, source_stamp, _source_digest(__name__))[:8]}-"
+        self._older = f"{name}."
+
+    def load(self, key: Any) -> Any:
+        """What was saved under the key, or None: a file that is missing, unsafe, damaged or does not fit is ignored."""
+        try:
+            whole = read_trusted(self._file(key))
+            if whole[:_CHECKSUM_BYTES] != _checksum(whole[_CHECKSUM_BYTES:]):
+                return None
+            kept, data = pickle.loads(whole[_CHECKSUM_BYTES:])
+            return data if kept == key else None
+        except Exception:  # unpickling may raise anything
+            return None
+
+    def save(self, key: Any, data: Any) -> None:
+        """Put a whole file in place at once, and remove those of an older source; where it cannot, nothing is kept."""
+        file = self._file(key)
+        written = file.with_name(f"{file.name}.{uuid.uuid4().hex[:16]}")
+        with contextlib.suppress(OSError):
+            try:
+                content: bytes = dumps((key, data))  # type: ignore[no-untyped-call]
+                handle = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+                with os.fdopen(handle, "wb") as draft:
+                    draft.write(_checksum(content) + content)
+                written.replace(file)
+            finally:
+                written.unlink(missing_ok=True)
+            self._remove(lambda name: not name.startswith(self._name))
+
+    def flush(self) -> None:
+        self._remove(lambda name: True)
+
+    def _file(self, key: Any) -> Path:
+        return self._folder / f"{self._name}{_digest(key, sorted(_made_of(self._function)))[:24]}.nbc"
+
+    def _remove(self, is_old: Callable[[str], bool]) -> None:
+        for name in os.listdir(self._folder):
+            if name.startswith(self._older) and name.endswith((".nbc", ".nbi")) and is_old(name):
+                with contextlib.suppress(OSError):  # gone already, or of another account
+                    (self._folder / name).unlink()
+
+
+def _checksum(content: bytes) -> bytes:
+    return zlib.crc32(content).to_bytes(_CHECKSUM_BYTES, "big")
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def _made_of(function: Callable[..., object]) -> set[str]:
+    """The sources and the constants that a kernel's code holds, those of the kernels it calls among them."""
+    found = set()
+    left: list[Any] = [function]
+    seen = {function}
+    while left:
+        each = left.pop()
+        for name in set(_names(each.__code__)) & each.__globals__.keys():
+            value = each.__globals__[name]
+            if isinstance(value, Dispatcher):
+                value = value.py_func
+                if value not in seen:
+                    seen.add(value)
+                    left.append(value)
+            if (module := _defined_in(value, function.__module__)) is not None:
+                found.add(f"{module} {_source_digest(module)}")
+            if isinstance(value, bool | int | float | str | tuple):
+                found.add(f"{each.__module__}.{name} {value!r}")
+            elif isinstance(value, np.ndarray | np.generic):
+                found.add(f"{each.__module__}.{name} {_digest(value.dtype, value.shape, value.tobytes())}")
+    return found
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """Names of globals that code may read, its inner functions' too."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+@functools.cache
+def _note_sources(module: str) -> None:
+    """Read what a module's kernels may be made of at once: later, a file may no longer be what was imported."""
+    for value in tuple(vars(sys.modules[module]).values()):
+        if (other := _defined_in(value, module)) is not None:
+            _source_digest(other)
+
+
+def _defined_in(value: object, user: str) -> str | None:
+    """The module of a kernel, an intrinsic or a class, if it is of our package or of the user's."""
+    module = getattr(value, "__module__", None)
+    packages = {name.partition(".")[0] for name in (__name__, user)}
+    return module if isinstance(module, str) and module.partition(".")[0] in packages else None
+
+
+@functools.cache
+def _source_digest(module: str) -> str:
+    """Of a module's file as it is now; nothing for what has none, as at a prompt."""
+    loaded: Any = sys.modules.get(module)
+    file = getattr(loaded, "__file__", None)
+    if file is None:
+        return ""
+    is_archived = not Path(file).exists()
+    return hashlib.sha256(loaded.__loader__.get_data(file) if is_archived else Path(file).read_bytes()).hexdigest()

@@ -1,0 +1,194 @@
+"""The band join: how the answer changes when values come and go, and when bands do.
+
+A value that comes or goes on one side shifts the points of the other (see `papers/bands/rounding`). Bands that come
+or go meet the values of the smaller side one by one.
+
+Pairs are found before values change, in pieces, so that a change that makes too many pairs can be refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.operators.band_join.index.groups import Groups
+from vedette.operators.band_join.index.lookup import find_affected, find_pair_batches
+from vedette.operators.band_join.index.points import Points
+from vedette.operators.band_join.side import Side
+
+PAIR_BYTES = 13  # a sign, a query and two values
+
+
+@dataclass(frozen=True)
+class PairChanges:
+    """Pairs that are new (sign 1) or gone (-1), as columns: the query, and the slots of both values."""
+
+    sign: int
+    queries: NDArray[np.int32]
+    lefts: NDArray[np.int32]
+    rights: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @property
+    def nbytes(self) -> int:
+        return PAIR_BYTES * len(self)
+
+    def take(self, places: NDArray[Any]) -> PairChanges:
+        return PairChanges(self.sign, self.queries[places], self.lefts[places], self.rights[places])
+
+
+@dataclass(frozen=True)
+class NewValues:
+    """Values that are about to be put on a side."""
+
+    side: Side
+    other: Side
+    ids: Any  # NDArray[np.int64] or pa.LargeStringArray
+    values: NDArray[np.float64]
+    slots: NDArray[np.int32]
+
+    @property
+    def shifts(self) -> NDArray[np.float64]:
+        return self.values * self.side.sign
+
+
+@dataclass(frozen=True)
+class Insertion:
+    """New values of one side or both."""
+
+    new: Sequence[NewValues]
+    unknown: list[Any] = field(default_factory=list)
+
+    def find_pairs(self, groups: Groups, most: int) -> Iterator[PairChanges]:
+        """The pairs that the values make, each once, in pieces of about `most` bytes. Call it before `apply`."""
+        for each in self.new:
+            yield from _find_pairs(groups, each.side, each.other.points, each.shifts, each.slots, 1, most)
+        if len(self.new) == 2:
+            first, second = self.new
+            points = Points()
+            points.add(first.shifts, first.slots)
+            yield from _find_pairs(groups, second.side, points, second.shifts, second.slots, 1, most)
+
+    def new_ids(self, side: Side) -> Any:
+        """The ids that get a slot on a side; None where there are none."""
+        for each in self.new:
+            if each.side is side:
+                return side.new_ids(each.ids, each.slots)
+        return None
+
+    def apply(self) -> None:
+        for each in self.new:
+            each.side.put(each.ids, each.values, each.slots)
+
+    def tidy(self) -> None:
+        """Nothing has become free."""
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """Values of one side or both that go: the side, the other one, and the slots. `unknown` ids have no value."""
+
+    gone: Sequence[tuple[Side, Side, NDArray[np.int32]]]
+    unknown: list[Any]
+
+    def find_pairs(self, groups: Groups, most: int) -> Iterator[PairChanges]:
+        """The pairs that the values are in, each once, in pieces of about `most` bytes. Call it before `apply`."""
+        is_gone = None
+        for side, other, slots in self.gone:
+            for found in _find_pairs(groups, side, other.points, side.shifts(slots), slots, -1, most):
+                partners = found.rights if side.sign == 1 else found.lefts
+                yield found if is_gone is None else found.take(np.flatnonzero(~is_gone[partners]))
+            is_gone = np.zeros(len(side.ids), np.bool_)
+            is_gone[slots] = True
+
+    def new_ids(self, side: Side) -> Any:
+        return None
+
+    def apply(self) -> None:
+        for side, _, slots in self.gone:
+            side.free(slots)
+
+    def tidy(self) -> None:
+        """Give up slots that are free; slots of pairs are of no use after it."""
+        for side, _, _ in self.gone:
+            side.pack()
+
+
+def insert_affected(groups: Groups, new: NewValues) -> NDArray[Any]:
+    """Put new values on a side; the queries that get pairs, each once."""
+    new.side.put(new.ids, new.values, new.slots)
+    return find_affected(groups, new.other.points, new.shifts)
+
+
+def delete_affected(groups: Groups, side: Side, other: Side, slots: NDArray[np.int32]) -> NDArray[Any]:
+    """Free values of a side; the queries that lose pairs, each once."""
+    side.free(slots)
+    return find_affected(groups, other.points, side.shifts(slots))
+
+
+def find_all_pairs(
+    left: Side, right: Side, lows: NDArray[np.float64], highs: NDArray[np.float64], sign: int, most: int
+) -> Iterator[PairChanges]:
+    """All pairs of some bands, in pieces of about `most` bytes; a query is the place of its band."""
+    groups = Groups.build(lows, highs)
+    side, other = (left, right) if len(left) < len(right) else (right, left)
+    shifts, slots = side.points.in_order()  # in order, so that look-ups lie close to each other
+    for queries, others, own in find_pair_batches(groups, other.points, shifts, slots, most // PAIR_BYTES):
+        yield _to_changes(side, queries, own, others, sign)
+
+
+def change_bands(
+    left: Side,
+    right: Side,
+    old: tuple[NDArray[np.float64], NDArray[np.float64]],
+    new: tuple[NDArray[np.float64], NDArray[np.float64]],
+    most: int,
+) -> Iterator[PairChanges]:
+    """What pairs go and come when bands change from old to new; NaN where there was none, or is none any more.
+
+    A query is the place of its band. Pairs of both the old and the new band are not told. Pieces have about `most`
+    bytes.
+    """
+    for sign, (lows, highs), (other_lows, other_highs) in ((-1, old, new), (1, new, old)):
+        there = np.flatnonzero(lows == lows)
+        if not len(there) or not len(left) or not len(right):
+            continue
+        for found in find_all_pairs(left, right, lows[there], highs[there], sign, most):
+            queries = there[found.queries]
+            with np.errstate(over="ignore", invalid="ignore"):
+                differences = left.values[found.lefts] - right.values[found.rights]
+                stays = (other_lows[queries] <= differences) & (differences <= other_highs[queries])
+            kept = np.flatnonzero(~stays)
+            yield PairChanges(sign, queries[kept].astype(np.int32), found.lefts[kept], found.rights[kept])
+
+
+def _find_pairs(
+    groups: Groups,
+    side: Side,
+    points: Points,
+    shifts: NDArray[np.float64],
+    slots: NDArray[np.int32],
+    sign: int,
+    most: int,
+) -> Iterator[PairChanges]:
+    if not len(points):
+        return
+    n = 0
+    for queries, others, own in find_pair_batches(
+        groups, points, shifts, slots, most // PAIR_BYTES, side.expected * len(slots)
+    ):
+        n += len(queries)
+        yield _to_changes(side, queries, own, others, sign)
+    side.expected = max(n // max(1, len(slots)), side.expected * 7 // 8)
+
+
+def _to_changes(
+    side: Side, queries: NDArray[np.int32], own: NDArray[np.int32], others: NDArray[np.int32], sign: int
+) -> PairChanges:
+    return PairChanges(sign, queries, own, others) if side.sign == 1 else PairChanges(sign, queries, others, own)

@@ -1,0 +1,355 @@
+"""The band query set: standing band joins over two changing sets of numbers, in one process."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.data.ids import Ids, check_in_order, item, take_ids
+from vedette.errors import QueryError, count
+from vedette.native.buffers import grown
+from vedette.native.damage import check, check_shape, check_type
+from vedette.operators.band_join.ends import read_ends
+from vedette.operators.band_join.history import BandHistory, Bands
+from vedette.operators.band_join.index.groups import Groups
+from vedette.queries import content
+from vedette.queries.query_set import RETAINED_VERSIONS
+from vedette.queries.set_changes import Changes
+from vedette.queries.standing_set import SavedSet, begin
+from vedette.queries.versions import Versions
+from vedette.settings import settings
+
+if TYPE_CHECKING:
+    from vedette.operators.band_join.monitor import BandMonitor
+
+FEW_GONE = 1024  # so many names of removed queries are always borne
+
+
+class BandQuerySet(SavedSet):
+    """Standing queries J(low, high): the pairs of a left value r and a right value s with low <= r - s <= high.
+
+    The difference is rounded to a double, and then compared. Ends may be infinite.
+
+    >>> bands = BandQuerySet()
+    >>> bands.add("close", -0.5, 0.5)
+    >>> join = bands.monitor()
+    >>> join.insert(left={"id": ["a"], "value": [10.0]}).num_rows
+    0
+    >>> join.insert(right={"id": ["b", "c"], "value": [10.2, 11.0]}).to_pylist()
+    [{'sign': 1, 'query': 'close', 'left': 'a', 'right': 'b'}]
+    """
+
+    kind = "bands"
+
+    def __init__(self) -> None:
+        self._ids = Ids()  # an id keeps its place, its name here, also while it does not stand
+        self._lows = np.empty(0)
+        self._highs = np.empty(0)
+        self._stands = np.zeros(0, np.bool_)
+        self._n_standing = 0
+        self._versions = Versions()
+        self._history = BandHistory()
+        self._retained_versions = 0  # for so many versions changes stay known
+        self._groups: Groups | None = None
+        self._waiting: list[NDArray[np.int32]] = []  # names that changed since the groups were last up to date
+        self._monitors: weakref.WeakSet[BandMonitor] = weakref.WeakSet()
+        self._lock = threading.RLock()  # readers bring the groups up to date, one at a time
+
+    def __len__(self) -> int:
+        """The number of queries that stand."""
+        return self._n_standing
+
+    def __contains__(self, query_id: object) -> bool:
+        try:
+            return self._find_standing(query_id) >= 0
+        except QueryError:
+            return False
+
+    def __repr__(self) -> str:
+        return f"BandQuerySet({count(len(self), 'query', 'queries')}, version {self.version})"
+
+    @property
+    def version(self) -> int:
+        """The number of changes so far."""
+        return self._versions.current
+
+    @property
+    def ids(self) -> pa.Array:
+        """The ids of the queries that stand."""
+        ids = self._ids.to_arrow()
+        return ids if len(ids) == len(self) else ids.take(pa.array(self._names()))
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the set: its queries, their ids, groups and history."""
+        own = self._lows.nbytes + self._highs.nbytes + self._stands.nbytes
+        return own + self._ids.nbytes + self._versions.nbytes + self._history.nbytes + self.groups().nbytes
+
+    # Changes. Each either happens as a whole, under one new version, or raises and changes nothing.
+
+    def add(self, query_id: str | int, low: float | None, high: float | None) -> None:
+        """Let a query stand; None is no end. Raises QueryError if its ends are wrong or its id stands already."""
+        self.add_many([query_id], [low], [high])
+
+    def add_many(self, ids: Any, lows: Any, highs: Any) -> None:
+        """Let many queries stand at once; `lows` and `highs` are arrays, or one number for all, and None is no end."""
+        read, names = self._read_new(ids)
+        settings().check("max_queries", len(self) + len(read))
+        new_lows, new_highs = read_ends(lows, highs, len(read), read)
+        if not len(read):
+            return
+        self._versions.advance([*content.of_ids(read), new_lows.data, new_highs.data])
+        self._put(read, names, new_lows, new_highs)
+
+    def replace(self, query_id: str | int, low: float | None, high: float | None) -> None:
+        """Give a standing query another band."""
+        names = np.array([self._must_find(query_id)], np.int32)
+        lows, highs = read_ends([low], [high], 1, self._ids.take(names))
+        self._versions.advance([*content.of_ids(self._ids.take(names)), lows.data, highs.data])
+        self._change(names, self._lows[names], self._highs[names], lows, highs)
+
+    def remove(self, query_id: str | int) -> None:
+        """Let a query stand no longer."""
+        if isinstance(query_id, (list, tuple, set)):
+            raise QueryError("remove takes one id; use remove_many for several")
+        self._remove(np.array([self._must_find(query_id)], np.int32))
+
+    def remove_many(self, ids: Any) -> None:
+        """Let many queries stand no longer."""
+        names = self._find_all(ids)
+        if len(names):
+            self._remove(names)
+
+    def begin(self, version: int, mark: int) -> None:
+        """Let an empty set begin at a version of a registry, of which it knows the mark; `apply` goes on from there."""
+        begin(self._versions, version, mark)
+        self._history.first = version
+
+    def apply(self, changes: Changes) -> None:
+        """Make the changes that a registry tells, version by version; versions and marks are the registry's."""
+        lows, highs = read_ends(
+            () if changes.lows is None else changes.lows,
+            () if changes.highs is None else changes.highs,
+            changes.n_added,
+        )
+        start = int(np.searchsorted(changes.added_versions, self.version, side="right"))
+        if start:  # what stands as the set begins
+            if self.version > self._versions.first:
+                raise QueryError(f"the set is at version {self.version}; got queries of versions that it has already")
+            self._put(*self._read_new(changes.added_ids[:start]), lows[:start], highs[:start])
+            self._history = BandHistory()
+            self._history.first = self.version
+        for each in changes.by_version():
+            if each.until != self.version + 1:
+                raise QueryError(f"the set is at version {self.version}; got changes of version {each.until}")
+            removed = self._find_all(each.removed_ids)
+            read, _ = self._read_new(each.added_ids, removed)
+            self._versions.follow(each.versions, each.marks)
+            if len(removed):
+                self._remove_names(removed)
+            if len(read):
+                end = start + len(read)
+                self._put(read, self._ids.find(read), lows[start:end], highs[start:end])
+                start = end
+
+    def retain(self, versions: int = RETAINED_VERSIONS) -> None:
+        """Let it be known for at least so many versions what has changed, whoever asks."""
+        self._retained_versions = max(self._retained_versions, versions)
+
+    # Answers.
+
+    def monitor(self, *, report: str = "pairs", max_state_rows: int | None = None) -> BandMonitor:
+        """A monitor of two changing sets of values; docs/operators.md tells what its answers mean.
+
+        It reports "pairs", or only the "queries" that are affected. `max_state_rows` bounds the values of both sides.
+        """
+        from vedette.operators.band_join.monitor import BandMonitor
+
+        monitor = BandMonitor(self, report, max_state_rows)
+        self._monitors.add(monitor)
+        return monitor
+
+    # What a file keeps.
+
+    def _to_content(self) -> dict[str, Any]:
+        n, groups = len(self._ids), self.groups()
+        return {
+            "ids": self._ids.to_parts(),
+            "bands": [self._lows[:n], self._highs[:n], self._stands[:n]],
+            "versions": self._versions.to_parts(),
+            "history": self._history.to_parts(),
+            "groups": [getattr(groups, each.name) for each in fields(groups) if each.init],
+        }
+
+    @classmethod
+    def _from_content(cls, saved: dict[str, Any], *, is_checked: bool) -> BandQuerySet:
+        made = cls()
+        made._ids = Ids.from_parts(*saved["ids"])
+        made._lows, made._highs, made._stands = saved["bands"]
+        made._n_standing = int(np.count_nonzero(made._stands))
+        check(saved["versions"][1] == 0, "a band has a version")
+        made._versions = Versions.from_parts(*saved["versions"])
+        made._history = BandHistory.from_parts(*saved["history"])
+        made._groups = Groups(*saved["groups"])
+        if not is_checked:
+            made._validate()
+        return made
+
+    def _validate(self) -> None:
+        """Raise DamageError unless what came from a file is safe to join with."""
+        self._ids.validate()
+        n = len(self._ids)
+        self._ids.check_distinct(np.ones(n, np.bool_))
+        self._versions.validate(0)
+        for array, hint in ((self._lows, np.float64), (self._highs, np.float64), (self._stands, np.bool_)):
+            check_type(array, NDArray[hint], "the ends of bands")  # type: ignore[valid-type]
+            check_shape(array, (n,), "the ends of bands")
+        check((self._lows[self._stands] <= self._highs[self._stands]).all(), "a band ends before it begins")
+        self._history.validate(n, self.version)
+        assert self._groups is not None
+        self._groups.validate(self._lows, self._highs, self._stands)
+
+    # For monitors.
+
+    def groups(self) -> Groups:
+        """The bands that stand, by name, in stabbing groups."""
+        with self._lock:
+            if self._groups is None:
+                self._groups = Groups()
+                self._waiting = [self._names()]
+            if self._waiting:
+                names = np.unique(np.concatenate(self._waiting)) if len(self._waiting) > 1 else self._waiting[0]
+                standing = names[self._stands[names]]
+                self._groups.change(self._groups.among(names), standing, self._lows[standing], self._highs[standing])
+                self._waiting = []
+            return self._groups
+
+    def query_ids(self) -> Ids:
+        """The ids by name, also of queries that were removed lately."""
+        return self._ids
+
+    def changes_since(self, version: int) -> tuple[Bands, Bands]:
+        """The bands that changed after a version: their names and ends at that version, and the same now."""
+        names, lows, highs = self._history.since(version)
+        stands = self._stands[names]
+        now = np.where(stands, self._lows[names], np.nan), np.where(stands, self._highs[names], np.nan)
+        return (names, lows, highs), (names, *now)
+
+    @property
+    def oldest_version(self) -> int:
+        """The version from which on it is known what has changed."""
+        return self._history.first
+
+    def history_mark(self, version: int) -> int | None:
+        """A checksum of all changes up to a version, by which a saved state knows its set."""
+        return self._versions.mark(version)
+
+    def band(self, query_id: str | int) -> tuple[float, float]:
+        """The ends of a standing query."""
+        name = self._must_find(query_id)
+        return float(self._lows[name]), float(self._highs[name])
+
+    # Inside.
+
+    def _remove(self, names: NDArray[np.int32]) -> None:
+        self._versions.advance(content.of_ids(self._ids.take(names)))
+        self._remove_names(names)
+
+    def _put(self, read: Any, names: NDArray[np.int32], lows: NDArray[np.float64], highs: NDArray[np.float64]) -> None:
+        """Under the current version queries stand that did not; `names` are below 0 where an id is new."""
+        unknown = np.flatnonzero(names < 0)
+        if len(unknown):
+            n_before = len(self._ids)
+            self._ids.append(read if len(unknown) == len(names) else take_ids(read, unknown))
+            names[unknown] = np.arange(n_before, len(self._ids), dtype=np.int32)
+            self._lows = grown(self._lows, n_before, len(self._ids))
+            self._highs = grown(self._highs, n_before, len(self._ids))
+            self._stands = grown(self._stands, n_before, len(self._ids))
+        none = np.full(len(names), np.nan)
+        self._change(names, none, none, lows, highs)
+
+    def _remove_names(self, names: NDArray[np.int32]) -> None:
+        none = np.full(len(names), np.nan)
+        self._change(names, self._lows[names], self._highs[names], none, none)
+
+    def _change(
+        self,
+        names: NDArray[np.int32],
+        old_lows: NDArray[np.float64],
+        old_highs: NDArray[np.float64],
+        lows: NDArray[np.float64],
+        highs: NDArray[np.float64],
+    ) -> None:
+        """Under the current version these bands change from old to new, NaN where they do not stand."""
+        self._history.note(self.version, names, old_lows, old_highs)
+        self._n_standing += int(np.count_nonzero(lows == lows)) - int(np.count_nonzero(old_lows == old_lows))
+        self._lows[names], self._highs[names] = lows, highs
+        self._stands[names] = lows == lows
+        if self._groups is not None:
+            self._waiting.append(names)
+            if sum(map(len, self._waiting)) > FEW_GONE + len(self):  # nobody asks
+                self._groups, self._waiting = None, []
+        needed = (each.version for each in self._monitors if each.report == "pairs")
+        oldest = self.version - self._retained_versions
+        self._history.forget(len(self), min(oldest, min(needed, default=self.version)))
+        if len(self._ids) > 2 * (len(self) + len(self._history)) + FEW_GONE:
+            self._compact()
+
+    def _compact(self) -> None:
+        """Forget the ids of queries that are gone and that no change names any more."""
+        is_kept = self._stands[: len(self._ids)].copy()
+        is_kept[self._history.names] = True
+        kept = np.flatnonzero(is_kept).astype(np.int32)
+        ids = Ids()
+        ids.kind = self._ids.kind
+        ids.append(self._ids.take(kept))
+        new_names = np.full(len(self._ids), -1, np.int32)
+        new_names[kept] = np.arange(len(kept), dtype=np.int32)
+        self._history.rename(new_names)
+        self._ids, self._groups, self._waiting = ids, None, []
+        self._lows, self._highs, self._stands = self._lows[kept], self._highs[kept], self._stands[kept]
+
+    def _names(self) -> NDArray[np.int32]:
+        """The names of the queries that stand."""
+        return np.flatnonzero(self._stands[: len(self._ids)]).astype(np.int32)
+
+    def _read_new(self, ids: Any, removed: Any = ()) -> tuple[Any, NDArray[np.int32]]:
+        """Ids of which none stands but for those that are removed, and their names, below 0 where they have none."""
+        check_in_order(ids)
+        read = self._ids.read(ids)
+        names = self._ids.find(read)
+        known = names[names >= 0]
+        standing = known[self._stands[known]]
+        if len(removed):
+            standing = standing[~np.isin(standing, removed)]
+        if len(standing):
+            (twice,) = self._ids.at(standing[:1])
+            raise QueryError(f"id {twice!r} stands already; use replace to change it, or another id")
+        return read, names
+
+    def _find_all(self, ids: Any) -> NDArray[np.int32]:
+        """The names of ids, all of which must stand."""
+        read = self._ids.read(ids)
+        names = self._ids.find(read)
+        unknown = np.flatnonzero(names < 0)
+        if not len(unknown):
+            unknown = np.flatnonzero(~self._stands[names])
+        if len(unknown):
+            raise QueryError(f"no query {item(read, int(unknown[0]))!r} stands in this set")
+        return names
+
+    def _find_standing(self, query_id: object) -> int:
+        name = int(self._ids.find(self._ids.read([query_id]))[0])
+        return name if name >= 0 and self._stands[name] else -1
+
+    def _must_find(self, query_id: object) -> int:
+        name = self._find_standing(query_id)
+        if name < 0:
+            raise QueryError(f"no query {query_id!r} stands in this set")
+        return name

@@ -1,0 +1,121 @@
+"""The values of one side of a band join, by their owners' ids and in order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.data.ids import Ids, take_ids
+from vedette.native.buffers import grown
+from vedette.operators.band_join.index.points import Points
+
+FEW_FREED = 1024  # so many freed slots are always borne
+
+
+class Side:
+    """Values by slot. An id keeps its slot, also when its value is gone, until slots are packed.
+
+    `sign` is 1 for the left side and -1 for the right: a value times it, plus another's, is the difference of the two.
+    """
+
+    def __init__(self, sign: int) -> None:
+        self.sign = sign
+        self.ids = Ids()
+        self.values = np.empty(0)
+        self.lives = np.zeros(0, np.bool_)
+        self.points = Points()
+        self.n_calls = 0  # of `put` and `free`
+        self.expected = 0  # pairs that one value of this side made lately
+        self._is_changed: NDArray[np.bool_] | None = None  # by slot, since the last save; None: any may be
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def nbytes(self) -> int:
+        return self.ids.nbytes + self.values.nbytes + self.lives.nbytes + self.points.nbytes
+
+    def find(self, ids: NDArray[np.int64] | Any) -> NDArray[np.int32]:
+        """The slot of each id, or -1 where it has no value."""
+        slots = self.ids.find(ids)
+        if len(self.ids):
+            slots[~self.lives[slots]] = -1  # where it is -1 already, whatever the last slot is
+        return slots
+
+    def shifts(self, slots: NDArray[np.int32]) -> NDArray[np.float64]:
+        """By how much the values at these slots move the points of the other side."""
+        return self.values[slots] * self.sign
+
+    def slots_for(self, ids: NDArray[np.int64] | Any) -> NDArray[np.int32]:
+        """The slots that ids have, or will have once `put` is called."""
+        slots = self.ids.find(ids)
+        unknown = np.flatnonzero(slots < 0)
+        slots[unknown] = np.arange(len(self.ids), len(self.ids) + len(unknown), dtype=np.int32)
+        return slots
+
+    def new_ids(self, ids: NDArray[np.int64] | Any, slots: NDArray[np.int32]) -> NDArray[np.int64] | Any:
+        """Those of the ids, at slots that `slots_for` gave, that have no slot yet."""
+        unknown = np.flatnonzero(slots >= len(self.ids))
+        return ids if len(unknown) == len(slots) else take_ids(ids, unknown)
+
+    def put(self, ids: NDArray[np.int64] | Any, values: NDArray[np.float64], slots: NDArray[np.int32]) -> None:
+        """Values of ids that have none, at the slots that `slots_for` gave."""
+        self.n_calls += 1
+        n_before = len(self.ids)
+        new = self.new_ids(ids, slots)
+        if len(new):
+            self.ids.append(new)
+            self.values = grown(self.values, n_before, len(self.ids))
+            self.lives = grown(self.lives, n_before, len(self.ids))
+            if self._is_changed is not None:
+                self._is_changed = grown(self._is_changed, n_before, len(self.ids))
+        self.values[slots] = values
+        self.lives[slots] = True
+        self.points.add(values * self.sign, slots)
+        self._note(slots)
+
+    def free(self, slots: NDArray[np.int32]) -> None:
+        """Forget the values at these slots."""
+        self.n_calls += 1
+        self.points.remove(self.shifts(slots), slots)
+        self.lives[slots] = False
+        self._note(slots)
+
+    def pack(self) -> None:
+        """Give up the slots of freed values once they are most."""
+        if len(self.ids) <= 2 * len(self) + FEW_FREED:
+            return
+        living = np.flatnonzero(self.lives[: len(self.ids)]).astype(np.int32)
+        ids = Ids()
+        ids.kind = self.ids.kind
+        ids.append(self.ids.take(living))
+        moved = np.full(len(self.ids), -1, np.int32)
+        moved[living] = np.arange(len(living), dtype=np.int32)
+        self.points.rename(moved)
+        self.ids, self.values, self.lives = ids, self.values[living], np.ones(len(living), np.bool_)
+        self._is_changed = None
+
+    # What has changed since the state was last saved.
+
+    def begin_log(self) -> None:
+        """From here on changes are noted."""
+        self._is_changed = np.zeros(len(self.lives), np.bool_)
+
+    def take_log(self) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
+        """The slots that were put or freed since the last call, each once: those that live, and those that do not.
+
+        None where they are not known: slots were packed, or nobody asked before.
+        """
+        if self._is_changed is None:
+            self.begin_log()
+            return None
+        slots = np.flatnonzero(self._is_changed).astype(np.int32)
+        self._is_changed[slots] = False
+        lives = self.lives[slots]
+        return slots[lives], slots[~lives]
+
+    def _note(self, slots: NDArray[np.int32]) -> None:
+        if self._is_changed is not None:
+            self._is_changed[slots] = True

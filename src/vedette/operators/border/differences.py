@@ -1,0 +1,203 @@
+"""DiffRMQ: what a key enters and leaves when it moves, as the difference of what matches before and after.
+
+What Lee et al., section 5, compare BMQ-Index with: any index that tells which boxes hold a row is asked for the old row
+and for the new one, and queries that hold both are taken out. A row that ends one move and begins the next is matched
+once. Costs all matches of both rows, however few of them change, and nothing for the length of the move; so it wins
+where moves are long, and is the only way where a query is more than a box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.data.matches import Matches
+from vedette.indexes.index import Index
+from vedette.native.budget import check_bytes
+from vedette.native.buffers import empty_int32, output_int32
+from vedette.native.kernels import kernel
+from vedette.operators.border.runs import ENTER, EXIT, Runs
+
+MOVES_AT_ONCE = 1 << 15  # whose rows are matched together, so that the answers stay in the cache
+
+
+class Matching(Protocol):
+    """What DiffRMQ asks of an index; to change, it needs `insert` and `remove` as well."""
+
+    def match(self, cells: NDArray[np.int32]) -> Matches: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+@dataclass
+class DiffRMQ:
+    """Differences of what an index matches. An id may repeat where no row is in two boxes of it."""
+
+    index: Matching
+    first_id: int  # ids are from here on
+    n_ids: int
+
+    @classmethod
+    def build(
+        cls,
+        index_class: type[Index],
+        firsts: NDArray[np.int32],
+        lasts: NDArray[np.int32],
+        ids: NDArray[np.int32],
+        n_cells: Sequence[int],
+    ) -> Self:
+        """Index the boxes by such an index, and compare what it matches."""
+        made = cls(index_class.build(firsts, lasts, ids, n_cells), 0, int(ids.max(initial=-1)) + 1)
+        made._check_ids(ids)
+        return made
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the index; what a comparison needs is given back after it."""
+        return self.index.nbytes
+
+    def changes(
+        self,
+        cells: NDArray[np.int32],
+        before: NDArray[np.int64],
+        after: NDArray[np.int64],
+        stamps: NDArray[np.int32] | None = None,
+    ) -> Runs:
+        """What the moves change, by the ids of boxes.
+
+        Move `i` goes from row `before[i]` to row `after[i]`, where row `r` lies at `cells[axis, r]` and -1 is no row,
+        which no box holds. `stamps` is room for every id, if there is some at hand.
+        """
+
+        def match(rows: NDArray[np.int64]) -> Matches:
+            return self.index.match(np.take(cells, rows, axis=1, mode="clip"))
+
+        stamps = np.zeros(self.n_ids, np.int32) if stamps is None else stamps
+        return find_differences(match, before, after, cells.shape[1], stamps, self.first_id)[0]
+
+    def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
+        """Take in boxes of the same axes, as the index does."""
+        self._check_ids(ids)
+        _as_changing(self.index).insert(firsts, lasts, ids)
+        self.n_ids = max(self.n_ids, int(ids.max(initial=-1)) + 1 - self.first_id)
+
+    def remove(self, ids: NDArray[np.int32]) -> None:
+        """Let all boxes of these ids go, as the index does."""
+        _as_changing(self.index).remove(ids)
+
+    def _check_ids(self, ids: NDArray[np.int32]) -> None:
+        least = int(ids.min(initial=self.first_id))
+        if least < self.first_id:
+            raise ValueError(f"ids are {self.first_id} or more here; got {least}")
+
+
+def _as_changing(index: Matching) -> Any:
+    if not hasattr(index, "insert"):
+        name = type(index).__name__
+        raise TypeError(f"{name} is built once and cannot change; build it anew, or take one with insert and remove")
+    return index
+
+
+def find_differences(
+    match: Callable[[NDArray[np.int64]], Matches],
+    before: NDArray[np.int64],
+    after: NDArray[np.int64],
+    n_rows: int,
+    stamps: NDArray[np.int32],
+    first_query: int,
+) -> tuple[Runs, int]:
+    """Match the rows of the moves, some at a time, and take the difference of what follows upon each other."""
+    found = [empty_int32(0)]
+    n_failed = n_found = 0
+    counts = np.zeros((2, len(before)), np.int32)
+    places = np.full(n_rows, -1, np.int32)
+    for start in range(0, len(before), MOVES_AT_ONCE):
+        olds, news = before[start : start + MOVES_AT_ONCE], after[start : start + MOVES_AT_ONCE]
+        rows = _number_rows(olds, news, places)
+        matches = match(rows)
+        n_failed += matches.n_failed
+        queries = output_int32(_count_most(olds, news, places, matches.starts))
+        stamps[:] = 0
+        lists = matches.starts, matches.positions
+        n = _difference(olds, news, places, *lists, first_query, stamps, start, queries, counts)
+        found.append(queries[:n] if 2 * n >= len(queries) else queries[:n].copy())
+        n_found += n
+        check_bytes(4 * n_found)
+        if start + MOVES_AT_ONCE < len(before):
+            places[rows] = -1
+    return Runs(found[1] if len(found) == 2 else np.concatenate(found), counts), n_failed
+
+
+@kernel
+def _number_rows(before: NDArray[np.int64], after: NDArray[np.int64], places: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The rows that the moves name, each once; `places`, -1 before, leads from a row to its place among them."""
+    rows = np.empty(2 * len(before), np.int64)
+    n = 0
+    for move in range(len(before)):
+        if before[move] >= 0 and places[before[move]] < 0:
+            places[before[move]] = n
+            rows[n] = before[move]
+            n += 1
+        if after[move] >= 0 and places[after[move]] < 0:
+            places[after[move]] = n
+            rows[n] = after[move]
+            n += 1
+    return rows[:n]
+
+
+@kernel
+def _count_most(
+    before: NDArray[np.int64], after: NDArray[np.int64], places: NDArray[np.int32], starts: NDArray[np.int64]
+) -> int:
+    n = 0
+    for move in range(len(before)):
+        if before[move] >= 0:
+            n += starts[places[before[move]] + 1] - starts[places[before[move]]]
+        if after[move] >= 0:
+            n += starts[places[after[move]] + 1] - starts[places[after[move]]]
+    return n
+
+
+@kernel
+def _difference(
+    before: NDArray[np.int64],
+    after: NDArray[np.int64],
+    places: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    positions: NDArray[np.int32],
+    first_query: int,
+    stamps: NDArray[np.int32],
+    first_move: int,
+    out: NDArray[np.int32],
+    counts: NDArray[np.int32],
+) -> int:
+    """A query bears the move's stamp when the new row matches it, and the negated one when both rows do."""
+    n = np.int64(0)
+    for move in range(len(before)):
+        stamp = np.int32(move + 1)
+        old_start = old_end = new_start = new_end = np.int64(0)
+        if before[move] >= 0:
+            old_start, old_end = starts[places[before[move]]], starts[places[before[move]] + 1]
+        if after[move] >= 0:
+            new_start, new_end = starts[places[after[move]]], starts[places[after[move]] + 1]
+        for i in range(new_start, new_end):
+            stamps[positions[i] - first_query] = stamp
+        begin = n
+        for i in range(old_start, old_end):
+            query = positions[i] - first_query
+            is_left = (stamps[query] != stamp) & (stamps[query] != -stamp)
+            out[n] = positions[i]
+            n += is_left
+            stamps[query] = np.int32(0) if is_left else -stamp
+        counts[EXIT, first_move + move] = n - begin
+        begin = n
+        for i in range(new_start, new_end):
+            out[n] = positions[i]
+            n += stamps[positions[i] - first_query] == stamp
+        counts[ENTER, first_move + move] = n - begin
+    return n  # type: ignore[return-value]

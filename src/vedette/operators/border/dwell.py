@@ -1,0 +1,110 @@
+"""Dwell: an enter is reported only once the key has been inside for long enough, and its exit only then.
+
+The enter bears the moment at which that was: the time of entering plus the dwell time. It is decided at the key's
+next row, and comes before what that row changes; or by time itself, where somebody says how late it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.native.kernels import kernel
+from vedette.operators.border.events import CROSS, ENTER, Events
+from vedette.operators.border.moves import Moves
+
+_DROPPED, _REPORTED, _OPEN = 0, 1, 2  # what becomes of an event
+
+
+def settle_dwell(
+    events: Events,
+    moves: Moves,
+    dwell: int | float,
+    open_slots: NDArray[np.int32],
+    open_queries: NDArray[np.int32],
+    open_times: NDArray[Any],
+    open_reasons: NDArray[np.int8],
+) -> tuple[Events, NDArray[Any], Events, NDArray[Any]]:
+    """The events to report with their times, and the enters that stay open with the time of entering.
+
+    `open_*` are the enters that were open before, of keys that these moves are about.
+    """
+    crosses, borders = events.take(events.kinds == CROSS), events.take(events.kinds != CROSS)
+    was_open = np.arange(len(open_slots) + len(borders)) < len(open_slots)
+    all_moves = np.concatenate([moves.first_of(open_slots), borders.moves])
+    queries = np.concatenate([open_queries, borders.queries])
+    kinds = np.concatenate([np.full(len(open_slots), ENTER, np.int8), borders.kinds])
+    reasons = np.concatenate([open_reasons, borders.reasons])
+    times = np.concatenate([open_times.astype(moves.times.dtype), moves.times[borders.moves]])
+    order = np.lexsort((~was_open, all_moves, queries, moves.slots[all_moves]))  # what was open comes first
+    everything = Events(all_moves, queries, kinds, reasons).take(order)
+    times, was_open = times[order], was_open[order]
+    slots = moves.slots[everything.moves]
+    is_first = np.ones(len(order), np.bool_)
+    is_first[1:] = (slots[1:] != slots[:-1]) | (everything.queries[1:] != everything.queries[:-1])
+    # The moves at which an enter can be decided: after its own, up to the last of its key.
+    starts = everything.moves + np.where(was_open, 0, 1)
+    outcomes = np.zeros(len(order), np.int8)
+    due_moves = everything.moves.copy()
+    ends = moves.ends[everything.moves]
+    _settle(is_first, everything.kinds, times, starts, ends, everything.moves, moves.times, dwell, outcomes, due_moves)
+    reported = outcomes == _REPORTED
+    enters = reported & (everything.kinds == ENTER)
+    times_out = np.where(enters, times + dwell, times).astype(times.dtype)
+    settled = Events(due_moves, everything.queries, everything.kinds, everything.reasons).take(reported)
+    ranks = np.where(settled.kinds == ENTER, -1, settled.kinds)  # dwelt enters come before what their move changes
+    all_times = np.concatenate([times_out[reported], moves.times[crosses.moves]])
+    all_ranks, all_moves = np.concatenate([ranks, crosses.kinds]), np.concatenate([settled.moves, crosses.moves])
+    order = np.lexsort((all_times, all_ranks, all_moves))
+    stays = outcomes == _OPEN
+    return Events.concat([settled, crosses]).take(order), all_times[order], everything.take(stays), times[stays]
+
+
+@kernel
+def _settle(
+    is_first: NDArray[np.bool_],
+    kinds: NDArray[np.int8],
+    times: NDArray[Any],
+    starts: NDArray[np.int32],
+    ends: NDArray[np.int64],
+    event_moves: NDArray[np.int32],
+    move_times: NDArray[Any],
+    dwell: Any,
+    outcomes: NDArray[np.int8],
+    due_moves: NDArray[np.int32],
+) -> None:
+    """Go through the events of each pair in turn; an enter waits until its time has come or the key leaves."""
+    n = len(is_first)
+    waiting = -1
+    for event in range(n):
+        if is_first[event]:
+            waiting = -1
+        if kinds[event] == ENTER:
+            waiting = event
+            outcomes[event] = _OPEN
+        elif waiting < 0:
+            outcomes[event] = _REPORTED  # it was reported that the key is inside
+        else:
+            is_due = times[event] >= times[waiting] + dwell
+            outcomes[event] = _REPORTED if is_due else _DROPPED
+            outcomes[waiting] = _REPORTED if is_due else _DROPPED
+            ends[waiting] = event_moves[event] + 1
+            if is_due:
+                due_moves[waiting] = _find_due(starts[waiting], ends[waiting], times[waiting] + dwell, move_times)
+            waiting = -1
+        if waiting >= 0 and (event == n - 1 or is_first[event + 1]):
+            due = _find_due(starts[waiting], ends[waiting], times[waiting] + dwell, move_times)
+            if due >= 0:
+                outcomes[waiting] = _REPORTED
+                due_moves[waiting] = due
+
+
+@kernel
+def _find_due(start: int, end: int, time: Any, move_times: NDArray[Any]) -> int:
+    """The first of the moves [start, end) at that time or later, or -1."""
+    for move in range(start, end):
+        if move_times[move] >= time:
+            return move
+    return -1

@@ -1,0 +1,76 @@
+"""Border events: what happens between a key and a query at a move, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.native.kernels import kernel
+from vedette.operators.border.runs import CROSS as CROSS
+from vedette.operators.border.runs import ENTER as ENTER
+from vedette.operators.border.runs import EXIT as EXIT
+
+KINDS = ("exit", "enter", "cross")  # as EXIT, ENTER and CROSS count them
+REASONS = ("moved", "first", "added", "replaced", "removed", "expired")
+MOVED, FIRST, ADDED, REPLACED, REMOVED, EXPIRED = range(6)  # an ordinary event is 0
+
+
+@dataclass(frozen=True)
+class Events:
+    """Columns of one length. A query is a position in the set or, above its last, the number of a removed one."""
+
+    moves: NDArray[np.int32]
+    queries: NDArray[np.int32]
+    kinds: NDArray[np.int8]
+    reasons: NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.moves)
+
+    @classmethod
+    def none(cls) -> Events:
+        return cls(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int8), np.empty(0, np.int8))
+
+    @classmethod
+    def of(cls, moves: NDArray[Any], queries: NDArray[Any], kind: int, reasons: NDArray[Any] | int) -> Events:
+        """Events of one kind."""
+        kinds = np.full(len(moves), kind, np.int8)
+        reasons = np.full(len(moves), reasons, np.int8) if isinstance(reasons, int) else reasons.astype(np.int8)
+        return cls(moves.astype(np.int32), queries.astype(np.int32), kinds, reasons)
+
+    @classmethod
+    def join(cls, many: Sequence[Events], n_moves: int) -> Events:
+        """All events in the order of the moves; within a move exits come first, then enters, then crosses."""
+        some = [each for each in many if len(each)]
+        if not some:
+            return cls.none()
+        if len(some) == 1:
+            return some[0]
+        joined = cls.concat(some)
+        return joined.take(_order(joined.moves, joined.kinds, n_moves))
+
+    @classmethod
+    def concat(cls, many: Sequence[Events]) -> Events:
+        return cls(*(np.concatenate([getattr(each, field.name) for each in many]) for field in fields(cls)))
+
+    def take(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> Events:
+        return Events(self.moves[chosen], self.queries[chosen], self.kinds[chosen], self.reasons[chosen])
+
+
+@kernel
+def _order(moves: NDArray[np.int32], kinds: NDArray[np.int8], n_moves: int) -> NDArray[np.int64]:
+    starts = np.zeros(3 * n_moves + 1, np.int64)
+    for i in range(len(moves)):
+        starts[3 * np.int64(moves[i]) + kinds[i] + 1] += 1
+    for i in range(3 * n_moves):
+        starts[i + 1] += starts[i]
+    order = np.empty(len(moves), np.int64)
+    for i in range(len(moves)):
+        place = 3 * np.int64(moves[i]) + kinds[i]
+        order[starts[place]] = i
+        starts[place] += 1
+    return order

@@ -1,0 +1,203 @@
+"""The events of a batch of moves: what changes between two rows of a key, under queries that change as well.
+
+Queries that stood when a key was last seen and stand now are followed by the borders of each part. Those that were
+added since are matched with the new row alone, and those that were removed with the old row alone; of a query that was
+replaced the old form is thus compared with the new one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.data.columns import Column
+from vedette.data.matches import Matches
+from vedette.language import naming
+from vedette.operators.border.changes import BorderIndex
+from vedette.operators.border.events import ADDED, CROSS, ENTER, EXIT, EXPIRED, FIRST, MOVED, REMOVED, REPLACED, Events
+from vedette.operators.border.moves import Moves
+from vedette.operators.border.runs import Runs
+from vedette.queries.match import Part
+from vedette.queries.parts import Parts
+from vedette.queries.retained import Retained
+from vedette.queries.set_view import SetView
+
+_NO_LIMIT = np.iinfo(np.int32).max
+
+
+@dataclass
+class BorderFinder:
+    """Finds events, and keeps the borders of the parts for as long as the parts last."""
+
+    _borders: dict[int, BorderIndex] = field(default_factory=dict)
+
+    def find_events(
+        self,
+        view: SetView,
+        moves: Moves,
+        columns: dict[str, Column],
+        n_rows: int,
+        seen: NDArray[np.int32],
+        crosses: bool,
+    ) -> tuple[Runs, list[Events], int]:
+        """What the moves change, what else happens, and how many comparisons failed.
+
+        `seen` has the version of each move's old row. Runs are of queries that stood before and after.
+        """
+        stale = np.flatnonzero((moves.before >= 0) & (seen < view.versions.current))
+        limits = np.empty(0, np.int64)
+        if len(stale):
+            limits = np.full(len(moves), _NO_LIMIT, np.int64)
+            limits[stale] = view.versions.count_at(seen[stale])
+        is_gone = view.versions.is_gone if view.versions.n_gone else np.empty(0, np.bool_)
+        found, special = [], []
+        n_failed = 0
+        with naming(view.ids.at):
+            for borders in self._borders_of(view.parts):
+                runs, failed = borders.find_changes(columns, n_rows, moves.before, moves.after)
+                found.append(runs.without(is_gone, limits) if len(is_gone) or len(limits) else runs)
+                n_failed += failed
+                if crosses:
+                    at, queries = borders.find_crossings(columns, n_rows, moves.before, moves.after)
+                    stood = np.ones(len(at), np.bool_) if not len(is_gone) else ~is_gone[queries]
+                    stood &= queries < limits[at] if len(limits) else True
+                    special.append(Events.of(at[stood], queries[stood], CROSS, MOVED))
+        if len(stale):
+            with naming(view.ids.at):
+                entered, failed_after = _find_added(view, moves, columns, stale, limits)
+            with naming(view.retained.ids.at):
+                left, failed_before = _find_removed(view, moves, columns, stale, seen)
+            special += _settle_replaced(view, entered, left, seen)
+            n_failed += failed_after + failed_before
+        return Runs.merge(found, len(moves)), [each for each in special if len(each)], n_failed
+
+    def _borders_of(self, parts: Parts) -> list[BorderIndex]:
+        known, self._borders = self._borders, {}
+        for part in parts.compiled:
+            borders = known.get(id(part))
+            self._borders[id(part)] = borders if borders is not None and borders.part is part else BorderIndex(part)
+        return list(self._borders.values())
+
+    @property
+    def nbytes(self) -> int:
+        return sum(borders.nbytes for borders in self._borders.values())
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """A move and a query, by position or by the number of a removed one."""
+
+    moves: NDArray[np.int64]
+    queries: NDArray[np.int64]
+
+
+def to_events(runs: Runs, moves: Moves) -> Events:
+    """Changes as events."""
+    numbers, _, kinds = runs.columns(np.arange(len(moves), dtype=np.int32), moves.times)
+    return Events(numbers, runs.queries, kinds, reasons_of(runs, moves))
+
+
+def reasons_of(runs: Runs, moves: Moves) -> NDArray[np.int8]:
+    """Why: a first row only enters, and a last one only leaves."""
+    if not moves.lacks_rows:
+        return np.zeros(len(runs), np.int8)
+    by_move = np.where(moves.before < 0, FIRST, np.where(moves.after < 0, EXPIRED, MOVED))
+    return runs.spread(by_move.astype(np.int8))
+
+
+def _find_added(
+    view: SetView,
+    moves: Moves,
+    columns: dict[str, Column],
+    stale: NDArray[np.int64],
+    limits: NDArray[np.int64],
+) -> tuple[_Pairs, int]:
+    """Queries that were added since the key was last seen, and that hold its new row."""
+    stale = stale[moves.after[stale] >= 0]
+    rows = moves.after[stale]
+    found_moves, found_queries, n_failed = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
+    first = int(limits[stale].min()) if len(stale) else 0
+    for part in view.parts.compiled:
+        if part.first_query + part.n_queries <= first or not len(stale):
+            continue
+        matches = _match_rows(part, columns, rows)
+        n_failed += matches.n_failed
+        at, queries = stale[matches.rows], matches.positions
+        new = (queries >= limits[at]) & ~view.versions.is_gone[queries]
+        found_moves.append(at[new])
+        found_queries.append(queries[new].astype(np.int64))
+    return _Pairs(np.concatenate(found_moves), np.concatenate(found_queries)), n_failed
+
+
+def _find_removed(
+    view: SetView,
+    moves: Moves,
+    columns: dict[str, Column],
+    stale: NDArray[np.int64],
+    seen: NDArray[np.int32],
+) -> tuple[_Pairs, int]:
+    """Queries that were removed since the key was last seen, and that held its old row."""
+    retained = view.retained
+    if not len(retained):
+        return _Pairs(np.empty(0, np.int64), np.empty(0, np.int64)), 0
+    matches = _match_rows(retained.part, columns, moves.before[stale])
+    at, numbers = stale[matches.rows], matches.positions
+    known = retained.removed[numbers] > view.versions.current - view.retained_versions
+    stood = known & (retained.added[numbers] <= seen[at]) & (seen[at] < retained.removed[numbers])
+    return _Pairs(at[stood], numbers[stood].astype(np.int64)), matches.n_failed
+
+
+def _match_rows(part: Part, columns: dict[str, Column], rows: NDArray[np.int64]) -> Matches:
+    return part.match({name: columns[name].take(rows) for name in part.fields}, len(rows))
+
+
+def _settle_replaced(view: SetView, entered: _Pairs, left: _Pairs, seen: NDArray[np.int32]) -> list[Events]:
+    """Enters and exits of queries that changed; where both forms of a replaced query hold, nothing happens."""
+    retained = view.retained
+    if not len(retained):
+        return [Events.of(entered.moves, entered.queries, ENTER, ADDED)]
+    successors = view.ids.find(retained.ids.read_all()).astype(np.int64)  # by number: where its id stands now
+    known = np.flatnonzero(successors >= 0)
+    successors[known[view.versions.is_gone[successors[known]]]] = -1
+    stays_left = np.isin(_codes(left.moves, successors[left.queries]), _codes(entered.moves, entered.queries))
+    stays_entered = np.isin(_codes(entered.moves, entered.queries), _codes(left.moves, successors[left.queries]))
+    left = _Pairs(left.moves[~stays_left], left.queries[~stays_left])
+    entered = _Pairs(entered.moves[~stays_entered], entered.queries[~stays_entered])
+    exit_reasons = np.where(successors[left.queries] >= 0, REPLACED, REMOVED)
+    enter_reasons = np.where(_had_form(entered, successors, retained, seen), REPLACED, ADDED)
+    return [
+        Events.of(left.moves, left.queries + view.first_retained, EXIT, exit_reasons),
+        Events.of(entered.moves, entered.queries, ENTER, enter_reasons),
+    ]
+
+
+def _codes(moves: NDArray[np.int64], queries: NDArray[np.int64]) -> NDArray[np.int64]:
+    return (moves << 32) | (queries & 0xFFFFFFFF)
+
+
+def _had_form(
+    entered: _Pairs, successors: NDArray[np.int64], retained: Retained, seen: NDArray[np.int32]
+) -> NDArray[np.bool_]:
+    """Whether an older form of each entered query stood when the key was last seen."""
+    order = np.argsort(successors, kind="stable")
+    firsts = np.searchsorted(successors[order], entered.queries, side="left")
+    lasts = np.searchsorted(successors[order], entered.queries, side="right")
+    had = np.zeros(len(entered.moves), np.bool_)
+    for step in range(int((lasts - firsts).max(initial=0))):  # a query is seldom replaced more than once
+        inside = firsts + step < lasts
+        number = order[np.minimum(firsts + step, len(order) - 1)]
+        version = seen[entered.moves]
+        had |= inside & (retained.added[number] <= version) & (version < retained.removed[number])
+    return had
+
+
+def unify(view: SetView, events: Events) -> Events:
+    """The events with all forms of a query under its one number."""
+    removed = np.flatnonzero(events.queries >= view.first_retained)
+    if not len(removed):
+        return events
+    queries = events.queries.copy()
+    queries[removed] = view.number(view.retained.ids.take(queries[removed] - view.first_retained))
+    return Events(events.moves, queries, events.kinds, events.reasons)

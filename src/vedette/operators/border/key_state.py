@@ -1,0 +1,171 @@
+"""What is remembered of each key of a stream: its last row, when that was, and under which version it was seen.
+
+Keys have slots, and everything else is columns by slot. Strings are kept once each. A key that is freed keeps its
+slot until the freed are most; then the others move up. Nothing here depends on how queries are compiled, so that a
+state outlives every change of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from vedette.data.columns import INT64_DECIMAL_PRECISION, Column, large_strings, null_column
+from vedette.data.ids import Ids
+from vedette.data.schema import Field, Type
+from vedette.native.buffers import grown
+
+FEW_FREED = 1024  # so many freed slots are always borne
+_EMPTY = pa.scalar("", pa.large_string())
+
+
+class KeyState:
+    """The last row of each key, by slot."""
+
+    def __init__(self, time_type: Any) -> None:
+        self.keys = Ids()
+        self.times = np.zeros(0, time_type)
+        self.versions = np.zeros(0, np.int32)
+        self.lives = np.zeros(0, np.bool_)  # the key has a last row
+        self.columns: dict[str, SlotColumn] = {}
+        self.n_living = 0
+
+    def __len__(self) -> int:
+        """The number of slots."""
+        return len(self.keys)
+
+    @property
+    def nbytes(self) -> int:
+        arrays = self.times.nbytes + self.versions.nbytes + self.lives.nbytes
+        return arrays + self.keys.nbytes + sum(column.nbytes for column in self.columns.values())
+
+    def use_fields(self, fields: list[Field]) -> None:
+        """Keep these fields of every row from now on; what was not kept before is null."""
+        wanted = {field.name: field for field in fields}
+        self.columns = {name: column for name, column in self.columns.items() if name in wanted}
+        for name, field in wanted.items():
+            if name not in self.columns:
+                self.columns[name] = SlotColumn(field.type, len(self.times))
+
+    def find_slots(self, keys: NDArray[np.int64] | pa.LargeStringArray) -> NDArray[np.int32]:
+        """The slot of each key; keys that were not there get one."""
+        slots = self.keys.find(keys)
+        unknown = np.flatnonzero(slots < 0)
+        if len(unknown):
+            if isinstance(keys, np.ndarray):
+                new: Any = np.unique(keys[unknown])
+                some: Any = keys[unknown]
+            else:
+                some = keys.take(pa.array(unknown))
+                new = pc.unique(some)
+            self.keys.append(new)
+            self._grow(len(self.keys))
+            slots[unknown] = self.keys.find(some)
+        return slots
+
+    def rows(self, slots: NDArray[np.int32]) -> dict[str, Column]:
+        """The last rows of these keys."""
+        return {name: column.at(slots) for name, column in self.columns.items()}
+
+    def put(
+        self, slots: NDArray[np.int32], times: NDArray[Any], version: int | NDArray[np.int32], rows: dict[str, Column]
+    ) -> None:
+        """These rows are the last ones of their keys, each of which is named once."""
+        self.n_living += int(np.count_nonzero(~self.lives[slots]))
+        self.lives[slots] = True
+        self.times[slots] = times
+        self.versions[slots] = version
+        for name, column in self.columns.items():
+            column.put(slots, rows[name])
+
+    def put_some(
+        self, slots: NDArray[np.int32], times: NDArray[Any], versions: NDArray[np.int32], rows: dict[str, Column]
+    ) -> None:
+        """As `put`, where some fields may lack: they are null."""
+        missing = {name: null_column(self.columns[name].type, len(slots)) for name in self.columns.keys() - rows.keys()}
+        self.put(slots, times, versions, {**rows, **missing})
+
+    def free(self, slots: NDArray[np.int32]) -> None:
+        """Forget the last rows of these keys."""
+        self.n_living -= int(np.count_nonzero(self.lives[slots]))
+        self.lives[slots] = False
+
+    def pack(self) -> NDArray[np.int32] | None:
+        """Give up the slots of freed keys once they are most; then the new slot of each old one, or -1."""
+        if len(self) <= 2 * self.n_living + FEW_FREED:
+            return None
+        living = np.flatnonzero(self.lives[: len(self)]).astype(np.int32)
+        fresh = KeyState(self.times.dtype)
+        fresh.columns = {name: SlotColumn(column.type, 0) for name, column in self.columns.items()}
+        moved = np.full(len(self), -1, np.int32)
+        moved[living] = fresh.find_slots(self.keys.take(living))
+        fresh.put(moved[living], self.times[living], self.versions[living], self.rows(living))
+        fresh.keys.kind = self.keys.kind
+        vars(self).update(vars(fresh))
+        return moved
+
+    def _grow(self, n: int) -> None:
+        used = len(self.lives)
+        self.times, self.versions = grown(self.times, used, n), grown(self.versions, used, n)
+        self.lives = grown(self.lives, used, n)
+        for column in self.columns.values():
+            column.grow(len(self.lives))
+
+
+class SlotColumn:
+    """One field of the last rows, by slot. Strings are codes of a pool, -1 for null."""
+
+    def __init__(self, type_: Type, n: int) -> None:
+        self.type = type_
+        self.is_text = type_.name == "string"
+        if self.is_text:
+            dtype: Any = np.int32
+        elif type_.name == "decimal" and type_.precision > INT64_DECIMAL_PRECISION:
+            dtype = object
+        else:
+            dtype = {"double": np.float64, "boolean": np.bool_}.get(type_.name, np.int64)
+        self.values = np.zeros(n, dtype)
+        self.valid = np.zeros(n, np.bool_)
+        self.pool = Ids()
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes + self.valid.nbytes + self.pool.nbytes
+
+    def grow(self, n: int) -> None:
+        self.values, self.valid = grown(self.values, len(self.values), n), grown(self.valid, len(self.valid), n)
+
+    def at(self, slots: NDArray[np.int32]) -> Column:
+        values, valid = self.values[slots], self.valid[slots]
+        if self.is_text:
+            if len(self.pool) == 0:
+                return Column(large_strings([""] * len(slots)), valid)
+            return Column(self.pool.to_arrow().take(pa.array(np.where(valid, values, 0))), valid)
+        return Column(values, None if valid.all() else valid)
+
+    def put(self, slots: NDArray[np.int32], column: Column) -> None:
+        values = column.values
+        if self.is_text:
+            values = self._intern(
+                values if column.valid is None else pc.if_else(pa.array(column.valid), values, _EMPTY)
+            )
+        self.values[slots] = values
+        self.valid[slots] = True if column.valid is None else column.valid
+
+    def _intern(self, texts: pa.LargeStringArray) -> NDArray[np.int32]:
+        if len(self.pool) > 2 * len(self.values) + FEW_FREED:
+            kept = self.at(np.arange(len(self.values), dtype=np.int32)).values
+            self.pool = Ids()
+            self.values[:] = self._intern(kept)
+        texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+        codes = self.pool.find(texts)
+        unknown = np.flatnonzero(codes < 0)
+        if len(unknown):
+            some = texts.take(pa.array(unknown))
+            self.pool.append(pc.unique(some))
+            codes[unknown] = self.pool.find(some)
+        return codes

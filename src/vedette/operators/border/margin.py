@@ -1,0 +1,222 @@
+"""Margins: a key leaves a range only when its value is outside by more than the margin.
+
+What a key is inside of then depends on the way it came. A pair of a key and a query lingers while the last row is
+outside the query but within the margin; the queries with their ranges widened, compiled like any others, tell whether
+it still is.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.data.boxes import CLOSED, UNBOUNDED, BoxBlock, Nulls, Ranges
+from vedette.data.columns import Column
+from vedette.data.schema import Schema
+from vedette.language import naming, widen_fences
+from vedette.operators.border.events import CROSS, EXIT, EXPIRED, MOVED, REMOVED, REPLACED, Events
+from vedette.operators.border.moves import Moves
+from vedette.queries.match import Part
+from vedette.queries.parts import decompile
+from vedette.queries.planner import compile_part
+from vedette.queries.set_view import SetView
+
+_LINGERS = -1  # the kind of what was open before, among events
+_MOST_AT_ONCE = 64  # moves of a pair that are looked at together
+_PAIRS_AT_ONCE = 1 << 16  # pairs that are looked at together
+_INT64 = np.iinfo(np.int64)
+
+
+class Margins:
+    """By field, how far outside a range a value may be; and the parts with their ranges widened so."""
+
+    def __init__(self, margins: dict[str, float], schema: Schema) -> None:
+        self.margins = margins
+        self.schema = schema
+        self._widened: dict[int, tuple[Part, Part]] = {}
+
+    def settle(
+        self,
+        events: Events,
+        moves: Moves,
+        columns: dict[str, Column],
+        view: SetView,
+        seen: NDArray[np.int32],
+        open_slots: NDArray[np.int32],
+        open_queries: NDArray[np.int32],
+    ) -> tuple[Events, Events]:
+        """The events that remain, and the pairs that linger after the last move of their key.
+
+        `open_*` are the pairs that lingered before, of keys that these moves are about. `seen` has the version of each
+        move's old row. A query that was replaced since is compared without a margin.
+        """
+        is_border = events.kinds != CROSS
+        all_moves = np.concatenate([moves.first_of(open_slots), events.moves[is_border]])
+        queries = np.concatenate([open_queries, events.queries[is_border]])
+        kinds = np.concatenate([np.full(len(open_slots), _LINGERS, np.int8), events.kinds[is_border]])
+        reasons = np.concatenate([np.zeros(len(open_slots), np.int8), events.reasons[is_border]])
+        order = np.lexsort((kinds, all_moves, queries, moves.slots[all_moves]))
+        all_moves, queries, kinds, reasons = all_moves[order], queries[order], kinds[order], reasons[order]
+        slots = moves.slots[all_moves]
+        has_next = np.append((slots[1:] == slots[:-1]) & (queries[1:] == queries[:-1]), False)
+        may_stay = (kinds == _LINGERS) | ((kinds == EXIT) & (reasons == MOVED))
+        chosen = np.flatnonzero(may_stay)
+        ends = moves.ends[all_moves[chosen]]
+        ends[has_next[chosen]] = all_moves[chosen[has_next[chosen]] + 1]
+        starts = all_moves[chosen].astype(np.int64)
+        leaves = self._first_outside(view, moves, columns, queries[chosen], starts, ends)
+        is_old = (kinds[chosen] == _LINGERS) & (queries[chosen] < view.first_retained)
+        is_replaced = is_old & (queries[chosen] >= view.versions.count_at(seen[starts])) & (starts < ends)
+        leaves[is_replaced] = starts[is_replaced]
+        left = leaves >= 0
+        keep = np.ones(len(kinds), np.bool_)
+        keep[chosen] = left
+        keep[chosen[~left & has_next[chosen]] + 1] = False  # it was inside all the time
+        all_moves[chosen[left]] = leaves[left]
+        reasons[chosen] = np.where(
+            ~_stands(view, queries[chosen]),
+            REMOVED,
+            np.where(is_replaced, REPLACED, np.where(moves.after[all_moves[chosen]] < 0, EXPIRED, MOVED)),
+        )
+        kinds[chosen] = EXIT
+        lingering = chosen[~left & ~has_next[chosen]]
+        settled = Events(all_moves[keep].astype(np.int32), queries[keep], kinds[keep], reasons[keep])
+        stays = Events(all_moves[lingering].astype(np.int32), queries[lingering], kinds[lingering], reasons[lingering])
+        settled = settled.take(np.lexsort((settled.kinds, settled.moves)))
+        stops = np.where(left, leaves, ends)
+        crosses = events.take(~is_border)
+        crosses = crosses.take(~_within(crosses, moves, queries[chosen], slots[chosen], starts, stops))
+        return Events.join([settled, crosses], len(moves)), stays
+
+    def _first_outside(
+        self,
+        view: SetView,
+        moves: Moves,
+        columns: dict[str, Column],
+        queries: NDArray[np.int32],
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """The first of the moves [start, end) after which a pair is outside by more than the margin, or -1."""
+        found = np.full(len(queries), -1, np.int64)
+        every, at = np.flatnonzero(starts < ends), starts.copy()
+        for first_of in range(0, len(every), _PAIRS_AT_ONCE):
+            waiting = every[first_of : first_of + _PAIRS_AT_ONCE]
+            self._look_outside(view, moves, columns, queries, waiting, at, ends, found)
+        return found
+
+    def _look_outside(
+        self,
+        view: SetView,
+        moves: Moves,
+        columns: dict[str, Column],
+        queries: NDArray[np.int32],
+        waiting: NDArray[np.int64],
+        at: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        found: NDArray[np.int64],
+    ) -> None:
+        """Write the move for the pairs that wait; each goes on from where it is `at`."""
+        width = 1
+        while len(waiting):
+            counts = np.minimum(ends[waiting] - at[waiting], width)
+            pairs = np.repeat(np.arange(len(waiting)), counts)
+            offsets = np.arange(len(pairs)) - np.repeat(np.cumsum(counts) - counts, counts)
+            tried = at[waiting][pairs] + offsets
+            outside = ~self._hold(view, columns, moves.after[tried], queries[waiting][pairs])
+            first = np.full(len(waiting), np.iinfo(np.int64).max)
+            np.minimum.at(first, pairs[outside], tried[outside])
+            done = first < np.iinfo(np.int64).max
+            found[waiting[done]] = first[done]
+            at[waiting] += counts
+            waiting = waiting[~done & (at[waiting] < ends[waiting])]
+            width = min(2 * width, _MOST_AT_ONCE)
+
+    def _hold(
+        self, view: SetView, columns: dict[str, Column], rows: NDArray[np.int64], queries: NDArray[np.int32]
+    ) -> NDArray[np.bool_]:
+        """Whether each query, widened, holds the row; no row is in none, and a query that is gone holds none."""
+        holds = np.zeros(len(rows), np.bool_)
+        current = {id(part) for part in view.parts.compiled}
+        self._widened = {number: each for number, each in self._widened.items() if number in current}
+        stands = (rows >= 0) & _stands(view, queries)
+        for part in view.parts.compiled:
+            inside = (part.first_query <= queries) & (queries < part.first_query + part.n_queries)
+            chosen = np.flatnonzero(stands & inside)
+            if not len(chosen):
+                continue
+            wide = self._widen(part)
+            distinct, places = np.unique(rows[chosen], return_inverse=True)
+            with naming(view.ids.at):
+                matches = wide.match({name: columns[name].take(distinct) for name in wide.fields}, len(distinct))
+            held = (matches.rows.astype(np.int64) << 32) | matches.positions
+            holds[chosen] = np.isin((places << 32) | queries[chosen].astype(np.int64), held)
+        return holds
+
+    def _widen(self, part: Part) -> Part:
+        known = self._widened.get(id(part))
+        if known is None or known[0] is not part:
+            blocks, residuals = decompile(part, np.zeros(part.first_query + part.n_queries, np.bool_))
+            wide = [BoxBlock(block.queries, self._widen_ranges(block.ranges)) for block in blocks]
+            fences = [widen_fences(each, self.margins) for each in residuals]
+            known = part, compile_part(wide, fences, self.schema, part.first_query, part.n_queries)
+            self._widened[id(part)] = known
+        return known[1]
+
+    def _widen_ranges(self, ranges: dict[str, Ranges | Nulls]) -> dict[str, Ranges | Nulls]:
+        widened = dict(ranges)
+        for name, margin in self.margins.items():
+            each = ranges.get(name)
+            if isinstance(each, Ranges):
+                field = self.schema.find(name)
+                assert field is not None
+                exact = Decimal(repr(margin)) * 10**field.type.scale
+                step: Any = margin if field.type.name == "double" else math.floor(exact)
+                widened[name] = Ranges(
+                    _shift(each.lows, -step), _shift(each.highs, step), _closed(each.low_ends), _closed(each.high_ends)
+                )
+        return widened
+
+
+def _stands(view: SetView, queries: NDArray[np.int32]) -> NDArray[np.bool_]:
+    stands = queries < view.first_retained
+    stands[stands] = ~view.versions.is_gone[queries[stands]]
+    return stands
+
+
+def _shift(values: NDArray[Any], step: Any) -> NDArray[Any]:
+    if values.dtype != np.int64:
+        with np.errstate(over="ignore"):
+            return np.asarray(values + step)
+    return np.asarray(np.clip(values.astype(object) + step, int(_INT64.min), int(_INT64.max)), np.int64)
+
+
+def _closed(ends: NDArray[np.int8]) -> NDArray[np.int8]:
+    return np.where(ends == UNBOUNDED, UNBOUNDED, CLOSED).astype(np.int8)
+
+
+def _within(
+    crosses: Events,
+    moves: Moves,
+    queries: NDArray[np.int32],
+    slots: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    stops: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    """Whether each crossing falls into moves [start, stop] during which its pair lingers: then it never was outside."""
+    if not len(crosses) or not len(starts):
+        return np.zeros(len(crosses), np.bool_)
+    pairs = (slots.astype(np.int64) << 32) | queries
+    crossed = (moves.slots[crosses.moves].astype(np.int64) << 32) | crosses.queries
+    _, numbers = np.unique(np.concatenate([pairs, crossed]), return_inverse=True)
+    scale = len(moves) + 1
+    keys = numbers[: len(pairs)] * scale + starts
+    order = np.argsort(keys)
+    place = np.searchsorted(keys[order], numbers[len(pairs) :] * scale + crosses.moves, side="right") - 1
+    last = order[np.maximum(place, 0)]
+    same = (place >= 0) & (numbers[last] == numbers[len(pairs) :])
+    return np.asarray(same & (crosses.moves <= stops[last]))

@@ -1,0 +1,221 @@
+"""Moves: the rows of a batch, by key and in time order, each after the row that came before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.native.kernels import kernel
+from vedette.operators.border.key_state import KeyState
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Move `i` takes a key from row `before[i]` to row `after[i]`, where -1 is no row.
+
+    Rows are numbered over the last rows of `known`, then the rows `kept` of the batch.
+    """
+
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
+    slots: NDArray[np.int32]  # the key of each move; moves of a key follow upon each other
+    times: NDArray[Any]  # when it happens
+    known: NDArray[np.int32]  # slots of the keys that had a last row
+    kept: NDArray[np.int64]  # rows of the batch by key and time, without those that are late
+    kept_slots: NDArray[np.int32]
+    heards: NDArray[Any]  # by row kept: the latest time of its key so far; of a late row, that of an earlier one
+    n_late: int
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+    @classmethod
+    def away(cls, slots: NDArray[np.int32], times: NDArray[Any]) -> Moves:
+        """Keys that leave at some time, each after its last row."""
+        n = len(slots)
+        nothing = np.empty(0, np.int64), np.empty(0, np.int32)
+        return cls(np.arange(n), np.full(n, -1, np.int64), slots, times, slots, *nothing, times[:0], 0)
+
+    def part(self, start: int, end: int) -> tuple[Moves, NDArray[np.int64]]:
+        """Some of the moves, about no more rows than they name; and those rows."""
+        before, after = self.before[start:end], self.after[start:end]
+        rows = np.unique(np.concatenate([before, after]))
+        rows = rows[rows >= 0]
+        before, after = (np.where(each < 0, -1, np.searchsorted(rows, each)) for each in (before, after))
+        n_known = int(np.searchsorted(rows, len(self.known)))
+        kept = rows[n_known:] - len(self.known)
+        known, kept_slots = self.known[rows[:n_known]], self.kept_slots[kept]
+        slots, times = self.slots[start:end], self.times[start:end]
+        return Moves(before, after, slots, times, known, self.kept[kept], kept_slots, self.heards[kept], 0), rows
+
+    @cached_property
+    def lacks_rows(self) -> bool:
+        """Whether some move has no row before or after it."""
+        return bool((self.before < 0).any() or (self.after < 0).any())
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """By move: where the moves of its key end."""
+        if not len(self):
+            return np.empty(0, np.int64)
+        lasts = np.flatnonzero(np.append(self.slots[1:] != self.slots[:-1], True))
+        return np.repeat(lasts + 1, np.diff(lasts, prepend=-1))
+
+    def first_of(self, slots: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The first move of each of some keys, which all have one."""
+        heads = np.flatnonzero(np.append(True, self.slots[1:] != self.slots[:-1]))[: len(self)]
+        order = np.argsort(self.slots[heads], kind="stable")
+        return heads[order[np.searchsorted(self.slots[heads][order], slots)]].astype(np.int32)
+
+    @property
+    def lasts(self) -> NDArray[np.int64]:
+        """The places in `kept` of the last row of each key."""
+        slots = self.kept_slots
+        return np.flatnonzero(np.append(slots[1:] != slots[:-1], True)) if len(slots) else np.empty(0, np.int64)
+
+
+def find_moves(
+    slots: NDArray[np.int32],
+    times: NDArray[Any],
+    state: KeyState,
+    *,
+    drops_late: bool,
+    expire_after: int | float | None,
+    clock: Any = None,
+) -> Moves:
+    """Link the rows of a batch, given by the slot of their key and their time.
+
+    Rows of a key are taken in time order, ties as they came. A key that was silent for longer than `expire_after` makes
+    two moves at its next row: away at the moment it expired, and in anew. It was silent from its latest time until the
+    row, or until `clock`, the time at which the batch begins, whichever is later.
+    """
+    order = order_rows(slots, times, len(state))
+    kept, before = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
+    kept_slots, known = np.empty(len(order), np.int32), np.empty(len(order), np.int32)
+    kept_times = np.empty(len(order), times.dtype)
+    n_kept, n_known = _link(
+        order, slots, times, state.lives, state.times, drops_late, kept, kept_slots, kept_times, known, before
+    )
+    kept, kept_slots, kept_times, before = kept[:n_kept], kept_slots[:n_kept], kept_times[:n_kept], before[:n_kept]
+    known, after = known[:n_known], np.arange(n_known, n_known + n_kept)
+    move_slots, move_times, heards = kept_slots, kept_times, kept_times
+    if expire_after is not None or not drops_late:
+        heards, expired = _hear(before, kept_times, state.times[known], expire_after, clock)
+        if expired.any():
+            twice = np.repeat(np.arange(len(kept)), 1 + expired)
+            second = np.zeros(len(twice), np.bool_)
+            second[1:] = twice[1:] == twice[:-1]
+            first = np.append(second[1:], False)
+            before, after = before[twice], after[twice]
+            move_slots, move_times = kept_slots[twice], kept_times[twice]
+            last_heards = np.concatenate([state.times[known], heards])[before]
+            move_times = np.where(first, last_heards + expire_after, move_times).astype(times.dtype)
+            before[second] = -1
+            after[first] = -1
+    return Moves(before, after, move_slots, move_times, known, kept, kept_slots, heards, len(order) - n_kept)
+
+
+def _hear(
+    before: NDArray[np.int64], times: NDArray[Any], last_times: NDArray[Any], expire_after: Any, clock: Any
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """By row: the latest time of its key so far, and whether the key had expired before the row."""
+    limits = np.iinfo(np.int64) if times.dtype == np.int64 else np.finfo(np.float64)
+    longest = limits.max if expire_after is None else expire_after
+    now = limits.min if clock is None else clock
+    heards, expired = times.copy(), np.zeros(len(times), np.bool_)
+    kind = times.dtype.type
+    _find_heards(before, times, last_times, kind(longest), kind(now), heards, expired)
+    return heards, expired
+
+
+@kernel
+def _find_heards(
+    before: NDArray[np.int64],
+    times: NDArray[Any],
+    last_times: NDArray[Any],
+    expire_after: Any,
+    clock: Any,
+    heards: NDArray[Any],
+    expired: NDArray[np.bool_],
+) -> None:
+    n_known = len(last_times)
+    for i in range(len(before)):
+        if before[i] >= 0:
+            last = last_times[before[i]] if before[i] < n_known else heards[before[i] - n_known]
+            if max(clock, times[i]) - last > expire_after:
+                expired[i] = True
+            elif last > times[i]:
+                heards[i] = last
+
+
+def order_rows(slots: NDArray[np.int32], times: NDArray[Any], n_slots: int) -> NDArray[np.int64]:
+    """The rows by slot and time, ties as they came."""
+    are_few = len(slots) < n_slots // 8
+    order = np.argsort(slots, kind="stable") if are_few else _sort_by_slot(slots, n_slots)
+    return order if _is_in_time(slots, times, order) else np.lexsort((times, slots))
+
+
+@kernel
+def _sort_by_slot(slots: NDArray[np.int32], n_slots: int) -> NDArray[np.int64]:
+    starts = np.zeros(n_slots + 1, np.int64)
+    for row in range(len(slots)):
+        starts[slots[row] + 1] += 1
+    for slot in range(n_slots):
+        starts[slot + 1] += starts[slot]
+    order = np.empty(len(slots), np.int64)
+    for row in range(len(slots)):
+        order[starts[slots[row]]] = row
+        starts[slots[row]] += 1
+    return order
+
+
+@kernel
+def _is_in_time(slots: NDArray[np.int32], times: NDArray[Any], order: NDArray[np.int64]) -> bool:
+    for i in range(1, len(order)):
+        if slots[order[i]] == slots[order[i - 1]] and times[order[i]] < times[order[i - 1]]:
+            return False
+    return True
+
+
+@kernel
+def _link(
+    order: NDArray[np.int64],
+    slots: NDArray[np.int32],
+    times: NDArray[Any],
+    lives: NDArray[np.bool_],
+    last_times: NDArray[Any],
+    drops_late: bool,
+    kept: NDArray[np.int64],
+    kept_slots: NDArray[np.int32],
+    kept_times: NDArray[Any],
+    known: NDArray[np.int32],
+    before: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Write the rows that are kept, the slots that had a last row, and the row before each; how many of each."""
+    n = n_known = 0
+    for i in range(len(order)):
+        slot, time = slots[order[i]], times[order[i]]
+        if drops_late and lives[slot] and time < last_times[slot]:
+            continue
+        kept[n] = order[i]
+        kept_slots[n] = slot
+        kept_times[n] = time
+        if n > 0 and kept_slots[n - 1] == slot:
+            before[n] = n - 1  # of the batch
+        elif lives[slot]:
+            before[n] = -2 - n_known
+            known[n_known] = slot
+            n_known += 1
+        else:
+            before[n] = -1
+        n += 1
+    for i in range(n):
+        if before[i] >= 0:
+            before[i] += n_known
+        elif before[i] < -1:
+            before[i] = -2 - before[i]
+    return n, n_known

@@ -1,0 +1,84 @@
+"""What a border monitor was asked for, checked at the door."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from vedette.data.durations import read_duration
+from vedette.data.keyed_rows import KEY_TYPES, TIME_TYPES
+from vedette.data.schema import Schema
+from vedette.errors import QueryError, nearest, shown
+
+_NUMBERS = ("bigint", "double", "decimal")
+
+
+@dataclass(frozen=True)
+class MonitorOptions:
+    """The options of `QuerySet.border`, as they were given."""
+
+    key: str
+    time: str
+    late: str = "drop"
+    null_key: str = "error"
+    expire_after: Any = None
+    dwell: Any = None
+    margin: Any = None
+    cross: bool = False
+
+    def check(self, schema: Schema) -> None:
+        """Raise QueryError where an option cannot be."""
+        for name in ("key", "time"):
+            value = getattr(self, name)
+            if not isinstance(value, str) or not value:
+                raise QueryError(f"{name} is the name of a column of the rows; got {value!r}")
+        for name, choices in (("late", ("drop", "apply")), ("null_key", ("error", "drop"))):
+            value = getattr(self, name)
+            if value not in choices:
+                raise QueryError(f"{name} is one of: {', '.join(map(repr, choices))}; got {value!r}")
+        if not isinstance(self.cross, bool):
+            raise QueryError(f"cross is True or False; got {self.cross!r}")
+        self.margins(schema)
+        key, time = schema.find(self.key), schema.find(self.time)
+        if key is not None and key.type.name not in KEY_TYPES:
+            raise QueryError(f"key {self.key!r} is {key.type}; a key is a string or a whole number")
+        if time is not None and time.type.name not in TIME_TYPES:
+            raise QueryError(f"time {self.time!r} is {time.type}; a time is a timestamp or a number (bigint or double)")
+        if time is not None:
+            self.check_durations(time.type.name)
+
+    def check_durations(self, time_type: str) -> None:
+        for name in ("expire_after", "dwell"):
+            self.duration(name, time_type)
+
+    def duration(self, name: str, time_type: str) -> int | float | None:
+        """`expire_after` or `dwell` in the units of the time column."""
+        value = getattr(self, name)
+        return None if value is None else read_duration(value, name, time_type)
+
+    def margins(self, schema: Schema) -> dict[str, float]:
+        """By field of numbers, how far outside a range a value may be before the key leaves it."""
+        if self.margin is None:
+            return {}
+        numbers = [field.name for field in schema if field.type.name in _NUMBERS]
+        if not isinstance(self.margin, dict):
+            margin = _check_margin(self.margin)
+            return dict.fromkeys(numbers, margin) if margin else {}
+        margins = {}
+        for name, value in self.margin.items():
+            field = schema.find(str(name))
+            if field is None or field.name not in numbers:
+                raise QueryError(
+                    f"margin names {name!r}, which is no field of numbers; these are: {', '.join(numbers)}"
+                    f"{nearest(str(name), numbers)}"
+                )
+            margins[field.name] = _check_margin(value)
+        return {name: margin for name, margin in margins.items() if margin}
+
+
+def _check_margin(value: Any) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= sys.float_info.max:
+        raise QueryError(f"a margin is a number from 0 on, or a dict of such by field; got {shown(value)}")
+    return float(value)

@@ -1,0 +1,176 @@
+"""Runs: what each of many moves leaves and enters, one after the other, with counts instead of a move for each.
+
+A move is told once and not with every change, so that what is written follows what is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.native.buffers import empty_int8, empty_int32, empty_int64, output_int32
+from vedette.native.kernels import kernel
+from vedette.native.vectors import fill_eight
+
+SLACK = 8  # room after the last, for what is written too much
+EXIT, ENTER, CROSS = 0, 1, 2  # what a move does with a query; in this order within a move
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Move `i` leaves the next `counts[EXIT, i]` of the queries, and enters the `counts[ENTER, i]` after them."""
+
+    queries: NDArray[np.int32]
+    counts: NDArray[np.int32]  # (2, moves)
+
+    def __len__(self) -> int:
+        """The number of changes."""
+        return len(self.queries)
+
+    @classmethod
+    def merge(cls, many: Sequence[Runs], n_moves: int) -> Runs:
+        """All changes of several answers about the same moves."""
+        some = [each for each in many if len(each)]
+        if not some:
+            return cls(np.empty(0, np.int32), np.zeros((2, n_moves), np.int32))
+        merged = some[0]
+        for each in some[1:]:
+            queries = output_int32(len(merged) + len(each))
+            _merge(merged.queries, merged.counts, each.queries, each.counts, queries)
+            merged = cls(queries, merged.counts + each.counts)
+        return merged
+
+    def of_moves(self, moves: NDArray[Any], n_moves: int) -> Runs:
+        """The same as an answer about `n_moves`, of which these, in order, were the moves it was about."""
+        counts = np.zeros((2, n_moves), np.int32)
+        counts[:, moves] = self.counts
+        return Runs(self.queries, counts)
+
+    def without(self, is_gone: NDArray[np.bool_], limits: NDArray[np.int64]) -> Runs:
+        """Less the queries that are gone, and less those from a move's limit on; either may be empty, for none."""
+        queries, counts = empty_int32(len(self)), np.zeros_like(self.counts)
+        n = _filter(self.queries, self.counts, is_gone, limits, queries, counts)
+        return Runs(queries[:n], counts)
+
+    def without_returns(self, stamps: NDArray[np.int32], first_query: int) -> Runs:
+        """Less the queries that a move both leaves and enters: it went from one of their boxes to another.
+
+        `stamps` has room for every query, from the first one on.
+        """
+        queries, counts = empty_int32(len(self)), np.zeros_like(self.counts)
+        stamps[:] = 0
+        n = _drop_returns(self.queries, self.counts, stamps, first_query, queries, counts)
+        return Runs(queries[:n], counts)
+
+    def columns(
+        self, slots: NDArray[np.int32], times: NDArray[Any]
+    ) -> tuple[NDArray[np.int32], NDArray[Any], NDArray[np.int8]]:
+        """What two arrays by move say of each change, and whether it is EXIT or ENTER."""
+        n = len(self)
+        out = empty_int32(n + SLACK), empty_int64(n + SLACK).view(times.dtype), empty_int8(n + SLACK)
+        _write_columns(self.counts, slots, times, *out)
+        return out[0][:n], out[1][:n], out[2][:n]
+
+    def spread(self, by_move: NDArray[Any]) -> NDArray[Any]:
+        """What an array by move says of each change."""
+        return np.repeat(by_move, self.counts.sum(axis=0))
+
+
+@kernel
+def _merge(
+    queries: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    more_queries: NDArray[np.int32],
+    more_counts: NDArray[np.int32],
+    out: NDArray[np.int32],
+) -> None:
+    at = more_at = n = np.int64(0)
+    for move in range(counts.shape[1]):
+        for kind in range(2):
+            for _ in range(counts[kind, move]):
+                out[n] = queries[at]
+                at += 1
+                n += 1
+            for _ in range(more_counts[kind, move]):
+                out[n] = more_queries[more_at]
+                more_at += 1
+                n += 1
+
+
+@kernel
+def _filter(
+    queries: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    is_gone: NDArray[np.bool_],
+    limits: NDArray[np.int64],
+    out: NDArray[np.int32],
+    out_counts: NDArray[np.int32],
+) -> int:
+    at = n = np.int64(0)
+    for move in range(counts.shape[1]):
+        for kind in range(2):
+            start = n
+            for _ in range(counts[kind, move]):
+                query = queries[at]
+                at += 1
+                if (len(is_gone) == 0 or not is_gone[query]) and (len(limits) == 0 or query < limits[move]):
+                    out[n] = query
+                    n += 1
+            out_counts[kind, move] = n - start
+    return n  # type: ignore[return-value]
+
+
+@kernel
+def _drop_returns(
+    queries: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    stamps: NDArray[np.int32],
+    first_query: int,
+    out: NDArray[np.int32],
+    out_counts: NDArray[np.int32],
+) -> int:
+    """A query bears the move's stamp when it is left, and the negated one when it is entered as well."""
+    at = n = np.int64(0)
+    for move in range(counts.shape[1]):
+        stamp = np.int32(move + 1)
+        middle = at + counts[EXIT, move]
+        end = middle + counts[ENTER, move]
+        for i in range(at, middle):
+            stamps[queries[i] - first_query] = stamp
+        for i in range(middle, end):
+            if stamps[queries[i] - first_query] == stamp:
+                stamps[queries[i] - first_query] = -stamp
+        for i in range(at, end):
+            if stamps[queries[i] - first_query] != -stamp:
+                out[n] = queries[i]
+                n += 1
+                out_counts[EXIT if i < middle else ENTER, move] += 1
+        at = end
+    return n  # type: ignore[return-value]
+
+
+@kernel
+def _write_columns(
+    counts: NDArray[np.int32],
+    slots: NDArray[np.int32],
+    times: NDArray[Any],
+    out_slots: NDArray[np.int32],
+    out_times: NDArray[Any],
+    out_kinds: NDArray[np.int8],
+) -> None:
+    """Write move by move, eight at once; what is written too much, the next one overwrites."""
+    n = np.int64(0)
+    for move in range(counts.shape[1]):
+        n_exits, n_all = counts[EXIT, move], counts[EXIT, move] + counts[ENTER, move]
+        for i in range(n, n + n_all, 8):
+            fill_eight(out_slots, i, slots[move])
+            fill_eight(out_times, i, times[move])
+        for i in range(n, n + n_exits, 8):
+            fill_eight(out_kinds, i, np.int8(EXIT))
+        for i in range(n + n_exits, n + n_all, 8):
+            fill_eight(out_kinds, i, np.int8(ENTER))
+        n += n_all

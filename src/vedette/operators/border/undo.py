@@ -1,0 +1,53 @@
+"""What brings a border monitor back to where it was before a step that was refused, or not taken to its end."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.operators.border.key_state import KeyState
+
+if TYPE_CHECKING:
+    from vedette.operators.border.monitor import BorderMonitor
+
+_ATTRIBUTES = ("clock", "lingering", "pending", "n_late", "n_null_keys", "n_failed", "changes")
+
+
+@dataclass
+class Undo:
+    """The state before a step, as far as the step changes it.
+
+    Keys that got a slot keep it, without a row, until the slots are packed.
+    """
+
+    time_type: str
+    kept: dict[str, Any]
+    slots: NDArray[np.int32] | None = None
+    rows: Any = None  # of those slots: whether they live, times, versions, columns
+
+    @classmethod
+    def of(cls, monitor: BorderMonitor) -> Undo:
+        # Tables of pairs never change their arrays, so a shallow copy keeps what was there.
+        return cls(monitor.time_type, {name: copy.copy(getattr(monitor, name)) for name in _ATTRIBUTES})
+
+    def keep_rows(self, keys: KeyState, slots: NDArray[np.int32]) -> None:
+        """Keep the last rows of some keys, which are about to change."""
+        self.slots = slots
+        self.rows = keys.lives[slots], keys.times[slots], keys.versions[slots], keys.rows(slots)
+
+    def apply(self, monitor: BorderMonitor) -> None:
+        if not self.time_type and monitor.time_type:  # there was no row yet
+            monitor.clear()
+        elif self.slots is not None:
+            lived, times, versions, columns = self.rows
+            old = np.flatnonzero(lived)
+            rows = {name: column.take(old) for name, column in columns.items()}
+            monitor.keys.free(self.slots[~lived])
+            monitor.keys.put_some(self.slots[old], times[old], versions[old], rows)
+        for name, value in self.kept.items():
+            setattr(monitor, name, value)
+        monitor.pack()

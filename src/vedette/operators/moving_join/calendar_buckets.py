@@ -1,0 +1,280 @@
+"""The buckets in which the calendar keeps pairs, as kernels.
+
+A bucket is a chain of chunks of 32 places, filled one after the other. Chunks of a bucket stand anywhere, so that the
+next but one is asked for while one is read. What most kernels take is the calendar's store: the stamps of both sides,
+marks, spans, chain, buckets and counts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.native.kernels import kernel
+from vedette.native.prefetch import prefetch
+
+CHUNK = 32
+RING = 64  # buckets for slices ahead
+BEGUN = RING  # the bucket for what has begun
+BUCKETS = RING + 1
+FIRST, LAST, PAIRS, CHUNKS = 0, 1, 2, 3  # columns of a bucket: its first and last chunk, how many pairs and chunks
+FREE, MADE, SLICE = 0, 1, 2  # counts: the first free chunk, chunks used or chained up as free, the slice of now
+INTS, DOUBLES = 16, 8  # numbers in a line of memory
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Doubles = NDArray[np.float64]
+
+
+def empty_buckets() -> Int64s:
+    buckets = np.zeros((BUCKETS, 4), np.int64)
+    buckets[:, FIRST] = buckets[:, LAST] = -1
+    return buckets
+
+
+@kernel
+def slice_of(time: float, origin: float, width: float) -> int:
+    return int(min(max((time - origin) / width, -1e18), 1e18))
+
+
+@kernel
+def add(
+    a: Int32s, b: Int32s, starts: Doubles, ends: Doubles, at: int, stamp: int, now: float, origin: float, width: float,
+    a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles, chain: Int32s, buckets: Int64s, counts: Int64s,
+) -> int:  # fmt: skip
+    """Keep the pairs from `at` on that have not ended; returns where room ran out, or how many there are."""
+    for i in range(at, len(a)):
+        if ends[i] < now:
+            continue
+        bucket = BEGUN
+        if starts[i] > now:
+            ahead = min(slice_of(starts[i], origin, width) - counts[SLICE], RING - 1)
+            bucket = (counts[SLICE] + ahead) % RING
+        place = _append(bucket, chain, buckets, counts)
+        if place < 0:
+            return i
+        marks[place, 0], marks[place, 1], marks[place, 2] = a[i], b[i], stamp
+        spans[place, 0], spans[place, 1] = starts[i], ends[i]
+    return len(a)
+
+
+@kernel
+def advance(
+    now: float, origin: float, width: float,
+    a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles, chain: Int32s, buckets: Int64s, counts: Int64s,
+) -> None:  # fmt: skip
+    """Go to the slice of `now`, and move into the bucket of what has begun what begins in slices before."""
+    reached = slice_of(now, origin, width)
+    _tidy_drawer(BEGUN, now, a_stamps, b_stamps, marks, spans, chain, buckets, counts)
+    for k in range(counts[SLICE], min(reached, counts[SLICE] + RING)):
+        bucket = k % RING
+        chunk, left = buckets[bucket, FIRST], buckets[bucket, PAIRS]
+        while chunk >= 0:
+            _ask_for_next(chunk, marks, spans, chain)
+            for place in range(chunk * CHUNK, chunk * CHUNK + min(left, CHUNK)):
+                if _is_good(place, now, a_stamps, b_stamps, marks, spans):
+                    _copy(place, _append(BEGUN, chain, buckets, counts), marks, spans)
+            left -= CHUNK
+            after = chain[chunk]
+            _free(chunk, chain, counts)
+            chunk = after
+        buckets[bucket, FIRST] = buckets[bucket, LAST] = -1
+        buckets[bucket, PAIRS] = buckets[bucket, CHUNKS] = 0
+    counts[SLICE] = reached
+
+
+@kernel
+def tidy(
+    now: float,
+    a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles, chain: Int32s, buckets: Int64s, counts: Int64s,
+) -> None:  # fmt: skip
+    """Drop from all buckets what has ended or gone."""
+    for bucket in range(BUCKETS):
+        _tidy_drawer(bucket, now, a_stamps, b_stamps, marks, spans, chain, buckets, counts)
+
+
+@kernel
+def count(until: int, buckets: Int64s, counts: Int64s) -> int:
+    """How many pairs stand in the buckets that a snapshot in the slice `until` reads."""
+    n = buckets[BEGUN, PAIRS]
+    for k in range(counts[SLICE], min(until + 1, counts[SLICE] + RING)):
+        n += buckets[k % RING, PAIRS]
+    return n  # type: ignore[no-any-return]
+
+
+@kernel
+def snapshot(
+    time: float, until: int, a: Int32s, b: Int32s,
+    a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles, chain: Int32s, buckets: Int64s, counts: Int64s,
+) -> int:  # fmt: skip
+    """Write the pairs that meet at a time, which is in the slice `until`; how many."""
+    n = 0
+    for k in range(counts[SLICE] - 1, min(until + 1, counts[SLICE] + RING)):
+        bucket = BEGUN if k < counts[SLICE] else k % RING
+        chunk, left = buckets[bucket, FIRST], buckets[bucket, PAIRS]
+        while chunk >= 0:
+            _ask_for_next(chunk, marks, spans, chain)
+            for place in range(chunk * CHUNK, chunk * CHUNK + min(left, CHUNK)):
+                own, other, stamp = marks[place, 0], marks[place, 1], marks[place, 2]
+                a[n], b[n] = own, other
+                n += (
+                    (spans[place, 0] <= time)
+                    & (time <= spans[place, 1])
+                    & (a_stamps[own] <= stamp)
+                    & (b_stamps[other] <= stamp)
+                )
+            left -= CHUNK
+            chunk = chain[chunk]
+    return n
+
+
+@kernel
+def list_all(
+    now: float, a: Int32s, b: Int32s, starts: Doubles, ends: Doubles,
+    a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles, chain: Int32s, buckets: Int64s, counts: Int64s,
+) -> int:  # fmt: skip
+    """Write all pairs that have neither ended nor gone; how many."""
+    n = 0
+    for bucket in range(BUCKETS):
+        chunk, left = buckets[bucket, FIRST], buckets[bucket, PAIRS]
+        while chunk >= 0:
+            _ask_for_next(chunk, marks, spans, chain)
+            for place in range(chunk * CHUNK, chunk * CHUNK + min(left, CHUNK)):
+                if _is_good(place, now, a_stamps, b_stamps, marks, spans):
+                    a[n], b[n] = marks[place, 0], marks[place, 1]
+                    starts[n], ends[n] = spans[place, 0], spans[place, 1]
+                    n += 1
+            left -= CHUNK
+            chunk = chain[chunk]
+    return n
+
+
+@kernel
+def rename(a_moved: Int32s, b_moved: Int32s, marks: Int32s, chain: Int32s, buckets: Int64s) -> None:
+    for bucket in range(BUCKETS):
+        chunk, left = buckets[bucket, FIRST], buckets[bucket, PAIRS]
+        while chunk >= 0:
+            for place in range(chunk * CHUNK, chunk * CHUNK + min(left, CHUNK)):
+                marks[place, 0], marks[place, 1] = a_moved[marks[place, 0]], b_moved[marks[place, 1]]
+            left -= CHUNK
+            chunk = chain[chunk]
+
+
+@kernel
+def compact(n_used: int, marks: Int32s, spans: Doubles, chain: Int32s, buckets: Int64s, counts: Int64s) -> None:
+    """Bring the chunks of all buckets, `n_used` in all, among the first so many."""
+    is_free = np.ones(n_used, np.bool_)
+    for bucket in range(BUCKETS):
+        chunk = buckets[bucket, FIRST]
+        while chunk >= 0:
+            if chunk < n_used:
+                is_free[chunk] = False
+            chunk = chain[chunk]
+    hole = 0
+    for bucket in range(BUCKETS):
+        before, chunk = np.int64(-1), buckets[bucket, FIRST]
+        while chunk >= 0:
+            if chunk >= n_used:
+                while not is_free[hole]:
+                    hole += 1
+                is_free[hole] = False
+                for k in range(CHUNK):
+                    _copy(chunk * CHUNK + k, hole * CHUNK + k, marks, spans)
+                chain[hole] = chain[chunk]
+                chunk = np.int64(hole)
+                if before >= 0:
+                    chain[before] = chunk
+                else:
+                    buckets[bucket, FIRST] = chunk
+            before = chunk
+            chunk = np.int64(chain[chunk])
+        buckets[bucket, LAST] = before
+    counts[FREE], counts[MADE] = -1, n_used
+
+
+@kernel
+def _tidy_drawer(
+    bucket: int, now: float,
+    a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles, chain: Int32s, buckets: Int64s, counts: Int64s,
+) -> None:  # fmt: skip
+    """Move what is good to the front, and free the chunks behind it."""
+    chunk, left = buckets[bucket, FIRST], buckets[bucket, PAIRS]
+    last, n, n_chunks = chunk, 0, 0
+    while chunk >= 0:
+        _ask_for_next(chunk, marks, spans, chain)
+        for place in range(chunk * CHUNK, chunk * CHUNK + min(left, CHUNK)):
+            if _is_good(place, now, a_stamps, b_stamps, marks, spans):
+                if n % CHUNK == 0:
+                    last = buckets[bucket, FIRST] if n == 0 else chain[last]
+                    n_chunks += 1
+                _copy(place, last * CHUNK + n % CHUNK, marks, spans)
+                n += 1
+        left -= CHUNK
+        chunk = chain[chunk]
+    chunk = buckets[bucket, FIRST]
+    if n > 0:
+        chunk = chain[last]
+        chain[last] = -1
+    else:
+        buckets[bucket, FIRST] = last = -1
+    while chunk >= 0:
+        after = chain[chunk]
+        _free(chunk, chain, counts)
+        chunk = after
+    buckets[bucket, LAST], buckets[bucket, PAIRS], buckets[bucket, CHUNKS] = last, n, n_chunks
+
+
+@kernel
+def _ask_for_next(chunk: int, marks: Int32s, spans: Doubles, chain: Int32s) -> None:
+    """Bring the next chunk but one near."""
+    soon = chain[chunk]
+    if soon >= 0:
+        soon = chain[soon]
+    if soon >= 0:
+        for k in range(0, 3 * CHUNK, INTS):
+            prefetch(marks, soon * 3 * CHUNK + k)
+        for k in range(0, 2 * CHUNK, DOUBLES):
+            prefetch(spans, soon * 2 * CHUNK + k)
+
+
+@kernel
+def _is_good(place: int, now: float, a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles) -> bool:
+    stamp = marks[place, 2]
+    is_good = (spans[place, 1] >= now) & (a_stamps[marks[place, 0]] <= stamp) & (b_stamps[marks[place, 1]] <= stamp)
+    return is_good  # type: ignore[no-any-return]
+
+
+@kernel
+def _copy(place: int, to: int, marks: Int32s, spans: Doubles) -> None:
+    marks[to, 0], marks[to, 1], marks[to, 2] = marks[place, 0], marks[place, 1], marks[place, 2]
+    spans[to, 0], spans[to, 1] = spans[place, 0], spans[place, 1]
+
+
+@kernel
+def _append(bucket: int, chain: Int32s, buckets: Int64s, counts: Int64s) -> int:
+    """The next place of a bucket; -1 where no chunk is left."""
+    n = buckets[bucket, PAIRS]
+    if n % CHUNK == 0:
+        chunk = counts[FREE]
+        if chunk >= 0:
+            counts[FREE] = chain[chunk]
+        elif counts[MADE] < len(chain):
+            chunk = counts[MADE]
+            counts[MADE] += 1
+        else:
+            return -1
+        chain[chunk] = -1
+        if n == 0:
+            buckets[bucket, FIRST] = chunk
+        else:
+            chain[buckets[bucket, LAST]] = chunk
+        buckets[bucket, LAST] = chunk
+        buckets[bucket, CHUNKS] += 1
+    buckets[bucket, PAIRS] += 1
+    return buckets[bucket, LAST] * CHUNK + n % CHUNK  # type: ignore[no-any-return]
+
+
+@kernel
+def _free(chunk: int, chain: Int32s, counts: Int64s) -> None:
+    chain[chunk] = counts[FREE]
+    counts[FREE] = chunk

@@ -1,0 +1,336 @@
+"""The cells of a grid of swept boxes, as kernels: counted, filled, changed and looked up.
+
+Objects that follow each other stand anywhere in memory, so rows and cells are asked for before their turn.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.native.kernels import kernel
+from vedette.native.prefetch import prefetch
+from vedette.operators.moving_join.motion_rows import TIME, UNTIL, meet_rows
+
+FAR = 1e30  # nothing is farther off than this, or later, for a grid
+MOST, LEAST = 1e18, 1e-18  # products of two numbers between are numbers in single precision, too
+DOUBLE, SINGLE = 1e-15, 2e-7  # more than what is lost by rounding, of the numbers that went in
+SOON, NEXT = 6, 3  # how many objects ahead their rows and cells, and what stands in the cells, are asked for
+FEW = 16  # cells of an object, and lines of memory of a cell, that are asked for at most
+DOUBLES, SINGLES = 8, 16  # numbers in a line of memory
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Doubles = NDArray[np.float64]
+Singles = NDArray[np.float32]
+
+
+@kernel
+def measure(
+    rows: Doubles, slots: Int32s, since: float, geometry: Doubles, shape: Int64s, spans: Int32s, bounds: Int32s
+) -> int:
+    """Find the cells of each box, and count the entries of each kind in `bounds[c, 1:]`; how many in all."""
+    n = 0
+    for i in range(len(slots)):
+        slot = slots[i]
+        _, _, x0, x1 = _sweep(rows, slot, shape[2], since, geometry[0], geometry[2], shape[0])
+        _, _, y0, y1 = _sweep(rows, slot, shape[3], since, geometry[1], geometry[3], shape[1])
+        spans[slot, 0], spans[slot, 1], spans[slot, 2], spans[slot, 3] = x0, x1, y0, y1
+        n += (x1 - x0 + 1) * (y1 - y0 + 1)
+        for y in range(y0, y1 + 1):
+            for x in range(x0, x1 + 1):
+                bounds[y * shape[0] + x, _kind(x == x0, y == y0) + 1] += 1
+    return n
+
+
+@kernel
+def leave_room(bounds: Int32s, limits: Int32s) -> int:
+    """From counts to bounds, with room behind each cell; how many places that takes."""
+    n = 0
+    for c in range(len(bounds)):
+        bounds[c, 0] = n
+        for k in range(1, 5):
+            bounds[c, k] += bounds[c, k - 1]
+        n_entries = bounds[c, 4] - n
+        n += n_entries + n_entries // 4 + 2
+        limits[c] = n
+    return n
+
+
+@kernel
+def fill(
+    rows: Doubles, slots: Int32s, since: float, geometry: Doubles, shape: Int64s, bounds: Int32s, entries: Int32s,
+    boxes: Singles,
+) -> None:  # fmt: skip
+    """Write the entries of all boxes, whose cells are counted."""
+    pens = bounds[:, :4].copy()
+    width = rows.shape[1]
+    for i in range(len(slots)):
+        if i + SOON < len(slots):
+            _ask_for(rows, slots[i + SOON] * width, width)
+        slot = slots[i]
+        x_low, x_high, x0, x1 = _sweep(rows, slot, shape[2], since, geometry[0], geometry[2], shape[0])
+        y_low, y_high, y0, y1 = _sweep(rows, slot, shape[3], since, geometry[1], geometry[3], shape[1])
+        end = _end_of(rows, slot, geometry[4])
+        for y in range(y0, y1 + 1):
+            for x in range(x0, x1 + 1):
+                c, kind = y * shape[0] + x, _kind(x == x0, y == y0)
+                place = pens[c, kind]
+                pens[c, kind] += 1
+                entries[place] = slot
+                boxes[place, 0], boxes[place, 1], boxes[place, 2], boxes[place, 3] = x_low, x_high, y_low, y_high
+                boxes[place, 4] = end
+
+
+@kernel
+def find_cells(rows: Doubles, slots: Int32s, since: float, geometry: Doubles, shape: Int64s) -> Int32s:
+    """The first and the last cell of each box along each axis."""
+    found = np.empty((len(slots), 4), np.int32)
+    width = rows.shape[1]
+    for i in range(len(slots)):
+        if i + SOON < len(slots):
+            _ask_for(rows, slots[i + SOON] * width, width)
+        _, _, x0, x1 = _sweep(rows, slots[i], shape[2], since, geometry[0], geometry[2], shape[0])
+        _, _, y0, y1 = _sweep(rows, slots[i], shape[3], since, geometry[1], geometry[3], shape[1])
+        found[i, 0], found[i, 1], found[i, 2], found[i, 3] = x0, x1, y0, y1
+    return found
+
+
+@kernel
+def order_by_cell(found: Int32s, shape: Int64s) -> Int32s:
+    """Boxes that begin in one cell after each other, and before those of the next."""
+    starts = np.zeros(shape[0] * shape[1] + 1, np.int32)
+    for i in range(len(found)):
+        starts[found[i, 2] * shape[0] + found[i, 0] + 1] += 1
+    for c in range(len(starts) - 1):
+        starts[c + 1] += starts[c]
+    order = np.empty(len(found), np.int32)
+    for i in range(len(found)):
+        c = found[i, 2] * shape[0] + found[i, 0]
+        order[starts[c]] = i
+        starts[c] += 1
+    return order
+
+
+@kernel
+def insert(
+    rows: Doubles, slots: Int32s, since: float, geometry: Doubles, shape: Int64s, spans: Int32s, bounds: Int32s,
+    limits: Int32s, entries: Int32s, boxes: Singles, n_used: int,
+) -> int:  # fmt: skip
+    """Put boxes in: how many places are used then, or -1 where they do not suffice.
+
+    An entry of one kind goes to the end of its kind; the first of each kind behind goes to the end of that.
+    """
+    found = find_cells(rows, slots, since, geometry, shape)
+    for i in range(len(slots)):
+        _ask_for_cells(found, i + SOON, i + NEXT, shape, bounds, entries, boxes)
+        slot = slots[i]
+        x_low, x_high, x0, x1 = _sweep(rows, slot, shape[2], since, geometry[0], geometry[2], shape[0])
+        y_low, y_high, y0, y1 = _sweep(rows, slot, shape[3], since, geometry[1], geometry[3], shape[1])
+        spans[slot, 0], spans[slot, 1], spans[slot, 2], spans[slot, 3] = x0, x1, y0, y1
+        end = _end_of(rows, slot, geometry[4])
+        for y in range(y0, y1 + 1):
+            for x in range(x0, x1 + 1):
+                c, kind = y * shape[0] + x, _kind(x == x0, y == y0)
+                if bounds[c, 4] == limits[c]:
+                    n_used = _move_cell(c, bounds, limits, entries, boxes, n_used)
+                    if n_used < 0:
+                        return -1
+                hole = bounds[c, 4]
+                bounds[c, 4] += 1
+                for k in range(3, kind, -1):
+                    _copy(bounds[c, k], hole, entries, boxes)
+                    hole = bounds[c, k]
+                    bounds[c, k] += 1
+                entries[hole] = slot
+                boxes[hole, 0], boxes[hole, 1], boxes[hole, 2], boxes[hole, 3] = x_low, x_high, y_low, y_high
+                boxes[hole, 4] = end
+    return n_used
+
+
+@kernel
+def remove(slots: Int32s, shape: Int64s, spans: Int32s, bounds: Int32s, entries: Int32s, boxes: Singles) -> None:
+    """Take boxes out; the last of its kind takes the place, and so on for each kind behind."""
+    found = spans[slots]
+    for i in range(len(slots)):
+        _ask_for_cells(found, i + SOON, i + NEXT, shape, bounds, entries, boxes)
+        slot = slots[i]
+        x0, x1, y0, y1 = spans[slot, 0], spans[slot, 1], spans[slot, 2], spans[slot, 3]
+        if x0 < 0:
+            continue
+        spans[slot, 0] = -1
+        for y in range(y0, y1 + 1):
+            for x in range(x0, x1 + 1):
+                c, kind = y * shape[0] + x, _kind(x == x0, y == y0)
+                hole = bounds[c, kind]
+                while entries[hole] != slot:
+                    hole += 1
+                for k in range(kind + 1, 5):
+                    bounds[c, k] -= 1
+                    _copy(bounds[c, k], hole, entries, boxes)
+                    hole = bounds[c, k]
+
+
+@kernel
+def find(
+    rows: Doubles, slots: Int32s, found: Int32s, at: int, others: Doubles, is_left_out: NDArray[np.bool_], since: float,
+    geometry: Doubles, shape: Int64s, bounds: Int32s, entries: Int32s, boxes: Singles, candidates: Int32s,
+    out_slots: Int32s, out_others: Int32s, starts: Doubles, ends: Doubles,
+) -> tuple[int, int]:  # fmt: skip
+    """Write what the rows at `slots[at:]` meet, whose cells are found; how many, and before which slot room ran out.
+
+    In the first cell along an axis every entry counts, in later ones only those that begin there. A candidate is whose
+    box is touched before it ends.
+    """
+    n, width = 0, rows.shape[1]
+    for i in range(at, len(slots)):
+        if i + SOON < len(slots):
+            _ask_for(rows, slots[i + SOON] * width, width)
+        _ask_for_cells(found, i + SOON, i + NEXT, shape, bounds, entries, boxes)
+        slot = slots[i]
+        x0, x1, y0, y1 = found[i, 0], found[i, 1], found[i, 2], found[i, 3]
+        x_low, x_high, x_low_speed, x_high_speed = _begin(rows, slot, shape[2], since, geometry[0], geometry[4])
+        y_low, y_high, y_low_speed, y_high_speed = _begin(rows, slot, shape[3], since, geometry[1], geometry[4])
+        own_end = _end_of(rows, slot, geometry[4])
+        now = np.float32(min((since - geometry[4]) * (1 - SINGLE), FAR))
+        n_candidates = 0
+        for y in range(y0, y1 + 1):
+            for x in range(x0, x1 + 1):
+                c = y * shape[0] + x
+                first = bounds[c, 0] if y == y0 else bounds[c, 1]
+                last = (bounds[c, 4] if y == y0 else bounds[c, 3]) if x == x0 else bounds[c, 2]
+                for place in range(first, last):
+                    candidates[n_candidates] = entries[place]
+                    passes = min(own_end, boxes[place, 4]) - now
+                    n_candidates += (
+                        (boxes[place, 0] <= x_high + x_high_speed * passes)
+                        & (boxes[place, 1] >= x_low + x_low_speed * passes)
+                        & (boxes[place, 2] <= y_high + y_high_speed * passes)
+                        & (boxes[place, 3] >= y_low + y_low_speed * passes)
+                    )
+        if n + n_candidates > len(starts):
+            return n, i
+        for k in range(n_candidates):
+            _ask_for(others, candidates[k] * width, width)
+        for k in range(n_candidates):
+            other = candidates[k]
+            start, end = meet_rows(rows, slot, others, other)
+            out_slots[n], out_others[n], starts[n], ends[n] = slot, other, start, end
+            n += (end >= since) & (not is_left_out[other])
+    return n, len(slots)
+
+
+@kernel
+def _ask_for(rows: Doubles, place: int, width: int) -> None:
+    """Bring a row near, which will be read soon."""
+    for at in range(place, place + width, DOUBLES):
+        prefetch(rows, at)
+
+
+@kernel
+def _ask_for_cells(
+    found: Int32s, soon: int, next_: int, shape: Int64s, bounds: Int32s, entries: Int32s, boxes: Singles
+) -> None:
+    """Bring near the cells of the box at one place, and what stands in the cells of that at another."""
+    if soon < len(found):
+        x0, x1, y0, y1 = found[soon, 0], found[soon, 1], found[soon, 2], found[soon, 3]
+        if x0 >= 0 and (x1 - x0 + 1) * (y1 - y0 + 1) <= FEW:
+            for y in range(y0, y1 + 1):
+                for x in range(x0, x1 + 1):
+                    prefetch(bounds, (y * shape[0] + x) * 5)
+    if next_ < len(found):
+        x0, x1, y0, y1 = found[next_, 0], found[next_, 1], found[next_, 2], found[next_, 3]
+        if x0 >= 0 and (x1 - x0 + 1) * (y1 - y0 + 1) <= FEW:
+            for y in range(y0, y1 + 1):
+                for x in range(x0, x1 + 1):
+                    first, last = bounds[y * shape[0] + x, 0], bounds[y * shape[0] + x, 4]
+                    prefetch(entries, first)
+                    for at in range(5 * first, min(5 * last, 5 * first + FEW * SINGLES), SINGLES):
+                        prefetch(boxes, at)
+
+
+@kernel
+def _sweep(
+    rows: Doubles, slot: int, column: int, since: float, origin: float, scale: float, n_cells: int
+) -> tuple[np.float32, np.float32, int, int]:
+    """From where to where an object goes along one axis, from `since` on, and in which cells."""
+    passed, left = since - rows[slot, TIME], rows[slot, UNTIL] - rows[slot, TIME]
+    low, high, low_speed, high_speed = (
+        rows[slot, column], rows[slot, column + 1], rows[slot, column + 2], rows[slot, column + 3]
+    )  # fmt: skip
+    size = max(abs(low), abs(high)) + max(abs(low_speed), abs(high_speed)) * abs(since)  # as fine as moments are
+    if low_speed != 0.0:  # what stands may be looked at for ever
+        size += max(abs(low_speed * passed), abs(low_speed * left))
+        low += min(low_speed * passed, low_speed * left)
+    if high_speed != 0.0:
+        size += max(abs(high_speed * passed), abs(high_speed * left))
+        high += max(high_speed * passed, high_speed * left)
+    low, high = min(max(low - origin, -FAR), FAR), min(max(high - origin, -FAR), FAR)
+    below = np.float32(low - DOUBLE * size - SINGLE * abs(low))
+    above = np.float32(high + DOUBLE * size + SINGLE * abs(high))
+    first, last = min(max(below * scale, 0.0), n_cells - 1.0), min(max(above * scale, 0.0), n_cells - 1.0)
+    return below, above, int(first), int(last)  # type: ignore[arg-type]
+
+
+@kernel
+def _begin(
+    rows: Doubles, slot: int, column: int, since: float, origin: float, began: float
+) -> tuple[np.float32, np.float32, np.float32, np.float32]:
+    """Where an object is along one axis at `since`, a little wider, and how fast its sides spread from there.
+
+    Where single precision has no room for that, it is as wide as it will ever be, and does not spread.
+    """
+    passed, left = since - rows[slot, TIME], rows[slot, UNTIL] - since
+    low, high, low_speed, high_speed = (
+        rows[slot, column], rows[slot, column + 1], rows[slot, column + 2], rows[slot, column + 3]
+    )  # fmt: skip
+    fastest = max(abs(low_speed), abs(high_speed))
+    size = max(abs(low), abs(high)) + fastest * (abs(passed) + abs(since))
+    low, high = low + low_speed * passed - origin, high + high_speed * passed - origin
+    low_speed, high_speed = min(low_speed, 0.0), max(high_speed, 0.0)
+    spread, far = high_speed - low_speed, 0.0
+    if spread != 0.0:  # what stands may be looked at for ever
+        far = min(spread * left, FAR)
+        if not (LEAST <= spread <= MOST and LEAST <= left <= MOST and rows[slot, UNTIL] - began <= FAR):
+            size += spread * abs(left)
+            low, high = low + low_speed * left, high + high_speed * left
+            low_speed = high_speed = 0.0
+    low, high = min(max(low, -FAR), FAR), min(max(high, -FAR), FAR)
+    far += abs(low) + abs(high)
+    slack = DOUBLE * size + 3 * SINGLE * far
+    return np.float32(low - slack), np.float32(high + slack), np.float32(low_speed), np.float32(high_speed)
+
+
+@kernel
+def _end_of(rows: Doubles, slot: int, origin: float) -> np.float32:
+    """When a row ends, from the time of the grid on, or a little later."""
+    return np.float32(min((rows[slot, UNTIL] - origin) * (1 + SINGLE), FAR))
+
+
+@kernel
+def _kind(begins_x: bool, begins_y: bool) -> int:
+    if begins_x:
+        return 1 if begins_y else 0
+    return 2 if begins_y else 3
+
+
+@kernel
+def _copy(place: int, to: int, entries: Int32s, boxes: Singles) -> None:
+    entries[to] = entries[place]
+    for k in range(5):
+        boxes[to, k] = boxes[place, k]
+
+
+@kernel
+def _move_cell(c: int, bounds: Int32s, limits: Int32s, entries: Int32s, boxes: Singles, n_used: int) -> int:
+    """Bring a cell to where there is room for as many again; how many places are used then, or -1."""
+    room = 2 * (bounds[c, 4] - bounds[c, 0]) + 8
+    if n_used + room > len(entries):
+        return -1
+    shift = n_used - bounds[c, 0]
+    for place in range(bounds[c, 0], bounds[c, 4]):
+        _copy(place, place + shift, entries, boxes)
+    for k in range(5):
+        bounds[c, k] += shift
+    limits[c] = n_used + room
+    return n_used + room  # type: ignore[no-any-return]

@@ -1,0 +1,155 @@
+"""A grid over the boxes that moving objects sweep from now until they are looked at again.
+
+Two layers, after Tsitsigkos and Mamoulis: an object stands in every cell its box touches, and within a cell objects are
+sorted by whether their box begins there, along the one axis and the other. So a look-up reads every object that it
+could meet once, and needs no list of those it has seen. Cells keep room, and objects come and go one by one; now and
+then the grid is made anew, since boxes get shorter as time passes. Boxes are in single precision, rounded outwards.
+
+Two axes are enough for three dimensions: those along which boxes are shortest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.native.budget import BOUND, check_bytes
+from vedette.operators.moving_join import cells
+from vedette.operators.moving_join.meetings import MEETING_BYTES, Meetings
+from vedette.operators.moving_join.motion_rows import SIDES, TIME, UNTIL
+
+SAMPLE = 500  # so many objects tell how large cells should be
+TAIL = 0.01  # such a part of the objects may lie outside at each end: in the outermost cells, then
+WIDE = 1.25  # cells are so many times as wide as boxes are on average; between 1 and 2 it hardly matters
+FEW = 1000  # beyond so many at once, it is worth looking up neighbours after each other
+NARROWEST = 1e-100  # an axis along which all lie in one place has one cell
+CROWD = 8  # entries an object, on average, at most
+
+
+@dataclass
+class SweptGrid:
+    """Entry `i` of cell `c` stands at place `bounds[c, 0] + i`; those from `bounds[c, k]` on are of kind `k`.
+
+    Kinds: 0 begins here along the first axis only, 1 along both, 2 along the second only, 3 along neither.
+    """
+
+    geometry: NDArray[np.float64]  # where the grid begins along each axis, and cells a unit; and the time
+    shape: NDArray[np.int64]  # cells along each axis, and the column of each axis in the rows
+    bounds: NDArray[np.int32]  # (cells, 5)
+    limits: NDArray[np.int32]  # where the room of a cell ends
+    slots: NDArray[np.int32]  # by place
+    boxes: NDArray[np.float32]  # by place: low and high along each axis, and the end, from where the grid begins
+    spans: NDArray[np.int32]  # by object: the first and last cell along each axis; -1 where it is not here
+    n_used: int  # places
+    expected: float = 4.0  # meetings of one object, at most, as found of late
+
+    @property
+    def nbytes(self) -> int:
+        arrays = self.bounds, self.limits, self.slots, self.boxes, self.spans
+        return sum(array.nbytes for array in arrays)
+
+    @classmethod
+    def build(
+        cls, rows: NDArray[np.float64], slots: NDArray[np.int32], since: float, old: SweptGrid | None = None
+    ) -> SweptGrid:
+        """A grid over the rows at some slots, for times from `since` on; in the memory of an old one, where it fits."""
+        geometry, shape = _choose_cells(rows, slots, since)
+        spans = np.empty((len(rows), 4), np.int32) if old is None or len(old.spans) != len(rows) else old.spans
+        spans[:] = -1
+        while True:
+            n_cells = int(shape[0] * shape[1])
+            bounds, limits = np.zeros((n_cells, 5), np.int32), np.zeros(n_cells, np.int32)
+            n_entries = cells.measure(rows, slots, since, geometry, shape, spans, bounds)
+            if n_entries <= CROWD * len(slots) or n_cells == 1:
+                break
+            shape[:2] = (shape[:2] + 1) // 2
+            geometry[2:4] /= 2
+        n_used = cells.leave_room(bounds, limits)
+        room = n_used + n_used // 4 + 64
+        if old is not None and n_used + n_used // 8 < len(old.slots) < 2 * room:
+            entries, boxes = old.slots, old.boxes
+        else:
+            entries, boxes = np.empty(room, np.int32), np.empty((room, 5), np.float32)
+        slots = slots[cells.order_by_cell(spans[slots], shape)]
+        cells.fill(rows, slots, since, geometry, shape, bounds, entries, boxes)
+        expected = cls.expected if old is None else old.expected
+        return cls(geometry, shape, bounds, limits, entries, boxes, spans, n_used, expected)
+
+    def insert(self, rows: NDArray[np.float64], slots: NDArray[np.int32], since: float) -> bool:
+        """Put objects in that are not here; False where there is no room, and then the grid is of no use any more."""
+        if len(self.spans) < len(rows):
+            spans = np.full((len(rows), 4), -1, np.int32)
+            spans[: len(self.spans)] = self.spans
+            self.spans = spans
+        self.n_used = cells.insert(
+            rows, slots, since, self.geometry, self.shape, self.spans, self.bounds, self.limits, self.slots,
+            self.boxes, self.n_used,
+        )  # fmt: skip
+        return self.n_used >= 0
+
+    def remove(self, slots: NDArray[np.int32]) -> None:
+        """Take objects out; those that are not here are left out."""
+        slots = slots[slots < len(self.spans)]
+        cells.remove(slots, self.shape, self.spans, self.bounds, self.slots, self.boxes)
+
+    def find(
+        self,
+        rows: NDArray[np.float64],
+        slots: NDArray[np.int32],
+        others: NDArray[np.float64],
+        is_left_out: NDArray[np.bool_],
+        since: float,
+    ) -> Meetings:
+        """The meetings that end at `since` or later: of the rows at some slots with the others, which the grid holds.
+
+        The slots of the former are in the column `a`. Raises OverBudgetError where they exceed the bound.
+        """
+        spans = cells.find_cells(rows, slots, since, self.geometry, self.shape)
+        if len(slots) > FEW:
+            order = cells.order_by_cell(spans, self.shape)
+            slots, spans = slots[order], spans[order]
+        candidates = np.empty(max(1, len(others)), np.int32)
+        parts, at, done, room = [], 0, 0, 1024 + int(1.25 * self.expected * len(slots))
+        most = BOUND.n_bytes // MEETING_BYTES
+        while True:
+            found = Meetings.empty(min(room, most - done + len(others)))  # enough for one object in any case
+            n, at = cells.find(
+                rows, slots, spans, at, others, is_left_out, since, self.geometry, self.shape, self.bounds, self.slots,
+                self.boxes, candidates, found.a, found.b, found.starts, found.ends,
+            )  # fmt: skip
+            parts.append(found.take(slice(n)))
+            if at == len(slots):
+                break
+            done += n
+            check_bytes(MEETING_BYTES * done)
+            room = len(others) + max(1024, done // 2, int(1.25 * done / max(at, 1) * (len(slots) - at)))
+        check_bytes(sum(each.nbytes for each in parts))
+        meetings = Meetings.concat(parts)
+        self.expected = max(len(meetings) / max(len(slots), 1), 0.9 * self.expected)
+        return meetings
+
+
+def _choose_cells(
+    rows: NDArray[np.float64], slots: NDArray[np.int32], since: float
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Where the grid begins, how many cells there are a unit, how many, and along which axes."""
+    if not len(slots):
+        return np.array([0.0, 0.0, 1.0, 1.0, since]), np.array([1, 1, SIDES, SIDES + 4])
+    some = rows[slots[:: -(-len(slots) // SAMPLE)]]
+    passed = (since - some[:, TIME])[:, None]
+    left = np.where(np.isfinite(some[:, UNTIL]), some[:, UNTIL] - some[:, TIME], 0.0)[:, None]
+    lows, highs, low_speeds, high_speeds = (some[:, SIDES + k :: 4] for k in range(4))
+    lows = lows + np.minimum(low_speeds * passed, low_speeds * left)
+    highs = highs + np.maximum(high_speeds * passed, high_speeds * left)
+    n_outside = int(TAIL * len(some))
+    begins, ends = np.sort(lows, axis=0)[n_outside], np.sort(highs, axis=0)[-1 - n_outside]
+    is_wide = ends - begins > NARROWEST
+    extents = np.where(is_wide, ends - begins, 1.0)
+    shares = np.where(is_wide, (highs - lows).mean(axis=0) / extents, 1.0)  # how much of an axis a box takes
+    axes = np.sort(np.argsort(shares, kind="stable")[:2])
+    counts = 1 / np.maximum(shares[axes] * WIDE, 1 / len(slots))
+    counts *= min(1.0, np.sqrt(len(slots) / counts.prod()))
+    counts = np.maximum(counts, 1).astype(np.int64)
+    return np.concatenate([begins[axes], counts / extents[axes], [since]]), np.concatenate([counts, SIDES + 4 * axes])

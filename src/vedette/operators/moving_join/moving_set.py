@@ -1,0 +1,296 @@
+"""One of the two sets of moving objects: by their owners' ids, with their motions as rows, under a grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.data.ids import Ids, take_ids
+from vedette.operators.moving_join.grid import SweptGrid
+from vedette.operators.moving_join.meetings import Meetings
+from vedette.operators.moving_join.motion_rows import SIDES, TIME, UNTIL, set_ends, vanishing_times
+
+FEW_FREED = 1024  # so many freed slots are always borne
+SLICES = 16  # of the interval; who ends in the next one is known beforehand
+MANY = 4  # if so many-th part of all objects changes at once, the grid is made anew
+
+
+@dataclass
+class SetUndo:
+    """What a set was before a change: sizes, and the rows that have changed since, in order, as they were before."""
+
+    n_ids: int
+    kind: str | None
+    n: int
+    soon: NDArray[np.int32]
+    soon_until: float
+    kept: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.bool_], Any]] = field(default_factory=list)
+
+
+class MovingSet:
+    """Objects by slot. An id keeps its slot, also when its object is gone, until slots are packed.
+
+    A row is looked at for `interval`, from its time on; then it has ended. Where `renews`, it is looked at for as long
+    again, and again. Where it `stands`, it need not update, and is looked at for an interval from now at least, so that
+    what is known ahead depends on the other set alone; what does not move, for ever.
+    """
+
+    def __init__(self, n_dims: int, interval: float, *, stands: bool, renews: bool) -> None:
+        self.interval = interval
+        self.stands = stands
+        self.renews = renews or stands
+        self._ahead = interval if stands else 0.0
+        self.ids = Ids()
+        self.rows = np.zeros((0, SIDES + 4 * n_dims))
+        self.lives = np.zeros(0, np.bool_)
+        self._n = 0
+        self._soon = np.empty(0, np.int32)  # slots of rows that renew, some of which end before the next moment
+        self._soon_until = -np.inf  # before which no other row that renews ends
+        self._is_left_out = np.zeros(0, np.bool_)  # for one look-up
+        self._grid: SweptGrid | None = None
+        self._grid_time = 0.0
+        self._n_lookups = 0  # in the grid
+        self._is_changed: NDArray[np.bool_] | None = None  # by slot: since the last save; None: any may be
+        self._undo: SetUndo | None = None
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def n_dims(self) -> int:
+        return (self.rows.shape[1] - SIDES) // 4
+
+    @property
+    def grid(self) -> SweptGrid | None:
+        """Where objects are looked up; None where it is still to be made."""
+        return self._grid
+
+    @property
+    def nbytes(self) -> int:
+        own = self.ids.nbytes + self.rows.nbytes + self.lives.nbytes + self._is_left_out.nbytes
+        return own + sum(each.nbytes for each in (self._grid, self._is_changed) if each is not None)
+
+    @property
+    def living(self) -> NDArray[np.int32]:
+        """The slots of all objects."""
+        return np.flatnonzero(self.lives[: len(self.ids)]).astype(np.int32)
+
+    def find(self, ids: NDArray[np.int64] | Any) -> NDArray[np.int32]:
+        """The slot of each id, or -1 where there is no such object."""
+        slots = self.ids.find(ids)
+        if len(self.ids):
+            slots[~self.lives[slots]] = -1  # where it is -1 already, whatever the last slot is
+        return slots
+
+    def put(self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64], now: float) -> NDArray[np.int32]:
+        """Set the rows of distinct ids, whether they are here or not; their slots. When rows end is found here."""
+        slots = self._write(ids, rows)
+        self.look_at(slots, now, now)
+        return slots
+
+    def restore(self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64]) -> None:
+        """Set rows as they once were here, with their ends."""
+        slots = self._write(ids, rows)
+        self._grid, self._soon_until = None, -np.inf
+        self._note(slots)
+
+    def look_at(self, slots: NDArray[np.int32], now: float, since: float) -> None:
+        """Find anew when rows end: not before `now` where they renew, but never after they have shrunk to nothing.
+
+        They will be looked up from `since` on.
+        """
+        self._keep(slots)
+        earliest = set_ends(self.rows, slots, self.interval, now + self._ahead, self.renews, self.stands)
+        if earliest < self._soon_until:
+            self._soon = np.concatenate([self._soon, slots])
+        self._index(slots, since)
+        self._note(slots)
+
+    def free(self, slots: NDArray[np.int32]) -> None:
+        """Forget the objects at these slots."""
+        self._keep(slots)
+        self.lives[slots] = False
+        self._n -= len(slots)
+        if self._grid is not None:
+            self._grid.remove(slots)
+        self._note(slots)
+
+    def find_ended(self, time: float) -> NDArray[np.int32]:
+        """The slots of objects that renew and have ended before a time; it does not go back."""
+        if not self.renews:
+            return np.empty(0, np.int32)
+        time += self._ahead
+        if time > self._soon_until:
+            self._soon_until = time + self.interval / SLICES
+            n = len(self.ids)
+            self._soon = np.flatnonzero(self.lives[:n] & (self.rows[:n, UNTIL] < self._soon_until)).astype(np.int32)
+        has_ended = self.lives[self._soon] & (self.rows[self._soon, UNTIL] < time)
+        slots: NDArray[np.int32] = np.unique(self._soon[has_ended])
+        if not len(slots):
+            return slots
+        is_there: NDArray[np.bool_] = vanishing_times(self.rows[slots]) > self.rows[slots, UNTIL]
+        return slots[is_there]
+
+    def unseen(self, time: float) -> NDArray[np.int32]:
+        """The slots of objects that renew, will have ended before a time, and be there still."""
+        if not self.renews:
+            return np.empty(0, np.int32)
+        n = len(self.ids)
+        slots = np.flatnonzero(self.lives[:n] & (self.rows[:n, UNTIL] < time)).astype(np.int32)
+        is_there: NDArray[np.bool_] = vanishing_times(self.rows[slots]) >= time
+        return slots[is_there]
+
+    def rows_until(self, time: float, unseen: NDArray[np.int32]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        """Rows that all end at a time, and the slots of those that are there then: the unseen, and who ends later."""
+        is_there = self.lives[: len(self.ids)] & (self.rows[: len(self.ids), UNTIL] >= time)
+        is_there[unseen] = True
+        rows = self.rows[: len(self.ids)].copy()
+        rows[:, UNTIL] = time
+        return rows, np.flatnonzero(is_there).astype(np.int32)
+
+    def meet(
+        self, others: MovingSet, slots: NDArray[np.int32], since: float, left_out: NDArray[np.int32] | None = None
+    ) -> Meetings:
+        """What objects of this set meet among the others, but some; all that ends at `since` or later."""
+        if not len(slots) or not len(others):
+            return Meetings.empty()
+        grid = others._ready_grid(since, len(slots))
+        if left_out is not None:
+            others._is_left_out[left_out] = True
+        found = grid.find(self.rows, slots, others.rows[: len(others.ids)], others._is_left_out, since)
+        if left_out is not None:
+            others._is_left_out[left_out] = False
+        return found
+
+    def overdue(self, time: float) -> NDArray[np.int32]:
+        """The slots of objects that should have updated before a time."""
+        if self.stands:
+            return np.empty(0, np.int32)
+        slots = self.living
+        is_overdue: NDArray[np.bool_] = self.rows[slots, TIME] + self.interval < time
+        return slots[is_overdue]
+
+    def pack(self) -> NDArray[np.int32] | None:
+        """Give up the slots of freed objects once they are most; where each slot went, or None."""
+        if len(self.ids) <= 2 * len(self) + FEW_FREED:
+            return None
+        living = self.living
+        ids = Ids()
+        ids.kind = self.ids.kind
+        ids.append(self.ids.take(living))
+        moved = np.full(len(self.ids), -1, np.int32)
+        moved[living] = np.arange(len(living), dtype=np.int32)
+        self.ids, self.rows, self.lives = ids, self.rows[living], np.ones(len(living), np.bool_)
+        self._is_left_out = np.zeros(len(living), np.bool_)
+        self._grid = self._is_changed = None
+        self._soon_until = -np.inf
+        return moved
+
+    # What has changed since the state was last saved.
+
+    def begin_log(self) -> None:
+        """From here on changes are noted."""
+        self._is_changed = np.zeros(len(self.rows), np.bool_)
+
+    def take_log(self) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
+        """The slots that were put or freed since the last call, each once: those that live, and those that do not.
+
+        None where they are not known: slots were packed, or nobody asked before.
+        """
+        if self._is_changed is None:
+            self.begin_log()
+            return None
+        slots = np.flatnonzero(self._is_changed).astype(np.int32)
+        self._is_changed[slots] = False
+        lives = self.lives[slots]
+        return slots[lives], slots[~lives]
+
+    def _note(self, slots: NDArray[np.int32]) -> None:
+        if self._is_changed is not None:
+            self._is_changed[slots] = True
+
+    # Changes that can be taken back.
+
+    def begin_change(self) -> None:
+        """From here on changes can be taken back, until `end_change`. Slots must not be packed before."""
+        self._undo = SetUndo(len(self.ids), self.ids.kind, self._n, self._soon, self._soon_until)
+
+    def end_change(self) -> None:
+        self._undo = None
+
+    def take_back(self) -> None:
+        """Be as before `begin_change`. The grid is made anew, and so are the ids if there are new ones."""
+        undo, self._undo = self._undo, None
+        assert undo is not None, "begin_change comes first"
+        for slots, rows, lives, is_changed in reversed(undo.kept):
+            self.rows[slots], self.lives[slots] = rows, lives
+            if self._is_changed is not None:
+                self._is_changed[slots] = is_changed
+        if len(self.ids) > undo.n_ids:
+            self.lives[undo.n_ids :] = False
+            if self._is_changed is not None:
+                self._is_changed[undo.n_ids :] = False
+            ids = Ids()
+            ids.append(self.ids.take(np.arange(undo.n_ids)))
+            ids.kind = undo.kind
+            self.ids = ids
+        self._n, self._soon, self._soon_until = undo.n, undo.soon, undo.soon_until
+        self._grid = None
+        self._is_left_out[:] = False
+
+    def _keep(self, slots: NDArray[np.int32]) -> None:
+        """Keep what is about to change."""
+        if self._undo is not None and len(slots):
+            is_changed = None if self._is_changed is None else self._is_changed[slots]
+            self._undo.kept.append((slots, self.rows[slots], self.lives[slots], is_changed))
+
+    # Inside.
+
+    def _write(self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64]) -> NDArray[np.int32]:
+        slots = self.ids.find(ids)
+        unknown = np.flatnonzero(slots < 0)
+        if len(unknown):
+            n_before = len(self.ids)
+            self.ids.append(ids if len(unknown) == len(slots) else take_ids(ids, unknown))
+            slots[unknown] = np.arange(n_before, len(self.ids), dtype=np.int32)
+            self._make_room(n_before, len(self.ids))
+        self._keep(slots)
+        self._n += len(slots) - int(np.count_nonzero(self.lives[slots]))
+        self.rows[slots] = rows
+        self.lives[slots] = True
+        return slots
+
+    def _make_room(self, n_before: int, n: int) -> None:
+        if n <= len(self.rows):
+            return
+        room = max(n, n_before + n_before // 2)
+        rows, lives = np.zeros((room, self.rows.shape[1])), np.zeros(room, np.bool_)
+        rows[:n_before], lives[:n_before] = self.rows[:n_before], self.lives[:n_before]
+        self.rows, self.lives, self._is_left_out = rows, lives, np.zeros(room, np.bool_)
+        if self._is_changed is not None:
+            is_changed = np.zeros(room, np.bool_)
+            is_changed[:n_before] = self._is_changed[:n_before]
+            self._is_changed = is_changed
+
+    def _index(self, slots: NDArray[np.int32], since: float) -> None:
+        if self._grid is None:
+            return
+        if len(slots) * MANY > len(self):
+            self._grid = None
+            return
+        self._grid.remove(slots)
+        if not self._grid.insert(self.rows[: len(self.ids)], slots, since):
+            self._grid = None
+
+    def _ready_grid(self, now: float, n_lookups: int) -> SweptGrid:
+        if self._grid is None or (self._n_lookups > len(self) + FEW_FREED and now > self._grid_time):
+            slots = self.living
+            slots = slots[self.rows[slots, UNTIL] >= now]
+            old, self._grid = self._grid, None
+            self._grid = SweptGrid.build(self.rows[: len(self.ids)], slots, now, old)
+            self._grid_time, self._n_lookups = now, 0
+        self._n_lookups += n_lookups
+        return self._grid

@@ -1,0 +1,160 @@
+"""The result calendar of Zhang et al. (VLDB Journal 2012), section 3.1: pairs by start time and by object.
+
+By start time: pairs stand in buckets, one for those that have begun, and one for each slice of the time ahead in which
+others will. A snapshot reads what it reports, and besides only what has ended or gone since the last slice, and what
+begins in its own slice. By object: an object bears the stamp of its last update, a pair that of the step that found it,
+and a pair is good while neither of its objects bears a later one. So an update removes its pairs at once, however many;
+their memory comes back when they have become a part of all. A pair takes 28 bytes, and with what is gone and free less
+than 48.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.native.buffers import empty_int32
+from vedette.operators.moving_join import calendar_buckets as kernels
+from vedette.operators.moving_join.meetings import Meetings
+
+SLICES = 32  # of the time for which pairs are known ahead
+SPARSE = 4  # once so many-th part of the pairs has come or gone, those that are gone make room
+ROOM = 16  # an n-th part more room, where there is none left, and twice as much before some is given back
+FEW = 8  # chunks
+LAST_STAMP = 2**31 - 1
+
+
+class PairCalendar:
+    """Pairs that have neither ended nor gone. Time never goes back."""
+
+    def __init__(self, now: float, horizon: float) -> None:
+        """Pairs begin no later than `horizon` after the moment at which they are added."""
+        self.now = now
+        self.n_added = 0  # pairs ever
+        self._origin, self._width = now, horizon / SLICES
+        self._stamp = 0
+        self._stamps = [np.zeros(0, np.int32), np.zeros(0, np.int32)]  # by object: its last update
+        self._marks = np.empty((0, 3), np.int32)  # by place: the slots of a and b, and the stamp
+        self._spans = np.empty((0, 2))  # by place: first and last moment
+        self._chain = np.empty(0, np.int32)  # by chunk of places: the next of the same bucket
+        self._drawers = kernels.empty_buckets()
+        self._counts = np.array([-1, 0, 0], np.int64)
+        self._n_settled = 0  # pairs after the last tidying
+        self._n_changes = 0  # pairs added or gone since
+
+    def __len__(self) -> int:
+        """Pairs that are kept."""
+        return len(self.all())
+
+    @property
+    def n_kept(self) -> int:
+        """Pairs that are kept, and such as have gone but still take room."""
+        return int(self._drawers[:, kernels.PAIRS].sum())
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self._store)
+
+    def advance(self, now: float) -> None:
+        """Let time pass: what begins is moved, what has ended goes."""
+        self.now = now
+        if kernels.slice_of(now, self._origin, self._width) > self._counts[kernels.SLICE]:
+            self._reserve(FEW)
+            kernels.advance(now, self._origin, self._width, *self._store)
+
+    def begin_step(self, n_a: int, n_b: int) -> None:
+        """From here on what is added is newer. Objects stand at slots below `n_a` and `n_b`."""
+        for side, n in enumerate((n_a, n_b)):
+            if n > len(self._stamps[side]):
+                stamps = np.zeros(n + n // ROOM, np.int32)
+                stamps[: len(self._stamps[side])] = self._stamps[side]
+                self._stamps[side] = stamps
+        if self._stamp == LAST_STAMP:
+            self._tidy()
+            for stamps in self._stamps:
+                stamps[:] = 0
+            self._marks[:, 2] = self._stamp = 0
+        self._stamp += 1
+
+    def remove(self, slots: tuple[NDArray[np.int32], NDArray[np.int32]], n_pairs: int) -> None:
+        """Remove the pairs of some of the a and some of the b: so many, not counting what has ended."""
+        for side in range(2):
+            self._stamps[side][slots[side]] = self._stamp
+        self._n_changes += n_pairs
+
+    def add(self, pairs: Meetings) -> None:
+        """Keep pairs; those that have ended are left out."""
+        at = 0
+        while True:
+            at = kernels.add(
+                pairs.a, pairs.b, pairs.starts, pairs.ends, at, self._stamp,
+                self.now, self._origin, self._width, *self._store,
+            )  # fmt: skip
+            if at == len(pairs):
+                break
+            self._reserve((len(pairs) - at) // kernels.CHUNK + FEW)
+        self.n_added += len(pairs)
+        self._n_changes += len(pairs)
+
+    def end_step(self) -> None:
+        """Make room, where there is a reason to."""
+        if self._n_changes * SPARSE > self._n_settled + kernels.BUCKETS * kernels.CHUNK:
+            self._tidy()
+
+    def at(self, time: float) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The slots of all pairs that meet at one time, not before now."""
+        until = kernels.slice_of(time, self._origin, self._width)
+        n = kernels.count(until, self._drawers, self._counts)
+        a, b = empty_int32(n + 1), empty_int32(n + 1)
+        n = kernels.snapshot(time, until, a, b, *self._store)
+        return a[:n], b[:n]
+
+    def all(self) -> Meetings:
+        """All pairs, in no order."""
+        pairs = Meetings.empty(self.n_kept + 1)
+        n = kernels.list_all(self.now, pairs.a, pairs.b, pairs.starts, pairs.ends, *self._store)
+        return pairs.take(slice(n))
+
+    def rename(self, moved: list[NDArray[np.int32]]) -> None:
+        """Follow objects to their new slots, `moved[side][old]`; the slots of objects that are gone are given up."""
+        self._tidy()
+        for side in range(2):
+            living = np.flatnonzero(moved[side] >= 0)
+            stamps = np.zeros(len(living), np.int32)
+            stamps[moved[side][living]] = self._stamps[side][living]
+            self._stamps[side] = stamps
+        kernels.rename(moved[0], moved[1], self._marks, self._chain, self._drawers)
+
+    @property
+    def _store(self) -> tuple[Any, ...]:
+        """What the kernels take."""
+        return (*self._stamps, self._marks, self._spans, self._chain, self._drawers, self._counts)
+
+    def _tidy(self) -> None:
+        kernels.tidy(self.now, *self._store)
+        n_used = int(self._drawers[:, kernels.CHUNKS].sum())
+        if (len(self._chain) - n_used) * ROOM > 2 * n_used + ROOM * FEW:
+            kernels.compact(n_used, self._marks, self._spans, self._chain, self._drawers, self._counts)
+            self._resize(n_used + n_used // ROOM)
+        self._n_settled, self._n_changes = self.n_kept, 0
+
+    def _reserve(self, n_chunks: int) -> None:
+        """Room for so many chunks more."""
+        n_free = len(self._chain) - int(self._drawers[:, kernels.CHUNKS].sum())
+        if n_free < n_chunks:
+            self._resize(len(self._chain) + max(n_chunks - n_free, len(self._chain) // ROOM))
+
+    def _resize(self, n_chunks: int) -> None:
+        self._marks = _resized(self._marks, n_chunks * kernels.CHUNK)
+        self._spans = _resized(self._spans, n_chunks * kernels.CHUNK)
+        self._chain = _resized(self._chain, n_chunks)
+
+
+def _resized(array: NDArray[Any], n: int) -> NDArray[Any]:
+    """In place where it may be, since nobody else holds the array: what has many pages is then not copied."""
+    if not array.flags.owndata:  # after unpickling
+        array = array.copy()
+    array.resize((n, *array.shape[1:]), refcheck=False)
+    return array

@@ -1,0 +1,311 @@
+"""Moving objects as owners hold them: rows with an id, the sides of a rectangle or box, and the speeds of these."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.data.arrow_values import to_arrow
+from vedette.data.columns import decode, string_buffers
+from vedette.data.frames import as_frame, check_array
+from vedette.data.ids import Ids, item, take_ids
+from vedette.data.rows import find_ids, read_values
+from vedette.data.schema import Field, Type
+from vedette.errors import QueryError, RowError, nearest
+from vedette.native.hashing import empty_slots, find_numbers, find_strings, insert_numbers, insert_strings
+from vedette.operators.moving_join.motion_rows import SIDES, TIME
+
+AXES = "xyz"
+ENDS = ("", "_low", "_high")
+COLUMNS = frozenset(("id", "time", "removed", *(f"{v}{axis}{end}" for v in ("", "v") for axis in AXES for end in ENDS)))
+FARTHEST = 1e100  # beyond, there would be no room for computing with what is read
+
+
+@dataclass(frozen=True)
+class MovingRows:
+    """Rows of one set, in the order in which they were given."""
+
+    ids: Any  # NDArray[np.int64] or pa.LargeStringArray
+    twins: NDArray[np.int32] | None  # the last row of the same id; None: no id is there twice
+    rows: NDArray[np.float64]  # as operators.moving.rows has them; of an object that goes, only the time counts
+    goes: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def times(self) -> NDArray[np.float64]:
+        return self.rows[:, TIME]
+
+    def at_each(self, moments: NDArray[np.float64]) -> Iterator[MovingRows]:
+        """The rows of each moment, in order; of several about one object, the last. No row is of another moment."""
+        if len(moments) == 1:
+            yield self._last_of(np.arange(len(self)))
+            return
+        order = np.argsort(self.times, kind="stable")
+        cuts = [*np.searchsorted(self.times[order], moments), len(self)]
+        for first, last in pairwise(cuts):
+            yield self._last_of(order[first:last])
+
+    def latest(self) -> MovingRows:
+        """The row of the latest moment of each object that does not go then; of several, the last."""
+        latest = self._last_of(np.argsort(self.times, kind="stable"))
+        return latest._last_of(np.flatnonzero(~latest.goes))
+
+    def _last_of(self, places: NDArray[np.int64]) -> MovingRows:
+        """Some rows, of each object the last."""
+        if self.twins is not None:
+            _, last = np.unique(self.twins[places][::-1], return_index=True)
+            places = np.sort(places[len(places) - 1 - last])
+        elif len(places) == len(self):
+            return self
+        return MovingRows(take_ids(self.ids, places), None, self.rows[places], self.goes[places])
+
+
+def read_moving_rows(
+    table: MovingTable | None, removals: Any, known: Ids, name: str, *, n_dims: int, time: float | None, is_static: bool
+) -> MovingRows:
+    """The rows of set `name`, and behind them ids of objects that go; raises RowError where one cannot be taken.
+
+    `time` is that of rows without such a column, and of removals. Where objects `is_static`, speeds may be left out.
+    """
+    width = SIDES + 4 * n_dims
+    ids, read, goes = [], [], []
+    if table is not None:
+        ids.append(_read_ids(table.find_ids(), known, name))
+        goes.append(_read_goes(table, len(ids[-1])))
+        read.append(_read_rows(table, ids[-1], goes[-1], n_dims, time, is_static))
+    if removals is not None:
+        if time is None:
+            raise RowError("objects are to be removed, but not told when; give time=")
+        ids.append(_read_ids(find_ids(removals, f"the objects of set {name} to remove"), known, name))
+        goes.append(np.ones(len(ids[-1]), np.bool_))
+        read.append(np.full((len(ids[-1]), width), float(time)))
+    if not ids:
+        return MovingRows(np.empty(0, np.int64), None, np.empty((0, width)), np.empty(0, np.bool_))
+    every: Any = ids[0] if len(ids) == 1 else _concat(ids)
+    return MovingRows(every, _find_twins(every), np.concatenate(read), np.concatenate(goes))
+
+
+def read_number(value: Any, what: str) -> float:
+    """A number that can be computed with."""
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if is_number and -FARTHEST <= value <= FARTHEST:
+        return float(value)
+    if isinstance(value, (datetime.date, np.datetime64)):
+        raise RowError(f"{what} is a number, such as seconds since 1970; got {value!r}")
+    is_far = is_number and -np.inf < value < np.inf
+    wanted = f"number from {-FARTHEST:g} to {FARTHEST:g}" if is_far else "finite number"
+    raise RowError(f"{what} is a {wanted}; got {value!r}")
+
+
+class MovingTable:
+    """Rows of one set as they are given. Columns are looked up by their names in small letters."""
+
+    def __init__(self, rows: Any, name: str) -> None:
+        self.name = name
+        self._frame = as_frame(rows)
+
+    @property
+    def n_dims(self) -> int:
+        """Three, where the rows have a z."""
+        return 3 if any(self.has(name) for name in ("z", "z_low", "z_high")) else 2
+
+    def has(self, column: str) -> bool:
+        return column in self._frame
+
+    @property
+    def has_sides(self) -> bool:
+        return any(self.has(f"{axis}{end}") for axis in AXES for end in ENDS)
+
+    def has_speeds(self, n_dims: int) -> bool:
+        return any(self.has(f"v{axis}{end}") for axis in AXES[:n_dims] for end in ENDS)
+
+    def find(self, column: str, instead: str = "") -> Any:
+        if not self.has(column):
+            known = sorted(each.lower() for each in self._frame.names)
+            have = f"{', '.join(known) or 'none'}{nearest(column, set(known) - COLUMNS)}"
+            if column.startswith("v") and not self.has_speeds(self.n_dims):
+                have += f"; only a static set, static={self.name!r}, needs no speeds"
+            or_else = f" (or {instead!r})" if instead else ""
+            raise RowError(f"the rows of set {self.name} lack column {column!r}{or_else}; they have: {have}")
+        try:
+            return self._frame.find(column)
+        except RowError as error:
+            raise RowError(f"set {self.name}: {error}") from None
+
+    def find_ids(self) -> Any:
+        ids = self.find("id")
+        _check_array(ids, "id", self.name)
+        return ids
+
+    def pair(self, what: str) -> tuple[str, str]:
+        """The columns of a low and a high side, which may be one."""
+        sides = f"{what}_low", f"{what}_high"
+        given = [each for each in sides if self.has(each)]
+        if self.has(what):
+            if given:
+                raise RowError(
+                    f"the rows of set {self.name} have {what!r}, which stands for both sides, and {given[0]!r}; give "
+                    f"{what!r}, or {sides[0]!r} and {sides[1]!r}"
+                )
+            return what, what
+        self.find(sides[0], what)
+        self.find(sides[1])
+        return sides
+
+    def find_sides(self, n_dims: int, is_static: bool) -> dict[int, str]:
+        """The columns of sides and speeds by their places in rows of motions; raises RowError where one is missing.
+
+        Where objects `is_static` and no column tells a speed, there are none.
+        """
+        columns: dict[int, str] = {}
+        stand = is_static and not self.has_speeds(n_dims)
+        for d, axis in enumerate(AXES[:n_dims]):
+            at = SIDES + 4 * d
+            columns[at], columns[at + 1] = self.pair(axis)
+            if not stand:
+                columns[at + 2], columns[at + 3] = self.pair(f"v{axis}")
+        return columns
+
+    def read(self, column: str, kind: str, n: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        found = self.find(column)
+        if kind == "double" and type(found) is np.ndarray and found.dtype == np.float64 and found.shape == (n,):
+            return found, None  # which most are
+        _check_array(found, column, self.name)
+        try:
+            values = read_values(found, Field(column, Type(kind)), "UTC")
+        except RowError:
+            wanted = _WANTED.get(column, "sides and speeds are numbers: double, float or integers")
+            raise RowError(f"column {column!r} of set {self.name} holds {_describe(found)}; {wanted}") from None
+        if len(values) != n:
+            raise RowError(f"the rows of set {self.name} have {n} ids but {len(values)} values of {column!r}")
+        return values.values, values.valid
+
+
+_WANTED = {
+    "time": "times are numbers, such as seconds since 1970: double, float or integers",
+    "removed": "it is true where an object goes, and else false or null",
+}
+
+
+def _check_array(values: Any, column: str, name: str) -> None:
+    try:
+        check_array(values, column)
+    except RowError as error:
+        raise RowError(f"set {name}: {error}") from None
+
+
+def _describe(values: Any) -> str:
+    """What a column holds that cannot be read."""
+    if getattr(values, "ndim", 1) != 1:
+        return f"an array of {values.ndim} dimensions"
+    try:
+        return str(to_arrow(values, "").type)
+    except RowError:
+        return str(values.dtype) if hasattr(values, "dtype") else "values of several types"
+
+
+def _read_rows(
+    table: MovingTable, ids: Any, goes: NDArray[np.bool_], n_dims: int, time: float | None, is_static: bool
+) -> NDArray[np.float64]:
+    """The rows as numbers. Where all objects go, nothing is asked of them but when."""
+    rows = np.zeros((len(ids), SIDES + 4 * n_dims))
+    columns: dict[int, str] = {}
+    if table.has("time"):
+        columns[TIME] = "time"
+    elif time is None:
+        raise RowError(f"the rows of set {table.name} lack column 'time'; add one, or give time=, for all of them")
+    else:
+        rows[:, TIME] = time
+    all_go = bool(len(goes)) and bool(goes.all())
+    if not all_go:
+        columns |= table.find_sides(n_dims, is_static)
+    nulls = {}
+    for at, column in columns.items():
+        values, valid = table.read(column, "double", len(ids))
+        if valid is not None:
+            values, nulls[at] = np.where(valid, values, np.nan), ~valid
+        rows[:, at] = values
+    _check_numbers(rows, columns, nulls, table.name, ids, goes)
+    for d in range(0 if all_go else n_dims):
+        low, high = SIDES + 4 * d, SIDES + 4 * d + 1
+        is_wrong = (rows[:, low] > rows[:, high]) & ~goes
+        if is_wrong.any():
+            i = int(np.argmax(is_wrong))
+            raise RowError(
+                f"{_row(table.name, ids, i)} has {columns[low]} {rows[i, low]:g} above {columns[high]} "
+                f"{rows[i, high]:g}; a low side is not above its high side"
+            )
+    return rows
+
+
+def _check_numbers(
+    rows: NDArray[np.float64],
+    columns: dict[int, str],
+    nulls: dict[int, NDArray[np.bool_]],
+    name: str,
+    ids: Any,
+    goes: NDArray[np.bool_],
+) -> None:
+    if not len(rows) or np.abs(rows).max() <= FARTHEST:
+        return
+    is_wrong = ~(np.abs(rows) <= FARTHEST)
+    is_wrong[:, SIDES:] &= ~goes[:, None]
+    if is_wrong.any():
+        i, at = (int(each[0]) for each in np.nonzero(is_wrong))
+        got = "null" if at in nulls and nulls[at][i] else f"{rows[i, at]:g}"
+        limit = f"numbers from {-FARTHEST:g} to {FARTHEST:g}" if np.isfinite(rows[i, at]) else "finite numbers"
+        raise RowError(f"{_row(name, ids, i)} has {columns[at]} {got}; times, sides and speeds are {limit}")
+    rows[goes, SIDES:] = 0.0
+
+
+def _row(name: str, ids: Any, row: int) -> str:
+    return f"row {row} of set {name}, id {item(ids, row)!r},"
+
+
+def _read_goes(table: MovingTable, n: int) -> NDArray[np.bool_]:
+    """Which rows say that their object goes; where it is null, it does not."""
+    if not table.has("removed"):
+        return np.zeros(n, np.bool_)
+    values, valid = table.read("removed", "boolean", n)
+    return values.copy() if valid is None else values & valid
+
+
+def _read_ids(ids: Any, known: Ids, name: str) -> Any:
+    """Ids of the set's kind, of which some may be there twice."""
+    try:
+        return known.read(ids)
+    except QueryError as error:
+        reason = error.reason
+    try:
+        encoded = decode(to_arrow(ids, "")).dictionary_encode()
+        if encoded.null_count == 0:
+            return take_ids(known.read(encoded.dictionary), encoded.indices.to_numpy())
+    except (QueryError, RowError, pa.ArrowException):
+        pass
+    raise RowError(f"the ids of set {name}: {reason}")
+
+
+def _find_twins(ids: Any) -> NDArray[np.int32] | None:
+    if len(ids) < 2:
+        return None
+    slots = empty_slots(len(ids))
+    if isinstance(ids, np.ndarray):
+        return None if insert_numbers(ids, 0, len(ids), slots) < 0 else find_numbers(ids, ids, slots)
+    buffers = string_buffers(ids)
+    return None if insert_strings(*buffers, 0, len(ids), slots) < 0 else find_strings(*buffers, *buffers, slots)
+
+
+def _concat(ids: list[Any]) -> Any:
+    some = [each for each in ids if len(each)] or ids[:1]
+    if len({isinstance(each, np.ndarray) for each in some}) > 1:
+        raise RowError("ids are all strings or all 64-bit integers; the rows and the removals differ")
+    return np.concatenate(some) if isinstance(some[0], np.ndarray) else pa.concat_arrays(some)

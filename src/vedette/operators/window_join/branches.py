@@ -1,0 +1,139 @@
+"""Branches: the disjuncts of standing joins, in groups of those that link the streams in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.data.schema import Schema
+from vedette.language import Link
+from vedette.language.links import SIGN
+from vedette.native.damage import check, check_fields, check_shape, check_within
+
+EVERY_ROW = -1  # the selection of a stream that a query says nothing about
+
+
+@dataclass(frozen=True)
+class Edge:
+    """How a row of one of two streams finds those of the other; `streams` are in the order of the link's sides."""
+
+    streams: tuple[int, int]
+    equalities: tuple[Link, ...]
+    link: Link | None
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What the branches of a group have in common."""
+
+    edges: tuple[Edge, ...]  # a tree over the streams
+    conditions: tuple[Link, ...]
+    counts: tuple[bool, ...]  # by stream: its window counts rows
+    is_duration: tuple[bool, ...]  # by stream: its window is a length of time, not a number
+
+    def validate(self, streams: Sequence[str], schema: Schema) -> None:
+        """Raise DamageError unless what came from a file links these streams, all of them and each once."""
+        check_fields(self)
+        check(len(self.counts) == len(self.is_duration) == len(streams), "the windows are not those of the streams")
+        check(len(self.edges) == len(streams) - 1, "the links are not those of the streams")
+        known = {0}
+        for _ in self.edges:
+            known |= {each for edge in self.edges if known & {*edge.streams} for each in edge.streams}
+        check(known == set(range(len(streams))), "the links are not those of the streams")
+        for edge in self.edges:
+            check_fields(edge)
+            for link in (*edge.equalities, *([] if edge.link is None else [edge.link])):
+                link.validate(schema)
+                own = {streams[each] for each in edge.streams}
+                check(set(link.streams) == own, "a link is of other streams than its edge")
+            check(all(link.kind == SIGN for link in edge.equalities), "an equality is none")
+            check(edge.link is None or edge.link.type.name != "string", "strings have no order here")
+            if edge.link is not None:
+                check(edge.link.streams == tuple(streams[each] for each in edge.streams), "a link is turned round")
+        for link in self.conditions:
+            link.validate(schema)
+
+    def to_parts(self) -> list[Any]:
+        """What a file keeps."""
+        edges = [
+            [list(e.streams), [x.to_json() for x in e.equalities], e.link and e.link.to_json()] for e in self.edges
+        ]
+        return [edges, [link.to_json() for link in self.conditions], list(self.counts), list(self.is_duration)]
+
+    @staticmethod
+    def from_parts(edges: list[Any], conditions: list[Any], counts: list[bool], durations: list[bool]) -> Signature:
+        made = []
+        for (first, second), equalities, link in edges:
+            equal = tuple(map(Link.from_json, equalities))
+            made.append(Edge((first, second), equal, link and Link.from_json(link)))
+        return Signature(tuple(made), tuple(map(Link.from_json, conditions)), tuple(counts), tuple(durations))
+
+
+@dataclass(frozen=True)
+class Branches:
+    """Branches of one group as columns; the first axis of the others is by stream, edge or condition."""
+
+    queries: NDArray[np.int32]
+    selections: NDArray[np.int32]
+    lows: NDArray[np.int64]
+    highs: NDArray[np.int64]
+    condition_lows: NDArray[np.int64]
+    condition_highs: NDArray[np.int64]
+    units: NDArray[np.int64]
+    numbers: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @classmethod
+    def concat(cls, many: Sequence[Branches]) -> Branches:
+        names = cls.__dataclass_fields__
+        return cls(*(np.concatenate([getattr(each, name) for each in many], axis=-1) for name in names))
+
+    def validate(self, signature: Signature, n_queries: int, n_selections: Sequence[int]) -> None:
+        """Raise DamageError unless branches from a file are of these queries and selections."""
+        check_fields(self)
+        check_shape(self.queries, (len(self),), "the queries of branches")
+        check_within(self.queries, 0, n_queries - 1, "the queries of branches")
+        for rows, arrays in (
+            (len(n_selections), (self.selections, self.units, self.numbers)),
+            (len(signature.edges), (self.lows, self.highs)),
+            (len(signature.conditions), (self.condition_lows, self.condition_highs)),
+        ):
+            for array in arrays:
+                check_shape(array, (rows, len(self)), "an array of branches")
+        for chosen, n in zip(self.selections, n_selections, strict=True):
+            check_within(chosen, 0, n - 1, "the selections of branches")
+        check((self.units >= 0).all() and (self.numbers >= 0).all(), "a window is below nothing")
+
+    def take(self, chosen: NDArray[Any]) -> Branches:
+        return Branches(*(getattr(self, name)[..., chosen] for name in self.__dataclass_fields__))
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A step of a probe: from a stream whose row is known to one whose rows are looked for."""
+
+    edge: int
+    from_stream: int
+    to_stream: int
+    is_first: bool  # the known row has the first side of the link
+
+
+def hops_from(edges: Sequence[Edge], stream: int) -> list[Hop]:
+    """The way of a probe from one stream to all others, along the edges."""
+    known, hops = {stream}, []
+    waiting = set(range(len(edges)))
+    while waiting:
+        edge = next(each for each in sorted(waiting) if known & set(edges[each].streams))
+        waiting.remove(edge)
+        first, second = edges[edge].streams
+        is_first = first in known
+        hop = Hop(edge, first, second, True) if is_first else Hop(edge, second, first, False)
+        known.add(hop.to_stream)
+        hops.append(hop)
+    return hops

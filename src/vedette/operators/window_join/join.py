@@ -1,0 +1,694 @@
+"""The window join: new rows of several streams against the windows of the others, for all standing joins at once.
+
+As in Kang et al. (Lim et al. 2006, section 6), a row that arrives probes the windows of the other streams, joins its
+own, and lets go what has expired there. Here a batch does so as one: all new rows first join the lists of what is
+selected, then probe those of the other streams for what came before them. So a pair is found once, by the later of its
+rows, and the work is that of selecting rows and of reporting pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.data.columns import Column
+from vedette.data.matches import Matches
+from vedette.data.schema import Type
+from vedette.language import Link
+from vedette.language.links import SIGN as SIGN_LINK
+from vedette.native.budget import UNBOUNDED, Pieces
+from vedette.native.buffers import empty_int32
+from vedette.native.kernels import kernel
+from vedette.operators.window_join.branches import Branches, Edge, Hop, Signature, hops_from
+from vedette.operators.window_join.bundles import Bundle, IndexMaker
+from vedette.operators.window_join.group import JoinGroup, Port, Selected, slices
+from vedette.operators.window_join.keys import EdgeCodes, RowKeys
+from vedette.operators.window_join.pair_sink import JoinedRows, PairSink
+from vedette.operators.window_join.probes import (
+    DOUBLES,
+    INTEGERS,
+    NO_LINK,
+    SIGN,
+    find_runs,
+    holds,
+    name_pairs,
+    take_runs,
+)
+from vedette.operators.window_join.window_rows import StreamRows
+
+CANDIDATES_AT_ONCE = 1 << 23  # pairs that are looked at together, if the answer may have so many
+FEW_CANDIDATES = 1 << 16  # so many are looked at together however small the answer has to be
+PAIR_BYTES = 12  # of a pair of two streams
+BUNDLE_BYTES = 1 << 26  # of matches of a bundle that are looked at together
+FEW_CODES = 1 << 16  # so many codes of values that are gone are always borne
+
+# The selections that rows of a stream are in: (stream, columns, number of rows) -> matches.
+Selector = Callable[[int, dict[str, Column], int], Matches]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """New rows of one stream, in their order."""
+
+    times: NDArray[Any]
+    ids: Column
+    id_type: Type
+    columns: dict[str, Column]
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def slice(self, start: int, end: int) -> Batch:
+        columns = {name: column.slice(start, end) for name, column in self.columns.items()}
+        return Batch(self.times[start:end], self.ids.slice(start, end), self.id_type, columns)
+
+
+class PairFinder(Protocol):
+    """Another way to find pairs of two streams than ordered lists (see `window_joins`)."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def follow(self) -> None:
+        """Other branches stand than before."""
+
+    def find(
+        self, join: WindowJoin, firsts: Sequence[int], limits: Sequence[Sequence[NDArray[np.int64]]]
+    ) -> Iterator[tuple[JoinGroup, NDArray[np.int32], list[NDArray[np.int32]]]]:
+        """The branches of a group and the rows that join by them, by stream, but for the conditions of the group.
+
+        By stream, new rows are those from `firsts` on, and `limits` tells, for each of them, how many rows of either
+        stream came before it.
+        """
+
+
+class WindowJoin:
+    """The windows of all streams, and the groups of branches that stand."""
+
+    def __init__(
+        self,
+        streams: Sequence[str],
+        time_dtype: Any,
+        time_zone: str,
+        make_index: IndexMaker,
+        finder: PairFinder | None = None,
+    ) -> None:
+        self.make_index = make_index
+        self.finder = finder
+        self.names = list(streams)
+        self.time_dtype = time_dtype
+        self.time_zone = time_zone
+        self.streams = [StreamRows(time_dtype) for _ in streams]
+        self.clocks: list[Any] = [None] * len(self.names)  # by stream: no earlier row comes any more
+        self.groups: dict[Signature, JoinGroup] = {}
+        self.n_failed = 0
+        self._passed: list[Any] | None = None  # in a step with late rows, by stream: how far the others had come
+        self._sink = PairSink()
+        self._bases = [0] * len(self.names)  # by stream: rows of pairs that are reported count from here on
+        self._codes: dict[Any, EdgeCodes] = {}
+        self._keys: dict[Any, RowKeys] = {}
+
+    @property
+    def nbytes(self) -> int:
+        parts: list[Any] = [*self.streams, *self.groups.values(), *self._codes.values(), *self._keys.values()]
+        parts += [] if self.finder is None else [self.finder]
+        return sum(each.nbytes for each in parts)
+
+    @property
+    def n_rows(self) -> int:
+        """The rows that are kept."""
+        return sum(map(len, self.streams))
+
+    # Queries.
+
+    def follow(
+        self, groups: dict[Signature, tuple[Branches, NDArray[np.bool_]]], select: Selector, *, anew: bool = False
+    ) -> None:
+        """Let these branches stand: more than before, some of them gone; with `anew`, others than before."""
+        if anew:
+            self.groups, self._codes, self._keys = {}, {}, {}
+        new_lists = []
+        for signature, (branches, is_gone) in groups.items():
+            if signature not in self.groups:
+                self.groups[signature] = self._make_group(signature)
+            new_lists += self.groups[signature].follow(branches, is_gone, self.time_dtype)
+        if self.finder is not None:
+            self.finder.follow()
+            return
+        new_lists = [(port, lists) for port, lists in new_lists if len(lists)]
+        for number in {port.stream for port, _ in new_lists}:
+            stream = self.streams[number]
+            if len(stream):
+                matches = select(number, stream.read(), len(stream))
+                for port, lists in new_lists:
+                    if port.stream == number:
+                        selected = _by_selection(matches, port.keys, stream.first, stream.first)
+                        port.fill(lists, selected, stream.times.values, stream.first)
+
+    def has_too_many_codes(self) -> bool:
+        """Whether most codes are of values that no row has any more, so that it is time to begin anew."""
+        return any(len(codes) > 4 * self.n_rows + FEW_CODES for codes in self._codes.values())
+
+    def _make_group(self, signature: Signature) -> JoinGroup:
+        ports, kinds = [], []
+        for edge in signature.edges:
+            first, second = (
+                Port(stream, self._keys_of(edge, side, stream), has_codes=bool(edge.equalities))
+                for side, stream in enumerate(edge.streams)
+            )
+            ports.append((first, second))
+            kinds.append(NO_LINK if edge.link is None else kind_of(edge.link))
+        for link in signature.conditions:
+            for side, stream in enumerate(link.streams):
+                self._keys_of(self._lone_edge(link), side, self.names.index(stream))
+        return JoinGroup(signature, ports, kinds)
+
+    def _lone_edge(self, link: Link) -> Edge:
+        """An edge of one link alone. Strings have no keys but codes, and all that is asked of them is to be equal."""
+        first, second = (self.names.index(name) for name in link.streams)
+        return Edge((first, second), (link,), None) if link.type.name == "string" else Edge((first, second), (), link)
+
+    def _keys_of(self, edge: Edge, side: int, stream: int) -> RowKeys:
+        """The keys of a stream's rows on one side of an edge; groups that have the same share them."""
+        names = tuple(link.name for link in edge.equalities)
+        place = (stream, names, None if edge.link is None else (edge.link.name, side))
+        if place not in self._keys:
+            codes = self._codes.setdefault(names, EdgeCodes(len(names)))
+            equalities = [link.sides[link.streams.index(self.names[stream])] for link in edge.equalities]
+            key = None if edge.link is None else edge.link.sides[side]
+            keys = RowKeys(equalities, codes, key, self.time_zone)
+            rows = self.streams[stream]
+            keys.append(rows.read(), len(rows))  # what failed of these was counted when they came
+            self._keys[place] = keys
+        return self._keys[place]
+
+    # Rows.
+
+    def step(
+        self, batches: Sequence[Batch], select: Selector, bases: Sequence[int], most: int = UNBOUNDED
+    ) -> Iterator[JoinedRows]:
+        """The pairs that new rows make, each stream's in order; rows of a stream are told as counted from its base on.
+
+        They come in pieces of about `most` bytes, and of no more than the pairs of one slice of candidates besides.
+        All pieces must be read: the step is over with the last one.
+        Late ones among the new rows meet those that were still in their windows when the step began.
+        """
+        self._bases = list(bases)
+        self._sink.n = 0  # a step that failed may have left some
+        firsts = [stream.end for stream in self.streams]
+        is_late = [
+            len(batch) > 0 and clock is not None and bool(batch.times[0] < clock)
+            for batch, clock in zip(batches, self.clocks, strict=True)
+        ]
+        self._passed = [self._horizon(number) for number in range(len(batches))] if any(is_late) else None
+        if self.finder is None:
+            joined = self._probe(batches, firsts, select, most)
+        else:
+            joined = self._ask(self.finder, batches, firsts)
+        for pairs in joined:
+            yield from self._sink.take()
+            yield pairs
+        yield from self._sink.take()
+        for number, batch in enumerate(batches):
+            if len(batch):
+                self.advance(number, batch.times[-1])
+
+    def _ask(self, finder: PairFinder, batches: Sequence[Batch], firsts: list[int]) -> Iterator[JoinedRows]:
+        for number, (stream, batch) in enumerate(zip(self.streams, batches, strict=True)):
+            if not len(batch):
+                continue
+            stream.append(batch.times, batch.ids, batch.id_type, batch.columns)
+            for (of_stream, *_), keys in self._keys.items():
+                if of_stream == number:
+                    self.n_failed += keys.append(batch.columns, len(batch))
+        limits = [_rows_before(batches, firsts, number) for number in range(len(self.streams))]
+        for group, branches, rows in finder.find(self, firsts, limits):
+            if self._passed is not None:
+                kept = self._find_kept(group, branches, rows, firsts, limits[0][1])
+                branches, rows = branches[kept], [each[kept] for each in rows]
+            yield from self._check(group, branches, rows)
+
+    def _probe(self, batches: Sequence[Batch], firsts: list[int], select: Selector, most: int) -> Iterator[JoinedRows]:
+        horizons = [self._horizon(number) for number in range(len(self.streams))]
+        selected: dict[RowKeys, Selected] = {}
+        for number, (stream, batch) in enumerate(zip(self.streams, batches, strict=True)):
+            if not len(batch):
+                continue
+            stream.append(batch.times, batch.ids, batch.id_type, batch.columns)
+            matches = select(number, batch.columns, len(batch))
+            self.n_failed += matches.n_failed
+            for (of_stream, *_), keys in self._keys.items():
+                if of_stream == number:
+                    self.n_failed += keys.append(batch.columns, len(batch))
+                    selected[keys] = _by_selection(matches, keys, firsts[number], stream.first)
+        for signature, group in self.groups.items():
+            for port in group.all_ports:
+                if port.keys not in selected:
+                    continue
+                number = port.stream
+                stream = self.streams[number]
+                counts = signature.counts[number]
+                port.insert(
+                    selected[port.keys],
+                    stream.times.values,
+                    stream.first,
+                    None if counts else horizons[number],
+                    firsts[number] if counts else None,
+                )
+        for number, batch in enumerate(batches):
+            if not len(batch):
+                continue
+            limits = _rows_before(batches, firsts, number)
+            for group in self.groups.values():
+                hops = hops_from(group.signature.edges, number)
+                own_port, _ = self._ports_of(group, hops[0])
+                bundled = []
+                for bundle in group.bundles if self._passed is None else ():
+                    found = self._match_bundle(
+                        group, bundle, hops[0], selected[own_port.keys], firsts[number], limits[hops[0].to_stream], most
+                    )
+                    if found is not None:
+                        yield from found
+                        bundled.append(bundle)
+                for branches, rows in group.probes(number, selected[own_port.keys], bundled):
+                    known: list[Any] = [None] * len(self.streams)
+                    known[number] = rows
+                    yield from self._hop(group, hops, branches, known, number, firsts[number], limits, most)
+
+    def advance(self, stream: int, time: Any) -> None:
+        """No row of the stream comes any more that is before a time."""
+        clock = self.clocks[stream]
+        self.clocks[stream] = time if clock is None else max(clock, time)
+
+    def expire(self, longest: Sequence[Any], most: Sequence[int]) -> None:
+        """Let the rows go that are in no window of these lengths and numbers, by stream; a length below 0 is none."""
+        for number, stream in enumerate(self.streams):
+            n = self.count_expired(longest[number], most[number], stream.times.values, self._horizon(number))
+            if n:
+                stream.drop(n)
+                for (of_stream, *_), keys in self._keys.items():
+                    if of_stream == number:
+                        keys.drop(n)
+
+    @staticmethod
+    def count_expired(longest: Any, most: int, times: NDArray[Any], horizon: Any) -> int:
+        """How many of the first rows of a stream no later row joins with."""
+        n = max(0, len(times) - most)
+        if longest >= 0 and n:
+            if horizon is None:
+                return 0
+            alive = np.flatnonzero(ages_of(times[:n], horizon) <= longest)
+            n = int(alive[0]) if len(alive) else n
+        return n
+
+    def _horizon(self, stream: int) -> Any:
+        """The time before which no row of another stream comes any more, or None where that is not known."""
+        return horizon_of(self.clocks, stream)
+
+    # Probes.
+
+    def _hop(
+        self,
+        group: JoinGroup,
+        hops: Sequence[Hop],
+        branches: NDArray[np.int32],
+        known: list[Any],
+        origin: int,
+        first: int,
+        limits: list[NDArray[np.int64]],
+        most: int,
+    ) -> Iterator[JoinedRows]:
+        """Extend rows that are known of some streams by those of the next, and so on to the last."""
+        if not hops:
+            yield from self._check(group, branches, known)
+            return
+        hop, *rest = hops
+        edge, kind = group.signature.edges[hop.edge], group.kinds[hop.edge]
+        own_port, port = self._ports_of(group, hop)
+        assert group.branches is not None
+        lists, to_stream, from_stream = port.lists, self.streams[hop.to_stream], self.streams[hop.from_stream]
+        places = known[hop.from_stream] - np.int32(from_stream.first)
+        runs, lengths = np.empty(len(branches), np.int64), np.empty(len(branches), np.int32)
+        lows, highs = group.branches.lows[hop.edge], group.branches.highs[hop.edge]
+        find_runs(
+            branches,
+            places,
+            own_port.keys.codes.values,
+            own_port.keys.keys.values,
+            kind,
+            hop.is_first,
+            lows,
+            highs,
+            port.list_of,
+            lists.starts,
+            lists.lengths,
+            lists.codes if edge.equalities else _NO_CODES,
+            lists.keys,
+            runs,
+            lengths,
+        )
+        arrivals = known[origin] - np.int32(first)
+        latest, own_windows = None, np.empty(0, self.time_dtype)
+        if hop.from_stream != origin or sum(each is not None for each in known) > 1 or self._passed is not None:
+            latest = self._latest(known)
+            if self._passed is not None and self._passed[hop.to_stream] is not None:
+                latest = np.maximum(latest, self._passed[hop.to_stream])  # what is older than that is gone
+        elif not group.signature.counts[origin]:
+            own_windows = group.windows[origin]
+        is_last = len(known) == 2 and not group.signature.conditions and self._passed is None
+        taken = np.empty(len(branches), np.int32)
+        for start, end in slices(lengths, min(CANDIDATES_AT_ONCE, max(FEW_CANDIDATES, most // PAIR_BYTES))):
+            n_most = int(np.abs(lengths[start:end].astype(np.int64)).sum()) + 1
+            n_before, base, out = 0, 0, _NO_ROWS
+            if is_last:
+                n_before, base = self._sink.n, self._bases[hop.to_stream]
+                names, out = self._sink.reserve(n_most)
+            rows = out[hop.to_stream] if is_last else empty_int32(n_most)
+            n = take_runs(
+                branches,
+                places,
+                own_port.keys.keys.values,
+                arrivals,
+                limits[hop.to_stream],
+                self.streams[origin].times.values[first - self.streams[origin].first :] if latest is None else latest,
+                latest is None,
+                runs,
+                lengths,
+                start,
+                end,
+                kind,
+                hop.is_first,
+                lows,
+                highs,
+                lists.keys,
+                lists.rows,
+                to_stream.times.values,
+                to_stream.first,
+                group.signature.counts[hop.to_stream],
+                group.windows[hop.to_stream],
+                own_windows,
+                base,
+                taken,
+                rows,
+                n_before,
+            )
+            if is_last:
+                queries, own = group.branches.queries, known[origin]
+                own_base = self._bases[origin]
+                name_pairs(branches, queries, own, own_base, taken, start, end, names, out[origin], n_before)
+                self._sink.n = n
+                if PAIR_BYTES * n > most:
+                    yield from self._sink.take()
+                continue
+            if not n:
+                continue
+            probes = np.repeat(np.arange(start, end, dtype=np.int32), taken[start:end])
+            more = [None if each is None else each[probes] for each in known]
+            more[hop.to_stream] = rows[:n].copy() if 2 * n < n_most else rows[:n]
+            yield from self._hop(group, rest, branches[probes], more, origin, first, limits, most)
+
+    def _match_bundle(
+        self,
+        group: JoinGroup,
+        bundle: Bundle,
+        hop: Hop,
+        selected: Selected,
+        first: int,
+        limits: NDArray[np.int64],
+        most: int,
+    ) -> Iterator[JoinedRows] | None:
+        """What new rows make with the rows before them by the branches of a bundle; None where probing is shorter."""
+        own_port, port = self._ports_of(group, hop)
+        assert group.branches is not None
+        one = bundle.branches[:1]
+        rows = selected.of(int(group.branches.selections[hop.from_stream, one[0]]))
+        if not len(rows):
+            return iter(())
+        origin = self.streams[hop.from_stream]
+        places, arrivals = rows - np.int32(origin.first), rows - np.int32(first)
+        runs, lengths = np.empty(len(rows), np.int64), np.empty(len(rows), np.int32)
+        zeros, none = np.zeros(len(rows), np.int32), np.zeros(1, np.int64)
+        lists, edge = port.lists, group.signature.edges[hop.edge]
+        find_runs(
+            zeros,
+            places,
+            own_port.keys.codes.values,
+            own_port.keys.keys.values,
+            NO_LINK,
+            hop.is_first,
+            none,
+            none,
+            port.list_of[one],
+            lists.starts,
+            lists.lengths,
+            lists.codes if edge.equalities else _NO_CODES,
+            lists.keys,
+            runs,
+            lengths,
+        )
+        if not bundle.is_shorter(len(rows), int(lengths.sum())):
+            return None
+        runs_of = places, arrivals, runs, lengths
+        return self._take_bundle(group, bundle, hop, rows, runs_of, first, limits, most)
+
+    def _take_bundle(
+        self,
+        group: JoinGroup,
+        bundle: Bundle,
+        hop: Hop,
+        rows: NDArray[np.int32],
+        runs_of: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]],
+        first: int,
+        limits: NDArray[np.int64],
+        most: int,
+    ) -> Iterator[JoinedRows]:
+        """What the runs of the bundle's list make with the new rows."""
+        own_port, port = self._ports_of(group, hop)
+        places, arrivals, runs, lengths = runs_of
+        lists, origin, to_stream = port.lists, self.streams[hop.from_stream], self.streams[hop.to_stream]
+        zeros, none = np.zeros(len(rows), np.int32), np.zeros(1, np.int64)
+        counts = group.signature.counts
+        own_windows = np.array([bundle.longest[hop.from_stream]] * (not counts[hop.from_stream]), self.time_dtype)
+        taken = np.empty(len(rows), np.int32)
+        for start, end in slices(lengths, CANDIDATES_AT_ONCE // 8):
+            n_most = int(lengths[start:end].sum()) + 1
+            others = empty_int32(n_most)
+            n = take_runs(
+                zeros,
+                places,
+                own_port.keys.keys.values,
+                arrivals,
+                limits,
+                origin.times.values[first - origin.first :],
+                True,
+                runs,
+                lengths,
+                start,
+                end,
+                NO_LINK,
+                hop.is_first,
+                none,
+                none,
+                lists.keys,
+                lists.rows,
+                to_stream.times.values,
+                to_stream.first,
+                counts[hop.to_stream],
+                np.array([bundle.longest[hop.to_stream]], self.time_dtype),
+                own_windows,
+                0,
+                taken,
+                others,
+                0,
+            )
+            probes, others = np.repeat(np.arange(start, end, dtype=np.int32), taken[start:end]), others[:n]
+            yield from self._name_bundle(group, bundle, hop, rows[probes], others, limits[arrivals[probes]], most)
+
+    def _name_bundle(
+        self,
+        group: JoinGroup,
+        bundle: Bundle,
+        hop: Hop,
+        rows: NDArray[np.int32],
+        others: NDArray[np.int32],
+        limits: NDArray[np.int64],
+        most: int,
+    ) -> Iterator[JoinedRows]:
+        """JoinedRows of rows with the branches in whose ranges their value is; so many rows at a time as fit."""
+
+        def find(start: int, end: int) -> Matches:
+            return bundle.match(keys[0][start:end], keys[1][start:end], lows, highs, self.make_index)
+
+        assert group.branches is not None
+        known: list[Any] = [None, None]
+        known[hop.from_stream], known[hop.to_stream] = rows, others
+        first, second = group.ports[hop.edge]
+        keys = [port.keys.keys.values[known[port.stream] - self.streams[port.stream].first] for port in (first, second)]
+        lows, highs = group.branches.lows[hop.edge], group.branches.highs[hop.edge]
+        n_bytes = min(most, BUNDLE_BYTES)
+        for start, _, matches in Pieces(len(rows), n_bytes // 2, n_bytes).of(find, len(rows)):
+            branches, pairs = bundle.branches[matches.positions], matches.rows + np.int32(start)
+            joined = [each[pairs] for each in known]
+            if not bundle.is_even:
+                keep = np.ones(len(branches), np.bool_)
+                latest = self._latest(joined)
+                for number, counts in enumerate(group.signature.counts):
+                    windows = group.windows[number][branches]
+                    if not counts:
+                        keep &= ages_of(self._times_of(number, joined[number]), latest) <= windows
+                    elif number == hop.to_stream:
+                        keep &= limits[pairs] - joined[number] <= windows
+                branches, joined = branches[keep], [each[keep] for each in joined]
+            yield from self._check(group, branches, joined)
+
+    def _find_kept(
+        self,
+        group: JoinGroup,
+        branches: NDArray[np.int32],
+        rows: list[NDArray[np.int32]],
+        firsts: Sequence[int],
+        limits: NDArray[np.int64],
+    ) -> NDArray[np.bool_]:
+        """Which pairs have, as the earlier of their rows, one that was still in its window when the step began."""
+        assert self._passed is not None
+        first, second = rows
+        is_second_earlier = first >= firsts[0]
+        new = np.flatnonzero(is_second_earlier)
+        is_second_earlier[new] = second[new] < limits[first[new] - firsts[0]]
+        keep = np.ones(len(branches), np.bool_)
+        for number, is_earlier in enumerate((~is_second_earlier, is_second_earlier)):
+            if self._passed[number] is not None and not group.signature.counts[number]:
+                ages = ages_of(self._times_of(number, rows[number]), self._passed[number])
+                keep &= ~is_earlier | (ages <= group.windows[number][branches])
+        return keep
+
+    @staticmethod
+    def _ports_of(group: JoinGroup, hop: Hop) -> tuple[Port, Port]:
+        """The ports of the stream from which a hop goes, and of that to which it does."""
+        first, second = group.ports[hop.edge]
+        return (first, second) if hop.is_first else (second, first)
+
+    def _latest(self, known: Sequence[Any]) -> NDArray[Any]:
+        """The latest time of the rows that are known."""
+        times = [self._times_of(number, rows) for number, rows in enumerate(known) if rows is not None]
+        return times[0] if len(times) == 1 else np.maximum.reduce(times)
+
+    def _times_of(self, stream: int, rows: NDArray[np.int32]) -> NDArray[Any]:
+        return np.asarray(self.streams[stream].times.values[rows - self.streams[stream].first])
+
+    def _check(self, group: JoinGroup, branches: NDArray[np.int32], rows: list[NDArray[np.int32]]) -> list[JoinedRows]:
+        """What is in time with each other, where there are several, and fulfils the conditions that no edge has."""
+        signature = group.signature
+        assert group.branches is not None
+        keep = np.ones(len(branches), np.bool_)
+        if len(rows) > 2 or self._passed is not None:
+            latest = self._latest(rows)
+            for number, each in enumerate(rows):
+                if not signature.counts[number]:
+                    keep &= ages_of(self._times_of(number, each), latest) <= group.windows[number][branches]
+        for place, link in enumerate(signature.conditions):
+            edge = self._lone_edge(link)
+            codes, sides = [], []
+            for side, number in enumerate(edge.streams):
+                keys, at = self._keys_of(edge, side, number), rows[number] - self.streams[number].first
+                codes.append(keys.codes.values[at])
+                sides.append(keys.keys.values[at])
+            keep &= (codes[0] >= 0) & (codes[1] >= 0)
+            if edge.equalities:
+                keep &= codes[0] == codes[1]
+            lows, highs = group.branches.condition_lows[place], group.branches.condition_highs[place]
+            keep &= _hold(kind_of(link), sides[0], sides[1], lows[branches], highs[branches])
+        kept = np.flatnonzero(keep)
+        if not len(kept):
+            return []
+        told = [each[kept] - np.int32(base) for each, base in zip(rows, self._bases, strict=True)]
+        return [JoinedRows(group.branches.queries[branches[kept]], told)]
+
+
+def kind_of(link: Link) -> int:
+    """How the value of a link is computed from two keys."""
+    if link.kind == SIGN_LINK:
+        return SIGN
+    return DOUBLES if link.type.name == "double" else INTEGERS
+
+
+def ages_of(times: NDArray[Any], now: Any) -> NDArray[Any]:
+    """How long ago times are; what is beyond all doubles is infinitely long ago."""
+    with np.errstate(over="ignore"):
+        return np.asarray(now - times)
+
+
+def horizon_of(clocks: Sequence[Any], stream: int) -> Any:
+    """The earliest of the other streams' clocks, or None where one has none."""
+    others = [clock for number, clock in enumerate(clocks) if number != stream]
+    return None if None in others else min(others)
+
+
+_NO_CODES = np.empty(0, np.int32)
+_NO_ROWS: list[NDArray[np.int32]] = []
+
+
+def _rows_before(batches: Sequence[Batch], firsts: Sequence[int], stream: int) -> list[NDArray[np.int64]]:
+    """For each new row of a stream, by stream, how many rows came before it: ordered by time, then by stream."""
+    times = batches[stream].times
+    limits = []
+    for number, batch in enumerate(batches):
+        before = np.searchsorted(batch.times, times, side="left" if stream < number else "right")
+        limits.append(before.astype(np.int64) + firsts[number])
+    return limits
+
+
+def _by_selection(matches: Matches, keys: RowKeys, first: int, shift: int) -> Selected:
+    """Matches by selection instead of by row, and within one in the order of the keys; rows count from `first` on."""
+    if not len(matches.positions):
+        return Selected(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.int32))
+    order = keys.order_from(first - shift)
+    return Selected(
+        *_list_by_selection(matches.starts, matches.positions, order, first, int(matches.positions.max()) + 1)
+    )
+
+
+@kernel
+def _list_by_selection(
+    starts: NDArray[np.int64], positions: NDArray[np.int32], order: NDArray[np.int64], first: int, n: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+    """The selections that have rows, where theirs start, and the rows."""
+    counts = np.zeros(n + 1, np.int64)
+    for position in positions:
+        counts[position] += 1
+    n_some = 0
+    for selection in range(n):
+        n_some += counts[selection] > 0
+    selections, new_starts = np.empty(n_some, np.int32), np.empty(n_some + 1, np.int64)
+    total = n_some = 0
+    for selection in range(n):
+        if counts[selection]:
+            selections[n_some], new_starts[n_some] = selection, total
+            n_some += 1
+            total += counts[selection]
+            counts[selection] = total - counts[selection]
+    new_starts[n_some] = total
+    rows = np.empty(len(positions), np.int32)
+    for row in order:
+        for i in range(starts[row], starts[row + 1]):
+            rows[counts[positions[i]]] = first + row
+            counts[positions[i]] += 1
+    return selections, new_starts, rows
+
+
+@kernel
+def _hold(
+    kind: int,
+    firsts: NDArray[np.int64],
+    seconds: NDArray[np.int64],
+    lows: NDArray[np.int64],
+    highs: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    kept = np.empty(len(firsts), np.bool_)
+    for i in range(len(firsts)):
+        kept[i] = holds(kind, firsts[i], seconds[i], lows[i], highs[i])
+    return kept

@@ -1,0 +1,122 @@
+"""The codes and keys by which rows of two streams find each other.
+
+Equal values have equal codes, in one numbering for both streams; a key is a whole number in the order of its values. A
+row without a value on one of the links has the code -1 and joins with nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.data.columns import Column
+from vedette.data.ids import INTEGER, STRING, Ids
+from vedette.language import Typed
+from vedette.language.evaluation import evaluate_rows
+from vedette.native.ordering import keys_of_doubles
+from vedette.operators.window_join.window_rows import GrowingArray
+
+
+class Codes:
+    """A numbering of values, or of pairs of numbers, which grows as new ones are seen."""
+
+    def __init__(self) -> None:
+        self._values = Ids()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @property
+    def nbytes(self) -> int:
+        return self._values.nbytes
+
+    def number(self, values: NDArray[np.int64] | pa.LargeStringArray) -> NDArray[np.int32]:
+        """The code of each value."""
+        if self._values.kind is None:
+            self._values.kind = INTEGER if isinstance(values, np.ndarray) else STRING
+        codes = self._values.find(values)
+        unknown = np.flatnonzero(codes < 0)
+        if len(unknown):
+            if isinstance(values, np.ndarray):
+                self._values.append(np.unique(values[unknown]))
+            else:
+                self._values.append(values.take(pa.array(unknown)).unique())
+            codes = self._values.find(values)
+        return codes
+
+
+class EdgeCodes:
+    """The codes of all equalities between two streams together: several values are numbered as one."""
+
+    def __init__(self, n_equalities: int) -> None:
+        self._each = [Codes() for _ in range(n_equalities)]
+        self._pairs = [Codes() for _ in range(n_equalities - 1)]
+
+    def __len__(self) -> int:
+        return max(map(len, [*self._each, *self._pairs]), default=0)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(codes.nbytes for codes in (*self._each, *self._pairs))
+
+    def number(self, columns: Sequence[Any], n_rows: int) -> NDArray[np.int32]:
+        """The code of each row, from its values on every equality."""
+        codes = np.zeros(n_rows, np.int32)
+        for place, values in enumerate(columns):
+            own = self._each[place].number(values)
+            codes = self._pairs[place - 1].number(codes.astype(np.int64) << 32 | own) if place else own
+        return codes
+
+
+class RowKeys:
+    """The code and the key of each row that is kept of a stream, on its side of an edge."""
+
+    def __init__(self, equalities: Sequence[Typed], codes: EdgeCodes, key: Typed | None, time_zone: str) -> None:
+        self._equalities = equalities
+        self._numbering = codes  # which both sides share
+        self._key = key
+        self._time_zone = time_zone
+        self.codes = GrowingArray(np.int32)
+        self.keys = GrowingArray(np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        return self.codes.nbytes + self.keys.nbytes
+
+    def append(self, columns: dict[str, Column], n_rows: int) -> int:
+        """Compute those of new rows; for how many something failed."""
+        valid, n_failed = np.ones(n_rows, np.bool_), 0
+        evaluated = []
+        for side in self._equalities if self._key is None else (*self._equalities, self._key):
+            column, failed = evaluate_rows(side, self._time_zone, columns, n_rows)
+            n_failed += failed
+            if column.valid is not None:
+                valid &= column.valid
+            evaluated.append(_to_keys(column.values))
+        keys = np.zeros(n_rows, np.int64) if self._key is None else evaluated.pop()
+        codes = self._numbering.number(evaluated, n_rows)
+        codes[~valid] = -1
+        self.codes.append(codes)
+        self.keys.append(keys)
+        return n_failed
+
+    def order_from(self, place: int) -> NDArray[np.int64]:
+        """The rows from a place on in the order of their codes and keys, counted from that place."""
+        codes, keys = self.codes.values[place:], self.keys.values[place:]
+        if self._equalities:
+            return np.lexsort((keys, codes))
+        return np.arange(len(keys)) if self._key is None else np.argsort(keys, kind="stable")
+
+    def drop(self, n: int) -> None:
+        self.codes.drop(n)
+        self.keys.drop(n)
+
+
+def _to_keys(values: Any) -> Any:
+    if not isinstance(values, np.ndarray):
+        return values
+    return keys_of_doubles(values) if values.dtype == np.float64 else values.astype(np.int64)

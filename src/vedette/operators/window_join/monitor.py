@@ -1,0 +1,477 @@
+"""The operator of window joins: the rows of several streams as they come, and the pairs that they make.
+
+What its answers mean is written in docs/operators.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.data.answer_limit import max_answer_bytes, too_large
+from vedette.data.columns import Column
+from vedette.data.keyed_rows import FARTHEST, KEY_TYPES, TIME_TYPES, read_time
+from vedette.data.matches import Matches
+from vedette.data.schema import Type
+from vedette.errors import AnswerError, QueryError, RowError, count
+from vedette.language import naming
+from vedette.operators.window_join import state as join_state
+from vedette.operators.window_join.join import Batch, WindowJoin, horizon_of
+from vedette.operators.window_join.options import JoinOptions
+from vedette.operators.window_join.pair_sink import JoinedRows
+from vedette.operators.window_join.range_index import index_ranges
+from vedette.operators.window_join.rows import JoinRows, read_join_rows
+from vedette.operators.window_join.table import drop_repeats, join_values, to_table
+from vedette.operators.window_join.undo import JoinUndo
+from vedette.settings import settings
+
+if TYPE_CHECKING:
+    from vedette.operators.window_join.query_set import JoinQuerySet
+
+ROWS_AT_ONCE = 4096  # at least; else as many as are kept
+PAIRS_AT_ONCE = 1 << 20  # whose residuals are checked together
+_MOST_NUMBER = (1 << 31) - 1
+
+
+class JoinMonitor:
+    """Rows of several streams in their windows, and what standing joins make of each new one.
+
+    >>> from vedette import JoinQuerySet
+    >>> pairs = JoinQuerySet(orders="id string, price double", offers="id string, price double")
+    >>> pairs.add("cheaper", "offers.price < orders.price", within=10)
+    >>> join = pairs.window(orders_time="at", offers_time="at", orders_id="id", offers_id="id")
+    >>> join.step(orders={"id": ["a"], "price": [9.5], "at": [1]}).num_rows
+    0
+    >>> join.step(offers={"id": ["x", "y"], "price": [9.0, 9.0], "at": [11, 12]}).to_pylist()
+    [{'query': 'cheaper', 'orders': 'a', 'offers': 'x'}]
+    """
+
+    def __init__(self, queries: JoinQuerySet, options: JoinOptions) -> None:
+        self.queries = queries
+        self.options = options
+        self.time_type = "" if options.has_times else "bigint"
+        for stream, time in zip(queries.streams, options.times, strict=True):
+            field = None if time is None else queries.schema_of(stream).find(time)
+            if field is not None and field.type.name not in TIME_TYPES:
+                raise QueryError(
+                    f"{stream}_time={time!r} is {field.type}; a time is a timestamp or a number (bigint or double)"
+                )
+            if field is not None and self.time_type not in ("", field.type.name):
+                raise QueryError(
+                    f"the times of the streams are of different types: {stream}_time={time!r} is {field.type}, another "
+                    f"is {self.time_type}"
+                )
+            if field is not None:
+                self._check_windows(field.type.name)
+                self.time_type = field.type.name
+        if not options.has_times:
+            self._check_windows("")
+        for stream, id_ in zip(queries.streams, options.ids, strict=True):
+            type_ = self._known_id_type(stream, id_)
+            if type_ is not None and type_.name not in KEY_TYPES:
+                raise QueryError(f"{stream}_id={id_!r} is {type_}; an id is a string or a whole number")
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self._begun: JoinUndo | None = None  # a step that is not over
+        streams = self.queries.streams
+        self.id_types = [self._known_id_type(*each) for each in zip(streams, self.options.ids, strict=True)]
+        self.n_late = 0
+        self.n_numbered = [0] * len(streams)  # rows that got a number, or an id, by stream
+        self.join = self.make_join()
+        self.followed: tuple[int, int] | None = None  # the epoch and version of the queries that stand in the join
+        self.saved_rows: list[int] | None = None  # by stream, the next row when the state was last saved
+        self.longest: list[Any] = [-1] * len(streams)  # by stream, the longest window, below 0 where there is none
+        self.most = [0] * len(streams)  # and the most rows of one that counts
+
+    def __repr__(self) -> str:
+        streams, queries = ", ".join(self.queries.streams), count(len(self.queries), "query", "queries")
+        return f"JoinMonitor({streams}; {queries}, {count(self.n_rows, 'row')} kept)"
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows in the state, of all streams."""
+        return self.join.n_rows
+
+    @property
+    def n_failed(self) -> int:
+        """For how many rows and pairs an expression failed, as a division by zero does."""
+        return self.join.n_failed
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the state; that of the queries comes on top."""
+        return self.join.nbytes
+
+    def step(self, **rows: Any) -> pa.Table:
+        """The pairs that new rows make: columns query, and by stream the id of the row.
+
+        Rows are taken by time, then by stream, then by id. A pair is reported once for each query, with the later of
+        its rows. Raises AnswerError, and changes nothing, where the pairs exceed the setting max_answer_bytes;
+        `step_batches` has no such limit.
+        """
+        (found,) = self._step(rows, max_answer_bytes(), is_whole=True)
+        return found
+
+    def step_batches(self, max_bytes: int | None = None, /, **rows: Any) -> Iterator[pa.Table]:
+        """The pairs of `step` in pieces of about `max_bytes`, by default the setting answer_batch_bytes.
+
+        Read all pieces before the next call: the step is over with the last one. If the iteration stops before it, the
+        join is as it was before.
+        """
+        most = settings().answer_batch_bytes if max_bytes is None else max_bytes
+        return self._step(rows, most, is_whole=False)
+
+    def _step(self, rows: dict[str, Any], most: int, *, is_whole: bool) -> Iterator[pa.Table]:
+        """The pairs in tables of about `most` bytes; with `is_whole` in one table, or AnswerError."""
+        undo = JoinUndo(self)
+        batches = self._take_rows(rows)
+        if batches is None:
+            yield to_table(JoinedRows.concat([], len(self.queries.streams)), self.queries, self._all_ids([]))
+            return
+        self._begun = undo
+        try:
+            yield from self._join_parts(self._cut(batches), batches, most, is_whole)
+        except BaseException:
+            if self._begun is undo:  # else the join has gone on since
+                undo.apply(self)
+            raise
+
+    def _take_rows(self, rows: dict[str, Any]) -> list[Batch] | None:
+        """The new rows in their order, counted; None as long as there was no row and the type of times is unknown."""
+        known_type = self.time_type
+        read = self._read(rows)
+        if self.options.has_times and not self.time_type:
+            return None
+        self.follow()
+        kept = [self._on_time(number, each) for number, each in enumerate(read)]
+        dtype = TIME_TYPES[self.time_type]
+        batches = [
+            each.in_order(mask, self.n_numbered[number], dtype, by_time=self.options.has_times)
+            for number, (each, mask) in enumerate(zip(read, kept, strict=True))
+        ]
+        try:
+            self._check_room(batches)
+        except RowError:
+            if not known_type:  # nor is it known now
+                self.time_type, self.followed = "", None
+            raise
+        for number, each in enumerate(read):
+            self.n_numbered[number] += each.n
+            self.n_late += each.n - len(batches[number])
+            if each.n:
+                self.id_types[number] = batches[number].id_type
+        return batches
+
+    def _join_parts(
+        self, parts: list[list[Batch]], batches: list[Batch], most: int, is_whole: bool
+    ) -> Iterator[pa.Table]:
+        bases = [stream.first for stream in self.join.streams]
+        ids = self._all_ids(batches) if len(parts) > 1 else []
+        found: list[JoinedRows] = []
+        n_bytes = 0
+        for part in parts:
+            for pairs in self._find_once(part, bases, most, is_whole):
+                if is_whole and n_bytes + pairs.nbytes > most:
+                    raise _too_large(sum(map(len, found)) + len(pairs))
+                if found and n_bytes + pairs.nbytes > most:
+                    yield to_table(JoinedRows.concat(found, len(batches)), self.queries, ids or self._all_ids([]))
+                    found, n_bytes = [], 0
+                found.append(pairs)
+                n_bytes += pairs.nbytes
+            if len(parts) == 1:
+                ids = self._all_ids([])
+            self.join.expire(self.longest, self.most)
+        pairs = JoinedRows.concat(found, len(batches))
+        if self.join.has_too_many_codes():
+            self._begin_anew()
+        self._begun = None  # from here on the step stands
+        yield to_table(pairs, self.queries, ids)
+
+    def _find_once(self, part: list[Batch], bases: Sequence[int], most: int, is_whole: bool) -> Iterator[JoinedRows]:
+        """The pairs that a part of the rows makes, each once a query, though two branches of a query may find it.
+
+        Repeats have the same new row, so they are in the same part. Where there may be some, the pairs of the part are
+        held together. With `is_whole`, AnswerError if more than `most` bytes are left of them.
+        """
+        if not self.queries.is_repeated.any():
+            yield from self._find(part, bases, most)
+            return
+        held: list[JoinedRows] = []
+        n_bytes = 0
+        for pairs in self._find(part, bases, most):
+            held.append(pairs)
+            n_bytes += pairs.nbytes
+            if is_whole and n_bytes > 2 * most:
+                held = [drop_repeats(JoinedRows.concat(held, len(part)), self.queries)]
+                n_bytes = held[0].nbytes
+                if n_bytes > most:
+                    raise _too_large(len(held[0]))
+        if held:
+            yield drop_repeats(JoinedRows.concat(held, len(part)), self.queries)
+
+    def _find(self, part: list[Batch], bases: Sequence[int], most: int) -> Iterator[JoinedRows]:
+        """The pairs that a part of the rows makes, for which the residuals hold."""
+        pieces = self.join.step(part, self._select, bases, most)
+        while True:
+            with naming(self.queries.ids_at):
+                found = next(pieces, None)
+                if found is None:
+                    return
+                checked = self._check_residuals(found, bases)
+            if len(checked):
+                yield checked
+
+    def advance(self, time: Any = None, /, **times: Any) -> None:
+        """No more rows come that are before a time, of any stream; rows that were kept for such are let go.
+
+        `advance(left=t)` tells it of one stream alone: rows of the others are kept for the rows that it lacks. It tells
+        nothing before the first row, unless the type of times is known from the schema.
+        """
+        named = {self._number(stream): each for stream, each in times.items()}
+        if time is not None:
+            named |= {number: time for number in range(len(self.queries.streams)) if number not in named}
+        if not self.time_type or not self.options.has_times:
+            return
+        read = {number: read_time(each, self.time_type, self.queries.time_zone) for number, each in named.items()}
+        if self.time_type != "double":
+            read = {number: min(max(each, -FARTHEST), FARTHEST) for number, each in read.items()}
+        self.follow()
+        for number, each in read.items():
+            self.join.advance(number, each)
+        self.join.expire(self.longest, self.most)
+
+    # Saving.
+
+    def save(self) -> bytes:
+        """The whole state."""
+        return join_state.save(self)
+
+    def load(self, blob: bytes) -> None:
+        """Take up a saved state in place of this one; raises SnapshotError, and changes nothing, if it does not fit."""
+        join_state.load(self, blob)
+
+    def take_delta(self) -> bytes:
+        """What has changed in the state since the last `save`, `load` or `take_delta`."""
+        return join_state.take_delta(self)
+
+    def apply_delta(self, blob: bytes) -> None:
+        """Bring a loaded state up to date; deltas are applied in the order in which they were taken."""
+        join_state.apply_delta(self, blob)
+
+    # Inside.
+
+    def follow(self) -> None:
+        """Let the queries of the set's current version stand."""
+        now = (self.queries.epoch, self.queries.version)
+        if self.followed == now:
+            return
+        self._check_windows(self.time_type if self.options.has_times else "")
+        if self.followed is not None:
+            self.join.expire(self.longest, self.most)  # a new query sees what those before it kept
+        for number, stream in enumerate(self.join.streams):
+            if stream.use_fields(self._types_of(number)):
+                self.saved_rows = None  # a delta could not tell it from one that is used again
+        groups = self.queries.groups()
+        anew = self.followed is None or self.followed[0] != now[0]
+        self.join.follow(groups, self._select, anew=anew)
+        self.followed = now
+        self.longest, self.most = self._windows_of(groups)
+
+    def _begin_anew(self) -> None:
+        """Number rows and codes from 0 on."""
+        for stream in self.join.streams:
+            stream.first = 0
+        self.saved_rows = None
+        self.join.follow(self.queries.groups(), self._select, anew=True)
+
+    def set_time_type(self, time_type: str) -> None:
+        """Times are of this type from the first row on."""
+        if self.time_type and self.time_type != time_type:
+            raise RowError(f"times were {self.time_type} so far, and are {time_type} now")
+        if not self.time_type:
+            self._check_windows(time_type)
+            self.time_type = time_type
+            self.join = self.make_join()
+
+    def _known_id_type(self, stream: str, id_: str | None) -> Type | None:
+        """The type of a stream's ids before there are any; None where nobody can tell."""
+        if id_ is None:
+            return Type("bigint")
+        field = self.queries.schema_of(stream).find(id_)
+        return None if field is None else field.type
+
+    def make_join(self) -> WindowJoin:
+        dtype = TIME_TYPES.get(self.time_type, np.int64)
+        return WindowJoin(self.queries.streams, dtype, self.queries.time_zone, index_ranges, self.queries.make_finder())
+
+    def _types_of(self, number: int) -> dict[str, Type]:
+        """The fields of a stream that queries use, by their full name."""
+        stream = self.queries.streams[number]
+        schema = self.queries.schema_of(stream)
+        return {f"{stream}.{name}": _must(schema.find(name)).type for name in self.queries.fields_of(stream)}
+
+    def _number(self, stream: str) -> int:
+        if stream not in self.queries.streams:
+            raise RowError(self.queries.schema.unknown_stream(stream))
+        return self.queries.streams.index(stream)
+
+    def _read(self, rows: dict[str, Any]) -> list[JoinRows]:
+        for stream in rows:
+            self._number(stream)
+        read = []
+        for number, stream in enumerate(self.queries.streams):
+            schema, given = self.queries.schema_of(stream), rows.get(stream)
+            fields = self.queries.fields_of(stream)
+            if given is None:
+                read.append(JoinRows.none(self._types_of(number), self.options.ids[number] is None))
+                continue
+            time, id_ = self.options.times[number], self.options.ids[number]
+            each = read_join_rows(given, stream, schema, fields, self.queries.time_zone, time, id_)
+            known = self.id_types[number]
+            if each.n and each.ids is not None and known is not None and each.id_type != known:
+                raise RowError(f"{stream} rows: ids were of type {known} so far; {id_!r} now holds {each.id_type}")
+            read.append(each)
+        types = {each.time_type for each in read if each.n}
+        if len(types) > 1:
+            raise RowError(f"the times of the streams are of different types: {', '.join(sorted(types))}")
+        if types and self.options.has_times:
+            self.set_time_type(types.pop())
+        return read
+
+    def _on_time(self, number: int, rows: JoinRows) -> NDArray[np.bool_] | None:
+        """Which rows are not late; None for all."""
+        clock = self.join.clocks[number]
+        if clock is None or self.options.late == "apply" or not self.options.has_times:
+            return None
+        on_time = rows.times >= clock
+        return None if on_time.all() else on_time
+
+    def _select(self, number: int, columns: dict[str, Column], n_rows: int) -> Matches:
+        with naming(lambda selections: self.queries.ids_of_selections(number, selections)):
+            return self.queries.selections(number).match(columns, n_rows)
+
+    def _cut(self, batches: Sequence[Batch]) -> list[list[Batch]]:
+        """The rows of a step in parts about as large as what is kept, so that work follows the windows."""
+        n_rows = sum(map(len, batches))
+        if any(stream.end + n_rows > _MOST_NUMBER for stream in self.join.streams):
+            self._begin_anew()
+        size = max(ROWS_AT_ONCE, self.join.n_rows)
+        if n_rows <= size:
+            return [list(batches)]
+        times = np.concatenate([batch.times for batch in batches])
+        streams = np.repeat(np.arange(len(batches)), [len(batch) for batch in batches])
+        order = np.lexsort((streams, times))
+        parts, starts = [], np.zeros(len(batches), np.int64)
+        for start in range(0, n_rows, size):
+            taken = np.bincount(streams[order[start : start + size]], minlength=len(batches))
+            ends = starts + taken
+            parts.append([batch.slice(*span) for batch, *span in zip(batches, starts, ends, strict=True)])
+            starts = ends
+        return parts
+
+    def _all_ids(self, batches: Sequence[Batch]) -> list[Column]:
+        """The ids of the rows that are kept, and of those to come."""
+        ids = []
+        for number, stream in enumerate(self.join.streams):
+            kept = [] if stream.ids is None else [stream.ids.whole().values]
+            values = kept + [batch.ids.values for batch in batches[number : number + 1]]
+            ids.append(join_values(values, self.id_types[number]))
+        return ids
+
+    def _check_residuals(self, pairs: JoinedRows, bases: Sequence[int]) -> JoinedRows:
+        """The pairs for which the residuals hold."""
+        for residual in self.queries.residuals:
+            order = np.argsort(residual.queries, kind="stable")
+            known = residual.queries[order]
+            places = np.minimum(np.searchsorted(known, pairs.queries), len(known) - 1)
+            checked = np.flatnonzero(known[places] == pairs.queries)
+            if not len(checked):
+                continue
+            keep = np.ones(len(pairs), np.bool_)
+            for start in range(0, len(checked), PAIRS_AT_ONCE):
+                some = checked[start : start + PAIRS_AT_ONCE]
+                columns: dict[str, Column] = {}
+                for number, stream in enumerate(self.join.streams):
+                    at = pairs.rows[number][some] + (bases[number] - stream.first)
+                    names = [name for name in residual.fields if name in stream.columns]
+                    columns |= {name: stream.columns[name].take(at) for name in names}
+                keep[some], failed = residual.evaluate(columns, np.arange(len(some)), order[places[some]])
+                self.join.n_failed += failed
+            pairs = pairs.take(np.flatnonzero(keep))
+        return pairs
+
+    def _windows_of(self, groups: dict[Any, Any]) -> tuple[list[Any], list[int]]:
+        """By stream, the longest window of time, below 0 where there is none, and the most rows of one that counts."""
+        n = len(self.queries.streams)
+        longest: list[Any] = [-1] * n
+        most = [0] * n
+        for signature, (branches, is_gone) in groups.items():
+            stands = ~is_gone
+            for number in range(n):
+                if not stands.any():
+                    continue
+                if signature.counts[number]:
+                    most[number] = max(most[number], int(branches.units[number][stands].max()))
+                else:
+                    lengths = branches.numbers if self.time_type == "double" else branches.units
+                    longest[number] = max(longest[number], lengths[number][stands].max())
+        return longest, most
+
+    def _check_windows(self, time_type: str) -> None:
+        """Raise unless every query's windows can be told by times of this type; empty: there are none."""
+        for signature, (branches, is_gone) in self.queries.groups().items():
+            for number, stream in enumerate(self.queries.streams):
+                if signature.counts[number] or is_gone.all():
+                    continue
+                is_duration = signature.is_duration[number]
+                if time_type and is_duration == (time_type == "timestamp"):
+                    continue
+                (query,) = self.queries.query_ids().at(branches.queries[~is_gone][:1])
+                if not time_type:
+                    raise QueryError(
+                        f"query {query!r} has a window of time, but the {stream} stream has no time column here; give "
+                        f"{stream}_time=, or windows of rows"
+                    )
+                wanted = "a duration such as '10 seconds'" if time_type == "timestamp" else "a number"
+                raise QueryError(
+                    f"times of the {stream} stream are of type {time_type}, so that within has to be {wanted}; query "
+                    f"{query!r} has {'a duration' if is_duration else 'a number'}"
+                )
+
+    def _check_room(self, batches: Sequence[Batch]) -> None:
+        most = self.options.max_state_rows
+        if most is None or self.join.n_rows + sum(map(len, batches)) <= most:
+            return
+        clocks = [
+            batch.times[-1] if len(batch) and (clock is None or batch.times[-1] > clock) else clock
+            for batch, clock in zip(batches, self.join.clocks, strict=True)
+        ]
+        n_after = 0
+        for number, (stream, batch) in enumerate(zip(self.join.streams, batches, strict=True)):
+            times = np.concatenate([stream.times.values, batch.times])
+            n_after += len(times) - WindowJoin.count_expired(
+                self.longest[number], self.most[number], times, horizon_of(clocks, number)
+            )
+        if n_after > most:
+            raise RowError(
+                f"the join keeps {count(self.join.n_rows, 'row')} and would keep {n_after:,}; max_state_rows is "
+                f"{most:,}: shorten the windows, allow more rows, or tell with advance() how far the streams have come"
+            )
+
+
+def _too_large(n_pairs: int) -> AnswerError:
+    return too_large(
+        f"has at least {count(n_pairs, 'pair')}",
+        "pass fewer rows at once, or take the pairs in pieces with step_batches",
+    )
+
+
+def _must(field: Any) -> Any:
+    assert field is not None
+    return field

@@ -1,0 +1,75 @@
+"""Room for the pairs of a step, which are written where they stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.native.buffers import empty_int32
+
+
+@dataclass(frozen=True)
+class JoinedRows:
+    """Rows that join: positions of queries, and by stream the numbers of rows, counted from some base on."""
+
+    queries: NDArray[np.int32]
+    rows: list[NDArray[np.int32]]
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @property
+    def nbytes(self) -> int:
+        return self.queries.nbytes + sum(rows.nbytes for rows in self.rows)
+
+    def take(self, kept: NDArray[Any]) -> JoinedRows:
+        return JoinedRows(self.queries[kept], [rows[kept] for rows in self.rows])
+
+    @staticmethod
+    def concat(many: Sequence[JoinedRows], n_streams: int) -> JoinedRows:
+        if len(many) == 1:
+            return many[0]
+        columns = [[each.rows[number] for each in many] for number in range(n_streams)]
+        return JoinedRows(_append([each.queries for each in many]), [_append(rows) for rows in columns])
+
+
+class PairSink:
+    """Columns of pairs of two streams, with room for about as many as were found lately."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._expected = 0
+        self._columns: list[NDArray[np.int32]] = []
+
+    def reserve(self, n: int) -> tuple[NDArray[np.int32], list[NDArray[np.int32]]]:
+        """The columns of queries and of rows, by stream, with room for so many more."""
+        room = len(self._columns[0]) if self._columns else 0
+        if self.n + n > room:
+            columns = [empty_int32(max(self.n + n, self._expected, 2 * self.n)) for _ in range(3)]
+            for column, before in zip(columns, self._columns, strict=False):
+                column[: self.n] = before[: self.n]
+            self._columns = columns
+        return self._columns[0], self._columns[1:]
+
+    def take(self) -> list[JoinedRows]:
+        """The pairs, if there are some; the sink is empty then."""
+        n, columns = self.n, self._columns
+        self._expected = max(n + n // 8, self._expected * 7 // 8)
+        self.n, self._columns = 0, []
+        if not n:
+            return []
+        kept = [column[:n].copy() if 2 * n < len(column) else column[:n] for column in columns]
+        return [JoinedRows(kept[0], kept[1:])]
+
+
+def _append(parts: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
+    whole = empty_int32(sum(map(len, parts)))
+    start = 0
+    for part in parts:
+        whole[start : start + len(part)] = part
+        start += len(part)
+    return whole

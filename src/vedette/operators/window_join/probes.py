@@ -1,0 +1,254 @@
+"""Probes: from a row of one stream to the rows of another that join with it, as runs of an ordered list.
+
+The value of a link falls or rises along a list that is in the order of one side, so what lies in a range of values is a
+run, found by halving with the very comparison that the query makes: nothing is rounded twice. NaN and infinite values
+break that order; where they may, the run is all that has the code, and every row of it is compared.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.native.kernels import kernel
+from vedette.native.ordering import (
+    GREATEST,
+    GREATEST_INFINITE,
+    LEAST,
+    LEAST_INFINITE,
+    NAN_KEY,
+    double_of_key,
+    key_of_double,
+)
+
+NO_LINK, SIGN, DOUBLES, INTEGERS = 0, 1, 2, 3  # how the value of a link is computed from two keys
+
+
+@kernel
+def link_value(kind: int, first: int, second: int) -> int:
+    """The value of a link as a key: a sign, or a difference; one beyond 64 bits is moved to the end it is beyond."""
+    if kind == SIGN:
+        return int(first > second) - int(first < second)
+    if kind == DOUBLES:
+        return key_of_double(double_of_key(first) - double_of_key(second))
+    if kind == INTEGERS:
+        difference = first - second
+        if (first ^ second) & (first ^ difference) < 0:
+            return LEAST if first < 0 else GREATEST
+        return difference
+    return 0
+
+
+@kernel
+def holds(kind: int, first: int, second: int, low: int, high: int) -> bool:
+    """Whether the value of a link is in a range; a difference beyond 64 bits is in none."""
+    if kind == INTEGERS:
+        difference = first - second
+        if (first ^ second) & (first ^ difference) < 0:
+            return False
+    return low <= link_value(kind, first, second) <= high
+
+
+@kernel
+def find_runs(
+    branches: NDArray[np.int32],
+    places: NDArray[np.int32],
+    codes: NDArray[np.int32],
+    keys: NDArray[np.int64],
+    kind: int,
+    is_first: bool,
+    lows: NDArray[np.int64],
+    highs: NDArray[np.int64],
+    lists: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int32],
+    list_codes: NDArray[np.int32],
+    list_keys: NDArray[np.int64],
+    runs: NDArray[np.int64],
+    run_lengths: NDArray[np.int32],
+) -> None:
+    """For each probe, a branch and a row, the run of the branch's list. Codes and keys are those at the row's place.
+
+    `is_first` tells whether the probe's key is the first of the two that are compared. A run whose rows have yet to be
+    compared has its length below 0. Probes of one branch that come in the order of their keys are quickest: each begins
+    to look where the one before it ended.
+    """
+    branch, code, key = -1, 0, 0
+    block_begin = block_end = begin = end = 0
+    for i in range(len(branches)):
+        same = branches[i] == branch and codes[places[i]] == code and keys[places[i]] >= key
+        branch, code, key = branches[i], codes[places[i]], keys[places[i]]
+        if not same:
+            one = lists[branch]
+            block_begin, block_end = starts[one], starts[one] + lengths[one]
+            if code < 0:
+                block_end = block_begin
+            elif len(list_codes) and block_begin < block_end:
+                block_begin = _first_code(list_codes, block_begin, block_end, code)
+                block_end = _first_code(list_codes, block_begin, block_end, code + 1)
+            begin = end = block_begin
+        runs[i], run_lengths[i] = block_begin, 0
+        if block_begin == block_end:
+            continue
+        if kind == NO_LINK:
+            run_lengths[i] = block_end - block_begin
+            continue
+        low, high = lows[branch], highs[branch]
+        last = block_end
+        if kind == DOUBLES:
+            has_nan = list_keys[block_end - 1] == NAN_KEY
+            if not LEAST_INFINITE < key < GREATEST_INFINITE or (has_nan and high >= NAN_KEY):
+                run_lengths[i] = block_begin - block_end
+                begin = end = block_begin
+                continue
+            while has_nan and last > block_begin and list_keys[last - 1] == NAN_KEY:
+                last -= 1
+        into, out_of = (high, low) if is_first else (low, high)
+        begin = _first_past(list_keys, begin, last, kind, key, is_first, into, True)
+        end = _first_past(list_keys, max(begin, end), last, kind, key, is_first, out_of, False)
+        runs[i], run_lengths[i] = begin, end - begin
+        if kind == INTEGERS and end > begin and _may_overflow(key, list_keys[begin], list_keys[end - 1]):
+            run_lengths[i] = begin - end
+
+
+@kernel
+def take_runs(
+    branches: NDArray[np.int32],
+    places: NDArray[np.int32],
+    keys: NDArray[np.int64],
+    arrivals: NDArray[np.int32],
+    limits: NDArray[np.int64],
+    latest: NDArray[np.int64],
+    by_arrival: bool,
+    runs: NDArray[np.int64],
+    run_lengths: NDArray[np.int32],
+    first: int,
+    last: int,
+    kind: int,
+    is_first: bool,
+    lows: NDArray[np.int64],
+    highs: NDArray[np.int64],
+    list_keys: NDArray[np.int64],
+    list_rows: NDArray[np.int32],
+    times: NDArray[np.int64],
+    shift: int,
+    counts: bool,
+    windows: NDArray[np.int64],
+    own_windows: NDArray[np.int64],
+    base: int,
+    taken: NDArray[np.int32],
+    rows: NDArray[np.int32],
+    n: int,
+) -> int:
+    """Put the rows of the runs of probes `first` to `last` that are in the windows, less `base`, into `rows[n:]`.
+
+    How many rows there are then is returned, and `taken` tells how many each probe has got.
+    `limits` are, by arrival, the rows that came before the new one, `latest` the time of the latest row so far, by
+    arrival or by probe. A window counts rows back from the limit, or time back from the latest; a row that is later
+    still must not be so by more than `own_windows`, which are empty where that is no condition. Rows below `shift` are
+    gone.
+    """
+    for i in range(first, last):
+        branch, before = branches[i], n
+        run, length = runs[i], run_lengths[i]
+        limit = limits[arrivals[i]]
+        time = latest[arrivals[i] if by_arrival else i]
+        window = windows[branch]
+        if length < 0:
+            key, low, high = keys[places[i]], lows[branch], highs[branch]
+            for at in range(run, run - length):
+                other = list_keys[at]
+                a, b = (key, other) if is_first else (other, key)
+                row = list_rows[at]
+                if shift <= row < limit and holds(kind, a, b, low, high):
+                    is_in = limit - row <= window if counts else time - times[row - shift] <= window
+                    if is_in and len(own_windows):
+                        is_in = times[row - shift] - time <= own_windows[branch]
+                    if is_in:
+                        rows[n] = row - base
+                        n += 1
+        elif counts and len(own_windows) == 0:
+            least = max(shift, limit - np.int64(window))
+            for at in range(run, run + length):  # without branches: what is not kept is written over
+                row = list_rows[at]
+                rows[n] = row - base
+                n += (row >= least) & (row < limit)
+        else:
+            least = max(shift, limit - np.int64(window)) if counts else shift
+            for at in range(run, run + length):
+                row = list_rows[at]
+                if least <= row < limit:
+                    age = time - times[row - shift]
+                    rows[n] = row - base
+                    n += (counts or age <= window) and (len(own_windows) == 0 or -own_windows[branch] <= age)
+        taken[i] = n - before
+    return n
+
+
+@kernel
+def name_pairs(
+    branches: NDArray[np.int32],
+    queries: NDArray[np.int32],
+    rows: NDArray[np.int32],
+    base: int,
+    taken: NDArray[np.int32],
+    first: int,
+    last: int,
+    out_queries: NDArray[np.int32],
+    out_rows: NDArray[np.int32],
+    n: int,
+) -> None:
+    """Put the query and the own row of probes, as often as they have taken a row, into the two arrays from `n` on."""
+    for i in range(first, last):
+        query, row = queries[branches[i]], np.int32(rows[i] - base)
+        for at in range(n, n + taken[i]):
+            out_queries[at] = query
+        for at in range(n, n + taken[i]):
+            out_rows[at] = row
+        n += taken[i]
+
+
+@kernel
+def _may_overflow(key: int, least: int, greatest: int) -> bool:
+    half = 1 << 62
+    return not (-half < key < half and -half < least and greatest < half)
+
+
+@kernel
+def _first_code(codes: NDArray[np.int32], begin: int, end: int, code: int) -> int:
+    """The first place from whose code on none is below."""
+    while begin < end:
+        middle = (begin + end) >> 1
+        if codes[middle] < code:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@kernel
+def _first_past(
+    keys: NDArray[np.int64], begin: int, end: int, kind: int, key: int, is_first: bool, bound: int, is_in: bool
+) -> int:
+    """The first place whose value has passed the bound, or reached it where it `is_in`: by leaps, then by halving."""
+    step = 1
+    while begin + step < end and not _is_past(keys[begin + step - 1], kind, key, is_first, bound, is_in):
+        begin += step
+        step *= 2
+    end = min(end, begin + step)
+    while begin < end:
+        middle = (begin + end) >> 1
+        if _is_past(keys[middle], kind, key, is_first, bound, is_in):
+            end = middle
+        else:
+            begin = middle + 1
+    return begin
+
+
+@kernel
+def _is_past(other: int, kind: int, key: int, is_first: bool, bound: int, is_in: bool) -> bool:
+    if is_first:  # values fall along the list
+        value = link_value(kind, key, other)
+        return value < bound or (is_in and value == bound)
+    value = link_value(kind, other, key)
+    return value > bound or (is_in and value == bound)

@@ -1,0 +1,461 @@
+"""The join query set: standing joins over the rows of several streams, in one process.
+
+Each query is compiled to branches (see `plan`), which are kept in groups and only ever appended. Once more
+queries are gone than stand, all are numbered anew.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.data.ids import Ids, take_ids
+from vedette.data.schema import Field, Schema, check_time_zone
+from vedette.errors import QueryError, SchemaError, count, nearest
+from vedette.language import Residual, check_text, compile_texts
+from vedette.native.damage import check, check_type
+from vedette.operators.window_join.algorithms import ALGORITHMS
+from vedette.operators.window_join.branches import Branches, Signature
+from vedette.operators.window_join.join import PairFinder
+from vedette.operators.window_join.plan import JoinPlan, plan_joins
+from vedette.operators.window_join.stream_selections import StreamSelections
+from vedette.operators.window_join.windows import read_each_window, read_windows
+from vedette.queries import content
+from vedette.queries.query_texts import as_texts
+from vedette.queries.revisions import Revisions
+from vedette.queries.set_changes import Changes
+from vedette.queries.standing_set import StandingSet
+from vedette.queries.versions import STANDING, Versions
+from vedette.settings import settings
+
+if TYPE_CHECKING:
+    from vedette.operators.window_join.monitor import JoinMonitor
+
+FEW_GONE = 1024  # so many removed queries are always borne
+
+
+class JoinQuerySet(StandingSet):
+    """Standing joins over two streams or more, each with a schema of its own under its name.
+
+    >>> pairs = JoinQuerySet(left="symbol string, price double", right="symbol string, price double")
+    >>> pairs.add("near", "left.symbol = right.symbol AND abs(left.price - right.price) <= 0.5", rows=100)
+    >>> join = pairs.window()
+    >>> join.step(left={"symbol": ["IBM"], "price": [40.0]}, right={"symbol": ["IBM"], "price": [40.25]}).to_pylist()
+    [{'query': 'near', 'left': 0, 'right': 0}]
+
+    Texts name fields by their stream: `left.price`. `time_zone` is that of dates and of timestamps without a zone.
+    Between two streams, `index` names another algorithm than ordered lists, to compare with: "SJ-Join" or "IBS-JS".
+    """
+
+    kind = "joins"
+
+    def __init__(self, *, time_zone: str = "UTC", index: str | None = None, **streams: str | Schema) -> None:
+        self._schemas = {name: _read_schema(name, schema) for name, schema in streams.items()}
+        if len({name.lower() for name in streams}) < max(2, len(streams)):
+            raise SchemaError(
+                f"a join is of two streams or more, of different names, such as "
+                f'JoinQuerySet(left="id bigint, x double", right="id bigint, y double"); got: '
+                f"{', '.join(streams) or 'none'}"
+            )
+        for name in streams:
+            if not name.isidentifier() or name.lower() == "query":
+                raise SchemaError(
+                    f"a stream's name is of letters, digits and _, but not 'query', as a column of answers is named; "
+                    f"got {name!r}"
+                )
+        _check_index(index, list(streams))
+        self.index = index
+        self.schema = Schema.of_streams(self._schemas)
+        self.time_zone = check_time_zone(time_zone)
+        self.epoch = 0  # how often all was numbered anew
+        self._ids = Ids()
+        self._versions = Versions()
+        self._selections = [StreamSelections(self._own_schema(name)) for name in streams]
+        self._groups: dict[Signature, list[Branches]] = {}
+        self._residuals: list[Residual] = []  # of several streams
+        self._n_branches = np.empty(0, np.int32)  # by query
+        self._used_fields: tuple[tuple[int, int], dict[str, list[str]]] | None = None  # and the version they are of
+        self._lock = threading.RLock()  # readers compile what waits, one at a time
+
+    def __repr__(self) -> str:
+        streams = ", ".join(f"{name}={str(schema)!r}" for name, schema in self._schemas.items())
+        return f"JoinQuerySet({streams}, {count(len(self), 'query', 'queries')}, version {self.version})"
+
+    @property
+    def streams(self) -> list[str]:
+        """The names of the streams, in their order."""
+        return list(self._schemas)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the compiled set, ids and versions included."""
+        with self._lock:
+            for selections in self._selections:
+                selections.compile()
+        arrays = [array for many in self._groups.values() for each in many for array in vars(each).values()]
+        rest: list[Any] = [self._ids, self._versions, self._n_branches, *self._selections, *self._residuals]
+        return sum(int(each.nbytes) for each in (*arrays, *rest))
+
+    def schema_of(self, stream: str) -> Schema:
+        """The schema of a stream, as it was given."""
+        return self._schemas[stream]
+
+    def fields_of(self, stream: str) -> list[str]:
+        """The fields of a stream that queries use; its rows need no others."""
+        if self._used_fields is None or self._used_fields[0] != (self.epoch, self.version):
+            self._used_fields = (self.epoch, self.version), self._find_fields()
+        return self._used_fields[1][stream]
+
+    def _find_fields(self) -> dict[str, list[str]]:
+        with self._lock:
+            used = {name for selections in self._selections for name in selections.fields}
+        used.update(name for residual in self._residuals for name in residual.fields)
+        for signature in self._groups:
+            used.update(node.name for link in _links(signature) for side in link.sides for node in side.walk())
+        return {
+            stream: [field.name for field in schema if f"{stream}.{field.name}" in used]
+            for stream, schema in self._schemas.items()
+        }
+
+    # Changes. Each either happens as a whole, under one new version, or raises and changes nothing.
+
+    def add(self, query_id: str | int, text: str, *, within: Any = None, rows: Any = None) -> None:
+        """Let a query stand over a window of time, `within="10 seconds"`, or of so many `rows` of each stream.
+
+        A dict gives each stream its own: `within={"left": "10 seconds", "right": "1 minute"}`. Where the time column is
+        a number, so is `within`.
+        """
+        self._add([query_id], [text], within, rows)
+
+    def add_many(self, ids: Any, texts: Sequence[str] | Any, *, within: Any = None, rows: Any = None) -> None:
+        """Let many queries stand at once, with one window for all or a list with one a query."""
+        self._add(ids, as_texts(texts), within, rows)
+
+    def replace(self, query_id: str | int, text: str, *, within: Any = None, rows: Any = None) -> None:
+        """Give a standing query another text and window."""
+        position = self._must_find(query_id)
+        self._add([query_id], [text], within, rows, replaced=[position])
+
+    def apply(self, changes: Changes) -> None:
+        """Make the changes that a registry tells, all at once; versions and marks are the registry's.
+
+        Queries that came and went in between are left out: joins are of the queries that stand when rows come.
+        """
+        lives = Revisions.read(changes, self._ids, self._versions)
+        stays = np.flatnonzero(lives.ends == STANDING)
+        texts, windows = (changes.texts or []), (changes.windows or [])
+        read = take_ids(lives.ids, stays)
+        compiled = compile_texts([texts[each] for each in stays], self.schema, self.time_zone, ids=read.tolist())
+        plan = plan_joins(compiled, self.streams, read_each_window([windows[each] for each in stays], self.streams))
+        with self._lock:
+            self._versions.follow(changes.versions, changes.marks)
+            if len(lives.ended):
+                self._release(lives.ended, lives.ended_versions)
+            if len(stays):
+                first = len(self._versions)
+                self._ids.append(read)
+                self._versions.add_at(changes.added_versions[stays])
+                self._append(plan, first, len(stays))
+        self._settle()
+
+    def check(self, text: str) -> list[str]:
+        """Warnings about a text; raises QueryError if it is wrong. Nothing is registered."""
+        return check_text(text, self.schema, self.time_zone)
+
+    # Answers.
+
+    def window(self, *, late: str = "drop", max_state_rows: int | None = None, **columns: str | None) -> JoinMonitor:
+        """An operator that joins rows as they come; docs/operators.md tells what its answers mean.
+
+        `left_time` and `left_id` name the columns of the left stream's times and ids, and so for every stream. Without
+        an id column rows are named by their number; without a time column they are in the order in which they come.
+        `late` rows, older than the last of their stream, are dropped or applied. `max_state_rows` bounds the rows that
+        are kept of all streams.
+        """
+        from vedette.operators.window_join.monitor import JoinMonitor
+        from vedette.operators.window_join.options import JoinOptions
+
+        return JoinMonitor(self, JoinOptions.read(self.streams, columns, late, max_state_rows))
+
+    def explain(self) -> str:
+        """How the queries are evaluated, and why, in words."""
+        from vedette.operators.window_join.explanation import explain
+
+        return explain(self)
+
+    # What a file keeps.
+
+    def _to_content(self) -> dict[str, Any]:
+        with self._lock:
+            groups = [[signature.to_parts(), list(vars(self._join(signature)).values())] for signature in self._groups]
+            return {
+                "streams": [[name, str(schema)] for name, schema in self._schemas.items()],
+                "time_zone": self.time_zone,
+                "index": self.index,
+                "ids": self._ids.to_parts(),
+                "versions": self._versions.to_parts(),
+                "selections": [each.to_parts() for each in self._selections],
+                "groups": groups,
+                "residuals": self._residuals,
+                "n_branches": self._n_branches[: len(self._versions)],
+            }
+
+    @classmethod
+    def _from_content(cls, saved: dict[str, Any], *, is_checked: bool) -> JoinQuerySet:
+        made = cls(time_zone=saved["time_zone"], index=saved["index"], **dict(saved["streams"]))
+        made._read_ids(saved, is_checked=is_checked)
+        made._selections = [
+            StreamSelections.from_parts(made._own_schema(name), *parts, is_checked=is_checked)
+            for name, parts in zip(made.streams, saved["selections"], strict=True)
+        ]
+        made._groups = {Signature.from_parts(*parts): [Branches(*arrays)] for parts, arrays in saved["groups"]}
+        made._residuals, made._n_branches = saved["residuals"], saved["n_branches"]
+        if not is_checked:
+            made._validate()
+        return made
+
+    def _validate(self) -> None:
+        """Raise DamageError unless what came from a file is safe to join with."""
+        n, is_gone = len(self._ids), self._versions.is_gone
+        check_type(self._residuals, list[Residual], "the residuals of joins")
+        for residual in self._residuals:
+            residual.validate(self.schema, range(n))
+        sizes = [selections.n for selections in self._selections]
+        uses = [np.zeros(size, np.int64) for size in sizes]
+        n_branches = np.zeros(n, np.int64)
+        for signature, (branches,) in self._groups.items():
+            signature.validate(self.streams, self.schema)
+            branches.validate(signature, n, sizes)
+            np.add.at(n_branches, branches.queries, 1)
+            stands = ~is_gone[branches.queries]
+            for counts, chosen in zip(uses, branches.selections, strict=True):
+                np.add.at(counts, chosen[stands], 1)
+        check_type(self._n_branches, NDArray[np.int32], "the branches of joins")
+        check(np.array_equal(self._n_branches, n_branches), "branches of joins are missing")
+        for selections, counts in zip(self._selections, uses, strict=True):
+            check(np.array_equal(selections.uses, counts), "selections of joins are not used as they were")
+
+    # For monitors.
+
+    def groups(self) -> dict[Signature, tuple[Branches, NDArray[np.bool_]]]:
+        """All branches by group, and which of them are gone."""
+        is_gone = self._versions.is_gone
+        with self._lock:
+            joined = {signature: self._join(signature) for signature in self._groups}
+        return {signature: (branches, is_gone[branches.queries]) for signature, branches in joined.items()}
+
+    def selections(self, stream: int) -> StreamSelections:
+        return self._selections[stream]
+
+    def ids_at(self, positions: NDArray[Any]) -> list[str] | list[int]:
+        """The ids at some positions."""
+        return self._ids.at(positions)
+
+    def ids_of_selections(self, stream: int, selections: NDArray[Any]) -> list[str] | list[int]:
+        """The ids of the queries that use these selections of a stream."""
+        users = [np.empty(0, np.int32)]
+        for branches, is_gone in self.groups().values():
+            users.append(branches.queries[np.isin(branches.selections[stream], selections) & ~is_gone])
+        return self._ids.at(np.unique(np.concatenate(users)))
+
+    def make_finder(self) -> PairFinder | None:
+        """What finds pairs instead of ordered lists, where that was asked for."""
+        return None if self.index is None else ALGORITHMS[self.index](lambda stream: self._selections[stream].boxes())
+
+    @property
+    def residuals(self) -> list[Residual]:
+        """What is left to be checked of rows that join, by position of the query."""
+        return self._residuals
+
+    @property
+    def is_repeated(self) -> NDArray[np.bool_]:
+        """By position, whether a query has several branches, which may find the same rows."""
+        return np.asarray(self._n_branches > 1)
+
+    def query_ids(self) -> Ids:
+        return self._ids
+
+    # For pipelines.
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether a query has a window that counts rows, and so needs the whole stream in order."""
+        return any(any(signature.counts) for signature in self._standing_signatures())
+
+    def shared_equality(self) -> dict[str, str] | None:
+        """By stream, a field on which every query equates all streams; None where there is none."""
+        shared: set[frozenset[tuple[str, str]]] | None = None
+        for signature in self._standing_signatures():
+            equal = set()
+            for fields in _equated(signature):
+                if len(fields) == len(self.streams):
+                    equal.add(frozenset(fields.items()))
+            shared = equal if shared is None else shared & equal
+        if not shared:
+            return None
+        found = dict(min(shared, key=sorted))
+        return {stream: found[stream] for stream in self.streams}
+
+    # Inside.
+
+    def _own_schema(self, stream: str) -> Schema:
+        return Schema(tuple(Field(f"{stream}.{field.name}", field.type) for field in self._schemas[stream]))
+
+    def _standing_signatures(self) -> list[Signature]:
+        return [signature for signature, (_, is_gone) in self.groups().items() if not is_gone.all()]
+
+    def _join(self, signature: Signature) -> Branches:
+        many = self._groups[signature]
+        if len(many) > 1:
+            self._groups[signature] = [Branches.concat(many)]
+        return self._groups[signature][0]
+
+    def _add(self, ids: Any, texts: Sequence[str], within: Any, rows: Any, replaced: Sequence[int] = ()) -> None:
+        read = self._ids.read(ids) if replaced else self._read_new_ids(ids)
+        if len(read) != len(texts):
+            raise QueryError(f"got {len(read)} ids but {len(texts)} texts; each query needs both")
+        named = ids if isinstance(ids, (list, tuple)) else read.tolist()
+        windows = read_windows(within, rows, self.streams, len(read), named)
+        compiled = compile_texts(texts, self.schema, self.time_zone, ids=named, limits=settings())
+        plan = plan_joins(compiled, self.streams, windows)
+        if not len(read):
+            return
+        told = [windows.counts.data, windows.is_duration.data, windows.units.data, windows.numbers.data]
+        self._versions.advance([*content.of_ids(read), *content.of_texts(texts), *told])
+        with self._lock:
+            if replaced:
+                self._release(np.array(replaced, np.int32))
+            first = len(self._versions)
+            self._ids.append(read)
+            self._versions.add(len(read))
+            self._append(plan, first, len(read))
+        self._settle()
+
+    def _append(self, plan: JoinPlan, first: int, n: int) -> None:
+        wanted = [np.concatenate([each.selections for each in many], axis=1) for many in plan.groups.values()]
+        every = np.concatenate([np.empty((len(self.streams), 0), np.int32), *wanted], axis=1)
+        numbers = np.stack(
+            [
+                selections.append(new, every[place])
+                for place, (selections, new) in enumerate(zip(self._selections, plan.selections, strict=True))
+            ]
+        )
+        counts = np.zeros(n, np.int32)
+        start = 0
+        for signature, many in plan.groups.items():
+            branches = Branches.concat(many)
+            end = start + len(branches)
+            np.add.at(counts, branches.queries, 1)
+            told = {
+                **vars(branches),
+                "queries": branches.queries + np.int32(first),
+                "selections": numbers[:, start:end],
+            }
+            self._groups.setdefault(signature, []).append(Branches(**told))
+            start = end
+        self._n_branches = np.concatenate([self._n_branches[:first], counts])
+        for residual in plan.residuals:
+            moved = Residual(residual.queries + first, residual.expression, residual.constants, residual.time_zone)
+            for place, known in enumerate(self._residuals):
+                if known.expression == moved.expression:
+                    self._residuals[place] = Residual.concat([known, moved])
+                    break
+            else:
+                self._residuals.append(moved)
+
+    def _remove(self, positions: NDArray[np.int32]) -> None:
+        self._versions.advance(content.of_ids(self._ids.take(positions)))
+        with self._lock:
+            self._release(positions)
+        self._settle()
+
+    def _release(self, positions: NDArray[np.int32], versions: NDArray[np.int64] | None = None) -> None:
+        self._versions.remove(positions, versions)
+        for signature in self._groups:
+            branches = self._join(signature)
+            gone = np.flatnonzero(np.isin(branches.queries, positions))
+            if len(gone):
+                for place, selections in enumerate(self._selections):
+                    selections.release(branches.selections[place, gone])
+
+    def _settle(self) -> None:
+        if self._versions.n_gone > max(self._versions.n_standing, FEW_GONE):
+            self._compact()
+
+    def _compact(self) -> None:
+        """Forget removed queries; those that stand get new positions."""
+        with self._lock:
+            is_gone = self._versions.is_gone
+            moved = (np.cumsum(~is_gone) - 1).astype(np.int32)
+            ids = self._standing_ids()
+            kept = [selections.without_gone() for selections in self._selections]
+            groups: dict[Signature, list[Branches]] = {}
+            for signature, (branches, gone) in self.groups().items():
+                standing = branches.take(np.flatnonzero(~gone))
+                if len(standing):
+                    selected = np.stack(
+                        [numbers[each] for (_, numbers), each in zip(kept, standing.selections, strict=True)]
+                    )
+                    told = {**vars(standing), "queries": moved[standing.queries], "selections": selected}
+                    groups[signature] = [Branches(**told)]
+            residuals = []
+            for residual in self._residuals:
+                stays = np.flatnonzero(~is_gone[residual.queries])
+                if len(stays):
+                    taken = residual.take(stays)
+                    residuals.append(
+                        Residual(
+                            moved[taken.queries].astype(np.int64), taken.expression, taken.constants, taken.time_zone
+                        )
+                    )
+            self._n_branches = self._n_branches[: len(is_gone)][~is_gone]
+            self._ids, self._versions = ids, self._versions.without_gone()
+            self._selections = [selections for selections, _ in kept]
+            self._groups, self._residuals = groups, residuals
+            self.epoch += 1
+
+
+def _read_schema(stream: str, schema: Any) -> Schema:
+    try:
+        return schema if isinstance(schema, Schema) else Schema.parse(schema)
+    except SchemaError as error:
+        raise SchemaError(f"stream {stream!r}: {error}") from None
+
+
+def _check_index(index: str | None, streams: list[str]) -> None:
+    if index is None:
+        return
+    names = f"the names are: {', '.join(ALGORITHMS)}; without one, ordered lists answer"
+    if index not in ALGORITHMS:
+        raise QueryError(f"unknown index {index!r} of joins; {names}{nearest(str(index), ALGORITHMS)}")
+    if len(streams) > 2:
+        raise QueryError(f"{index} joins two streams, not {len(streams)} ({', '.join(streams)}); {names}")
+
+
+def _links(signature: Signature) -> Iterable[Any]:
+    for edge in signature.edges:
+        yield from edge.equalities
+        if edge.link is not None:
+            yield edge.link
+    yield from signature.conditions
+
+
+def _equated(signature: Signature) -> list[dict[str, str]]:
+    """Fields that are equal to each other, by stream, as far as plain fields are equated with plain fields."""
+    classes: list[dict[str, str]] = []
+    for edge in signature.edges:
+        for link in edge.equalities:
+            if any(side.op != "field" for side in link.sides):
+                continue
+            pair = dict(side.name.split(".", 1) for side in link.sides)
+            for known in classes:
+                if any(known.get(stream) == field for stream, field in pair.items()):
+                    known.update(pair)
+                    break
+            else:
+                classes.append(pair)
+    return classes

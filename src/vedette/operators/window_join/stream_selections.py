@@ -1,0 +1,140 @@
+"""What standing joins select from one stream: selections by number, each for as many branches as use it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.data.boxes import BoxBlock
+from vedette.data.columns import Column
+from vedette.data.matches import Matches
+from vedette.data.schema import Schema, Type
+from vedette.language import Residual
+from vedette.native.buffers import grown
+from vedette.native.damage import check, check_type
+from vedette.operators.window_join.branches import EVERY_ROW
+from vedette.operators.window_join.plan import Selections
+from vedette.queries.parts import Parts
+
+
+@dataclass(frozen=True)
+class StreamBoxes:
+    """The boxes and residuals of a stream's selections; the numbers of these stand in the place of queries."""
+
+    n: int  # selections, of which some may be gone
+    types: dict[str, Type]  # of the fields
+    blocks: list[BoxBlock]
+    residuals: list[Residual]
+
+
+BoxesOf = Callable[[int], StreamBoxes]  # by stream
+
+
+class StreamSelections:
+    """Selections, of which one takes every row; a selection is gone when no branch that stands has it."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.n = 0
+        self.n_gone = 0
+        self._uses = np.empty(0, np.int32)  # by selection: branches that stand
+        self._is_gone = np.zeros(0, np.bool_)
+        self._every_row = EVERY_ROW
+        self._parts = Parts(schema, None)
+
+    @property
+    def nbytes(self) -> int:
+        return self._parts.nbytes + self._uses.nbytes + self._is_gone.nbytes
+
+    @property
+    def uses(self) -> NDArray[np.int32]:
+        """By selection: how many branches that stand have it."""
+        return self._uses[: self.n]
+
+    @property
+    def fields(self) -> list[str]:
+        self.compile()
+        return self._parts.fields
+
+    @property
+    def parts(self) -> Parts:
+        self.compile()
+        return self._parts
+
+    def append(self, selections: Selections, wanted: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Add selections; the numbers of those that branches want, who want new ones counted from 0."""
+        n_before = self.n
+        blocks = selections.blocks
+        n_new = selections.n
+        if self._every_row == EVERY_ROW and (wanted == EVERY_ROW).any():
+            blocks = [*blocks, BoxBlock(np.array([n_new], np.int64), {})]
+            self._every_row = n_before + n_new
+            n_new += 1
+        self._parts.append(blocks, selections.residuals, n_new)
+        self.n += n_new
+        self._uses = grown(self._uses, n_before, self.n)
+        self._is_gone = grown(self._is_gone, n_before, self.n)
+        numbers = np.where(wanted == EVERY_ROW, self._every_row, wanted + n_before).astype(np.int32)
+        np.add.at(self._uses, numbers, 1)
+        return numbers
+
+    def release(self, selections: NDArray[np.int32]) -> None:
+        """Branches that had these are gone."""
+        np.subtract.at(self._uses, selections, 1)
+        gone = np.unique(selections[self._uses[selections] == 0])
+        gone = gone[gone != self._every_row]
+        if len(gone):
+            self._is_gone[gone] = True
+            self.n_gone += len(gone)
+            self._parts.note_removal()
+
+    def compile(self) -> None:
+        self._parts.compile(self._is_gone[: self.n])
+
+    def match(self, columns: dict[str, Column], n_rows: int) -> Matches:
+        """The selections that each row is in."""
+        self.compile()
+        return self._parts.match(columns, n_rows, self._is_gone[: self.n])
+
+    def boxes(self) -> StreamBoxes:
+        """Those that stand as boxes and residuals."""
+        types = {field.name: field.type for field in self.schema}
+        return StreamBoxes(self.n, types, *self._parts.extract(~self._is_gone[: self.n]))
+
+    def without_gone(self) -> tuple[StreamSelections, NDArray[np.int32]]:
+        """Those that stand, and the new number of each."""
+        is_gone = self._is_gone[: self.n]
+        kept = StreamSelections(self.schema)
+        kept._parts = self._parts.without_gone(is_gone)
+        kept._uses = self._uses[: self.n][~is_gone].copy()
+        kept.n = len(kept._uses)
+        kept._is_gone = np.zeros(kept.n, np.bool_)
+        moved = (np.cumsum(~is_gone) - 1).astype(np.int32)
+        kept._every_row = EVERY_ROW if self._every_row == EVERY_ROW else int(moved[self._every_row])
+        return kept, moved
+
+    def to_parts(self) -> list[Any]:
+        """What a file keeps."""
+        self.compile()
+        return [self.n, self._uses[: self.n], self._is_gone[: self.n], self._every_row, self._parts.compiled]
+
+    @classmethod
+    def from_parts(
+        cls, schema: Schema, n: int, uses: Any, is_gone: Any, every_row: int, parts: Any, *, is_checked: bool
+    ) -> StreamSelections:
+        made = cls(schema)
+        if not is_checked:
+            check_type(n, int, "the number of selections")
+            check_type(uses, NDArray[np.int32], "the uses of selections")
+            check_type(is_gone, NDArray[np.bool_], "which selections are gone")
+            check(uses.shape == is_gone.shape == (n,), "selections are missing")
+            check_type(every_row, int, "the selection of every row")
+            check(every_row == EVERY_ROW or 0 <= every_row < n, "the selection of every row is missing")
+        made.n, made._uses, made._is_gone, made._every_row = n, uses, is_gone, every_row
+        made.n_gone = int(np.count_nonzero(is_gone))
+        made._parts = Parts.of(parts, schema, None, is_gone, is_checked=is_checked)
+        return made

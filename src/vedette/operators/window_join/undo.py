@@ -1,0 +1,39 @@
+"""What a step of a window join changes, kept so that a step that is refused, or not read to its end, can be undone.
+
+Rows that are kept grow at their end and are dropped from their front, so a mark is enough to go back. Lists and codes
+are not kept: after an undo, the next step makes them from the rows, as after `load`.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vedette.operators.window_join.monitor import JoinMonitor
+
+_ATTRIBUTES = ("time_type", "id_types", "n_late", "n_numbered", "saved_rows", "longest", "most")
+_NO_EPOCH = -1  # another than that of every query set
+
+
+class JoinUndo:
+    """The state of a window join before a step."""
+
+    def __init__(self, monitor: JoinMonitor) -> None:
+        join = monitor.join
+        self._kept = {name: copy.copy(getattr(monitor, name)) for name in _ATTRIBUTES}
+        self._followed = monitor.followed
+        self._streams = join.streams
+        self._marks = [stream.mark() for stream in join.streams]
+        self._clocks = join.clocks[:]
+        self._n_failed = join.n_failed
+
+    def apply(self, monitor: JoinMonitor) -> None:
+        for name, value in self._kept.items():
+            setattr(monitor, name, value)
+        for stream, mark in zip(self._streams, self._marks, strict=True):
+            stream.go_back(mark)
+        join = monitor.join = monitor.make_join()
+        join.streams, join.clocks, join.n_failed = self._streams, self._clocks, self._n_failed
+        # The queries of that version stood. Another epoch makes the lists anew.
+        monitor.followed = None if self._followed is None else (_NO_EPOCH, self._followed[1])

@@ -1,0 +1,189 @@
+"""The rows of one stream's windows: what is kept of each until no query can join with it any more.
+
+Rows are numbered in the order of arrival, and leave in that order. Columns grow at the end and are cut off at the
+front, both in passing. What was there is never overwritten, so a mark, at no cost per row, is enough to go back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.data.columns import Column, null_column
+from vedette.data.schema import Type
+from vedette.native.buffers import grown
+
+MANY_PIECES = 16  # of strings, before they are put together
+
+
+class GrowingArray:
+    """Values at the end of which more are put, and from whose front some are dropped."""
+
+    def __init__(self, dtype: Any) -> None:
+        self._values = np.empty(0, dtype)
+        self._start = self._end = 0
+
+    def __len__(self) -> int:
+        return self._end - self._start
+
+    @property
+    def values(self) -> NDArray[Any]:
+        return self._values[self._start : self._end]
+
+    @property
+    def nbytes(self) -> int:
+        return self._values.nbytes
+
+    def append(self, more: NDArray[Any]) -> None:
+        n = self._end + len(more)
+        if n > len(self._values) and self._start > len(self):
+            packed = np.empty_like(self._values)
+            packed[: len(self)] = self.values
+            self._values, self._start, self._end = packed, 0, len(self)
+            n = self._end + len(more)
+        self._values = grown(self._values, self._end, n)
+        self._values[self._end : n] = more
+        self._end = n
+
+    def drop(self, n: int) -> None:
+        self._start += n
+
+    def mark(self) -> tuple[Any, ...]:
+        return self._values, self._start, self._end
+
+    def go_back(self, mark: tuple[Any, ...]) -> None:
+        """Hold the values again that there were when the mark was taken."""
+        self._values, self._start, self._end = mark
+
+
+class GrowingColumn:
+    """A column of one type that does the same."""
+
+    def __init__(self, type_: Type, n_nulls: int = 0) -> None:
+        self.type = type_
+        self._is_text = type_.name == "string"
+        self._values = GrowingArray(null_column(type_, 0).values.dtype) if not self._is_text else None
+        self._pieces: list[pa.LargeStringArray] = []
+        self._valid = GrowingArray(np.bool_)
+        if n_nulls:
+            self.append(null_column(type_, n_nulls))
+
+    def __len__(self) -> int:
+        return len(self._valid)
+
+    @property
+    def nbytes(self) -> int:
+        values = sum(piece.nbytes for piece in self._pieces) if self._values is None else self._values.nbytes
+        return values + self._valid.nbytes
+
+    def append(self, column: Column) -> None:
+        if self._values is not None:
+            self._values.append(column.values)
+        elif len(column):
+            self._pieces.append(column.values)
+            if len(self._pieces) > MANY_PIECES:
+                self._pieces = [pa.concat_arrays(self._pieces)]
+        self._valid.append(np.ones(len(column), np.bool_) if column.valid is None else column.valid)
+
+    def drop(self, n: int) -> None:
+        self._valid.drop(n)
+        if self._values is not None:
+            self._values.drop(n)
+            return
+        while n and self._pieces:
+            if n < len(self._pieces[0]):
+                self._pieces[0] = self._pieces[0].slice(n)
+                n = 0
+            else:
+                n -= len(self._pieces.pop(0))
+
+    def mark(self) -> tuple[Any, ...]:
+        return None if self._values is None else self._values.mark(), self._pieces[:], self._valid.mark()
+
+    def go_back(self, mark: tuple[Any, ...]) -> None:
+        values, self._pieces, valid = mark
+        if self._values is not None:
+            self._values.go_back(values)
+        self._valid.go_back(valid)
+
+    def whole(self) -> Column:
+        """All values. They are not to be kept: what is appended later may take their place."""
+        if self._values is None and len(self._pieces) != 1:
+            self._pieces = [pa.concat_arrays([pa.array([], pa.large_string()), *self._pieces])]
+        values = self._pieces[0] if self._values is None else self._values.values
+        valid = self._valid.values
+        return Column(values, None if valid.all() else valid)
+
+    def take(self, places: NDArray[Any]) -> Column:
+        return self.whole().take(places)
+
+
+class StreamRows:
+    """The rows that are kept of one stream; those numbered from `first` on."""
+
+    def __init__(self, time_dtype: Any) -> None:
+        self.first = 0
+        self.times = GrowingArray(time_dtype)
+        self.ids: GrowingColumn | None = None
+        self.columns: dict[str, GrowingColumn] = {}
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    @property
+    def end(self) -> int:
+        """The number of the next row: how many there ever were."""
+        return self.first + len(self)
+
+    @property
+    def nbytes(self) -> int:
+        ids = 0 if self.ids is None else self.ids.nbytes
+        return self.times.nbytes + ids + sum(column.nbytes for column in self.columns.values())
+
+    def use_fields(self, types: dict[str, Type]) -> bool:
+        """Keep these fields of every row from now on; what was not kept before is null. Whether some are let go."""
+        kept = {name: column for name, column in self.columns.items() if name in types}
+        has_dropped = len(kept) < len(self.columns)
+        for name, type_ in types.items():
+            if name not in kept:
+                kept[name] = GrowingColumn(type_, len(self))
+        self.columns = kept
+        return has_dropped
+
+    def append(self, times: NDArray[Any], ids: Column, id_type: Type, columns: dict[str, Column]) -> None:
+        if self.ids is None:
+            self.ids = GrowingColumn(id_type)
+        self.times.append(times)
+        self.ids.append(ids)
+        for name, column in self.columns.items():
+            column.append(columns[name])
+
+    def drop(self, n: int) -> None:
+        """Let the first rows go."""
+        self.first += n
+        self.times.drop(n)
+        if self.ids is not None:
+            self.ids.drop(n)
+        for column in self.columns.values():
+            column.drop(n)
+
+    def mark(self) -> tuple[Any, ...]:
+        columns = [(column, column.mark()) for column in self.columns.values()]
+        ids = None if self.ids is None else self.ids.mark()
+        return self.first, self.times.mark(), self.ids, ids, self.columns, columns
+
+    def go_back(self, mark: tuple[Any, ...]) -> None:
+        """Keep the rows and fields again that there were when the mark was taken."""
+        self.first, times, self.ids, ids, self.columns, columns = mark
+        self.times.go_back(times)
+        if self.ids is not None:
+            self.ids.go_back(ids)
+        for column, before in columns:
+            column.go_back(before)
+
+    def read(self) -> dict[str, Column]:
+        """All rows, as columns."""
+        return {name: column.whole() for name, column in self.columns.items()}

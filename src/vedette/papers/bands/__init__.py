@@ -1,0 +1,39 @@
+"""Which values of a changing set come into which of many bands, when all of them are shifted by one number.
+
+Agarwal, Xie, Yang and Yu, "Monitoring Continuous Band-Join Queries over Dynamic Data" (2005). A band join asks for the
+pairs of a left value r and a right value s with a <= r - s <= b. A value that comes or goes on one side shifts all
+values of the other side (see `rounding`), and two questions are asked: which pairs of value and band meet, and which
+bands get a value at all.
+"""
+
+from vedette.operators.band_join.index.groups import Groups
+from vedette.operators.band_join.index.lookup import find_affected, find_pair_batches, find_pairs
+from vedette.operators.band_join.index.points import Points
+from vedette.papers.bands.difference_tree import DifferenceTree
+from vedette.papers.bands.mixed import Mixed
+from vedette.papers.bands.scan import Scan
+from vedette.papers.bands.stabbing_groups import StabbingGroups
+from vedette.papers.bands.stabbing_set import StabbingSet
+
+# Structures over a fixed set of values and bands, by name; the last is the one that band joins are answered with.
+STRUCTURES: dict[str, type[Scan | DifferenceTree | StabbingSet | Mixed | StabbingGroups]] = {
+    "Scan": Scan,
+    "DifferenceTree": DifferenceTree,
+    "StabbingSet": StabbingSet,
+    "Mixed": Mixed,
+    "StabbingGroups": StabbingGroups,
+}
+
+__all__ = [
+    "STRUCTURES",
+    "DifferenceTree",
+    "Groups",
+    "Mixed",
+    "Points",
+    "Scan",
+    "StabbingGroups",
+    "StabbingSet",
+    "find_affected",
+    "find_pair_batches",
+    "find_pairs",
+]

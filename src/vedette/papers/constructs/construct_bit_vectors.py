@@ -1,0 +1,284 @@
+"""Logarithmic construct intervals with bit vectors: only those that a box is listed under are stored and looked at.
+
+The LCI-BV(DT) of Wu, Chen and Yu, figures 6 and 7, of which their report tells the name and the result. Every interval
+has a bit, and the lists of 64 intervals whose bits are set stand together. The difference table is a pattern of bits,
+so a row takes its intervals 64 at a time: the pattern over the bits from its first one on. Costs a word for 64
+intervals and a step for each list that is there, a quarter of a byte an interval, and 4 bytes a list and a listing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.data.matches import Matches
+from vedette.indexes.growth import collect
+from vedette.indexes.index import as_boxes, as_cells, check_given
+from vedette.native.bits import count_ones, lowest_one, without_lowest
+from vedette.native.kernels import kernel
+from vedette.native.vectors import copy_eight
+from vedette.papers.constructs.construct_choice import Model, count_logarithmic_parts
+from vedette.papers.constructs.construct_intervals import LCI, cut_interval
+from vedette.papers.constructs.places import find_borders
+from vedette.papers.growing_lists import SLACK, append_to_list, make_lists, pack_lists
+
+
+@dataclass
+class LCIBV(LCI):
+    """Bit `i` of all words tells whether interval `i`, numbered as in `LCI`, is listed under.
+
+    What belongs to word `w` is `listed[starts[w]:starts[w] + sizes[w]]`: for each set bit where its list ends, counted
+    from the first of these, and then the lists.
+    """
+
+    words: NDArray[np.int64]
+    pattern: NDArray[np.int64]  # the bits of the intervals over a place, from the least of them on
+
+    @classmethod
+    def build(
+        cls,
+        firsts: NDArray[np.int32],
+        lasts: NDArray[np.int32],
+        ids: NDArray[np.int32],
+        n_cells: Sequence[int],
+        longest: int | None = None,
+        n_places: int | None = None,
+        with_room: bool = False,
+    ) -> Self:
+        """Index boxes on one axis; L and the number of places are chosen unless they are given."""
+        check_given(longest=longest, n_places=n_places)
+        firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
+        given = np.array([longest or 0, n_places or 0])
+        if longest is None:
+            some = firsts[0], lasts[0]
+            longest, n_places = cls.choose(*some, find_borders(*some, n_cells[0], with_room), n_places)
+        whole = LCI.build(firsts, lasts, ids, n_cells, longest, n_places, with_room)
+        reach = int(whole.differences.max()) // 64 + 1  # of a pattern, which may lie beyond the last interval
+        words = np.zeros(len(whole.sizes) // 64 + reach + 2, np.int64)
+        packed = np.packbits(whole.sizes > 0, bitorder="little")
+        words.view(np.uint8)[: len(packed)] = packed
+        pattern = np.zeros(reach, np.int64)
+        for difference in whole.differences.tolist():
+            pattern[difference // 64] |= np.uint64(1 << difference % 64).view(np.int64)
+        by_word = np.pad(whole.sizes, (0, 64 * len(words) - len(whole.sizes))).reshape(-1, 64)
+        lists = make_lists(by_word.sum(axis=1) + np.count_nonzero(by_word, axis=1))
+        _put_together(whole.starts, whole.sizes, whole.listed, lists[0], lists[2])
+        kept = whole.firsts, whole.lasts, whole.ids, whole.free, whole.first_id
+        laid = given, whole.places, whole.n_misfits, whole.longest, whole.differences
+        return cls(*kept, 0, *laid, *lists, words, pattern)
+
+    @classmethod
+    def model(cls) -> Model:
+        def count_covering(longest: int) -> int:
+            return len(cls.find_differences(longest))
+
+        return Model(count_logarithmic_parts, cls.count_lengths, count_covering, has_bits=True)
+
+    def match(self, cells: NDArray[np.int32]) -> Matches:
+        cells = as_cells(cells)
+        most = len(self) + SLACK
+        lists = self.places, self.words, self.pattern, self.starts, self.listed
+        boxes = self.n_misfits == 0, self.firsts, self.lasts
+        n_lengths = self.count_lengths(self.longest)
+        matches = collect(
+            cells.shape[1],
+            most,
+            lambda done, starts, positions: _fill(cells[0], done, starts, positions, most, n_lengths, *lists, *boxes),
+        )
+        self.give_ids(matches.positions)
+        return matches
+
+    def _change(self, numbers: NDArray[np.int32], come: bool) -> None:
+        first_places, last_places = self.places[self.firsts[0, numbers]], self.places[self.lasts[0, numbers]]
+        self.listed = _change_lists(
+            numbers, first_places, last_places, self.longest, come,
+            self.words, self.starts, self.sizes, self.listed, self.ends,
+        )  # fmt: skip
+        self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends, len(numbers))
+
+
+@kernel
+def _put_together(
+    old_starts: NDArray[np.int32],
+    old_sizes: NDArray[np.int32],
+    old_listed: NDArray[np.int32],
+    starts: NDArray[np.int32],
+    listed: NDArray[np.int32],
+) -> None:
+    """Write what belongs to each word, from lists by interval."""
+    for word in range((len(old_starts) + 63) // 64):
+        end = min(64 * word + 64, len(old_starts))
+        n_lists = 0
+        for number in range(64 * word, end):
+            n_lists += old_sizes[number] > 0
+        place, n = starts[word], 0
+        for number in range(64 * word, end):
+            if old_sizes[number] > 0:
+                for i in range(old_sizes[number]):
+                    listed[starts[word] + n_lists + n + i] = old_listed[old_starts[number] + i]
+                n += old_sizes[number]
+                listed[place] = n
+                place += 1
+
+
+@kernel
+def _read_bits(words: NDArray[np.int64], first: int) -> Any:
+    """64 bits from any one on."""
+    word, shift = first >> 6, first & 63
+    if shift == 0:
+        return words[word]
+    low = (words[word] >> shift) & ((np.int64(1) << np.int64(64 - shift)) - 1)
+    return low | (words[word + 1] << np.int64(64 - shift))
+
+
+@kernel
+def _find_list(
+    number: int, words: NDArray[np.int64], starts: NDArray[np.int32], listed: NDArray[np.int32]
+) -> tuple[int, int, int]:
+    """How many lists stand before that of an interval in its word, and where its own begins and ends in `listed`.
+
+    Of an interval that has none, where it would stand, which is nowhere long.
+    """
+    word = words[number >> 6]
+    bit = np.int64(1) << np.int64(number & 63)
+    place = count_ones(word & (bit - 1))
+    start = int(starts[number >> 6])
+    first = start + count_ones(word)
+    begin = int(listed[start + place - 1]) if place > 0 else 0
+    end = int(listed[start + place]) if word & bit else begin
+    return place, first + begin, first + end
+
+
+@kernel
+def _fill(
+    cells: NDArray[np.int32],
+    done: int,
+    row_starts: NDArray[np.int64],
+    positions: NDArray[np.int32],
+    most: int,
+    n_lengths: int,
+    places: NDArray[np.int32],
+    words: NDArray[np.int64],
+    pattern: NDArray[np.int64],
+    starts: NDArray[np.int32],
+    listed: NDArray[np.int32],
+    exact: bool,
+    firsts: NDArray[np.int32],
+    lasts: NDArray[np.int32],
+) -> int:
+    """Write the numbers of the boxes that hold each row from `done` on while there is room; the row it stopped at."""
+    out = row_starts[done]
+    for row in range(done, len(cells)):
+        if len(positions) - out < most:
+            return row
+        first = out
+        least = int(places[cells[row]]) * n_lengths + n_lengths - 1
+        for i in range(len(pattern)):
+            bits = _read_bits(words, least + 64 * i) & pattern[i]
+            while bits != 0:
+                _, begin, end = _find_list(least + 64 * i + lowest_one(bits), words, starts, listed)
+                bits = without_lowest(bits)
+                for j in range(0, end - begin, 8):
+                    copy_eight(positions, out + j, listed, begin + j)
+                out += end - begin
+        if not exact:
+            cell, found = cells[row], out
+            out = first
+            for i in range(first, found):
+                box = positions[i]
+                positions[out] = box
+                out += (firsts[0, box] <= cell) & (cell <= lasts[0, box])
+        row_starts[row + 1] = out
+    return len(cells)
+
+
+@kernel
+def _change_lists(
+    boxes: NDArray[np.int32],
+    first_places: NDArray[np.int32],
+    last_places: NDArray[np.int32],
+    longest: int,
+    come: bool,
+    words: NDArray[np.int64],
+    starts: NDArray[np.int32],
+    sizes: NDArray[np.int32],
+    listed: NDArray[np.int32],
+    ends: NDArray[np.int64],
+) -> NDArray[np.int32]:
+    """List boxes that come, or take those that go out of their lists; `listed`, or a larger copy of it."""
+    numbers = np.empty(64 * len(words) // longest + 64, np.int64)
+    for i in range(len(boxes)):
+        for j in range(cut_interval(first_places[i], last_places[i], longest, True, numbers)):
+            if come:
+                listed = _put_in(numbers[j], boxes[i], words, starts, sizes, listed, ends)
+            else:
+                _take_out(numbers[j], boxes[i], words, starts, sizes, listed)
+    return listed
+
+
+@kernel
+def _put_in(
+    number: int,
+    box: int,
+    words: NDArray[np.int64],
+    starts: NDArray[np.int32],
+    sizes: NDArray[np.int32],
+    listed: NDArray[np.int32],
+    ends: NDArray[np.int64],
+) -> NDArray[np.int32]:
+    word, bit = number >> 6, np.int64(1) << np.int64(number & 63)
+    if words[word] & bit == 0:
+        place, begin, _ = _find_list(number, words, starts, listed)
+        begin -= starts[word] + count_ones(words[word])
+        listed = append_to_list(word, 0, starts, sizes, listed, ends)
+        _shift_up(starts[word] + place, starts[word] + sizes[word] - 1, listed)
+        listed[starts[word] + place] = begin
+        words[word] |= bit
+    place, _, end = _find_list(number, words, starts, listed)
+    offset = end - starts[word]
+    listed = append_to_list(word, 0, starts, sizes, listed, ends)
+    _shift_up(starts[word] + offset, starts[word] + sizes[word] - 1, listed)
+    listed[starts[word] + offset] = box
+    for i in range(starts[word] + place, starts[word] + count_ones(words[word])):
+        listed[i] += 1
+    return listed
+
+
+@kernel
+def _take_out(
+    number: int,
+    box: int,
+    words: NDArray[np.int64],
+    starts: NDArray[np.int32],
+    sizes: NDArray[np.int32],
+    listed: NDArray[np.int32],
+) -> None:
+    word = number >> 6
+    place, begin, end = _find_list(number, words, starts, listed)
+    at = begin
+    while listed[at] != box:
+        at += 1
+    _shift_down(at, starts[word] + sizes[word] - 1, listed)
+    sizes[word] -= 1
+    for i in range(starts[word] + place, starts[word] + count_ones(words[word])):
+        listed[i] -= 1
+    if end - begin == 1:
+        _shift_down(starts[word] + place, starts[word] + sizes[word] - 1, listed)
+        sizes[word] -= 1
+        words[word] &= ~(np.int64(1) << np.int64(number & 63))
+
+
+@kernel
+def _shift_up(first: int, last: int, listed: NDArray[np.int32]) -> None:
+    for i in range(last, first, -1):
+        listed[i] = listed[i - 1]
+
+
+@kernel
+def _shift_down(first: int, last: int, listed: NDArray[np.int32]) -> None:
+    for i in range(first, last):
+        listed[i] = listed[i + 1]

@@ -1,0 +1,1 @@
+"""Joins of two windows as Lim et al. have them: SJ-Join and IBS-JS."""

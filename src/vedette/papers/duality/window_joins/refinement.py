@@ -1,0 +1,183 @@
+"""Refinement: what is left to be checked of a branch and two rows once an index has told that they may join.
+
+Lim et al., figure 11, line 11: links, windows, and the residuals of what is selected from one stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.language import Residual, renumbering
+from vedette.native.kernels import kernel
+from vedette.native.ordering import GREATEST
+from vedette.operators.window_join.branches import Branches
+from vedette.operators.window_join.group import JoinGroup
+from vedette.operators.window_join.join import WindowJoin
+from vedette.operators.window_join.probes import holds
+from vedette.operators.window_join.window_rows import StreamRows
+
+EVERY = 1 << 62  # rows of a window that does not count them
+
+
+@dataclass(frozen=True)
+class WindowBounds:
+    """The windows of branches for rows of one stream that arrive: of `most` rows, or as old as `longest`.
+
+    A row of the other stream that is later in time may be so by `own` at most.
+    """
+
+    most: NDArray[np.int64]
+    longest: NDArray[Any]
+    own: NDArray[Any]
+
+    @classmethod
+    def of(cls, group: JoinGroup, origin: int, branches: NDArray[np.int32]) -> WindowBounds:
+        assert group.branches is not None
+        other, n = 1 - origin, len(branches)
+        counts = group.signature.counts
+        dtype = group.windows[origin].dtype
+        forever = np.full(n, np.inf if dtype == np.float64 else GREATEST, dtype)
+        return cls(
+            group.branches.units[other][branches] if counts[other] else np.full(n, EVERY, np.int64),
+            forever if counts[other] else group.windows[other][branches],
+            forever if counts[origin] else group.windows[origin][branches],
+        )
+
+    @classmethod
+    def concat(cls, many: Sequence[WindowBounds]) -> WindowBounds:
+        return cls(*(np.concatenate(arrays) for arrays in zip(*(each.arrays for each in many), strict=True)))
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
+        return self.most, self.longest, self.own
+
+    @property
+    def nbytes(self) -> int:
+        return sum(each.nbytes for each in self.arrays)
+
+    @cached_property
+    def are_one(self) -> bool:
+        """Whether all branches have the same."""
+        return all(bool((each == each[0]).all()) for each in self.arrays)
+
+
+def find_linked(
+    join: WindowJoin, group: JoinGroup, branches: NDArray[np.int32], rows: Sequence[NDArray[np.int32]]
+) -> NDArray[np.int64]:
+    """The places of those whose rows have the codes and keys that the edge of the group asks for."""
+    assert group.branches is not None
+    first, second = group.ports[0]
+    return find_holding(
+        group.kinds[0],
+        bool(group.signature.edges[0].equalities),
+        branches,
+        rows[first.stream] - np.int32(join.streams[first.stream].first),
+        rows[second.stream] - np.int32(join.streams[second.stream].first),
+        first.keys.codes.values,
+        second.keys.codes.values,
+        first.keys.keys.values,
+        second.keys.keys.values,
+        group.branches.lows[0],
+        group.branches.highs[0],
+    )
+
+
+def keep_selected(
+    join: WindowJoin,
+    group: JoinGroup,
+    residuals: Sequence[Sequence[Residual]],
+    branches: NDArray[np.int32],
+    rows: list[NDArray[np.int32]],
+) -> tuple[NDArray[np.int32], list[NDArray[np.int32]]]:
+    """Branches and rows for which the residuals of what is selected hold; `residuals` are by stream."""
+    assert group.branches is not None
+    for stream, own in enumerate(residuals):
+        if own:
+            selections = group.branches.selections[stream][branches]
+            with renumbering(partial(_users_of, group.branches, stream)):
+                keep, failed = _evaluate(own, join.streams[stream], selections, rows[stream])
+            join.n_failed += failed
+            branches, rows = branches[keep], [each[keep] for each in rows]
+    return branches, rows
+
+
+def _users_of(branches: Branches, stream: int, selections: NDArray[Any]) -> NDArray[np.int32]:
+    """The queries whose branches have these selections of a stream."""
+    return np.unique(branches.queries[np.isin(branches.selections[stream], selections)])
+
+
+def _evaluate(
+    residuals: Sequence[Residual], stream: StreamRows, selections: NDArray[np.int32], rows: NDArray[np.int32]
+) -> tuple[NDArray[np.bool_], int]:
+    """Which rows the residual of a selection keeps, each evaluated once; and for how many it failed."""
+    keep, n_failed = np.ones(len(rows), np.bool_), 0
+    for residual in residuals:
+        order = np.argsort(residual.queries, kind="stable")
+        known = residual.queries[order]
+        places = np.minimum(np.searchsorted(known, selections), len(known) - 1)
+        checked = np.flatnonzero(known[places] == selections)
+        if not len(checked):
+            continue
+        pairs = (order[places[checked]] << 32) | (rows[checked] - stream.first)
+        distinct, back = np.unique(pairs, return_inverse=True)
+        columns = {name: stream.columns[name].whole() for name in residual.fields}
+        kept, failed = residual.evaluate(columns, distinct & 0xFFFFFFFF, distinct >> 32)
+        keep[checked] &= kept[back.reshape(-1)]
+        n_failed += failed
+    return keep, n_failed
+
+
+@kernel
+def find_holding(
+    kind: int,
+    has_codes: bool,
+    branches: NDArray[np.int32],
+    first_places: NDArray[np.int32],
+    second_places: NDArray[np.int32],
+    first_codes: NDArray[np.int32],
+    second_codes: NDArray[np.int32],
+    first_keys: NDArray[np.int64],
+    second_keys: NDArray[np.int64],
+    lows: NDArray[np.int64],
+    highs: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    found = np.empty(len(branches), np.int64)
+    n = 0
+    for i in range(len(branches)):
+        first, second, branch = first_places[i], second_places[i], branches[i]
+        code, other = first_codes[first], second_codes[second]
+        found[n] = i
+        if code >= 0 and other >= 0 and (code == other or not has_codes):
+            n += holds(kind, first_keys[first], second_keys[second], lows[branch], highs[branch])
+    return found[:n]
+
+
+@kernel
+def find_in_window(
+    places: NDArray[np.int32],
+    arrivals: NDArray[np.int32],
+    rows: NDArray[np.int32],
+    shift: int,
+    limits: NDArray[np.int64],
+    arrival_times: NDArray[np.int64],
+    times: NDArray[np.int64],
+    most: NDArray[np.int64],
+    longest: NDArray[np.int64],
+    own: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Which rows are in the window at their place of the bounds; `times` are by row less `shift`."""
+    found = np.empty(len(places), np.int64)
+    n = 0
+    for i in range(len(places)):
+        place, row = places[i], rows[i]
+        limit = limits[arrivals[i]]
+        age = arrival_times[arrivals[i]] - times[row - shift]
+        found[n] = i
+        n += limit - most[place] <= row < limit and -own[place] <= age <= longest[place]
+    return found[:n]

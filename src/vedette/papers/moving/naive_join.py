@@ -1,0 +1,44 @@
+"""NaiveJoin: pairs from now on for ever, of all at first and of each updated object after.
+
+Section 3.3 of Zhang et al. Nodes grow without end, so that nearly all of them meet some time, and nearly all are read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from vedette.operators.moving_join.motions import Motions
+from vedette.papers.moving.paired_trees import PairedTrees, Parts, Trees, mean_sides
+from vedette.papers.moving.tally import Tally
+from vedette.papers.moving.tpr_star_tree import CAPACITY, TPRStarTree
+
+
+@dataclass
+class NaiveJoin(PairedTrees):
+    @classmethod
+    def build(
+        cls, a: Motions, b: Motions, time: float, max_update_interval: float, *, capacity: int = CAPACITY
+    ) -> Self:
+        """Two sets as of a time. The interval is what trees are made for; pairs are told for ever."""
+        tally = Tally.make()
+        return cls(*plant_trees(a, b, time, max_update_interval, capacity, tally), time, max_update_interval, tally)
+
+    def parts(self, trees: Trees) -> Parts:
+        assert isinstance(trees, TPRStarTree)
+        return [(trees, np.inf)]
+
+
+def plant_trees(
+    a: Motions, b: Motions, time: float, max_update_interval: float, capacity: int, tally: Tally
+) -> tuple[TPRStarTree, TPRStarTree]:
+    """A tree for each of two sets, made for windows of the other's size."""
+    trees = []
+    for number, (motions, others) in enumerate(((a, b), (b, a))):
+        sides = mean_sides(others, time)
+        tree = TPRStarTree.make(motions.n_dims, max_update_interval, sides, capacity, tally.updates, number)
+        tree.insert(np.arange(len(motions), dtype=np.int32), motions, time)
+        trees.append(tree)
+    return trees[0], trees[1]

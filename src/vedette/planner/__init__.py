@@ -1,6 +1,0 @@
-"""Which index answers for which queries, and why."""
-
-from vedette.planner.compilation import compile_part
-from vedette.planner.forced import check_index_name
-
-__all__ = ["check_index_name", "compile_part"]

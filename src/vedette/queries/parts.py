@@ -1,0 +1,268 @@
+"""The compiled parts of a query set, and the changes that wait to be compiled.
+
+New queries wait until a match needs them; then they become a part, together with older parts that are not much
+larger. So there are few parts, and a query is compiled anew only a few times in its life. A removed query is filtered
+out of the answers until its part is compiled anew.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.data.axes import to_values
+from vedette.data.boxes import BoxBlock, Nulls, Ranges
+from vedette.data.columns import Column
+from vedette.data.matches import Matches
+from vedette.data.schema import Schema
+from vedette.language import Residual
+from vedette.native.damage import check, check_type
+from vedette.queries.match import Group, Part, find_gone, merge
+from vedette.queries.planner import compile_part
+from vedette.queries.screen import Screen
+
+MERGE_RATIO = 8  # a part is merged with the newer one unless it has so many times its boxes
+SMALL_PART = 2048  # boxes; a smaller part is always merged
+GONE_SHARE = 4  # a part is compiled anew when one in so many of its queries is gone
+
+_RANGE, _NULL, _ANY = 0, 1, 2  # how a box constrains a field
+
+
+class Parts:
+    """All queries of a set by position, as parts over consecutive positions."""
+
+    def __init__(self, schema: Schema, index: str | None) -> None:
+        self.schema = schema
+        self.index = index
+        self.compiled: list[Part] = []
+        self._n_dropped: list[int] = []  # by part: the gone queries that it does not even hold
+        self._blocks: list[BoxBlock] = []
+        self._residuals: list[Residual] = []
+        self._n_queries = 0
+        self._has_gone: list[bool] = []  # by part: it holds queries that are gone
+        self._gone_screens: list[Screen | None] = []  # by part: where they are
+        self._is_current = True
+        self.fields: list[str] = []  # those that queries use
+
+    @classmethod
+    def of(
+        cls, compiled: list[Part], schema: Schema, index: str | None, is_gone: NDArray[np.bool_], *, is_checked: bool
+    ) -> Parts:
+        """Parts that were compiled before; unless they have been checked, they are validated."""
+        parts = cls(schema, index)
+        if not is_checked:
+            validate_parts(compiled, schema, len(is_gone))
+        compiled = [part.restored() for part in compiled]
+        parts.compiled = compiled
+        parts._n_dropped = [_count_gone(part, is_gone) - _count_gone_held(part, is_gone) for part in compiled]
+        parts._n_queries = sum(part.n_queries for part in compiled)
+        parts._is_current = False
+        parts.compile(is_gone)
+        return parts
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self.compiled)
+
+    def append(self, blocks: Iterable[BoxBlock], residuals: Iterable[Residual], n_queries: int) -> None:
+        """Add queries at the next positions; those of `blocks` and `residuals` count from 0."""
+        first = self._n_queries
+        self._blocks += [BoxBlock(block.queries + first, block.ranges) for block in blocks]
+        self._residuals += [dataclasses.replace(each, queries=each.queries + first) for each in residuals]
+        self._n_queries += n_queries
+        self._is_current = False
+
+    @property
+    def is_mostly_compiled(self) -> bool:
+        """Whether what waits is small beside what is compiled, as it is once the first match has been."""
+        n_waiting = sum(len(block) for block in self._blocks)
+        return MERGE_RATIO * n_waiting < sum(part.n_boxes for part in self.compiled)
+
+    def note_removal(self) -> None:
+        self._is_current = False
+
+    def compile(self, is_gone: NDArray[np.bool_]) -> None:
+        """Compile what waits, and anew the parts in which too many queries are gone, or all that use a field.
+
+        What is compiled takes its place at the end, so that an interruption loses nothing.
+        """
+        if self._is_current:
+            return
+        compiled, n_dropped = list(self.compiled), list(self._n_dropped)
+        for number, part in enumerate(compiled):
+            n_gone = _count_gone(part, is_gone)
+            n_held = n_gone - n_dropped[number]
+            if GONE_SHARE * n_held > part.n_queries or (n_held and _fields_in_use(part, is_gone) != part.fields):
+                blocks, residuals = decompile(part, is_gone)
+                compiled[number] = self._compile_part(blocks, residuals, part.first_query, part.n_queries)
+                n_dropped[number] = n_gone
+        self._compile_waiting(compiled, n_dropped, is_gone)
+        has_gone = [_count_gone(part, is_gone) > n for part, n in zip(compiled, n_dropped, strict=True)]
+        self._gone_screens = [
+            _screen_gone(part, is_gone) if has else None for part, has in zip(compiled, has_gone, strict=True)
+        ]
+        used = {name for part in compiled for name in part.fields}
+        self.fields = [name for name in self.schema.names if name in used]
+        self.compiled, self._n_dropped, self._has_gone = compiled, n_dropped, has_gone
+        self._blocks, self._residuals = [], []
+        self._is_current = True
+
+    def extract(self, is_wanted: NDArray[np.bool_]) -> tuple[list[BoxBlock], list[Residual]]:
+        """The boxes and residuals of the wanted queries, as far as they are still here; they stay."""
+        is_other = ~is_wanted
+        blocks, residuals = _take_standing(join_alike(self._blocks), self._residuals, is_other)
+        for part in self.compiled:
+            if is_wanted[part.first_query : part.first_query + part.n_queries].any():
+                more_blocks, more_residuals = decompile(part, is_other)
+                blocks, residuals = blocks + more_blocks, residuals + more_residuals
+        return blocks, residuals
+
+    def without_gone(self, is_gone: NDArray[np.bool_]) -> Parts:
+        """The queries that stand, which move up to the positions of those that are gone, as one part to be compiled."""
+        blocks, residuals = _take_standing(join_alike(self._blocks), self._residuals, is_gone)
+        for part in reversed(self.compiled):
+            older_blocks, older_residuals = decompile(part, is_gone)
+            blocks, residuals = older_blocks + blocks, older_residuals + residuals
+        moved = np.cumsum(~is_gone) - 1
+        kept = Parts(self.schema, self.index)
+        kept._blocks = [BoxBlock(moved[block.queries], block.ranges) for block in blocks]
+        kept._residuals = [dataclasses.replace(each, queries=moved[each.queries]) for each in residuals]
+        kept._n_queries = int(np.count_nonzero(~is_gone))
+        kept._is_current = False
+        return kept
+
+    def match(self, columns: dict[str, Column], n_rows: int, is_gone: NDArray[np.bool_]) -> Matches:
+        found, dropped = [], []
+        for part, has_gone, screen in zip(self.compiled, self._has_gone, self._gone_screens, strict=True):
+            matches = part.match(columns, n_rows)
+            found.append(matches)
+            rows = None if screen is None else screen.pass_rows(columns[screen.field])
+            dropped.append(find_gone(matches, is_gone, rows) if has_gone else np.empty(0, np.int64))
+        return merge(found, n_rows, dropped)
+
+    def _compile_waiting(self, compiled: list[Part], n_dropped: list[int], is_gone: NDArray[np.bool_]) -> None:
+        """Put the part of what waits, and of the newest parts that are not much larger, in the place of these."""
+        first = compiled[-1].first_query + compiled[-1].n_queries if compiled else 0
+        if first == self._n_queries:
+            return
+        blocks, residuals = _take_standing(join_alike(self._blocks), self._residuals, is_gone)
+        while compiled:
+            n_boxes = sum(len(block) for block in blocks)
+            if compiled[-1].n_boxes >= max(MERGE_RATIO * n_boxes, SMALL_PART):
+                break
+            older = compiled.pop()
+            n_dropped.pop()
+            older_blocks, older_residuals = decompile(older, is_gone)
+            blocks, residuals = older_blocks + blocks, older_residuals + residuals
+            first = older.first_query
+        part = self._compile_part(blocks, residuals, first, self._n_queries - first)
+        compiled.append(part)
+        n_dropped.append(_count_gone(part, is_gone))
+
+    def _compile_part(
+        self, blocks: Sequence[BoxBlock], residuals: Sequence[Residual], first_query: int, n_queries: int
+    ) -> Part:
+        return compile_part(join_alike(blocks), residuals, self.schema, first_query, n_queries, self.index)
+
+
+def validate_parts(compiled: list[Part], schema: Schema, n_queries: int) -> None:
+    """Raise DamageError unless parts from a file are those of so many queries."""
+    check_type(compiled, list[Part], "the list of parts")
+    first = 0
+    for part in compiled:
+        part.validate(schema, first)
+        first += part.n_queries
+    check(first == n_queries, "parts of the set are missing")
+
+
+def decompile(part: Part, is_gone: NDArray[np.bool_]) -> tuple[list[BoxBlock], list[Residual]]:
+    """The boxes and residuals that a part was compiled from, less those of gone queries."""
+    blocks = [block for group in part.groups for block in _decompile_group(part, group, is_gone)]
+    return blocks, _take_standing([], part.residuals, is_gone)[1]
+
+
+def _take_standing(
+    blocks: Sequence[BoxBlock], residuals: Sequence[Residual], is_gone: NDArray[np.bool_]
+) -> tuple[list[BoxBlock], list[Residual]]:
+    """The boxes and residuals of queries that stand."""
+
+    def take(each: Any) -> Any:
+        gone = is_gone[each.queries]
+        return each.take(np.flatnonzero(~gone)) if gone.any() else each
+
+    taken = [[take(each) for each in many] for many in (blocks, residuals)]
+    return [each for each in taken[0] if len(each)], [each for each in taken[1] if len(each)]
+
+
+def _decompile_group(part: Part, group: Group, is_gone: NDArray[np.bool_]) -> list[BoxBlock]:
+    stands = np.flatnonzero(~group.by_box(is_gone))
+    queries = group.queries[stands]
+    firsts, lasts = group.firsts[:, stands], group.lasts[:, stands]
+    alike = [np.arange(len(stands))]  # boxes that constrain the fields in the same way
+    kinds = []
+    for number, name in enumerate(group.fields):
+        null = part.axes[name].n_cells - 1
+        kinds.append(np.where(lasts[number] < null, _RANGE, np.where(firsts[number] == null, _NULL, _ANY)))
+        alike = [same[kinds[-1][same] == kind] for same in alike for kind in (_RANGE, _NULL, _ANY)]
+        alike = [same for same in alike if len(same)]
+    blocks = []
+    for same in alike:
+        ranges: dict[str, Ranges | Nulls] = {}
+        for number, name in enumerate(group.fields):
+            kind = kinds[number][same[0]]
+            if kind == _NULL:
+                ranges[name] = Nulls(len(same))
+            elif kind == _RANGE:
+                ranges[name] = to_values(part.axes[name], firsts[number][same], lasts[number][same])
+        blocks.append(BoxBlock(queries[same].astype(np.int64), ranges))
+    return blocks
+
+
+def join_alike(blocks: Sequence[BoxBlock]) -> list[BoxBlock]:
+    """Blocks over the same fields as one: many small additions become few long columns."""
+    alike: dict[tuple[tuple[str, type], ...], list[BoxBlock]] = {}
+    for block in blocks:
+        key = tuple(sorted((name, type(ranges)) for name, ranges in block.ranges.items()))
+        alike.setdefault(key, []).append(block)
+    return [same[0] if len(same) == 1 else BoxBlock.concat(same) for same in alike.values()]
+
+
+def _screen_gone(part: Part, is_gone: NDArray[np.bool_]) -> Screen | None:
+    """Where the boxes of gone queries are; rows elsewhere have no match to drop."""
+    boxes = []
+    for group in part.groups:
+        gone = np.flatnonzero(group.by_box(is_gone))
+        if len(gone):
+            boxes.append((group.fields, group.firsts[:, gone], group.lasts[:, gone]))
+    return Screen.of(boxes, part.axes)
+
+
+def _fields_in_use(part: Part, is_gone: NDArray[np.bool_]) -> set[str]:
+    """The fields that queries which stand compare."""
+    used = {name for each in part.residuals if not is_gone[each.queries].all() for name in each.fields}
+    for group in part.groups:
+        start = 0
+        while start < len(group) and not used.issuperset(group.fields):  # a few boxes tell, mostly
+            some = slice(start, start + 1024)
+            stands = ~group.by_box(is_gone, some)
+            for name, firsts, lasts in zip(group.fields, group.firsts[:, some], group.lasts[:, some], strict=True):
+                if (stands & ((firsts > 0) | (lasts < part.axes[name].n_cells - 1))).any():
+                    used.add(name)
+            start = some.stop
+    return used
+
+
+def _count_gone(part: Part, is_gone: NDArray[np.bool_]) -> int:
+    return int(np.count_nonzero(is_gone[part.first_query : part.first_query + part.n_queries]))
+
+
+def _count_gone_held(part: Part, is_gone: NDArray[np.bool_]) -> int:
+    """How many queries are gone that still have boxes in the part."""
+    is_held = np.zeros(part.n_queries, np.bool_)
+    for group in part.groups:
+        is_held[group.queries - part.first_query] = True
+    return int(np.count_nonzero(is_held & is_gone[part.first_query : part.first_query + part.n_queries]))

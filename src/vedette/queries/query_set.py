@@ -1,0 +1,383 @@
+"""The query set: standing queries over one schema, in one process.
+
+Changes gather in a pending delta, which the next match compiles into a part of its own. Parts are merged as they grow
+alike, so that there are few, and every query is compiled again only a few times in its life.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.data.answer_limit import max_answer_bytes
+from vedette.data.boxes import BoxBlock
+from vedette.data.ids import Ids
+from vedette.data.matches import Matches
+from vedette.data.rows import read_row, read_rows
+from vedette.data.schema import Schema, check_time_zone
+from vedette.errors import QueryError
+from vedette.language import Residual, check_text, compile_texts, naming
+from vedette.lazy_table import LazyTable
+from vedette.native.budget import OverBudgetError, bounded
+from vedette.native.damage import check_type
+from vedette.queries import content
+from vedette.queries.bounds import read_bounds
+from vedette.queries.explanation import explain
+from vedette.queries.parts import Parts
+from vedette.queries.planner import check_index_name
+from vedette.queries.query_texts import as_texts
+from vedette.queries.read_rows import ReadRows
+from vedette.queries.retained import Retained
+from vedette.queries.revisions import Revisions
+from vedette.queries.selectivity import BROAD_SHARE, Selectivity, read_selectivity
+from vedette.queries.set_changes import Changes
+from vedette.queries.set_view import SetView
+from vedette.queries.standing_set import StandingSet
+from vedette.queries.versions import STANDING, Versions
+from vedette.settings import settings
+
+if TYPE_CHECKING:
+    from vedette.operators.border.monitor import BorderMonitor
+
+FEW_GONE = 1024  # so many removed queries are always borne
+RETAINED_VERSIONS = 10_000  # for so many versions what was removed, or changed in bands, stays known to monitors
+ROOM = 16  # a file has room for one more id in so many, which who maps it adds in place
+MANY_CHANGES = 256  # so many at once are worth compiling before the next match asks
+
+# The monitor is above the set that it watches, and loads when somebody asks for one.
+_BORDER = LazyTable(
+    {
+        "BorderMonitor": ("vedette.operators.border.monitor", "BorderMonitor"),
+        "MonitorOptions": ("vedette.operators.border.options", "MonitorOptions"),
+    }
+)
+Made = TypeVar("Made")
+
+
+class QuerySet(StandingSet):
+    """Standing queries over rows of one schema.
+
+    >>> alerts = QuerySet("symbol string, price double")
+    >>> alerts.add("cheap-ibm", "symbol = 'IBM' AND price < 40")
+    >>> alerts.match_one({"symbol": "IBM", "price": 39.5})
+    ['cheap-ibm']
+
+    With a `sample` of rows, queries that match more than `max_match_share` of it are refused; neither is saved with the
+    set. `time_zone` is that of dates and of timestamps without a zone. `index` forces one index (see `explain`).
+
+    A set may be read by several threads at once, but not while it is changed.
+    """
+
+    kind = "queries"
+
+    def __init__(
+        self,
+        schema: str | Schema,
+        *,
+        time_zone: str = "UTC",
+        index: str | None = None,
+        sample: Any = None,
+        max_match_share: float | None = None,
+    ) -> None:
+        self.schema = schema if isinstance(schema, Schema) else Schema.parse(schema)
+        self.time_zone = check_time_zone(time_zone)
+        check_index_name(index)
+        self.index = index
+        self._ids = Ids()
+        self._versions = Versions()
+        self._parts = Parts(self.schema, index)
+        self.retained_versions = 0  # for so many versions removed queries stay known to border monitoring
+        self._retained = Retained(self.schema)
+        self.forgotten_version = 0  # the last one that removed queries which were not retained
+        self._leaving: list[NDArray[np.int32]] = []  # positions removed since `_retained` was last brought up to date
+        self._shared: dict[Any, Any] = {}
+        self._selectivity = read_selectivity(sample, max_match_share, self.schema, self.time_zone)
+        self._lock = threading.RLock()  # readers compile what waits, one at a time
+
+    def __repr__(self) -> str:
+        return f"QuerySet({str(self.schema)!r}, {len(self)} queries, version {self.version})"
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the compiled set, ids and versions included."""
+        return self._ids.nbytes + self._versions.nbytes + self._compiled().nbytes
+
+    @property
+    def fields(self) -> list[str]:
+        """The fields that the queries use; rows need no others."""
+        return self._compiled().fields
+
+    # Changes. Each either happens as a whole, under one new version, or raises and changes nothing.
+
+    def add(self, query_id: str | int, text: str) -> None:
+        """Let a query stand. Raises QueryError if its text is wrong or its id stands already."""
+        self.add_many([query_id], [text])
+
+    def add_many(self, ids: Sequence[str] | Sequence[int] | Any, texts: Sequence[str] | Any) -> None:
+        """Let many queries stand at once; texts of one shape are parsed once."""
+        read, texts = self._read_new_ids(ids), as_texts(texts)
+        if len(read) != len(texts):
+            raise QueryError(f"got {len(read)} ids but {len(texts)} texts; each query needs both")
+        named = ids if isinstance(ids, (list, tuple)) else read.tolist()
+        compiled = compile_texts(texts, self.schema, self.time_zone, ids=named, limits=settings())
+        self._append(read, compiled.blocks, compiled.residuals, content.of_texts(texts))
+
+    def add_boxes(self, ids: Any, bounds: Mapping[str, tuple[Any, Any]], closed: str = "both") -> None:
+        """Let many boxes stand at once: by field, arrays of lower and of upper bounds.
+
+        An infinite or null bound is none, and a field with neither is not constrained. `closed` tells which bounds
+        belong to the box: "both", "left", "right" or "neither".
+        """
+        read = self._read_new_ids(ids)
+        blocks = read_bounds(bounds, closed, self.schema, self.time_zone, len(read))
+        self._append(read, blocks, [], content.of_blocks(blocks))
+
+    def replace(self, query_id: str | int, text: str) -> None:
+        """Give a standing query another text."""
+        position = self._must_find(query_id)
+        compiled = compile_texts([text], self.schema, self.time_zone, ids=[query_id], limits=settings())
+        read = self._ids.read([query_id])
+        self._append(read, compiled.blocks, compiled.residuals, content.of_texts([text]), replaced=[position])
+
+    def apply(self, changes: Changes) -> None:
+        """Make the changes that a registry tells, all at once; versions and marks are the registry's.
+
+        Every version in between can be asked for by border monitoring, as if the changes had come one by one.
+        """
+        lives = Revisions.read(changes, self._ids, self._versions)
+        compiled = compile_texts(changes.texts or [], self.schema, self.time_zone, ids=changes.added_ids)
+        self._versions.follow(changes.versions, changes.marks)
+        first, brief = len(self._versions), np.flatnonzero(lives.ends < STANDING)
+        if len(lives.ids):
+            self._ids.append(lives.ids)
+            self._versions.add_at(changes.added_versions)
+            self._parts.append(compiled.blocks, compiled.residuals, len(lives.ids))
+        gone = np.concatenate([lives.ended, (first + brief).astype(np.int32)])
+        if len(gone):
+            self._drop(gone, np.concatenate([lives.ended_versions, lives.ends[brief]]))
+            self._parts.note_removal()
+        self._settle(len(lives.ids) + len(gone))
+
+    def compact(self) -> None:
+        """Forget removed queries: those that stand get new positions, and the set is compiled as a whole.
+
+        It happens by itself once more queries are gone than stand.
+        """
+        self._retain()
+        is_gone = self._versions.is_gone
+        parts = self._parts.without_gone(is_gone)
+        self._parts, self._ids, self._versions = parts, self._standing_ids(), self._versions.without_gone()
+
+    def check(self, text: str, *, sample: Any = None) -> list[str]:
+        """Warnings about a text; raises QueryError if it is wrong. Nothing is registered.
+
+        With a `sample` of rows, or that of the set, there is a warning where the text matches more than the set's
+        `max_match_share` of it, or without one a tenth.
+
+        >>> QuerySet("price double").check("price > 5 AND price < 3")
+        ['never matches: no value of price lies in all its ranges']
+        """
+        warnings = check_text(text, self.schema, self.time_zone)
+        selectivity = self._selectivity
+        if sample is not None:
+            share = BROAD_SHARE if selectivity is None else selectivity.max_share
+            selectivity = Selectivity.read(sample, share, self.schema, self.time_zone)
+        if selectivity is not None:
+            warnings += selectivity.warn(compile_texts([text], self.schema, self.time_zone))
+        return warnings
+
+    # Answers.
+
+    def match(self, rows: Any) -> Matches:
+        """The queries that each row matches. `rows`: an Arrow table or batch, pandas, polars, or a dict of arrays.
+
+        Raises AnswerError where the answer exceeds the setting max_answer_bytes; `match_batches` has no such limit.
+        """
+        reading = self._read(rows)
+        try:
+            with bounded(max_answer_bytes()):
+                return self._complete(reading.match())
+        except OverBudgetError:  # perhaps only on the way to the answer
+            return self._complete(reading.match_in_pieces(max_answer_bytes()))
+
+    def match_batches(self, rows: Any, max_bytes: int | None = None) -> Iterator[Matches]:
+        """The answer of `match` in pieces, each about consecutive rows; `first_row` says where a piece begins.
+
+        A piece takes `max_bytes` at most, by default the setting answer_batch_bytes; only a single row may take more.
+        Do not change the set before the last piece.
+        """
+        most = settings().answer_batch_bytes if max_bytes is None else max_bytes
+        for first, _, found in self._read(rows).pieces(most):
+            yield self._complete(found, first)
+
+    def find_matches(self, rows: Any) -> Matches:
+        """As `match`, but within the bound of the caller instead of the limit on answers (see `budget`)."""
+        return self._complete(self._read(rows).match())
+
+    def match_one(self, row: Mapping[str, Any]) -> list[str] | list[int]:
+        """The ids of the queries that one row matches; a field that is absent or None is null."""
+        parts = self._compiled()
+        columns = read_row(row, self.schema, parts.fields, self.time_zone)
+        with naming(self._ids.at):
+            found = parts.match(columns, 1, self._versions.is_gone)
+        return self._ids.at(found.positions)
+
+    def explain(self) -> str:
+        """Which index answers for which queries, and why, in words."""
+        return explain(self, self._compiled(), self._versions.is_gone)
+
+    def border(
+        self,
+        *,
+        key: str,
+        time: str,
+        late: str = "drop",
+        null_key: str = "error",
+        expire_after: Any = None,
+        dwell: Any = None,
+        margin: Any = None,
+        cross: bool = False,
+    ) -> BorderMonitor:
+        """A monitor of enter and exit events, for rows with a key and a time; docs/operators.md tells what they mean.
+
+        `late` rows, older than the last of their key, are dropped or applied. `null_key` tells whether a row without a
+        key is an error or dropped. Keys that are silent for longer than `expire_after` leave. An enter is reported
+        after `dwell` inside. A key leaves only when a value is outside by more than `margin`, one number or one by
+        field. With `cross`, rows that jump clean through a range are reported. Durations are such as "5 minutes", or
+        numbers where the time is one.
+        """
+        self.retain()
+        options = _BORDER["MonitorOptions"](key, time, late, null_key, expire_after, dwell, margin, cross)
+        monitor: BorderMonitor = _BORDER["BorderMonitor"](self, options)
+        return monitor
+
+    # What a file keeps.
+
+    def _to_content(self) -> dict[str, Any]:
+        return {
+            "schema": str(self.schema),
+            "time_zone": self.time_zone,
+            "index": self.index,
+            "ids": self._ids.to_parts(len(self._ids) // ROOM),
+            "versions": self._versions.to_parts(),
+            "parts": self._compiled().compiled,
+            "retained": [self.retained_versions, self.forgotten_version, self._retained.to_parts()],
+        }
+
+    @classmethod
+    def _from_content(cls, saved: dict[str, Any], *, is_checked: bool) -> QuerySet:
+        made = cls(saved["schema"], time_zone=saved["time_zone"], index=saved["index"])
+        made._read_ids(saved, is_checked=is_checked)
+        is_gone = made._versions.is_gone
+        made._parts = Parts.of(saved["parts"], made.schema, made.index, is_gone, is_checked=is_checked)
+        made.retained_versions, made.forgotten_version, retained = saved["retained"]
+        for number in (made.retained_versions, made.forgotten_version):
+            check_type(number, int, "the number of retained versions")
+        made._retained = Retained.from_parts(made.schema, *retained, is_checked=is_checked)
+        return made
+
+    # For monitors.
+
+    def retain(self, versions: int = RETAINED_VERSIONS) -> None:
+        """Let queries that are removed or replaced from now on stay known to border monitoring, for so many versions.
+
+        `border` does it. A program that goes on from a saved state does it before it changes the set.
+        """
+        self.retained_versions = max(self.retained_versions, versions)
+
+    def view(self) -> SetView:
+        """The set as a step of a monitor sees it."""
+        return SetView(self._compiled(), self._versions, self._ids, self._retained, self.retained_versions)
+
+    def shared(self, make: Callable[[], Made]) -> Made:
+        """What monitors of this set derive from it and share, by what makes it: made once."""
+        if make not in self._shared:
+            self._shared[make] = make()
+        made: Made = self._shared[make]
+        return made
+
+    # Inside.
+
+    def _read(self, rows: Any) -> ReadRows:
+        parts = self._compiled()
+        return ReadRows(
+            parts, *read_rows(rows, self.schema, parts.fields, self.time_zone), self._versions.is_gone, self._ids
+        )
+
+    def _complete(self, found: Matches, first_row: int = 0) -> Matches:
+        """Matches with the ids of the queries."""
+        holds_gone = self._versions.n_gone > 0
+        return Matches(found.starts, found.positions, self.ids, holds_gone, found.n_failed, first_row)
+
+    def _compiled(self) -> Parts:
+        with self._lock:
+            self._retain()
+            self._parts.compile(self._versions.is_gone)
+            return self._parts
+
+    def _retain(self) -> None:
+        """Put aside what was removed lately, before the parts drop it."""
+        if not self._leaving:
+            return
+        positions = np.concatenate(self._leaving)
+        self._leaving = []
+        is_leaving = np.zeros(len(self._versions), np.bool_)
+        is_leaving[positions] = True
+        numbers = np.cumsum(is_leaving) - 1
+        blocks, residuals = self._parts.extract(is_leaving)
+        positions = np.flatnonzero(is_leaving).astype(np.int32)
+        self._retained.forget(self.version - self.retained_versions)
+        self._retained.keep(
+            self._ids.take(positions),
+            self._versions.added_at(positions),
+            self._versions.removed_at(positions),
+            [BoxBlock(numbers[block.queries], block.ranges) for block in blocks],
+            [dataclasses.replace(each, queries=numbers[each.queries]) for each in residuals],
+        )
+
+    def _settle(self, n_changed: int) -> None:
+        """After a change: forget what is gone once it is most, and compile many changes now, not when rows wait."""
+        if self._versions.n_gone > max(self._versions.n_standing, FEW_GONE):
+            self.compact()
+        elif n_changed >= MANY_CHANGES and self._parts.is_mostly_compiled:
+            self._compiled()
+
+    def _append(
+        self,
+        ids: NDArray[np.int64] | pa.LargeStringArray,
+        blocks: Iterable[BoxBlock],
+        residuals: Iterable[Residual],
+        pieces: Iterable[Any],
+        replaced: Sequence[int] = (),
+    ) -> None:
+        if not len(ids):
+            return
+        if self._selectivity is not None:
+            blocks, residuals = list(blocks), list(residuals)
+            self._selectivity.check(ids, blocks, residuals)
+        self._versions.advance([*content.of_ids(ids), *pieces])
+        if replaced:
+            self._drop(np.array(replaced, np.int32))
+        self._ids.append(ids)
+        self._versions.add(len(ids))
+        self._parts.append(blocks, residuals, len(ids))
+        self._settle(len(ids))
+
+    def _remove(self, positions: NDArray[np.int32]) -> None:
+        self._versions.advance(content.of_ids(self._ids.take(positions)))
+        self._drop(positions)
+        self._parts.note_removal()
+        self._settle(len(positions))
+
+    def _drop(self, positions: NDArray[np.int32], versions: NDArray[np.int64] | None = None) -> None:
+        self._versions.remove(positions, versions)
+        if self.retained_versions:
+            self._leaving.append(positions)
+        else:
+            self.forgotten_version = self.version if versions is None else int(versions.max())

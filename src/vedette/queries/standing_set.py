@@ -1,0 +1,168 @@
+"""What all sets of standing queries have in common: files, ids that stand or are gone, and versions."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.data.ids import Ids, check_in_order, item
+from vedette.errors import QueryError, SnapshotError, shortened
+from vedette.native.damage import check
+from vedette.queries import snapshot
+from vedette.queries.versions import Versions
+from vedette.settings import settings
+
+
+class SavedSet:
+    """A set that can be written to a file or to bytes, and pickled."""
+
+    kind: ClassVar[str]  # of set, as files name it
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the compiled set to one file."""
+        snapshot.write(self._to_content() | {"kind": self.kind}, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """A saved set, mapped into memory: processes on a host share its pages."""
+        saved = snapshot.read(path)
+        made = cls._read_content(saved.content, saved.name, is_checked=saved.is_checked)
+        saved.note_checked()
+        return made
+
+    def to_bytes(self) -> bytes:
+        """The compiled set as `save` writes it."""
+        return snapshot.to_bytes(self._to_content() | {"kind": self.kind})
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        return cls._read_content(snapshot.from_bytes(data), "the saved query set", is_checked=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_bytes, (self.to_bytes(),)
+
+    @classmethod
+    def _read_content(cls, saved: dict[str, Any], name: str, *, is_checked: bool) -> Self:
+        kind = snapshot.kind_of(saved)
+        if kind != cls.kind:
+            raise SnapshotError(
+                f"what was saved there is: {shortened(str(kind), 80)}; {cls.__name__} loads: {cls.kind}"
+            )
+        with snapshot.refusing_damage(name, "save the set again"):
+            return cls._from_content(saved, is_checked=is_checked)
+
+    def _to_content(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    @classmethod
+    def _from_content(cls, saved: dict[str, Any], *, is_checked: bool) -> Self:
+        """The set of what a file has. Unless that has been checked, it is validated before a kernel sees it."""
+        raise NotImplementedError
+
+
+def begin(versions: Versions, version: int, mark: int) -> None:
+    """Raises QueryError unless nothing has happened yet."""
+    if versions.current or len(versions):
+        raise QueryError(f"a set begins at another version before its first change; this one is at {versions.current}")
+    versions.begin(version, mark)
+
+
+class StandingSet(SavedSet):
+    """Queries by position, which have an id each and stand from one version to another."""
+
+    _ids: Ids
+    _versions: Versions
+
+    def __len__(self) -> int:
+        """The number of queries that stand."""
+        return self._versions.n_standing
+
+    def __contains__(self, query_id: object) -> bool:
+        try:
+            return self._find_standing(query_id) >= 0
+        except QueryError:
+            return False
+
+    @property
+    def version(self) -> int:
+        """The number of changes so far."""
+        return self._versions.current
+
+    @property
+    def ids(self) -> pa.Array:
+        """The owner's id of each position. Removed queries keep their position until the set is compacted."""
+        return self._ids.to_arrow()
+
+    def remove(self, query_id: str | int) -> None:
+        """Let a query stand no longer."""
+        if isinstance(query_id, (list, tuple, set)):
+            raise QueryError("remove takes one id; use remove_many for several")
+        self._remove(np.array([self._must_find(query_id)], np.int32))
+
+    def remove_many(self, ids: Any) -> None:
+        """Let many queries stand no longer."""
+        read = self._ids.read(ids)
+        positions = self._ids.find(read)
+        unknown = np.flatnonzero(positions < 0)
+        if not len(unknown):
+            unknown = np.flatnonzero(self._versions.is_gone[positions])
+        if len(unknown):
+            raise QueryError(f"no query {item(read, int(unknown[0]))!r} stands in this set")
+        if len(positions):
+            self._remove(positions)
+
+    def begin(self, version: int, mark: int) -> None:
+        """Let an empty set begin at a version of a registry, of which it knows the mark; `apply` goes on from there."""
+        begin(self._versions, version, mark)
+
+    def history_mark(self, version: int) -> int | None:
+        """A checksum of all changes up to a version, by which a saved state knows its set."""
+        return self._versions.mark(version)
+
+    def _read_ids(self, saved: dict[str, Any], *, is_checked: bool) -> None:
+        """The ids and versions that a file has."""
+        self._ids = Ids.from_parts(*saved["ids"])
+        if not is_checked:
+            self._ids.validate()
+        check(saved["versions"][1] == len(self._ids), "there are not as many versions as ids")
+        self._versions = Versions.from_parts(*saved["versions"])
+        if not is_checked:
+            self._versions.validate(len(self._ids))
+            self._ids.check_distinct(~self._versions.is_gone)
+
+    def _remove(self, positions: NDArray[np.int32]) -> None:
+        raise NotImplementedError
+
+    def _find_standing(self, query_id: object) -> int:
+        position = int(self._ids.find(self._ids.read([query_id]))[0])
+        return -1 if position < 0 or self._versions.is_gone[position] else position
+
+    def _must_find(self, query_id: object) -> int:
+        position = self._find_standing(query_id)
+        if position < 0:
+            raise QueryError(f"no query {query_id!r} stands in this set")
+        return position
+
+    def _read_new_ids(self, ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
+        check_in_order(ids)
+        read = self._ids.read(ids)
+        if len(self._ids):
+            positions = self._ids.find(read)
+            known = np.flatnonzero(positions >= 0)
+            standing = known[~self._versions.is_gone[positions[known]]]
+            if len(standing):
+                (twice,) = self._ids.at(positions[standing[:1]])
+                raise QueryError(f"id {twice!r} stands already; use replace to change it, or another id")
+        settings().check("max_queries", len(self) + len(read))
+        return read
+
+    def _standing_ids(self) -> Ids:
+        """The ids that stand, at new positions."""
+        ids = Ids()
+        ids.kind = self._ids.kind
+        ids.append(ids.read(self._ids.to_arrow().filter(pa.array(~self._versions.is_gone))))
+        return ids

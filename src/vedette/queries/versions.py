@@ -1,0 +1,185 @@
+"""The version that added each query, and the one that removed it.
+
+Positions are given out in the order of versions, so what was added with which version is a list of runs; a large set
+that was loaded at once takes a byte a query, and four more once queries are removed. Versions count the changes of a
+set, unless a registry numbers and marks them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.native.buffers import grown
+from vedette.native.damage import check, check_shape, check_type, check_within
+
+STANDING = int(np.iinfo(np.int32).max)  # the removing version of a query that stands
+
+
+class Versions:
+    """By position: from which version on a query stands, until which, and whether it is gone by now."""
+
+    def __init__(self) -> None:
+        self.current = 0
+        self.first = 0  # the oldest whose mark is known
+        self._n_runs = 0
+        self._run_starts = np.zeros(0, np.int64)  # with room to grow, as all below
+        self._run_versions = np.zeros(0, np.int64)
+        self._n = 0
+        self._n_gone = 0
+        self._gone = np.zeros(0, np.bool_)
+        self._removed = np.zeros(0, np.int32)  # empty until something is removed
+        self._marks = np.zeros(1, np.int64)  # by version from the first on: a checksum of all changes up to it
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def n_standing(self) -> int:
+        return self._n - self._n_gone
+
+    @property
+    def n_gone(self) -> int:
+        return self._n_gone
+
+    @property
+    def is_gone(self) -> NDArray[np.bool_]:
+        return self._gone[: self._n]
+
+    @property
+    def nbytes(self) -> int:
+        own = self._gone.nbytes + self._removed.nbytes + self._marks.nbytes
+        return own + self._run_starts.nbytes + self._run_versions.nbytes
+
+    @property
+    def oldest_next(self) -> int:
+        """The oldest version of queries that may still come: as a set begins, what stands comes in pieces."""
+        if self.current > self.first:
+            return self.current + 1
+        return int(self._run_versions[self._n_runs - 1]) if self._n_runs else 0
+
+    def begin(self, version: int, mark: int) -> None:
+        """Before there is any query: versions count on from this one, which a registry marked."""
+        self.first = self.current = version
+        self._marks = np.array([mark], np.int64)
+
+    def advance(self, change: Iterable[Any]) -> None:
+        """A change makes a new version; what it consists of, as bytes, goes into its mark."""
+        mark = int(self._marks[self.current - self.first])
+        for piece in change:
+            mark = zlib.crc32(piece, mark)
+        self.follow([self.current + 1], [mark])
+
+    def follow(self, versions: Sequence[int] | NDArray[np.int64], marks: Sequence[int] | NDArray[np.int64]) -> None:
+        """The next versions, with their marks."""
+        n = self.current - self.first + 1
+        self._marks = grown(self._marks, n, n + len(versions))
+        self._marks[n : n + len(versions)] = marks
+        self.current += len(versions)
+
+    def mark(self, version: int) -> int | None:
+        """By what two sets of one history know each other: a checksum of all changes up to a version.
+
+        None where it is not known, as of versions to come and of those before the first.
+        """
+        return int(self._marks[version - self.first]) if self.first <= version <= self.current else None
+
+    def count_at(self, versions: NDArray[Any]) -> NDArray[np.int64]:
+        """How many of the positions had been given out at each of some versions."""
+        runs = np.searchsorted(self._run_versions[: self._n_runs], versions, side="right")
+        return np.asarray(np.append(self._run_starts[: self._n_runs], self._n)[runs])
+
+    def removed_at(self, positions: NDArray[Any]) -> NDArray[np.int64]:
+        """The version that removed each of some gone queries."""
+        return np.asarray(self._removed[positions], np.int64)
+
+    def added_at(self, positions: NDArray[Any]) -> NDArray[np.int64]:
+        """The version that added each of some queries."""
+        runs = np.searchsorted(self._run_starts[: self._n_runs], positions, side="right") - 1
+        return np.asarray(self._run_versions[runs])
+
+    def added(self, position: int) -> int:
+        """The version that added the query."""
+        return int(self.added_at(np.array([position]))[0])
+
+    def removed(self, position: int) -> int:
+        """The version that removed the query, or STANDING."""
+        return int(self._removed[position]) if self._gone[position] else STANDING
+
+    def add(self, n: int) -> None:
+        """`n` queries stand from the current version on."""
+        self._add_runs(np.array([0]), np.array([self.current]), n)
+
+    def add_at(self, versions: NDArray[np.int64]) -> None:
+        """Queries stand from these versions on, which ascend."""
+        starts = np.flatnonzero(np.diff(versions, prepend=-1))
+        self._add_runs(starts, versions[starts], len(versions))
+
+    def _add_runs(self, starts: NDArray[np.int64], versions: NDArray[np.int64], n: int) -> None:
+        n_runs = self._n_runs + len(starts)
+        self._run_starts = grown(self._run_starts, self._n_runs, n_runs)
+        self._run_versions = grown(self._run_versions, self._n_runs, n_runs)
+        self._run_starts[self._n_runs : n_runs] = starts + self._n
+        self._run_versions[self._n_runs : n_runs] = versions
+        self._n_runs = n_runs
+        self._gone = grown(self._gone, self._n, self._n + n)
+        if len(self._removed):
+            self._removed = grown(self._removed, self._n, self._n + n)
+        self._n += n
+
+    def remove(self, positions: NDArray[np.int32], versions: NDArray[np.int64] | None = None) -> None:
+        """The queries at these positions, which stand, are gone with the current version, or with one each."""
+        if not len(self._removed):
+            self._removed = np.zeros(len(self._gone), np.int32)
+        self._gone[positions] = True
+        self._removed[positions] = self.current if versions is None else versions
+        self._n_gone += len(positions)
+
+    def without_gone(self) -> Versions:
+        """The versions of the queries that stand, which move up to the positions of those that are gone."""
+        standing = np.flatnonzero(~self.is_gone)
+        added = self.added_at(standing)
+        kept = Versions()
+        kept.add_at(added)
+        kept.first, kept.current, kept._marks = self.first, self.current, self._marks
+        return kept
+
+    def to_parts(self) -> list[Any]:
+        """What a file keeps."""
+        runs = np.stack([self._run_starts[: self._n_runs], self._run_versions[: self._n_runs]])
+        marks = self._marks[: self.current - self.first + 1]
+        return [self.current, self._n, runs, self._removed[: self._n], marks]
+
+    @classmethod
+    def from_parts(
+        cls, current: int, n: int, runs: NDArray[np.int64], removed: NDArray[np.int32], marks: NDArray[np.int64]
+    ) -> Versions:
+        check_type(current, int, "the version")
+        check(type(n) is int and len(removed) in (0, n), "the versions are not those of the queries")
+        versions = cls()
+        versions.current, versions._n, versions._removed, versions._marks = current, n, removed, marks
+        versions.first = current + 1 - len(marks)
+        versions._run_starts, versions._run_versions = runs
+        versions._n_runs = runs.shape[1]
+        versions._gone = removed > 0 if len(removed) else np.zeros(n, np.bool_)
+        versions._n_gone = int(np.count_nonzero(versions._gone))
+        return versions
+
+    def validate(self, n: int) -> None:
+        """Raise DamageError unless versions from a file are those of `n` queries."""
+        check(self._n == n, f"there are versions of {self._n} queries, and {n} ids")
+        check(0 <= self.first <= self.current < STANDING, "the version cannot be so")
+        for array in (self._run_starts, self._run_versions, self._marks):
+            check_type(array, NDArray[np.int64], "an array of versions")
+            check(array.ndim == 1, "an array of versions is of another shape")
+        check_shape(self._run_versions, (self._n_runs,), "an array of versions")
+        check((self._run_starts[:1] == 0).all() and (n == 0) == (self._n_runs == 0), "versions are missing")
+        check((np.diff(self._run_starts) > 0).all() and (self._run_starts < n).all(), "positions of versions fall")
+        check((np.diff(self._run_versions) >= 0).all(), "versions fall")
+        check_within(self._run_versions, 0, self.current, "the versions of queries")
+        check_type(self._removed, NDArray[np.int32], "the versions that removed queries")
+        check_within(self._removed, 0, self.current, "the versions that removed queries")

@@ -1,0 +1,113 @@
+"""What is in a registry, in numbers, and whether its tables agree with each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, func, or_, select, text
+
+from vedette.errors import QueryError, RegistryError, count
+from vedette.registry.read.reader import read_standing
+from vedette.registry.read.set_info import SetInfo
+from vedette.registry.store.database import Database
+from vedette.registry.store.tables import lives, pins, snapshots, versions
+from vedette.registry.write.samples import selectivity_of
+from vedette.registry.write.sets import list_sets
+from vedette.registry.write.steps import check_texts
+
+
+@dataclass(frozen=True)
+class SetStats:
+    """A set in numbers."""
+
+    info: SetInfo
+    n_remembered: int  # lives that ended and are not forgotten
+    n_versions: int
+    n_pins: int
+    n_snapshots: int
+    snapshot_bytes: int
+    last_snapshot: int | None  # its version
+
+
+@dataclass(frozen=True)
+class RegistryStats:
+    """A registry in numbers."""
+
+    database: str
+    database_bytes: int
+    sets: list[SetStats]
+
+
+def collect_stats(database: Database) -> RegistryStats:
+    def read(connection: Connection) -> RegistryStats:
+        if database.is_postgres:
+            size = connection.scalar(text("SELECT pg_database_size(current_database())"))
+        else:
+            size = connection.scalar(text("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"))
+        told = [_stats_of(connection, each) for each in list_sets(connection)]
+        return RegistryStats(str(database), int(size or 0), told)
+
+    return database.read(read)
+
+
+def _stats_of(connection: Connection, info: SetInfo) -> SetStats:
+    def scalar(what: Any, *where: Any) -> Any:
+        return connection.scalar(select(what).where(*where))
+
+    own = snapshots.c.set_id == info.row
+    return SetStats(
+        info,
+        int(scalar(func.count(), lives.c.set_id == info.row, lives.c.removed.is_not(None))),
+        int(scalar(func.count(), versions.c.set_id == info.row)),
+        int(scalar(func.count(), pins.c.set_id == info.row)),
+        int(scalar(func.count(), own)),
+        int(scalar(func.coalesce(func.sum(snapshots.c.n_bytes), 0), own)),
+        scalar(func.max(snapshots.c.version), own),
+    )
+
+
+def find_faults(database: Database, name: str | None = None) -> list[str]:
+    """What is wrong in the tables, a sentence each; nothing in a registry that is whole."""
+    infos = [info for info in database.read(list_sets) if name in (None, info.name)]
+    return [fault for info in infos for fault in _faults_of(database, info)]
+
+
+def _faults_of(database: Database, info: SetInfo) -> list[str]:
+    def read(connection: Connection) -> list[str]:
+        now = next((each for each in list_sets(connection) if each.uid == info.uid), None)
+        return [] if now is None else [f"set {now.name!r}: {fault}" for fault in _count_faults(connection, now)]
+
+    faults = database.read(read)
+    for piece in read_standing(database, info, info.version):
+        try:
+            check_texts(info, piece.added_ids, piece.texts or [], limits=None)
+        except QueryError as error:
+            faults.append(f"set {info.name!r}: {error.reason}")
+    try:
+        selectivity_of(database, info)
+    except RegistryError as error:  # it names the set
+        faults.append(str(error))
+    return faults
+
+
+def _count_faults(connection: Connection, info: SetInfo) -> list[str]:
+    own = lives.c.set_id == info.row
+
+    def number(*where: Any, what: Any = lives.c.id) -> int:
+        return int(connection.scalar(select(func.count(what)).where(*where)) or 0)
+
+    faults = []
+    told = {"stand": (info.n_standing, lives.c.removed.is_(None)), "are parked": (info.n_parked, lives.c.is_parked)}
+    for what, (n_told, which) in told.items():
+        n_found = number(own, which)
+        if n_found != n_told:
+            faults.append(f"{count(n_found, 'query', 'queries')} {what}, but its row says {n_told:,}")
+    wrong = or_(lives.c.removed <= lives.c.added, lives.c.added > info.version, lives.c.removed > info.version)
+    n_wrong = number(own, wrong)
+    if n_wrong:
+        faults.append(f"{count(n_wrong, 'life', 'lives')} with versions that cannot be")
+    n_versions = number(versions.c.set_id == info.row, versions.c.version >= info.oldest, what=versions.c.version)
+    if n_versions != info.version - info.oldest + 1:
+        faults.append(f"{count(n_versions, 'version')} since version {info.oldest}, but it is at {info.version}")
+    return faults

@@ -1,0 +1,169 @@
+"""Queries as people look for them: one by its id, its history, and pages of many."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from operator import attrgetter
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, cast, func, literal, select, text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from vedette.data.ids import INTEGER, STRING
+from vedette.errors import QueryError, RegistryError, nearest
+from vedette.registry.read.query_info import EXPIRED, PARKED, REMOVED, STANDING, QueryInfo
+from vedette.registry.read.reader import check_version, plain_version
+from vedette.registry.read.set_info import SetInfo
+from vedette.registry.store.database import Database
+from vedette.registry.store.tables import id_column, lives
+from vedette.registry.store.values import LARGEST, is_number, is_text
+from vedette.registry.write.locked_set import among
+from vedette.registry.write.steps import read_ids
+
+STATES = (STANDING, PARKED, REMOVED, EXPIRED)
+
+
+def get_query(connection: Connection, info: SetInfo, query_id: Any) -> QueryInfo:
+    """The life of a query that stands, or is parked."""
+    last = get_history(connection, info, query_id)[-1]
+    if last.state not in (STANDING, PARKED):
+        raise QueryError(
+            f"no query {query_id!r} stands in set {info.name!r} any more: it was {last.state} with version "
+            f"{last.removed_version}"
+        )
+    return last
+
+
+def get_history(connection: Connection, info: SetInfo, query_id: Any) -> list[QueryInfo]:
+    """All lives of a query, oldest first."""
+    found: list[Any] = []
+    known = _as_kept(info, query_id)
+    if known is not None:
+        is_it = and_(lives.c.set_id == info.row, id_column(info.id_kind) == known)
+        for stands in (lives.c.removed.is_not(None), lives.c.removed.is_(None)):
+            found += connection.execute(select(lives).where(is_it, stands).order_by(lives.c.removed)).all()
+    if not found:
+        raise QueryError(f"there is no query {query_id!r} in set {info.name!r}, and none is remembered")
+    return [QueryInfo.of(life) for life in found]
+
+
+def find_ids(database: Database, connection: Connection, info: SetInfo, ids: Any) -> dict[Any, str]:
+    """Those of these ids whose queries stand or are parked, and which of both. All travel in one statement."""
+    read = read_ids(ids, info)
+    if not read or info.id_kind is None:
+        return {}
+    column = id_column(info.id_kind)
+    is_one = among(database, column, info.id_kind, read)
+    found: dict[Any, str] = {}
+    for state in (STANDING, *([PARKED] if info.n_parked else [])):
+        told = select(column).where(lives.c.set_id == info.row, _in_state(info, state), is_one)
+        found |= dict.fromkeys(connection.scalars(told), state)
+    return found
+
+
+def list_queries(
+    database: Database,
+    connection: Connection,
+    info: SetInfo,
+    prefix: str | None,
+    metadata: Mapping[str, Any] | None,
+    state: str,
+    after: Any,
+    limit: int | None,
+    at: int | None,
+) -> list[QueryInfo]:
+    """A page of queries in the order of their ids: those in a state now, or those that stood at a version."""
+    column: Any = id_column(info.id_kind)
+    wanted = [lives.c.set_id == info.row, column.is_not(None)]
+    if prefix is not None:
+        wanted += _has_prefix(info, column, prefix)
+    if after is not None:
+        last = _as_kept(info, after)
+        if last is None:
+            raise QueryError(
+                f"after is the last id of the page before; the ids of this set are {info.id_kind or STRING}s; got "
+                f"{after!r:.100}, which cannot be one"
+            )
+        wanted.append(column > last)
+    for name, value in (metadata or {}).items():
+        wanted.append(_has_metadata(database, name, value))
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+        raise RegistryError(f"limit is a whole number, or None for all; got {limit!r}")
+    most = None if limit is None else min(limit, LARGEST)
+    found: Select[Any] = select(lives).where(*wanted).order_by(column).limit(most)
+    if at is None:
+        return [QueryInfo.of(life) for life in connection.execute(found.where(_in_state(info, state)))]
+    if state != STANDING:
+        raise RegistryError(f"at a version only what stood is listed; got state={state!r}")
+    at = plain_version(at)
+    check_version(info, at, "at")
+    return [QueryInfo.of(life) for life in _find_at(connection, found, column, at, most)]
+
+
+def _find_at(connection: Connection, found: Select[Any], column: Any, at: int, most: int | None) -> list[Any]:
+    """Of what is to be found, what stood at a version, standing or ended since: each part has an index of its own."""
+    there = lives.c.added + 0 <= at  # not by the index of versions, which would be sorted by id for every page
+    still = connection.execute(found.where(lives.c.removed.is_(None), there)).all()
+    if still and len(still) == most:  # so that all pages together go through what has ended once
+        found = found.where(column <= getattr(still[-1], column.name))
+    ended = connection.execute(found.where(lives.c.removed.is_not(None), lives.c.removed > at, there)).all()
+    return sorted([*still, *ended], key=attrgetter(column.name))[:most]
+
+
+def _as_kept(info: SetInfo, query_id: Any) -> str | int | None:
+    """An id as the set keeps it; None where no query of the set can have it."""
+    if info.id_kind == INTEGER:
+        return int(query_id) if is_number(query_id) else None
+    return str(query_id) if is_text(query_id) else None
+
+
+def _in_state(info: SetInfo, state: str) -> ColumnElement[bool]:
+    if state not in STATES:
+        raise RegistryError(f"unknown state {state!r}; states are: {', '.join(STATES)}{nearest(str(state), STATES)}")
+    if state == STANDING:
+        return lives.c.removed.is_(None)
+    if state == PARKED:
+        return and_(lives.c.removed.is_not(None), lives.c.is_parked)
+    later = lives.alias("later")
+    column = id_column(info.id_kind).name
+    same = later.c.set_id == lives.c.set_id, later.c[column].is_not(None), later.c[column] == lives.c[column]
+    stands = select(later.c.id).where(*same, later.c.removed.is_(None)).exists()
+    ended_later = select(later.c.id).where(*same, later.c.removed > lives.c.removed).exists()
+    return and_(lives.c.removed.is_not(None), lives.c.reason == state, ~stands, ~ended_later)
+
+
+def _has_prefix(info: SetInfo, column: Any, prefix: str) -> list[ColumnElement[bool]]:
+    if not isinstance(prefix, str) or info.id_kind == INTEGER:
+        raise QueryError(f"a prefix is the beginning of a string; got {prefix!r}, and the ids are {info.id_kind}s")
+    if not is_text(prefix):
+        raise QueryError(f"an id holds neither NUL nor half a surrogate pair, so none begins with {prefix!r:.100}")
+    bounds = [column >= prefix]
+    end = prefix.rstrip("\U0010ffff")
+    if end:  # the next string after all that begin so; surrogates are no characters
+        following = ord(end[-1]) + 1
+        bounds.append(column < end[:-1] + chr(0xE000 if 0xD800 <= following < 0xE000 else following))
+    return bounds
+
+
+def _has_metadata(database: Database, name: str, value: Any) -> ColumnElement[bool]:
+    """Whether a query's metadata has that name with that value."""
+    if not isinstance(name, str) or not (value is None or isinstance(value, (str, int, float, bool))):
+        raise QueryError(f"metadata is looked up by strings, numbers, booleans and None; got {name!r}: {value!r}")
+    if not is_text(name) or (isinstance(value, str) and not is_text(value)):
+        raise QueryError(f"metadata holds neither NUL nor half a surrogate pair; got {name!r}: {value!r:.100}")
+    try:
+        wanted = json.dumps(value, allow_nan=False)
+        in_sqlite = float(value) if isinstance(value, int) and not is_number(value) else value  # as it reads it
+    except (ValueError, OverflowError) as error:
+        raise QueryError(f"metadata is what JSON can say; {error}") from None
+    if database.is_postgres:
+        return cast(lives.c.metadata, JSONB)[name] == cast(literal(wanted), JSONB)
+    each = func.json_each(lives.c.metadata).table_valued("key", "value", "type")
+    if value is None or isinstance(value, bool):
+        is_value = each.c.type == wanted
+    elif isinstance(value, str):
+        is_value = and_(each.c.type == "text", each.c.value == value)
+    else:
+        is_value = and_(each.c.type.in_(("integer", "real")), each.c.value == in_sqlite)
+    return select(text("1")).select_from(each).where(each.c.key == name, is_value).exists()

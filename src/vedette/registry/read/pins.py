@@ -1,0 +1,199 @@
+"""Which version each batch of a stream is evaluated against: the first who asks decides, all others are told it.
+
+Spark repeats a batch that it has not committed, so a pin must outlive the process. Pins are kept for the last batches
+of a stream; of a stream that is silent for long only the newest stays, and the version that it names is not forgotten
+until somebody deletes the pin.
+
+Spark commits a batch before it begins the next. So a new run of a stream may repeat the newest pinned batch and none
+before it. If it does, its checkpoint was copied or put back, and the old pin is not what it should see: it is refused.
+
+Answers have one type of ids for as long as their pipeline lives, so the first pin of a set whose ids nobody has spoken
+of makes them strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Text, and_, delete, func, literal, select, update
+
+from vedette.data.ids import STRING
+from vedette.errors import RegistryError
+from vedette.registry.read.set_info import SetInfo
+from vedette.registry.store.database import Database
+from vedette.registry.store.failures import DroppedError
+from vedette.registry.store.tables import pins, sets, versions
+from vedette.registry.store.times import as_datetime
+from vedette.registry.write.locked_set import LockedSet, is_due
+
+KEPT_BATCHES = 1000
+KEPT_DAYS = 7
+_CLEANED_EVERY = 50  # batches
+_DAY = 86_400_000_000  # microseconds
+
+
+@dataclass(frozen=True)
+class Pin:
+    """The version of a set in a batch, with its mark."""
+
+    version: int
+    mark: int
+    schema_version: int  # of the set now: from which its schema is in force
+    id_kind: str  # of the set now
+
+
+@dataclass(frozen=True)
+class PinnedStream:
+    """What is pinned for the batches of a stream."""
+
+    set_name: str
+    stream: str
+    first_batch: int
+    last_batch: int
+    version: int  # of the last batch
+    pinned_at: datetime  # the last batch
+
+
+def pin_version(database: Database, info: SetInfo, pipeline: str, batch: int, run: str | None = None) -> Pin:
+    """The version of the set in that batch: the current one, after what is due has ended, where nobody has asked.
+
+    With `run`, which tells the runs of a pipeline apart, a pin of another run is taken only for its newest batch.
+
+    Only where something is due, or the kind of the ids is open, the set is locked: who changes it for long holds no
+    batch up in PostgreSQL.
+    """
+    if not isinstance(pipeline, str) or not pipeline or isinstance(batch, bool) or not isinstance(batch, int):
+        raise RegistryError(f"a pin is of a pipeline's name and a batch's number; got {pipeline!r} and {batch!r}")
+    is_it = pins.c.set_id == sets.c.id, pins.c.pipeline == pipeline, pins.c.batch == batch
+    marked = versions.c.set_id == sets.c.id, versions.c.version == pins.c.version
+    joined = sets.outerjoin(pins, and_(*is_it)).outerjoin(versions, and_(*marked))
+    told = select(pins.c.version, versions.c.mark, sets.c.schema_version, sets.c.id_kind, _is_passed(run))
+    query = told.select_from(joined).where(sets.c.uid == info.uid)
+
+    def find(connection: Connection) -> Any:
+        found = connection.execute(query).first()
+        if found is None:
+            raise DroppedError(f"set {info.name!r} was dropped meanwhile; nothing was changed")
+        if found.is_passed:
+            raise RegistryError(
+                f"batch {batch} of stream {pipeline!r} was answered before, by another run that has gone on to later "
+                f"batches: the checkpoint was copied or put back to an older state. {_way_out(pipeline, batch)}. For a "
+                f"copy of a stream that goes on, write another UUID into the file `metadata` of the copied checkpoint "
+                f"instead, and delete `.metadata.crc`"
+            )
+        return found
+
+    known = database.read(find)
+    if None not in (known.version, known.id_kind):
+        return _to_pin(known, info, pipeline, batch)
+
+    def pin(connection: Connection) -> Any:
+        now = database.now(connection)
+        if connection.scalar(select(is_due(info.row, now))):
+            locked = LockedSet(database, connection, info)
+            locked.end_due()
+            locked.save()
+        if known.id_kind is None:
+            is_open = sets.c.uid == info.uid, sets.c.id_kind.is_(None)
+            connection.execute(update(sets).where(*is_open).values(id_kind=STRING))
+        now_current = select(
+            sets.c.id, literal(pipeline), literal(batch), sets.c.version, literal(now), literal(run, Text)
+        )
+        now_current = now_current.where(sets.c.uid == info.uid).with_for_update(read=True, key_share=True)
+        columns = ["set_id", "pipeline", "batch", "version", "made_at", "run"]
+        asked = database.insert_into(pins).from_select(columns, now_current).on_conflict_do_nothing()
+        is_first = connection.execute(asked.returning(pins.c.version)).first() is not None  # of several who ask
+        if is_first and batch % _CLEANED_EVERY == 0:
+            _clean(connection, info.row, pipeline, batch, now)
+        return find(connection)
+
+    made = database.write(pin)
+    if made.version is None:
+        raise RegistryError(f"the pin of batch {batch} of pipeline {pipeline!r} was deleted as it was made; ask again")
+    return _to_pin(made, info, pipeline, batch)
+
+
+def _to_pin(found: Any, info: SetInfo, pipeline: str, batch: int) -> Pin:
+    if found.mark is None:
+        raise RegistryError(
+            f"batch {batch} of stream {pipeline!r} is pinned to version {found.version} of set {info.name!r}, which is "
+            f"forgotten, or was lost as the database was put back to an older state. {_way_out(pipeline, batch)}"
+        )
+    return Pin(found.version, found.mark, found.schema_version, found.id_kind)
+
+
+def _way_out(pipeline: str, batch: int) -> str:
+    return (
+        f"To answer this batch and those after it with the current version, stop the stream, run "
+        f"`vedette registry unpin {pipeline} --from-batch {batch}`, and start it again"
+    )
+
+
+def _is_passed(run: str | None) -> ColumnElement[bool]:
+    """Whether a pin is of another run, which has pinned a later batch."""
+    if run is None:
+        return literal(False).label("is_passed")
+    is_passed = and_(pins.c.run != run, _has_newer(lambda newer: newer.c.run != run))
+    return func.coalesce(is_passed, False).label("is_passed")
+
+
+def _clean(connection: Connection, set_row: int, pipeline: str, batch: int, now: int) -> None:
+    """Delete the pins of old batches, and those of silent pipelines but the newest."""
+    own = pins.c.set_id == set_row
+    connection.execute(delete(pins).where(own, pins.c.pipeline == pipeline, pins.c.batch <= batch - KEPT_BATCHES))
+    connection.execute(delete(pins).where(own, pins.c.made_at < now - KEPT_DAYS * _DAY, _has_newer()))
+
+
+def pinned_versions(connection: Connection, set_row: int) -> list[int]:
+    """The versions that the newest batch of each stream needs: it may start again, however long it was silent."""
+    newest = pins.c.set_id == set_row, ~_has_newer()
+    return [int(version) for version in connection.scalars(select(pins.c.version).where(*newest))]
+
+
+def list_pins(connection: Connection, set_name: str | None = None) -> list[PinnedStream]:
+    """What is pinned, by set and stream."""
+    told = select(sets.c.name, pins.c.pipeline, pins.c.batch, pins.c.version, pins.c.made_at)
+    told = told.join(sets, sets.c.id == pins.c.set_id).where(~_has_newer())
+    first = pins.alias("first")
+    same = first.c.set_id == pins.c.set_id, first.c.pipeline == pins.c.pipeline
+    told_first = told.add_columns(select(func.min(first.c.batch)).where(*same).scalar_subquery())
+    if set_name is not None:
+        told_first = told_first.where(sets.c.name == set_name)
+    order = sets.c.name, pins.c.made_at.desc(), pins.c.pipeline
+    found: Any = connection.execute(told_first.order_by(*order)).all()
+    return [
+        PinnedStream(name, stream, first, last, version, as_datetime(made_at))
+        for name, stream, last, version, made_at, first in found
+    ]
+
+
+def unpin(connection: Connection, stream: str, from_batch: int | None = None, set_row: int | None = None) -> int:
+    """Delete the pins of a stream, from a batch on or all; how many."""
+    return int(connection.execute(delete(pins).where(*_which(stream, from_batch, set_row))).rowcount)
+
+
+def count_pins(connection: Connection, stream: str, from_batch: int | None = None, set_row: int | None = None) -> int:
+    """How many `unpin` would delete."""
+    counted = select(func.count()).select_from(pins).where(*_which(stream, from_batch, set_row))
+    return int(connection.scalar(counted) or 0)
+
+
+def _which(stream: str, from_batch: int | None, set_row: int | None) -> list[ColumnElement[bool]]:
+    which = [pins.c.pipeline == stream]
+    if from_batch is not None:
+        which.append(pins.c.batch >= from_batch)
+    if set_row is not None:
+        which.append(pins.c.set_id == set_row)
+    return which
+
+
+def _has_newer(more: Callable[[Any], ColumnElement[bool]] | None = None) -> ColumnElement[bool]:
+    """Whether the stream of a pin has pinned a later batch of the same set, which fulfils more."""
+    newer = pins.alias("newer")
+    same = [newer.c.set_id == pins.c.set_id, newer.c.pipeline == pins.c.pipeline, newer.c.batch > pins.c.batch]
+    if more is not None:
+        same.append(more(newer))
+    return select(newer.c.batch).where(*same).exists()

@@ -1,0 +1,190 @@
+"""What is read of a set by version: its changes after one, and all that stands at one, in columns.
+
+What is true of a version never changes, so a set of any size is read in pieces, each in a transaction of its own, and
+all pieces together tell that version exactly.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, select, tuple_
+
+from vedette.errors import RegistryError
+from vedette.queries.set_changes import Changes
+from vedette.registry.read.set_info import BAND_JOIN, WINDOW_JOIN, SetInfo
+from vedette.registry.store.database import Database
+from vedette.registry.store.tables import id_column, lives, schemas, versions
+from vedette.registry.write.sets import find_set
+
+_EACH = 100_000  # queries that are read at a time
+
+
+class HistoryError(RegistryError):
+    """What has changed since a version is not known: it is forgotten, or was of another history."""
+
+
+def read_changes(
+    database: Database, which: str | SetInfo, since: int, until: int | None, mark: int | None = None
+) -> Changes:
+    """The changes after one version, up to and with another, or the last.
+
+    With `mark`, the first version must have it; HistoryError where it has not, or is forgotten.
+    """
+
+    since, until = plain_version(since), plain_version(until)
+
+    def read(connection: Connection) -> Changes:
+        info = find_set(database, connection, which)
+        last = info.version if until is None else until
+        if mark is not None and mark != _mark_of(connection, info, since):
+            raise HistoryError(
+                f"what has changed in set {info.name!r} since version {since} is not known: the version is forgotten, "
+                f"or the database was put back to an older state meanwhile; open the set anew"
+            )
+        check_version(info, since, "since")
+        check_version(info, last, "until")
+        if last <= since:
+            return Changes(_numbers([]), _numbers([]), **_columns(info, []))
+        told = select(versions.c.version, versions.c.mark).where(
+            versions.c.set_id == info.row, versions.c.version > since, versions.c.version <= last
+        )
+        numbers = connection.execute(told.order_by(versions.c.version)).all()
+        gone = select(id_column(info.id_kind), lives.c.removed).where(
+            lives.c.set_id == info.row, lives.c.removed > since, lives.c.removed <= last
+        )
+        removed = _fetch(connection, gone.order_by(lives.c.removed, lives.c.id))
+        new = _select_queries(info).where(lives.c.added > since, lives.c.added <= last)
+        added = _columns(info, _fetch(connection, new.order_by(lives.c.added, lives.c.id)))
+        return Changes(
+            _numbers([version for version, _ in numbers]),
+            _numbers([mark for _, mark in numbers]),
+            [query_id for query_id, _ in removed],
+            _numbers([version for _, version in removed]),
+            **added,
+        )
+
+    return database.read(read)
+
+
+def read_standing(database: Database, which: str | SetInfo, at: int | None, each: int = _EACH) -> Iterator[Changes]:
+    """All that stood at a version, oldest first, in pieces: their added queries are under the version that added them.
+
+    The last piece, and no other, has the version itself with its mark, so pieces can be applied one after another.
+    """
+    info = database.read(lambda connection: find_set(database, connection, which))
+    version = info.version if at is None else plain_version(at)
+    place = (-1, -1)
+    while True:
+
+        def read(connection: Connection, after: tuple[int, int] = place) -> tuple[Sequence[Any], int]:
+            check_version(find_set(database, connection, info), version, "at")
+            some = _select_queries(info).where(
+                lives.c.added <= version,
+                lives.c.removed.is_(None) | (lives.c.removed > version),
+                tuple_(lives.c.added, lives.c.id) > tuple_(*after),
+            )
+            found = _fetch(connection, some.order_by(lives.c.added, lives.c.id).limit(each))
+            return found, _mark_of(connection, info, version) or 0
+
+        found, mark = database.read(read)
+        is_last = len(found) < each
+        own = ([version], [mark]) if is_last else ([], [])
+        yield Changes(_numbers(own[0]), _numbers(own[1]), **_columns(info, found))
+        if is_last:
+            return
+        place = (found[-1][1], found[-1][0])
+
+
+def read_marks(database: Database, name: str, until: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The versions that can still be read, up to one, and the mark of each."""
+
+    def read(connection: Connection) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        info = find_set(database, connection, name)
+        last = info.version if until is None else until
+        told = select(versions.c.version, versions.c.mark).where(
+            versions.c.set_id == info.row, versions.c.version <= last, versions.c.version >= info.oldest
+        )
+        found = connection.execute(told.order_by(versions.c.version)).all()
+        return _numbers([version for version, _ in found]), _numbers([mark for _, mark in found])
+
+    return database.read(read)
+
+
+def read_schema_at(database: Database, name: str, version: int) -> tuple[dict[str, str], str]:
+    """The schemas by stream, and the time zone, that were in force at a version."""
+    version = plain_version(version)
+
+    def read(connection: Connection) -> tuple[dict[str, str], str]:
+        info = find_set(database, connection, name)
+        check_version(info, version, "at")
+        told = select(schemas.c.schemas, schemas.c.time_zone).where(
+            schemas.c.set_id == info.row, schemas.c.version <= version
+        )
+        text, time_zone = connection.execute(told.order_by(schemas.c.version.desc()).limit(1)).one()
+        return json.loads(text), time_zone
+
+    return database.read(read)
+
+
+def plain_version(version: Any) -> Any:
+    """A version of NumPy's as a number of Python's: SQLite would take it for bytes, which are above all numbers."""
+    return int(version) if isinstance(version, np.integer) else version
+
+
+def check_version(info: SetInfo, version: Any, name: str) -> None:
+    """Raise RegistryError where the set has no such version, or not any more."""
+    if isinstance(version, bool) or not isinstance(version, (int, np.integer)):
+        raise RegistryError(f"{name} is a version, a whole number; got {version!r}")
+    if version > info.version or version < 0:
+        raise RegistryError(f"set {info.name!r} has no version {version}; it is at version {info.version}")
+    if version < info.oldest:
+        raise RegistryError(
+            f"version {version} of set {info.name!r} is forgotten; the oldest that can be read is {info.oldest}"
+        )
+
+
+def _mark_of(connection: Connection, info: SetInfo, version: int) -> int | None:
+    """None where the version is forgotten, or not yet there."""
+    told = select(versions.c.mark).where(versions.c.set_id == info.row, versions.c.version == version)
+    return None if version < info.oldest else connection.scalar(told)
+
+
+def _select_queries(info: SetInfo) -> Any:
+    columns: list[Any] = [lives.c.id, lives.c.added, id_column(info.id_kind)]
+    if info.kind == BAND_JOIN:
+        columns += [lives.c.low, lives.c.high]
+    else:
+        columns.append(lives.c.text)
+    if info.kind == WINDOW_JOIN:
+        columns.append(lives.c.windows)
+    return select(*columns).where(lives.c.set_id == info.row)
+
+
+def _fetch(connection: Connection, statement: Any) -> Sequence[Any]:
+    """Rows as the driver gives them: twice as fast as those of SQLAlchemy."""
+    result = connection.execute(statement)
+    found: Sequence[Any] = result.cursor.fetchall()
+    result.close()
+    return found
+
+
+def _columns(info: SetInfo, found: Sequence[Any]) -> dict[str, Any]:
+    """What `_select_queries` found, as Changes has it."""
+    columns = [list(column) for column in zip(*found, strict=True)] or [[], [], [], [], []]
+    told = {"added_versions": _numbers(columns[1]), "added_ids": columns[2]}
+    if info.kind == BAND_JOIN:
+        return told | {"lows": np.array(columns[3], np.float64), "highs": np.array(columns[4], np.float64)}
+    told["texts"] = columns[3]
+    if info.kind == WINDOW_JOIN:
+        known: dict[str, Any] = {}
+        told["windows"] = [known.get(each) or known.setdefault(each, json.loads(each)) for each in columns[4]]
+    return told
+
+
+def _numbers(values: Sequence[int]) -> NDArray[np.int64]:
+    return np.array(values, np.int64)

@@ -1,0 +1,59 @@
+"""How long a registry remembers: removed queries and old versions stay until they are forgotten on request."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, select, update
+
+from vedette.data.durations import read_duration
+from vedette.queries.query_set import RETAINED_VERSIONS
+from vedette.registry.read.pins import pinned_versions
+from vedette.registry.read.reader import check_version
+from vedette.registry.read.set_info import BAND_JOIN, BORDER, SetInfo
+from vedette.registry.store.database import Database
+from vedette.registry.store.tables import lives, schemas, sets, snapshots, versions
+from vedette.registry.store.times import read_moment
+from vedette.registry.write.locked_set import LockedSet
+
+
+def forget(database: Database, info: SetInfo, before: Any) -> int:
+    """Forget what ended before a version, a moment, or so long ago ("30 days"); the oldest version that can be read.
+
+    What the newest batch of each stream has pinned stays; of borders and band joins also the versions before it which
+    their states may be of.
+    """
+    n_needed = RETAINED_VERSIONS if info.kind in (BORDER, BAND_JOIN) else 0
+
+    def work(connection: Connection) -> int:
+        locked = LockedSet(database, connection, info, alone=True)  # who pins now is waited for
+        pinned = pinned_versions(connection, info.row)
+        oldest = min([_read_before(locked, before), *(version - n_needed for version in pinned)])
+        oldest = max(oldest, locked.info.oldest)
+        own = lives.c.set_id == info.row
+        connection.execute(delete(lives).where(own, lives.c.removed <= oldest, ~lives.c.is_parked))
+        has_base = select(snapshots.c.version).where(snapshots.c.set_id == info.row)  # which is known by its mark
+        old = versions.c.set_id == info.row, versions.c.version < oldest, versions.c.version.not_in(has_base)
+        connection.execute(delete(versions).where(*old))
+        in_force = select(func.max(schemas.c.version)).where(schemas.c.set_id == info.row, schemas.c.version <= oldest)
+        was = schemas.c.set_id == info.row, schemas.c.version < in_force.scalar_subquery()
+        connection.execute(delete(schemas).where(*was))
+        connection.execute(update(sets).where(sets.c.id == info.row).values(oldest=oldest))
+        return oldest
+
+    return database.write(work)
+
+
+def _read_before(locked: LockedSet, before: Any) -> int:
+    """The version that was in force then."""
+    if isinstance(before, (str, datetime.timedelta)):
+        moment = locked.now - int(read_duration(before, "before", "timestamp"))
+    elif isinstance(before, datetime.datetime):
+        moment = read_moment(before, "before")
+    else:
+        check_version(locked.info, before, "before")
+        return int(before)
+    made = versions.c.set_id == locked.row, versions.c.made_at <= moment
+    found = locked.connection.scalar(select(func.max(versions.c.version)).where(*made))
+    return locked.info.oldest if found is None else int(found)

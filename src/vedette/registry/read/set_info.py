@@ -1,0 +1,63 @@
+"""What a registry tells of a set: its kind, schema and version, and how many queries stand."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from vedette.data.ids import INTEGER, STRING
+from vedette.data.schema import Schema
+from vedette.registry.store.times import as_datetime
+
+MATCH, BORDER, WINDOW_JOIN, BAND_JOIN = "match", "border", "window join", "band join"
+KINDS = (MATCH, BORDER, WINDOW_JOIN, BAND_JOIN)
+WINDOWS = ("time", "rows", "any")
+ID_KINDS = (STRING, INTEGER)
+
+
+@dataclass(frozen=True)
+class SetInfo:
+    """A named set at one moment."""
+
+    name: str
+    uid: str  # another one when a set of the same name is dropped and made again
+    kind: str  # match, border, window join or band join
+    schema: dict[str, str]  # by stream; of one stream it is under ""; band joins have none
+    schema_version: int  # from which the schema is in force
+    time_zone: str
+    windows: str | None  # of window joins: whether windows are of "time", of "rows" or "any"
+    id_kind: str | None  # string or integer; None until it is said, or fixed by the first ids or micro-batch
+    version: int
+    oldest: int  # the oldest version that can still be read
+    n_standing: int
+    n_parked: int
+    created_at: datetime.datetime
+    row: int = field(repr=False, compare=False)  # in the table of sets
+    max_match_share: float | None = None  # of the set's sample: what a new query may match
+
+    @classmethod
+    def of(cls, row: Mapping[Any, Any]) -> SetInfo:
+        told: dict[str, Any] = {name: row[name] for name in cls.__dataclass_fields__ if name in row}
+        told |= {"schema": json.loads(row["schemas"]), "created_at": as_datetime(row["created_at"]), "row": row["id"]}
+        return cls(**told)
+
+    @property
+    def streams(self) -> list[str]:
+        """The names of the streams, of a window join."""
+        return [name for name in self.schema if name]
+
+    def read_schema(self) -> Schema | None:
+        """The schema that texts are compiled over; band joins have none."""
+        return read_schemas(self.schema)
+
+
+def read_schemas(schemas: Mapping[str, str]) -> Schema | None:
+    """The schema of texts, of one stream or of several together."""
+    if not schemas:
+        return None
+    if "" in schemas:
+        return Schema.parse(schemas[""])
+    return Schema.of_streams({stream: Schema.parse(each) for stream, each in schemas.items()})

@@ -1,0 +1,70 @@
+"""The steps by which a registry's tables came to be as they are. Each is recorded in the database.
+
+A step once published is not changed; the next one alters what it made. What tables.py says is what all of them together
+make, so that no column is added there without a step here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection, func, insert, inspect, select, text
+
+from vedette.errors import RegistryError
+from vedette.registry.store.database import Database
+from vedette.registry.store.first_tables import make_first_tables
+from vedette.registry.store.sample_tables import make_samples
+from vedette.registry.store.tables import migrations
+
+_LOCK = 0x76656465747465  # "vedette": PostgreSQL's lock while steps are made
+
+
+def _add_run_of_pins(connection: Connection) -> None:
+    connection.execute(text("ALTER TABLE vedette_pins ADD COLUMN run TEXT"))
+
+
+STEPS: list[tuple[str, Callable[[Connection], None]]] = [
+    ("tables of sets, lives, versions, pins, snapshots and leases", make_first_tables),
+    ("the run of a pipeline that made a pin", _add_run_of_pins),
+    ("a sample of rows for each set, and the share of it that a query may match", make_samples),
+]
+
+
+def migrate(database: Database, create: bool = True) -> None:
+    """Bring the tables up to date. Without `create`, there must be a registry."""
+    is_missing = not create and database.is_missing()
+    done = 0 if is_missing else database.read(_count_done)
+    if done == 0 and not create:
+        raise RegistryError(f"there is no registry in {database}; `vedette set create` makes one")
+    _check_known(database, done)
+    if done < len(STEPS):
+        database.write(lambda connection: _make_steps(database, connection))
+
+
+def _check_known(database: Database, done: int) -> None:
+    if done > len(STEPS):
+        from vedette import __version__
+
+        raise RegistryError(
+            f"the registry in {database} was written by a newer Vedette: its tables are at step {done}, and Vedette "
+            f"{__version__} knows {len(STEPS)}; update Vedette here"
+        )
+
+
+def _count_done(connection: Connection) -> int:
+    if not inspect(connection).has_table(migrations.name):
+        return 0
+    return int(connection.scalar(select(func.coalesce(func.max(migrations.c.number), 0))) or 0)
+
+
+def _make_steps(database: Database, connection: Connection) -> None:
+    from vedette import __version__
+
+    if database.is_postgres:
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+    done = _count_done(connection)  # by another process, while this one waited
+    _check_known(database, done)
+    now = database.now(connection)
+    for number, (name, make) in enumerate(STEPS[done:], done + 1):
+        make(connection)
+        connection.execute(insert(migrations).values(number=number, name=name, vedette=__version__, made_at=now))

@@ -1,0 +1,67 @@
+"""Moments as a registry keeps them, microseconds since 1970 in UTC, and as its users give and get them."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vedette.data.durations import read_duration
+from vedette.errors import QueryError
+
+NEVER = "never"
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_FIRST, _LAST = (  # what a datetime can say
+    (end.replace(tzinfo=datetime.UTC) - _EPOCH) // _MICROSECOND
+    for end in (datetime.datetime.min, datetime.datetime.max)
+)
+
+
+@dataclass(frozen=True)
+class Ttl:
+    """So long from when the change is made."""
+
+    microseconds: int
+
+
+def as_datetime(microseconds: int | None) -> Any:
+    """The moment, in UTC; None stays None.
+
+    >>> as_datetime(1_500_000).isoformat()
+    '1970-01-01T00:00:01.500000+00:00'
+    """
+    return None if microseconds is None else _EPOCH + microseconds * _MICROSECOND
+
+
+def read_moment(value: Any, name: str) -> int:
+    """A datetime that knows its time zone, in microseconds."""
+    is_moment = isinstance(value, datetime.datetime) and not _is_nat(value)
+    if not is_moment or value.utcoffset() is None:
+        got = "one without" if is_moment else repr(value)
+        raise QueryError(
+            f"{name} is a datetime with a time zone, such as datetime.datetime(2030, 1, 31, tzinfo=datetime.UTC); "
+            f"got {got}"
+        )
+    moment = int((value - _EPOCH) // _MICROSECOND)
+    if not _FIRST <= moment <= _LAST:
+        raise QueryError(f"{name} is between the years 1 and 9999 in UTC; got {value.isoformat()}")
+    return moment
+
+
+def read_expiry(expires_at: Any, ttl: Any) -> int | Ttl | None:
+    """When a query ends by itself, from one of two ways to say it; "never" is None, and so is pandas' NaT."""
+    expires_at, ttl = (None if _is_nat(each) else each for each in (expires_at, ttl))
+    if expires_at is not None and ttl is not None:
+        raise QueryError("a query has two ends, expires_at and ttl; give one")
+    if ttl is not None:
+        return Ttl(int(read_duration(ttl, "ttl", "timestamp")))
+    is_never = expires_at is None or (isinstance(expires_at, str) and expires_at == NEVER)
+    return None if is_never else read_moment(expires_at, "expires_at")
+
+
+def _is_nat(value: Any) -> bool:
+    """Whether it is what pandas and NumPy have where there is no time; it does not equal itself."""
+    return isinstance(value, (datetime.datetime, np.datetime64, np.timedelta64)) and bool(value != value)

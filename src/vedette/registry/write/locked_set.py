@@ -1,0 +1,125 @@
+"""A set while a transaction has it for itself: what is due ends, versions are made, and at last its row is written."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    Text,
+    and_,
+    cast,
+    func,
+    insert,
+    select,
+    update,
+)
+
+from vedette.data.ids import INTEGER
+from vedette.registry.read.query_info import EXPIRED
+from vedette.registry.read.set_info import SetInfo
+from vedette.registry.store.database import Database
+from vedette.registry.store.failures import DroppedError
+from vedette.registry.store.tables import id_column, lives, sets, versions
+
+
+class LockedSet:
+    """The row of a set, locked until the transaction ends. Other writers of the set wait."""
+
+    def __init__(self, database: Database, connection: Connection, info: SetInfo, *, alone: bool = False) -> None:
+        """`info` says which set, as it was read before. Pins and leases do not wait, unless it must be `alone`."""
+        chosen = select(sets).where(sets.c.uid == info.uid).with_for_update(key_share=not alone)
+        row = connection.execute(chosen).mappings().first()
+        if row is None:
+            raise DroppedError(f"set {info.name!r} was dropped meanwhile; nothing was changed")
+        self.info = SetInfo.of(row)
+        self.database = database
+        self.connection = connection
+        self.now = database.now(connection)
+        self.version = self.info.version
+        self.id_kind = self.info.id_kind
+        self.n_standing = self.info.n_standing
+        self.n_parked = self.info.n_parked
+
+    @property
+    def row(self) -> int:
+        return self.info.row
+
+    @property
+    def id_column(self) -> Any:
+        return id_column(self.id_kind)
+
+    def find_made(self, mark: int) -> int | None:
+        """The version with that mark: made by an attempt before, of which only the answer was lost."""
+        told = select(versions.c.version).where(versions.c.set_id == self.row, versions.c.mark == mark)
+        return self.connection.scalar(told)
+
+    def advance(self, mark: int | None = None) -> int:
+        """Make a new version."""
+        self.version += 1
+        values = {"set_id": self.row, "version": self.version, "made_at": self.now, "mark": mark or new_mark()}
+        self.connection.execute(insert(versions).values(values))
+        return self.version
+
+    def end(self, *which: ColumnElement[bool], reason: str) -> int:
+        """Under the current version, end those lives of the set which stand and are told by `which`; how many."""
+        ended = {"removed": self.version, "reason": reason, "ended_at": self.now}
+        told = lives.c.set_id == self.row, lives.c.removed.is_(None), *which
+        n = self.connection.execute(update(lives).where(*told).values(ended)).rowcount
+        self.n_standing -= n
+        return n
+
+    def end_due(self) -> None:
+        """End what has expired by now, all under one version of its own."""
+        if self.connection.scalar(select(is_due(self.row, self.now))):
+            self.advance()
+            self.end(lives.c.expires_at.is_not(None), lives.c.expires_at <= self.now, reason=EXPIRED)
+
+    def among(self, ids: Sequence[Any]) -> ColumnElement[bool]:
+        """Whether the id of a life is one of these."""
+        return among(self.database, self.id_column, self.id_kind, ids)
+
+    def save(self) -> None:
+        """Write the row of the set."""
+        values = {
+            "version": self.version,
+            "id_kind": self.id_kind,
+            "n_standing": self.n_standing,
+            "n_parked": self.n_parked,
+        }
+        if (self.version, self.n_parked) != (self.info.version, self.info.n_parked):
+            self.connection.execute(update(sets).where(sets.c.id == self.row).values(values))
+
+
+def new_mark() -> int:
+    """A random number of 62 bits, not 0."""
+    return 1 + secrets.randbelow((1 << 62) - 1)
+
+
+def is_due(set_row: int, now: int) -> ColumnElement[bool]:
+    """Whether something stands in the set whose time has come."""
+    due = (
+        lives.c.set_id == set_row,
+        lives.c.removed.is_(None),
+        lives.c.expires_at.is_not(None),
+        lives.c.expires_at <= now,
+    )
+    return select(lives.c.id).where(*due).exists()
+
+
+def among(database: Database, column: Any, id_kind: str | None, ids: Sequence[Any]) -> ColumnElement[bool]:
+    """Whether a column is one of very many ids, which travel as one parameter."""
+    given: Select[Any]
+    if database.is_postgres:
+        kind = BigInteger if id_kind == INTEGER else Text
+        given = select(func.unnest(cast(list(ids), ARRAY(kind))))
+    else:
+        given = select(func.json_each(json.dumps(list(ids))).table_valued("value").c.value)
+    return and_(column.is_not(None), column.in_(given))

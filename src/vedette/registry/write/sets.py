@@ -1,0 +1,178 @@
+"""The named sets of a registry: made, found and dropped."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from itertools import count
+from typing import Any
+
+from sqlalchemy import Connection, delete, false, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from vedette.data.schema import Schema, check_time_zone
+from vedette.errors import RegistryError, SchemaError, nearest
+from vedette.operators.window_join.query_set import JoinQuerySet
+from vedette.queries.selectivity import read_selectivity
+from vedette.registry.read.set_info import BAND_JOIN, ID_KINDS, KINDS, WINDOW_JOIN, WINDOWS, SetInfo
+from vedette.registry.store.database import Database
+from vedette.registry.store.failures import DroppedError
+from vedette.registry.store.tables import METADATA, samples, schemas, sets, snapshots, versions
+from vedette.registry.store.values import is_text
+from vedette.registry.write.locked_set import LockedSet, new_mark
+from vedette.registry.write.samples import as_table, check_kind, write_sample
+
+
+def create_set(
+    database: Database,
+    name: str,
+    kind: str,
+    schema: Any,
+    time_zone: str,
+    windows: str | None,
+    ids: str | None,
+    streams: Mapping[str, Any],
+    sample: Any = None,
+    max_match_share: Any = None,
+) -> SetInfo:
+    """Make an empty set, at version 0."""
+    if not is_text(name) or not name or len(name.encode()) > 1000:
+        raise RegistryError(f"a set's name is a text of 1 to 1,000 bytes of UTF-8 without NUL; got {name!r:.100}")
+    if kind not in KINDS:
+        raise RegistryError(f"unknown kind {kind!r} of set; kinds are: {', '.join(KINDS)}{nearest(str(kind), KINDS)}")
+    if kind == WINDOW_JOIN:
+        windows = windows or "time"
+        if windows not in WINDOWS:
+            raise RegistryError(
+                f"windows are of: {', '.join(WINDOWS)}; got {windows!r}{nearest(str(windows), WINDOWS)}"
+            )
+    elif windows is not None:
+        raise RegistryError(f"a set of kind {kind} has no windows; only window joins have")
+    if ids not in (None, *ID_KINDS):
+        raise RegistryError(f"ids are of: {', '.join(ID_KINDS)}; got {ids!r}{nearest(str(ids), ID_KINDS)}")
+    given = read_given_schemas(kind, schema, streams)
+    told = json.dumps(given)
+    uid = uuid.uuid4().hex
+    share, kept = _read_sample(name, kind, given, check_time_zone(time_zone), sample, max_match_share)
+
+    def make(connection: Connection) -> SetInfo:
+        now = database.now(connection)
+        values = {
+            "uid": uid,
+            "name": name,
+            "kind": kind,
+            "schemas": told,
+            "schema_version": 0,
+            "time_zone": time_zone,
+            "windows": windows,
+            "id_kind": ids,
+            "version": 0,
+            "oldest": 0,
+            "n_standing": 0,
+            "n_parked": 0,
+            "created_at": now,
+            "max_match_share": share,
+        }
+        row = connection.execute(insert(sets).values(values).returning(sets)).mappings().one()
+        own = {"set_id": row["id"], "version": 0}
+        connection.execute(insert(versions).values(**own, mark=new_mark(), made_at=now))
+        connection.execute(insert(schemas).values(**own, schemas=told, time_zone=time_zone))
+        if kept is not None:
+            connection.execute(insert(samples).values(set_id=row["id"], **kept))
+        return SetInfo.of(row)
+
+    try:
+        return database.write(make)
+    except IntegrityError:
+        made = database.read(lambda connection: find_set(database, connection, name))
+        if made.uid == uid:  # committed before, and only the answer was lost
+            return made
+        raise RegistryError(f"there is a set {name!r} already; take another name, or drop it first") from None
+
+
+def _read_sample(
+    name: str, kind: str, schemas: Mapping[str, str], time_zone: str, sample: Any, max_match_share: Any
+) -> tuple[float | None, dict[str, str] | None]:
+    """The share and the sample of a new set, as they are kept."""
+    if sample is None and max_match_share is None:
+        return None, None
+    check_kind(kind, name)
+    schema = Schema.parse(schemas[""])
+    if sample is not None:
+        sample = as_table(sample)  # a stream can be read only once
+    read = read_selectivity(sample, max_match_share, schema, time_zone)
+    assert read is not None
+    return read.max_share, write_sample(sample, read.max_share, schema, time_zone)
+
+
+def read_given_schemas(kind: str, schema: Any, streams: Mapping[str, Any]) -> dict[str, str]:
+    """The schemas of a set by stream, checked, as they are kept."""
+    if isinstance(schema, Mapping):
+        streams, schema = {**schema, **streams}, None
+    if set(streams) == {""}:
+        schema, streams = streams[""], {}
+    if kind == BAND_JOIN:
+        if schema or streams:
+            raise SchemaError("a band join is over numbers and has no schema")
+        return {}
+    if kind == WINDOW_JOIN:
+        if schema is not None:
+            raise SchemaError(
+                "a window join has a schema for each stream, left and right, such as 'id bigint, x double'"
+            )
+        made = JoinQuerySet(**streams)
+        return {stream: str(made.schema_of(stream)) for stream in made.streams}
+    if streams or schema is None:
+        raise SchemaError(f"a set of kind {kind} has one schema, such as 'symbol string, price double'")
+    return {"": str(schema if isinstance(schema, Schema) else Schema.parse(schema))}
+
+
+def list_sets(connection: Connection) -> list[SetInfo]:
+    """All sets, by name."""
+    return [SetInfo.of(row) for row in connection.execute(select(sets).order_by(sets.c.name)).mappings()]
+
+
+def find_set(database: Database, connection: Connection, which: str | SetInfo) -> SetInfo:
+    """The set of a name, or one that was read before, as it is now."""
+    if isinstance(which, SetInfo):
+        row = connection.execute(select(sets).where(sets.c.uid == which.uid)).mappings().first()
+        if row is None:
+            raise DroppedError(f"set {which.name!r} was dropped since it was asked for; ask for it anew")
+        return SetInfo.of(row)
+    name = which
+    is_it = sets.c.name == name if is_text(name) else false()
+    row = connection.execute(select(sets).where(is_it)).mappings().first()
+    if row is not None:
+        return SetInfo.of(row)
+    names = list(connection.scalars(select(sets.c.name).order_by(sets.c.name).limit(1000)))
+    shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    there = (
+        f"its sets are: {shown}{nearest(str(name), names)}"
+        if names
+        else "it has no sets yet; `vedette set create` makes one"
+    )
+    raise RegistryError(f"there is no set {name!r} in the registry {database}; {there}")
+
+
+def drop_set(database: Database, info: SetInfo) -> list[str]:
+    """Delete a set with all its queries, versions and pins; the files of its snapshots, which nobody knows any more."""
+    attempts = count()
+    files: list[str] = []
+
+    def drop(connection: Connection) -> None:
+        is_first = not next(attempts)
+        try:
+            LockedSet(database, connection, info, alone=True)
+        except DroppedError:
+            if is_first:
+                raise
+            return  # an attempt before was committed, and only its answer lost
+        files[:] = connection.scalars(select(snapshots.c.file).where(snapshots.c.set_id == info.row))
+        for table in reversed(METADATA.sorted_tables):
+            if "set_id" in table.c:
+                connection.execute(delete(table).where(table.c.set_id == info.row))
+        connection.execute(delete(sets).where(sets.c.id == info.row))
+
+    database.write(drop)
+    return files

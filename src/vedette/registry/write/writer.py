@@ -1,0 +1,228 @@
+"""How a change is written: under a lock of the set, as one transaction and one version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from itertools import count, islice, repeat
+from typing import Any
+
+from sqlalchemy import Connection, select, text, update
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from vedette.data.ids import INTEGER
+from vedette.errors import ConflictError, QueryError, RegistryError
+from vedette.registry.read.query_info import PARKED, REMOVED, REPLACED, STANDING
+from vedette.registry.read.set_info import SetInfo
+from vedette.registry.store.database import Database
+from vedette.registry.store.tables import lives
+from vedette.registry.write.edit import COLUMNS, KEPT, Edit, Rows
+from vedette.registry.write.locked_set import LockedSet, new_mark
+from vedette.registry.write.samples import selectivity_of
+from vedette.registry.write.sets import find_set
+from vedette.registry.write.steps import kind_of
+from vedette.settings import settings
+
+_INSERTED = ("set_id", "name", "number", "added", "is_parked", *COLUMNS, "created_at")
+_CHUNK = 20_000  # rows that are handed to SQLite at a time
+_MANY = 50_000  # rows after which PostgreSQL counts anew what is in the table
+
+
+class Writer:
+    """Writes one edit of one set."""
+
+    def __init__(self, database: Database, edit: Edit, expect_version: int | None) -> None:
+        self.database = database
+        self.edit = edit
+        self.expect_version = expect_version
+
+    def write(self, info: SetInfo) -> int:
+        """The new version. Either all of the edit is in it, or an error is raised and nothing has changed."""
+        while True:
+            info = self._checked(info)
+            mark = new_mark()
+            attempts = count()
+            try:
+                outcome = self.database.write(self._work(info, mark, attempts))
+            except IntegrityError:
+                self._explain_twice(info)
+                continue  # who was in the way has gone
+            if isinstance(outcome, int):
+                return outcome
+            info = outcome  # its schema has changed since the texts were checked
+
+    def _checked(self, info: SetInfo) -> SetInfo:
+        """The set whose schema the texts fit."""
+        try:
+            self.edit.check_texts(info, selectivity_of(self.database, info))
+        except QueryError:
+            now = self.database.read(lambda connection: find_set(self.database, connection, info.name))
+            if (now.uid, now.schema, now.time_zone) == (info.uid, info.schema, info.time_zone):
+                raise
+            info = now  # it has changed since it was read
+            self.edit.check_texts(info, selectivity_of(self.database, info))
+        return info
+
+    def _work(self, info: SetInfo, mark: int, attempts: Iterator[int]) -> Callable[[Connection], int | SetInfo]:
+        def work(connection: Connection) -> int | SetInfo:
+            locked = LockedSet(self.database, connection, info)
+            # An attempt before may have been committed, and only its answer lost. Under the lock it has ended.
+            made = locked.find_made(mark) if next(attempts) else None
+            if made is not None:
+                return made
+            if (locked.info.schema, locked.info.time_zone) != (info.schema, info.time_zone):
+                return locked.info
+            self._check(locked)
+            if not self.edit:
+                return locked.version
+            locked.end_due()
+            locked.advance(mark)
+            replaced = self._end(locked)
+            if len(self.edit.added.ids):
+                settings().check("max_queries", locked.n_standing + len(self.edit.added.ids) + len(replaced.ids))
+            insert_lives(locked, self.edit.added)
+            insert_lives(locked, replaced)
+            locked.save()
+            return locked.version
+
+        return work
+
+    def _check(self, locked: LockedSet) -> None:
+        if self.expect_version not in (None, locked.version):
+            raise ConflictError(
+                f"set {locked.info.name!r} is at version {locked.version}, not {self.expect_version}: another writer "
+                f"was first; nothing was changed; see what is new since version {self.expect_version}, and try again"
+            )
+        kinds = {kind_of([query_id]) for query_id in self.edit.ids}
+        if locked.id_kind is not None:
+            kinds.discard(locked.id_kind)
+            if kinds:
+                got = f"the {kinds.pop()} {self.edit.ids[0]!r}"
+                raise QueryError(f"the ids of set {locked.info.name!r} are {locked.id_kind}s; got {got}")
+        elif kinds:
+            locked.id_kind = kinds.pop()
+
+    def _end(self, locked: LockedSet) -> Rows:
+        """End what is replaced and removed; the replaced ones with what they keep filled in."""
+        edit = self.edit
+        if len(edit.passing):
+            for query_id in _ids_of(locked, lives.c.removed.is_(None), locked.among(edit.passing)):
+                raise QueryError(why_not_added(query_id, STANDING, locked.info))
+        parked = self._find_parked(locked) if locked.n_parked else set()
+        replaced = self._fill(locked, edit.replaced)
+        if parked:
+            removed = parked.intersection(edit.removed)
+            for some, values in ((removed, {"reason": REMOVED}), (parked - removed, {})):
+                told = lives.c.set_id == locked.row, lives.c.is_parked, locked.among(list(some))
+                locked.connection.execute(update(lives).where(*told).values(is_parked=False, **values))
+            locked.n_parked -= len(parked)
+        for ids, reason in ((edit.replaced.ids, REPLACED), (edit.removed, REMOVED)):
+            if len(ids) and locked.end(locked.among(ids), reason=reason) < len(ids):
+                just_ended = _ids_of(locked, lives.c.removed == locked.version, locked.among(ids))
+                _check_known(locked.info, ids, parked.union(just_ended))
+        return replaced
+
+    def _find_parked(self, locked: LockedSet) -> set[Any]:
+        """Which of the queries that are replaced or removed are parked. None may be added, or keep its text."""
+        edit = self.edit
+        named = [*edit.added.ids, *edit.passing, *edit.replaced.ids, *edit.removed]
+        parked = set(_ids_of(locked, lives.c.is_parked, locked.among(named)))
+        texts = edit.replaced.column("text", KEPT)
+        same = [query_id for query_id, text in zip(edit.replaced.ids, texts, strict=True) if text is KEPT]
+        for query_id in parked.intersection([*edit.added.ids, *edit.passing, *same]):
+            raise QueryError(why_not_added(query_id, PARKED, locked.info))
+        return parked
+
+    def _fill(self, locked: LockedSet, rows: Rows) -> Rows:
+        """The rows with all that they keep of the lives before them, standing or parked."""
+        kept = [name for name in COLUMNS if name not in rows.values or KEPT in rows.values[name]]
+        if not len(rows.ids) or not kept:
+            return rows
+        columns = [locked.id_column, *(lives.c[name] for name in kept)]
+        found: dict[Any, Any] = {}
+        for which in [lives.c.removed.is_(None), *([lives.c.is_parked] if locked.n_parked else [])]:
+            chosen = select(*columns).where(lives.c.set_id == locked.row, which, locked.among(rows.ids))
+            found |= {life[0]: life[1:] for life in locked.connection.execute(chosen)}
+        _check_known(locked.info, rows.ids, found)
+        values = dict(rows.values)
+        for place, name in enumerate(kept):
+            old = [found[query_id][place] for query_id in rows.ids]
+            given = rows.column(name, KEPT)
+            values[name] = [before if new is KEPT else new for before, new in zip(old, given, strict=True)]
+        return Rows(rows.ids, values)
+
+    def _explain_twice(self, info: SetInfo) -> None:
+        """Raise for the first of the added ids that stands already, if one still does."""
+
+        def find(connection: Connection) -> list[Any]:
+            locked = LockedSet(self.database, connection, info)
+            locked.end_due()
+            locked.save()
+            return _ids_of(locked, lives.c.removed.is_(None), locked.among(self.edit.added.ids))
+
+        standing = set(self.database.write(find))
+        for query_id in self.edit.added.ids:
+            if query_id in standing:
+                raise QueryError(why_not_added(query_id, STANDING, info))
+        if not len(self.edit.added.ids):
+            raise RegistryError(f"set {info.name!r} holds a query twice; run `vedette registry verify`")
+
+
+def why_not_added(query_id: Any, state: str, info: SetInfo) -> str:
+    """Why a query is not added, or keeps its text, under an id that stands or is parked."""
+    if state == PARKED:
+        return (
+            f"query {query_id!r} is parked in set {info.name!r}: its text does not fit the schema any more; "
+            f"replace it with another text, or remove it"
+        )
+    return f"id {query_id!r} stands already in set {info.name!r}; use replace to change it, or another id"
+
+
+def _check_known(info: SetInfo, ids: Sequence[Any], known: Container[Any]) -> None:
+    """Raise for the first that is not known."""
+    for query_id in ids:
+        if query_id not in known:
+            raise QueryError(f"no query {query_id!r} stands in set {info.name!r}")
+
+
+def _ids_of(locked: LockedSet, *which: Any) -> list[Any]:
+    column = locked.id_column
+    return list(locked.connection.scalars(select(column).where(lives.c.set_id == locked.row, *which)))
+
+
+def insert_lives(locked: LockedSet, rows: Rows) -> None:
+    """Let queries stand from the current version on."""
+    n = len(rows.ids)
+    if not n:
+        return
+    none = repeat(None, n)
+    names, numbers = (none, rows.ids) if locked.id_kind == INTEGER else (rows.ids, none)
+    values = [rows.column(name) for name in COLUMNS]
+    values[-1] = [end if end is None or isinstance(end, int) else locked.now + end.microseconds for end in values[-1]]
+    lines = zip(
+        repeat(locked.row, n), names, numbers, repeat(locked.version), repeat(False), *values, repeat(locked.now)
+    )
+    (_copy if locked.database.is_postgres else _insert)(locked.connection, lines)
+    locked.n_standing += n
+    if locked.database.is_postgres and n >= _MANY:
+        locked.connection.execute(text(f"ANALYZE {lives.name}"))  # so that whoever asks next is not led by old numbers
+
+
+def _insert(connection: Connection, lines: Iterator[tuple[Any, ...]]) -> None:
+    marks = ", ".join("?" * len(_INSERTED))
+    statement = f"INSERT INTO {lives.name} ({', '.join(_INSERTED)}) VALUES ({marks})"
+    while chunk := list(islice(lines, _CHUNK)):
+        connection.exec_driver_sql(statement, chunk)
+
+
+def _copy(connection: Connection, lines: Iterator[tuple[Any, ...]]) -> None:
+    import psycopg
+
+    cursor = connection.connection.cursor()
+    try:
+        with cursor.copy(f"COPY {lives.name} ({', '.join(_INSERTED)}) FROM STDIN") as copy:
+            for line in lines:
+                copy.write_row(line)
+    except psycopg.Error as error:
+        raise DBAPIError.instance("COPY", None, error, psycopg.Error, hide_parameters=True) from error
+    finally:
+        cursor.close()

@@ -1,0 +1,117 @@
+"""Shards as the driver sees them: how rows get there, and how what they say comes back.
+
+On a stream a stateful operator keeps each shard's monitor in Spark's state store; on a batch each shard is replayed
+from its first row to its last. Border monitoring and the joins all run so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+from vedette.errors import PipelineError
+from vedette.settings import settings
+from vedette.spark.partitions import count_partitions, warn_of_many
+from vedette.spark.shards import packing
+from vedette.spark.shipping.query_sets import worker_function
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MOST_SHARDS = 10_000
+# A function above a megabyte Spark sends as a broadcast variable, which its runner of stateful Python does not load.
+STREAM_INLINE_BYTES = 256_000
+_WORKER = "vedette.spark.workers.shard"
+
+
+def check_shards(shards: Any) -> None:
+    """Raise unless this is a number of shards, or None."""
+    if shards is not None and (
+        isinstance(shards, bool) or not isinstance(shards, int) or not 1 <= shards <= MOST_SHARDS
+    ):
+        raise PipelineError(f"shards is a whole number from 1 to {MOST_SHARDS:,}; got {shards!r}")
+
+
+def default_shards(rows: DataFrame, for_each: int = 1) -> int:
+    """So many shards for each partition of a shuffle."""
+    return min(count_partitions(rows.sparkSession) * for_each, MOST_SHARDS)
+
+
+def pack_rows(rows: DataFrame, columns: Sequence[t.StructField], sender: str, plan: dict[str, Any]) -> DataFrame:
+    """Some columns of the rows in their types here, packed for shards; the first decides which."""
+    own = {column.name: column.dataType for column in rows.schema.fields}
+    selected = []
+    for place, column in enumerate(columns):
+        values = f.col("`" + column.name.replace("`", "``") + "`")
+        values = values if column.dataType == own[column.name] else values.cast(column.dataType)
+        selected.append(values.alias(str(place)))  # `mapInArrow` cannot have names with dots
+    names = [column.name for column in columns]
+    plan = {"columns": names, "side": 0} | plan
+    return rows.select(*selected).mapInArrow(worker_function(_WORKER, "pack_rows", sender, plan), packing.SCHEMA)
+
+
+def run(packed: DataFrame, sender: str, plan: dict[str, Any], answer: t.StructType) -> DataFrame:
+    """What the shards of packed rows say."""
+    types = [column.dataType.simpleString() for column in answer.fields]
+    plan = plan | {"answer": types, "batch_bytes": settings().answer_batch_bytes}
+    if not packed.isStreaming:
+        in_order = packed.repartition("shard").sortWithinPartitions("shard", *packing.ORDER)
+        return in_order.mapInArrow(worker_function(_WORKER, "replay_shards", sender, plan), answer)
+    warn_of_many(packed.sparkSession)
+    time_mode = "EventTime" if plan["is_timed"] else "None"
+    return packed.groupBy("shard").transformWithStateInPandas(make_processor(plan, sender), answer, "Append", time_mode)
+
+
+def wide(column: t.StructField) -> t.StructField:
+    """The column in the type in which keys, ids and times travel: bigint, double, timestamp or string."""
+    return t.StructField(column.name, _wide_type(column.dataType))
+
+
+def _wide_type(type_: t.DataType) -> t.DataType:
+    if isinstance(type_, t.TimestampType | t.DoubleType):
+        return type_
+    if isinstance(type_, t.FloatType):
+        return t.DoubleType()
+    return t.LongType() if isinstance(type_, t.IntegralType) else t.StringType()
+
+
+def answer_type(column: t.StructField) -> t.DataType:
+    """The type in which keys, ids and times come back: the column's own, or string."""
+    return t.StringType() if isinstance(_wide_type(column.dataType), t.StringType) else column.dataType
+
+
+def to_fact(column: t.StructField) -> list[str]:
+    """A column as a checkpoint remembers it."""
+    return [column.name, _wide_type(column.dataType).simpleString()]
+
+
+def make_processor(plan: dict[str, Any], sender: str) -> StatefulProcessor:
+    """What keeps a shard's state in Spark's store. It too names nothing of this package until it runs."""
+    step = worker_function(_WORKER, "step_shard", sender, plan)
+    advance = worker_function(_WORKER, "advance_shard", sender, plan)
+    head = t.StructType([t.StructField("content", t.StringType())])
+    place = t.StructType([t.StructField("entry", t.LongType()), t.StructField("piece", t.IntegerType())])
+    piece = t.StructType([t.StructField("content", t.BinaryType())])
+
+    class Shards(StatefulProcessor):
+        def init(self, handle: Any) -> None:
+            self._handle = handle
+            self._head = handle.getValueState("head", head)
+            self._pieces = handle.getMapState("pieces", place, piece)
+
+        def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
+            now = timerValues.getCurrentWatermarkInMs()
+            yield from step(self._handle, self._head, self._pieces, int(key[0]), rows, now)
+
+        def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: N802, N803
+            now = timerValues.getCurrentWatermarkInMs()
+            yield from advance(self._handle, self._head, self._pieces, int(key[0]), now)
+
+        def close(self) -> None:
+            pass
+
+    return Shards()

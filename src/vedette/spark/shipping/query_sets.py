@@ -1,0 +1,144 @@
+"""How a query set travels to Spark's workers: small ones inside the task, large ones as a file that workers map.
+
+A worker keeps the sets it has loaded by their content, so the tasks after the first start at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import pwd
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vedette import __version__
+from vedette.errors import PipelineError
+from vedette.host_files.checked_files import has_digest
+from vedette.host_files.file_lease import FileLease
+from vedette.settings import settings
+from vedette.spark.shipping.set_files import DIGEST_BYTES, publish
+
+if TYPE_CHECKING:
+    from vedette.operators.band_join.query_set import BandQuerySet
+    from vedette.operators.window_join.query_set import JoinQuerySet
+    from vedette.queries.query_set import QuerySet
+
+    Queries = QuerySet | BandQuerySet | JoinQuerySet
+
+_KEPT_SETS = 4  # in a worker; a worker serves few pipelines, and a set may be hundreds of megabytes
+_loaded: dict[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A frozen query set on its way: its bytes, or the path of the file that holds them."""
+
+    token: str  # of the content
+    content: bytes | None
+    path: str
+    sender: str  # the package's version where it was packed
+    kind: tuple[str, str]  # of the set: the module and the name of its class
+    host: str = ""  # where the file was written
+
+
+def pack(queries: Queries, snapshot_dir: str | Path | None, inline_bytes: int | None = None) -> Parcel:
+    """The set as it stands now, to be opened by `unpack` in another process.
+
+    Up to `inline_bytes`, or what the settings say where that is less, it travels inside the task.
+    """
+    sender, kind = __version__, (type(queries).__module__, type(queries).__name__)
+    most = min(settings().inline_bytes, inline_bytes or settings().inline_bytes)
+    content = queries.to_bytes() if queries.nbytes <= most else b""
+    if 0 < len(content) <= 2 * most:  # what was removed is in the bytes too
+        return Parcel(hashlib.blake2b(content, digest_size=DIGEST_BYTES).hexdigest(), content, "", sender, kind)
+    token, path = publish(queries, settings().snapshot_dir or None if snapshot_dir is None else snapshot_dir)
+    return Parcel(token, None, str(path.absolute()), sender, kind, socket.gethostname())
+
+
+def unpack(parcel: Parcel) -> Any:
+    """The set, loaded once per worker."""
+    if parcel.token not in _loaded:
+        check_sender(parcel.sender)
+        while len(_loaded) >= _KEPT_SETS:
+            del _loaded[next(iter(_loaded))]
+        _loaded[parcel.token] = _load(parcel)
+    return _loaded[parcel.token]
+
+
+def check_sender(sender: str) -> None:
+    """Raise unless this worker has the version of the driver."""
+    if __version__ != sender:
+        raise PipelineError(
+            f"the Spark worker on {socket.gethostname()} has vedette {__version__} but the driver has {sender}; "
+            f"install the same version on both"
+        )
+
+
+def worker_function(module: str, name: str, sender: str, *bound: Any) -> Callable[..., Any]:
+    """One of our functions, for workers. It names nothing of us until it runs, so a worker without us can say so."""
+
+    def call(*arguments: Any) -> Any:
+        import importlib
+
+        try:
+            function = getattr(importlib.import_module(module), name)
+        except ModuleNotFoundError as error:
+            import socket
+            import sys
+
+            raise RuntimeError(
+                f"the Spark worker on {socket.gethostname()} cannot import {error.name!r} by {sys.executable}; "
+                f"install vedette {sender} there, or point PYSPARK_PYTHON at a Python that has it"
+            ) from None
+        return function(*bound, *arguments)
+
+    return call
+
+
+def _load(parcel: Parcel) -> Any:
+    module, name = parcel.kind
+    kind = getattr(importlib.import_module(module), name)
+    if parcel.content is None:
+        with _leased(parcel):
+            if not has_digest(Path(parcel.path), parcel.token):
+                raise PipelineError(
+                    f"{parcel.path}, the snapshot of the query set, is not as the driver has written it; start the job "
+                    f"again, and let only trusted accounts write to that directory"
+                )
+            return kind.load(parcel.path)
+    return kind.from_bytes(parcel.content)
+
+
+@contextmanager
+def _leased(parcel: Parcel) -> Iterator[None]:
+    """Keep the file while it is opened. What is mapped stays readable after the file is deleted."""
+    worker = f"the Spark worker on {socket.gethostname()}"
+    share = "pass snapshot_dir= with a directory that the driver and every worker share"
+    try:
+        lease = FileLease.take(parcel.path)
+    except OSError as error:
+        raise PipelineError(
+            f"{worker}, which runs as {_account()}, cannot read {parcel.path}, the snapshot of the query set: "
+            f"{error.strerror}; run workers as the driver's account, or {share}, and set file_mode and directory_mode "
+            f"so that the workers' account can read it"
+        ) from None
+    if lease is None:
+        is_here = parcel.host == socket.gethostname()
+        why = ": it was deleted, or the driver has ended; start the job again, or" if is_here else ";"
+        raise PipelineError(f"{worker} cannot see {parcel.path}, the snapshot of the query set{why} {share}")
+    try:
+        yield
+    finally:
+        lease.release()
+
+
+def _account() -> str:
+    try:
+        return f"{pwd.getpwuid(os.geteuid()).pw_name!r}"
+    except KeyError:
+        return f"uid {os.geteuid()}"

@@ -1,0 +1,58 @@
+"""What border monitoring does inside Spark's Python workers; `shard_worker` calls it."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from vedette.errors import RowError, count
+from vedette.spark.workers.following import open_queries
+
+if TYPE_CHECKING:
+    from vedette.operators.border.monitor import BorderMonitor
+    from vedette.queries.query_set import QuerySet
+
+
+def check_rows(batch: pa.RecordBatch, plan: dict[str, Any]) -> pa.RecordBatch:
+    """The rows that have a key, the first column; raises where one has no time, the second."""
+    keys, times = batch.columns[:2]
+    key, time = batch.schema.names[:2]
+    if keys.null_count and plan["null_key"] == "error":
+        raise RowError(
+            f"the key, column {key!r}, is null in {count(keys.null_count, 'row')}; filter such rows out before the "
+            f'transform, or pass null_key="drop"'
+        )
+    if keys.null_count:
+        batch = batch.filter(keys.is_valid())
+        times = batch.column(1)
+    if times.null_count:
+        raise RowError(
+            f"the time, column {time!r}, is null in {count(times.null_count, 'row')}; filter such rows out before the "
+            f"transform"
+        )
+    return batch
+
+
+def note(batch: pa.RecordBatch, plan: dict[str, Any]) -> bytes:
+    return b""
+
+
+def make_monitor(plan: dict[str, Any]) -> BorderMonitor:
+    queries: QuerySet = open_queries(plan["parcel"]).queries
+    return queries.border(**plan["options"])
+
+
+def step(monitor: BorderMonitor, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> Iterator[pa.Table]:
+    if sides:
+        yield from monitor.step_batches(sides[0], advance=False, max_bytes=plan["batch_bytes"])
+
+
+def advance(monitor: BorderMonitor, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:
+    n_keys, n_events = monitor.n_keys, 0
+    for events in monitor.advance_batches(time, max_bytes=plan["batch_bytes"]):
+        n_events += events.num_rows
+        yield events
+    return n_events > 0 or monitor.n_keys != n_keys

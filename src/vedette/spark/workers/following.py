@@ -1,0 +1,136 @@
+"""Sets of a registry in Spark's workers: which version a task sees, and the compiled set at that version.
+
+A micro-batch sees one version, whoever works on it and however often: the first task that asks writes down which, under
+the stream's id and the number of the batch. A worker keeps the set of each stream, and moves it forward by what is new.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pyspark import TaskContext
+
+from vedette.errors import PipelineError
+from vedette.spark.shipping.query_sets import Parcel, check_sender, unpack
+
+if TYPE_CHECKING:
+    from vedette.registry.read.followed import Followed
+    from vedette.registry.read.pins import Pin
+    from vedette.registry.snapshots.bases import OpenSet, Snapshots
+
+# How Spark names them. A streaming query's jobs are a group under the id of its run.
+STREAM, BATCH, RUN = "sql.streaming.queryId", "streaming.sql.batchId", "spark.jobGroup.id"
+_KEPT_SETS = 16  # their bases are mapped, and shared
+_KEPT_PINS = 64
+_COMPACTION_SECONDS = 30.0  # between two attempts of a worker
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A compiled set, and the version that a task sees of one that is followed."""
+
+    queries: Any
+    version: int | None
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """A micro-batch of a stream, and the run of the stream that works on it."""
+
+    stream: str
+    number: int
+    run: str | None
+
+
+@dataclass
+class _Kept:
+    """The sets and pins of a worker."""
+
+    sets: OrderedDict[tuple[str, str, int], OpenSet] = field(default_factory=OrderedDict)  # by stream, set and schema
+    pins: OrderedDict[tuple[_Batch, str], Pin] = field(default_factory=OrderedDict)  # by batch and set
+    compacted_at: float = -_COMPACTION_SECONDS
+
+
+_kept = _Kept()
+
+
+def open_queries(facts: dict[str, Any], since: int | None = None) -> Opened:
+    """The queries that a task sees. With `since`, band joins know what has changed after that version."""
+    if "followed" not in facts:
+        return Opened(unpack(Parcel(**facts)), None)
+    from vedette.registry.read.followed import Followed
+
+    check_sender(facts["sender"])
+    followed = Followed.from_facts(facts["followed"])
+    _check_host(followed)
+    stream, version, mark = "", facts["version"], facts.get("mark")
+    if version is None:
+        batch = _find_batch()
+        pin = _pin(followed, batch)
+        stream, version, mark = batch.stream, pin.version, pin.mark
+    return Opened(_open(followed, stream, version, mark, since), version)
+
+
+def _check_host(followed: Followed) -> None:
+    host = socket.gethostname()
+    if followed.is_local and host != followed.host:
+        raise PipelineError(
+            f"the set {followed.name!r} is in a registry on SQLite, a file of host {followed.host}, and a Spark worker "
+            f"on {host} is to follow it; use a registry on PostgreSQL where workers are on several hosts"
+        )
+
+
+def _find_batch() -> _Batch:
+    """The micro-batch that this task works on."""
+    context = TaskContext.get()
+    told = [None if context is None else context.getLocalProperty(name) for name in (STREAM, BATCH, RUN)]
+    stream, number, run = told
+    if stream is None or number is None:
+        raise PipelineError("a followed set is asked for outside of a micro-batch; start the stream with writeStream")
+    return _Batch(stream, int(number), run)
+
+
+def _pin(followed: Followed, batch: _Batch) -> Pin:
+    key = (batch, followed.uid)
+    if key not in _kept.pins:
+        _kept.pins[key] = followed.pin_marked(batch.stream, batch.number, batch.run)
+        while len(_kept.pins) > _KEPT_PINS:
+            _kept.pins.popitem(last=False)
+    return _kept.pins[key]
+
+
+def _open(followed: Followed, stream: str, version: int, mark: int | None, since: int | None) -> Any:
+    key, bases = (stream, followed.uid, followed.info.schema_version), followed.bases
+    opened = _kept.sets.pop(key, None)
+    if opened is not None and since is not None and since < getattr(opened.queries, "oldest_version", 0):
+        opened = None
+    if opened is not None and not _bring_to(bases, opened, version, mark):
+        opened = None
+    if opened is None:
+        opened = bases.open(version, since)
+    _kept.sets[key] = opened
+    while len(_kept.sets) > _KEPT_SETS:
+        _kept.sets.popitem(last=False)
+    if bases.is_outgrown(opened) and time.monotonic() > _kept.compacted_at + _COMPACTION_SECONDS:
+        _kept.compacted_at = time.monotonic()
+        bases.compact_soon(version)
+    return opened.queries
+
+
+def _bring_to(bases: Snapshots, opened: OpenSet, version: int, mark: int | None) -> bool:
+    """Bring a kept set to a version; whether that could be, and was no worse than to open it anew."""
+    from vedette.registry.read.reader import HistoryError
+
+    if opened.queries.version == version:  # a database that was put back may have made another one of that number
+        return mark in (None, opened.queries.history_mark(version))
+    if not bases.can_move(opened, version) or (bases.is_outgrown(opened) and bases.has_newer(opened, version)):
+        return False
+    try:
+        bases.move(opened, version)
+    except HistoryError:
+        return False
+    return True

@@ -1,0 +1,183 @@
+"""What runs inside Spark's Python workers for all that keeps state: rows are packed for shards, and a shard's monitor
+steps.
+
+`plan` is what the driver told, plain values only, so that a worker without this package can still read it. It names
+the module that knows the operator: one that has the functions of `Operator`.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import itertools
+from collections.abc import Generator, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from vedette.data.columns import decode
+from vedette.data.row_sizes import cut_table
+from vedette.spark.shards import packing
+from vedette.spark.shards.state import FORMAT, ShardState
+from vedette.spark.workers.following import STREAM, open_queries
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle, ValueState
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_ARROW_TYPES = {
+    "string": pa.string(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+}
+
+
+class Operator(Protocol):
+    """What a module knows of its operator."""
+
+    def check_rows(self, batch: pa.RecordBatch, plan: dict[str, Any]) -> pa.RecordBatch:
+        """The rows as they travel; raises RowError where one cannot be taken. The plan is that of packing."""
+
+    def note(self, batch: pa.RecordBatch, plan: dict[str, Any]) -> bytes:
+        """What all shards hear of checked rows; empty where there is nothing to tell."""
+
+    def make_monitor(self, plan: dict[str, Any]) -> Any:
+        """A monitor that has seen nothing."""
+
+    def step(self, monitor: Any, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> Iterable[pa.Table]:
+        """What a micro-batch's rows and notes say. A side may have none, and so may all where the queries changed.
+
+        The monitor has taken the rows once the last table is read.
+        """
+
+    def advance(self, monitor: Any, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:
+        """What the passing of time says. Returns whether it has changed the monitor."""
+
+
+def pack_rows(plan: dict[str, Any], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of a partition, packed for shards."""
+    operator, context = _operator(plan), TaskContext.get()
+    part = 0 if context is None else context.partitionId()
+    named = (batch.rename_columns(plan["columns"]) for batch in batches)
+    return packing.pack(
+        named,
+        lambda batch: operator.check_rows(batch, plan),
+        lambda batch: operator.note(batch, plan),
+        plan["lines"],
+        plan["heard"],
+        plan["side"],
+        part,
+        plan.get("drops_nulls", False),
+    )
+
+
+def replay_shards(plan: dict[str, Any], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What whole shards say, whose packed rows follow one another."""
+    operator = _operator(plan)
+    for shard, packed in itertools.groupby(_payloads(batches), key=lambda payload: payload[0]):
+        sides = packing.read_payloads(payload[1:] for payload in packed)
+        answer = operator.step(operator.make_monitor(plan), sides, shard, plan) if sides else []
+        for part in _answer(answer, plan, plan["parcel"].get("version")):
+            yield from part.to_batches()
+
+
+def _payloads(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, int, int, bytes]]:
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def step_shard(
+    plan: dict[str, Any],
+    handle: StatefulProcessorHandle,
+    head: ValueState,
+    pieces: MapState,
+    shard: int,
+    frames: Iterable[pd.DataFrame],
+    watermark_ms: int,
+) -> Iterator[pd.DataFrame]:
+    """What a shard's rows in one micro-batch say; its state moves on."""
+    operator = _operator(plan)
+    state = _open_state(operator, plan, head, pieces, shard)
+    names = [*packing.ORDER, "payload"]
+    sides = packing.read_payloads(
+        payload for frame in frames for payload in zip(*(frame[name] for name in names), strict=True)
+    )
+    if not sides and not state.is_new and not state.is_changed:
+        return
+    if state.is_new and plan["is_timed"]:
+        handle.registerTimer(max(watermark_ms, 0) + 1)
+    monitor = state.load()
+    yield from _frames(operator.step(monitor, sides, shard, plan), plan, state.version)
+    state.save(monitor)
+
+
+def advance_shard(
+    plan: dict[str, Any],
+    handle: StatefulProcessorHandle,
+    head: ValueState,
+    pieces: MapState,
+    shard: int,
+    watermark_ms: int,
+) -> Iterator[pd.DataFrame]:
+    """What the watermark alone decides. The timer is set again, for the next time the watermark moves."""
+    operator = _operator(plan)
+    state = _open_state(operator, plan, head, pieces, shard)
+    monitor = state.load()
+    has_changed = False
+
+    def advance() -> Iterator[pa.Table]:
+        nonlocal has_changed
+        now = _EPOCH + datetime.timedelta(milliseconds=watermark_ms)
+        has_changed = yield from operator.advance(monitor, now, plan)
+
+    yield from _frames(advance(), plan, state.version)
+    if has_changed:
+        state.save(monitor)
+    else:
+        state.keep(monitor)
+    handle.registerTimer(watermark_ms + 1)
+
+
+def _operator(plan: dict[str, Any]) -> Operator:
+    return cast(Operator, importlib.import_module(plan["worker"]))
+
+
+def _open_state(operator: Operator, plan: dict[str, Any], head: ValueState, pieces: MapState, shard: int) -> ShardState:
+    context = TaskContext.get()
+    stream = None if context is None else context.getLocalProperty(STREAM)
+    kind = f"{plan['parcel']['token']} {plan['options']!r}"
+    facts = {"format": FORMAT} | plan["facts"]
+    state = ShardState(head, pieces, facts, lambda: operator.make_monitor(plan), (stream, shard), kind)
+    state.open()
+    if "followed" in plan["parcel"]:
+        opened = open_queries(plan["parcel"], state.base_version)
+        state.follow(opened.queries, opened.version)
+    return state
+
+
+def _answer(tables: Iterable[pa.Table], plan: dict[str, Any], version: int | None) -> Iterator[pa.Table]:
+    """The tables in the types of the answer, a part at a time; with the version of the queries where that is told."""
+    types = [_ARROW_TYPES[name] for name in plan["answer"]]
+    for table in tables:
+        for part in cut_table(table, plan["batch_bytes"]):
+            if version is not None:
+                part = part.append_column("version", pa.repeat(pa.scalar(version, pa.int64()), part.num_rows))
+            columns = [
+                decode(column.combine_chunks()).cast(type_) for column, type_ in zip(part.columns, types, strict=True)
+            ]
+            yield pa.Table.from_arrays(columns, names=part.schema.names)
+
+
+def _frames(tables: Iterable[pa.Table], plan: dict[str, Any], version: int | None) -> Iterator[pd.DataFrame]:
+    import pandas as pd
+
+    text = pd.ArrowDtype(pa.string())  # strings stay Arrow's, and no Python object is made of each
+    for part in _answer(tables, plan, version):
+        yield part.to_pandas(types_mapper=lambda type_: text if pa.types.is_string(type_) else None)

@@ -1,0 +1,70 @@
+"""What window joins do inside Spark's Python workers; `shard_worker` calls it.
+
+A shard sees a part of the rows only, so all shards are told how far each stream has come: the greatest time of each
+packed batch. Clocks move on after the step, and so are those of a join in one piece.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vedette.errors import RowError, count
+from vedette.spark.shards import packing
+from vedette.spark.workers.following import open_queries
+
+if TYPE_CHECKING:
+    from vedette.operators.window_join.monitor import JoinMonitor
+    from vedette.operators.window_join.query_set import JoinQuerySet
+
+
+def check_rows(batch: pa.RecordBatch, plan: dict[str, Any]) -> pa.RecordBatch:
+    """The rows as they are; raises where one has no id or no time."""
+    for role in ("id", "time"):
+        name = plan[role]
+        n_null = 0 if name is None else batch.column(name).null_count
+        if n_null:
+            raise RowError(
+                f"the {plan['stream']} {role}, column {name!r}, is null in {count(n_null, 'row')}; filter such rows "
+                f"out before the join"
+            )
+    return batch
+
+
+def note(batch: pa.RecordBatch, plan: dict[str, Any]) -> bytes:
+    """The greatest time."""
+    if plan["time"] is None or not batch.num_rows:
+        return b""
+    latest = pc.max(batch.column(plan["time"]))
+    return packing.to_payload(pa.record_batch([pa.array([latest.as_py()], latest.type)], names=["latest"]))
+
+
+def make_monitor(plan: dict[str, Any]) -> JoinMonitor:
+    queries: JoinQuerySet = open_queries(plan["parcel"]).queries
+    monitor = queries.window(**plan["options"])
+    if plan["time_type"]:
+        monitor.set_time_type(plan["time_type"])
+    return monitor
+
+
+def step(monitor: JoinMonitor, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> Iterator[pa.Table]:
+    streams = list(enumerate(plan["streams"]))
+    rows = {stream: sides[side] for side, stream in streams if side in sides}
+    if rows:
+        yield from monitor.step_batches(plan["batch_bytes"], **rows)
+    notes = {stream: sides.get(packing.note_of(side)) for side, stream in streams}
+    latest = {stream: pc.max(each.column(0)).as_py() for stream, each in notes.items() if each is not None}
+    if latest:
+        monitor.advance(**latest)
+
+
+def advance(monitor: JoinMonitor, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:
+    """The watermark makes no pairs, but lets rows go, also where one of the streams sends nothing."""
+    clocks = list(monitor.join.clocks)
+    monitor.advance(time)
+    yield from ()
+    return monitor.join.clocks != clocks

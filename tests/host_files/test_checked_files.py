@@ -1,0 +1,90 @@
+"""A file is known as checked only in the state that was checked, and only by notes that nobody else could leave."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from vedette.host_files import checked_files
+from vedette.host_files.checked_files import is_checked, note_checked
+
+
+@pytest.fixture
+def anew(tmp_path, monkeypatch):
+    """Make what a new process of the host has."""
+
+    def begin():
+        monkeypatch.setattr(checked_files, "_checked", set())
+        monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
+        checked_files._folder.cache_clear()
+        checked_files._remove_old.cache_clear()
+
+    begin()
+    yield begin
+    checked_files._folder.cache_clear()
+    checked_files._remove_old.cache_clear()
+
+
+def notes_folder(tmp_path):
+    return tmp_path / f"vedette-{os.geteuid()}" / "checked"
+
+
+def test_another_process_knows_what_was_checked_until_the_file_changes(tmp_path, anew):
+    file = tmp_path / "file"
+    file.write_bytes(b"abc")
+    assert not is_checked(file.stat(), "digest 1")
+    note_checked(file.stat(), "digest 1")
+    anew()
+
+    assert is_checked(file.stat(), "digest 1")
+    assert not is_checked(file.stat(), "digest 2")
+    before = file.stat()
+    file.write_bytes(b"abd")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))  # as one who hides the change would
+    assert not is_checked(file.stat(), "digest 1")
+
+
+@pytest.mark.parametrize("harm", ["open to others", "a link", "a file"])
+def test_a_folder_that_others_could_write_to_is_not_used(tmp_path, anew, harm):
+    folder = notes_folder(tmp_path).parent
+    other = tmp_path / "other"
+    other.mkdir(mode=0o700)
+    if harm == "open to others":
+        folder.mkdir()
+        folder.chmod(0o770)
+    elif harm == "a link":
+        folder.symlink_to(other)
+    else:
+        folder.touch()
+    noted = other.stat()
+    note_checked(noted, "digest 1")
+    assert is_checked(other.stat(), "digest 1")  # this process knows by itself
+    anew()
+
+    assert is_checked(noted, "digest 1")  # by a folder of its own
+    assert not list(other.iterdir())
+    assert not folder.is_dir() or not list(folder.iterdir())
+
+
+def test_notes_that_nobody_used_for_long_are_removed(tmp_path, anew):
+    note_checked(tmp_path.stat(), "old")
+    (old,) = notes_folder(tmp_path).iterdir()
+    os.utime(old, (0, 0))
+    anew()
+    note_checked(tmp_path.stat(), "new")
+
+    assert old not in list(notes_folder(tmp_path).iterdir())
+    assert len(list(notes_folder(tmp_path).iterdir())) == 1
+
+
+def test_a_process_looks_at_all_notes_once(tmp_path, anew, monkeypatch):
+    listed = []
+    iterdir = Path.iterdir
+    monkeypatch.setattr(Path, "iterdir", lambda folder: listed.append(folder) or iterdir(folder))
+    for number in range(5):
+        note_checked(tmp_path.stat(), f"digest {number}")
+
+    assert listed.count(notes_folder(tmp_path)) == 1

@@ -1,0 +1,16 @@
+"""Some of the mutations of `fuzz_snapshots`; its first lines tell how to run all."""
+
+from __future__ import annotations
+
+import pytest
+from queries import fuzz_snapshots
+
+
+@pytest.mark.parametrize(("which", "n"), [(fuzz_snapshots.sets, 260), (fuzz_snapshots.states, 160)])
+def test_sets_and_states_that_were_changed_at_random_are_refused_or_answer(which, n):
+    jobs = fuzz_snapshots.jobs_of(which(), n)
+    outcomes, failures = fuzz_snapshots.run(which, jobs)
+
+    assert failures == []
+    assert sum(outcomes.values()) == len(jobs)
+    assert sum(n for (_, kind), n in outcomes.items() if kind == "refused") > len(jobs) // 2

@@ -1,0 +1,171 @@
+"""`vedette run` while the registry's PostgreSQL is stopped under it: for a while, and for longer than it waits."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+import time
+
+import postgres
+import pytest
+
+import vedette as vd
+from tests.sinks import read_committed
+
+SCHEMA = "symbol string, price double, ts timestamp"
+N_FILES = 6  # each a micro-batch
+PIPELINE = """
+checkpoint = "{folder}/checkpoint"
+trigger = "available now"
+[source]
+format = "json"
+path = "{folder}/ticks"
+options = {{ maxFilesPerTrigger = 1 }}
+[registry]
+url = "{url}"
+set = "alerts"
+retry_seconds = {retry_seconds}
+[operator]
+kind = "border"
+key = "symbol"
+time = "ts"
+[[sink]]
+name = "events"
+format = "parquet"
+path = "{folder}/events"
+[spark]
+settings = {{ "spark.sql.shuffle.partitions" = 2 }}
+"""
+
+
+@pytest.fixture
+def cluster():
+    try:
+        made = postgres.cluster()
+    except postgres.UnavailableError as reason:
+        pytest.skip(f"not run on PostgreSQL: {reason}")
+    yield made
+    if made._server is None:
+        made.start()
+
+
+@pytest.fixture
+def url(cluster):
+    """A registry with one alert."""
+    made = cluster.new_database()
+    registry = vd.Registry(made)
+    registry.create("alerts", kind="border", schema=SCHEMA)
+    registry.add("alerts", "cheap", "price < 40")
+    registry.close()
+    yield made
+    if cluster._server is None:
+        cluster.start()
+    cluster.drop_database(made)
+
+
+@pytest.fixture
+def write(tmp_path, url):
+    """Write ticks that go in and out of the alert, a file for each micro-batch, and the pipeline's file."""
+    (tmp_path / "ticks").mkdir()
+    for number in range(N_FILES):
+        ticks = [
+            {"symbol": symbol, "price": price, "ts": f"2026-03-02T14:{number:02d}:00Z"}
+            for symbol, price in (("IBM", 39.0 + 2 * (number % 2)), ("SAP", 39.0 + number))
+        ]
+        file = tmp_path / "ticks" / f"{number}.json"
+        file.write_text("\n".join(map(json.dumps, ticks)))
+        os.utime(file, (time.time() - N_FILES + number,) * 2)  # Spark reads the oldest first
+
+    def write_file(retry_seconds):
+        path = tmp_path / "pipeline.toml"
+        path.write_text(PIPELINE.format(folder=tmp_path, url=url, retry_seconds=retry_seconds))
+        return path
+
+    return write_file
+
+
+EVENTS = sorted(
+    [("IBM", number, ("enter", "exit")[number % 2]) for number in range(N_FILES)]
+    + [("SAP", 0, "enter"), ("SAP", 1, "exit")]
+)
+
+
+def read_events(folder):
+    """What the sink has: key, minute and event."""
+    rows = read_committed(folder / "events")
+    assert {row["query"] for row in rows} <= {"cheap"}
+    return sorted((row["key"], row["time"].minute, row["event"]) for row in rows)
+
+
+class Outage(threading.Thread):
+    """Stops PostgreSQL once a micro-batch is done; with `seconds`, it is back after that long."""
+
+    def __init__(self, cluster, folder, seconds=None):
+        super().__init__()
+        self.cluster, self.seconds = cluster, seconds
+        self.commits = folder / "checkpoint" / "events" / "commits"
+        self.n_done = 0  # micro-batches before it was back
+
+    def run(self):
+        until = time.monotonic() + 600
+        while not self.count_done() and time.monotonic() < until:
+            time.sleep(0.01)
+        self.cluster.stop()
+        if self.seconds is not None:
+            time.sleep(self.seconds)
+            self.n_done = self.count_done()
+            self.cluster.start()
+
+    def count_done(self):
+        return len(list(self.commits.glob("[0-9]*")))
+
+
+def test_a_postgresql_that_comes_back_in_time_is_waited_for_and_the_pipeline_goes_on(
+    spark, run, tmp_path, cluster, write
+):
+    outage = Outage(cluster, tmp_path, seconds=3)
+
+    outage.start()
+    code, _, err = run("run", write(retry_seconds=60))
+    outage.join()
+
+    assert code == 0, err
+    assert 0 < outage.n_done < N_FILES
+    assert "failed" not in err
+    assert read_events(tmp_path) == EVENTS
+
+
+def test_a_postgresql_that_stays_away_is_tried_for_a_while_then_the_pipeline_stops_and_nothing_is_lost(
+    spark, run, tmp_path, cluster, write
+):
+    outage = Outage(cluster, tmp_path)
+
+    outage.start()
+    start = time.monotonic()
+    code, out, err = run("run", write(retry_seconds=5))
+    outage.join()
+
+    assert (code, out) == (3, "")
+    assert time.monotonic() - start < 250
+    said = err.splitlines()[-1]
+    assert said.startswith(
+        "vedette: pipeline: failed: sink 'events': the registry's database postgresql://vedette:***@"
+    )
+    assert "cannot be reached: " in said
+    assert re.search(r"; (tried \d+ times in \d+ seconds; )?is it running, and may this host connect to it\?$", said)
+    assert "Traceback" not in err
+    assert postgres.PASSWORD not in err
+    before = read_events(tmp_path)
+    assert before == [event for event in EVENTS if event in before]
+    assert 0 < outage.count_done() < N_FILES
+
+    code, _, err = run("run", write(retry_seconds=1))
+    assert code == 4, err
+    assert "cannot be reached: " in err
+
+    cluster.start()
+    code, _, err = run("run", write(retry_seconds=30))
+    assert code == 0, err
+    assert read_events(tmp_path) == EVENTS
