@@ -284,9 +284,9 @@ def test_a_value_of_the_environment_is_in_no_message(tmp_path):
 
 
 def test_numbers_may_come_from_the_environment(tmp_path):
-    text = GOOD.replace('set = "alerts"', 'set = "alerts"\nat = "${VERSION}"')
+    text = GOOD.replace('set = "alerts"', 'set = "alerts"\nversion = "${VERSION}"')
 
-    assert read(tmp_path, text, VERSION="7").plan.registry.at == 7
+    assert read(tmp_path, text, VERSION="7").plan.registry.version == 7
 
 
 def test_joins_take_what_is_said_of_all_streams_or_of_one(tmp_path):
