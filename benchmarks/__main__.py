@@ -1,8 +1,8 @@
 """The command: `python -m benchmarks` runs everything and writes the report; `list`, `run`, `report` do parts.
 
-Each experiment runs in a process of its own, so that none finds the memory or the caches of another, and alone; only
-quick ones, which measure nothing, run two at once. How long all will take is said beforehand, by what each took when it
-last ran. `vedette bench` is the same.
+Each experiment runs alone in its own process, so that it does not use memory or caches of another. Quick runs, which
+measure nothing, run two at a time. The command first prints how long it will take, from the time of the last run.
+A run of all experiments requires a clean commit, so that all results are of one commit.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from benchmarks import results
+from benchmarks.machine import describe_commit
 
 _QUICK_AT_ONCE = 2
 
@@ -32,6 +33,8 @@ def main() -> int:
         from benchmarks.report import write_report
 
         return write_report(arguments.quick)
+    if not arguments.quick and not arguments.names:
+        check_commit(describe_commit())
     failed = _run(arguments.names, arguments.quick)
     if not arguments.quick:
         from benchmarks.report import write_report
@@ -44,10 +47,17 @@ def _parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("command", nargs="?", default="run", choices=["run", "list", "report", "one"])
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="experiments to run, or keys of targets; all, if none is named"
+        "names", nargs="*", metavar="NAME", help="experiments to run, or keys of targets (default: all)"
     )
-    parser.add_argument("--quick", action="store_true", help="small sizes: a check that all runs, not a measurement")
+    parser.add_argument("--quick", action="store_true", help="small sizes: checks that all runs, measures nothing")
     return parser.parse_intermixed_args(words)
+
+
+def check_commit(commit: str) -> None:
+    """Exit unless this is a clean commit."""
+    if commit == "unknown" or commit.endswith("+"):
+        where = "not a git checkout" if commit == "unknown" else f"src/ or benchmarks/ differ from commit {commit[:-1]}"
+        sys.exit(f"{where}; results of all experiments must be of one commit: commit first, or name experiments")
 
 
 def _list() -> int:
@@ -60,7 +70,7 @@ def _list() -> int:
 
 
 def _run(names: list[str], quick: bool) -> list[str]:
-    """Run these experiments, by name or by the key of a target, each in its own process; those that failed."""
+    """Run experiments, given by name or by the key of a target, each in its own process. Returns those that failed."""
     from benchmarks.harness import UnknownExperimentError, find_experiments
 
     try:
@@ -69,29 +79,30 @@ def _run(names: list[str], quick: bool) -> list[str]:
         sys.exit(str(error))
     at_once = _QUICK_AT_ONCE if quick else 1
     known_seconds = results.read_seconds(quick)
-    print(tell_length(chosen, known_seconds, at_once), file=sys.stderr, flush=True)
+    print(describe_length(chosen, known_seconds, at_once), file=sys.stderr, flush=True)
     started = time.monotonic()
     left, failed, one_at_a_time = list(chosen), [], threading.Lock()
+    commit = describe_commit()
 
     def run(name: str) -> None:
         command = [sys.executable, "-m", "benchmarks", "one", name, *(["--quick"] if quick else [])]
         if not quick:
-            tell(name)
+            announce(name)
         begun = time.monotonic()
         done = subprocess.run(command, stderr=subprocess.PIPE if quick else None, text=True)
         with one_at_a_time:
             if quick:
-                tell(name)
+                announce(name)
                 print(done.stderr, end="", file=sys.stderr, flush=True)
             left.remove(name)
-            if done.returncode:
+            if done.returncode or (not quick and describe_commit() != commit):
                 failed.append(name)
             else:
                 results.keep_seconds(name, time.monotonic() - begun, quick)
 
-    def tell(name: str) -> None:
+    def announce(name: str) -> None:
         minutes = (time.monotonic() - started) / 60
-        progress = f"{minutes:.1f} min so far, {tell_left(left, known_seconds, at_once)}"
+        progress = f"{minutes:.1f} min so far, {describe_left(left, known_seconds, at_once)}"
         print(f"[{len(chosen) - len(left) + 1}/{len(chosen)}] {name}  ({progress})", file=sys.stderr, flush=True)
 
     with ThreadPoolExecutor(at_once) as pool:
@@ -102,19 +113,19 @@ def _run(names: list[str], quick: bool) -> list[str]:
     return failed
 
 
-def tell_length(names: Sequence[str], seconds: Mapping[str, float], at_once: int = 1) -> str:
-    """How long these experiments will take, by how long they took before."""
+def describe_length(names: Sequence[str], seconds: Mapping[str, float], at_once: int = 1) -> str:
+    """How long these experiments will take, by their last runs."""
     if not seconds:
-        return "how long this takes is not known: nothing has run before"
+        return "no previous run, so the time is unknown"
     n_new = sum(name not in seconds for name in names)
-    told = f"about {_minutes(names, seconds, at_once):.1f} min"
-    told = f"{len(names)} experiments, {told}" if len(names) > 1 else told
-    return told + (f", of which {n_new} that have not run before count as the median of the others" if n_new else "")
+    length = f"about {_minutes(names, seconds, at_once):.1f} min"
+    length = f"{len(names)} experiments, {length}" if len(names) > 1 else length
+    return length + (f" ({n_new} without a previous run, estimated by the median of the others)" if n_new else "")
 
 
-def tell_left(names: Sequence[str], seconds: Mapping[str, float], at_once: int = 1) -> str:
-    """How long these experiments will still take."""
-    return f"about {_minutes(names, seconds, at_once):.1f} min left" if seconds else "how long is not known"
+def describe_left(names: Sequence[str], seconds: Mapping[str, float], at_once: int = 1) -> str:
+    """How long the remaining experiments will take."""
+    return f"about {_minutes(names, seconds, at_once):.1f} min left" if seconds else "time left unknown"
 
 
 def _minutes(names: Sequence[str], seconds: Mapping[str, float], at_once: int) -> float:
@@ -126,7 +137,7 @@ def _run_one(name: str, quick: bool) -> int:
     from benchmarks.harness import AnswersDifferError, Bench, all_experiments
 
     bench, experiment = Bench(name, quick), all_experiments()[name]
-    gc.freeze()  # what is imported stays: to look for garbage in it before each run would take a tenth of a second
+    gc.freeze()  # collecting imported modules before each run would take a tenth of a second
     try:
         experiment.run(bench)
     except AnswersDifferError as error:

@@ -28,13 +28,12 @@ def describe_machine() -> dict[str, Any]:
     }
 
 
-@functools.cache
 def describe_commit() -> str:
-    """The short commit, with a plus sign where the package differs from it; or "unknown" outside a checkout."""
+    """The short commit, with a plus sign if the code of package or benchmarks differs; "unknown" outside a checkout."""
     root = Path(__file__).parent
     try:
         commit = _git(root, "rev-parse", "--short=12", "HEAD")
-        return commit + ("+" if _git(root, "status", "--porcelain", "--", "../src") else "")
+        return commit + ("+" if _git(root, "status", "--porcelain", "--", "../src", "*.py") else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 

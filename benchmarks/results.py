@@ -1,6 +1,6 @@
-"""Results on disk: one file of JSON rows per experiment, each row with its date, commit and machine.
+"""Results on disk: one file of JSON rows per experiment, each row with its time, commit and machine.
 
-`seconds.json` tells how long each experiment took when it last ran.
+`seconds.json` holds how long each experiment took in its last run.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ def write(experiment: str, rows: list[dict[str, Any]], quick: bool) -> None:
     """Replace the experiment's results."""
     folder = _folder(quick)
     folder.mkdir(parents=True, exist_ok=True)
+    now = datetime.now(UTC)
     about = {
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "date": now.strftime("%Y-%m-%d"),
+        "time": now.strftime("%H:%M:%S"),
         "commit": describe_commit(),
         "machine": describe_machine(),
     }
@@ -34,18 +36,24 @@ def read(quick: bool) -> list[dict[str, Any]]:
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
+def find_newest_commit(rows: list[dict[str, Any]]) -> str:
+    """The commit of the latest measurement. Rows of any other commit are older results."""
+    latest = max(rows, key=lambda row: (row["date"], row.get("time", "")))
+    return str(latest["commit"])
+
+
 def keep_seconds(experiment: str, seconds: float, quick: bool) -> None:
-    """Remember how long an experiment took."""
-    told = read_seconds(quick) | {experiment: round(seconds, 1)}
-    text = json.dumps(dict(sorted(told.items())), indent=1)
+    """Save how long an experiment took."""
+    known = read_seconds(quick) | {experiment: round(seconds, 1)}
+    text = json.dumps(dict(sorted(known.items())), indent=1)
     (_folder(quick) / "seconds.json").write_text(text + "\n")
 
 
 def read_seconds(quick: bool) -> dict[str, float]:
-    """How long each experiment took when it last ran."""
+    """How long each experiment took in its last run."""
     file = _folder(quick) / "seconds.json"
-    told: dict[str, float] = json.loads(file.read_text()) if file.exists() else {}
-    return told
+    known: dict[str, float] = json.loads(file.read_text()) if file.exists() else {}
+    return known
 
 
 def _folder(quick: bool) -> Path:
@@ -53,5 +61,5 @@ def _folder(quick: bool) -> Path:
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:
-    """Numbers to five digits: the rest is noise."""
+    """Numbers to five digits; more would be noise."""
     return {name: float(f"{value:.5g}") if isinstance(value, float) else value for name, value in row.items()}

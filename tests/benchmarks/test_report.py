@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import report, results
-from benchmarks.__main__ import tell_left, tell_length
+from benchmarks.__main__ import check_commit, describe_left, describe_length
 from benchmarks.harness import UnknownExperimentError, all_experiments, find_experiments
 from benchmarks.plots import FIGURES, _panels, draw_plots
 from benchmarks.targets import EVERY_TARGET, PAPERS
@@ -43,7 +43,7 @@ def test_an_experiment_that_nobody_knows_is_told_with_those_that_there_are():
 def test_the_page_says_what_was_measured():
     written = report.write_parts(results.read(quick=False))
 
-    assert report.fill_page(PAGE, written) == PAGE, "run: vedette bench report"
+    assert report.fill_page(PAGE, written) == PAGE, "run: python -m benchmarks report"
 
 
 def test_what_a_figure_asks_for_is_on_the_page():
@@ -67,22 +67,22 @@ def test_only_what_stands_between_the_markers_is_written():
 def test_the_length_of_a_run_is_what_its_experiments_last_took():
     seconds = {"a": 90.0, "b": 30.0}
 
-    assert tell_length(["a", "b"], seconds) == "2 experiments, about 2.0 min"
-    assert tell_length(["b"], seconds) == "about 0.5 min"
-    assert tell_length(["a", "b"], seconds, at_once=2) == "2 experiments, about 1.0 min"
-    assert tell_length(["a", "c", "d"], seconds) == (
-        "3 experiments, about 3.5 min, of which 2 that have not run before count as the median of the others"
+    assert describe_length(["a", "b"], seconds) == "2 experiments, about 2.0 min"
+    assert describe_length(["b"], seconds) == "about 0.5 min"
+    assert describe_length(["a", "b"], seconds, at_once=2) == "2 experiments, about 1.0 min"
+    assert describe_length(["a", "c", "d"], seconds) == (
+        "3 experiments, about 3.5 min (2 without a previous run, estimated by the median of the others)"
     )
-    assert tell_length(["c"], {}) == "how long this takes is not known: nothing has run before"
+    assert describe_length(["c"], {}) == "no previous run, so the time is unknown"
 
 
 def test_what_is_left_is_told_in_minutes():
     seconds = {"a": 90.0, "b": 30.0}
 
-    assert tell_left(["a", "b"], seconds) == "about 2.0 min left"
-    assert tell_left(["a", "b"], seconds, at_once=2) == "about 1.0 min left"
-    assert tell_left(["a", "c", "d"], seconds) == "about 3.5 min left"
-    assert tell_left(["c"], {}) == "how long is not known"
+    assert describe_left(["a", "b"], seconds) == "about 2.0 min left"
+    assert describe_left(["a", "b"], seconds, at_once=2) == "about 1.0 min left"
+    assert describe_left(["a", "c", "d"], seconds) == "about 3.5 min left"
+    assert describe_left(["c"], {}) == "time left unknown"
 
 
 def test_seconds_are_kept_with_the_results(monkeypatch, tmp_path):
@@ -94,6 +94,24 @@ def test_seconds_are_kept_with_the_results(monkeypatch, tmp_path):
 
     assert results.read_seconds(quick=False) == {"band-tau": 2, "churn": 12.3}
     assert results.read(quick=False) == []
+
+
+def test_a_run_of_all_experiments_requires_a_clean_commit():
+    check_commit("0123456789ab")
+
+    with pytest.raises(SystemExit, match=r"benchmarks/ differ from commit 0123456789ab; .* commit first"):
+        check_commit("0123456789ab+")
+    with pytest.raises(SystemExit, match="not a git checkout"):
+        check_commit("unknown")
+
+
+def test_the_newest_commit_is_that_of_the_latest_measurement():
+    old = {"date": "2026-11-15", "commit": "a"}
+    noon = {"date": "2026-11-16", "time": "12:00:00", "commit": "b"}
+    evening = {"date": "2026-11-16", "time": "19:00:00", "commit": "c"}
+
+    assert results.find_newest_commit([old]) == "a"
+    assert results.find_newest_commit([old, evening, noon]) == "c"
 
 
 def choice(case, index, seconds, is_chosen=False):

@@ -59,4 +59,4 @@ def test_every_figure_has_a_claim_and_a_place_on_both_pages():
 
 
 def test_the_results_on_the_page_are_those_that_were_measured():
-    assert fill_page(PAGE, write_papers(results.read(quick=False))) == PAGE, "run: vedette bench report"
+    assert fill_page(PAGE, write_papers(results.read(quick=False))) == PAGE, "run: python -m benchmarks report"

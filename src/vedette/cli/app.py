@@ -50,10 +50,6 @@ app = typer.Typer(
 app.add_typer(query_app, name="query")
 app.add_typer(set_app, name="set")
 app.add_typer(registry_app, name="registry")
-bench_app = typer.Typer(
-    help="Measure against other tools and the papers' indexes, in a checkout.", no_args_is_help=True
-)
-app.add_typer(bench_app, name="bench")
 
 SchemaOption = Annotated[
     str | None, typer.Option("--schema", help="Fields of the rows, as in: symbol string, price double, ts timestamp")
@@ -71,9 +67,6 @@ OutOption = Annotated[
 ]
 
 OneStreamOption = Annotated[str | None, typer.Option(rich_help_panel="The same, for one stream")]
-BenchQuickOption = Annotated[
-    bool, typer.Option("--quick", help="Small sizes: a check that all runs, not a measurement")
-]
 
 
 def _print_version(wanted: bool) -> None:
@@ -389,37 +382,6 @@ def check_command(
         print(f"warning: {warning}")
     if not warnings:
         print("ok")
-
-
-@bench_app.command("list")
-def bench_list_command() -> None:
-    """Name the experiments, and what each shows."""
-    _bench("list")
-
-
-@bench_app.command("run")
-def bench_run_command(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Experiments, as in: vcr-fig13  [default: all]")
-    ] = None,
-    quick: BenchQuickOption = False,
-) -> None:
-    """Run experiments, say beforehand how long they will take, and write the report where they are not quick."""
-    _bench("run", *(names or []), *(["--quick"] if quick else []))
-
-
-@bench_app.command("report")
-def bench_report_command(quick: BenchQuickOption = False) -> None:
-    """Write tables and plots of the results into the pages; of quick ones, print the tables."""
-    _bench("report", *(["--quick"] if quick else []))
-
-
-def _bench(*words: str) -> None:
-    from vedette.cli.bench import run_benchmarks
-
-    code = run_benchmarks(words)
-    if code:
-        raise typer.Exit(code)
 
 
 @app.command("demo")
