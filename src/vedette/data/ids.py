@@ -79,7 +79,8 @@ class Ids:
             return np.full(len(ids), -1, np.int32)
         if self.kind == INTEGER:
             return find_numbers(ids, self._numbers, self._slots)
-        return find_strings(*string_buffers(ids), self._offsets, self._data, self._slots)
+        offsets, data = string_buffers(ids)
+        return find_strings(offsets, data, self._offsets, self._data, self._slots)
 
     def append(self, ids: NDArray[np.int64] | pa.LargeStringArray) -> None:
         """Add ids, of the set's kind and distinct among themselves, at the next positions."""
@@ -222,4 +223,5 @@ def _find_twice(ids: NDArray[np.int64] | pa.LargeStringArray) -> int:
     slots = empty_slots(len(ids))
     if isinstance(ids, np.ndarray):
         return int(insert_numbers(ids, 0, len(ids), slots))
-    return int(insert_strings(*string_buffers(ids), 0, len(ids), slots))
+    offsets, data = string_buffers(ids)
+    return int(insert_strings(offsets, data, 0, len(ids), slots))

@@ -149,7 +149,8 @@ def split(batch: pa.RecordBatch, n_lines: int) -> Iterator[tuple[int, pa.RecordB
         return
     keys = batch.column(0)
     if pa.types.is_string(keys.type) or pa.types.is_large_string(keys.type):
-        lines = lines_of_strings(*string_buffers(keys.cast(pa.large_string()).fill_null("")), n_lines)
+        offsets, data = string_buffers(keys.cast(pa.large_string()).fill_null(""))
+        lines = lines_of_strings(offsets, data, n_lines)
     else:
         numbers = (keys.view(pa.int32()) if pa.types.is_date32(keys.type) else keys).cast(pa.int64())
         lines = lines_of_numbers(writable(numbers.fill_null(0).to_numpy()), n_lines)
