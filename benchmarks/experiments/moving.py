@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 import vedette as vd
 from benchmarks.experiments.mtb_join import INTERVAL
 from benchmarks.harness import AnswersDifferError, Bench, experiment, time_once
+from benchmarks.moving_sets import Distribution, MovingSets
 from benchmarks.peers.mtb_join import as_rows
 from vedette.native.kernels import kernel
 from vedette.operators.moving_join.motions import Motions
-from vedette.workload.moving import Distribution, MovingSets
 
 N = 10_000  # objects of a set
 SIDE, DENSITY = 5.0, 0.01  # of an object; objects of a set in a unit of space

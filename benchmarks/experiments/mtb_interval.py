@@ -21,11 +21,11 @@ from benchmarks.experiments.mtb_race import (
     note_point,
 )
 from benchmarks.harness import Bench, experiment
+from benchmarks.moving_sets import Step
+from benchmarks.moving_streets import StreetSets
 from benchmarks.peers.mtb_join import VedettePeer, warm_trees
 from vedette.papers.moving import ALL_TECHNIQUES, MTBJoin
 from vedette.papers.moving.cost_model import METHODS, CostModel, Method, estimate_probability
-from vedette.workload.moving import Step
-from vedette.workload.moving_streets import StreetSets
 
 CANDIDATES = (30, 60, 90, 120, 150, 180)
 INTERVAL_AXIS = "longest update interval"

@@ -24,10 +24,10 @@ from benchmarks.experiments.mtb_race import (
     race_maintenance,
 )
 from benchmarks.harness import AnswersDifferError, Bench, experiment
+from benchmarks.moving_sets import DISTRIBUTIONS
+from benchmarks.moving_streets import Fleet, StreetSets
 from benchmarks.peers.mtb_join import ETPPeer, MovingPeer, MTBPeer, NaivePeer, TCPeer, VedettePeer
 from vedette.papers.moving import ALL_TECHNIQUES, NO_TECHNIQUES, MTBJoin, TCJoin, Techniques
-from vedette.workload.moving import DISTRIBUTIONS
-from vedette.workload.moving_streets import Fleet, StreetSets
 
 INTERVALS = (30, 60, 90, 120, 150, 180)
 FLEETS: tuple[Fleet, ...] = ("truck", "bus")

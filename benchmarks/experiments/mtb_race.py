@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.harness import AnswersDifferError, Bench, time_once
+from benchmarks.moving_sets import MovingSets, Step
+from benchmarks.moving_streets import StreetSets
 from benchmarks.peers.mtb_join import Keys, Make, MovingPeer
-from vedette.workload.moving import MovingSets, Step
-from vedette.workload.moving_streets import StreetSets
 
 Sets = MovingSets | StreetSets
 INTERVAL = 60

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import vedette as vd
+from benchmarks.moving_sets import Step
 from vedette.operators.moving_join.motions import Motions
 from vedette.papers.moving import ETPJoin, Moment, MTBJoin, NaiveJoin, Pairs, Tally, TCJoin, tp_join
 from vedette.papers.moving.paired_trees import PairedTrees, change_trees
-from vedette.workload.moving import Step
 
 Keys = NDArray[np.int64]  # pairs, each as one number
 

@@ -12,6 +12,7 @@ from benchmarks.experiments.band_join import _check_structures
 from benchmarks.experiments.mtb_race import Case, maintain, race_initial
 from benchmarks.experiments.spatial_join_windows import Timing, _check_together, _tell_fewer
 from benchmarks.harness import AnswersDifferError, Bench
+from benchmarks.moving_sets import MovingSets
 from benchmarks.peers.band_join import band_clusters
 from benchmarks.peers.border.cells import BmqOnAxes, DiffRmqOnCells
 from benchmarks.peers.mtb_join import MovingPeer, MTBPeer, VedettePeer
@@ -19,7 +20,6 @@ from benchmarks.peers.window_join import random_joins
 from benchmarks.peers.window_vedette import IBSJSWindows, SJJoinWindows, VedetteWindows
 from benchmarks.workloads import price_streams
 from vedette.papers.bands import STRUCTURES
-from vedette.workload.moving import MovingSets
 
 SETS = MovingSets(n_a=40, n_b=40, max_update_interval=4, space=60.0, object_share=0.05, jumps=True)
 

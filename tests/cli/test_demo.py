@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vedette.cli.demo import Demo
-from vedette.cli.report import in_words
+from vedette.demo.report import in_words
 from vedette.errors import FileError
 
 

@@ -19,14 +19,14 @@ from rich.padding import Padding
 from rich.table import Table
 
 from vedette.cli.progress import show_progress, timed
-from vedette.cli.report import Report, in_words
+from vedette.demo.market import Market
+from vedette.demo.report import Report, in_words
 from vedette.errors import FileError
 from vedette.queries.query_set import QuerySet
-from vedette.workload.market import Market
 
 if TYPE_CHECKING:
-    from vedette.spark.demo import Comparison
-    from vedette.spark.demo import Demo as SparkDemo
+    from vedette.demo.stream import Comparison
+    from vedette.demo.stream import Demo as SparkDemo
 
 _FILES, _FILES_PER_BATCH = 48, 4  # the ticks come in so many files, some of them to a micro-batch
 _CHECKED = 20  # alerts whose ticks are compared with Spark's filter
@@ -65,7 +65,7 @@ class Demo:
 
     def _run(self, work_dir: Path) -> bool:
         from vedette import spark as vs
-        from vedette.spark.demo import Demo as SparkDemo
+        from vedette.demo.stream import Demo as SparkDemo
         from vedette.spark.log_filter import quiet_end
 
         self._console.print(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from vedette.workload.market import SHAPES, Market
+from vedette.demo.market import SHAPES, Market
 
 
 def test_the_same_seed_makes_the_same_market():

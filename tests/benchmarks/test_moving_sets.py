@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.moving_sets import DISTRIBUTIONS, MovingSets
+from benchmarks.moving_streets import LEG_TIME, N_ROUTES, StreetSets, Town
 from vedette.operators.moving_join.motions import Motions
-from vedette.workload.moving import DISTRIBUTIONS, MovingSets
-from vedette.workload.moving_streets import LEG_TIME, N_ROUTES, StreetSets, Town
 
 every_distribution = pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 every_fleet = pytest.mark.parametrize("fleet", N_ROUTES)

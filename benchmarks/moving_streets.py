@@ -17,8 +17,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.moving_sets import Step
 from vedette.operators.moving_join.motions import Motions
-from vedette.workload.moving import Step
 
 Fleet = Literal["truck", "bus"]
 N_ROUTES: dict[Fleet, int] = {"truck": 276, "bus": 145}

@@ -1,1 +1,0 @@
-"""Seeded data to try things on: the same seed makes the same rows and queries."""
