@@ -1,8 +1,9 @@
-"""The report: tables and plots from the results, put between the markers of docs/benchmarks.md and docs/papers.md.
+"""The report: tables and plots of the results, in docs/benchmarks.md, docs/benchmarks/ and docs/papers.md.
 
-A part that is written here stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. In benchmarks.md these are
-`machine`, `summary`, `papers`, and one for the key of each target; in papers.md one for each paper. What was lost is
-shown as what was won.
+Each target has a page of its own, docs/benchmarks/KEY.md; benchmarks.md is the summary. Generated text is between
+`<!-- begin NAME -->` and `<!-- end NAME -->`; text outside these markers is written by hand and kept. The parts are
+`machine`, `summary`, `papers` and `beyond` in benchmarks.md, `results` in the page of a target, and one per paper in
+papers.md. Rows that were measured at an older commit than the newest results are marked.
 """
 
 from __future__ import annotations
@@ -16,33 +17,59 @@ from typing import Any
 
 from benchmarks import claims, results
 from benchmarks.plots import OWN_PLOTS, draw_plots
-from benchmarks.targets import EVERY_TARGET, PAPERS, TARGETS, Target
+from benchmarks.targets import EVERY_TARGET, EXTRAS, PAPERS, TARGETS, Target
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGE, PAPERS_PAGE = DOCS / "benchmarks.md", DOCS / "papers.md"
+SUMMARY, PAPERS_PAGE, PAGES = DOCS / "benchmarks.md", DOCS / "papers.md", DOCS / "benchmarks"
+OLDER = "†"
 Row = dict[str, Any]
 
 
 def write_report(quick: bool) -> int:
-    """Write the tables into the page, and the plots beside it; with `quick`, print the tables of the quick results."""
+    """Write all pages and plots. With `quick`, print the tables of the quick results instead."""
     rows = results.read(quick)
     if not rows:
         print("no results yet; run: python -m benchmarks run", file=sys.stderr)
         return 1
-    parts = write_parts(rows)
+    pages = write_pages(rows)
     if quick:
-        print("\n\n".join(parts.values()))
+        print("\n\n".join(pages.values()))
         return 0
-    PAGE.write_text(fill_page(PAGE.read_text(), parts))
-    PAPERS_PAGE.write_text(fill_page(PAPERS_PAGE.read_text(), write_papers(rows)))
-    draw_plots(rows, DOCS / "benchmarks")
+    PAGES.mkdir(exist_ok=True)
+    for path, text in pages.items():
+        path.write_text(text)
+    draw_plots(rows, PAGES)
     return 0
 
 
-def write_parts(rows: list[Row]) -> dict[str, str]:
-    """What these results say on the page of benchmarks, by the name of its part."""
-    parts = {"machine": _machine(rows), "summary": _summary(rows, TARGETS), "papers": _summary(rows, PAPERS)}
-    return parts | {target.key: _section(target, rows) for target in EVERY_TARGET}
+def write_pages(rows: list[Row]) -> dict[Path, str]:
+    """The text of every page with these results in it."""
+    rows = mark_older(rows)
+    pages = {
+        SUMMARY: fill_page(SUMMARY.read_text(), write_summary(rows)),
+        PAPERS_PAGE: fill_page(PAPERS_PAGE.read_text(), write_papers(rows)),
+    }
+    for target in EVERY_TARGET:
+        path = PAGES / f"{target.key}.md"
+        page = path.read_text() if path.exists() else _new_page(target)
+        pages[path] = fill_page(page, {"results": _section(target, rows)})
+    return pages
+
+
+def mark_older(rows: list[Row]) -> list[Row]:
+    """The rows; those of another commit than the newest get `older_than`, the newest commit."""
+    newest = results.find_newest_commit(rows)
+    return [row if row["commit"] == newest else row | {"older_than": newest} for row in rows]
+
+
+def write_summary(rows: list[Row]) -> dict[str, str]:
+    """The generated parts of the summary page, by name."""
+    return {
+        "machine": _machine(rows),
+        "summary": _summary(rows, TARGETS),
+        "papers": _summary(rows, PAPERS),
+        "beyond": "\n".join(f"- [{target.work}](benchmarks/{target.key}.md)" for target in EXTRAS),
+    }
 
 
 def fill_page(page: str, parts: Mapping[str, str]) -> str:
@@ -52,14 +79,18 @@ def fill_page(page: str, parts: Mapping[str, str]) -> str:
     return page
 
 
+def _new_page(target: Target) -> str:
+    return f"# {target.work[0].upper()}{target.work[1:]}\n\n<!-- begin results -->\n\n<!-- end results -->\n"
+
+
 def write_papers(rows: list[Row]) -> dict[str, str]:
-    """By paper, a table of what it claims, figure by figure, and what was found."""
+    """Per paper, a table of its claims, figure by figure, and what was measured."""
     parts = {}
     for paper, own in claims.PAPERS.items():
         lines = []
         for claim in own:
             finding = claims.judge(claim.target, rows)
-            place = f"[{claim.target}](benchmarks.md#{claim.target})"
+            place = f"[{claim.target}](benchmarks/{claim.target}.md)"
             lines.append([claim.figure, place, claim.says, _tell(finding) if finding else "not measured yet"])
         parts[paper] = _table(["where", "experiment", "what the paper says", "result"], lines)
     return parts
@@ -79,11 +110,16 @@ def _replace(page: str, name: str, text: str) -> str:
 
 
 def _machine(rows: list[Row]) -> str:
-    """What the results were measured on; a paragraph for each machine if they differ."""
+    """The commits and machines of the results, one paragraph per machine, and how older rows are marked."""
     machines: dict[str, list[Row]] = {}
     for row in rows:
         machines.setdefault(json.dumps(row["machine"], sort_keys=True), []).append(row)
-    return "\n\n".join(_describe(group) for group in machines.values())
+    paragraphs = [_describe(group) for group in machines.values()]
+    older = [row["older_than"] for row in rows if "older_than" in row]
+    if older:
+        share = f"{len(older):,} of {len(rows):,} rows" if len(older) < len(rows) else "These results"
+        paragraphs.append(f"{OLDER} {share} are older than the newest results, those of commit `{older[0]}`.")
+    return "\n\n".join(paragraphs)
 
 
 def _describe(rows: list[Row]) -> str:
@@ -98,14 +134,15 @@ def _describe(rows: list[Row]) -> str:
 
 
 def _summary(rows: list[Row], targets: list[Target]) -> str:
-    """A line per target that has something to reach: the worst and the best case of each measure."""
+    """One line per target that has a bound: the worst and the best case of each measure."""
     lines = []
     for target in (each for each in targets if each.reach):
         verdicts = [row for row in rows if row["kind"] == "verdict" and row["target"] == target.key]
         n_met = sum(row["met"] for row in verdicts)
         met = "yes" if n_met == len(verdicts) else f"{n_met} of {len(verdicts)}" if n_met else "**no**"
         measured, met = (_extremes(verdicts), met) if verdicts else ("not yet", "")
-        lines.append([f"[{target.work}](#{target.key})", target.reach, measured, met])
+        older = f" {OLDER}" if any("older_than" in row for row in verdicts) else ""
+        lines.append([f"[{target.work}](benchmarks/{target.key}.md){older}", target.reach, measured, met])
     return _table(["work", "target", "measured", "met"], lines)
 
 
@@ -122,7 +159,7 @@ def _extremes(verdicts: list[Row]) -> str:
 
 
 def _plain(measure: str) -> str:
-    """The measure without the name of the contestant that happened to be best."""
+    """The measure without the name of the best contestant in brackets."""
     return re.sub(r" \([^)]*\)$", "", measure)
 
 
@@ -130,12 +167,12 @@ def _section(target: Target, rows: list[Row]) -> str:
     own = [row for row in rows if row["target"] == target.key]
     if not own:
         return "Not measured yet."
-    parts = []
+    parts = [f"Target: {target.reach}."] if target.reach else []
     finding = claims.judge(target.key, rows) if target.key in claims.CLAIMS else None
     if finding:
         parts.append(f"The paper: {claims.CLAIMS[target.key].says}. Here that {_tell(finding)}.")
     if target.key in OWN_PLOTS:
-        parts.append(f"![{target.work.replace('`', '')}](benchmarks/{target.key}.svg)")
+        parts.append(f"![{target.work.replace('`', '')}]({target.key}.svg)")
     if any("is_chosen" in row for row in own):
         parts.append(_matrix(own))
     verdicts = [row for row in own if row["kind"] != "time"]
@@ -144,15 +181,19 @@ def _section(target: Target, rows: list[Row]) -> str:
     times = [row for row in own if row["kind"] == "time"]
     if times:
         parts.append(_times_table(times))
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, _machine(own)])
+
+
+def _case(row: Row) -> str:
+    return f"{row['case']} {OLDER}" if "older_than" in row else str(row["case"])
 
 
 def _verdict_line(row: Row) -> list[str]:
     if row["kind"] == "value":
         note = f" ({row['note']})" if row.get("note") else ""
-        return [row["case"], row["measure"] + note, _number(row["value"]), "", ""]
+        return [_case(row), row["measure"] + note, _number(row["value"]), "", ""]
     bound = f"{row['sense']} {_number(row['bound'])}"
-    return [row["case"], row["measure"], _number(row["value"]), bound, "yes" if row["met"] else "**no**"]
+    return [_case(row), row["measure"], _number(row["value"]), bound, "yes" if row["met"] else "**no**"]
 
 
 def _times_table(times: list[Row]) -> str:
@@ -161,7 +202,7 @@ def _times_table(times: list[Row]) -> str:
     last = None
     for row in times:
         size = _size(row)
-        case = f"{row['case']}{f' ({size})' if size else ''}" if row["case"] != last else ""
+        case = f"{_case(row)}{f' ({size})' if size else ''}" if row["case"] != last else ""
         last = row["case"]
         ratio = f"{_number(row['ratio'])} x" if "ratio" in row else ""
         built = [_seconds(row["build_seconds"]), f"{_number(row['bytes_a_query'])}"] if has_build else []
@@ -171,12 +212,12 @@ def _times_table(times: list[Row]) -> str:
 
 
 def _matrix(rows: list[Row]) -> str:
-    """Time over the best time, a line a workload and a column an index; the planner's choice stands out."""
+    """Time over the best time, one line per workload and one column per index; the planner's choice is bold."""
     times = [row for row in rows if row["kind"] == "time"]
     names = list(dict.fromkeys(row["index"] for row in times))
     lines = []
-    for case in dict.fromkeys(row["case"] for row in times):
-        own = {row["index"]: row for row in times if row["case"] == case}
+    for case in dict.fromkeys(_case(row) for row in times):
+        own = {row["index"]: row for row in times if _case(row) == case}
         best = min(row["seconds"] for row in own.values())
         line = [case]
         for name in names:

@@ -1,4 +1,4 @@
-"""The pages have a place for every result, and a run says beforehand how long it will take."""
+"""The pages show every result, older rows are marked, and a run says beforehand how long it will take."""
 
 from __future__ import annotations
 
@@ -13,12 +13,6 @@ from benchmarks.plots import FIGURES, _panels, draw_plots
 from benchmarks.targets import EVERY_TARGET, PAPERS
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "benchmarks.md").read_text()
-
-
-@pytest.mark.parametrize("name", ["machine", "summary", "papers", *(target.key for target in EVERY_TARGET)])
-def test_the_page_has_a_part_for_every_target(name):
-    assert PAGE.count(f"<!-- begin {name} -->") == PAGE.count(f"<!-- end {name} -->") == 1
 
 
 @pytest.mark.parametrize("key", [target.key for target in EVERY_TARGET])
@@ -40,16 +34,64 @@ def test_an_experiment_that_nobody_knows_is_told_with_those_that_there_are():
         find_experiments(["churn", "fig13"])
 
 
-def test_the_page_says_what_was_measured():
-    written = report.write_parts(results.read(quick=False))
+def test_the_pages_show_the_stored_results():
+    stale = [
+        path.name for path, text in report.write_pages(results.read(quick=False)).items() if text != path.read_text()
+    ]
 
-    assert report.fill_page(PAGE, written) == PAGE, "run: python -m benchmarks report"
+    assert not stale, "run: python -m benchmarks report"
 
 
-def test_what_a_figure_asks_for_is_on_the_page():
-    told = " ".join(PAGE.split())
-    missing = [target.key for target in PAPERS if target.reach and f"Target: {target.reach}" not in told]
-    assert not missing
+def test_every_target_has_a_page_with_its_bound_and_every_page_a_target():
+    keys = {target.key for target in EVERY_TARGET}
+
+    assert {path.stem for path in report.PAGES.glob("*.md")} == keys
+    for target in EVERY_TARGET:
+        page = (report.PAGES / f"{target.key}.md").read_text()
+        assert page.startswith("# ")
+        assert f"Target: {target.reach}." in page or not target.reach
+
+
+def test_the_summary_links_every_page():
+    summary = report.SUMMARY.read_text() + report.PAPERS_PAGE.read_text()
+
+    assert [target.key for target in EVERY_TARGET if f"(benchmarks/{target.key}.md)" not in summary] == []
+
+
+def measured(target, commit, date, **more):
+    row = {
+        "kind": "verdict",
+        "target": target,
+        "case": "c",
+        "measure": "x",
+        "value": 1.0,
+        "bound": 2.0,
+        "sense": "at most",
+    }
+    machine = {"processor": "p", "cores": 2, "memory_gib": 4, "system": "s", "python": "3", "packages": {}}
+    return row | {"met": True, "commit": commit, "date": date, "machine": machine} | more
+
+
+def test_rows_of_an_older_commit_are_marked():
+    rows = [measured("churn", "old", "2026-01-02"), measured("memory", "new", "2026-01-02", time="10:00:00")]
+    marked = report.mark_older(rows)
+    target = {target.key: target for target in EVERY_TARGET}
+
+    assert "| c † | x | 1 | at most 2 | yes |" in report._section(target["churn"], marked)
+    assert "† These results are older than the newest results, those of commit `new`." in report._section(
+        target["churn"], marked
+    )
+    assert "†" not in report._section(target["memory"], marked)
+    summary = report.write_summary(marked)
+    assert "(benchmarks/churn.md) † |" in summary["summary"]
+    assert "(benchmarks/memory.md) |" in summary["summary"]
+    assert "† 1 of 2 rows are older than the newest results, those of commit `new`." in summary["machine"]
+
+
+def test_rows_of_one_commit_are_not_marked():
+    rows = report.mark_older([measured("churn", "new", date) for date in ("2026-01-01", "2026-01-02")])
+
+    assert "†" not in "".join(report.write_summary(rows).values())
 
 
 def test_every_figure_of_a_paper_but_the_table_is_drawn():
@@ -118,6 +160,8 @@ def choice(case, index, seconds, is_chosen=False):
     return {
         "kind": "time", "target": "planner", "case": case, "contestant": index, "index": index, "is_chosen": is_chosen,
         "seconds": seconds, "ratio": 1.0, "build_seconds": 0.5, "bytes_a_query": 60.0,
+        "commit": "c", "date": "2026-01-01",
+        "machine": {"processor": "p", "cores": 2, "memory_gib": 4, "system": "s", "python": "3", "packages": {}},
     }  # fmt: skip
 
 
@@ -127,7 +171,7 @@ def test_the_matrix_tells_times_over_the_best_and_the_choice():
     target = next(target for target in EVERY_TARGET if target.key == "planner")
     lines = report._section(target, rows).splitlines()
 
-    assert lines[:4] == [
+    assert lines[2:6] == [
         "| workload | Lists | Scan |",
         "| --- | --- | --- |",
         "| x | **1** | 2 |",
