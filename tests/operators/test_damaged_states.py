@@ -62,8 +62,10 @@ def test_a_set_of_no_kind_is_refused():
         vd.BandQuerySet.from_bytes(snapshot.to_bytes(content))
 
 
-@pytest.mark.parametrize(("kind", "time"), [("bigint", 2**63 - 1), ("double", np.inf)])
-def test_a_state_whose_clock_is_at_the_end_of_all_times_is_loaded(kind, time):
+@pytest.mark.parametrize(
+    ("kind", "time"), [("bigint", 2**63 - 1), ("bigint", -(2**63)), ("double", np.inf), ("double", -np.inf)]
+)
+def test_a_join_that_has_advanced_to_the_end_of_all_times_loads_what_it_saved(kind, time):
     joins = vd.JoinQuerySet(left=f"x double, t {kind}", right=f"x double, t {kind}")
     joins.add("equal", "left.x = right.x", within=5)
     monitor = joins.window(left_time="t", right_time="t")
@@ -85,6 +87,22 @@ def test_a_border_state_with_a_clock_that_is_not_finite_is_refused(clock):
 
     with pytest.raises(vd.SnapshotError, match="the clock of a state is"):
         monitor.load(snapshot.to_bytes(content | {"clock": clock}))
+    assert monitor.save() == saved
+
+
+@pytest.mark.parametrize(
+    ("kind", "clock"), [("double", np.inf), ("double", -np.inf), ("double", np.nan), ("bigint", 2**62)]
+)
+def test_a_window_join_state_with_a_clock_that_no_row_could_have_is_refused(kind, clock):
+    joins = vd.JoinQuerySet(left=f"x double, t {kind}", right=f"x double, t {kind}")
+    joins.add("equal", "left.x = right.x", within=5)
+    monitor = joins.window(left_time="t", right_time="t")
+    monitor.step(left={"x": [1.0], "t": [1]}, right={"x": [1.0], "t": [1]})
+    saved = monitor.save()
+    content = snapshot.from_bytes(saved, "state")
+
+    with pytest.raises(vd.SnapshotError, match="the clock of a state is"):
+        monitor.load(snapshot.to_bytes(content | {"clocks": [clock, content["clocks"][1]]}))
     assert monitor.save() == saved
 
 
@@ -124,6 +142,7 @@ def put(*path, value):
         (window_join, put("streams", 0, "times", value=np.zeros(2, np.int64))),
         (window_join, put("streams", 0, "ids", 0, value=np.zeros(3, np.int64))),
         (window_join, put("streams", 1, "rows", "right.k", value=["string", np.zeros(3), None])),
+        (window_join, put("streams", 0, "times", 2, value=2**62)),
         (window_join, put("streams", 0, "first", value=-4)),
         (window_join, put("clocks", value=[1])),
         (window_join, put("counts", value=[0, 0, 0, -1])),

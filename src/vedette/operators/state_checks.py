@@ -54,17 +54,17 @@ def check_times(times: Any, time_type: Any, n: int) -> None:
         if time_type == "double":
             check(np.isfinite(times).all(), "a time is not finite")
         else:
-            check_within(times, -FARTHEST, FARTHEST, "the times of a state")
+            check_within(times, 1 - FARTHEST, FARTHEST - 1, "the times of a state")
 
 
-def check_clock(clock: Any, time_type: str, *, may_be_far: bool = False) -> None:
-    """None, or a time of the type. One that `may_be_far` can be at the end of all times."""
+def check_clock(clock: Any, time_type: str) -> None:
+    """None, or a time of the type that a row could have."""
     if clock is not None:
         check(time_type in TIME_TYPES, "there is a clock without times")
         check_type(clock, float if time_type == "double" else int, "the clock of a state")
         check(not np.isnan(clock), "the clock of a state is no time")
         farthest = np.inf if time_type == "double" else FARTHEST
-        check(may_be_far or -farthest < clock < farthest, "the clock of a state is too far")
+        check(-farthest < clock < farthest, "the clock of a state is too far")
 
 
 def read_column(values: Any, valid: Any, type_: Type, n: int) -> Column:

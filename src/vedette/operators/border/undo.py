@@ -24,7 +24,7 @@ class Undo:
     Keys that got a slot keep it, without a row, until the slots are packed.
     """
 
-    time_type: str
+    is_first: bool  # the types of keys and times were not known, or only from the schema
     kept: dict[str, Any]
     slots: NDArray[np.int32] | None = None
     rows: Any = None  # of those slots: whether they live, times, versions, columns
@@ -32,7 +32,8 @@ class Undo:
     @classmethod
     def of(cls, monitor: BorderMonitor) -> Undo:
         # Tables of pairs never change their arrays, so a shallow copy keeps what was there.
-        return cls(monitor.time_type, {name: copy.copy(getattr(monitor, name)) for name in _ATTRIBUTES})
+        is_first = not monitor.time_type or monitor.keys.keys.kind is None
+        return cls(is_first, {name: copy.copy(getattr(monitor, name)) for name in _ATTRIBUTES})
 
     def keep_rows(self, keys: KeyState, slots: NDArray[np.int32]) -> None:
         """Keep the last rows of some keys, which are about to change."""
@@ -40,7 +41,7 @@ class Undo:
         self.rows = keys.lives[slots], keys.times[slots], keys.versions[slots], keys.rows(slots)
 
     def apply(self, monitor: BorderMonitor) -> None:
-        if not self.time_type and monitor.time_type:  # there was no row yet
+        if self.is_first:
             monitor.clear()
         elif self.slots is not None:
             lived, times, versions, columns = self.rows

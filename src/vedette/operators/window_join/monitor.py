@@ -158,8 +158,9 @@ class JoinMonitor:
         try:
             self._check_room(batches)
         except RowError:
-            if not known_type:  # nor is it known now
-                self.time_type, self.followed = "", None
+            if not known_type:  # there was no row yet
+                self.time_type = ""
+                self.clear()
             raise
         for number, each in enumerate(read):
             self.n_numbered[number] += each.n
@@ -239,11 +240,10 @@ class JoinMonitor:
         if not self.time_type or not self.options.has_times:
             return
         read = {number: read_time(each, self.time_type, self.queries.time_zone) for number, each in named.items()}
-        if self.time_type != "double":
-            read = {number: min(max(each, -FARTHEST), FARTHEST) for number, each in read.items()}
+        last = np.finfo(np.float64).max if self.time_type == "double" else FARTHEST - 1  # that a row could have
         self.follow()
         for number, each in read.items():
-            self.join.advance(number, each)
+            self.join.advance(number, min(max(each, -last), last))
         self.join.expire(self.longest, self.most)
 
     # Saving.

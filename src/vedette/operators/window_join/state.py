@@ -153,7 +153,7 @@ def _validate(monitor: JoinMonitor, content: dict[str, Any]) -> None:
     for each in (content["id_types"], content["clocks"], content["streams"]):
         check(isinstance(each, list) and len(each) == n_streams, "streams of a state are missing")
     for clock in content["clocks"]:
-        check_clock(clock, time_type, may_be_far=True)
+        check_clock(clock, time_type)
     for number, (name, saved) in enumerate(zip(content["id_types"], content["streams"], strict=True)):
         check(name in (None, *KEY_TYPES), "ids are of no type")
         check_count(saved["since"], "the place of a delta")
