@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import decimal
 import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import vedette as vd
+from vedette.data.frames import as_frame
+from vedette.data.rows import read_rows
+from vedette.data.schema import Schema
 from vedette.language import string_use
+from vedette.language.compiler import compile_texts
+from vedette.language.evaluation import _Evaluation
 
 PROGRAM = """
 import resource
@@ -67,7 +74,7 @@ def test_answers_do_not_depend_on_how_pairs_are_cut(monkeypatch):
 
 
 def test_a_pair_whose_strings_are_too_large_fails_alone(monkeypatch):
-    monkeypatch.setattr("vedette.language.residual.MOST_STRING_BYTES", 1000)
+    monkeypatch.setattr("vedette.language.residual.MOST_STRING_BYTES", 7000)
     queries = vd.QuerySet("s string")
     queries.add("twice", "length(concat(s, s)) > 1")
     queries.add("long", "length(s) > 1")
@@ -77,3 +84,62 @@ def test_a_pair_whose_strings_are_too_large_fails_alone(monkeypatch):
         (0, "long"), (0, "twice"), (1, "long"), (2, "long"), (2, "twice"),
     ]  # fmt: skip
     assert found.n_failed == 1
+
+
+EXPRESSIONS = [
+    "upper(s) = 'x'", "lower(s) = 'x'", "s LIKE t", "upper(concat(s, t)) LIKE '%x%'", "concat(s, s, t) = t",
+    "substring(s, 1, 5) = t", "trim(s) = t", "length(upper(s)) > 3", "coalesce(s, upper(t)) = 'x'",
+    "CASE WHEN z > 1 THEN s ELSE t END = 'x'", "CAST(z AS STRING) = s", "CAST(d AS STRING) = s",
+    "CAST(m AS STRING) = s", "startswith(upper(s), t)", "contains(s, lower(t))", "least(s, t, 'x') = 'x'",
+    "CAST(s AS BIGINT) = 3", "s IN (t, 'x', concat(t, 'x'))",
+]  # fmt: skip
+LETTERS = ["a", "ß", "ŉ", "ΰ", "ﬃ", "İ", "Ⱥ", "Σ", "😀", " ", "%", "_"]
+
+
+def strings_of(node, evaluation):
+    """The strings that an evaluation holds: of every node, and for the largest node its copies in Python."""
+    held, copies = np.zeros(len(evaluation.rows), np.int64), np.zeros(len(evaluation.rows), np.int64)
+    for each in set(node.walk()):
+        values = {}
+        for part in (each, *each.args):
+            if part.type.name == "string":
+                texts = evaluation.of(part).values.fill_null("").to_pylist()
+                values[part] = texts
+        if each in values:
+            held += [len(text.encode()) for text in values[each]]
+        own = [sum(sys.getsizeof(texts[row]) for texts in values.values()) for row in range(len(held))]
+        is_copied = each.op in ("upper", "lower", "like", "concat", "substring", "startswith", "contains", "cast")
+        copies = np.maximum(copies, own) if is_copied else copies
+    return held + copies
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_the_estimate_of_a_pair_is_no_less_than_the_strings_that_it_holds(text):
+    schema = Schema.parse("s string, t string, z bigint, d date, m decimal(38,3)")
+    source = np.random.default_rng(5)
+    words = ["".join(source.choice(LETTERS, n)) for n in (0, 1, 2, 5, 20, 100)] + [letter * 50 for letter in LETTERS]
+    n = 300
+    rows = {
+        "s": source.choice(words, n), "t": source.choice(words, n), "z": source.integers(-(2**63), 2**63 - 1, n),
+        "d": pa.array(source.integers(-700_000, 2_900_000, n), pa.int32()).cast(pa.date32()),
+        "m": pa.array([decimal.Decimal("-" + "9" * 35 + ".999")] * n, pa.decimal128(38, 3)),
+    }  # fmt: skip
+    residuals = compile_texts([text], schema).residuals
+    assert residuals
+    for residual in residuals:
+        columns, _ = read_rows(as_frame(rows), schema, residual.fields, "UTC", or_else="")
+        numbers, members = np.arange(n), np.zeros(n, np.int64)
+        evaluation = _Evaluation(residual.constants, "UTC", columns, numbers, members, {})
+
+        estimate = residual.string_use.bytes_of(columns, residual.constants, numbers, members)
+
+        assert (estimate >= strings_of(residual.expression, evaluation)).all()
+
+
+def test_no_letter_grows_more_in_upper_or_lower_case_than_the_estimate_says():
+    letters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    grown = max(
+        len(each.encode()) / len(letter.encode()) for letter in letters for each in (letter.upper(), letter.lower())
+    )
+
+    assert grown <= string_use._CASE_GROWTH

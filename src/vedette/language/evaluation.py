@@ -5,7 +5,7 @@ Branches are evaluated for all pairs, but a failure counts only where Spark woul
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from vedette.language.geofences import POLYGON_TESTS
 from vedette.language.polygons import Polygons
 from vedette.language.raised import evaluate_apart, log_raised
 from vedette.language.ranges import less
+from vedette.language.string_use import MOST_STRING_BYTES, StringUse
 from vedette.language.vectors import Mask, Vector, choose, filler, join, strict
 
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
@@ -60,9 +61,30 @@ def evaluate_vector(
     return _Evaluation(constants, zone, columns, rows, members, polygons).of(expression)
 
 
-def evaluate_rows(expression: Typed, zone: str, columns: dict[str, Column], n_rows: int) -> tuple[Column, int]:
-    """The values of an expression without literals, null where it failed or raised; and for how many rows it did."""
+def evaluate_rows(
+    expression: Typed, zone: str, columns: dict[str, Column], n_rows: int
+) -> Iterator[tuple[Column, int]]:
+    """The values of an expression without literals, for consecutive rows: in one part, or in several.
+
+    With each part comes the number of its rows for which the evaluation failed or raised; they are null. So is a row
+    whose strings would take more than `MOST_STRING_BYTES`. A part takes a bounded memory.
+    """
     rows = np.arange(n_rows)
+    if expression.op == "field":
+        yield _evaluate_some_rows(expression, zone, columns, rows)
+        return
+    use = StringUse.of(expression)
+    n_bytes = use.bytes_of(columns, (), rows, rows)
+    for part in np.split(rows, use.cut(n_bytes)):
+        if n_bytes[part].max(initial=0) > MOST_STRING_BYTES:  # then it is a single row
+            yield Column(filler(expression.type, len(part)), np.zeros(len(part), np.bool_)), len(part)
+        else:
+            yield _evaluate_some_rows(expression, zone, columns, part)
+
+
+def _evaluate_some_rows(
+    expression: Typed, zone: str, columns: dict[str, Column], rows: NDArray[np.int64]
+) -> tuple[Column, int]:
     try:
         result = _Evaluation((), zone, columns, rows, rows, {}).of(expression)
     except MemoryError:
@@ -80,7 +102,7 @@ def _evaluate_rows_apart(expression: Typed, zone: str, columns: dict[str, Column
     usable, failed = np.zeros(len(rows), np.bool_), np.ones(len(rows), np.bool_)
 
     def evaluate(some: NDArray[np.int64]) -> None:
-        result = _Evaluation((), zone, columns, some, some, {}).of(expression)
+        result = _Evaluation((), zone, columns, rows[some], rows[some], {}).of(expression)
         usable[some] = result.usable
         failed[some] = False if result.failed is None else result.failed
         if items is None:
@@ -89,7 +111,7 @@ def _evaluate_rows_apart(expression: Typed, zone: str, columns: dict[str, Column
             for row, text in zip(some.tolist(), result.values.to_pylist(), strict=True):
                 items[row] = text
 
-    raised = evaluate_apart(evaluate, rows)
+    raised = evaluate_apart(evaluate, np.arange(len(rows)))
     log_raised(expression, [-1] * min(1, len(raised)), [error for _, error in raised[:1]])
     return Vector(values if items is None else pa.array(items, pa.large_string()), usable | failed, failed)
 

@@ -7,12 +7,14 @@ read once, however many % there are. `_` is one code point, as in Spark.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 _SHORT = 64  # characters of a piece with `_` up to which a regular expression finds it; bits find a longer one
 _LONGEST = 10_000  # of a piece with `_` between two %; the time to find it grows with its length
+_LONGEST_PATTERN = 2_000_000  # characters; the memory to read a pattern is about 80 bytes a character
+_LONGEST_KEPT = 2_000  # of a pattern whose matcher is kept for later batches
 
 ESCAPE_RULE = "stands before %, _ or itself; double it to mean itself"
 BAD_PATTERN = "bad: "  # in the place of a class, before the reason why a pattern is invalid
@@ -24,6 +26,8 @@ class BadPatternError(Exception):
 
 def parts_of(pattern: str, escape: str) -> list[str]:
     """The pattern in pieces: '%', '_', or '=' followed by a character that stands for itself."""
+    if len(pattern) > _LONGEST_PATTERN:
+        raise BadPatternError(f"a LIKE pattern has {len(pattern):,} characters; at most {_LONGEST_PATTERN:,}")
     parts: list[str] = []
     place = 0
     while place < len(pattern):
@@ -103,30 +107,40 @@ class Pattern:
         return True
 
 
-@lru_cache(maxsize=8192)
 def matcher_of(pattern: str, escape: str) -> Callable[[str], bool]:
     """The test of texts against a pattern; raises BadPatternError."""
+    return (_kept_matcher if len(pattern) <= _LONGEST_KEPT else _make_matcher)(pattern, escape)
+
+
+def _make_matcher(pattern: str, escape: str) -> Callable[[str], bool]:
     whole = Pattern(pattern, escape)
     middle = whole.contained
     return whole.matches if middle is None else lambda text: middle in text
+
+
+_kept_matcher = lru_cache(maxsize=8192)(_make_matcher)
 
 
 class _Piece:
     """Characters and `_` in a row.
 
     Without `_` it is a string. With it, a short piece is a regular expression, which has no repetition and so takes at
-    most a step per character of the piece and place; a longer one is searched for with one bit per character.
+    most a step per character of the piece and place. A longer one is compared by its strings between the `_`, and
+    searched for with one bit per character.
     """
 
     def __init__(self, parts: list[str], *, is_searched: bool = False) -> None:
         self.length = len(parts)
         self.string = "".join(part[1:] for part in parts) if "_" not in parts else None
         self._masks: dict[str, int] = {}
-        if self.string is None:
+        self._strings: list[tuple[int, str]] = []
+        if self.string is None and self.length <= _SHORT:
             dotted = "".join("." if part == "_" else re.escape(part[1:]) for part in parts)
             self._expression = re.compile(dotted, re.DOTALL)
-            if is_searched and self.length > _SHORT:
-                self._mark(parts)
+        elif self.string is None and is_searched:
+            self._mark(parts)
+        elif self.string is None:
+            self._strings = list(_strings_of(parts))
 
     def _mark(self, parts: list[str]) -> None:
         """Bit i of a character's mask: the character may stand at place i of the piece."""
@@ -140,6 +154,8 @@ class _Piece:
         """Whether the piece stands at a place of the text."""
         if self.string is not None:
             return text.startswith(self.string, place)
+        if self.length > _SHORT:
+            return all(text.startswith(string, place + at) for at, string in self._strings)
         return self._expression.match(text, place) is not None
 
     def find(self, text: str, start: int, end: int) -> int:
@@ -155,3 +171,13 @@ class _Piece:
             if begun & last:
                 return place - self.length + 1
         return -1
+
+
+def _strings_of(parts: list[str]) -> Iterator[tuple[int, str]]:
+    """The strings between the `_` of a piece, and where they begin."""
+    place = 0
+    for is_any, group in groupby(parts, lambda part: part == "_"):
+        run = list(group)
+        if not is_any:
+            yield place, "".join(part[1:] for part in run)
+        place += len(run)

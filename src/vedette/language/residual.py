@@ -69,7 +69,7 @@ class Residual:
         strings would take more than `MOST_STRING_BYTES`. Pairs are evaluated in parts that take a bounded memory.
         """
         use = self.string_use
-        if not (use.fields or use.slots or use.n_casts) and len(rows) * use.n_nodes <= VALUES_AT_ONCE:
+        if use.is_empty and len(rows) * use.n_nodes <= VALUES_AT_ONCE:
             return self._evaluate_part(columns, rows, members)
         n_bytes = use.bytes_of(columns, self.constants, rows, members)
         cuts = use.cut(n_bytes)

@@ -1,7 +1,8 @@
-"""How much memory the evaluation of an expression takes for a pair: the strings that it reads and makes, and values.
+"""An upper bound on the memory that the evaluation of an expression takes for a pair, before it is evaluated.
 
 An evaluation keeps the value of every distinct node. A string function may repeat a field many times, so the strings of
-a pair may be much larger than its row.
+a pair may be much larger than its row. Most string functions work on Python strings, which take up to four bytes for a
+character that takes one byte in Arrow; they exist for one node at a time.
 """
 
 from __future__ import annotations
@@ -22,16 +23,21 @@ from vedette.native.budget import cut_by_bytes
 STRING_BYTES_AT_ONCE = 1 << 24  # of strings that an evaluation reads and makes, about
 MOST_STRING_BYTES = 1 << 30  # for a single pair; one that needs more fails
 VALUES_AT_ONCE = 1 << 26  # of all nodes
-_CAST_BYTES = 64  # of a number, a date or a timestamp as a string, at most
+_SMALL = 80  # bytes of a number or a date as a string, and of a Python string beside its characters, at most
+_PYTHON_WIDTH = 4
+_PATTERN_WIDTH = 12  # a pattern of LIKE as a Python string, and twice in pieces
+_CASE_GROWTH = 3  # a string in upper or lower case may have so many times its bytes, as U+03B0 has
+_IN_ARROW = {"length", "trim", "ltrim", "rtrim", "coalesce", "nullif", "case", "least", "greatest", "isnull"}
+_IN_ARROW |= {"=", "<>", "<", "<=", ">", ">=", "<=>", "in"}
 
 
 @dataclass(frozen=True)
 class StringUse:
-    """How often an evaluation holds the string of a field or a slot, and how many distinct nodes it has."""
+    """How many times the bytes of fields and slots an evaluation takes, and how many distinct nodes it has."""
 
     fields: dict[str, int]
     slots: dict[int, int]
-    n_casts: int  # strings that come from other types
+    n_small: int  # strings of at most `_SMALL` bytes
     n_nodes: int
 
     @classmethod
@@ -39,17 +45,25 @@ class StringUse:
         leaves: dict[Typed, Counter[Any]] = {}
         _count_leaves(expression, leaves)
         total: Counter[Any] = Counter()
-        for each in leaves.values():
+        largest: Counter[Any] = Counter()  # of what a single node takes while it is evaluated
+        for node, each in leaves.items():
             total.update(each)
-        n_casts = total.pop(None, 0)
+            largest |= _count_copies(node, leaves)
+        total.update(largest)
+        n_small = total.pop(None, 0)
         fields = {key: n for key, n in total.items() if isinstance(key, str)}
-        return cls(fields, {key: n for key, n in total.items() if key not in fields}, n_casts, len(leaves))
+        return cls(fields, {key: n for key, n in total.items() if key not in fields}, n_small, len(leaves))
+
+    @property
+    def is_empty(self) -> bool:
+        """There are no strings."""
+        return not (self.fields or self.slots or self.n_small)
 
     def bytes_of(
         self, columns: dict[str, Column], constants: tuple[Any, ...], rows: NDArray[Any], members: NDArray[Any]
     ) -> NDArray[np.int64]:
         """The bytes of strings by pair."""
-        n_bytes = np.full(len(rows), self.n_casts * _CAST_BYTES, np.int64)
+        n_bytes = np.full(len(rows), self.n_small * _SMALL, np.int64)
         for name, n in self.fields.items():
             n_bytes += n * _lengths(columns[name].values, rows)
         for slot, n in self.slots.items():
@@ -67,18 +81,40 @@ def _count_leaves(node: Typed, leaves: dict[Typed, Counter[Any]]) -> Counter[Any
     """The fields and slots that make up the string of a node, as often as they occur in it; of all nodes below too."""
     if node in leaves:
         return leaves[node]
-    args = node.args[:2] if node.op in POLYGON_TESTS else node.args  # a polygon is not read as a string
-    below = [_count_leaves(arg, leaves) for arg in args]
+    below = [_count_leaves(arg, leaves) for arg in _args(node)]
     found: Counter[Any] = Counter()
     if node.type.name == "string":
         if node.op in ("field", "slot"):
             found[node.name if node.op == "field" else node.slot] = 1
         for each in below:
             found.update(each)
+        if node.op in ("upper", "lower"):
+            found = _times(found, _CASE_GROWTH)
         if node.op == "cast" and not found:
             found[None] = 1
     leaves[node] = found
     return found
+
+
+def _count_copies(node: Typed, leaves: dict[Typed, Counter[Any]]) -> Counter[Any]:
+    """What copies of the strings of a node and its arguments take, as often as fields and slots occur in them."""
+    found: Counter[Any] = Counter()
+    if not node.args:
+        return found
+    width = 1 if node.op in _IN_ARROW else _PYTHON_WIDTH
+    for place, each in enumerate((node, *_args(node))):
+        if each.type.name == "string":
+            found.update(_times(leaves[each], _PATTERN_WIDTH if node.op == "like" and place == 2 else width))
+            found[None] += width > 1
+    return found
+
+
+def _args(node: Typed) -> tuple[Typed, ...]:
+    return node.args[:2] if node.op in POLYGON_TESTS else node.args  # a polygon is not read as a string
+
+
+def _times(counted: Counter[Any], factor: int) -> Counter[Any]:
+    return Counter({key: factor * n for key, n in counted.items()})
 
 
 def _lengths(values: pa.LargeStringArray, places: NDArray[Any]) -> NDArray[np.int64]:

@@ -6,19 +6,24 @@ row without a value on one of the links has the code -1 and joins with nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from vedette.data.columns import Column
+from vedette.data.columns import Column, string_buffers
 from vedette.data.ids import INTEGER, STRING, Ids
 from vedette.language import Typed
 from vedette.language.evaluation import evaluate_rows
 from vedette.native.ordering import keys_of_doubles
 from vedette.operators.window_join.window_rows import GrowingArray
+
+LONGEST_TEXT = 127  # bytes of a text that is kept; a longer one is known by a digest of 128 characters
 
 
 class Codes:
@@ -38,6 +43,8 @@ class Codes:
         """The code of each value."""
         if self._values.kind is None:
             self._values.kind = INTEGER if isinstance(values, np.ndarray) else STRING
+        if not isinstance(values, np.ndarray):
+            values = _shorten(values)
         codes = self._values.find(values)
         unknown = np.flatnonzero(codes < 0)
         if len(unknown):
@@ -63,13 +70,13 @@ class EdgeCodes:
     def nbytes(self) -> int:
         return sum(codes.nbytes for codes in (*self._each, *self._pairs))
 
-    def number(self, columns: Sequence[Any], n_rows: int) -> NDArray[np.int32]:
-        """The code of each row, from its values on every equality."""
-        codes = np.zeros(n_rows, np.int32)
-        for place, values in enumerate(columns):
-            own = self._each[place].number(values)
-            codes = self._pairs[place - 1].number(codes.astype(np.int64) << 32 | own) if place else own
-        return codes
+    def number(self, place: int, values: Any) -> NDArray[np.int32]:
+        """The codes of values on one equality."""
+        return self._each[place].number(_to_keys(values))
+
+    def pair(self, place: int, codes: NDArray[np.int32], own: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The code of each row, from that of the equalities before one, and its own."""
+        return self._pairs[place - 1].number(codes.astype(np.int64) << 32 | own) if place else own
 
 
 class RowKeys:
@@ -89,20 +96,31 @@ class RowKeys:
 
     def append(self, columns: dict[str, Column], n_rows: int) -> int:
         """Compute those of new rows; for how many something failed."""
-        valid, n_failed = np.ones(n_rows, np.bool_), 0
-        evaluated = []
-        for side in self._equalities if self._key is None else (*self._equalities, self._key):
-            column, failed = evaluate_rows(side, self._time_zone, columns, n_rows)
+        keys, codes, n_failed = np.zeros(n_rows, np.int64), np.zeros(n_rows, np.int32), 0
+        valid = np.ones(n_rows, np.bool_)
+        if self._key is not None:
+            keys, n_failed = self._evaluate(self._key, columns, valid, _to_keys)
+        for place, side in enumerate(self._equalities):
+            own, failed = self._evaluate(side, columns, valid, partial(self._numbering.number, place))
+            codes = self._numbering.pair(place, codes, own)
             n_failed += failed
-            if column.valid is not None:
-                valid &= column.valid
-            evaluated.append(_to_keys(column.values))
-        keys = np.zeros(n_rows, np.int64) if self._key is None else evaluated.pop()
-        codes = self._numbering.number(evaluated, n_rows)
         codes[~valid] = -1
         self.codes.append(codes)
         self.keys.append(keys)
         return n_failed
+
+    def _evaluate(
+        self, side: Typed, columns: dict[str, Column], valid: NDArray[np.bool_], read: Callable[[Any], NDArray[Any]]
+    ) -> tuple[NDArray[Any], int]:
+        """What `read` makes of the values of an expression, and for how many rows it failed. Nulls become invalid."""
+        parts, start, n_failed = [], 0, 0
+        for column, failed in evaluate_rows(side, self._time_zone, columns, len(valid)):
+            if column.valid is not None:
+                valid[start : start + len(column)] &= column.valid
+            parts.append(read(column.values))
+            start += len(column)
+            n_failed += failed
+        return parts[0] if len(parts) == 1 else np.concatenate(parts), n_failed
 
     def order_from(self, place: int) -> NDArray[np.int64]:
         """The rows from a place on in the order of their codes and keys, counted from that place."""
@@ -114,6 +132,18 @@ class RowKeys:
     def drop(self, n: int) -> None:
         self.codes.drop(n)
         self.keys.drop(n)
+
+
+def _shorten(texts: pa.LargeStringArray) -> pa.LargeStringArray:
+    """The texts, with a digest in the place of each that is long. A digest is longer than all texts that stay."""
+    offsets, data = string_buffers(texts)
+    lengths = np.diff(offsets)
+    if not len(lengths) or lengths.max() <= LONGEST_TEXT:
+        return texts
+    long = np.flatnonzero(lengths > LONGEST_TEXT)
+    digests = [blake2b(data[offsets[place] : offsets[place + 1]].data).hexdigest() for place in long.tolist()]
+    is_long = pa.array(lengths > LONGEST_TEXT)
+    return pc.replace_with_mask(texts, is_long, pa.array(digests, pa.large_string()))
 
 
 def _to_keys(values: Any) -> Any:

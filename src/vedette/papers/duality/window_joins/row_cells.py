@@ -26,7 +26,10 @@ class Attribute:
     def locate(self, columns: dict[str, Column], n_rows: int, time_zone: str) -> Cells:
         if isinstance(self.of, str):
             return self.axis.locate(columns[self.of])
-        column, _ = evaluate_rows(self.of, time_zone, columns, n_rows)
+        parts = [self._locate(column) for column, _ in evaluate_rows(self.of, time_zone, columns, n_rows)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _locate(self, column: Column) -> Cells:
         if self.nan_is_least and column.values.dtype == np.float64:
             column = Column(np.where(np.isnan(column.values), -np.inf, column.values), column.valid)
         return self.axis.locate(column)
