@@ -1,20 +1,32 @@
-# Everything here does its own set-up: a virtual environment in .venv, the packages, and Java 17 or later.
+# Every command sets up what it needs: a virtual environment in .venv, the packages, and Java 17 or later.
 
 BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
+COVERAGE := --cov=vedette --cov-report=
+WITHOUT_JIT := tests/data/test_axes.py tests/indexes tests/operators tests/papers tests/queries
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench setup clean
+.PHONY: help demo test test-all test-matrix lint bench setup clean
 
-help:  ## Show what there is to run
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1	/' | expand -t 14
+help:  ## Show the commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
 
-demo: .venv/.ready-run  ## Watch 100,000 standing queries being matched in a Spark stream
+demo: .venv/.ready-run  ## Match 100,000 queries with a Spark stream, check the answers, write a report
 	@$(BIN)/vedette demo
 
-test: .venv/.ready-dev lint  ## Run the checks and the tests
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/indexes tests/papers tests/operators tests/queries tests/data/test_axes.py
+test: .venv/.ready-dev lint  ## Run the checks and the fast tests
+	HYPOTHESIS_PROFILE=fast $(PYTEST) -m fast
+
+test-all: .venv/.ready-dev  ## Run the slow tests, all random tests in full, and the tests without JIT; report coverage
+	$(PYTEST) -m full
+	rm -f .coverage
+	$(PYTEST) -m fast $(COVERAGE)
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "fast or full" $(COVERAGE) --cov-append $(WITHOUT_JIT)
+	$(BIN)/python -m coverage report --skip-covered --fail-under=90
+
+test-matrix: .venv/.ready-dev  ## Run what takes hours: long random tests, several Spark versions
+	scripts/test-matrix
 
 lint: .venv/.ready-dev  ## Check style, types and the direction of imports
 	$(BIN)/ruff check .
@@ -22,13 +34,13 @@ lint: .venv/.ready-dev  ## Check style, types and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/.ready-dev  ## Measure against other tools and write docs/benchmarks.md
+bench: .venv/.ready-dev  ## Measure everything at this commit and write the benchmark pages
 	$(BIN)/python -m benchmarks
 
-setup: .venv/.ready-dev  ## Only set up
+setup: .venv/.ready-dev  ## Set up .venv
 
-clean:  ## Remove what was set up and made
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis demo-report build dist
+clean:  ## Remove .venv, caches and generated files
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage demo-report build dist
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.ready-%: pyproject.toml constraints.txt scripts/set-up

@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from tests.profiles import examples
 from vedette.cli.match import match_files
 from vedette.errors import FileError
 
-QUIET = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUIET = examples(0.6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 # What readers of CSV like to take for something else, or to write in another way.
 FIELDS = [
     "", '""', "0", "00", "01234", "+1", "-0", "1.0", "1", "1.50", "1e3", "1E-2", ".5", "NULL", "null", "NA", "N/A",

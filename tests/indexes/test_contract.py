@@ -8,11 +8,12 @@ import pickle
 import numpy as np
 import oracles
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from memory import run_alone
 from numba import config
 
+from tests.profiles import examples
 from vedette.indexes.bitmaps import Bitmaps
 from vedette.indexes.buckets import Buckets
 from vedette.indexes.dual import Dual
@@ -121,7 +122,7 @@ def problems(draw, n_axes, keyed, max_boxes=30, max_rows=30):
 
 @every_index
 @given(data=st.data())
-@settings(max_examples=30 if SLOW else 150, deadline=None)
+@examples(1.5)
 def test_it_matches_what_brute_force_matches(index_class, n_axes, keyed, data):
     firsts, lasts, ids, n_cells, cells = data.draw(problems(n_axes, keyed))
     index = index_class.build(firsts, lasts, ids, n_cells)
@@ -269,7 +270,6 @@ def test_boxes_on_an_axis_of_null_alone(index_class, n_axes, keyed):
 
 @every_changing_index
 @given(data=st.data())
-@settings(max_examples=20 if SLOW else 100, deadline=None)
 def test_boxes_come_and_go(index_class, n_axes, keyed, data):
     firsts, lasts, ids, n_cells, cells = data.draw(problems(n_axes, keyed))
     n_boxes = len(ids)
@@ -377,7 +377,7 @@ def test_an_index_with_nothing_by_cell_takes_boxes_above(index_class):
 
 @every_index
 @given(data=st.data())
-@settings(max_examples=20 if SLOW else 60, deadline=None)
+@examples(0.6)
 def test_it_matches_the_same_however_tight_the_bound(index_class, n_axes, keyed, data):
     firsts, lasts, ids, n_cells, cells = data.draw(problems(n_axes, keyed))
     index = index_class.build(firsts, lasts, ids, n_cells)
@@ -439,7 +439,7 @@ def test_every_index_that_the_planner_takes_can_be_validated():
 
 @every_validated_index
 @given(data=st.data())
-@settings(max_examples=10 if SLOW else 60, deadline=None)
+@examples(0.6)
 def test_what_was_built_is_valid(index_class, n_axes, keyed, data):
     firsts, lasts, ids, n_cells, _ = data.draw(problems(n_axes, keyed))
 

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba import config
 
+from tests.profiles import examples
 from vedette.indexes import grid_file
 from vedette.indexes.grid_file import MAX_AXES, MLGF
 from vedette.indexes.grid_file_directory import HIGH, LOW, NOWHERE
@@ -125,7 +126,7 @@ def test_pages_are_filled_by_two_thirds():
 
 
 @given(st.integers(1, 4), st.integers(0, 2**32), st.integers(1, 5))
-@settings(max_examples=10 if SLOW else 60, deadline=None)
+@examples(0.6)
 def test_a_window_finds_the_boxes_that_the_region_meets(n_axes, seed, n_cells):
     firsts, lasts, ids, index = build(80, n_axes, n_cells=4**n_cells, width=0.2, seed=seed)
     random = np.random.default_rng(seed)

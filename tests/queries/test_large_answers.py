@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from memory import run_alone
 
+from tests.profiles import examples
 from vedette import AnswerError, QuerySet
 from vedette.data import answer_limit
 from vedette.queries import query_set
@@ -50,7 +51,7 @@ TYPES = {"x": pa.int64(), "y": pa.float64(), "k": pa.string()}
 @given(
     st.lists(st.sampled_from(TEXTS), min_size=1, max_size=40), st.sets(st.integers(0, 39), max_size=5), rows, st.data()
 )
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 def test_pieces_put_together_are_the_whole_answer(texts, removed, rows, data):
     queries = some_queries(texts, [number for number in removed if number < len(texts)])
     most = data.draw(st.integers(1, 400))

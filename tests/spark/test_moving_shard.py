@@ -7,16 +7,13 @@ import itertools
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from numba import config
 from spark import fleets
 from spark.moving_shards import make_shard, step
 
 import vedette as vd
 from vedette.operators.moving_join.join import IntersectionJoin
-
-SLOW = bool(config.DISABLE_JIT)
 
 
 def reloaded(shard, base, deltas, n_dims):
@@ -54,7 +51,6 @@ late_batches = st.lists(st.tuples(*[st.lists(late_row, max_size=4)] * 2), min_si
 
 @pytest.mark.parametrize("late", ["apply", "drop"])
 @given(late_batches)
-@settings(max_examples=10 if SLOW else 100)
 def test_late_rows_count_from_the_time_that_the_join_has_come_to_or_not_at_all(late, batches):
     shard, lines, base, deltas = make_shard(late=late), [], None, []
     for sides in batches:

@@ -7,12 +7,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from numba import config
 from operators.band_join import plain
 
+from tests.profiles import examples
 from vedette.operators.band_join.index import groups as groups_module
 from vedette.operators.band_join.index import lookup
 from vedette.operators.band_join.index.group_changes import CAP
@@ -127,7 +128,7 @@ class Machine(RuleBasedStateMachine):
 
 
 TestGroups = Machine.TestCase
-TestGroups.settings = settings(max_examples=8 if SLOW else 60, stateful_step_count=15, deadline=None)
+TestGroups.settings = examples(0.6, stateful_step_count=15)
 
 
 def test_points_of_many_bands_have_several_groups_that_are_cut_as_they_grow():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from memory import run_alone
 
+from tests.profiles import examples
 from vedette import AnswerError, BandQuerySet, QueryError
 from vedette.data import answer_limit
 from vedette.operators.band_join.index import lookup
@@ -65,7 +66,7 @@ def assert_same(join, twin):
 
 @pytest.mark.parametrize("way", [lookup.BY_GROUPS, lookup.BY_SHIFTS, lookup.BY_POINTS, None])
 @given(some=bands, history=steps, most=st.integers(1, 300))
-@settings(max_examples=40, deadline=None)
+@examples(0.4)
 def test_pieces_put_together_are_all_pairs(way, some, history, most):
     with pytest.MonkeyPatch.context() as patch:
         if way is not None:

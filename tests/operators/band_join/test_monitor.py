@@ -7,13 +7,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from numba import config
 from operators.band_join.plain import KINDS
 
 import vedette as vd
+from tests.profiles import examples
 
 SLOW = bool(config.DISABLE_JIT)
 
@@ -159,7 +159,7 @@ class Machine(RuleBasedStateMachine):
 
 
 TestMonitor = Machine.TestCase
-TestMonitor.settings = settings(max_examples=8 if SLOW else 60, stateful_step_count=20, deadline=None)
+TestMonitor.settings = examples(0.6, stateful_step_count=20)
 
 
 @pytest.fixture

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from numba import config
 from operators.band_join.plain import KINDS
 
+from tests.profiles import examples
 from vedette.operators.band_join.index.point_blocks import BLOCK, FILL, STRETCH, find_cell, find_first
 from vedette.operators.band_join.index.points import Points
 
@@ -70,7 +70,7 @@ class Machine(RuleBasedStateMachine):
 
 
 TestPoints = Machine.TestCase
-TestPoints.settings = settings(max_examples=10 if SLOW else 60, stateful_step_count=15, deadline=None)
+TestPoints.settings = examples(0.6, stateful_step_count=15)
 
 
 def test_adding_one_by_one_keeps_blocks_half_full_and_memory_linear():

@@ -7,10 +7,11 @@ import itertools
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from memory import run_alone
 
+from tests.profiles import examples
 from vedette import AnswerError, QuerySet, RowError
 from vedette.data import answer_limit
 from vedette.operators.border.event_table import EVENT_BYTES
@@ -64,7 +65,7 @@ def in_order(events):
 
 
 @given(st.lists(st.sampled_from(TEXTS), min_size=1, max_size=12), options, batches, st.integers(1, 200), st.data())
-@settings(max_examples=80, deadline=None)
+@examples(0.8)
 def test_pieces_put_together_are_all_events_of_a_step(texts, options, batches, most, data):
     queries, (whole, pieces) = monitors(texts, options)
     for number, rows in enumerate(tables(batches)):
@@ -81,7 +82,7 @@ def test_pieces_put_together_are_all_events_of_a_step(texts, options, batches, m
 
 
 @given(st.lists(st.sampled_from(TEXTS), min_size=1, max_size=12), options, batches, st.integers(0, 3))
-@settings(max_examples=80, deadline=None)
+@examples(0.8)
 def test_a_monitor_is_unchanged_where_a_step_is_not_taken_to_its_end(texts, options, batches, n_taken):
     _, (whole, other) = monitors(texts, options)
     for rows in tables(batches):
@@ -130,7 +131,7 @@ USES = {
     st.sampled_from(["next", "close"]),
     st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 def test_a_step_that_is_left_open_does_not_touch_what_the_monitor_does_after_it(
     texts, options, batches, use, end, opens_advance
 ):

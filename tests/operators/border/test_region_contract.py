@@ -7,10 +7,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba import config
 
+from tests.profiles import examples
 from vedette.indexes.buckets import Buckets
 from vedette.indexes.names import INDEXES, PAPER_INDEXES
 from vedette.operators.border.differences import DiffRMQ
@@ -163,7 +164,7 @@ def parts(structure):
 
 @every_structure
 @given(data=st.data())
-@settings(max_examples=30 if SLOW else 150, deadline=None)
+@examples(1.5)
 def test_moves_enter_and_leave_what_brute_force_says(build, n_axes, data):
     problem = data.draw(problems(n_axes, repeats=False))
 
@@ -172,7 +173,7 @@ def test_moves_enter_and_leave_what_brute_force_says(build, n_axes, data):
 
 @every_structure
 @given(data=st.data())
-@settings(max_examples=30 if SLOW else 150, deadline=None)
+@examples(1.5)
 def test_boxes_come_and_go(build, n_axes, data):
     is_rs_list = build is not over_r_tree
     problem = data.draw(problems(n_axes, repeats=is_rs_list and data.draw(st.booleans())))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import vedette as vd
+from tests.profiles import examples
 from vedette.queries import parts, query_set
 from vedette.queries.planner import compilation
 
@@ -116,5 +116,5 @@ class Changes(RuleBasedStateMachine):
         assert all(key in self.queries for key in self.model)
 
 
-Changes.TestCase.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+Changes.TestCase.settings = examples(0.6, stateful_step_count=20)
 TestChanges = Changes.TestCase

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba import config
 from oracles_moving import Motion, meet
 
+from tests.profiles import examples
 from vedette.operators.moving_join import motions
 from vedette.operators.moving_join.grid import SweptGrid
 from vedette.operators.moving_join.motion_rows import SIDES, TIME, UNTIL, meet_rows, to_motions, to_rows
@@ -239,7 +240,7 @@ sides = st.tuples(
 @given(
     st.lists(st.tuples(sides, sides), min_size=1, max_size=3), st.integers(-3, 0), st.integers(-3, 0), st.integers(0, 9)
 )
-@settings(max_examples=60 if SLOW else 500)
+@examples(5)
 def test_two_motions_meet_when_fractions_say_so(both, a_time, b_time, lasts):
     made = []
     for k, time in ((0, a_time), (1, b_time)):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from memory import run_alone
 
+from tests.profiles import examples
 from vedette import AnswerError, MovingJoin
 from vedette.data import answer_limit
 from vedette.settings import Settings
@@ -54,7 +55,7 @@ def assert_same(join, twin, until):
     starts=st.booleans(),
     options=st.sampled_from([{}, {"expire_overdue": True}, {"static": "b"}]),
 )
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 def test_a_refused_update_changes_nothing_and_may_be_repeated(history, most, starts, options):
     join, twin = MovingJoin(4, **options), MovingJoin(4, **options)
     now = 0.0

@@ -10,12 +10,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba import config
 from oracles_moving import Ledger, Motion, World
 
 import vedette as vd
+from tests.profiles import examples
 from vedette.operators.moving_join import moving_set
 
 SLOW = bool(config.DISABLE_JIT)
@@ -132,25 +133,24 @@ def replay(script, n_dims, expires=False, stands=None, change=None):
 
 
 @given(script(2))
-@settings(max_examples=15 if SLOW else 100)
 def test_pairs_and_changes_are_those_of_the_model(script):
     replay(script, 2)
 
 
 @given(script(3))
-@settings(max_examples=10 if SLOW else 60)
+@examples(0.6)
 def test_three_dimensions_are_one_more(script):
     replay(script, 3)
 
 
 @given(script(2))
-@settings(max_examples=10 if SLOW else 60)
+@examples(0.6)
 def test_with_expire_overdue_who_misses_a_deadline_leaves_the_result(script):
     replay(script, 2, expires=True)
 
 
 @given(script(2), st.booleans(), st.sampled_from("ab"))
-@settings(max_examples=10 if SLOW else 60)
+@examples(0.6)
 def test_a_static_set_is_never_overdue(script, expires, stands):
     replay(script, 2, expires=expires, stands=stands)
 
@@ -162,13 +162,13 @@ def loaded_anew(moving):
 
 
 @given(script(2), st.booleans())
-@settings(max_examples=10 if SLOW else 40)
+@examples(0.4)
 def test_saving_and_loading_between_any_two_steps_changes_nothing(script, expires):
     replay(script, 2, expires=expires, change=loaded_anew)
 
 
 @given(script(2), st.booleans())
-@settings(max_examples=10 if SLOW else 40)
+@examples(0.4)
 def test_pairs_are_kept_only_once_somebody_asks_and_are_the_same_then(script, expires):
     a_first, b_first, steps = script
     asked, unasked = (vd.MovingJoin(INTERVAL, expire_overdue=expires) for _ in range(2))
@@ -189,7 +189,7 @@ def test_pairs_are_kept_only_once_somebody_asks_and_are_the_same_then(script, ex
 
 
 @given(script(2))
-@settings(max_examples=10 if SLOW else 40)
+@examples(0.4)
 def test_how_rows_are_cut_into_batches_changes_nothing(script):
     """All steps in one batch with a column of times, beside one step after the other."""
     a_first, b_first, steps = script

@@ -11,10 +11,11 @@ from unittest import mock
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import vedette as vd
+from tests.profiles import examples
 from vedette.operators.window_join.algorithms import ALGORITHMS
 from vedette.papers.duality.window_joins import join_conditions, shared_joins, spatial_join_windows
 from vedette.papers.duality.window_joins.spatial_join_windows import SJJoin
@@ -32,7 +33,6 @@ def make_set(index, schema=SCHEMA):
 
 
 @algorithms
-@settings(max_examples=100)
 @given(seeds)
 def test_pairs_are_those_that_each_row_makes_as_it_arrives(index, seed):
     random_ = random.Random(seed)
@@ -48,7 +48,7 @@ def test_pairs_are_those_that_each_row_makes_as_it_arrives(index, seed):
 
 
 @algorithms
-@settings(max_examples=60)
+@examples(0.6)
 @given(seeds)
 def test_queries_come_and_go_and_states_are_saved_in_between(index, seed):
     """States are of rows alone: what one algorithm saved, the same one takes up after the set was pickled."""
@@ -78,7 +78,7 @@ def test_queries_come_and_go_and_states_are_saved_in_between(index, seed):
 
 
 @algorithms
-@settings(max_examples=60)
+@examples(0.6)
 @given(seeds)
 def test_windows_of_time_hold_whichever_stream_is_ahead(index, seed):
     random_ = random.Random(seed)
@@ -103,7 +103,7 @@ def test_windows_of_time_hold_whichever_stream_is_ahead(index, seed):
     assert sorted(found) == sorted(expected)
 
 
-@settings(max_examples=15)
+@examples(0.15)
 @given(seeds)
 def test_no_answer_depends_on_the_size_of_clusters_pieces_or_slices(seed):
     random_ = random.Random(seed)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.profiles import examples
 from vedette import AnswerError, JoinQuerySet
 from vedette.data import answer_limit
 from vedette.operators.window_join import join as window_join
@@ -44,7 +45,7 @@ def table(rows, time):
 
 
 @given(st.lists(st.sampled_from(TEXTS), min_size=1, max_size=8), st.lists(st.tuples(rows, rows), max_size=4), st.data())
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 def test_pieces_put_together_are_all_pairs_of_a_step(texts, batches, data):
     whole, pieces = joins(texts)
     most = data.draw(st.integers(1, 200))
@@ -98,7 +99,7 @@ def test_a_step_beyond_the_limit_is_refused_with_what_would_work(limited):
     st.lists(st.sampled_from(TEXTS), min_size=1, max_size=8), st.lists(st.tuples(rows, rows), max_size=6),
     st.integers(0, 200), st.sampled_from([1, 3, 4096]), st.booleans(), st.data(),
 )  # fmt: skip
-@settings(max_examples=80, deadline=None)
+@examples(0.8)
 def test_a_refused_step_changes_nothing(texts, batches, most, n_at_once, has_times, data):
     pairs, standing = make_queries(texts, has_times), [f"q{number}" for number in range(len(texts))]
     columns = {"left_time": "t", "right_time": "t"} if has_times else {}

@@ -7,10 +7,11 @@ import random
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import vedette as vd
+from tests.profiles import examples
 from vedette.operators.window_join import bundles as join_bundles
 
 from .join_model import Model, Predicates, Query, in_time, make_rows
@@ -73,7 +74,7 @@ def cut(random_, items):
 
 
 @pytest.mark.parametrize("bundles", ["as they pay", "always"])
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(1.2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seeds)
 def test_pairs_are_those_that_each_row_makes_as_it_arrives(bundles, monkeypatch, seed):
     if bundles == "always":
@@ -93,7 +94,6 @@ def test_pairs_are_those_that_each_row_makes_as_it_arrives(bundles, monkeypatch,
         assert sorted(step(join, batch)) == sorted(expected), [query.text for query in queries]
 
 
-@settings(max_examples=100, deadline=None)
 @given(seeds)
 def test_three_streams_join_as_each_row_arrives(seed):
     random_ = random.Random(seed)
@@ -109,7 +109,6 @@ def test_three_streams_join_as_each_row_arrives(seed):
         assert sorted(step(join, batch)) == sorted(expected), [query.text for query in queries]
 
 
-@settings(max_examples=100, deadline=None)
 @given(seeds)
 def test_queries_come_and_go_and_states_are_saved_in_between(seed):
     """A new query sees the rows that were kept for those before it, and no state depends on how rows were cut."""
@@ -148,7 +147,7 @@ def test_queries_come_and_go_and_states_are_saved_in_between(seed):
             base, deltas = join.save(), []
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(seeds)
 def test_windows_of_time_hold_whichever_stream_is_ahead(seed):
     random_ = random.Random(seed)

@@ -11,10 +11,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import vedette as vd
+from tests.profiles import examples
 from vedette.operators.window_join import bundles as join_bundles
 from vedette.operators.window_join import group as join_group
 from vedette.operators.window_join import join as window_join
@@ -221,7 +222,7 @@ class LateModel(Model):
 
 
 @pytest.mark.parametrize("index", [None, "SJ-Join", "IBS-JS"])
-@settings(max_examples=60)
+@examples(0.6)
 @given(seeds)
 def test_late_rows_that_are_applied_meet_what_is_in_its_window(index, seed):
     """Whatever other queries keep, however rows are kept inside, and whether or not a state was saved in between."""
@@ -462,7 +463,7 @@ SMALL_LIMITS = [
 ]
 
 
-@settings(max_examples=80)
+@examples(0.8)
 @given(seeds)
 def test_no_answer_depends_on_a_limit_inside_nor_on_who_comes_and_goes(seed):
     random_ = random.Random(seed)
@@ -494,7 +495,7 @@ def test_no_answer_depends_on_a_limit_inside_nor_on_who_comes_and_goes(seed):
     assert len(pairs) == len(standing) + 1
 
 
-@settings(max_examples=30)
+@examples(0.3)
 @given(seeds)
 def test_a_step_much_larger_than_the_windows_finds_what_row_by_row_does(seed):
     random_ = random.Random(seed)
@@ -711,7 +712,7 @@ def test_a_residual_may_be_of_three_streams():
     assert join.n_failed == 6  # where a sum is beyond 64 bits
 
 
-@settings(max_examples=40)
+@examples(0.4)
 @given(seeds)
 def test_three_streams_in_time_order_meet_however_they_are_cut(seed):
     random_ = random.Random(seed)

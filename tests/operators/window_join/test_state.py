@@ -7,10 +7,11 @@ import random
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import vedette as vd
+from tests.profiles import examples
 from vedette.operators.window_join import join as window_join
 from vedette.operators.window_join import monitor as join_monitor
 from vedette.operators.window_join import query_set as join_query_set
@@ -78,7 +79,7 @@ class Streams:
 
 @pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("ids", IDS)
-@settings(max_examples=12)
+@examples(0.12)
 @given(seed=seeds)
 def test_a_join_goes_on_from_what_was_saved_as_if_it_had_never_stopped(ids, times, seed):
     """Windows are short, so that rows go between one delta and the next, some before any delta knew of them."""
@@ -301,7 +302,7 @@ def test_other_monitors_refuse_the_state_of_a_window_join():
 # Sets in files.
 
 
-@settings(max_examples=30)
+@examples(0.3)
 @given(seeds)
 def test_a_set_that_was_saved_at_any_moment_answers_as_before_and_takes_more(seed):
     random_ = random.Random(seed)

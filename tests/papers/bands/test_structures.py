@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from numba import config
 from operators.band_join import plain
 
@@ -31,7 +31,6 @@ def found(index, shift):
 
 @every_structure
 @given(problem=plain.problems())
-@settings(max_examples=15 if SLOW else 100)
 def test_it_finds_what_brute_force_finds(structure, problem):
     values, bands, shifts = problem
     index = pickle.loads(pickle.dumps(build(structure, values, bands)))  # as Spark ships it
@@ -44,7 +43,6 @@ def test_it_finds_what_brute_force_finds(structure, problem):
 
 @pytest.mark.parametrize("r", [1, 2, 3])
 @given(problem=plain.problems(max_values=12, max_bands=12))
-@settings(max_examples=10 if SLOW else 100)
 def test_the_mixed_structure_is_right_for_every_r(r, problem):
     values, bands, shifts = problem
     index = build(Mixed, values, bands, r=r)
@@ -126,7 +124,6 @@ def test_the_mixed_structure_grows_slower_than_the_product():
 
 
 @given(problem=plain.problems())
-@settings(max_examples=20 if SLOW else 100)
 def test_an_interval_of_definition_1_has_its_values_on_both_sides_of_the_point(problem):
     values, bands, _ = problem
     index = build(StabbingSet, values, bands)
@@ -150,7 +147,6 @@ def test_an_interval_of_definition_1_has_its_values_on_both_sides_of_the_point(p
 
 
 @given(problem=plain.problems())
-@settings(max_examples=20 if SLOW else 100)
 def test_a_number_stabs_the_beginning_of_a_groups_lists(problem):
     """Lemma 3."""
     from vedette.papers.bands.interval_tree import IntervalTree

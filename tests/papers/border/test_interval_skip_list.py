@@ -3,10 +3,11 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba import config
 
+from tests.profiles import examples
 from vedette.papers.border.interval_skip_list import ISList
 from vedette.papers.border.skip_list_changes import HEADER, TAIL
 
@@ -120,7 +121,7 @@ def change_list(index, boxes, comes, some):
 
 
 @given(st.lists(change, max_size=10))
-@settings(max_examples=25 if SLOW else 150, deadline=None)
+@examples(1.5)
 def test_changes_leave_the_nodes_and_markers_that_the_boxes_need(changes):
     none = np.empty((1, 0), np.int32)
     index, boxes = ISList.build(none, none, none[0], [30]), []

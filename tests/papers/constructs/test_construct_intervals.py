@@ -3,10 +3,11 @@ from __future__ import annotations
 import numpy as np
 import oracles
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba import config
 
+from tests.profiles import examples
 from vedette.indexes.index import sample_boxes
 from vedette.papers.constructs.construct_bit_vectors import LCIBV
 from vedette.papers.constructs.construct_choice import BYTES_ALWAYS, BYTES_PER_BOX, SAMPLE, sweep_lengths
@@ -38,7 +39,7 @@ def length_of(index_class, number, longest):
 
 @every_kind
 @given(ranges, st.sampled_from([1, 2, 4, 8, 32]), st.sampled_from([1, 2, 5, 100]))
-@settings(max_examples=20 if SLOW else 60, deadline=None)
+@examples(0.6)
 def test_lengths_and_places_change_no_answer(index_class, pairs, longest, n_places):
     firsts, lasts, ids = arrays(pairs)
     index = index_class.build(firsts, lasts, ids, [N_CELLS], longest=longest, n_places=n_places)
@@ -49,7 +50,6 @@ def test_lengths_and_places_change_no_answer(index_class, pairs, longest, n_plac
 
 @pytest.mark.parametrize("index_class", [SCI, LCI])
 @given(st.integers(0, 40), st.integers(0, 40), st.sampled_from([1, 2, 4, 8, 16]))
-@settings(max_examples=30 if SLOW else 100, deadline=None)
 def test_a_range_is_cut_into_intervals_that_follow_each_other(index_class, first, more, longest):
     numbers = np.empty(100, np.int64)
     n = cut_interval(first, first + more, longest, index_class.is_logarithmic(), numbers)

@@ -3,10 +3,11 @@ from __future__ import annotations
 import numpy as np
 import oracles
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba import config
 
+from tests.profiles import examples
 from vedette.papers.constructs.construct_choice import sweep_lengths
 from vedette.papers.constructs.construct_rectangles import VCR, count_overlapped_parts, find_differences
 from vedette.papers.constructs.rectangle_cutting import cut_box
@@ -46,7 +47,7 @@ def cut(first, last, longest, overlapped, width=100):
 
 @pytest.mark.parametrize("decomposition", ["simple", "overlapped"])
 @given(boxes_of, st.sampled_from([1, 2, 4, 16]), st.sampled_from([None, (3, 5), (100, 2)]))
-@settings(max_examples=20 if SLOW else 60, deadline=None)
+@examples(0.6)
 def test_lengths_places_and_decompositions_change_no_answer(decomposition, boxes, longest, n_places):
     firsts, lasts, ids = arrays(boxes)
     index = VCR.build(firsts, lasts, ids, [SIDE, SIDE], longest, n_places, decomposition)
@@ -84,7 +85,6 @@ def test_the_overlapped_decomposition_of_figure_10():
 
 
 @given(side, side, st.sampled_from([1, 2, 4, 8]), st.booleans())
-@settings(max_examples=40 if SLOW else 100, deadline=None)
 def test_rectangles_cover_the_box_and_nothing_else(x, y, longest, overlapped):
     parts = cut((x[0], y[0]), (x[1], y[1]), longest, overlapped)
     times = np.zeros((SIDE, SIDE), int)

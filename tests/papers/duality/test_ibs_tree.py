@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba import config
 
@@ -70,13 +70,11 @@ def check(index, boxes):
 
 
 @given(ranges)
-@settings(max_examples=30 if SLOW else 100, deadline=None)
 def test_a_range_is_listed_where_it_covers_a_node_and_not_all_that_the_node_stands_for(pairs):
     check(build(pairs), dict(enumerate(pairs)))
 
 
 @given(ranges, ranges, st.data())
-@settings(max_examples=30 if SLOW else 100, deadline=None)
 def test_turning_nodes_keeps_the_lists_as_the_shape_of_the_tree_asks(pairs, more, data):
     index = build(pairs)
     boxes = dict(enumerate(pairs))

@@ -8,10 +8,11 @@ import random
 import numpy as np
 import oracles_moving_joins as oracle
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from papers.moving.boxes import SLOW, as_batch, as_dict, as_motions, assert_same, random_box, two_sets
+from papers.moving.boxes import as_batch, as_dict, as_motions, assert_same, random_box, two_sets
 
+from tests.profiles import examples
 from vedette.operators.moving_join.motions import Motions, meet
 from vedette.papers.moving import ALL_TECHNIQUES, JOINS, NO_TECHNIQUES, MTBJoin, NaiveJoin, TCJoin, Techniques
 
@@ -40,7 +41,7 @@ def horizon(join, time):
 
 @every_join
 @given(sets=two_sets())
-@settings(max_examples=6 if SLOW else 50)
+@examples(0.5)
 def test_initial_pairs_are_those_of_brute_force(join, sets):
     a, b = sets
     built = pickle.loads(pickle.dumps(build(join, a, b)))
@@ -51,7 +52,7 @@ def test_initial_pairs_are_those_of_brute_force(join, sets):
 
 @every_technique
 @given(sets=two_sets(max_size=30))
-@settings(max_examples=5 if SLOW else 25)
+@examples(0.25)
 def test_no_technique_changes_the_answer(techniques, sets):
     a, b = sets
     expected = oracle.pairs_within(dict(enumerate(a)), dict(enumerate(b)), 0, INTERVAL)
@@ -97,7 +98,7 @@ def take_in(join, time, batch, n_dims):
 
 @every_join
 @given(seed=st.integers(0, 2**32), n_dims=st.sampled_from([2, 3]))
-@settings(max_examples=2 if SLOW else 8)
+@examples(0.08)
 def test_updates_give_the_pairs_of_changed_objects_as_far_as_the_algorithm_looks(join, seed, n_dims):
     stream = Stream(seed, n_dims)
     built = build(join, stream.sets[0].values(), stream.sets[1].values())
@@ -122,7 +123,7 @@ def test_updates_give_the_pairs_of_changed_objects_as_far_as_the_algorithm_looks
 
 @every_join
 @given(seed=st.integers(0, 2**32), n_dims=st.sampled_from([2, 3]))
-@settings(max_examples=2 if SLOW else 8)
+@examples(0.08)
 def test_what_is_told_is_the_answer_at_every_moment_while_objects_keep_the_interval(join, seed, n_dims):
     """Theorems 1 and 2."""
     stream = Stream(seed, n_dims)
@@ -142,7 +143,7 @@ def test_what_is_told_is_the_answer_at_every_moment_while_objects_keep_the_inter
 
 @pytest.mark.parametrize("n_buckets", [1, 2, 3, 5])
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=2 if SLOW else 15)
+@examples(0.15)
 def test_any_number_of_buckets_gives_the_answer_in_at_most_one_more_tree(n_buckets, seed):
     stream = Stream(seed)
     built = build(MTBJoin, stream.sets[0].values(), stream.sets[1].values(), n_buckets=n_buckets)
@@ -162,7 +163,6 @@ def test_any_number_of_buckets_gives_the_answer_in_at_most_one_more_tree(n_bucke
 
 @pytest.mark.parametrize("techniques", [NO_TECHNIQUES, ALL_TECHNIQUES], ids=["none", "all"])
 @given(seed=st.integers(0, 2**32), time=st.sampled_from([0.0, 0.7, 1234567.1]))
-@settings(max_examples=4 if SLOW else 100)
 def test_pairs_are_those_of_comparing_all_to_the_last_bit_so_that_rounding_hides_no_touch(techniques, seed, time):
     """Sides that touch at tenths, some of them for ever: doubles that are hardly ever equal on two ways."""
     numbers = np.random.default_rng(seed)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import oracles_moving_joins as oracle
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
-from papers.moving.boxes import SLOW, as_batch, as_motions, two_sets
+from papers.moving.boxes import as_batch, as_motions, two_sets
 from papers.moving.test_joins import Stream
 
+from tests.profiles import examples
 from vedette.operators.moving_join.motions import Motions
 from vedette.papers.moving import ETPJoin, Moment, Tally, TPRStarTree, tp_join
 
@@ -39,7 +40,7 @@ MET_AT_SEVENTEEN_TENTHS = [
 
 @given(sets=two_sets())
 @example(sets=MET_AT_SEVENTEEN_TENTHS)
-@settings(max_examples=5 if SLOW else 40)
+@examples(0.4)
 def test_tp_join_tells_the_pairs_of_now_and_all_that_changes_next(sets):
     a, b = sets
     trees, (a, b) = (plant(a), plant(b)), (dict(enumerate(a)), dict(enumerate(b)))
@@ -64,7 +65,7 @@ def test_tp_join_tells_the_pairs_of_now_and_all_that_changes_next(sets):
 
 
 @given(seed=st.integers(0, 2**32), n_dims=st.sampled_from([2, 3]))
-@settings(max_examples=3 if SLOW else 15)
+@examples(0.15)
 def test_etp_join_follows_the_answer_through_changes_and_updates(seed, n_dims):
     stream = Stream(seed, n_dims, n=8)
     join = ETPJoin.build(*(as_motions(boxes.values()) for boxes in stream.sets), 0.0, 4.0, capacity=4)

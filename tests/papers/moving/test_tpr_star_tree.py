@@ -7,10 +7,11 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from papers.moving.boxes import SLOW, as_motions, random_box
 
+from tests.profiles import examples
 from vedette.papers.moving.choose_path import choose_path
 from vedette.papers.moving.node_split import take_worst
 from vedette.papers.moving.nodes import find_stride
@@ -62,7 +63,7 @@ def check(tree, now):
 
 
 @given(seed=st.integers(0, 2**32), n_dims=st.sampled_from([2, 3]), capacity=st.sampled_from([4, 5, 10]))
-@settings(max_examples=4 if SLOW else 60)
+@examples(0.6)
 def test_the_nodes_hold_what_they_should_after_any_insertions_and_deletions(seed, n_dims, capacity):
     numbers, tree = random.Random(seed), TPRStarTree.make(n_dims, 10.0, capacity=capacity)
     inside = set()
@@ -93,7 +94,7 @@ def test_every_object_keeps_its_motion_to_the_last_bit():
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=3 if SLOW else 30)
+@examples(0.3)
 def test_no_path_costs_less_than_the_chosen_one(seed):
     numbers = random.Random(seed)
     tree = TPRStarTree.make(2, 5.0, np.array([1.0, 0.5]), capacity=4)
