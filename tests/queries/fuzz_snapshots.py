@@ -320,7 +320,7 @@ def _go_on(monitor: Any, data: bytes, step: Callable[[Any], Any]) -> Any:
     try:
         monitor.load(data)
     except vd.SnapshotError as error:
-        if "delta" not in str(error) and "not a state" not in str(error):
+        if "the bytes are a delta" not in str(error):
             raise
         monitor.apply_delta(data)
     try:

@@ -125,7 +125,7 @@ def test_a_state_of_another_history_is_refused():
     yours.apply(Changes.of(other))
     blob = mine.border(key="k", time="t").save()
 
-    with pytest.raises(vd.SnapshotError, match="whose changes were not the same"):
+    with pytest.raises(vd.SnapshotError, match="whose changes differ"):
         yours.border(key="k", time="t").load(blob)
 
 

@@ -189,8 +189,10 @@ def test_band_joins_go_on_from_a_state_older_than_what_bases_remember(tmp_path, 
     registry.compact("bands")
 
     later = following.open_queries({**parcel, "version": 6})
-    with pytest.raises(vd.SnapshotError, match="what has changed since is known from version 4 on only"):
-        later.queries.monitor().load(blob)
+    too_late = later.queries.monitor()
+    too_late.load(blob)
+    with pytest.raises(vd.SnapshotError, match="their changes are known only since version 4"):
+        too_late.refresh()
     known = following.open_queries({**parcel, "version": 6}, since=2)
     goes_on = known.queries.monitor()
     goes_on.load(blob)

@@ -194,6 +194,6 @@ def test_a_delta_follows_what_has_changed():
     assert len(shard.take_delta()) < len(whole) / 20
 
 
-def test_what_is_no_state_is_refused():
-    with pytest.raises(vd.SnapshotError, match="the bytes are no state of a shard of a moving join"):
+def test_bytes_that_are_not_its_state_are_refused():
+    with pytest.raises(vd.SnapshotError, match="the bytes are not a saved moving shard state but a moving join state"):
         make_shard().load(vd.MovingJoin(fleets.INTERVAL).save())

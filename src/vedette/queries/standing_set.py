@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.data.container import refusing_damage
 from vedette.data.ids import Ids, check_in_order, item
 from vedette.errors import QueryError, SnapshotError, shortened
 from vedette.native.damage import check
@@ -52,7 +53,7 @@ class SavedSet:
             raise SnapshotError(
                 f"what was saved there is: {shortened(str(kind), 80)}; {cls.__name__} loads: {cls.kind}"
             )
-        with snapshot.refusing_damage(name, "save the set again"):
+        with refusing_damage(name, "save the set again"):
             return cls._from_content(saved, is_checked=is_checked)
 
     def _to_content(self) -> dict[str, Any]:

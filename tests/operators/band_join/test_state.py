@@ -1,4 +1,4 @@
-"""The state of a band join, saved, loaded and brought up to date by deltas."""
+"""The state of a band join: save, load and deltas."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def everything(join, queries=("near", "above")):
     return sorted((query, *row.values()) for query in queries for row in join.pairs(query).to_pylist())
 
 
-def test_a_saved_state_goes_on_in_another_process(bands):
+def test_a_saved_state_continues_in_another_process(bands):
     join = bands.monitor()
     join.insert(left=rows(["a", "b"], [1.0, 2.0]), right=rows([1, 2], [1.5, -7.0]))
     join.delete(left=["b", "never"])
@@ -40,7 +40,7 @@ def test_a_saved_state_goes_on_in_another_process(bands):
     assert sorted(copy.delete(right=[1, 2])["query"].to_pylist()) == ["above", "near"]
 
 
-def test_queries_that_changed_since_are_told_after_loading(bands):
+def test_changes_of_queries_after_the_save_are_reported_after_loading(bands):
     join = bands.monitor()
     join.insert(left=rows([1], [1.0]), right=rows([1], [0.5]))
     blob = join.save()
@@ -49,11 +49,11 @@ def test_queries_that_changed_since_are_told_after_loading(bands):
     later = bands.monitor()
     later.load(blob)
 
-    told = [(row["sign"], row["query"]) for row in later.insert(right=rows([2], [50.0])).to_pylist()]
-    assert told == [(-1, "near"), (1, "half")]
+    reported = [(row["sign"], row["query"]) for row in later.insert(right=rows([2], [50.0])).to_pylist()]
+    assert reported == [(-1, "near"), (1, "half")]
 
 
-def test_deltas_bring_a_state_up_to_date(bands):
+def test_deltas_update_a_state(bands):
     random = np.random.default_rng(1)
     join, copy = bands.monitor(), bands.monitor()
     copy.load(join.save())
@@ -66,7 +66,7 @@ def test_deltas_bring_a_state_up_to_date(bands):
             join.insert(**{side: rows(ids, random.normal(0, 3, n))})
             gone = random.integers(0, next_id + 1, 5)
             join.delete(**{side: np.unique(gone)})
-        if step == 5:  # an id that goes and comes back between two deltas
+        if step == 5:  # an id is deleted and inserted again between two deltas
             join.delete(left=[0])
             join.insert(left=rows([0], [0.5]))
         if step % 3 == 2:
@@ -75,7 +75,7 @@ def test_deltas_bring_a_state_up_to_date(bands):
             assert (copy.n_left, copy.n_right, copy.n_unknown) == (join.n_left, join.n_right, join.n_unknown)
 
 
-def test_a_delta_is_as_small_as_what_has_changed(bands):
+def test_a_delta_is_as_small_as_the_changes(bands):
     join = bands.monitor()
     join.insert(left=rows(range(10_000), np.arange(10_000.0)))
     whole = join.save()
@@ -91,7 +91,7 @@ def test_a_delta_is_as_small_as_what_has_changed(bands):
     assert len(join.take_delta()) < len(whole) / 20
 
 
-def test_a_delta_of_more_than_there_is_holds_all(bands):
+def test_a_delta_after_slots_were_packed_is_whole(bands):
     n = 300 if SLOW else 1_000
     join, copy = bands.monitor(), bands.monitor()
     copy.insert(left=rows([-5], [0.0]))
@@ -119,9 +119,9 @@ def test_a_state_that_does_not_fit_is_refused_and_changes_nothing(bands):
     saved = {
         "with another set of queries": other.monitor().save(),
         "saved at version 2 of the queries, which are at version 1 here": newer.monitor().save(),
-        "no state of a band join": border.save(),
-        "the bytes hold no saved band join state": b"what is this",
-        "what has changed in a state, not a state": _delta(bands),
+        "not a saved band join state but a border state": border.save(),
+        "the bytes are not a saved band join state": b"what is this",
+        "the bytes are a delta; load what `save` returned": _delta(bands),
     }
     for words, blob in saved.items():
         with pytest.raises(vd.SnapshotError, match=words):
@@ -141,34 +141,57 @@ def _delta(bands):
     return join.take_delta()
 
 
-def test_a_state_from_before_what_is_known_is_refused(bands):
-    join = bands.monitor()
-    join.insert(left=rows([1], [1.0]))
-    blob = join.save()
-    n = RETAINED + 10
-    for turn in range(3):
-        join.refresh()
-        bands.add_many([f"{turn}-{i}" for i in range(n)], 0, 1)
-        join.refresh()
-        bands.remove_many([f"{turn}-{i}" for i in range(n)])
-
-    with pytest.raises(
-        vd.SnapshotError, match=r"saved at version 1 of the queries; what has changed since is known from"
-    ):
-        bands.monitor().load(blob)
-
-
-def test_where_only_queries_are_told_no_change_of_them_needs_to_be_known(bands):
-    alarms = bands.monitor(report="queries")
-    alarms.insert(left=rows([1], [1.0]))
-    blob = alarms.save()
+def forget_all_changes(bands):
+    """Change so many bands that the set no longer knows what changed after its current version."""
+    before = bands.version
     for turn in range(3):
         names = [f"{turn}-{i}" for i in range(RETAINED + 10)]
         bands.add_many(names, 0, 1)
         bands.remove_many(names)
+    assert bands.oldest_version > before
+
+
+def test_a_state_older_than_the_known_changes_is_refused_when_it_would_need_them(bands):
+    join = bands.monitor()
+    join.insert(left=rows([1], [1.0]), right=rows([1], [1.0]))
+    blob = join.save()
+    del join  # a monitor keeps the changes that it needs
+    forget_all_changes(bands)
+    later = bands.monitor()
+    later.load(blob)
+
+    for change in (later.refresh, lambda: later.insert(left=rows([2], [1.0])), lambda: later.delete(left=[1])):
+        with pytest.raises(vd.SnapshotError, match=r"saved at version 1 of the queries; .* known only since version"):
+            change()
+    assert (later.n_left, later.n_right) == (1, 1)
+
+
+def test_a_base_older_than_the_known_changes_is_loaded_where_a_later_delta_follows(bands):
+    join = bands.monitor()
+    join.insert(left=rows([1], [1.0]), right=rows([1], [1.0]))
+    base = join.save()
+    del join
+    forget_all_changes(bands)
+    join = bands.monitor()
+    join.load(base)
+    join.version = bands.version  # as if it had followed every change
+    join.insert(left=rows([2], [0.5]))
+    delta = join.take_delta()
+    bands.add("exact", 0, 0)
+    later = bands.monitor()
+    later.load(base)
+    later.apply_delta(delta)
+
+    assert [row["query"] for row in later.refresh().to_pylist()] == ["exact"]
+
+
+def test_report_queries_loads_a_state_older_than_the_known_changes(bands):
+    alarms = bands.monitor(report="queries")
+    alarms.insert(left=rows([1], [1.0]))
+    blob = alarms.save()
+    forget_all_changes(bands)
     bands.add("exact", 0, 0)
 
-    assert bands.oldest_version > 1
     later = bands.monitor(report="queries")
     later.load(blob)
     assert {"query": "exact"} in later.insert(right=rows([1], [1.0])).to_pylist()

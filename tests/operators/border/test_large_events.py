@@ -14,8 +14,8 @@ from memory import run_alone
 from tests.profiles import examples
 from vedette import AnswerError, QuerySet, RowError
 from vedette.data import answer_limit
+from vedette.operators import state
 from vedette.operators.border.event_table import EVENT_BYTES
-from vedette.queries import snapshot
 from vedette.settings import Settings
 
 TEXTS = ["x > 3", "x BETWEEN 1 AND 6", "x < 3 OR x > 5", "TRUE", "x + y > 6", "y > 1 AND x < 7", "y IS NULL"]
@@ -101,7 +101,8 @@ def test_a_monitor_is_unchanged_where_a_step_is_not_taken_to_its_end(texts, opti
 
 def content(monitor):
     """The state of a monitor, whatever the order of its keys."""
-    saved = snapshot.from_bytes(monitor.save(), "border state")
+    whole = state.from_bytes("border state", monitor.save())
+    saved = whole["parts"]["keys"]
     keys = saved["keys"].tolist()
     rows = {name: column[0].tolist() for name, column in saved["rows"].items() if keys}
     pairs = [
@@ -109,7 +110,7 @@ def content(monitor):
         for places, ids, times, _ in (saved[name] for name in ("lingering", "pending") if len(saved[name][0]))
     ]
     last = sorted(zip(keys, saved["times"].tolist(), *rows.values(), strict=True))
-    return saved["clock"], saved["counts"], sorted(rows), last, pairs
+    return whole["clock"], whole["counts"], sorted(rows), last, pairs
 
 
 USES = {

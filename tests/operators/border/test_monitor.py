@@ -284,12 +284,12 @@ def test_a_state_of_another_set_is_refused(alerts):
     other.add("cheap", "price < 41")
     older = vd.QuerySet(SCHEMA)
     cases = [
-        (other.border(key="symbol", time="ts"), blob, "the state was saved with another query set"),
-        (older.border(key="symbol", time="ts"), blob, "the state was saved at version 1 of the query set, which is at"),
-        (alerts.border(key="symbol", time="t"), blob, "saved with key 'symbol' and time 'ts'; this monitor has key"),
+        (other.border(key="symbol", time="ts"), blob, "the state was saved with another set of queries"),
+        (older.border(key="symbol", time="ts"), blob, "the state was saved at version 1 of the queries, which are at"),
+        (alerts.border(key="symbol", time="t"), blob, "the state was saved with time='ts', and here it is 't'"),
         (monitor, blob[:-5], "damaged"),
-        (monitor, b"nonsense", "the bytes hold no saved border state"),
-        (monitor, alerts.to_bytes(), "the bytes are no state of a border monitor"),
+        (monitor, b"nonsense", "the bytes are not a saved border state"),
+        (monitor, alerts.to_bytes(), "the bytes are a query set, or a state that an earlier Vedette saved"),
         (monitor, "text", "a saved border state is bytes; got str"),
     ]
     for loads, given, words in cases:
@@ -328,7 +328,7 @@ def test_a_state_that_holds_events_back_needs_a_monitor_that_does(alerts, option
     monitor = alerts.border(key="symbol", time="ts", **{option: value})
     monitor.step(ticks(39.0, 41.0))
 
-    with pytest.raises(vd.SnapshotError, match=f"saved by a monitor with {option}; give this one {option}"):
+    with pytest.raises(vd.SnapshotError, match=f"saved with {option}, and here {option} is not set; set it"):
         alerts.border(key="symbol", time="ts").load(monitor.save())
 
 
@@ -350,7 +350,7 @@ def test_a_delta_is_no_state(alerts):
     monitor.save()
     monitor.step(ticks(2.0, start=1))
 
-    with pytest.raises(vd.SnapshotError, match="a delta of a state"):
+    with pytest.raises(vd.SnapshotError, match="the bytes are a delta; load what `save` returned"):
         alerts.border(key="symbol", time="ts").load(monitor.take_delta())
 
 

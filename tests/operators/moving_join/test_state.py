@@ -1,4 +1,4 @@
-"""The state of a moving join, saved, loaded and brought up to date by deltas."""
+"""The state of a moving join: save, load and deltas."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def begun(random, n=40, **options):
 
 
 @pytest.mark.parametrize("options", [{}, {"expire_overdue": True}, {"static": "b"}])
-def test_a_loaded_state_answers_and_goes_on_as_the_saved_one(options):
+def test_a_loaded_state_answers_and_continues_as_the_saved_one(options):
     random = np.random.default_rng(1)
     moving = begun(random, **options)
     walk(moving, random, 4 if SLOW else 20)
@@ -56,7 +56,7 @@ def test_a_loaded_state_answers_and_goes_on_as_the_saved_one(options):
     assert everything(copy) == everything(moving)
 
 
-def test_a_join_travels_as_it_is():
+def test_a_pickled_join_continues_as_the_original():
     random = np.random.default_rng(8)
     moving = begun(random, 60 if SLOW else 400)
     copy = pickle.loads(pickle.dumps(moving))
@@ -65,7 +65,7 @@ def test_a_join_travels_as_it_is():
     assert everything(copy) == everything(moving)
 
 
-def test_deltas_bring_a_state_up_to_date():
+def test_deltas_update_a_state():
     random = np.random.default_rng(3)
     moving = begun(random)
     copy = vd.MovingJoin(10)
@@ -74,11 +74,11 @@ def test_deltas_bring_a_state_up_to_date():
         walk(moving, random, 3)
         copy.apply_delta(moving.take_delta())
         assert everything(copy) == everything(moving)
-        blob = copy.take_delta()  # of what was applied nothing is left to tell
+        blob = copy.take_delta()  # an applied delta is not taken again
         assert len(blob) < 2_000
 
 
-def test_a_delta_is_as_small_as_what_has_changed():
+def test_a_delta_is_as_small_as_the_changes():
     random = np.random.default_rng(4)
     n = 300 if SLOW else 5_000
     moving = begun(random, n)
@@ -98,7 +98,7 @@ def test_deltas_from_nothing_and_of_everything():
     assert everything(copy) == everything(moving)
 
 
-def test_what_is_no_state_of_such_a_join_is_refused():
+def test_a_state_that_does_not_fit_is_refused():
     random = np.random.default_rng(6)
     moving = begun(random)
     blob = moving.save()
@@ -110,14 +110,14 @@ def test_what_is_no_state_of_such_a_join_is_refused():
         vd.MovingJoin(20).load(blob)
     with pytest.raises(vd.SnapshotError, match=r"^the state was saved with static=None, and here it is 'a'"):
         vd.MovingJoin(10, static="a").load(blob)
-    with pytest.raises(vd.SnapshotError, match=r"^the bytes are what has changed in a state, not a state"):
+    with pytest.raises(vd.SnapshotError, match=r"^the bytes are a delta; load what `save` returned"):
         moving.load(moving.take_delta())
     with pytest.raises(vd.SnapshotError, match=r"damaged"):
         moving.load(blob[:-1] + b"!")
     with pytest.raises(vd.SnapshotError, match=r"^a saved moving join state is bytes; got int"):
         moving.load(7)
     bands = vd.BandQuerySet().monitor()
-    with pytest.raises(vd.SnapshotError, match=r"^the bytes are no state of a moving join"):
+    with pytest.raises(vd.SnapshotError, match=r"^the bytes are not a saved moving join state but a band join state"):
         moving.load(bands.save())
     with pytest.raises(
         vd.QueryError, match=r"^load takes a saved state, or sets a and b with their time, but not both$"
@@ -126,7 +126,7 @@ def test_what_is_no_state_of_such_a_join_is_refused():
     assert everything(moving) == before
 
 
-def test_a_delta_of_a_join_that_began_anew_is_all_of_it():
+def test_a_delta_of_a_join_that_was_loaded_again_is_whole():
     random = np.random.default_rng(5)
     moving = begun(random)
     copy = vd.MovingJoin(10)
@@ -141,7 +141,7 @@ def test_a_delta_of_a_join_that_began_anew_is_all_of_it():
     assert (copy.n_a, copy.n_b, copy.time) == (0, 0, None)
 
 
-def test_who_only_applies_deltas_gives_up_the_room_of_who_has_gone():
+def test_a_join_that_only_applies_deltas_frees_the_memory_of_removed_objects():
     random = np.random.default_rng(6)
     moving = begun(random)
     copy = vd.MovingJoin(10)
@@ -155,7 +155,7 @@ def test_who_only_applies_deltas_gives_up_the_room_of_who_has_gone():
     assert everything(copy) == everything(moving)
 
 
-def test_changes_that_nobody_takes_need_a_byte_an_object_however_many_they_are():
+def test_changes_that_no_delta_takes_need_one_byte_per_object():
     random = np.random.default_rng(7)
     n, n_steps = (30, 5) if SLOW else (500, 40)
     moving = begun(random, n)

@@ -65,7 +65,7 @@ def test_a_state_whose_fields_were_of_other_types_is_refused():
     join = wholes.window()
     join.step(left={"x": [1]})
 
-    with pytest.raises(vd.SnapshotError, match=r"saved with left\.x as double; these queries have it as bigint"):
+    with pytest.raises(vd.SnapshotError, match=r"saved with left\.x as double; here it is bigint"):
         join.load(saved.save())
     assert join.n_rows == 1
 

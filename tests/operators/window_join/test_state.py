@@ -207,12 +207,16 @@ def misfits():
     timed = pairs.window(left_time="at", right_time="at")
     bands, alerts = vd.BandQuerySet(), vd.QuerySet("n bigint, k string")
     return {
-        "of another set": (other.window(), blob, "the state was saved with another set of queries, whose changes were"),
+        "of another set": (
+            other.window(),
+            blob,
+            "the state was saved with another set of queries, whose changes differ",
+        ),
         "of other windows": (window.window(), blob, "the state was saved with another set of queries"),
         "of other streams": (
             streams.window(),
             blob,
-            "the state was saved with the streams left, right; these queries have here, there",
+            "the state was saved with streams=['left', 'right'], and here it is ['here', 'there']",
         ),
         "of a later version": (
             older.window(),
@@ -222,24 +226,36 @@ def misfits():
         "of other columns": (
             timed,
             blob,
-            "saved with the columns time: None, None, id: None, None; this join has time: at, at, id: None, None",
+            "saved with time=[None, None], and here it is ['at', 'at']",
         ),
-        "a delta": (pairs.window(), delta, "the bytes are a delta of a state; load what `save` returned, then apply"),
-        "damaged": (pairs.window(), bytes(damaged), "is damaged: its checksum does not fit"),
-        "cut off": (pairs.window(), blob[: len(blob) // 2], "is damaged: its checksum does not fit"),
-        "nothing": (pairs.window(), b"", "the bytes hold no saved window join state"),
+        "a delta": (
+            pairs.window(),
+            delta,
+            "the bytes are a delta; load what `save` returned, then apply the deltas in order",
+        ),
+        "damaged": (pairs.window(), bytes(damaged), "is damaged: its checksum is wrong"),
+        "cut off": (pairs.window(), blob[: len(blob) // 2], "is damaged: its checksum is wrong"),
+        "nothing": (pairs.window(), b"", "the bytes are not a saved window join state"),
         "a text": (pairs.window(), "state", "a saved window join state is bytes; got str"),
-        "a set of joins": (pairs.window(), pairs.to_bytes(), "the bytes are no state of a window join"),
-        "of a band join": (pairs.window(), bands.monitor().save(), "the bytes are no state of a window join"),
+        "a set of joins": (
+            pairs.window(),
+            pairs.to_bytes(),
+            "the bytes are a query set, or a state that an earlier Vedette saved",
+        ),
+        "of a band join": (
+            pairs.window(),
+            bands.monitor().save(),
+            "not a saved window join state but a band join state",
+        ),
         "of a border": (
             pairs.window(),
             alerts.border(key="k", time="n").save(),
-            "the bytes are no state of a window join",
+            "the bytes are not a saved window join state but a border state",
         ),
         "of moving objects": (
             pairs.window(),
             vd.MovingJoin(max_update_interval=5).save(),
-            "the bytes are no state of a window join",
+            "the bytes are not a saved window join state but a moving join state",
         ),
     }
 
@@ -266,7 +282,7 @@ def test_a_state_of_times_of_another_type_is_refused():
     pairs, join = saved_state(**columns)
     other = pairs.window(**columns)
     other.step(left={"n": [1], "at": [0.5]})
-    with pytest.raises(vd.SnapshotError, match="saved with times of type bigint; this join has double"):
+    with pytest.raises(vd.SnapshotError, match="saved with times of type bigint; here they are of type double"):
         other.load(join.save())
 
 

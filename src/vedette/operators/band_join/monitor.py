@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from vedette.data.answer_limit import max_answer_bytes, too_large
 from vedette.data.ids import take_ids
-from vedette.errors import QueryError, RowError, count
-from vedette.operators.band_join import state as band_state
+from vedette.errors import QueryError, RowError, SnapshotError, count
 from vedette.operators.band_join.explanation import explain
 from vedette.operators.band_join.join import (
     PAIR_BYTES,
@@ -30,6 +29,7 @@ from vedette.operators.band_join.join import (
 )
 from vedette.operators.band_join.rows import SIDES, read_deleted, read_new_values
 from vedette.operators.band_join.side import Side
+from vedette.operators.band_join.state import BandState
 from vedette.operators.band_join.table import to_pair_table, to_query_table
 from vedette.settings import settings
 
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 REPORTS = ("pairs", "queries")
 Change = Insertion | Deletion
+
+_STATE = BandState()
 
 
 class BandMonitor:
@@ -171,19 +173,19 @@ class BandMonitor:
 
     def save(self) -> bytes:
         """The whole state: the values of both sides, and the version of the queries they were seen under."""
-        return band_state.save(self)
+        return _STATE.save(self)
 
     def load(self, blob: bytes) -> None:
-        """Take up a saved state in place of this one; raises SnapshotError, and changes nothing, if it does not fit."""
-        band_state.load(self, blob)
+        """Replace this state by a saved one; raises SnapshotError, and changes nothing, if it does not fit."""
+        _STATE.load(self, blob)
 
     def take_delta(self) -> bytes:
-        """What has changed in the state since the last `save`, `load` or `take_delta`."""
-        return band_state.take_delta(self)
+        """What changed in the state since the last `save`, `load` or `take_delta`."""
+        return _STATE.take_delta(self)
 
     def apply_delta(self, blob: bytes) -> None:
-        """Bring a loaded state up to date; deltas are applied in the order in which they were taken."""
-        band_state.apply_delta(self, blob)
+        """Update a loaded state; apply deltas in the order in which they were taken."""
+        _STATE.apply_delta(self, blob)
 
     # Inside.
 
@@ -271,6 +273,11 @@ class BandMonitor:
     def _follow(self, most: int) -> Iterator[PairChanges]:
         if self.version == self.queries.version or not self.n_left or not self.n_right:
             return
+        if self.version < self.queries.oldest_version:  # a state was loaded, and no later delta applied
+            raise SnapshotError(
+                f"the state was saved at version {self.version} of the queries; their changes are known only since "
+                f"version {self.queries.oldest_version}: save states more often, or start with a new state"
+            )
         (names, *old), (_, *new) = self.queries.changes_since(self.version)
         for each in change_bands(self.left, self.right, (old[0], old[1]), (new[0], new[1]), most):
             yield PairChanges(each.sign, names[each.queries], each.lefts, each.rights)

@@ -37,6 +37,11 @@ class Side:
     def nbytes(self) -> int:
         return self.ids.nbytes + self.values.nbytes + self.lives.nbytes + self.points.nbytes
 
+    @property
+    def living(self) -> NDArray[np.int32]:
+        """The slots that have a value."""
+        return np.flatnonzero(self.lives[: len(self.ids)]).astype(np.int32)
+
     def find(self, ids: NDArray[np.int64] | Any) -> NDArray[np.int32]:
         """The slot of each id, or -1 where it has no value."""
         slots = self.ids.find(ids)
@@ -87,7 +92,7 @@ class Side:
         """Give up the slots of freed values once they are most."""
         if len(self.ids) <= 2 * len(self) + FEW_FREED:
             return
-        living = np.flatnonzero(self.lives[: len(self.ids)]).astype(np.int32)
+        living = self.living
         ids = Ids()
         ids.kind = self.ids.kind
         ids.append(self.ids.take(living))

@@ -20,7 +20,7 @@ from vedette.data.columns import Column, join_columns, null_column
 from vedette.data.keyed_rows import TIME_TYPES, KeyedRows, read_keyed_rows, read_near_time
 from vedette.errors import RowError, count
 from vedette.native.budget import Pieces, check_bytes
-from vedette.operators.border import state as monitor_state
+from vedette.operators.border.change_log import ChangeLog
 from vedette.operators.border.dwell import settle_dwell
 from vedette.operators.border.event_table import EVENT_BYTES, runs_to_table, to_table
 from vedette.operators.border.events import ENTER, Events
@@ -30,12 +30,15 @@ from vedette.operators.border.margin import Margins
 from vedette.operators.border.moves import Moves, find_moves
 from vedette.operators.border.options import MonitorOptions
 from vedette.operators.border.pair_table import KeyQueryPairs, PairTable
+from vedette.operators.border.state import BorderState
 from vedette.operators.border.undo import Undo
 from vedette.queries.set_view import SetView
 from vedette.settings import settings
 
 if TYPE_CHECKING:
     from vedette.queries.query_set import QuerySet
+
+_STATE = BorderState()
 
 
 class BorderMonitor:
@@ -72,7 +75,7 @@ class BorderMonitor:
         self.clock: Any = None  # the greatest time seen
         self.lingering = PairTable(dtype)  # inside by the margin alone
         self.pending = PairTable(dtype)  # inside, but not yet for long enough to be reported
-        self.changes = monitor_state.ChangeLog()
+        self.changes = ChangeLog()
 
     @property
     def n_keys(self) -> int:
@@ -198,22 +201,22 @@ class BorderMonitor:
     def save(self) -> bytes:
         """The whole state."""
         self._abandon()
-        return monitor_state.save(self)
+        return _STATE.save(self)
 
     def load(self, blob: bytes) -> None:
-        """Take up a saved state in place of this one; raises SnapshotError, and changes nothing, if it does not fit."""
+        """Replace this state by a saved one; raises SnapshotError, and changes nothing, if it does not fit."""
         self._abandon()
-        monitor_state.load(self, blob)
+        _STATE.load(self, blob)
 
     def take_delta(self) -> bytes:
-        """What has changed in the state since the last `save`, `load` or `take_delta`."""
+        """What changed in the state since the last `save`, `load` or `take_delta`."""
         self._abandon()
-        return monitor_state.take_delta(self)
+        return _STATE.take_delta(self)
 
     def apply_delta(self, blob: bytes) -> None:
-        """Bring a loaded state up to date; deltas are applied in the order in which they were taken."""
+        """Update a loaded state; apply deltas in the order in which they were taken."""
         self._abandon()
-        monitor_state.apply_delta(self, blob)
+        _STATE.apply_delta(self, blob)
 
     # Inside.
 

@@ -18,7 +18,6 @@ from vedette.data.answer_limit import check_answer, max_answer_bytes, too_large
 from vedette.data.ids import Ids, take_ids
 from vedette.errors import QueryError, RowError, count
 from vedette.native.budget import OverBudgetError, bounded, check_bytes
-from vedette.operators.moving_join import state as moving_state
 from vedette.operators.moving_join.explanation import explain
 from vedette.operators.moving_join.interval import expected_costs
 from vedette.operators.moving_join.join import IntersectionJoin, Step
@@ -26,10 +25,13 @@ from vedette.operators.moving_join.meetings import MEETING_BYTES, Meetings, net
 from vedette.operators.moving_join.motion_rows import TIME
 from vedette.operators.moving_join.moving_set import MovingSet
 from vedette.operators.moving_join.rows import MovingRows, MovingTable, read_moving_rows, read_number
+from vedette.operators.moving_join.state import MovingState
 from vedette.operators.moving_join.table import to_change_table, to_event_table, to_overdue_table, to_pair_table
 
 SETS = ("a", "b")
 Tables = tuple[MovingTable | None, MovingTable | None]
+
+_STATE = MovingState()
 
 
 class MovingJoin:
@@ -110,7 +112,7 @@ class MovingJoin:
         if state is not None:
             if a is not None or b is not None or time is not None:
                 raise QueryError("load takes a saved state, or sets a and b with their time, but not both")
-            moving_state.load(self, state)
+            _STATE.load(self, state)
             return None
         self._check_given(a, b)
         tables = _tables(a, b)
@@ -252,15 +254,15 @@ class MovingJoin:
 
     def save(self) -> bytes:
         """The whole state: the objects of both sets. Their pairs follow from it."""
-        return moving_state.save(self)
+        return _STATE.save(self)
 
     def take_delta(self) -> bytes:
-        """What has changed in the state since the last `save`, `load` or `take_delta`."""
-        return moving_state.take_delta(self)
+        """What changed in the state since the last `save`, `load` or `take_delta`."""
+        return _STATE.take_delta(self)
 
     def apply_delta(self, state: bytes) -> None:
-        """Bring a loaded state up to date; deltas are applied in the order in which they were taken."""
-        moving_state.apply_delta(self, state)
+        """Update a loaded state; apply deltas in the order in which they were taken."""
+        _STATE.apply_delta(self, state)
 
     # Inside.
 

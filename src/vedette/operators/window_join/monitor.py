@@ -19,12 +19,12 @@ from vedette.data.matches import Matches
 from vedette.data.schema import Type
 from vedette.errors import AnswerError, QueryError, RowError, count
 from vedette.language import naming
-from vedette.operators.window_join import state as join_state
 from vedette.operators.window_join.join import Batch, WindowJoin, horizon_of
 from vedette.operators.window_join.options import JoinOptions
 from vedette.operators.window_join.pair_sink import JoinedRows
 from vedette.operators.window_join.range_index import index_ranges
 from vedette.operators.window_join.rows import JoinRows, read_join_rows
+from vedette.operators.window_join.state import JoinState
 from vedette.operators.window_join.table import drop_repeats, join_values, to_table
 from vedette.operators.window_join.undo import JoinUndo
 from vedette.settings import settings
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 4096  # at least; else as many as are kept
 PAIRS_AT_ONCE = 1 << 20  # whose residuals are checked together
 _MOST_NUMBER = (1 << 31) - 1
+
+_STATE = JoinState()
 
 
 class JoinMonitor:
@@ -250,19 +252,19 @@ class JoinMonitor:
 
     def save(self) -> bytes:
         """The whole state."""
-        return join_state.save(self)
+        return _STATE.save(self)
 
     def load(self, blob: bytes) -> None:
-        """Take up a saved state in place of this one; raises SnapshotError, and changes nothing, if it does not fit."""
-        join_state.load(self, blob)
+        """Replace this state by a saved one; raises SnapshotError, and changes nothing, if it does not fit."""
+        _STATE.load(self, blob)
 
     def take_delta(self) -> bytes:
-        """What has changed in the state since the last `save`, `load` or `take_delta`."""
-        return join_state.take_delta(self)
+        """What changed in the state since the last `save`, `load` or `take_delta`."""
+        return _STATE.take_delta(self)
 
     def apply_delta(self, blob: bytes) -> None:
-        """Bring a loaded state up to date; deltas are applied in the order in which they were taken."""
-        join_state.apply_delta(self, blob)
+        """Update a loaded state; apply deltas in the order in which they were taken."""
+        _STATE.apply_delta(self, blob)
 
     # Inside.
 

@@ -13,11 +13,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.data.ids import item
-from vedette.errors import RowError, SnapshotError, count
+from vedette.errors import RowError, count
+from vedette.operators import state
 from vedette.operators.moving_join.meetings import Meetings, find_net
 from vedette.operators.moving_join.motion_rows import TIME
 from vedette.operators.moving_join.moving_join import SETS, MovingJoin
-from vedette.queries import snapshot
 from vedette.spark.workers.last_seen import LastSeen
 from vedette.spark.workers.moving_updates import Updates
 
@@ -108,19 +108,19 @@ class MovingShard:
         return self._to_bytes(self.join.take_delta(), only_changes=True)
 
     def load(self, blob: bytes) -> None:
-        content = _read(blob)
+        content = state.from_bytes(_KIND, blob)
         self.join.load(content["join"].tobytes())
         self._heard = LastSeen(), LastSeen()
         self._apply_heard(content)
 
     def apply_delta(self, blob: bytes) -> None:
-        content = _read(blob)
+        content = state.from_bytes(_KIND, blob)
         self.join.apply_delta(content["join"].tobytes())
         self._apply_heard(content)
 
     def _to_bytes(self, join: bytes, only_changes: bool) -> bytes:
         heard = [each.to_content(only_changes) for each in self._heard]
-        return snapshot.to_bytes({"kind": _KIND, "join": np.frombuffer(join, np.uint8), "heard": heard})
+        return state.to_bytes(_KIND, {"join": np.frombuffer(join, np.uint8), "heard": heard})
 
     def _apply_heard(self, content: dict[str, Any]) -> None:
         for heard, each in zip(self._heard, content["heard"], strict=True):
@@ -138,10 +138,3 @@ def _net(changes: pa.Table) -> pa.Table:
     a, b = (changes[name].combine_chunks().indices.to_numpy() for name in SETS)
     places = find_net(signs, Meetings(a, b, changes["start"].to_numpy(), changes["end"].to_numpy()))
     return changes if len(places) == len(signs) else changes.take(np.sort(places))
-
-
-def _read(blob: bytes) -> dict[str, Any]:
-    content = snapshot.from_bytes(blob, _KIND)
-    if content.get("kind") != _KIND:
-        raise SnapshotError("the bytes are no state of a shard of a moving join")
-    return content

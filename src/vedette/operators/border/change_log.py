@@ -1,0 +1,47 @@
+"""Which keys of a border monitor changed since its state was last saved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class ChangeLog:
+    """The slots of keys that changed, and the keys that were freed. Nothing is noted before the first save."""
+
+    def __init__(self) -> None:
+        self._is_on = False
+        self._slots: list[NDArray[np.int32]] = []
+        self._n_noted = self._n_distinct = 0
+        self._freed: list[Any] = []
+
+    def __copy__(self) -> ChangeLog:
+        made = ChangeLog()
+        made.__dict__.update(self.__dict__, _slots=list(self._slots), _freed=list(self._freed))
+        return made
+
+    def note(self, slots: NDArray[np.int32]) -> None:
+        if self._is_on and len(slots):
+            self._slots.append(slots)
+            self._n_noted += len(slots)
+            if self._n_noted > 4 * self._n_distinct + 65_536:  # nobody has saved for long
+                self._slots = [np.unique(np.concatenate(self._slots))]
+                self._n_noted = self._n_distinct = len(self._slots[0])
+
+    def note_freed(self, keys: Any) -> None:
+        if self._is_on:
+            self._freed.append(keys)
+
+    def move_slots(self, moved: NDArray[np.int32]) -> None:
+        self._slots = [moved[slots] for slots in self._slots]
+        self._slots = [slots[slots >= 0] for slots in self._slots]
+
+    def take(self) -> tuple[NDArray[np.int32] | None, list[Any]]:
+        """The distinct slots of keys that changed, and the keys that were freed; None if nothing was saved before."""
+        slots = np.unique(np.concatenate([np.empty(0, np.int32), *self._slots])) if self._is_on else None
+        freed = self._freed
+        self.__init__()  # type: ignore[misc]
+        self._is_on = True
+        return slots, freed
