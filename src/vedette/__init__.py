@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from vedette.files.geojson import read_geojson
     from vedette.operators.band_join.query_set import BandQuerySet
     from vedette.operators.moving_join.moving_join import MovingJoin
+    from vedette.operators.moving_join.zone_set import ZoneSet
     from vedette.operators.window_join.query_set import JoinQuerySet
     from vedette.queries.query_set import QuerySet
     from vedette.registry.registry import Registry
@@ -41,6 +42,7 @@ _HOMES = {
     "BandQuerySet": "vedette.operators.band_join.query_set",
     "JoinQuerySet": "vedette.operators.window_join.query_set",
     "MovingJoin": "vedette.operators.moving_join.moving_join",
+    "ZoneSet": "vedette.operators.moving_join.zone_set",
     "QuerySet": "vedette.queries.query_set",
     "Matches": "vedette.data.matches",
     "Registry": "vedette.registry.registry",
@@ -76,6 +78,7 @@ __all__ = [
     "SchemaError",
     "SnapshotError",
     "VedetteError",
+    "ZoneSet",
     "read_geojson",
 ]
 

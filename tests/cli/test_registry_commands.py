@@ -623,11 +623,67 @@ def test_joins_and_bands_have_their_own_columns(run, url, tmp_path):
     assert run("query", "add", "c", "--high", "2", "--set", "bands")[0] == 0
     shown = json.loads(run("query", "show", "c", "--set", "bands", "--json")[1], parse_constant=pytest.fail)
     assert (shown["low"], shown["high"]) == (None, 2.0)
-    assert "needs its ends, low and high" in run("query", "add", "d", "--set", "bands")[2]
+    assert "needs low and high" in run("query", "add", "d", "--set", "bands")[2]
     for name in ("spreads", "bands"):
         out = tmp_path / f"{name}.csv"
         run("query", "export", "-o", out, "--set", name)
         assert run("query", "import", out, "--replace", "--set", name)[0] == 0, name
+
+
+ZONE = ("--x-low", "0", "--x-high", "4.5", "--y-low", "-1", "--y-high", "1")
+
+
+def test_zones_are_added_replaced_listed_and_removed(run, url):
+    assert run("set", "create", "zones", "--kind", "moving join")[0] == 0
+    assert run("query", "add", "port", *ZONE, "--metadata", "owner=me", "--set", "zones")[0] == 0
+
+    (zone,) = rows_of(run("query", "list", "--set", "zones")[1])
+    assert list(zone)[:5] == ["id", "x_low", "x_high", "y_low", "y_high"]
+    assert (zone["x_low"], zone["x_high"], zone["y_low"], zone["y_high"]) == ("0.0", "4.5", "-1.0", "1.0")
+    assert run("query", "replace", "port", *ZONE[:3], "5", *ZONE[4:], "--set", "zones")[0] == 0
+    shown = json.loads(run("query", "show", "port", "--set", "zones", "--json")[1])
+    assert (shown["x_high"], shown["metadata"], shown["state"]) == (5.0, {"owner": "me"}, "active")
+    assert [row["state"] for row in rows_of(run("query", "history", "port", "--set", "zones")[1])] == [
+        "replaced", "active"
+    ]  # fmt: skip
+    assert "a zone needs all its sides" in run("query", "replace", "port", "--x-low", "1", "--set", "zones")[2]
+    assert "its queries have no 'x_low'" in run("query", "add", "port", "price < 1", *ZONE, "--set", "alerts")[2]
+    assert run("query", "remove", "port", "--set", "zones")[0] == 0
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_zones_are_exported_and_imported(run, url, tmp_path, kind, dimensions):
+    for name in ("zones", "again"):
+        assert run("set", "create", name, "--kind", "moving join", "--dimensions", str(dimensions))[0] == 0
+    registry = vd.Registry(url)
+    sides = {f"{axis}_{end}": 0.5 * n for n, axis in enumerate("xyz"[:dimensions]) for end in ("low", "high")}
+    registry.add("zones", "a", **sides, metadata={"owner": "ann"})
+    registry.add("zones", "b", **sides | {"x_high": 7.25})
+    file = tmp_path / f"zones.{kind}"
+
+    assert run("query", "export", "-o", file, "--set", "zones")[0] == 0
+    assert run("query", "import", file, "--set", "again")[0] == 0
+    assert run("query", "import", file, "--replace", "--set", "again")[0] == 0
+
+    found = [(each.id, each.sides, each.metadata) for each in registry.list("again")]
+    assert found == [(each.id, each.sides, each.metadata) for each in registry.list("zones")]
+
+
+def test_a_wrong_zone_of_a_file_is_told_with_its_line(run, url, tmp_path):
+    run("set", "create", "zones", "--kind", "moving join")
+    file = tmp_path / "zones.csv"
+    file.write_text("id,x_low,x_high,y_low,y_high,owner\na,0,1,0,1,ann\nb,2,1,0,1,\nc,0,x,0,1,\nd,0,1,,1,\n")
+
+    code, _, err = run("query", "import", file, "--set", "zones")
+    assert (code, vd.Registry(url).set("zones").n_active) == (2, 0)
+    assert "line 4: x_high of zone 'c' is 'x'; it must be a number" in err
+    code, out, err = run("query", "import", file, "--skip-bad", "--set", "zones")
+
+    assert (code, rows_of(out)[0]["added"], rows_of(out)[0]["skipped"]) == (0, "1", "3")
+    assert "line 3: x_low 2 of zone 'b' is above its x_high 1" in err
+    assert "line 5: " in err
+    assert vd.Registry(url).get("zones", "a").metadata == {"owner": "ann"}
 
 
 def test_sets_are_made_listed_altered_and_dropped(run, url):

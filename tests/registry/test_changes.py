@@ -141,7 +141,7 @@ def test_a_replaced_query_keeps_what_is_not_given(alerts: vd.Registry) -> None:
     assert (first.text, first.metadata, first.expires_at) == ("price < 2", {"owner": "ann"}, end)
     assert (second.text, second.metadata, second.expires_at) == ("price < 2", {"owner": "bob"}, end)
     assert (third.text, third.metadata, third.expires_at) == ("price < 2", {}, None)
-    assert [each.state for each in alerts.history("alerts", "a")] == ["replaced"] * 3 + ["standing"]
+    assert [each.state for each in alerts.history("alerts", "a")] == ["replaced"] * 3 + ["active"]
     with pytest.raises(vd.QueryError, match="replace needs what to replace"):
         alerts.replace("alerts", "a")
 
@@ -286,7 +286,7 @@ def test_any_character_may_stand_in_ids_texts_and_metadata(alerts: vd.Registry) 
     for each in strange:
         assert alerts.get("alerts", each).id == each
     alerts.remove_many("alerts", strange)
-    assert alerts.set("alerts").n_standing == 0
+    assert alerts.set("alerts").n_active == 0
 
 
 def test_a_registry_can_be_pickled_and_goes_on(alerts: vd.Registry) -> None:

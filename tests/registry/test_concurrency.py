@@ -47,7 +47,7 @@ def test_processes_that_write_at_once_all_succeed_and_nobody_reads_half_a_change
 
     assert sorted(made) == list(range(1, 3 * 20 + 1))
     assert registry.set("alerts").version == 60
-    assert registry.set("alerts").n_standing == len(seen_ids(registry)) == 3 * (30 - 10)
+    assert registry.set("alerts").n_active == len(seen_ids(registry)) == 3 * (30 - 10)
     assert registry.verify() == []
 
 
@@ -79,7 +79,7 @@ def test_a_killed_writer_leaves_whole_changes_only(url: str, registry: vd.Regist
         writer.join()
 
         told = registry.set("alerts")
-        assert told.n_standing == 2000 * told.version
+        assert told.n_active == 2000 * told.version
         assert registry.verify() == []
         registry.remove_many("alerts", [each.id for each in registry.list("alerts", limit=None)])
         registry.drop("alerts")
@@ -105,7 +105,7 @@ def test_threads_share_one_registry(registry: vd.Registry) -> None:
         thread.join()
 
     assert errors == []
-    assert (registry.set("alerts").version, registry.set("alerts").n_standing) == (60, 60)
+    assert (registry.set("alerts").version, registry.set("alerts").n_active) == (60, 60)
 
 
 def test_processes_that_open_a_new_registry_at_once_make_it_once(url: str) -> None:
@@ -144,11 +144,11 @@ def test_a_batch_that_is_read_while_others_write_is_of_one_version(url: str, reg
         while not done.done():
             version = registry.pin("job", batch, "alerts")
             since = chance.randrange(version + 1)
-            before = {each for piece in registry.standing("alerts", at=since) for each in piece.added_ids}
+            before = {each for piece in registry.active("alerts", at=since) for each in piece.added_ids}
             changes = registry.changes("alerts", since=since, until=version)
             for each in changes.by_version():
                 before = (before - set(each.removed_ids)) | set(each.added_ids)
-            after = {each for piece in registry.standing("alerts", at=version, each=7) for each in piece.added_ids}
+            after = {each for piece in registry.active("alerts", at=version, each=7) for each in piece.added_ids}
             assert before == after
             check_pairs(after)  # type: ignore[arg-type]
             batch += 1

@@ -29,16 +29,16 @@ def _clock(clock: Any) -> None:
 
 def test_what_is_due_ends_under_one_version_by_whoever_comes(alerts: vd.Registry, clock: Any) -> None:
     clock.advance(9.999)
-    assert alerts.set("alerts").n_standing == len(alerts.list("alerts")) == 4
+    assert alerts.set("alerts").n_active == len(alerts.list("alerts")) == 4
 
     clock.advance(0.001)
 
     assert [each.id for each in alerts.list("alerts")] == ["c", "d"]
-    assert [query_id for piece in alerts.standing("alerts") for query_id in piece.added_ids] == ["c", "d"]
+    assert [query_id for piece in alerts.active("alerts") for query_id in piece.added_ids] == ["c", "d"]
     told = alerts.changes("alerts", since=3)
     assert told.versions.tolist() == [4]
     assert (sorted(told.removed_ids), told.added_ids) == (["a", "b"], [])
-    assert alerts.set("alerts").n_standing == 2
+    assert alerts.set("alerts").n_active == 2
 
 
 @pytest.mark.parametrize(
@@ -48,10 +48,10 @@ def test_what_is_due_ends_under_one_version_by_whoever_comes(alerts: vd.Registry
         lambda registry: registry.changes("alerts", since=0),
         lambda registry: registry.pin("p", 1, "alerts"),
         lambda registry: registry.history("alerts", "d"),
-        lambda registry: list(registry.standing("alerts")),
+        lambda registry: list(registry.active("alerts")),
         lambda registry: registry.end_due("alerts"),
     ],
-    ids=["list", "changes", "pin", "history", "standing", "end_due"],
+    ids=["list", "changes", "pin", "history", "active", "end_due"],
 )
 def test_each_way_to_look_ends_what_is_due(alerts: vd.Registry, clock: Any, come: Callable[[vd.Registry], Any]) -> None:
     clock.advance(11)
@@ -66,7 +66,7 @@ def test_each_way_to_look_ends_what_is_due(alerts: vd.Registry, clock: Any, come
 def test_what_stood_at_a_version_is_read_without_ending_what_is_due(alerts: vd.Registry, clock: Any) -> None:
     clock.advance(11)
 
-    assert [query_id for piece in alerts.standing("alerts", at=1) for query_id in piece.added_ids] == ["a", "b"]
+    assert [query_id for piece in alerts.active("alerts", at=1) for query_id in piece.added_ids] == ["a", "b"]
     assert alerts.set("alerts").version == 3
 
 
@@ -83,7 +83,7 @@ def test_who_reads_does_not_wait_for_who_changes_the_set_though_something_is_due
         found = [
             [each.id for each in reader.list("alerts")],
             reader.changes("alerts", since=0).added_ids,
-            [query_id for piece in reader.standing("alerts") for query_id in piece.added_ids],
+            [query_id for piece in reader.active("alerts") for query_id in piece.added_ids],
         ]
         return found, time.monotonic() - start
 
@@ -99,7 +99,7 @@ def test_a_change_first_ends_what_is_due_so_its_id_is_free(alerts: vd.Registry, 
 
     assert alerts.add("alerts", "a", "price < 9", expect_version=3) == 5
 
-    assert [each.state for each in alerts.history("alerts", "a")] == ["expired", "standing"]
+    assert [each.state for each in alerts.history("alerts", "a")] == ["expired", "active"]
     with pytest.raises(vd.QueryError, match="no query 'b' stands in set 'alerts'"):
         alerts.remove("alerts", "b")
 

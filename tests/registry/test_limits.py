@@ -32,7 +32,7 @@ def test_what_a_user_writes_into_a_registry_is_limited(alerts, set_limits):
         change.remove("a")
         change.replace("b", "x > 7")
         change.add_many(["c", "d"], ["x > 1", "x > 2"])
-    assert alerts.set("alerts").n_standing == 3
+    assert alerts.set("alerts").n_active == 3
 
 
 def test_a_set_that_was_filled_under_higher_limits_is_read_followed_and_altered(alerts, set_limits):

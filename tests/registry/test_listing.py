@@ -104,8 +104,8 @@ def test_a_state_lists_the_last_life_of_each_query(alerts: vd.Registry, clock: A
     ]
     assert ids(alerts.list("alerts", state="expired")) == ["d"]
     assert alerts.list("alerts", state="parked") == []
-    with pytest.raises(vd.RegistryError, match=r"unknown state 'standin'.*did you mean 'standing'"):
-        alerts.list("alerts", state="standin")
+    with pytest.raises(vd.RegistryError, match=r"unknown state 'activ'.*did you mean 'active'"):
+        alerts.list("alerts", state="activ")
 
 
 def test_a_history_tells_each_life_and_why_it_ended(alerts: vd.Registry, clock: Any) -> None:
@@ -118,16 +118,16 @@ def test_a_history_tells_each_life_and_why_it_ended(alerts: vd.Registry, clock: 
     alerts.add("alerts", "a", "price < 3")
     alerts.remove("alerts", "a")
 
-    lives = alerts.history("alerts", "a")
+    revisions = alerts.history("alerts", "a")
 
-    assert [(each.text, each.state, each.added_version, each.removed_version) for each in lives] == [
+    assert [(each.text, each.state, each.added_version, each.removed_version) for each in revisions] == [
         ("price < 1", "replaced", 1, 2),
         ("price < 2", "expired", 2, 3),
         ("price < 3", "removed", 4, 5),
     ]
-    seconds = [(each.created_at - began).total_seconds() for each in lives]
+    seconds = [(each.created_at - began).total_seconds() for each in revisions]
     assert seconds == [0, 10, 17]
-    assert [(each.ended_at - began).total_seconds() for each in lives if each.ended_at] == [10, 17, 17]
+    assert [(each.ended_at - began).total_seconds() for each in revisions if each.ended_at] == [10, 17, 17]
     with pytest.raises(
         vd.QueryError, match="no query 'a' stands in set 'alerts' any more: it was removed with version 5"
     ):
@@ -143,7 +143,7 @@ def test_what_stands_is_read_in_pieces_while_it_changes(alerts: vd.Registry) -> 
     wanted = {each.id: each.text for each in alerts.list("alerts")}
 
     found: dict[Any, str] = {}
-    for number, piece in enumerate(alerts.standing("alerts", each=4)):
+    for number, piece in enumerate(alerts.active("alerts", each=4)):
         found |= dict(zip(piece.added_ids, piece.texts or [], strict=True))
         alerts.remove("alerts", f"{number}-0")
         alerts.replace("alerts", f"{number}-1", "price < 99")
@@ -202,8 +202,8 @@ def test_ids_that_stand_or_are_parked_are_found_together(alerts: vd.Registry, na
     alerts.alter("alerts", "price double", force=True)
 
     assert alerts.get("alerts", parked).state == "parked"
-    assert alerts.find_ids("alerts", names) == {kept: "standing", parked: "parked", other: "standing"}
-    assert alerts.find_ids("alerts", [kept, never, gone]) == {kept: "standing"}
+    assert alerts.find_ids("alerts", names) == {kept: "active", parked: "parked", other: "active"}
+    assert alerts.find_ids("alerts", [kept, never, gone]) == {kept: "active"}
     assert alerts.find_ids("alerts", []) == {}
 
 
@@ -221,7 +221,7 @@ def test_many_ids_are_looked_up_in_one_statement(alerts: vd.Registry) -> None:
     finally:
         event.remove(Engine, "before_cursor_execute", note)
 
-    assert found == dict.fromkeys(ids_[::2], "standing")
+    assert found == dict.fromkeys(ids_[::2], "active")
     assert len(said) < 12
 
 

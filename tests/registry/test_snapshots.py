@@ -28,7 +28,7 @@ from vedette.registry.snapshots import files as snapshot_files
 from vedette.registry.snapshots import host_copy
 from vedette.registry.snapshots.bases import Snapshots
 from vedette.registry.snapshots.lease import Lease
-from vedette.registry.store.tables import lives, sets, versions
+from vedette.registry.store.tables import revisions, sets, versions
 from vedette.registry.write import sets as named_sets
 
 ROWS = {"x": [float(x) for x in range(10)]}
@@ -428,12 +428,14 @@ def put_back(registry, version):
     info = registry.set("alerts")
 
     def work(connection):
-        connection.execute(lives.delete().where(lives.c.set_id == info.row, lives.c.added > version))
-        ended = lives.c.set_id == info.row, lives.c.removed > version
-        connection.execute(lives.update().where(*ended).values(removed=None, reason=None, ended_at=None))
+        connection.execute(revisions.delete().where(revisions.c.set_id == info.row, revisions.c.added > version))
+        ended = revisions.c.set_id == info.row, revisions.c.removed > version
+        connection.execute(revisions.update().where(*ended).values(removed=None, reason=None, ended_at=None))
         connection.execute(versions.delete().where(versions.c.set_id == info.row, versions.c.version > version))
-        standing = select(func.count()).where(lives.c.set_id == info.row, lives.c.removed.is_(None)).scalar_subquery()
-        connection.execute(sets.update().where(sets.c.id == info.row).values(version=version, n_standing=standing))
+        standing = (
+            select(func.count()).where(revisions.c.set_id == info.row, revisions.c.removed.is_(None)).scalar_subquery()
+        )
+        connection.execute(sets.update().where(sets.c.id == info.row).values(version=version, n_active=standing))
 
     registry.database.write(work)
 

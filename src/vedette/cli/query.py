@@ -35,12 +35,13 @@ ExpectOption = Annotated[
     int | None, typer.Option("--expect-version", help="Change nothing if the set is not at this version")
 ]
 
-COLUMNS = {
-    "match": ("id", "where"),
-    "border": ("id", "where"),
-    "window join": ("id", "where", "within", "rows"),
-    "band join": ("id", "low", "high"),
-}
+
+def columns_of(info: SetInfo) -> tuple[str, ...]:
+    """The columns of a query in files and tables: its id, and how it is written."""
+    from vedette.registry.kinds import KINDS
+
+    written = KINDS[info.kind].form.written
+    return ("id", *written[: 2 * info.dimensions]) if info.dimensions else ("id", *written)
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,19 @@ class GivenQuery:
     ] = None
     low: Annotated[float | None, typer.Option("--low", help="Of a band: its low end; one may be left out")] = None
     high: Annotated[float | None, typer.Option("--high", help="And its high end")] = None
+    x_low: Annotated[float | None, typer.Option("--x-low", help="Of a zone: its low side along x")] = None
+    x_high: Annotated[float | None, typer.Option("--x-high", help="And its high side along x")] = None
+    y_low: Annotated[float | None, typer.Option("--y-low", help="Its low side along y")] = None
+    y_high: Annotated[float | None, typer.Option("--y-high", help="Its high side along y")] = None
+    z_low: Annotated[float | None, typer.Option("--z-low", help="In three dimensions, its low side along z")] = None
+    z_high: Annotated[float | None, typer.Option("--z-high", help="And its high side along z")] = None
     expect_version: ExpectOption = None
 
     def read(self) -> dict[str, Any]:
         """The query as a registry takes it."""
         has_band = self.low is not None or self.high is not None
         band = {"low": self.low, "high": self.high} if has_band else {}
+        sides = {name: getattr(self, name) for name in ("x_low", "x_high", "y_low", "y_high", "z_low", "z_high")}
         return {
             "text": read_text(self.text, self.file),
             "metadata": read_metadata(self.metadata),
@@ -89,6 +97,7 @@ class GivenQuery:
             "rows": _by_stream(self.rows, _read_count),
             "expect_version": self.expect_version,
             **band,
+            **{name: side for name, side in sides.items() if side is not None},
         }
 
 
@@ -146,8 +155,8 @@ def list_command(
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Only with this metadata; again for each")
     ] = None,
     state: Annotated[
-        str, typer.Option(metavar="STATE", help="standing, parked (a new schema broke them), removed or expired")
-    ] = "standing",
+        str, typer.Option(metavar="STATE", help="active, parked (a new schema broke them), removed or expired")
+    ] = "active",
     after: Annotated[str | None, typer.Option(metavar="ID", help="Go on after this id")] = None,
     limit: Annotated[int, typer.Option(help="At most so many", min=1)] = 100,
     chosen: ChosenSet,
@@ -163,7 +172,7 @@ def list_command(
         after=None if after is None else read_id(after, info),
         limit=limit,
     )
-    columns = (*COLUMNS[info.kind], "metadata", "expires_at", "added")
+    columns = (*columns_of(info), "metadata", "expires_at", "added")
     print_records([to_record(query, info) for query in found], columns, answer.form)
     if len(found) == limit and answer.form == "table":
         print(f"there may be more: --after {found[-1].id}", file=sys.stderr)
@@ -182,9 +191,9 @@ def show_command(query_id: IdArgument, chosen: ChosenSet, answer: Answer) -> Non
 def history_command(query_id: IdArgument, chosen: ChosenSet, answer: Answer) -> None:
     """Show what stood under an id, from which version until which, and why it ended; oldest first."""
     opened, info = chosen.open()
-    lives = opened.history(info.name, read_id(query_id, info))
-    columns = (*COLUMNS[info.kind], "state", "added", "removed", "created_at", "ended_at", "metadata", "expires_at")
-    print_records([to_record(query, info) for query in lives], columns, answer.form)
+    revisions = opened.history(info.name, read_id(query_id, info))
+    columns = (*columns_of(info), "state", "added", "removed", "created_at", "ended_at", "metadata", "expires_at")
+    print_records([to_record(query, info) for query in revisions], columns, answer.form)
 
 
 @query_app.command("import")
@@ -242,14 +251,11 @@ def export_command(
 
 def to_record(query: QueryInfo, info: SetInfo) -> dict[str, Any]:
     """A query under the names that files have."""
-    told: dict[str, Any] = {"id": query.id}
-    if info.kind == "band join":
-        told |= {name: _finite(end) for name, end in (("low", query.low), ("high", query.high))}
-    else:
-        told["where"] = query.text
-    if info.kind == "window join":
-        told |= {name: (query.window or {}).get(name) for name in ("within", "rows")}
-    return told | {
+    from vedette.registry.kinds import KINDS
+
+    return {
+        "id": query.id,
+        **KINDS[info.kind].form.to_record(query),
         "state": query.state,
         "metadata": query.metadata,
         "expires_at": query.expires_at,
@@ -302,11 +308,6 @@ def read_text(text: str | None, file: Path | None) -> str | None:
     if file is not None:
         return _read_file(file).strip()
     return _read_input().strip() if text == "-" else text
-
-
-def _finite(end: float | None) -> float | None:
-    """An end of a band; none where it is infinite, which JSON has no word for."""
-    return None if end is None or math.isinf(end) else end
 
 
 def _read_ids(ids: list[str], file: Path | None) -> list[str]:

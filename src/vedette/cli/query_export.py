@@ -7,18 +7,19 @@ changes the set feels how many there are.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from vedette.cli.query import COLUMNS, to_record
+from vedette.cli.query import columns_of, to_record
 from vedette.cli.records import Answer, print_records
 from vedette.errors import FileError
 from vedette.files.answers import open_answer
 from vedette.files.rows import format_of
+from vedette.registry.forms import BAND, ZONE
+from vedette.registry.kinds import KINDS
 
 if TYPE_CHECKING:
     from vedette.registry.read.query_info import QueryInfo
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from vedette.registry.registry import Registry
 
 PAGE = 10_000  # queries that are read at once
+NUMBERS = (*BAND.written, *ZONE.written)  # columns of files that hold numbers
 _NAMES = {"csv": "CSV", "jsonl": "JSON lines", "parquet": "Parquet", "json": "JSON"}
 _SAME = {("csv", "csv"), ("jsonl", "json")}  # what a file's name may say where an option is given
 
@@ -50,13 +52,9 @@ def export_queries(registry: Registry, info: SetInfo, out: Path | None, answer: 
 
 def to_row(query: QueryInfo, info: SetInfo) -> dict[str, Any]:
     """A query as a line of a file, which holds texts and numbers."""
-    window = query.window or {}
     return {
         "id": query.id,
-        "where": query.text,
-        "low": None if query.low == -math.inf else query.low,  # no end is nothing
-        "high": None if query.high == math.inf else query.high,
-        **{name: _size_text(window.get(name)) for name in ("within", "rows")},
+        **KINDS[info.kind].form.to_line(query),
         "metadata": json.dumps(query.metadata, ensure_ascii=False) if query.metadata else None,
         "expires_at": None if query.expires_at is None else query.expires_at.isoformat(),
     }
@@ -109,16 +107,10 @@ def _records(page: list[QueryInfo], info: SetInfo) -> list[dict[str, Any]]:
 
 
 def _columns(info: SetInfo) -> tuple[str, ...]:
-    return (*COLUMNS[info.kind], "metadata", "expires_at")
+    return (*columns_of(info), "metadata", "expires_at")
 
 
 def _file_schema(info: SetInfo) -> pa.Schema:
     types = dict.fromkeys(_columns(info), pa.string())
-    types |= {name: pa.float64() for name in ("low", "high") if name in types}
+    types |= {name: pa.float64() for name in NUMBERS if name in types}
     return pa.schema(types | {"id": pa.int64() if info.id_kind == "integer" else pa.string()})
-
-
-def _size_text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)

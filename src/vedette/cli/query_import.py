@@ -1,14 +1,13 @@
 """Queries of a registry from a file: CSV, JSON lines, Parquet or GeoJSON, in the columns that an export writes.
 
-A file has an id and what the set's kind needs: `where`; of window joins also `within` and `rows`; of band joins `low`
-and `high`. `metadata`, a JSON object, and `expires_at` may be there; all further columns are metadata, too, and so are
-the properties of GeoJSON's features.
+A file has an id and the columns of the set's kind: `where`; for window joins also `within` and `rows`; for band joins
+`low` and `high`; for moving joins the sides of zones: `x_low`, `x_high`, `y_low`, `y_high`. `metadata`, a JSON object,
+and `expires_at` may be there. All other columns become metadata, as do the properties of GeoJSON features.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -19,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from vedette.cli.query import read_value
 from vedette.cli.set_options import read_id
-from vedette.data.durations import number_or_duration
 from vedette.data.schema import Schema
 from vedette.errors import FileError, QueryError
 from vedette.files.json_text import read_json
 from vedette.files.lines import Kind, Lines, read_lines
-from vedette.files.queries import is_geojson, read_polygons, take_text
+from vedette.files.queries import is_geojson, read_polygons
+from vedette.registry.forms import TEXT, WINDOWED_TEXT, Form
+from vedette.registry.kinds import KINDS
 from vedette.registry.store.times import read_expiry
 from vedette.registry.write.samples import selectivity_of
 from vedette.registry.write.steps import check_texts
@@ -49,7 +49,7 @@ def import_queries(
     replace: bool,
     skip_bad: bool,
 ) -> dict[str, Any]:
-    """Let the queries of a file stand, in one version: all, or with `skip_bad` those that can."""
+    """Add the queries of a file, in one version: all of them, or with `skip_bad` those that are valid."""
     with _named(file, form) as path:
         lines = _with_ids(_read(path, info, "standard input" if file == "-" else None), info)
     selectivity = selectivity_of(registry.database, info)
@@ -77,7 +77,7 @@ def import_queries(
 
     def check(ids: list[Any], values: list[dict[str, Any]]) -> None:
         gather(ids, values, {})
-        if info.kind != "band join":
+        if "text" in KINDS[info.kind].form.arguments:
             check_texts(info, ids, [value["text"] for value in values], settings(), selectivity)
 
     def pass_over(lines: Lines) -> Lines:
@@ -150,35 +150,13 @@ def _named(file: str, form: str) -> Iterator[Path]:
 
 def _read(path: Path, info: SetInfo, name: str | None) -> Lines:
     is_csv = path.suffix.lower() == ".csv"
-    if info.kind == "band join":
-        take = _with_own(_take_band, is_csv)
-        kind = Kind("band", "bands", ("low", "high"), "an id, a low and a high", take, has_rest=True)
-        return read_lines(path, kind, name)
-    more = ("within", "rows") if info.kind == "window join" else ()
-    take = _with_own(_take_join if info.kind == "window join" else _take_query, is_csv)
-    kind = Kind("query", "queries", ("where",), "an id and a text under 'where'", take, more, has_rest=True)
-    if info.kind != "window join" and is_geojson(path):
+    form = KINDS[info.kind].form
+    take = _with_own(form.take, is_csv)
+    more = tuple(name for name in form.written if name not in form.needed)
+    kind = Kind(*form.words, form.needed, form.needs, take, more, has_rest=True)
+    if form is TEXT and is_geojson(path):
         return read_polygons(path, Schema.parse(info.schema[""]), kind)
     return read_lines(path, kind, name)
-
-
-def _take_query(query_id: Any, text: Any) -> dict[str, Any]:
-    return {"text": take_text(query_id, text)}
-
-
-def _take_join(query_id: Any, text: Any, within: Any, rows: Any) -> dict[str, Any]:
-    sizes = {"within": _take_size(query_id, "within", within), "rows": _take_size(query_id, "rows", rows)}
-    return {"text": take_text(query_id, text), **sizes}
-
-
-def _take_band(query_id: Any, low: Any, high: Any) -> dict[str, Any]:
-    ends = {}
-    for name, value, missing in (("low", low, -math.inf), ("high", high, math.inf)):
-        try:
-            ends[name] = missing if value is None or value == "" else float(value)
-        except (TypeError, ValueError):
-            raise QueryError(f"the {name} of band {query_id!r} is {value!r}; it is a number, or nothing") from None
-    return ends
 
 
 def _with_own(take: Callable[..., dict[str, Any]], is_csv: bool) -> Callable[..., dict[str, Any]]:
@@ -244,18 +222,6 @@ def _take_time(query_id: Any, value: Any) -> datetime | None:
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
-def _take_size(query_id: Any, name: str, value: Any) -> Any:
-    """The length of a window: for all streams, or as a JSON object by stream."""
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        try:
-            value = read_json(value)
-        except ValueError:
-            raise QueryError(f"{name} of query {query_id!r} begins with a brace and is no JSON object") from None
-    if isinstance(value, str):
-        return number_or_duration(value) if value.strip() else None
-    return value
-
-
 def _with_ids(lines: Lines, info: SetInfo) -> Lines:
     """The lines whose ids are of the set's kind, each id once; the others are bad, and have their numbers."""
     first: dict[Any, int] = {}  # the line that has the id
@@ -285,36 +251,46 @@ def _fit_id(query_id: str | int, info: SetInfo) -> str | int:
 
 
 def _add(change: Change, kind: str, ids: list[Any], values: list[dict[str, Any]], ends: Mapping[str, Any]) -> None:
-    """Let queries stand. An end of life that is given for all goes before those of the lines."""
-    own = {name: [value.get(name) for value in values] for name in ("text", "low", "high", *_OWN)}
-    if kind == "window join":  # whose windows differ in kind
+    """Add queries. An expiry that is given for all overrides those of the lines."""
+    form = KINDS[kind].form
+    own = {name: [value.get(name) for value in values] for name in _OWN}
+    if form is WINDOWED_TEXT:  # whose windows differ in kind
         for query_id, value in zip(ids, values, strict=True):
             end = ends or {"expires_at": value.get("expires_at")}
             with _naming(query_id):
-                change.add(query_id, value["text"], metadata=value.get("metadata"), **_sizes(value), **end)
+                change.add(query_id, **_written(form, value), metadata=value.get("metadata"), **end)
         return
     told: dict[str, Any] = {"metadata": own["metadata"], **(ends or {"expires_at": own["expires_at"]})}
-    if kind == "band join":
-        change.add_many(ids, lows=own["low"], highs=own["high"], **told)
-    else:
-        change.add_many(ids, own["text"], **told)
+    change.add_many(ids, **_columns(form, values), **told)
 
 
 def _replace(change: Change, kind: str, ids: list[Any], values: list[dict[str, Any]], ends: Mapping[str, Any]) -> None:
-    """Put queries in the place of those that stand, which keep what their lines do not speak of."""
-    if kind == "band join":
-        lows, highs = ([value[end] for value in values] for end in ("low", "high"))
-        change.replace_many(ids, lows=lows, highs=highs, **ends)
-    else:
-        change.replace_many(ids, [value["text"] for value in values], **ends)
+    """Replace queries that exist. They keep what their lines do not give."""
+    form = KINDS[kind].form
+    change.replace_many(ids, **_columns(form, values, needed_only=form is WINDOWED_TEXT), **ends)
     for name in ("metadata",) if ends else _OWN:
         places = [place for place, value in enumerate(values) if name in value]
         if places:
             change.replace_many([ids[place] for place in places], **{name: [values[place][name] for place in places]})
-    for query_id, value in zip(ids, values, strict=True):
-        if sizes := _sizes(value):
-            with _naming(query_id):
-                change.replace(query_id, **sizes)
+    if form is WINDOWED_TEXT:
+        for query_id, value in zip(ids, values, strict=True):
+            sizes = {name: value[name] for name in ("within", "rows") if name in value}
+            if sizes:
+                with _naming(query_id):
+                    change.replace(query_id, **sizes)
+
+
+def _written(form: Form, value: Mapping[str, Any]) -> dict[str, Any]:
+    """How a query is written, as arguments of `add`."""
+    return {name: value[name] for name in form.arguments if name in value}
+
+
+def _columns(form: Form, values: list[dict[str, Any]], *, needed_only: bool = False) -> dict[str, Any]:
+    """How queries are written, as arguments of `add_many`; a side that one line lacks is null."""
+    plurals = {name: plural for plural, name in form.plurals.items()} | {"text": "texts"}
+    names = [name for name in form.arguments if any(name in value for value in values)]
+    names = ["text"] if needed_only else names
+    return {plurals.get(name, name): [value.get(name) for value in values] for name in names}
 
 
 @contextmanager
@@ -324,8 +300,3 @@ def _naming(query_id: Any) -> Iterator[None]:
         yield
     except QueryError as error:
         raise error.in_query(query_id) from None
-
-
-def _sizes(value: Mapping[str, Any]) -> dict[str, Any]:
-    """The window of a join, as far as its line has one."""
-    return {name: value[name] for name in ("within", "rows") if value.get(name) is not None}

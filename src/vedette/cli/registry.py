@@ -130,7 +130,7 @@ def _to_record(stats: SetStats) -> dict[str, Any]:
     return {
         "set": info.name,
         "kind": info.kind,
-        "queries": info.n_standing,
+        "queries": info.n_active,
         "parked": info.n_parked,
         "remembered": stats.n_remembered,
         "version": info.version,

@@ -100,10 +100,13 @@ class GivenSample:
 def create_command(
     *,
     name: NameArgument,
-    kind: Annotated[str, typer.Option(help="match, border, 'window join' or 'band join'")] = "match",
+    kind: Annotated[str, typer.Option(help="match, border, 'window join', 'band join' or 'moving join'")] = "match",
     schemas: GivenSchema,
     windows: Annotated[
         str | None, typer.Option(metavar="time|rows|any", help="Of a window join: what its windows are counted in")
+    ] = None,
+    dimensions: Annotated[
+        int | None, typer.Option(metavar="2|3", help="Of a moving join: the dimensions of its zones  [default: 2]")
     ] = None,
     time_zone: Annotated[str, typer.Option(help="Of dates, and of times that name no zone")] = "UTC",
     ids: Annotated[
@@ -125,7 +128,7 @@ def create_command(
     if windows is not None:
         given["windows"] = windows
     given |= guard.read(None if schemas.schema is None else Schema.parse(schemas.schema))
-    opened.create(name, kind=kind, time_zone=time_zone, ids=ids, **given)
+    opened.create(name, kind=kind, time_zone=time_zone, ids=ids, dimensions=dimensions, **given)
     print_record(to_record(opened.set(name)), answer.form)
 
 
@@ -181,7 +184,7 @@ def drop_command(
     if not yes:
         _ask(info)
     opened.drop(name)
-    print_record({"dropped": name, "queries": info.n_standing}, answer.form)
+    print_record({"dropped": name, "queries": info.n_active}, answer.form)
 
 
 def to_record(info: SetInfo) -> dict[str, Any]:
@@ -191,7 +194,7 @@ def to_record(info: SetInfo) -> dict[str, Any]:
         "name": info.name,
         "kind": info.kind,
         "ids": info.id_kind,
-        "queries": info.n_standing,
+        "queries": info.n_active,
         "parked": info.n_parked,
         "version": info.version,
         "schema": schema,
@@ -204,5 +207,5 @@ def to_record(info: SetInfo) -> dict[str, Any]:
 def _ask(info: SetInfo) -> None:
     """Raise unless somebody at a terminal says yes."""
     if not sys.stdin.isatty():
-        raise PipelineError(f"set {info.name!r} has {info.n_standing:,} queries; to drop it, say so with --yes")
-    typer.confirm(f"drop set {info.name!r} with {info.n_standing:,} queries and their history?", abort=True, err=True)
+        raise PipelineError(f"set {info.name!r} has {info.n_active:,} queries; to drop it, say so with --yes")
+    typer.confirm(f"drop set {info.name!r} with {info.n_active:,} queries and their history?", abort=True, err=True)

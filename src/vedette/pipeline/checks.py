@@ -65,11 +65,11 @@ def check_hosts(plan: PipelineFile, queries: Followed) -> None:
         )
 
 
-def name_queries(plan: PipelineFile, queries: SetInfo, n_standing: int) -> str:
+def name_queries(plan: PipelineFile, queries: SetInfo, n_active: int) -> str:
     """The set in words: its name, how many queries stand in the version that is taken, and which that is."""
     at = plan.registry.version
     version = f"version {queries.version}, followed" if at is None else f"version {at}, for good"
-    return f"set {queries.name!r} for {queries.kind}, {count(n_standing, 'query', 'queries')}, {version}"
+    return f"set {queries.name!r} for {queries.kind}, {count(n_active, 'query', 'queries')}, {version}"
 
 
 def _check_windows(operator: WindowJoin, queries: SetInfo) -> None:

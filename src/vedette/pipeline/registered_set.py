@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, delete, func, literal, or_, select
 
 from vedette.registry.store.failures import ReadOnlyError
-from vedette.registry.store.tables import lives, pins, sets
+from vedette.registry.store.tables import pins, revisions, sets
 
 if TYPE_CHECKING:
     from vedette.pipeline.file import RegistryPart
@@ -19,9 +19,9 @@ def count_queries(registry: Registry, part: RegistryPart) -> int:
     """How many queries stand: now, or at the version that the pipeline stays at."""
     info = registry.set(part.set)
     if part.version is None:
-        return info.n_standing
-    stood = lives.c.added <= part.version, or_(lives.c.removed.is_(None), lives.c.removed > part.version)
-    query = select(func.count()).where(lives.c.set_id == info.row, *stood)
+        return info.n_active
+    stood = revisions.c.added <= part.version, or_(revisions.c.removed.is_(None), revisions.c.removed > part.version)
+    query = select(func.count()).where(revisions.c.set_id == info.row, *stood)
     return registry.database.read(lambda connection: int(connection.scalar(query) or 0))
 
 

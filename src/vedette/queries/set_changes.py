@@ -18,7 +18,7 @@ class Changes:
 
     A replaced query is removed and added under the same version, and so is one that was removed and added again: under
     one version removals come first. A query that came and went in between is told too, so that every version can be
-    rebuilt. Of `texts`, `windows`, `lows` and `highs` those are there that the kind of the set has.
+    rebuilt. Of `texts`, `windows`, `lows`, `highs` and `sides` those are there that the kind of the set has.
 
     >>> changes = Changes.of([(1, 11, [], [("a", "x > 1"), ("b", "x > 2")]), (2, 22, ["a"], [("a", "x > 3")])])
     >>> changes.until, changes.n_added, changes.n_removed
@@ -33,10 +33,11 @@ class Changes:
     removed_versions: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # ascending
     added_ids: list[QueryId] = field(default_factory=list)
     added_versions: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # ascending
-    texts: list[str] | None = None  # of the added ones, in all kinds but band joins
+    texts: list[str] | None = None  # of the added ones, in kinds whose queries are texts
     windows: list[dict[str, Any]] | None = None  # {"within": ..., "rows": ...} as `add` takes them, in window joins
     lows: NDArray[np.float64] | None = None  # the ends, in band joins
     highs: NDArray[np.float64] | None = None
+    sides: dict[str, NDArray[np.float64]] | None = None  # of zones, in moving joins: x_low, x_high, y_low, ...
 
     @classmethod
     def of(cls, changes: Sequence[tuple[int, int, Sequence[QueryId], Sequence[tuple[Any, ...]]]]) -> Changes:
@@ -102,6 +103,7 @@ class Changes:
                 None if self.windows is None else self.windows[new],
                 None if self.lows is None else self.lows[new],
                 None if self.highs is None else self.highs[new],
+                None if self.sides is None else {name: values[new] for name, values in self.sides.items()},
             )
 
 

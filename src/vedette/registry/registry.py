@@ -13,11 +13,12 @@ from sqlalchemy import Connection, select
 
 from vedette.errors import RegistryError, nearest
 from vedette.queries.set_changes import Changes
+from vedette.registry.kinds import MATCH
 from vedette.registry.read import inspection, listing, pins, reader, retention
 from vedette.registry.read.inspection import RegistryStats
 from vedette.registry.read.pins import PinnedStream
 from vedette.registry.read.query_info import QueryInfo
-from vedette.registry.read.set_info import MATCH, SetInfo
+from vedette.registry.read.set_info import SetInfo
 from vedette.registry.store.address import show_address
 from vedette.registry.store.database import RETRY_SECONDS, Database, Result
 from vedette.registry.store.migrations import migrate
@@ -94,20 +95,22 @@ class Registry:
         ids: str | None = None,
         sample: Any = None,
         max_match_share: float | None = None,
+        dimensions: int | None = None,
         **streams: Any,
     ) -> SetInfo:
-        """Make an empty set of a kind: match, border, window join or band join.
+        """Create an empty set of a kind: match, border, window join, band join or moving join.
 
         `ids` says whether the ids of queries are of "string" or "integer"; else the first ones do, or a pipeline that
         follows the set before there are any, which makes them strings.
 
         A window join has a schema for each stream, left="..." and right="...", and says with `windows` whether its
-        queries have windows of "time" (which is so unless said), of "rows", or of "any" sort. A band join has none.
+        queries have windows of "time" (the default), of "rows", or of "any" sort. Band joins and moving joins have no
+        schema. The queries of a moving join are zones, in two `dimensions` unless this is 3.
 
         With a `sample` of rows, queries that match more than `max_match_share` of it are refused.
         """
         return sets.create_set(
-            self._database, name, kind, schema, time_zone, windows, ids, streams, sample, max_match_share
+            self._database, name, kind, schema, time_zone, windows, ids, streams, sample, max_match_share, dimensions
         )
 
     def sets(self) -> builtins.list[SetInfo]:
@@ -168,10 +171,11 @@ class Registry:
         expect_version: int | None = None,
         **given: Any,
     ) -> int:
-        """Let a query stand; the new version.
+        """Add a query; returns the new version.
 
-        `given`: within or rows in window joins, low and high in band joins, and for any `metadata`, a dict, and when it
-        ends by itself: `expires_at`, a datetime with a time zone, or `ttl`, such as "5 minutes".
+        `given`: `within` or `rows` in window joins; `low` and `high` in band joins; `x_low`, `x_high`, `y_low`,
+        `y_high` in moving joins (and `z_low`, `z_high` in three dimensions). In all kinds: `metadata`, a dict, and
+        `expires_at`, a datetime with a time zone, or `ttl`, such as "5 minutes".
         """
         change = self.change(name, expect_version=expect_version)
         change.add(query_id, text, **given)
@@ -180,9 +184,9 @@ class Registry:
     def add_many(
         self, name: str, ids: Any, texts: Any = None, *, expect_version: int | None = None, **given: Any
     ) -> int:
-        """Let many queries stand at once; the new version.
+        """Add many queries; returns the new version.
 
-        `given`: as in `add`, one for all or a list with one a query; in band joins `lows` and `highs`.
+        `given`: as in `add`, one value for all or a list with one per query; in band joins `lows` and `highs`.
         """
         change = self.change(name, expect_version=expect_version)
         change.add_many(ids, texts, **given)
@@ -219,7 +223,7 @@ class Registry:
         return self._look(name, lambda connection, info: listing.get_query(connection, info, query_id))
 
     def find_ids(self, name: str, ids: Any) -> dict[Any, str]:
-        """Those of these ids whose queries stand or are parked, each with its state: "standing" or "parked"."""
+        """Those of these ids whose queries stand or are parked, each with its state: "active" or "parked"."""
         return self._look(name, lambda connection, info: listing.find_ids(self._database, connection, info, ids))
 
     def list(
@@ -228,7 +232,7 @@ class Registry:
         *,
         prefix: str | None = None,
         metadata: Mapping[str, Any] | None = None,
-        state: str = "standing",
+        state: str = "active",
         after: str | int | None = None,
         limit: int | None = 100,
         at: int | None = None,
@@ -245,7 +249,7 @@ class Registry:
         return self._look(name, find, ends_due=at is None)
 
     def history(self, name: str, query_id: str | int) -> builtins.list[QueryInfo]:
-        """The lives of a query, oldest first: what it was, from when to when, and why it ended."""
+        """The revisions of a query, oldest first: what it was, from when to when, and why it ended."""
         return self._look(name, lambda connection, info: listing.get_history(connection, info, query_id))
 
     # Versions.
@@ -256,11 +260,11 @@ class Registry:
             self.end_due(name)
         return reader.read_changes(self._database, name, since, until)
 
-    def standing(self, name: str, at: int | None = None, **options: Any) -> Iterator[Changes]:
+    def active(self, name: str, at: int | None = None, **options: Any) -> Iterator[Changes]:
         """All queries that stood at a version, or stand, in pieces: the added queries of each piece."""
         if at is None:
             self.end_due(name)
-        return reader.read_standing(self._database, name, at, **options)
+        return reader.read_active(self._database, name, at, **options)
 
     def marks(self, name: str, until: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The versions that are remembered, up to one, and the mark of each."""

@@ -73,7 +73,7 @@ def band_join(
     file in `snapshot_dir`, which they must see too. What `registry.follow` gives is followed while it changes; answers
     then have a column `version` at their end.
     """
-    given = QuerySource.read(bands, _CALL, "BandQuerySet", "changes_since", ("band join",))
+    given = QuerySource.read(bands, _CALL, "band join")
     check_sides(_CALL, {"left": left, "right": right})
     check_shards(shards)
     check_choice("known_id", known_id, ("error", "replace"))

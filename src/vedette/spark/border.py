@@ -71,7 +71,7 @@ def border(
     What `registry.follow` gives of a set of kind border is followed while it changes; events then have a column
     `version`.
     """
-    given = QuerySource.read(queries, "vs.border", "QuerySet", "match_one", ("border",))
+    given = QuerySource.read(queries, "vs.border", "border")
     check_shards(shards)
     options: dict[str, Any] = {
         "key": key,

@@ -44,7 +44,7 @@ def match(
 
     A set above 4 MB goes to the workers as a file in `snapshot_dir`, which they must see too.
     """
-    given = QuerySource.read(queries, "vs.match", "QuerySet", "match_one", ("match", "border"))
+    given = QuerySource.read(queries, "vs.match", "match")
     if output not in _ADDED:
         raise PipelineError(f"unknown output {output!r}; outputs are: {', '.join(map(repr, _ADDED))}")
 

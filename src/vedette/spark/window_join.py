@@ -79,7 +79,7 @@ def window_join(
     `registry.follow` gives is followed while it changes, on a grid; answers then have a column `version` at their end.
     """
     _check_frames({"left": left, "right": right, **(frames or {})})
-    given = QuerySource.read(pairs, _CALL, "JoinQuerySet after the DataFrames", "shared_equality", ("window join",))
+    given = QuerySource.read(pairs, _CALL, "window join", "after the DataFrames")
     queries: JoinQuerySet = given.queries
     check_shards(shards)
     columns = {**{f"{stream}_id": "id" for stream in queries.streams}, **columns}

@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy import Connection, func, or_, select, text
 
 from vedette.errors import QueryError, RegistryError, count
-from vedette.registry.read.reader import read_standing
+from vedette.registry.read.reader import read_active
 from vedette.registry.read.set_info import SetInfo
 from vedette.registry.store.database import Database
-from vedette.registry.store.tables import lives, pins, snapshots, versions
+from vedette.registry.store.tables import pins, revisions, snapshots, versions
 from vedette.registry.write.samples import selectivity_of
 from vedette.registry.write.sets import list_sets
 from vedette.registry.write.steps import check_texts
@@ -22,7 +22,7 @@ class SetStats:
     """A set in numbers."""
 
     info: SetInfo
-    n_remembered: int  # lives that ended and are not forgotten
+    n_remembered: int  # revisions that ended and are not forgotten
     n_versions: int
     n_pins: int
     n_snapshots: int
@@ -58,7 +58,7 @@ def _stats_of(connection: Connection, info: SetInfo) -> SetStats:
     own = snapshots.c.set_id == info.row
     return SetStats(
         info,
-        int(scalar(func.count(), lives.c.set_id == info.row, lives.c.removed.is_not(None))),
+        int(scalar(func.count(), revisions.c.set_id == info.row, revisions.c.removed.is_not(None))),
         int(scalar(func.count(), versions.c.set_id == info.row)),
         int(scalar(func.count(), pins.c.set_id == info.row)),
         int(scalar(func.count(), own)),
@@ -79,7 +79,7 @@ def _faults_of(database: Database, info: SetInfo) -> list[str]:
         return [] if now is None else [f"set {now.name!r}: {fault}" for fault in _count_faults(connection, now)]
 
     faults = database.read(read)
-    for piece in read_standing(database, info, info.version):
+    for piece in read_active(database, info, info.version):
         try:
             check_texts(info, piece.added_ids, piece.texts or [], limits=None)
         except QueryError as error:
@@ -92,21 +92,26 @@ def _faults_of(database: Database, info: SetInfo) -> list[str]:
 
 
 def _count_faults(connection: Connection, info: SetInfo) -> list[str]:
-    own = lives.c.set_id == info.row
+    own = revisions.c.set_id == info.row
 
-    def number(*where: Any, what: Any = lives.c.id) -> int:
+    def number(*where: Any, what: Any = revisions.c.id) -> int:
         return int(connection.scalar(select(func.count(what)).where(*where)) or 0)
 
     faults = []
-    told = {"stand": (info.n_standing, lives.c.removed.is_(None)), "are parked": (info.n_parked, lives.c.is_parked)}
+    told = {
+        "stand": (info.n_active, revisions.c.removed.is_(None)),
+        "are parked": (info.n_parked, revisions.c.is_parked),
+    }
     for what, (n_told, which) in told.items():
         n_found = number(own, which)
         if n_found != n_told:
             faults.append(f"{count(n_found, 'query', 'queries')} {what}, but its row says {n_told:,}")
-    wrong = or_(lives.c.removed <= lives.c.added, lives.c.added > info.version, lives.c.removed > info.version)
+    wrong = or_(
+        revisions.c.removed <= revisions.c.added, revisions.c.added > info.version, revisions.c.removed > info.version
+    )
     n_wrong = number(own, wrong)
     if n_wrong:
-        faults.append(f"{count(n_wrong, 'life', 'lives')} with versions that cannot be")
+        faults.append(f"{count(n_wrong, 'revision', 'revisions')} with versions that cannot be")
     n_versions = number(versions.c.set_id == info.row, versions.c.version >= info.oldest, what=versions.c.version)
     if n_versions != info.version - info.oldest + 1:
         faults.append(f"{count(n_versions, 'version')} since version {info.oldest}, but it is at {info.version}")

@@ -12,22 +12,22 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from vedette.data.ids import INTEGER, STRING
 from vedette.errors import QueryError, RegistryError, nearest
-from vedette.registry.read.query_info import EXPIRED, PARKED, REMOVED, STANDING, QueryInfo
+from vedette.registry.read.query_info import ACTIVE, EXPIRED, PARKED, REMOVED, QueryInfo
 from vedette.registry.read.reader import check_version, plain_version
 from vedette.registry.read.set_info import SetInfo
 from vedette.registry.store.database import Database
-from vedette.registry.store.tables import id_column, lives
+from vedette.registry.store.tables import id_column, revisions
 from vedette.registry.store.values import LARGEST, is_number, is_text
 from vedette.registry.write.locked_set import among
 from vedette.registry.write.steps import read_ids
 
-STATES = (STANDING, PARKED, REMOVED, EXPIRED)
+STATES = (ACTIVE, PARKED, REMOVED, EXPIRED)
 
 
 def get_query(connection: Connection, info: SetInfo, query_id: Any) -> QueryInfo:
-    """The life of a query that stands, or is parked."""
+    """The revision of a query that stands, or is parked."""
     last = get_history(connection, info, query_id)[-1]
-    if last.state not in (STANDING, PARKED):
+    if last.state not in (ACTIVE, PARKED):
         raise QueryError(
             f"no query {query_id!r} stands in set {info.name!r} any more: it was {last.state} with version "
             f"{last.removed_version}"
@@ -36,16 +36,16 @@ def get_query(connection: Connection, info: SetInfo, query_id: Any) -> QueryInfo
 
 
 def get_history(connection: Connection, info: SetInfo, query_id: Any) -> list[QueryInfo]:
-    """All lives of a query, oldest first."""
+    """All revisions of a query, oldest first."""
     found: list[Any] = []
     known = _as_kept(info, query_id)
     if known is not None:
-        is_it = and_(lives.c.set_id == info.row, id_column(info.id_kind) == known)
-        for stands in (lives.c.removed.is_not(None), lives.c.removed.is_(None)):
-            found += connection.execute(select(lives).where(is_it, stands).order_by(lives.c.removed)).all()
+        is_it = and_(revisions.c.set_id == info.row, id_column(info.id_kind) == known)
+        for stands in (revisions.c.removed.is_not(None), revisions.c.removed.is_(None)):
+            found += connection.execute(select(revisions).where(is_it, stands).order_by(revisions.c.removed)).all()
     if not found:
         raise QueryError(f"there is no query {query_id!r} in set {info.name!r}, and none is remembered")
-    return [QueryInfo.of(life) for life in found]
+    return [QueryInfo.of(revision) for revision in found]
 
 
 def find_ids(database: Database, connection: Connection, info: SetInfo, ids: Any) -> dict[Any, str]:
@@ -56,8 +56,8 @@ def find_ids(database: Database, connection: Connection, info: SetInfo, ids: Any
     column = id_column(info.id_kind)
     is_one = among(database, column, info.id_kind, read)
     found: dict[Any, str] = {}
-    for state in (STANDING, *([PARKED] if info.n_parked else [])):
-        told = select(column).where(lives.c.set_id == info.row, _in_state(info, state), is_one)
+    for state in (ACTIVE, *([PARKED] if info.n_parked else [])):
+        told = select(column).where(revisions.c.set_id == info.row, _in_state(info, state), is_one)
         found |= dict.fromkeys(connection.scalars(told), state)
     return found
 
@@ -75,7 +75,7 @@ def list_queries(
 ) -> list[QueryInfo]:
     """A page of queries in the order of their ids: those in a state now, or those that stood at a version."""
     column: Any = id_column(info.id_kind)
-    wanted = [lives.c.set_id == info.row, column.is_not(None)]
+    wanted = [revisions.c.set_id == info.row, column.is_not(None)]
     if prefix is not None:
         wanted += _has_prefix(info, column, prefix)
     if after is not None:
@@ -91,23 +91,23 @@ def list_queries(
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
         raise RegistryError(f"limit is a whole number, or None for all; got {limit!r}")
     most = None if limit is None else min(limit, LARGEST)
-    found: Select[Any] = select(lives).where(*wanted).order_by(column).limit(most)
+    found: Select[Any] = select(revisions).where(*wanted).order_by(column).limit(most)
     if at is None:
-        return [QueryInfo.of(life) for life in connection.execute(found.where(_in_state(info, state)))]
-    if state != STANDING:
+        return [QueryInfo.of(revision) for revision in connection.execute(found.where(_in_state(info, state)))]
+    if state != ACTIVE:
         raise RegistryError(f"at a version only what stood is listed; got state={state!r}")
     at = plain_version(at)
     check_version(info, at, "at")
-    return [QueryInfo.of(life) for life in _find_at(connection, found, column, at, most)]
+    return [QueryInfo.of(revision) for revision in _find_at(connection, found, column, at, most)]
 
 
 def _find_at(connection: Connection, found: Select[Any], column: Any, at: int, most: int | None) -> list[Any]:
     """Of what is to be found, what stood at a version, standing or ended since: each part has an index of its own."""
-    there = lives.c.added + 0 <= at  # not by the index of versions, which would be sorted by id for every page
-    still = connection.execute(found.where(lives.c.removed.is_(None), there)).all()
+    there = revisions.c.added + 0 <= at  # not by the index of versions, which would be sorted by id for every page
+    still = connection.execute(found.where(revisions.c.removed.is_(None), there)).all()
     if still and len(still) == most:  # so that all pages together go through what has ended once
         found = found.where(column <= getattr(still[-1], column.name))
-    ended = connection.execute(found.where(lives.c.removed.is_not(None), lives.c.removed > at, there)).all()
+    ended = connection.execute(found.where(revisions.c.removed.is_not(None), revisions.c.removed > at, there)).all()
     return sorted([*still, *ended], key=attrgetter(column.name))[:most]
 
 
@@ -121,16 +121,16 @@ def _as_kept(info: SetInfo, query_id: Any) -> str | int | None:
 def _in_state(info: SetInfo, state: str) -> ColumnElement[bool]:
     if state not in STATES:
         raise RegistryError(f"unknown state {state!r}; states are: {', '.join(STATES)}{nearest(str(state), STATES)}")
-    if state == STANDING:
-        return lives.c.removed.is_(None)
+    if state == ACTIVE:
+        return revisions.c.removed.is_(None)
     if state == PARKED:
-        return and_(lives.c.removed.is_not(None), lives.c.is_parked)
-    later = lives.alias("later")
+        return and_(revisions.c.removed.is_not(None), revisions.c.is_parked)
+    later = revisions.alias("later")
     column = id_column(info.id_kind).name
-    same = later.c.set_id == lives.c.set_id, later.c[column].is_not(None), later.c[column] == lives.c[column]
+    same = later.c.set_id == revisions.c.set_id, later.c[column].is_not(None), later.c[column] == revisions.c[column]
     stands = select(later.c.id).where(*same, later.c.removed.is_(None)).exists()
-    ended_later = select(later.c.id).where(*same, later.c.removed > lives.c.removed).exists()
-    return and_(lives.c.removed.is_not(None), lives.c.reason == state, ~stands, ~ended_later)
+    ended_later = select(later.c.id).where(*same, later.c.removed > revisions.c.removed).exists()
+    return and_(revisions.c.removed.is_not(None), revisions.c.reason == state, ~stands, ~ended_later)
 
 
 def _has_prefix(info: SetInfo, column: Any, prefix: str) -> list[ColumnElement[bool]]:
@@ -158,8 +158,8 @@ def _has_metadata(database: Database, name: str, value: Any) -> ColumnElement[bo
     except (ValueError, OverflowError) as error:
         raise QueryError(f"metadata is what JSON can say; {error}") from None
     if database.is_postgres:
-        return cast(lives.c.metadata, JSONB)[name] == cast(literal(wanted), JSONB)
-    each = func.json_each(lives.c.metadata).table_valued("key", "value", "type")
+        return cast(revisions.c.metadata, JSONB)[name] == cast(literal(wanted), JSONB)
+    each = func.json_each(revisions.c.metadata).table_valued("key", "value", "type")
     if value is None or isinstance(value, bool):
         is_value = each.c.type == wanted
     elif isinstance(value, str):

@@ -7,8 +7,8 @@ until somebody deletes the pin.
 Spark commits a batch before it begins the next. So a new run of a stream may repeat the newest pinned batch and none
 before it. If it does, its checkpoint was copied or put back, and the old pin is not what it should see: it is refused.
 
-Answers have one type of ids for as long as their pipeline lives, so the first pin of a set whose ids nobody has spoken
-of makes them strings.
+The type of ids in the answers of a pipeline never changes, so the first pin of a set without a type of ids makes them
+strings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a registry tells of a query: one life of it, from the version that added it to the one that ended it."""
+"""What a registry tells of a query: one revision of it, from the version that added it to the one that ended it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from vedette.registry.forms import SIDES
 from vedette.registry.store.times import as_datetime
 
-STANDING, REMOVED, REPLACED, EXPIRED, PARKED = "standing", "removed", "replaced", "expired", "parked"
+ACTIVE, REMOVED, REPLACED, EXPIRED, PARKED = "active", "removed", "replaced", "expired", "parked"
 
 
 @dataclass(frozen=True)
@@ -18,33 +19,35 @@ class QueryInfo:
 
     id: str | int
     state: str  # standing, or why it ended: removed, replaced, expired, or parked by a change of the schema
-    text: str | None  # None in band joins
+    text: str | None  # None in kinds whose queries are no texts
     window: dict[str, Any] | None  # {"within": ...} or {"rows": ...}, in window joins
-    low: float | None  # the ends, in band joins
+    low: float | None  # in band joins
     high: float | None
+    sides: dict[str, float] | None  # of a zone, in moving joins: x_low, x_high, y_low, ...
     metadata: dict[str, Any]
     added_version: int
     removed_version: int | None
-    created_at: datetime.datetime  # when this life began
+    created_at: datetime.datetime  # when this revision began
     ended_at: datetime.datetime | None
     expires_at: datetime.datetime | None
-    row: int = field(repr=False, compare=False)  # in the table of lives
+    row: int = field(repr=False, compare=False)  # in the table of revisions
 
     @classmethod
-    def of(cls, life: Any) -> QueryInfo:
-        """What a row of the table of lives tells."""
+    def of(cls, revision: Any) -> QueryInfo:
+        """What a row of the table of revisions tells."""
         return cls(
-            life.name if life.number is None else life.number,
-            life.reason or STANDING,
-            life.text,
-            json.loads(life.windows) if life.windows else None,
-            life.low,
-            life.high,
-            json.loads(life.metadata) if life.metadata else {},
-            life.added,
-            life.removed,
-            as_datetime(life.created_at),
-            as_datetime(life.ended_at),
-            as_datetime(life.expires_at),
-            life.id,
+            revision.name if revision.number is None else revision.number,
+            revision.reason or ACTIVE,
+            revision.text,
+            json.loads(revision.windows) if revision.windows else None,
+            revision.low,
+            revision.high,
+            {name: getattr(revision, name) for name in SIDES if getattr(revision, name) is not None} or None,
+            json.loads(revision.metadata) if revision.metadata else {},
+            revision.added,
+            revision.removed,
+            as_datetime(revision.created_at),
+            as_datetime(revision.ended_at),
+            as_datetime(revision.expires_at),
+            revision.id,
         )

@@ -16,9 +16,10 @@ from sqlalchemy import Connection, select, tuple_
 
 from vedette.errors import RegistryError
 from vedette.queries.set_changes import Changes
-from vedette.registry.read.set_info import BAND_JOIN, WINDOW_JOIN, SetInfo
+from vedette.registry.kinds import KINDS
+from vedette.registry.read.set_info import SetInfo
 from vedette.registry.store.database import Database
-from vedette.registry.store.tables import id_column, lives, schemas, versions
+from vedette.registry.store.tables import id_column, revisions, schemas, versions
 from vedette.registry.write.sets import find_set
 
 _EACH = 100_000  # queries that are read at a time
@@ -54,12 +55,12 @@ def read_changes(
             versions.c.set_id == info.row, versions.c.version > since, versions.c.version <= last
         )
         numbers = connection.execute(told.order_by(versions.c.version)).all()
-        gone = select(id_column(info.id_kind), lives.c.removed).where(
-            lives.c.set_id == info.row, lives.c.removed > since, lives.c.removed <= last
+        gone = select(id_column(info.id_kind), revisions.c.removed).where(
+            revisions.c.set_id == info.row, revisions.c.removed > since, revisions.c.removed <= last
         )
-        removed = _fetch(connection, gone.order_by(lives.c.removed, lives.c.id))
-        new = _select_queries(info).where(lives.c.added > since, lives.c.added <= last)
-        added = _columns(info, _fetch(connection, new.order_by(lives.c.added, lives.c.id)))
+        removed = _fetch(connection, gone.order_by(revisions.c.removed, revisions.c.id))
+        new = _select_queries(info).where(revisions.c.added > since, revisions.c.added <= last)
+        added = _columns(info, _fetch(connection, new.order_by(revisions.c.added, revisions.c.id)))
         return Changes(
             _numbers([version for version, _ in numbers]),
             _numbers([mark for _, mark in numbers]),
@@ -71,7 +72,7 @@ def read_changes(
     return database.read(read)
 
 
-def read_standing(database: Database, which: str | SetInfo, at: int | None, each: int = _EACH) -> Iterator[Changes]:
+def read_active(database: Database, which: str | SetInfo, at: int | None, each: int = _EACH) -> Iterator[Changes]:
     """All that stood at a version, oldest first, in pieces: their added queries are under the version that added them.
 
     The last piece, and no other, has the version itself with its mark, so pieces can be applied one after another.
@@ -84,11 +85,11 @@ def read_standing(database: Database, which: str | SetInfo, at: int | None, each
         def read(connection: Connection, after: tuple[int, int] = place) -> tuple[Sequence[Any], int]:
             check_version(find_set(database, connection, info), version, "at")
             some = _select_queries(info).where(
-                lives.c.added <= version,
-                lives.c.removed.is_(None) | (lives.c.removed > version),
-                tuple_(lives.c.added, lives.c.id) > tuple_(*after),
+                revisions.c.added <= version,
+                revisions.c.removed.is_(None) | (revisions.c.removed > version),
+                tuple_(revisions.c.added, revisions.c.id) > tuple_(*after),
             )
-            found = _fetch(connection, some.order_by(lives.c.added, lives.c.id).limit(each))
+            found = _fetch(connection, some.order_by(revisions.c.added, revisions.c.id).limit(each))
             return found, _mark_of(connection, info, version) or 0
 
         found, mark = database.read(read)
@@ -155,14 +156,9 @@ def _mark_of(connection: Connection, info: SetInfo, version: int) -> int | None:
 
 
 def _select_queries(info: SetInfo) -> Any:
-    columns: list[Any] = [lives.c.id, lives.c.added, id_column(info.id_kind)]
-    if info.kind == BAND_JOIN:
-        columns += [lives.c.low, lives.c.high]
-    else:
-        columns.append(lives.c.text)
-    if info.kind == WINDOW_JOIN:
-        columns.append(lives.c.windows)
-    return select(*columns).where(lives.c.set_id == info.row)
+    columns: list[Any] = [revisions.c.id, revisions.c.added, id_column(info.id_kind)]
+    columns += [revisions.c[name] for name in KINDS[info.kind].form.stored]
+    return select(*columns).where(revisions.c.set_id == info.row)
 
 
 def _fetch(connection: Connection, statement: Any) -> Sequence[Any]:
@@ -175,15 +171,9 @@ def _fetch(connection: Connection, statement: Any) -> Sequence[Any]:
 
 def _columns(info: SetInfo, found: Sequence[Any]) -> dict[str, Any]:
     """What `_select_queries` found, as Changes has it."""
-    columns = [list(column) for column in zip(*found, strict=True)] or [[], [], [], [], []]
-    told = {"added_versions": _numbers(columns[1]), "added_ids": columns[2]}
-    if info.kind == BAND_JOIN:
-        return told | {"lows": np.array(columns[3], np.float64), "highs": np.array(columns[4], np.float64)}
-    told["texts"] = columns[3]
-    if info.kind == WINDOW_JOIN:
-        known: dict[str, Any] = {}
-        told["windows"] = [known.get(each) or known.setdefault(each, json.loads(each)) for each in columns[4]]
-    return told
+    form = KINDS[info.kind].form
+    columns = [list(column) for column in zip(*found, strict=True)] or [[] for _ in range(3 + len(form.stored))]
+    return {"added_versions": _numbers(columns[1]), "added_ids": columns[2], **form.to_changes(columns[3:])}
 
 
 def _numbers(values: Sequence[int]) -> NDArray[np.int64]:

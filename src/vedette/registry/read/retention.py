@@ -9,11 +9,12 @@ from sqlalchemy import Connection, delete, func, select, update
 
 from vedette.data.durations import read_duration
 from vedette.queries.query_set import RETAINED_VERSIONS
+from vedette.registry.kinds import KINDS
 from vedette.registry.read.pins import pinned_versions
 from vedette.registry.read.reader import check_version
-from vedette.registry.read.set_info import BAND_JOIN, BORDER, SetInfo
+from vedette.registry.read.set_info import SetInfo
 from vedette.registry.store.database import Database
-from vedette.registry.store.tables import lives, schemas, sets, snapshots, versions
+from vedette.registry.store.tables import revisions, schemas, sets, snapshots, versions
 from vedette.registry.store.times import read_moment
 from vedette.registry.write.locked_set import LockedSet
 
@@ -24,15 +25,15 @@ def forget(database: Database, info: SetInfo, before: Any) -> int:
     What the newest batch of each stream has pinned stays; of borders and band joins also the versions before it which
     their states may be of.
     """
-    n_needed = RETAINED_VERSIONS if info.kind in (BORDER, BAND_JOIN) else 0
+    n_needed = RETAINED_VERSIONS if KINDS[info.kind].keeps_removed else 0
 
     def work(connection: Connection) -> int:
         locked = LockedSet(database, connection, info, alone=True)  # who pins now is waited for
         pinned = pinned_versions(connection, info.row)
         oldest = min([_read_before(locked, before), *(version - n_needed for version in pinned)])
         oldest = max(oldest, locked.info.oldest)
-        own = lives.c.set_id == info.row
-        connection.execute(delete(lives).where(own, lives.c.removed <= oldest, ~lives.c.is_parked))
+        own = revisions.c.set_id == info.row
+        connection.execute(delete(revisions).where(own, revisions.c.removed <= oldest, ~revisions.c.is_parked))
         has_base = select(snapshots.c.version).where(snapshots.c.set_id == info.row)  # which is known by its mark
         old = versions.c.set_id == info.row, versions.c.version < oldest, versions.c.version.not_in(has_base)
         connection.execute(delete(versions).where(*old))

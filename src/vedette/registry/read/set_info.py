@@ -12,8 +12,6 @@ from vedette.data.ids import INTEGER, STRING
 from vedette.data.schema import Schema
 from vedette.registry.store.times import as_datetime
 
-MATCH, BORDER, WINDOW_JOIN, BAND_JOIN = "match", "border", "window join", "band join"
-KINDS = (MATCH, BORDER, WINDOW_JOIN, BAND_JOIN)
 WINDOWS = ("time", "rows", "any")
 ID_KINDS = (STRING, INTEGER)
 
@@ -24,19 +22,20 @@ class SetInfo:
 
     name: str
     uid: str  # another one when a set of the same name is dropped and made again
-    kind: str  # match, border, window join or band join
-    schema: dict[str, str]  # by stream; of one stream it is under ""; band joins have none
+    kind: str  # one of vedette.registry.kinds.KINDS
+    schema: dict[str, str]  # by stream; a single stream is under ""; empty for kinds without a schema
     schema_version: int  # from which the schema is in force
     time_zone: str
     windows: str | None  # of window joins: whether windows are of "time", of "rows" or "any"
     id_kind: str | None  # string or integer; None until it is said, or fixed by the first ids or micro-batch
     version: int
     oldest: int  # the oldest version that can still be read
-    n_standing: int
+    n_active: int
     n_parked: int
     created_at: datetime.datetime
     row: int = field(repr=False, compare=False)  # in the table of sets
-    max_match_share: float | None = None  # of the set's sample: what a new query may match
+    max_match_share: float | None = None  # the share of the sample that a new query may match
+    dimensions: int | None = None  # of the zones of a moving join: 2 or 3
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> SetInfo:
@@ -50,7 +49,7 @@ class SetInfo:
         return [name for name in self.schema if name]
 
     def read_schema(self) -> Schema | None:
-        """The schema that texts are compiled over; band joins have none."""
+        """The schema that texts are compiled over; None for kinds without texts."""
         return read_schemas(self.schema)
 
 

@@ -20,15 +20,14 @@ from sqlalchemy.exc import IntegrityError
 from vedette.data.ids import Ids
 from vedette.errors import QueryError, RegistryError, VedetteError
 from vedette.language import compile_texts
-from vedette.operators.band_join.query_set import BandQuerySet
-from vedette.operators.window_join.query_set import JoinQuerySet
 from vedette.queries.query_set import RETAINED_VERSIONS, QuerySet
 from vedette.queries.set_changes import Changes
-from vedette.registry.read.reader import check_version, read_changes, read_standing
-from vedette.registry.read.set_info import BAND_JOIN, BORDER, WINDOW_JOIN, SetInfo
+from vedette.registry.kinds import KINDS
+from vedette.registry.read.reader import check_version, read_active, read_changes
+from vedette.registry.read.set_info import SetInfo
 from vedette.registry.snapshots.lease import LEASE_SECONDS, Lease
 from vedette.registry.store.failures import DroppedError
-from vedette.registry.store.tables import lives, sets, snapshots, versions
+from vedette.registry.store.tables import revisions, sets, snapshots, versions
 from vedette.registry.write.sets import find_set
 
 if TYPE_CHECKING:
@@ -130,13 +129,13 @@ class Snapshots:
         now = self._find()
         check_version(now, version, "version")
         first = version
-        if info.kind in (BORDER, BAND_JOIN):
+        if KINDS[info.kind].keeps_removed:
             oldest = max(now.oldest, info.schema_version)
             wanted = version - RETAINED_VERSIONS
             first = min(version, max(oldest, wanted if since is None else min(wanted, since)))
         queries = make_empty(info)
         queries.begin(first, self.mark_of(first) or 0)
-        for piece in read_standing(self._database, info, first):
+        for piece in read_active(self._database, info, first):
             fitting = piece if version >= info.schema_version else _take_fitting(piece, queries)
             queries.apply(replace(fitting, versions=piece.versions[:0], marks=piece.marks[:0]))
         queries.apply(read_changes(self._database, info, first, version))
@@ -182,7 +181,7 @@ class Snapshots:
                 continue
             mark = self.mark_of(each.version)  # a database that is away says nothing about the base
             try:
-                queries: Any = _class_of(self._info).load(self._files.fetch(each.file, each.checksum))
+                queries: Any = KINDS[self._info.kind].load_class().load(self._files.fetch(each.file, each.checksum))
                 if (queries.version, queries.history_mark(each.version)) != (each.version, mark):
                     raise RegistryError("it is of another set, or of another history")
                 return OpenSet(_retaining(self._info, queries), each.version)
@@ -298,8 +297,8 @@ class Snapshots:
 
     def _count_changes(self, since: int, version: int) -> int:
         """How many queries were added after a version, up to another; not more than are of interest."""
-        some = select(lives.c.id).where(
-            lives.c.set_id == self._info.row, lives.c.added > since, lives.c.added <= version
+        some = select(revisions.c.id).where(
+            revisions.c.set_id == self._info.row, revisions.c.added > since, revisions.c.added <= version
         )
         counted = select(func.count()).select_from(some.limit(FEW_CHANGES + 1).subquery())
         return int(self._database.read(lambda connection: connection.scalar(counted)) or 0)
@@ -327,18 +326,10 @@ def _take_fitting(piece: Changes, queries: Any) -> Changes:
     )
 
 
-def _class_of(info: SetInfo) -> Any:
-    return {WINDOW_JOIN: JoinQuerySet, BAND_JOIN: BandQuerySet}.get(info.kind, QuerySet)
-
-
 def make_empty(info: SetInfo) -> Any:
     """A set of that kind and schema without queries, which knows of what kind ids to come are."""
-    if info.kind == BAND_JOIN:
-        queries: Any = BandQuerySet()
-    elif info.kind == WINDOW_JOIN:
-        queries = JoinQuerySet(time_zone=info.time_zone, **info.schema)
-    else:
-        queries = QuerySet(info.schema[""], time_zone=info.time_zone)
+    kind = KINDS[info.kind]
+    queries = kind.make(kind.load_class(), info)
     ids: Ids = queries.view().ids if isinstance(queries, QuerySet) else queries.query_ids()
     ids.kind = info.id_kind
     return _retaining(info, queries)
@@ -346,10 +337,10 @@ def make_empty(info: SetInfo) -> Any:
 
 def _retaining(info: SetInfo, queries: Any) -> Any:
     """The set, which lets removed queries be known where states of pipelines need them."""
-    if info.kind in (BORDER, BAND_JOIN):
+    if KINDS[info.kind].keeps_removed:
         queries.retain()
     return queries
 
 
 def _oldest_of(queries: Any) -> int:
-    return int(queries.oldest_version) if isinstance(queries, BandQuerySet) else 0
+    return int(getattr(queries, "oldest_version", 0))

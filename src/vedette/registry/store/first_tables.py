@@ -1,6 +1,6 @@
-"""The first step: a registry's tables as they were when the first registries were made, written out.
+"""The first step: the tables of a registry as SQL.
 
-It is never changed, whatever tables.py says today; a later step alters what this one has made.
+Once a release has made registries with this step, it must not change: add a step to migrations.py instead.
 """
 
 from __future__ import annotations
@@ -31,12 +31,22 @@ CREATE TABLE vedette_sets (
     id_kind TEXT,
     version BIGINT NOT NULL,
     oldest BIGINT NOT NULL,
-    n_standing BIGINT NOT NULL,
+    n_active BIGINT NOT NULL,
     n_parked BIGINT NOT NULL,
     created_at BIGINT NOT NULL,
+    max_match_share {double},
+    dimensions INTEGER,
     PRIMARY KEY (id),
     UNIQUE (uid),
     UNIQUE (name)
+);
+
+CREATE TABLE vedette_samples (
+    set_id {key} NOT NULL,
+    digest TEXT NOT NULL,
+    sample TEXT NOT NULL,
+    PRIMARY KEY (set_id),
+    FOREIGN KEY (set_id) REFERENCES vedette_sets (id)
 );
 
 CREATE TABLE vedette_schemas (
@@ -57,7 +67,7 @@ CREATE TABLE vedette_versions (
     FOREIGN KEY (set_id) REFERENCES vedette_sets (id)
 );
 
-CREATE TABLE vedette_lives (
+CREATE TABLE vedette_revisions (
     id {serial} NOT NULL,
     set_id {key} NOT NULL,
     name {name},
@@ -70,6 +80,12 @@ CREATE TABLE vedette_lives (
     windows TEXT,
     low {double},
     high {double},
+    x_low {double},
+    x_high {double},
+    y_low {double},
+    y_high {double},
+    z_low {double},
+    z_high {double},
     metadata TEXT,
     expires_at BIGINT,
     created_at BIGINT NOT NULL,
@@ -77,20 +93,20 @@ CREATE TABLE vedette_lives (
     PRIMARY KEY (id),
     FOREIGN KEY (set_id) REFERENCES vedette_sets (id)
 );
-CREATE INDEX vedette_lives_added ON vedette_lives (set_id, added, id);
-CREATE INDEX vedette_lives_due ON vedette_lives (set_id, expires_at)
+CREATE INDEX vedette_revisions_added ON vedette_revisions (set_id, added, id);
+CREATE INDEX vedette_revisions_due ON vedette_revisions (set_id, expires_at)
     WHERE removed IS NULL AND expires_at IS NOT NULL;
-CREATE INDEX vedette_lives_ended_name ON vedette_lives (set_id, name, removed)
+CREATE INDEX vedette_revisions_ended_name ON vedette_revisions (set_id, name, removed)
     WHERE removed IS NOT NULL AND name IS NOT NULL;
-CREATE INDEX vedette_lives_ended_number ON vedette_lives (set_id, number, removed)
+CREATE INDEX vedette_revisions_ended_number ON vedette_revisions (set_id, number, removed)
     WHERE removed IS NOT NULL AND number IS NOT NULL;
-CREATE INDEX vedette_lives_parked ON vedette_lives (set_id)
+CREATE INDEX vedette_revisions_parked ON vedette_revisions (set_id)
     WHERE is_parked;
-CREATE INDEX vedette_lives_removed ON vedette_lives (set_id, removed)
+CREATE INDEX vedette_revisions_removed ON vedette_revisions (set_id, removed)
     WHERE removed IS NOT NULL;
-CREATE UNIQUE INDEX vedette_lives_standing_name ON vedette_lives (set_id, name)
+CREATE UNIQUE INDEX vedette_revisions_active_name ON vedette_revisions (set_id, name)
     WHERE removed IS NULL AND name IS NOT NULL;
-CREATE UNIQUE INDEX vedette_lives_standing_number ON vedette_lives (set_id, number)
+CREATE UNIQUE INDEX vedette_revisions_active_number ON vedette_revisions (set_id, number)
     WHERE removed IS NULL AND number IS NOT NULL;
 
 CREATE TABLE vedette_pins (
@@ -99,6 +115,7 @@ CREATE TABLE vedette_pins (
     batch BIGINT NOT NULL,
     version BIGINT NOT NULL,
     made_at BIGINT NOT NULL,
+    run TEXT,
     PRIMARY KEY (set_id, pipeline, batch),
     FOREIGN KEY (set_id) REFERENCES vedette_sets (id)
 );
@@ -131,5 +148,5 @@ def make_first_tables(connection: Connection) -> None:
 
 
 def statements(is_postgres: bool) -> list[str]:
-    """What makes the tables in one of the two databases."""
+    """The statements for one of the two databases."""
     return [each.strip() for each in _TABLES.format_map(_POSTGRES if is_postgres else _SQLITE).split(";")]

@@ -1,7 +1,7 @@
-"""The steps by which a registry's tables came to be as they are. Each is recorded in the database.
+"""The steps that create and update the tables of a registry. Each one is recorded in the database.
 
-A step once published is not changed; the next one alters what it made. What tables.py says is what all of them together
-make, so that no column is added there without a step here.
+A step that was part of a release is not changed: a new step alters what it made. All steps together make exactly what
+tables.py declares, so a new column needs a step here.
 """
 
 from __future__ import annotations
@@ -13,20 +13,12 @@ from sqlalchemy import Connection, func, insert, inspect, select, text
 from vedette.errors import RegistryError
 from vedette.registry.store.database import Database
 from vedette.registry.store.first_tables import make_first_tables
-from vedette.registry.store.sample_tables import make_samples
 from vedette.registry.store.tables import migrations
 
 _LOCK = 0x76656465747465  # "vedette": PostgreSQL's lock while steps are made
 
-
-def _add_run_of_pins(connection: Connection) -> None:
-    connection.execute(text("ALTER TABLE vedette_pins ADD COLUMN run TEXT"))
-
-
 STEPS: list[tuple[str, Callable[[Connection], None]]] = [
-    ("tables of sets, lives, versions, pins, snapshots and leases", make_first_tables),
-    ("the run of a pipeline that made a pin", _add_run_of_pins),
-    ("a sample of rows for each set, and the share of it that a query may match", make_samples),
+    ("the tables of a registry", make_first_tables),
 ]
 
 
@@ -47,7 +39,7 @@ def _check_known(database: Database, done: int) -> None:
 
         raise RegistryError(
             f"the registry in {database} was written by a newer Vedette: its tables are at step {done}, and Vedette "
-            f"{__version__} knows {len(STEPS)}; update Vedette here"
+            f"{__version__} knows steps up to {len(STEPS)}; update Vedette here"
         )
 
 

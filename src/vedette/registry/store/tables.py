@@ -1,9 +1,9 @@
 """The tables of a registry.
 
-A row of `lives` is one life of a query: from the version that added it to the one that ended it. A query that is
-replaced has one life after another under the same id. Ids are texts or numbers, one kind in a set, in two columns, so
-that both are in their own order. Times are microseconds since 1970 in UTC, and documents are JSON: the same in SQLite
-and in PostgreSQL.
+A row of `revisions` is one revision of a query: from the version that added it to the version that ended it. A query
+that is replaced gets a new revision under the same id. Ids are strings or integers, one type per set, in two columns,
+so that each is sorted by its own order. Times are microseconds since 1970 in UTC, and documents are JSON: the same in
+SQLite and in PostgreSQL.
 """
 
 from __future__ import annotations
@@ -59,10 +59,11 @@ sets = Table(
     Column("id_kind", Text),  # string or integer, which never changes; none until it is known
     Column("version", BigInteger, nullable=False),
     Column("oldest", BigInteger, nullable=False),  # the oldest version that can still be read
-    Column("n_standing", BigInteger, nullable=False),
+    Column("n_active", BigInteger, nullable=False),
     Column("n_parked", BigInteger, nullable=False),
     Column("created_at", BigInteger, nullable=False),
-    Column("max_match_share", Double),  # of the sample: what a new query may match; none where all is allowed
+    Column("max_match_share", Double),  # the share of the sample that a new query may match; null: no limit
+    Column("dimensions", Integer),  # of the zones of a moving join: 2 or 3
 )
 
 samples = Table(
@@ -91,8 +92,8 @@ versions = Table(
     Column("made_at", BigInteger, nullable=False),
 )
 
-lives = Table(
-    "vedette_lives",
+revisions = Table(
+    "vedette_revisions",
     METADATA,
     Column("id", _SERIAL, primary_key=True),
     _set_id(),
@@ -106,6 +107,7 @@ lives = Table(
     Column("windows", Text),  # JSON: {"within": ..., "rows": ...}
     Column("low", Double),
     Column("high", Double),
+    *(Column(side, Double) for side in ("x_low", "x_high", "y_low", "y_high", "z_low", "z_high")),  # of zones
     Column("metadata", Text),  # JSON
     Column("expires_at", BigInteger),
     Column("created_at", BigInteger, nullable=False),
@@ -143,25 +145,25 @@ leases = Table(
     Column("ends_at", BigInteger, nullable=False),
 )
 
-# Every index but the second is of a part of the lives, so that adding a query writes two entries: its id, its version.
-_STANDS = lives.c.removed.is_(None)
-_ENDED = lives.c.removed.is_not(None)
+# All indexes but `added` cover a part of the revisions, so adding a query writes two entries: its id and its version.
+_STANDS = revisions.c.removed.is_(None)
+_ENDED = revisions.c.removed.is_not(None)
 
 
 def _index(name: str, *columns: Column[object], where: ColumnElement[bool] | None = None, unique: bool = False) -> None:
-    Index(f"vedette_lives_{name}", *columns, unique=unique, sqlite_where=where, postgresql_where=where)
+    Index(f"vedette_revisions_{name}", *columns, unique=unique, sqlite_where=where, postgresql_where=where)
 
 
-for _column in (lives.c.name, lives.c.number):
+for _column in (revisions.c.name, revisions.c.number):
     _has = _column.is_not(None)
-    _index(f"standing_{_column.name}", lives.c.set_id, _column, where=and_(_STANDS, _has), unique=True)
-    _index(f"ended_{_column.name}", lives.c.set_id, _column, lives.c.removed, where=and_(_ENDED, _has))
-_index("added", lives.c.set_id, lives.c.added, lives.c.id)
-_index("removed", lives.c.set_id, lives.c.removed, where=_ENDED)
-_index("due", lives.c.set_id, lives.c.expires_at, where=and_(_STANDS, lives.c.expires_at.is_not(None)))
-_index("parked", lives.c.set_id, where=lives.c.is_parked)
+    _index(f"active_{_column.name}", revisions.c.set_id, _column, where=and_(_STANDS, _has), unique=True)
+    _index(f"ended_{_column.name}", revisions.c.set_id, _column, revisions.c.removed, where=and_(_ENDED, _has))
+_index("added", revisions.c.set_id, revisions.c.added, revisions.c.id)
+_index("removed", revisions.c.set_id, revisions.c.removed, where=_ENDED)
+_index("due", revisions.c.set_id, revisions.c.expires_at, where=and_(_STANDS, revisions.c.expires_at.is_not(None)))
+_index("parked", revisions.c.set_id, where=revisions.c.is_parked)
 
 
 def id_column(id_kind: str | None) -> Column[str] | Column[int]:
     """The column of the ids of such a set."""
-    return lives.c.number if id_kind == INTEGER else lives.c.name
+    return revisions.c.number if id_kind == INTEGER else revisions.c.name

@@ -17,10 +17,10 @@ from vedette.data.schema import Schema, check_time_zone
 from vedette.errors import QueryError, RegistryError, count
 from vedette.language import compile_texts
 from vedette.registry.read.query_info import PARKED
-from vedette.registry.read.reader import read_standing
+from vedette.registry.read.reader import read_active
 from vedette.registry.read.set_info import SetInfo, read_schemas
 from vedette.registry.store.database import Database
-from vedette.registry.store.tables import lives, schemas, sets
+from vedette.registry.store.tables import revisions, schemas, sets
 from vedette.registry.write.locked_set import LockedSet, new_mark
 from vedette.registry.write.samples import selectivity_of
 from vedette.registry.write.sets import read_given_schemas
@@ -49,12 +49,12 @@ def _alter(database: Database, info: SetInfo, schema: Any, time_zone: str | None
         )
     read = read_schemas(wanted)
     if read is None:
-        raise RegistryError(f"set {info.name!r} is of band joins, which have no schema to alter")
+        raise RegistryError(f"set {info.name!r} is of kind {info.kind}, which has no schema to alter")
     if not force:  # by force, writers of queries are told what is wrong with the sample, and so is `verify`
         selectivity_of(database, replace(info, schema=wanted, time_zone=zone))
     # Most texts are compiled before the set is locked, so that other writers wait for a moment only.
     broken: Broken = {}
-    for piece in read_standing(database, info, info.version):
+    for piece in read_active(database, info, info.version):
         broken |= _compile(piece.added_ids, piece.added_versions.tolist(), piece.texts or [], read, zone)
 
     mark, attempts = new_mark(), itertools.count()
@@ -67,15 +67,15 @@ def _alter(database: Database, info: SetInfo, schema: Any, time_zone: str | None
         if (locked.info.schema, locked.info.time_zone) != (info.schema, info.time_zone):
             return locked.info
         locked.end_due()
-        still = _find_standing(locked, broken | _compile(*_read_new(locked, info.version), read, zone))
+        still = _find_active(locked, broken | _compile(*_read_new(locked, info.version), read, zone))
         if still and not force:
             listed = [(query_id, error) for query_id, (_, error) in still.items()]
             raise RegistryError(_explain(locked.info, listed), listed)
         version = locked.advance(mark)
         if still:
             connection.execute(
-                update(lives)
-                .where(lives.c.set_id == info.row, locked.among(list(still)), lives.c.removed.is_(None))
+                update(revisions)
+                .where(revisions.c.set_id == info.row, locked.among(list(still)), revisions.c.removed.is_(None))
                 .values(is_parked=True)
             )
             locked.n_parked += locked.end(locked.among(list(still)), reason=PARKED)
@@ -90,9 +90,9 @@ def _alter(database: Database, info: SetInfo, schema: Any, time_zone: str | None
 
 def _read_new(locked: LockedSet, since: int) -> tuple[list[Any], list[int], list[str]]:
     """What stands and was added after a version: ids, versions, texts."""
-    new = lives.c.set_id == locked.row, lives.c.removed.is_(None), lives.c.added > since
-    found = locked.connection.execute(select(locked.id_column, lives.c.added, lives.c.text).where(*new)).all()
-    return [life[0] for life in found], [life[1] for life in found], [life[2] for life in found]
+    new = revisions.c.set_id == locked.row, revisions.c.removed.is_(None), revisions.c.added > since
+    found = locked.connection.execute(select(locked.id_column, revisions.c.added, revisions.c.text).where(*new)).all()
+    return [revision[0] for revision in found], [revision[1] for revision in found], [revision[2] for revision in found]
 
 
 def _compile(ids: Sequence[Any], added: Sequence[int], texts: Sequence[str], schema: Schema, time_zone: str) -> Broken:
@@ -101,13 +101,13 @@ def _compile(ids: Sequence[Any], added: Sequence[int], texts: Sequence[str], sch
     return {ids[place]: (added[place], error) for place, error in errors}
 
 
-def _find_standing(locked: LockedSet, broken: Broken) -> Broken:
+def _find_active(locked: LockedSet, broken: Broken) -> Broken:
     """Those that still stand as they were compiled."""
     if not broken:
         return {}
-    stands = lives.c.set_id == locked.row, lives.c.removed.is_(None), locked.among(list(broken))
-    found = locked.connection.execute(select(locked.id_column, lives.c.added).where(*stands))
-    added = {life[0]: life[1] for life in found}
+    stands = revisions.c.set_id == locked.row, revisions.c.removed.is_(None), locked.among(list(broken))
+    found = locked.connection.execute(select(locked.id_column, revisions.c.added).where(*stands))
+    added = {revision[0]: revision[1] for revision in found}
     return {query_id: told for query_id, told in broken.items() if added.get(query_id) == told[0]}
 
 

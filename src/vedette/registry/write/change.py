@@ -9,7 +9,7 @@ from typing import Any
 from vedette.registry.read.set_info import SetInfo
 from vedette.registry.store.database import Database
 from vedette.registry.write.edit import Edit
-from vedette.registry.write.steps import ADD, NOT_GIVEN, REMOVE, REPLACE, Given, Step, kind_of, read_step
+from vedette.registry.write.steps import ADD, REMOVE, REPLACE, Given, Step, kind_of, read_step
 from vedette.registry.write.writer import Writer
 
 
@@ -40,79 +40,72 @@ class Change:
         query_id: str | int,
         text: str | None = None,
         *,
-        low: float | None = NOT_GIVEN,
-        high: float | None = NOT_GIVEN,
-        within: Any = None,
-        rows: Any = None,
         metadata: dict[str, Any] | None = None,
         expires_at: Any = None,
         ttl: Any = None,
+        **written: Any,
     ) -> None:
-        """Let a query stand: with a text, with a text and a window, or with a band, as the kind of the set is.
+        """Add a query, written as the kind of the set has it.
 
-        A band has both its ends, and None is no end.
+        A text; in window joins also `within` or `rows`; in band joins `low` and `high`, of which None means unbounded;
+        in moving joins the sides of a zone: `x_low`, `x_high`, `y_low`, `y_high` and, in three dimensions, `z_low` and
+        `z_high`.
         """
-        self._gather(ADD, [query_id], Given(_one(text), _end(low), _end(high), within, rows, metadata, expires_at, ttl))
+        self._gather(ADD, [query_id], Given({"text": text} | written, metadata, expires_at, ttl))
 
     def add_many(
         self,
         ids: Any,
         texts: Any = None,
         *,
-        lows: Any = NOT_GIVEN,
-        highs: Any = NOT_GIVEN,
-        within: Any = None,
-        rows: Any = None,
         metadata: Any = None,
         expires_at: Any = None,
         ttl: Any = None,
+        **written: Any,
     ) -> None:
-        """Let many queries stand; metadata and ends of life are one for all, or a list with one a query.
+        """Add many queries. Metadata and expiries are one value for all queries, or a list with one value per query.
 
-        Ends of life may be in a column of pandas or Arrow too. NaT is no end, as None is; what has no time zone, as all
-        of NumPy, is refused.
+        Bands are `lows` and `highs`; the sides of zones have the names that `add` has, with an array each. Expiries may
+        also be a pandas or Arrow column. NaT and None mean that a query does not expire. Times without a time zone,
+        such as NumPy's, are refused.
         """
-        self._gather(ADD, ids, Given(texts, lows, highs, within, rows, metadata, expires_at, ttl))
+        self._gather(ADD, ids, Given({"text": texts} | written, metadata, expires_at, ttl, is_many=True))
 
     def replace(
         self,
         query_id: str | int,
         text: str | None = None,
         *,
-        low: float | None = NOT_GIVEN,
-        high: float | None = NOT_GIVEN,
-        within: Any = None,
-        rows: Any = None,
         metadata: dict[str, Any] | None = None,
         expires_at: Any = None,
         ttl: Any = None,
+        **written: Any,
     ) -> None:
-        """Change a query that stands or is parked. It keeps what is not given; expires_at="never" takes an end away."""
-        given = Given(_one(text), _end(low), _end(high), within, rows, metadata, expires_at, ttl)
-        self._gather(REPLACE, [query_id], given)
+        """Change a query that is active or parked. It keeps what is not given; expires_at="never" clears the expiry.
+
+        Bands and zones are replaced as a whole.
+        """
+        self._gather(REPLACE, [query_id], Given({"text": text} | written, metadata, expires_at, ttl))
 
     def replace_many(
         self,
         ids: Any,
         texts: Any = None,
         *,
-        lows: Any = NOT_GIVEN,
-        highs: Any = NOT_GIVEN,
-        within: Any = None,
-        rows: Any = None,
         metadata: Any = None,
         expires_at: Any = None,
         ttl: Any = None,
+        **written: Any,
     ) -> None:
-        """Change many queries. They keep what is not given; in a list, None is no metadata and no end of life."""
-        self._gather(REPLACE, ids, Given(texts, lows, highs, within, rows, metadata, expires_at, ttl))
+        """Change many queries. They keep what is not given; None in a list means no metadata, or no expiry."""
+        self._gather(REPLACE, ids, Given({"text": texts} | written, metadata, expires_at, ttl, is_many=True))
 
     def remove(self, query_id: str | int) -> None:
-        """Let a query stand no longer."""
+        """Remove a query."""
         self._gather(REMOVE, [query_id], Given())
 
     def remove_many(self, ids: Any) -> None:
-        """Let many queries stand no longer."""
+        """Remove many queries."""
         self._gather(REMOVE, ids, Given())
 
     def commit(self) -> int:
@@ -130,12 +123,3 @@ class Change:
         if step.ids:
             self._steps.append(step)
             self._info = dataclasses.replace(self._info, id_kind=self._info.id_kind or kind_of(step.ids))
-
-
-def _one(value: Any) -> list[Any] | None:
-    return None if value is None else [value]
-
-
-def _end(value: Any) -> Any:
-    """An end of one band; one that is not given, or none, is so for all."""
-    return value if value is None or value is NOT_GIVEN else [value]

@@ -8,11 +8,12 @@ from typing import Any
 
 from vedette.errors import QueryError
 from vedette.queries.selectivity import Selectivity
+from vedette.registry.forms import STORED
 from vedette.registry.read.set_info import SetInfo
 from vedette.registry.write.steps import ADD, REMOVE, REPLACE, Step, check_texts
 from vedette.settings import settings
 
-COLUMNS = ("text", "windows", "low", "high", "metadata", "expires_at")  # of a life: what its owner gives
+COLUMNS = (*STORED, "metadata", "expires_at")  # of a revision: what its owner gives
 
 
 class _Kept:

@@ -27,7 +27,7 @@ from vedette.registry.read.query_info import EXPIRED
 from vedette.registry.read.set_info import SetInfo
 from vedette.registry.store.database import Database
 from vedette.registry.store.failures import DroppedError
-from vedette.registry.store.tables import id_column, lives, sets, versions
+from vedette.registry.store.tables import id_column, revisions, sets, versions
 
 
 class LockedSet:
@@ -45,7 +45,7 @@ class LockedSet:
         self.now = database.now(connection)
         self.version = self.info.version
         self.id_kind = self.info.id_kind
-        self.n_standing = self.info.n_standing
+        self.n_active = self.info.n_active
         self.n_parked = self.info.n_parked
 
     @property
@@ -69,21 +69,21 @@ class LockedSet:
         return self.version
 
     def end(self, *which: ColumnElement[bool], reason: str) -> int:
-        """Under the current version, end those lives of the set which stand and are told by `which`; how many."""
+        """Under the current version, end those revisions of the set which stand and are told by `which`; how many."""
         ended = {"removed": self.version, "reason": reason, "ended_at": self.now}
-        told = lives.c.set_id == self.row, lives.c.removed.is_(None), *which
-        n = self.connection.execute(update(lives).where(*told).values(ended)).rowcount
-        self.n_standing -= n
+        told = revisions.c.set_id == self.row, revisions.c.removed.is_(None), *which
+        n = self.connection.execute(update(revisions).where(*told).values(ended)).rowcount
+        self.n_active -= n
         return n
 
     def end_due(self) -> None:
         """End what has expired by now, all under one version of its own."""
         if self.connection.scalar(select(is_due(self.row, self.now))):
             self.advance()
-            self.end(lives.c.expires_at.is_not(None), lives.c.expires_at <= self.now, reason=EXPIRED)
+            self.end(revisions.c.expires_at.is_not(None), revisions.c.expires_at <= self.now, reason=EXPIRED)
 
     def among(self, ids: Sequence[Any]) -> ColumnElement[bool]:
-        """Whether the id of a life is one of these."""
+        """Whether the id of a revision is one of these."""
         return among(self.database, self.id_column, self.id_kind, ids)
 
     def save(self) -> None:
@@ -91,7 +91,7 @@ class LockedSet:
         values = {
             "version": self.version,
             "id_kind": self.id_kind,
-            "n_standing": self.n_standing,
+            "n_active": self.n_active,
             "n_parked": self.n_parked,
         }
         if (self.version, self.n_parked) != (self.info.version, self.info.n_parked):
@@ -106,12 +106,12 @@ def new_mark() -> int:
 def is_due(set_row: int, now: int) -> ColumnElement[bool]:
     """Whether something stands in the set whose time has come."""
     due = (
-        lives.c.set_id == set_row,
-        lives.c.removed.is_(None),
-        lives.c.expires_at.is_not(None),
-        lives.c.expires_at <= now,
+        revisions.c.set_id == set_row,
+        revisions.c.removed.is_(None),
+        revisions.c.expires_at.is_not(None),
+        revisions.c.expires_at <= now,
     )
-    return select(lives.c.id).where(*due).exists()
+    return select(revisions.c.id).where(*due).exists()
 
 
 def among(database: Database, column: Any, id_kind: str | None, ids: Sequence[Any]) -> ColumnElement[bool]:

@@ -14,7 +14,8 @@ from sqlalchemy import Connection, delete, insert, select, update
 from vedette.data.schema import Schema
 from vedette.errors import RegistryError, RowError
 from vedette.queries.selectivity import Selectivity, read_share
-from vedette.registry.read.set_info import BORDER, MATCH, SetInfo
+from vedette.registry.kinds import KINDS
+from vedette.registry.read.set_info import SetInfo
 from vedette.registry.store.database import Database
 from vedette.registry.store.tables import samples, sets
 
@@ -97,8 +98,9 @@ def alter_sample(database: Database, info: SetInfo, sample: Any, max_share: Any,
 
 def check_kind(kind: str, name: str) -> None:
     """Refuse a sample for joins: their queries are not about one row."""
-    if kind not in (MATCH, BORDER):
-        raise RegistryError(f"set {name!r} is of kind {kind}; only sets of kind {MATCH} or {BORDER} have a sample")
+    if not KINDS[kind].has_samples:
+        having = " or ".join(each.name for each in KINDS.values() if each.has_samples)
+        raise RegistryError(f"set {name!r} is of kind {kind}; only sets of kind {having} have a sample")
 
 
 def as_table(sample: Any) -> pa.Table:

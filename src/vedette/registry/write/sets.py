@@ -15,7 +15,9 @@ from vedette.data.schema import Schema, check_time_zone
 from vedette.errors import RegistryError, SchemaError, nearest
 from vedette.operators.window_join.query_set import JoinQuerySet
 from vedette.queries.selectivity import read_selectivity
-from vedette.registry.read.set_info import BAND_JOIN, ID_KINDS, KINDS, WINDOW_JOIN, WINDOWS, SetInfo
+from vedette.registry.forms import WINDOWED_TEXT, ZONE
+from vedette.registry.kinds import KINDS, find_kind
+from vedette.registry.read.set_info import ID_KINDS, WINDOWS, SetInfo
 from vedette.registry.store.database import Database
 from vedette.registry.store.failures import DroppedError
 from vedette.registry.store.tables import METADATA, samples, schemas, sets, snapshots, versions
@@ -35,20 +37,13 @@ def create_set(
     streams: Mapping[str, Any],
     sample: Any = None,
     max_match_share: Any = None,
+    dimensions: Any = None,
 ) -> SetInfo:
-    """Make an empty set, at version 0."""
+    """Create an empty set, at version 0."""
     if not is_text(name) or not name or len(name.encode()) > 1000:
         raise RegistryError(f"a set's name is a text of 1 to 1,000 bytes of UTF-8 without NUL; got {name!r:.100}")
-    if kind not in KINDS:
-        raise RegistryError(f"unknown kind {kind!r} of set; kinds are: {', '.join(KINDS)}{nearest(str(kind), KINDS)}")
-    if kind == WINDOW_JOIN:
-        windows = windows or "time"
-        if windows not in WINDOWS:
-            raise RegistryError(
-                f"windows are of: {', '.join(WINDOWS)}; got {windows!r}{nearest(str(windows), WINDOWS)}"
-            )
-    elif windows is not None:
-        raise RegistryError(f"a set of kind {kind} has no windows; only window joins have")
+    find_kind(kind)
+    windows, dimensions = _read_windows(kind, windows), _read_dimensions(kind, dimensions)
     if ids not in (None, *ID_KINDS):
         raise RegistryError(f"ids are of: {', '.join(ID_KINDS)}; got {ids!r}{nearest(str(ids), ID_KINDS)}")
     given = read_given_schemas(kind, schema, streams)
@@ -69,10 +64,11 @@ def create_set(
             "id_kind": ids,
             "version": 0,
             "oldest": 0,
-            "n_standing": 0,
+            "n_active": 0,
             "n_parked": 0,
             "created_at": now,
             "max_match_share": share,
+            "dimensions": dimensions,
         }
         row = connection.execute(insert(sets).values(values).returning(sets)).mappings().one()
         own = {"set_id": row["id"], "version": 0}
@@ -89,6 +85,26 @@ def create_set(
         if made.uid == uid:  # committed before, and only the answer was lost
             return made
         raise RegistryError(f"there is a set {name!r} already; take another name, or drop it first") from None
+
+
+def _read_windows(kind: str, windows: str | None) -> str | None:
+    if KINDS[kind].form is not WINDOWED_TEXT:
+        if windows is not None:
+            raise RegistryError(f"a set of kind {kind} has no windows; only window joins have")
+        return None
+    if windows not in (None, *WINDOWS):
+        raise RegistryError(f"windows are of: {', '.join(WINDOWS)}; got {windows!r}{nearest(str(windows), WINDOWS)}")
+    return windows or "time"
+
+
+def _read_dimensions(kind: str, dimensions: Any) -> int | None:
+    if KINDS[kind].form is not ZONE:
+        if dimensions is not None:
+            raise RegistryError(f"a set of kind {kind} has no dimensions; only moving joins have")
+        return None
+    if isinstance(dimensions, bool) or dimensions not in (None, 2, 3):
+        raise RegistryError(f"dimensions must be 2 or 3; got {dimensions!r:.100}")
+    return int(dimensions or 2)
 
 
 def _read_sample(
@@ -112,15 +128,13 @@ def read_given_schemas(kind: str, schema: Any, streams: Mapping[str, Any]) -> di
         streams, schema = {**schema, **streams}, None
     if set(streams) == {""}:
         schema, streams = streams[""], {}
-    if kind == BAND_JOIN:
+    if KINDS[kind].schemas == "none":
         if schema or streams:
-            raise SchemaError("a band join is over numbers and has no schema")
+            raise SchemaError(f"a {kind} is over numbers and has no schema")
         return {}
-    if kind == WINDOW_JOIN:
+    if KINDS[kind].schemas == "streams":
         if schema is not None:
-            raise SchemaError(
-                "a window join has a schema for each stream, left and right, such as 'id bigint, x double'"
-            )
+            raise SchemaError(f"a {kind} has a schema for each stream, left and right, such as 'id bigint, x double'")
         made = JoinQuerySet(**streams)
         return {stream: str(made.schema_of(stream)) for stream in made.streams}
     if streams or schema is None:

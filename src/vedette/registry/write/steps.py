@@ -12,29 +12,18 @@ from typing import Any
 import numpy as np
 
 from vedette.data.ids import INTEGER, STRING, Ids, check_in_order
-from vedette.errors import QueryError
+from vedette.errors import QueryError, nearest
 from vedette.language import compile_texts
-from vedette.operators.band_join.ends import read_ends
-from vedette.operators.window_join.windows import read_windows
-from vedette.queries.query_texts import as_texts
 from vedette.queries.selectivity import Selectivity
-from vedette.registry.read.set_info import BAND_JOIN, WINDOW_JOIN, SetInfo
+from vedette.registry.forms import ARGUMENTS, PLURALS
+from vedette.registry.kinds import KINDS
+from vedette.registry.read.set_info import SetInfo
 from vedette.registry.store.times import Ttl, read_expiry
-from vedette.registry.write.documents import write_metadata, write_windows
+from vedette.registry.write.documents import write_metadata
 from vedette.settings import Settings
 
 ADD, REPLACE, REMOVE = "add", "replace", "remove"
 LONGEST_ID = 1000  # bytes: what an index of PostgreSQL holds, and enough for a name
-
-
-class _NotGiven:
-    """In place of an end of a band that its owner does not speak of; None says that there is no end."""
-
-    def __repr__(self) -> str:
-        return "not given"
-
-
-NOT_GIVEN: Any = _NotGiven()
 
 
 @dataclass(frozen=True)
@@ -43,58 +32,57 @@ class Step:
 
     action: str
     ids: list[str] | list[int]
-    values: dict[str, list[Any]] = field(default_factory=dict)  # by column of the table of lives, one a query
+    values: dict[str, list[Any]] = field(default_factory=dict)  # by column of the table of revisions, one a query
 
 
 @dataclass(frozen=True)
 class Given:
-    """What an owner gives for some queries, in the words of `add` and `add_many`."""
+    """What an owner gives for some queries: arguments of `add`, or of `add_many` where `is_many`."""
 
-    texts: Any = None
-    lows: Any = NOT_GIVEN
-    highs: Any = NOT_GIVEN
-    within: Any = None
-    rows: Any = None
+    written: Mapping[str, Any] = field(default_factory=dict)  # by argument: what queries of the set's form have
     metadata: Any = None
     expires_at: Any = None
     ttl: Any = None
+    is_many: bool = False
 
 
 def read_step(action: str, info: SetInfo, ids: Any, given: Given) -> Step:
-    """What an owner gives, as columns. Raises QueryError where it does not fit the kind of the set."""
+    """The arguments as columns. Raises QueryError if they do not fit the kind of the set."""
     if action != REMOVE:
         check_in_order(ids)
     read = read_ids(ids, info)
-    n = len(read)
     values: dict[str, list[Any]] = {}
-    _check_kind(info, given)
-    needs = action == ADD
-    if info.kind == BAND_JOIN:
-        lacking = [end is NOT_GIVEN for end in (given.lows, given.highs)]
-        if needs or not all(lacking):
-            if any(lacking):
-                raise QueryError(
-                    f"set {info.name!r} is of band joins: a query needs its ends, low and high; one may be none"
-                )
-            named = np.array(read) if kind_of(read) == INTEGER else read
-            lows, highs = read_ends(given.lows, given.highs, n, named)
-            values["low"], values["high"] = lows.tolist(), highs.tolist()
-    elif given.texts is not None or needs:
-        if given.texts is None:
-            raise QueryError(f"set {info.name!r} is of kind {info.kind}: a query needs its text")
-        values["text"] = list(as_texts(given.texts))
-        if len(values["text"]) != n:
-            raise QueryError(f"got {n} ids but {len(values['text'])} texts; each query needs both")
-    if info.kind == WINDOW_JOIN and (needs or given.within is not None or given.rows is not None):
-        read_windows(given.within, given.rows, info.streams, n, read)
-        values["windows"] = list(write_windows(given.within, given.rows, info.streams, n))
+    if action != REMOVE:
+        written = _read_written(info, given)
+        values |= KINDS[info.kind].form.read(written, info, read, is_new=action == ADD)
     if given.metadata is not None:
         values["metadata"] = list(write_metadata(given.metadata, read))
     if given.expires_at is not None or given.ttl is not None:
         values["expires_at"] = _read_expiries(given.expires_at, given.ttl, read)
     if action == REPLACE and not values:
-        raise QueryError("replace needs what to replace: another text, window, band, metadata or expiry")
+        raise QueryError("replace needs what to replace: another text, window, band, zone, metadata or expiry")
     return Step(action, read, values)
+
+
+def _read_written(info: SetInfo, given: Given) -> dict[str, Any]:
+    """The arguments that describe queries, under the names that the set's form has for one query."""
+    form = KINDS[info.kind].form
+    names = {name: name for name in ARGUMENTS if name not in PLURALS.values()} | PLURALS if given.is_many else None
+    written = {}
+    for argument, value in given.written.items():
+        name = argument if names is None and argument in ARGUMENTS else (names or {}).get(argument)
+        if name is None:
+            known = [*(names or ARGUMENTS)]
+            raise TypeError(
+                f"unexpected argument {argument!r}; queries have: {', '.join(known)}{nearest(argument, known)}"
+            )
+        if value is None and name not in form.nullable:
+            continue
+        if name not in form.arguments:
+            raise QueryError(f"set {info.name!r} is of kind {info.kind}; its queries have no {name!r}")
+        is_one = not given.is_many and name not in ("within", "rows")
+        written[name] = [value] if is_one and value is not None else value
+    return written
 
 
 def read_ids(ids: Any, info: SetInfo) -> list[str] | list[int]:
@@ -148,22 +136,6 @@ def check_texts(
     except UnicodeEncodeError:
         place = next(i for i, text in enumerate(texts) if text.encode(errors="ignore").decode() != text)
         raise QueryError("the text holds half a surrogate pair, which is no character").in_query(ids[place]) from None
-
-
-def _check_kind(info: SetInfo, given: Given) -> None:
-    """Raise where something is given that queries of this kind do not have."""
-    has_band = info.kind == BAND_JOIN
-    wrong = {
-        "low": not (has_band or given.lows is None or given.lows is NOT_GIVEN),
-        "high": not (has_band or given.highs is None or given.highs is NOT_GIVEN),
-        "text": given.texts is not None and has_band,
-        "within": given.within is not None and (info.kind != WINDOW_JOIN or info.windows == "rows"),
-        "rows": given.rows is not None and (info.kind != WINDOW_JOIN or info.windows == "time"),
-    }
-    for name, is_wrong in wrong.items():
-        if is_wrong:
-            kind = info.kind if info.kind != WINDOW_JOIN else f"{info.kind} over windows of {info.windows}"
-            raise QueryError(f"set {info.name!r} is of kind {kind}; its queries have no {name!r}")
 
 
 def _read_expiries(expires_at: Any, ttl: Any, ids: Sequence[Any]) -> list[int | Ttl | None]:

@@ -11,10 +11,10 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from vedette.data.ids import INTEGER
 from vedette.errors import ConflictError, QueryError, RegistryError
-from vedette.registry.read.query_info import PARKED, REMOVED, REPLACED, STANDING
+from vedette.registry.read.query_info import ACTIVE, PARKED, REMOVED, REPLACED
 from vedette.registry.read.set_info import SetInfo
 from vedette.registry.store.database import Database
-from vedette.registry.store.tables import lives
+from vedette.registry.store.tables import revisions
 from vedette.registry.write.edit import COLUMNS, KEPT, Edit, Rows
 from vedette.registry.write.locked_set import LockedSet, new_mark
 from vedette.registry.write.samples import selectivity_of
@@ -78,9 +78,9 @@ class Writer:
             locked.advance(mark)
             replaced = self._end(locked)
             if len(self.edit.added.ids):
-                settings().check("max_queries", locked.n_standing + len(self.edit.added.ids) + len(replaced.ids))
-            insert_lives(locked, self.edit.added)
-            insert_lives(locked, replaced)
+                settings().check("max_queries", locked.n_active + len(self.edit.added.ids) + len(replaced.ids))
+            insert_revisions(locked, self.edit.added)
+            insert_revisions(locked, replaced)
             locked.save()
             return locked.version
 
@@ -105,19 +105,19 @@ class Writer:
         """End what is replaced and removed; the replaced ones with what they keep filled in."""
         edit = self.edit
         if len(edit.passing):
-            for query_id in _ids_of(locked, lives.c.removed.is_(None), locked.among(edit.passing)):
-                raise QueryError(why_not_added(query_id, STANDING, locked.info))
+            for query_id in _ids_of(locked, revisions.c.removed.is_(None), locked.among(edit.passing)):
+                raise QueryError(why_not_added(query_id, ACTIVE, locked.info))
         parked = self._find_parked(locked) if locked.n_parked else set()
         replaced = self._fill(locked, edit.replaced)
         if parked:
             removed = parked.intersection(edit.removed)
             for some, values in ((removed, {"reason": REMOVED}), (parked - removed, {})):
-                told = lives.c.set_id == locked.row, lives.c.is_parked, locked.among(list(some))
-                locked.connection.execute(update(lives).where(*told).values(is_parked=False, **values))
+                told = revisions.c.set_id == locked.row, revisions.c.is_parked, locked.among(list(some))
+                locked.connection.execute(update(revisions).where(*told).values(is_parked=False, **values))
             locked.n_parked -= len(parked)
         for ids, reason in ((edit.replaced.ids, REPLACED), (edit.removed, REMOVED)):
             if len(ids) and locked.end(locked.among(ids), reason=reason) < len(ids):
-                just_ended = _ids_of(locked, lives.c.removed == locked.version, locked.among(ids))
+                just_ended = _ids_of(locked, revisions.c.removed == locked.version, locked.among(ids))
                 _check_known(locked.info, ids, parked.union(just_ended))
         return replaced
 
@@ -125,7 +125,7 @@ class Writer:
         """Which of the queries that are replaced or removed are parked. None may be added, or keep its text."""
         edit = self.edit
         named = [*edit.added.ids, *edit.passing, *edit.replaced.ids, *edit.removed]
-        parked = set(_ids_of(locked, lives.c.is_parked, locked.among(named)))
+        parked = set(_ids_of(locked, revisions.c.is_parked, locked.among(named)))
         texts = edit.replaced.column("text", KEPT)
         same = [query_id for query_id, text in zip(edit.replaced.ids, texts, strict=True) if text is KEPT]
         for query_id in parked.intersection([*edit.added.ids, *edit.passing, *same]):
@@ -133,15 +133,15 @@ class Writer:
         return parked
 
     def _fill(self, locked: LockedSet, rows: Rows) -> Rows:
-        """The rows with all that they keep of the lives before them, standing or parked."""
+        """The rows with all that they keep of the revisions before them, standing or parked."""
         kept = [name for name in COLUMNS if name not in rows.values or KEPT in rows.values[name]]
         if not len(rows.ids) or not kept:
             return rows
-        columns = [locked.id_column, *(lives.c[name] for name in kept)]
+        columns = [locked.id_column, *(revisions.c[name] for name in kept)]
         found: dict[Any, Any] = {}
-        for which in [lives.c.removed.is_(None), *([lives.c.is_parked] if locked.n_parked else [])]:
-            chosen = select(*columns).where(lives.c.set_id == locked.row, which, locked.among(rows.ids))
-            found |= {life[0]: life[1:] for life in locked.connection.execute(chosen)}
+        for which in [revisions.c.removed.is_(None), *([revisions.c.is_parked] if locked.n_parked else [])]:
+            chosen = select(*columns).where(revisions.c.set_id == locked.row, which, locked.among(rows.ids))
+            found |= {revision[0]: revision[1:] for revision in locked.connection.execute(chosen)}
         _check_known(locked.info, rows.ids, found)
         values = dict(rows.values)
         for place, name in enumerate(kept):
@@ -157,12 +157,12 @@ class Writer:
             locked = LockedSet(self.database, connection, info)
             locked.end_due()
             locked.save()
-            return _ids_of(locked, lives.c.removed.is_(None), locked.among(self.edit.added.ids))
+            return _ids_of(locked, revisions.c.removed.is_(None), locked.among(self.edit.added.ids))
 
         standing = set(self.database.write(find))
         for query_id in self.edit.added.ids:
             if query_id in standing:
-                raise QueryError(why_not_added(query_id, STANDING, info))
+                raise QueryError(why_not_added(query_id, ACTIVE, info))
         if not len(self.edit.added.ids):
             raise RegistryError(f"set {info.name!r} holds a query twice; run `vedette registry verify`")
 
@@ -186,10 +186,10 @@ def _check_known(info: SetInfo, ids: Sequence[Any], known: Container[Any]) -> No
 
 def _ids_of(locked: LockedSet, *which: Any) -> list[Any]:
     column = locked.id_column
-    return list(locked.connection.scalars(select(column).where(lives.c.set_id == locked.row, *which)))
+    return list(locked.connection.scalars(select(column).where(revisions.c.set_id == locked.row, *which)))
 
 
-def insert_lives(locked: LockedSet, rows: Rows) -> None:
+def insert_revisions(locked: LockedSet, rows: Rows) -> None:
     """Let queries stand from the current version on."""
     n = len(rows.ids)
     if not n:
@@ -202,14 +202,16 @@ def insert_lives(locked: LockedSet, rows: Rows) -> None:
         repeat(locked.row, n), names, numbers, repeat(locked.version), repeat(False), *values, repeat(locked.now)
     )
     (_copy if locked.database.is_postgres else _insert)(locked.connection, lines)
-    locked.n_standing += n
+    locked.n_active += n
     if locked.database.is_postgres and n >= _MANY:
-        locked.connection.execute(text(f"ANALYZE {lives.name}"))  # so that whoever asks next is not led by old numbers
+        locked.connection.execute(
+            text(f"ANALYZE {revisions.name}")
+        )  # so that whoever asks next is not led by old numbers
 
 
 def _insert(connection: Connection, lines: Iterator[tuple[Any, ...]]) -> None:
     marks = ", ".join("?" * len(_INSERTED))
-    statement = f"INSERT INTO {lives.name} ({', '.join(_INSERTED)}) VALUES ({marks})"
+    statement = f"INSERT INTO {revisions.name} ({', '.join(_INSERTED)}) VALUES ({marks})"
     while chunk := list(islice(lines, _CHUNK)):
         connection.exec_driver_sql(statement, chunk)
 
@@ -219,7 +221,7 @@ def _copy(connection: Connection, lines: Iterator[tuple[Any, ...]]) -> None:
 
     cursor = connection.connection.cursor()
     try:
-        with cursor.copy(f"COPY {lives.name} ({', '.join(_INSERTED)}) FROM STDIN") as copy:
+        with cursor.copy(f"COPY {revisions.name} ({', '.join(_INSERTED)}) FROM STDIN") as copy:
             for line in lines:
                 copy.write_row(line)
     except psycopg.Error as error:

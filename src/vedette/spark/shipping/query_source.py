@@ -9,6 +9,7 @@ from pyspark.sql import types as t
 
 from vedette import __version__
 from vedette.errors import PipelineError
+from vedette.registry.kinds import kinds_for
 from vedette.spark.shipping.query_sets import pack
 
 if TYPE_CHECKING:
@@ -27,13 +28,14 @@ class QuerySource:
     followed: Followed | None
 
     @classmethod
-    def read(cls, given: Any, call: str, wanted: str, has: str, kinds: tuple[str, ...]) -> QuerySource:
-        """Raises PipelineError where this is neither a `wanted` set, which has a certain method, nor of such a kind."""
+    def read(cls, given: Any, call: str, operator: str, where: str = "") -> QuerySource:
+        """The queries that a transform was passed. Raises PipelineError unless the operator can use them."""
+        kinds = kinds_for(operator)
         if hasattr(given, "to_facts"):
-            if given.kind not in kinds:
+            if given.kind not in [kind.name for kind in kinds]:
                 raise PipelineError(
-                    f"{call} follows sets of kind {' or '.join(kinds)}; set {given.name!r} is of kind {given.kind}; "
-                    f"make one with registry.create(..., kind={kinds[0]!r})"
+                    f"{call} follows sets of kind {' or '.join(kind.name for kind in kinds)}; set {given.name!r} is of "
+                    f"kind {given.kind}; create one with registry.create(..., kind={kinds[0].name!r})"
                 )
             if given.version is not None and given.id_kind is None:
                 raise PipelineError(
@@ -42,9 +44,11 @@ class QuerySource:
                     f"registry.create(..., ids='string') or 'integer', or follow a later version"
                 )
             return cls(given.blank(), given)
-        if not hasattr(given, has):
+        set_class = kinds[0].load_class()
+        if not isinstance(given, set_class):
+            wanted = f"{set_class.__name__} {where}".rstrip()
             raise PipelineError(
-                f"{call} takes a {wanted}; got {type(given).__name__}; to follow a set of a registry, give it what "
+                f"{call} takes a {wanted}; got {type(given).__name__}; to follow a set of a registry, pass what "
                 f"registry.follow returns"
             )
         return cls(given, None)

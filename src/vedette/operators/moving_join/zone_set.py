@@ -1,0 +1,184 @@
+"""Static zones as standing queries: a moving join reports which moving objects intersect which zones, and when."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.data.ids import Ids, take_ids
+from vedette.errors import QueryError, count
+from vedette.native.buffers import grown
+from vedette.native.damage import check, check_shape, check_type
+from vedette.operators.moving_join.rows import FARTHEST
+from vedette.operators.moving_join.zones import read_zones, sides_of
+from vedette.queries import content
+from vedette.queries.revisions import Revisions
+from vedette.queries.set_changes import Changes
+from vedette.queries.standing_set import StandingSet
+from vedette.queries.versions import STANDING, Versions
+
+if TYPE_CHECKING:
+    from vedette.operators.moving_join.zone_monitor import ZoneMonitor
+
+FEW_REMOVED = 1024  # this many removed zones are always kept
+
+
+class ZoneSet(StandingSet):
+    """Rectangles, or boxes in three dimensions, that do not move. Sides are inclusive.
+
+    >>> zones = ZoneSet()
+    >>> zones.add("harbour", x_low=10, x_high=14, y_low=-1, y_high=1)
+    >>> watch = zones.monitor(max_update_interval=60)
+    >>> watch.update({"id": ["Ada"], "x": [0.0], "y": [0.0], "vx": [1.0], "vy": [0.0]}, time=0).to_pylist()
+    [{'sign': 1, 'a': 'Ada', 'b': 'harbour', 'start': 10.0, 'end': 14.0}]
+    >>> zones.remove("harbour")
+    >>> watch.update(time=5).to_pylist()
+    [{'sign': -1, 'a': 'Ada', 'b': 'harbour', 'start': 10.0, 'end': 14.0}]
+    """
+
+    kind = "zones"
+
+    def __init__(self, dimensions: int = 2) -> None:
+        if isinstance(dimensions, bool) or dimensions not in (2, 3):
+            raise QueryError(f"dimensions must be 2 or 3; got {dimensions!r}")
+        self.dimensions = int(dimensions)
+        self._ids = Ids()
+        self._versions = Versions()
+        self._flat = np.empty(0)  # the sides of one zone after the other, with room for more
+        self._lock = threading.RLock()
+
+    def __repr__(self) -> str:
+        return f"ZoneSet({count(len(self), 'zone')}, {self.dimensions} dimensions, version {self.version})"
+
+    @property
+    def _sides(self) -> NDArray[np.float64]:
+        """By position, the sides in the order of `sides_of`."""
+        return self._flat[: len(self._ids) * 2 * self.dimensions].reshape(len(self._ids), 2 * self.dimensions)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the set: sides, ids and versions."""
+        return self._flat.nbytes + self._ids.nbytes + self._versions.nbytes
+
+    # Changes. A change happens as a whole under one new version, or raises and changes nothing.
+
+    def add(self, zone_id: str | int, **sides: float) -> None:
+        """Add a zone: `zones.add("harbour", x_low=10, x_high=20, y_low=0, y_high=5)`."""
+        self.add_many([zone_id], **sides)
+
+    def add_many(self, ids: Any, **sides: Any) -> None:
+        """Add many zones. Each side is an array with one number per id, or one number for all."""
+        read = self._read_new_ids(ids)
+        zones = read_zones(sides, self.dimensions, len(read), read)
+        if len(read):
+            self._versions.advance([*content.of_ids(read), zones.data])
+            self._append(read, zones)
+
+    def replace(self, zone_id: str | int, **sides: float) -> None:
+        """Give a zone other sides."""
+        positions = np.array([self._must_find(zone_id)], np.int32)
+        read = self._ids.take(positions)
+        zones = read_zones(sides, self.dimensions, 1, read)
+        self._versions.advance([*content.of_ids(read), zones.data])
+        with self._lock:
+            self._versions.remove(positions)
+            self._append(read, zones)
+
+    def apply(self, changes: Changes) -> None:
+        """Apply the changes that a registry reports; versions and marks are those of the registry."""
+        revisions = Revisions.read(changes, self._ids, self._versions)
+        stays = np.flatnonzero(revisions.ends == STANDING)
+        sides = {name: values[stays] for name, values in (changes.sides or {}).items()}
+        read = take_ids(revisions.ids, stays)
+        zones = read_zones(sides, self.dimensions, len(stays), read) if len(stays) else self._sides[:0]
+        with self._lock:
+            self._versions.follow(changes.versions, changes.marks)
+            if len(revisions.ended):
+                self._versions.remove(revisions.ended, revisions.ended_versions)
+            if len(stays):
+                self._append(read, zones, changes.added_versions[stays])
+            self._forget_removed()
+
+    # Answers.
+
+    def monitor(self, max_update_interval: float, *, expire_overdue: bool = False) -> ZoneMonitor:
+        """A moving join of objects with these zones; docs/operators.md explains its answers."""
+        from vedette.operators.moving_join.zone_monitor import ZoneMonitor
+
+        return ZoneMonitor(self, max_update_interval, expire_overdue=expire_overdue)
+
+    def explain(self) -> str:
+        """What the set holds, in words."""
+        held = f"{count(len(self), 'zone')} in {self.dimensions} dimensions; {self.nbytes / 1e6:.1f} MB"
+        return f"{held}\n  each shard indexes its zones in a grid; an object reads the cells that it sweeps"
+
+    # For monitors.
+
+    def read_active(self) -> tuple[NDArray[np.int64] | pa.LargeStringArray, NDArray[np.float64]]:
+        """The ids and sides of all zones."""
+        with self._lock:
+            positions = np.flatnonzero(~self._versions.is_gone)
+            return self._ids.take(positions), self._sides[positions]
+
+    def query_ids(self) -> Ids:
+        return self._ids
+
+    # Files.
+
+    def _to_content(self) -> dict[str, Any]:
+        with self._lock:
+            return {
+                "dimensions": self.dimensions,
+                "ids": self._ids.to_parts(),
+                "versions": self._versions.to_parts(),
+                "sides": self._sides,
+            }
+
+    @classmethod
+    def _from_content(cls, saved: dict[str, Any], *, is_checked: bool) -> ZoneSet:
+        check(type(saved["dimensions"]) is int and saved["dimensions"] in (2, 3), "zones have no such dimensions")
+        made = cls(saved["dimensions"])
+        made._read_ids(saved, is_checked=is_checked)
+        if not is_checked:
+            check_type(saved["sides"], NDArray[np.float64], "the sides of zones")
+            check_shape(saved["sides"], (len(made._ids), len(sides_of(made.dimensions))), "the sides of zones")
+        made._flat = saved["sides"].reshape(-1)
+        if not is_checked:
+            made._validate()
+        return made
+
+    def _validate(self) -> None:
+        """Raise DamageError unless the zones of a file can be joined."""
+        check((np.abs(self._sides) <= FARTHEST).all(), "a side of a zone is not finite")
+        check((self._sides[:, 0::2] <= self._sides[:, 1::2]).all(), "a low side is above its high side")
+
+    # Inside.
+
+    def _append(self, read: Any, zones: NDArray[np.float64], versions: NDArray[np.int64] | None = None) -> None:
+        """Add zones under the current version, or under one version each."""
+        with self._lock:
+            used = self._sides.size
+            self._flat = grown(self._flat, used, used + zones.size)
+            self._flat[used : used + zones.size] = zones.reshape(-1)
+            self._ids.append(read)
+            if versions is None:
+                self._versions.add(len(read))
+            else:
+                self._versions.add_at(versions)
+            self._forget_removed()
+
+    def _remove(self, positions: NDArray[np.int32]) -> None:
+        self._versions.advance(content.of_ids(self._ids.take(positions)))
+        with self._lock:
+            self._versions.remove(positions)
+            self._forget_removed()
+
+    def _forget_removed(self) -> None:
+        """Drop removed zones once they are the majority."""
+        if self._versions.n_gone > max(self._versions.n_standing, FEW_REMOVED):
+            self._flat = self._sides[~self._versions.is_gone].reshape(-1)
+            self._ids, self._versions = self._standing_ids(), self._versions.without_gone()
