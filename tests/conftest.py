@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,27 @@ def set_limits(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]
     yield change
     monkeypatch.undo()
     read_settings.cache_clear()
+
+
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> Callable[..., tuple[int | str, str, str]]:
+    """Runs a command: exit code, standard output and standard error."""
+    from vedette.cli import main
+
+    def run_command(*arguments: object) -> tuple[int | str, str, str]:
+        monkeypatch.setattr(sys, "argv", ["vedette", *map(str, arguments)])
+        code: int | str = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+        sys.stdout.flush()
+        written = capfdbinary.readouterr()
+        return code, written.out.decode(), written.err.decode()
+
+    return run_command
 
 
 @pytest.fixture(scope="session")

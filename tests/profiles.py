@@ -30,3 +30,8 @@ def load_profile() -> None:
 def examples(share: float, **more: Any) -> settings:
     """Settings for a test with cheaper or more expensive examples: this share of the profile's number of examples."""
     return settings(max_examples=max(2, round(share * EXAMPLES[PROFILE])), **more)
+
+
+def scaled(n_cases: int) -> int:
+    """How many random cases to try in a test without Hypothesis that tries this many with the `full` profile."""
+    return max(2, n_cases * EXAMPLES[PROFILE] // EXAMPLES["full"])

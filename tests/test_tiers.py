@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tests import profiles
-from tests.tiers import marked_tiers
+from tests.tiers import FULL_PATHS, marked_tiers
 
 TESTS = Path(__file__).parent
 
@@ -40,6 +40,10 @@ def test_a_test_without_a_marker_is_fast_and_one_on_postgresql_is_full(tmp_path)
     assert "::test_a[postgres]" in collect(tmp_path, text, "-m", "full").stdout
     assert "::test_a[sqlite]" in collect(tmp_path, text, "-m", "fast").stdout
     assert "2 deselected" in collect(tmp_path, text, "-m", "matrix").stdout
+
+
+def test_every_listed_path_exists():
+    assert [path for path in FULL_PATHS if not (TESTS.parent / path).exists()] == []
 
 
 def test_no_test_sets_its_own_number_of_examples():

@@ -1,4 +1,4 @@
-"""What the tests of commands share."""
+"""Shared by the tests of commands."""
 
 from __future__ import annotations
 
@@ -7,26 +7,6 @@ import subprocess
 import sys
 
 import pytest
-
-from vedette.cli import main
-
-
-@pytest.fixture
-def run(monkeypatch, capfdbinary):
-    """Run a command; exit code, standard output and standard error."""
-
-    def run_command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["vedette", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code or 0
-        sys.stdout.flush()
-        said = capfdbinary.readouterr()
-        return code, said.out.decode(), said.err.decode()
-
-    return run_command
 
 
 @pytest.fixture

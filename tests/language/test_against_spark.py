@@ -1,6 +1,6 @@
 """Spark decides: what a predicate keeps is what Spark's own `filter` keeps.
 
-Random predicates over random rows, a few hundred a job. VEDETTE_PREDICATES sets how many (400 in an ordinary run),
+Random predicates over random rows, a few hundred a job. VEDETTE_PREDICATES sets how many (400 with the `full` profile),
 VEDETTE_SEED where the draws begin; VEDETTE_CODEGEN=1 leaves Spark's code generation on.
 """
 
@@ -17,11 +17,12 @@ import pytest
 from language.plain import answers, columns_of
 from strategies import SCHEMA, Maker, Pair, mutate
 
+from tests.profiles import scaled
 from vedette.data.schema import Schema
 from vedette.errors import QueryError
 from vedette.language import compile_texts
 
-N_PREDICATES = int(os.environ.get("VEDETTE_PREDICATES", "400"))
+N_PREDICATES = int(os.environ.get("VEDETTE_PREDICATES", scaled(400)))
 SEED = int(os.environ.get("VEDETTE_SEED", "20240229"))
 N_ROWS = 60
 CODEGEN = os.environ.get("VEDETTE_CODEGEN") == "1"

@@ -45,6 +45,7 @@ def seconds_to_add(text: str) -> float:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", LONG)
+@pytest.mark.full
 def test_the_time_to_add_a_query_grows_with_its_length(name):
     seconds_to_add("x > 1 AND s LIKE '%a_b' AND i IN (1, 2) AND x + y > CAST(s AS bigint)")  # imports and caches
     n = 250
@@ -55,6 +56,7 @@ def test_the_time_to_add_a_query_grows_with_its_length(name):
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.full
 def test_ten_thousand_terms_are_added_within_seconds():
     assert seconds_to_add(LONG["ands"](10_000)) < 6  # 1.6 s of a core that others use too
 

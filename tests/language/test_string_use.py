@@ -39,6 +39,7 @@ print(len(queries.match({"s": ["a"] * 150_000, "x": [1.0] * 150_000, "z": [1] * 
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.full
 def test_a_query_that_makes_huge_strings_or_many_values_does_not_exhaust_memory():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=290)
 

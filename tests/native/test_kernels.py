@@ -61,6 +61,7 @@ def load(name):
     return importlib.import_module(name)
 
 
+@pytest.mark.full
 def test_processes_that_compile_one_kernel_for_two_types_at_once_keep_both(folder):
     (folder / "added.py").write_text(KERNELS)
     places = [str(folder), str(Path(kernels.__file__).parents[1])]
@@ -81,6 +82,7 @@ def test_processes_that_compile_one_kernel_for_two_types_at_once_keep_both(folde
 
 
 @pytest.mark.parametrize("how", ["kernel", "constant"])
+@pytest.mark.full
 def test_a_kernel_is_compiled_anew_when_another_module_changes_that_is_in_its_code(folder, how):
     inner = {
         "kernel": "from vedette.native.kernels import kernel\nSTEP = 1\n@kernel\ndef add(x):\n    return x + {}\n",
@@ -102,6 +104,7 @@ def test_a_kernel_is_compiled_anew_when_another_module_changes_that_is_in_its_co
     assert [answer(2), answer(2), answer(3)] == [(first, 0), (first, 1), (second, 0)]
 
 
+@pytest.mark.full
 def test_a_file_that_was_left_half_written_is_made_anew_and_those_of_an_older_source_go(folder):
     (folder / "added.py").write_text(KERNELS)
     assert load("added").add_1(1) == 2
@@ -124,6 +127,7 @@ def test_a_file_that_was_left_half_written_is_made_anew_and_those_of_an_older_so
     assert after != kept
 
 
+@pytest.mark.full
 def test_a_file_whose_code_does_not_fit_this_numba_is_compiled_anew(folder):
     (folder / "added.py").write_text(KERNELS)
     assert load("added").add_1(1) == 2

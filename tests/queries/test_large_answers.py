@@ -124,6 +124,7 @@ SETTINGS = {"VEDETTE_MAX_ANSWER_BYTES": str(4 << 20), "VEDETTE_ANSWER_BATCH_BYTE
         (20_000, "x > 0 AND k LIKE '%a%'", 16_384, 60),
     ],
 )
+@pytest.mark.full
 def test_memory_is_bounded_whatever_the_queries_and_rows_are(n_queries, text, n_quiet, n_wide):
     told = run_alone(
         f"""

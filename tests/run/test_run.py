@@ -109,6 +109,7 @@ def test_a_second_start_goes_on_and_knows_what_was_added_between(spark, run, tmp
     )
 
 
+@pytest.mark.full
 def test_a_second_start_has_the_partitions_of_the_checkpoint_whatever_the_session_has(
     spark, run, tmp_path, registry, write
 ):
@@ -128,6 +129,7 @@ def test_a_second_start_has_the_partitions_of_the_checkpoint_whatever_the_sessio
         spark.conf.set(name, before)
 
 
+@pytest.mark.full
 def test_several_sinks_choose_and_encode(spark, run, tmp_path, registry, write):
     more = f"""
     [[sink]]
@@ -156,6 +158,7 @@ def test_several_sinks_choose_and_encode(spark, run, tmp_path, registry, write):
     assert sorted(path.name for path in (tmp_path / "checkpoint").iterdir()) == ["hits", "told"]
 
 
+@pytest.mark.full
 def test_what_is_no_json_is_dropped_and_counted(spark, run, tmp_path, registry, write):
     source = 'format = "text"\ndecode = "json"\nkeep = ["length(value) AS n"]'
     file = write()
@@ -170,6 +173,7 @@ def test_what_is_no_json_is_dropped_and_counted(spark, run, tmp_path, registry, 
 
 
 @pytest.mark.parametrize("malformed", ["drop", "null", "fail"])
+@pytest.mark.full
 def test_lines_of_a_source_that_are_no_json_are_counted(spark, run, tmp_path, registry, write, malformed):
     registry.add("alerts", "unknown", "price IS NULL")
     file = write(source=f'malformed = "{malformed}"')
@@ -191,6 +195,7 @@ def test_lines_of_a_source_that_are_no_json_are_counted(spark, run, tmp_path, re
     assert "3 malformed" in records[-1]["message"]
 
 
+@pytest.mark.full
 def test_a_damaged_file_is_named_with_what_to_do(spark, run, tmp_path, registry, write):
     file = write()
     file.write_text(file.read_text().replace('format = "json"', 'format = "parquet"', 1))
@@ -217,6 +222,7 @@ def full_disk(tmp_path):
     subprocess.run(["umount", "--lazy", str(folder)], check=True)  # Spark may hold files open
 
 
+@pytest.mark.full
 def test_a_full_disk_of_the_checkpoint_may_be_tried_again(spark, run, tmp_path, registry, write, full_disk):
     file = write()
     file.write_text(file.read_text().replace(f"{tmp_path}/checkpoint", f"{full_disk}/checkpoint"))
@@ -310,6 +316,7 @@ def test_what_does_not_fit_is_one_sentence_with_its_key_and_exit_code_2(spark, r
     assert "\tat org." not in err
 
 
+@pytest.mark.full
 def test_a_failure_in_mid_run_is_exit_code_3_and_its_reason(spark, run, registry, write):
     source = 'select = ["symbol", "ts", "if(price > 41.5, raise_error(\'no such price\'), price) AS price"]'
 
@@ -350,6 +357,7 @@ def test_a_registry_on_sqlite_is_refused_where_spark_is_on_other_hosts(run, tmp_
     )
 
 
+@pytest.mark.full
 def test_what_a_worker_warns_of_is_told_as_any_warning(spark, run, tmp_path, registry, write):
     registry.compact("alerts")
     (base,) = (tmp_path / "alerts.db.snapshots").rglob("*.queries")
@@ -384,6 +392,7 @@ def test_what_init_says_of_adding_an_alert_is_right_where_it_is_said_and_in_the_
         monkeypatch.chdir("/")
 
 
+@pytest.mark.full
 def test_what_init_writes_runs_serves_metrics_and_stops_when_asked(run, tmp_path):
     folder = tmp_path / "new folder"
     code, out, _ = run("init", folder)
@@ -502,6 +511,7 @@ def test_a_band_join_reads_two_streams(spark, run, tmp_path):
     assert "source right" in out
 
 
+@pytest.mark.full
 def test_a_join_decodes_both_streams_and_counts_what_is_malformed_in_either(spark, run, tmp_path):
     registry = vd.Registry(f"sqlite:///{tmp_path}/alerts.db")
     registry.create("bands", kind="band join")
@@ -534,6 +544,7 @@ def test_a_stream_that_is_not_there_is_told_with_its_key(run, tmp_path, kind):
     assert "operator.id: there is no stream 'lft'; the set 'pairs' is about: left, right" in err
 
 
+@pytest.mark.full
 def test_a_frozen_version_is_checked_against_the_schema_that_it_had(spark, run, tmp_path, registry, write):
     registry.alter("alerts", "symbol string, cents bigint, ts timestamp", force=True)
     file = write(BORDER + "\nmargin = { price = 0.5 }")
@@ -556,6 +567,7 @@ def test_a_frozen_version_is_checked_against_the_schema_that_it_had(spark, run, 
         ),
     ],
 )
+@pytest.mark.full
 def test_a_sink_that_cannot_be_is_refused_before_any_other_runs(spark, run, tmp_path, registry, write, more, message):
     for option in (["--dry-run"], []):
         code, _, err = run("run", write(more=more), *option)
@@ -565,6 +577,7 @@ def test_a_sink_that_cannot_be_is_refused_before_any_other_runs(spark, run, tmp_
     assert not (tmp_path / "checkpoint").exists()
 
 
+@pytest.mark.full
 def test_durations_are_taken_as_our_own_messages_write_them(spark, run, tmp_path, registry, write):
     file = write(BORDER, source='watermark = { column = "ts", delay = "1.5 min" }')
     assert run("run", file)[0] == 0

@@ -1,6 +1,6 @@
 """Spark decides: the pairs that a join finds are those that `left.crossJoin(right).filter(text)` keeps.
 
-Random predicates over two streams, a few hundred a job. VEDETTE_PREDICATES sets how many (300 in an ordinary run),
+Random predicates over two streams, a few hundred a job. VEDETTE_PREDICATES sets how many (300 with the `full` profile),
 VEDETTE_SEED where the draws begin.
 """
 
@@ -17,11 +17,12 @@ import pytest
 from strategies import FAMILIES, POOLS, SCHEMA, Maker, Pair, fill
 
 import vedette as vd
+from tests.profiles import scaled
 from vedette.data.schema import Schema
 from vedette.operators.window_join import bundles as join_bundles
 from vedette.operators.window_join.algorithms import ALGORITHMS
 
-N_PREDICATES = int(os.environ.get("VEDETTE_PREDICATES", "300"))
+N_PREDICATES = int(os.environ.get("VEDETTE_PREDICATES", scaled(300)))
 SEED = int(os.environ.get("VEDETTE_SEED", "20060529"))
 N_ROWS = 24
 PER_JOB = 150

@@ -156,6 +156,7 @@ print("SEEN " + json.dumps({f'spark.{name}': spark.conf.get(f'spark.{name}') for
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("how", ["spark-submit", "spark-defaults.conf"])
+@pytest.mark.full
 def test_what_the_user_of_a_program_configures_goes_before_our_defaults(tmp_path, how):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)

@@ -78,6 +78,7 @@ WORKER = """if True:
 
 
 @pytest.mark.parametrize("is_killed", [False, True])
+@pytest.mark.full
 def test_of_two_drivers_with_one_set_either_may_end_and_the_file_goes_with_the_last(tmp_path, is_killed):
     first, second = (accounts.start(DRIVER, temporary=tmp_path) for _ in range(2))
     path, same = (Path(accounts.hear(each)) for each in (first, second))
@@ -124,6 +125,7 @@ def test_a_driver_keeps_the_files_of_the_sets_that_it_shipped_last(tmp_path, mon
 
 
 @pytest.mark.parametrize("place", ["the temporary directory", "a directory that both chose"])
+@pytest.mark.full
 def test_two_accounts_use_the_same_set_at_once(tmp_path, place):
     accounts.open_to_all(tmp_path)
     chosen = [] if place == "the temporary directory" else [tmp_path]

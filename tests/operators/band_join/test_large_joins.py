@@ -193,6 +193,7 @@ def test_affected_queries_come_as_one_piece():
 
 
 @pytest.mark.parametrize("n_new", [1, 50_000])
+@pytest.mark.full
 def test_memory_is_bounded_however_many_pairs_values_make(n_new):
     told = run_alone(
         f"""

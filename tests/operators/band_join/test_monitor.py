@@ -438,6 +438,7 @@ def test_memory_is_given_back_as_values_go(bands):
     assert join.insert(right={"id": [0], "value": [10.0 * (n - 1)]}).num_rows == 1
 
 
+@pytest.mark.full
 def test_a_large_batch_is_what_its_values_are_one_by_one():
     n = 200 if SLOW else 3_000
     random = np.random.default_rng(1)

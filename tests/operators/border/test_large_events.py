@@ -211,6 +211,7 @@ def test_a_step_with_too_many_events_is_refused_and_may_be_taken_in_fewer_rows(m
 
 
 @pytest.mark.parametrize("options", ["", ", margin=1", ", cross=True", ", expire_after=5"])
+@pytest.mark.full
 def test_the_memory_of_a_step_is_bounded_whatever_the_queries_and_rows_are(options):
     told = run_alone(
         f"""

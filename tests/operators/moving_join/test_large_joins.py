@@ -132,6 +132,7 @@ def test_a_load_with_too_many_pairs_leaves_the_join_as_it_was(monkeypatch):
     assert_same(join, twin, 1.0)
 
 
+@pytest.mark.full
 def test_memory_is_bounded_however_many_objects_meet():
     told = run_alone(
         """

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import vedette as vd
 from tests.memory import run_alone
+from tests.profiles import examples
 from vedette.language import evaluation, string_use
 from vedette.operators.window_join import keys
 
@@ -27,7 +28,7 @@ def table(given):
 
 
 @given(st.lists(st.sampled_from(TEXTS), min_size=1, max_size=4), st.lists(st.tuples(rows, rows), max_size=3))
-@settings(max_examples=40, deadline=None)
+@examples(0.4)
 def test_answers_do_not_depend_on_how_keys_are_computed(texts, batches):
     joins = vd.JoinQuerySet(left="s string, t string, x bigint", right="s string, t string, x bigint")
     joins.add_many([f"q{number}" for number in range(len(texts))], texts, rows=9)
