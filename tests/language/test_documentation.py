@@ -22,7 +22,7 @@ from language.plain import answers, columns_of
 
 from vedette.errors import QueryError
 from vedette.language import compile_texts
-from vedette.language.catalogue import FUNCTIONS
+from vedette.language.function_table import FUNCTIONS
 
 
 def test_the_examples_keep_the_rows_the_page_says() -> None:

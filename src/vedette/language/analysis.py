@@ -10,29 +10,16 @@ from typing import NoReturn
 
 from vedette.data.schema import Schema, Type
 from vedette.errors import QueryError
-from vedette.language.expressions import (
-    BIGINT,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INT,
-    NULL,
-    STRING,
-    TIMESTAMP,
-    Typed,
-    Written,
-)
-from vedette.language.geofences import GEOMETRIC, read_fence
+from vedette.language.expressions import BIGINT, BOOLEAN, DOUBLE, NULL, STRING, Typed, Written
+from vedette.language.function_table import FUNCTIONS
 from vedette.language.literals import Kind
 from vedette.language.patterns import BAD_PATTERN
+from vedette.language.signatures import case, concat
 from vedette.language.types import NUMERIC, as_decimal, common_type, decimal_result, is_integral
 
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
-_ARITHMETIC = ("+", "-", "*", "/", "%", "div", "pmod")
+_ARITHMETIC = ("+", "-", "*", "/", "%", "div")
 _TO_STRING = ("bigint", "int", "boolean", "date", "decimal", "null")  # casts to string whose digits are Spark's
-_TEXT_FUNCTIONS = {"length": INT, "lower": STRING, "upper": STRING, "trim": STRING, "ltrim": STRING, "rtrim": STRING}
-_DATE_PARTS = ("year", "month", "day", "dayofweek")
-_TIME_PARTS = ("hour", "minute", "second")
 _CASTS: dict[str, tuple[str, ...]] = {  # from -> to, where Spark allows the cast and we know its exact result
     "int": ("int", "bigint", "double", "decimal", "boolean", "string"),
     "bigint": ("int", "bigint", "double", "decimal", "boolean", "string"),
@@ -86,9 +73,6 @@ class Analyser:
             return self.logic(node)
         if op == "not":
             return self.made(node, "not", BOOLEAN, self.truth(node.args[0]))
-        if op in ("isnull", "isnotnull"):
-            test = self.made(node, "isnull", BOOLEAN, self.read(node.args[0]))
-            return test if op == "isnull" else self.made(node, "not", BOOLEAN, test)
         if op == "between":
             value, low, high = (self.read(arg) for arg in node.args)
             return self.made(
@@ -100,11 +84,13 @@ class Analyser:
             return self.like(node)
         if op in ("cast", "try_cast"):
             return self.explicit_cast(node)
-        if op.startswith("try_"):
-            return self.made_try(node, self.arithmetic(node, op[4:]))
         if op in _ARITHMETIC:
             return self.arithmetic(node, op)
-        return self.function(node)
+        if op == "||":
+            return concat(self, node)
+        if op == "case":
+            return case(self, node)
+        return FUNCTIONS[op].type_call(self, node)
 
     def like(self, node: Written) -> Typed:
         pattern = node.args[1]
@@ -254,104 +240,14 @@ class Analyser:
         left_type, right_type = (as_decimal(side.type) for side in (left, right))
         left = self.cast(node, left, right_type if left_type == NULL else left_type)
         right = self.cast(node, right, left_type if right_type == NULL else right_type)
-        self._need_size(left, right)
+        self.need_sizes(left, right)
         return self.made(node, op, decimal_result(op, left.type, right.type), left, right)
 
-    def _need_size(self, *operands: Typed) -> None:
+    def need_sizes(self, *operands: Typed) -> None:
         if any(operand.type.name == "decimal" and not operand.type.precision for operand in operands):
             raise NeedsSizesError
 
-    # -- functions
-
-    def function(self, node: Written) -> Typed:
-        op = node.op
-        if op in ("coalesce", "if", "case", "nullif", "least", "greatest"):
-            return self._choice(node)
-        if op in GEOMETRIC:
-            return read_fence(self, node)
-        if op in _TEXT_FUNCTIONS:
-            return self.made(node, op, _TEXT_FUNCTIONS[op], *self.texts(node))
-        if op in ("startswith", "endswith", "contains"):
-            return self.made(node, op, BOOLEAN, *self.texts(node))
-        if op in ("concat", "||"):
-            parts = self.texts(node)
-            return self.made(node, "concat", STRING, *parts)
-        if op == "substring":
-            text = self.text(node.args[0])
-            places = [self.number(arg, INT) for arg in node.args[1:]]
-            return self.made(node, op, STRING, text, *places)
-        if op in _DATE_PARTS or op in _TIME_PARTS:
-            inner = self.read(node.args[0])
-            if inner.type not in (DATE, TIMESTAMP, STRING, NULL):
-                self.refuse(node, f"{op} takes a date or timestamp, not {self.shown(inner)}")
-            return self.made(node, op, INT, self.cast(node, inner, DATE if op in _DATE_PARTS else TIMESTAMP))
-        inner = self.read(node.args[0])
-        if inner.type in (STRING, NULL):
-            inner = self.cast(node.args[0], inner, DOUBLE)
-        if inner.type.name not in NUMERIC:
-            self.refuse(node, f"{op} takes a number, not {self.shown(inner)}")
-        return self._numeric(node, op, inner)
-
-    def _numeric(self, node: Written, op: str, inner: Typed) -> Typed:
-        self._need_size(inner)
-        type_ = inner.type
-        if op in ("sqrt", "sign"):
-            return self.made(node, op, DOUBLE, self.cast(node, inner, DOUBLE))
-        if op == "isnan":
-            return self.made(node, op, BOOLEAN, self.cast(node, inner, DOUBLE))
-        if op in ("abs", "negative"):
-            if type_.precision > 34:
-                self.refuse(node, f"{op} of {self.shown(inner)} is not taken: Spark rounds beyond 34 digits")
-            return self.made(node, op, type_, inner)
-        if op in ("floor", "ceil"):
-            if type_.name == "decimal":
-                whole = type_.precision - type_.scale + (1 if type_.scale else 0)
-                return self.made(node, op, Type("decimal", max(1, min(38, whole)), 0), inner)
-            return self.made(node, op, BIGINT, self.cast(node, inner, BIGINT) if type_ == INT else inner)
-        if op == "round":
-            return self._round(node, inner)
-        self.refuse(node, f"unsupported function {op!r}")
-
-    def _round(self, node: Written, inner: Typed) -> Typed:
-        places = 0
-        if len(node.args) == 2:
-            literal = node.args[1]
-            if literal.op != "literal" or self.kinds[literal.slot].name != "int":
-                self.refuse(literal, "round takes its number of places as an integer literal")
-            places = int(self.statics[literal.slot]) * (-1 if literal.negated else 1)
-        type_ = inner.type
-        if type_.name == "decimal":
-            whole = type_.precision - type_.scale + 1
-            if places < 0:
-                type_ = Type("decimal", min(38, max(whole, -places + 1)), 0)
-            else:
-                scale = min(type_.scale, places)
-                type_ = Type("decimal", min(38, whole + scale), scale)
-        return self.made(node, "round", type_, inner, value=places)
-
-    def _choice(self, node: Written) -> Typed:
-        """Functions whose result is one of their arguments."""
-        op = node.op
-        if op == "nullif":
-            left, right = (self.read(arg) for arg in node.args)
-            self._need_size(left)
-            return self.made(node, op, left.type, self.compare(node, "=", left, right), left)
-        if op in ("if", "case"):
-            conditions = [self.condition_of(arg, null_is_condition=op == "if") for arg in node.args[:-1:2]]
-            chosen = [*node.args[1::2], node.args[-1]] if op == "case" else list(node.args[1:])
-        else:
-            conditions, chosen = [], list(node.args)
-        values = [self.read(arg) for arg in chosen]
-        to = common_type([value.type for value in values], promote_strings=op not in ("least", "greatest"))
-        if to is None:
-            shown = ", ".join(self.shown(value) for value in values)
-            self.refuse(node, f"{op} needs values of one type, but got {shown}")
-        self._need_size(*values)
-        values = [self.cast(node, value, to) for value in values]
-        if op in ("if", "case"):
-            mixed = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair]
-            return self.made(node, "case", to, *mixed, values[-1])
-        return self.made(node, op, to, *values)
+    # -- arguments of functions
 
     def condition_of(self, node: Written, *, null_is_condition: bool) -> Typed:
         """A condition of IF or CASE. Spark accepts a plain NULL in IF, and refuses it after WHEN."""
@@ -373,7 +269,7 @@ class Analyser:
             self.refuse(node, f"a string is needed here, but this is {self.shown(typed)}")
         if typed.op == "slot":
             self.refuse(node, "write this number as a string, in quotes")
-        self._need_size(typed)
+        self.need_sizes(typed)
         return self.cast(node, typed, STRING)
 
     def number(self, node: Written, to: Type) -> Typed:

@@ -22,6 +22,7 @@ from vedette.data.schema import Schema, Type
 from vedette.errors import QueryError
 from vedette.language.analysis import Analyser, NeedsSizesError
 from vedette.language.expressions import BOOLEAN, DOUBLE, Typed, Written
+from vedette.language.function_table import FUNCTIONS
 from vedette.language.geofences import FENCES, POLYGON_TESTS
 from vedette.language.leaves import Leaf
 from vedette.language.limits import check_skeleton, check_vertices, find_too_long
@@ -185,8 +186,9 @@ def _slots_of(skeleton: str) -> _Slots:
             negated[node.slot] = node.negated
         if node.op == "like" and node.args[1].op == "literal":
             escapes[node.args[1].slot] = node.name
-        if node.op == "round" and len(node.args) == 2 and node.args[1].op == "literal":
-            static[node.args[1].slot] = True
+        for place in FUNCTIONS[node.op].literals if node.op in FUNCTIONS else ():
+            if place < len(node.args) and node.args[place].op == "literal":
+                static[node.args[place].slot] = True
     return _Slots(tuple(negated), tuple(escapes), tuple(static), depth_of(written))
 
 

@@ -10,19 +10,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vedette.data.columns import Column
-from vedette.data.schema import Type
 from vedette.language.arithmetic import calculate
 from vedette.language.casts import cast
+from vedette.language.comparison import compare
 from vedette.language.expressions import BOOLEAN, Typed
-from vedette.language.functions import call
+from vedette.language.function_table import EVALUATORS
+from vedette.language.functions import Call, like
 from vedette.language.geofences import POLYGON_TESTS
 from vedette.language.polygons import Polygons
 from vedette.language.raised import evaluate_apart, log_raised
-from vedette.language.ranges import less
 from vedette.language.string_use import MOST_STRING_BYTES, StringUse
 from vedette.language.vectors import Mask, Vector, choose, filler, join, strict
 
@@ -158,12 +157,6 @@ class _Evaluation:
         if op == "not":
             inner = self._truth(node.args[0])
             return inner.with_values(~inner.values)
-        if op == "isnull":
-            inner = self.of(node.args[0])
-            return Vector(inner.nulls, None, inner.failed, inner.lost)
-        if op == "isnan":  # false of null, not null
-            inner = self.of(node.args[0])
-            return Vector(np.isnan(inner.values) & ~inner.nulls, None, inner.failed, inner.lost)
         if op == "case":
             return self._case(node)
         if op in POLYGON_TESTS:
@@ -179,15 +172,8 @@ class _Evaluation:
             return self._try(node.args[0], args[0])
         if op in _ARITHMETIC:
             return calculate(op, args[0], args[1], node.args[0].type, node.args[1].type, node.type)
-        if op == "coalesce":
-            return _coalesce(args, node.type)
-        if op in ("least", "greatest"):
-            return _extreme(args, node.type, greatest=op == "greatest")
-        if op == "nullif":
-            equal, value = args[0].settled(), args[1]
-            hit = equal.values & equal.usable
-            return Vector(value.values, ~value.nulls & ~hit, value.failed, join(equal.lost, value.lost))
-        return call(op, args, [arg.type for arg in node.args], node.type, node.value, self.zone)
+        evaluate = like if op == "like" else EVALUATORS[op]
+        return evaluate(Call(args, node, self.zone))
 
     def _try(self, node: Typed, result: Vector) -> Vector:
         """Null where the operation itself failed; what failed in its operands still fails, as in Spark."""
@@ -252,66 +238,7 @@ class _Evaluation:
         return self._logic(tests, short=True)
 
 
-def compare(op: str, a: Vector, b: Vector, type_: Type) -> Vector:
-    """a op b in Spark's order: NaN is the greatest double, and equal to itself."""
-    if op == "<=>":
-        equal = compare("=", a, b, type_)
-        both = a.nulls & b.nulls
-        same = np.where(a.nulls | b.nulls, both, equal.values)
-        return Vector(same, None, equal.failed, equal.lost)
-    if type_.name == "string":
-        function = {
-            "=": pc.equal,
-            "<>": pc.not_equal,
-            "<": pc.less,
-            "<=": pc.less_equal,
-            ">": pc.greater,
-            ">=": pc.greater_equal,
-        }
-        result = function[op](a.values, b.values).fill_null(False).to_numpy(zero_copy_only=False)
-        return strict(result, a, b)
-    x, y = a.values, b.values
-    if type_.name == "null":
-        return strict(np.zeros(len(a), np.bool_), a, b)
-    if op in ("<", ">="):
-        below = less(x, y)
-        return strict(below if op == "<" else ~below, a, b)
-    if op in (">", "<="):
-        above = less(y, x)
-        return strict(above if op == ">" else ~above, a, b)
-    same = np.asarray(x == y, np.bool_)
-    if type_.name == "double":
-        same = same | (np.isnan(x) & np.isnan(y))
-    return strict(same if op == "=" else ~same, a, b)
-
-
 def _gather(values: Any, places: NDArray[np.int64]) -> Any:
     if isinstance(values, pa.Array):
         return values.take(pa.array(places))
     return values[places]
-
-
-def _coalesce(args: list[Vector], type_: Type) -> Vector:
-    values, valid = args[0].values, ~args[0].nulls
-    failed, lost = args[0].failed, args[0].lost
-    for arg in args[1:]:
-        open_ = ~valid if failed is None else ~valid & ~failed
-        values = choose(type_, valid, values, arg.values)
-        if arg.failed is not None:
-            failed = join(failed, arg.failed & open_)
-        if arg.lost is not None:
-            lost = join(lost, arg.lost & open_)
-        valid = valid | (open_ & ~arg.nulls)
-    return Vector(values, valid, failed, lost)
-
-
-def _extreme(args: list[Vector], type_: Type, *, greatest: bool) -> Vector:
-    """The least or greatest argument that is not null."""
-    best, valid = args[0].values, ~args[0].nulls
-    for arg in args[1:]:
-        order = compare(">" if greatest else "<", Vector(arg.values), Vector(best), type_)
-        better = ~arg.nulls & (~valid | order.values)
-        best = choose(type_, better, arg.values, best)
-        valid = valid | ~arg.nulls
-    whole = strict(best, *args)
-    return Vector(best, valid, whole.failed, whole.lost)

@@ -1,10 +1,14 @@
-"""The functions of the language over vectors."""
+"""The evaluators of functions over vectors. `function_table.py` lists the functions that use them.
+
+An evaluator takes a `Call` and returns a vector. The result is null where an argument is null and failed where an
+argument failed, unless the evaluator says otherwise.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,45 +18,73 @@ from numpy.typing import NDArray
 from vedette.data.schema import Type
 from vedette.language.arithmetic import absolute, negate
 from vedette.language.casts import civil, fit, rescaled
+from vedette.language.comparison import compare
+from vedette.language.expressions import Typed
 from vedette.language.geofences import is_within
 from vedette.language.numerals import rescale
 from vedette.language.patterns import BadPatternError, matcher_of
 from vedette.language.times import MICROS_PER_DAY, MICROS_PER_SECOND, Zone
-from vedette.language.vectors import Vector, strict, text_vector
+from vedette.language.vectors import Vector, choose, join, strict, text_vector
 
 _EXACT = Context(prec=400)
 
 
-def call(op: str, args: list[Vector], types: list[Type], type_: Type, value: object, zone: str) -> Vector:
-    """A function that is null where one of its arguments is."""
-    first = args[0]
-    if op in ("abs", "negative"):
-        return (absolute if op == "abs" else negate)(first, types[0])
-    if op in _DOUBLE_FUNCTIONS:
+class Call(NamedTuple):
+    """A call of a function: its evaluated arguments, its node in the tree, and the time zone of the query set."""
+
+    args: list[Vector]
+    node: Typed
+    zone: str
+
+    @property
+    def first(self) -> Vector:
+        return self.args[0]
+
+    @property
+    def first_type(self) -> Type:
+        return self.node.args[0].type
+
+
+Evaluator = Callable[[Call], Vector]
+
+
+# -- numbers
+
+
+def absolute_value(call: Call) -> Vector:
+    return absolute(call.first, call.first_type)
+
+
+def negated(call: Call) -> Vector:
+    return negate(call.first, call.first_type)
+
+
+def doubles(function: Callable[[NDArray[np.float64]], NDArray[Any]]) -> Evaluator:
+    """A function of an array of doubles."""
+
+    def evaluate(call: Call) -> Vector:
         with np.errstate(all="ignore"):
-            return first.with_values(_DOUBLE_FUNCTIONS[op](first.values))
-    if op in ("floor", "ceil"):
-        return _to_whole(op, first, types[0], type_)
-    if op == "round":
-        assert isinstance(value, int)
-        return _round(first, types[0], type_, value)
-    if op in ("year", "month", "day", "dayofweek"):
-        return first.with_values(_date_part(op, first.values))
-    if op in ("hour", "minute", "second"):
-        return first.with_values(_time_part(op, Zone(zone).to_locals(first.values)))
-    if op == "like":
-        return _like(args[0], args[1], str(value))
-    if op == "st_dwithin":
-        x, y, centre_x, centre_y, radii = (arg.values for arg in args)
-        margin = value if isinstance(value, float) else 0.0
-        return strict(is_within(x, y, centre_x, centre_y, radii + margin), *args)
-    return _text(op, args)
+            return call.first.with_values(function(call.first.values))
+
+    return evaluate
 
 
-_DOUBLE_FUNCTIONS: dict[str, Callable[[NDArray[np.float64]], NDArray[Any]]] = {
-    "sqrt": np.sqrt,
-    "sign": lambda values: np.where(np.isnan(values), np.nan, np.sign(values)),
-}
+square_root = doubles(np.sqrt)
+sign = doubles(lambda values: np.where(np.isnan(values), np.nan, np.sign(values)))
+
+
+def is_nan(call: Call) -> Vector:
+    """False for null, not null."""
+    inner = call.first
+    return Vector(np.isnan(inner.values) & ~inner.nulls, None, inner.failed, inner.lost)
+
+
+def floor(call: Call) -> Vector:
+    return _to_whole("floor", call.first, call.first_type, call.node.type)
+
+
+def ceiling(call: Call) -> Vector:
+    return _to_whole("ceil", call.first, call.first_type, call.node.type)
 
 
 def _to_whole(op: str, vector: Vector, from_: Type, type_: Type) -> Vector:
@@ -67,6 +99,12 @@ def _to_whole(op: str, vector: Vector, from_: Type, type_: Type) -> Vector:
     unit = 10**from_.scale
     values = vector.values.astype(object)
     return fit(vector, values // unit if op == "floor" else -(-values // unit), type_)
+
+
+def rounded(call: Call) -> Vector:
+    """The value of the node is the number of places."""
+    assert isinstance(call.node.value, int)
+    return _round(call.first, call.first_type, call.node.type, call.node.value)
 
 
 _MOST_PLACES = 1100  # beyond them, on either side, no value has a digit
@@ -101,45 +139,95 @@ def _round_double(value: float, places: int) -> float:
     return float(exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, _EXACT))
 
 
-def _date_part(op: str, days: NDArray[np.int64]) -> NDArray[np.int64]:
-    if op == "dayofweek":
-        return (days + 4) % 7 + 1  # 1 is Sunday; 1970-01-01 was a Thursday
-    place = ("year", "month", "day").index(op)
-    distinct, back = np.unique(days, return_inverse=True)
-    parts = np.array([civil(day)[place] for day in distinct.tolist()], np.int64)
-    return parts[back]
+# -- dates and times
 
 
-def _time_part(op: str, local: NDArray[np.int64]) -> NDArray[np.int64]:
-    seconds = np.floor_divide(local % MICROS_PER_DAY, MICROS_PER_SECOND)
-    if op == "hour":
-        return seconds // 3600
-    return seconds // 60 % 60 if op == "minute" else seconds % 60
+def date_part(name: str) -> Evaluator:
+    """The year, month or day of dates."""
+    place = ("year", "month", "day").index(name)
+
+    def evaluate(call: Call) -> Vector:
+        distinct, back = np.unique(call.first.values, return_inverse=True)
+        parts = np.array([civil(day)[place] for day in distinct.tolist()], np.int64)
+        return call.first.with_values(parts[back])
+
+    return evaluate
 
 
-def _text(op: str, args: list[Vector]) -> Vector:
-    first = args[0]
-    texts: pa.Array = first.values
-    if op == "length":
-        return first.with_values(np.asarray(pc.utf8_length(texts.fill_null("")), np.int64))
-    if op in ("lower", "upper"):
-        changed = [getattr(text, op)() for text in texts.fill_null("").to_pylist()]
-        return text_vector(changed, first)
-    if op in ("trim", "ltrim", "rtrim"):
-        trim = {"trim": pc.utf8_trim, "ltrim": pc.utf8_ltrim, "rtrim": pc.utf8_rtrim}[op]
-        return first.with_values(trim(texts, characters=" "))
-    lists = [_plain(arg) for arg in args]
-    if op == "concat":
-        return text_vector(["".join(parts) for parts in zip(*lists, strict=True)], *args)
-    if op == "substring":
-        return text_vector([_substring(*parts) for parts in zip(*lists, strict=True)], *args)
-    tests: dict[str, Callable[[str, str], bool]] = {
-        "startswith": str.startswith,
-        "endswith": str.endswith,
-        "contains": str.__contains__,
-    }
-    test = tests[op]
-    return strict(np.fromiter((test(a, b) for a, b in zip(*lists, strict=True)), np.bool_, len(first)), *args)
+def day_of_week(call: Call) -> Vector:
+    return call.first.with_values((call.first.values + 4) % 7 + 1)  # 1 is Sunday; 1970-01-01 was a Thursday
+
+
+def hour(call: Call) -> Vector:
+    return call.first.with_values(_local_seconds(call) // 3600)
+
+
+def minute(call: Call) -> Vector:
+    return call.first.with_values(_local_seconds(call) // 60 % 60)
+
+
+def second(call: Call) -> Vector:
+    return call.first.with_values(_local_seconds(call) % 60)
+
+
+def _local_seconds(call: Call) -> NDArray[np.int64]:
+    """Seconds since midnight in the time zone of the set."""
+    local = Zone(call.zone).to_locals(call.first.values)
+    return np.floor_divide(local % MICROS_PER_DAY, MICROS_PER_SECOND)
+
+
+# -- strings
+
+
+def text_function(function: Callable[..., str]) -> Evaluator:
+    """A Python function of the arguments that returns a string, called for each pair."""
+
+    def evaluate(call: Call) -> Vector:
+        return text_vector([function(*each) for each in _each(call)], *call.args)
+
+    return evaluate
+
+
+def text_test(function: Callable[..., bool]) -> Evaluator:
+    """A Python function of the arguments that returns a boolean, called for each pair."""
+
+    def evaluate(call: Call) -> Vector:
+        return strict(np.fromiter((function(*each) for each in _each(call)), np.bool_, len(call.first)), *call.args)
+
+    return evaluate
+
+
+def length(call: Call) -> Vector:
+    return call.first.with_values(np.asarray(pc.utf8_length(call.first.values.fill_null("")), np.int64))
+
+
+def trim(call: Call) -> Vector:
+    return call.first.with_values(pc.utf8_trim(call.first.values, characters=" "))
+
+
+def left_trim(call: Call) -> Vector:
+    return call.first.with_values(pc.utf8_ltrim(call.first.values, characters=" "))
+
+
+def right_trim(call: Call) -> Vector:
+    return call.first.with_values(pc.utf8_rtrim(call.first.values, characters=" "))
+
+
+concat = text_function(lambda *parts: "".join(parts))
+
+
+def _substring(text: str, place: int, length: int = 2**31 - 1) -> str:
+    start = place - 1 if place > 0 else len(text) + place if place < 0 else 0
+    end = min(start + length, 2**31 - 1)
+    return text[max(start, 0) : max(end, 0)] if end > start else ""
+
+
+substring = text_function(_substring)
+
+
+def _each(call: Call) -> Any:
+    """The arguments of each pair as Python values; null is an empty string or 0."""
+    return zip(*(_plain(arg) for arg in call.args), strict=True)
 
 
 def _plain(arg: Vector) -> list[Any]:
@@ -149,24 +237,77 @@ def _plain(arg: Vector) -> list[Any]:
     return list(arg.values.tolist())
 
 
-def _substring(text: str, place: int, length: int = 2**31 - 1) -> str:
-    start = place - 1 if place > 0 else len(text) + place if place < 0 else 0
-    end = min(start + length, 2**31 - 1)
-    return text[max(start, 0) : max(end, 0)] if end > start else ""
-
-
-def _like(texts: Vector, patterns: Vector, escape: str) -> Vector:
+def like(call: Call) -> Vector:
+    """The value of the node is the escape character. A pattern that is not valid fails."""
     known: dict[str, Any] = {}
-    both = strict(None, texts, patterns)
-    n = len(texts)
+    n = len(call.first)
     kept, bad = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-    for i, (text, pattern) in enumerate(zip(_plain(texts), _plain(patterns), strict=True)):
+    for i, (text, pattern) in enumerate(_each(call)):
         if pattern not in known:
             try:
-                known[pattern] = matcher_of(pattern, escape)
+                known[pattern] = matcher_of(pattern, str(call.node.value))
             except BadPatternError:
                 known[pattern] = None
         match = known[pattern]
         bad[i] = match is None
         kept[i] = match is not None and match(text)
-    return both.with_values(kept).failing(bad)
+    return strict(kept, *call.args).failing(bad)
+
+
+# -- nulls and choices
+
+
+def is_null(call: Call) -> Vector:
+    return Vector(call.first.nulls, None, call.first.failed, call.first.lost)
+
+
+def nullif(call: Call) -> Vector:
+    """The arguments are whether both are equal, and the first."""
+    equal, value = call.args[0].settled(), call.args[1]
+    hit = equal.values & equal.usable
+    return Vector(value.values, ~value.nulls & ~hit, value.failed, join(equal.lost, value.lost))
+
+
+def coalesce(call: Call) -> Vector:
+    """An argument after the first that is not null does not fail."""
+    first = call.first
+    values, valid, failed, lost = first.values, ~first.nulls, first.failed, first.lost
+    for arg in call.args[1:]:
+        open_ = ~valid if failed is None else ~valid & ~failed
+        values = choose(call.node.type, valid, values, arg.values)
+        if arg.failed is not None:
+            failed = join(failed, arg.failed & open_)
+        if arg.lost is not None:
+            lost = join(lost, arg.lost & open_)
+        valid = valid | (open_ & ~arg.nulls)
+    return Vector(values, valid, failed, lost)
+
+
+def least(call: Call) -> Vector:
+    return _extreme(call, "<")
+
+
+def greatest(call: Call) -> Vector:
+    return _extreme(call, ">")
+
+
+def _extreme(call: Call, better: str) -> Vector:
+    """The first argument in an order, nulls left out."""
+    best, valid = call.first.values, ~call.first.nulls
+    for arg in call.args[1:]:
+        order = compare(better, Vector(arg.values), Vector(best), call.node.type)
+        is_better = ~arg.nulls & (~valid | order.values)
+        best = choose(call.node.type, is_better, arg.values, best)
+        valid = valid | ~arg.nulls
+    whole = strict(best, *call.args)
+    return Vector(best, valid, whole.failed, whole.lost)
+
+
+# -- geofences
+
+
+def is_in_circle(call: Call) -> Vector:
+    """The arguments are x, y, and the circle's x, y and radius; the value of the node is a margin around it."""
+    x, y, centre_x, centre_y, radii = (arg.values for arg in call.args)
+    margin = call.node.value if isinstance(call.node.value, float) else 0.0
+    return strict(is_within(x, y, centre_x, centre_y, radii + margin), *call.args)

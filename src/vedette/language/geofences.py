@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 POLYGON_TESTS = ("st_contains", "st_intersects")  # as typed: x, y, polygon
 FENCES = (*POLYGON_TESTS, "st_dwithin")  # this one: x, y, and the circle's x, y and radius
-GEOMETRIC = (*FENCES, "st_within", "st_point", "st_geomfromtext")  # as written
 LONGITUDES = ("lon", "lng", "long", "longitude")  # names of fields, or their last words, as in start_lon
 LATITUDES = ("lat", "latitude")
 _HALF_TURN = 180.0

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from vedette.data.columns import Column, string_buffers
 from vedette.language.expressions import Typed
+from vedette.language.function_table import FUNCTIONS, TABLE
 from vedette.language.geofences import POLYGON_TESTS
 from vedette.native.budget import cut_by_bytes
 
@@ -26,9 +27,7 @@ VALUES_AT_ONCE = 1 << 26  # of all nodes
 _SMALL = 80  # bytes of a number or a date as a string, and of a Python string beside its characters, at most
 _PYTHON_WIDTH = 4
 _PATTERN_WIDTH = 12  # a pattern of LIKE as a Python string, and twice in pieces
-_CASE_GROWTH = 3  # a string in upper or lower case may have so many times its bytes, as U+03B0 has
-_IN_ARROW = {"length", "trim", "ltrim", "rtrim", "coalesce", "nullif", "case", "least", "greatest", "isnull"}
-_IN_ARROW |= {"=", "<>", "<", "<=", ">", ">=", "<=>", "in"}
+_IN_ARROW = {"=", "<>", "<", "<=", ">", ">=", "<=>", "in", "case"} | {each.name for each in TABLE if each.in_arrow}
 
 
 @dataclass(frozen=True)
@@ -88,8 +87,8 @@ def _count_leaves(node: Typed, leaves: dict[Typed, Counter[Any]]) -> Counter[Any
             found[node.name if node.op == "field" else node.slot] = 1
         for each in below:
             found.update(each)
-        if node.op in ("upper", "lower"):
-            found = _times(found, _CASE_GROWTH)
+        if node.op in FUNCTIONS:
+            found = _times(found, FUNCTIONS[node.op].growth)
         if node.op == "cast" and not found:
             found[None] = 1
     leaves[node] = found

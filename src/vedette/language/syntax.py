@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 
 from vedette.data.schema import Type
 from vedette.errors import QueryError, nearest
-from vedette.language.catalogue import FUNCTIONS, RANDOM, function_list
 from vedette.language.expressions import Written
+from vedette.language.function_table import FUNCTIONS, RANDOM, function_list
 from vedette.language.spelling import CALL, SLOT_NAME, check_characters, check_tokens, origin, with_names
 from vedette.language.tokens import MARK
 from vedette.settings import Settings
@@ -370,11 +370,12 @@ class _Reader:
         self.only(node, "this", "expressions")
         args = node.expressions
         self.count("name", "(", *[","] * (len(args) - 1))
-        op, least, most = FUNCTIONS[name]
+        function = FUNCTIONS[name]
+        least, most = function.least, function.most
         if not least <= len(args) <= most:
             wanted = str(least) if least == most else f"{least} to {most}"
             self.refuse(node, f"{name} takes {wanted} arguments, got {len(args)}")
-        return self.made(node, op, *(self.read(arg) for arg in args))
+        return self.made(node, function.name, *(self.read(arg) for arg in args))
 
 
 def _describe(node: Any) -> str:

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from vedette.data.columns import Column
 from vedette.data.schema import TYPE_NAMES, Schema
-from vedette.language.catalogue import FUNCTIONS
 from vedette.language.expressions import BOOLEAN, Typed
+from vedette.language.function_table import TABLE
 from vedette.language.geofences import POLYGON_TESTS
 from vedette.language.types import NUMERIC
 from vedette.language.vectors import filler
@@ -20,19 +20,17 @@ from vedette.native.damage import DamageError, check, check_type
 
 MOST_NODES = 1_000_000
 MOST_PLACES = 400  # of round(); a double has no more digits
-# How many arguments a node has, least and most; `_AS_CALLED` are named in a tree as in a text.
+# How many arguments a node has, least and most. Functions have as many as their calls, unless listed here.
 _ARGUMENTS: dict[str, tuple[int, int]] = {
     **dict.fromkeys(("field", "slot", "constant"), (0, 0)),
-    **dict.fromkeys(("not", "isnull", "isnan", "cast", "try"), (1, 1)),
+    **dict.fromkeys(("not", "cast", "try"), (1, 1)),
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "<=>", "+", "-", "*", "/", "%", "div", "pmod"), (2, 2)),
-    **dict.fromkeys(("and", "or", "case", "in", "coalesce", "concat", "least", "greatest"), (1, MOST_NODES)),
+    **dict.fromkeys(("and", "or", "case", "in"), (1, MOST_NODES)),
     **dict.fromkeys(POLYGON_TESTS, (3, 3)),
-    "nullif": (2, 2),
     "like": (2, 2),
     "st_dwithin": (5, 5),
 }
-_AS_CALLED = {name: (least, most) for name, least, most in FUNCTIONS.values() if name.isalpha()}
-_KNOWN = {**_AS_CALLED, **_ARGUMENTS}
+_KNOWN = {each.name: (each.least, each.most) for each in TABLE if each.evaluate is not None} | _ARGUMENTS
 
 
 def validate_expression(expression: Typed, schema: Schema, constants: Sequence[Any]) -> None:
