@@ -7,7 +7,7 @@ a list keeps rows for the longest window of its branches.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,41 @@ class Selected:
         if place == len(self.selections) or self.selections[place] != selection:
             return self.rows[:0]
         return self.rows[self.starts[place] : self.starts[place + 1]]
+
+    def of_rows(self, start: int, end: int) -> Selected:
+        """The same of a range of rows."""
+        kept = (self.rows >= start) & (self.rows < end)
+        counts = np.concatenate([[0], np.cumsum(kept)])[self.starts]
+        some = np.flatnonzero(np.diff(counts))
+        return Selected(self.selections[some], np.append(counts[some], counts[-1]), self.rows[kept])
+
+
+@dataclass(frozen=True)
+class Share:
+    """A range of the new rows of a stream, and a range of the queries, whose pairs are looked for together.
+
+    Without rows it is about all new rows of all streams.
+    """
+
+    stream: int
+    start: int
+    end: int
+    queries: range | None = None  # all
+
+    def halves(self, n_queries: int) -> list[Share]:
+        """The share in two, along the rows while it has several, then along the queries; empty if it has one."""
+        if self.end - self.start > 1:
+            middle = (self.start + self.end) // 2
+            return [replace(self, end=middle), replace(self, start=middle)]
+        queries = range(n_queries) if self.queries is None else self.queries
+        middle = len(queries) // 2
+        return [replace(self, queries=each) for each in (queries[:middle], queries[middle:])] if middle else []
+
+    def is_of(self, queries: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Which queries it is about."""
+        if self.queries is None:
+            return np.ones(len(queries), np.bool_)
+        return (queries >= self.queries.start) & (queries < self.queries.stop)
 
 
 class Port:
@@ -187,12 +222,14 @@ class JoinGroup:
         ]
 
     def probes(
-        self, stream: int, selected: Selected, bundled: Sequence[Bundle]
+        self, selected: Selected, bundled: Sequence[Bundle], share: Share
     ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-        """The branches that new rows of a stream begin, and the rows, branch by branch in their order; in slices.
+        """The branches that selected rows of a share begin, and the rows, branch by branch in their order; in slices.
 
         Branches of bundles that are matched are left out.
         """
+        stream = share.stream
+        assert self.branches is not None
         firsts = np.searchsorted(self._selections[stream], selected.selections)
         lasts = np.searchsorted(self._selections[stream], selected.selections, side="right")
         which, places = _spread(firsts, lasts)
@@ -201,6 +238,8 @@ class JoinGroup:
         if bundled:
             is_out = is_out.copy()
             is_out[np.concatenate([bundle.branches for bundle in bundled])] = True
+        if share.queries is not None:
+            is_out = is_out | ~share.is_of(self.branches.queries)
         standing = np.flatnonzero(~is_out[branches])
         which, branches = which[standing], branches[standing]
         counts = np.diff(selected.starts)[which]

@@ -25,7 +25,7 @@ from vedette.native.buffers import empty_int32
 from vedette.native.kernels import kernel
 from vedette.operators.window_join.branches import Branches, Edge, Hop, Signature, hops_from
 from vedette.operators.window_join.bundles import Bundle, IndexMaker
-from vedette.operators.window_join.group import JoinGroup, Port, Selected, slices
+from vedette.operators.window_join.group import JoinGroup, Port, Selected, Share, slices
 from vedette.operators.window_join.keys import EdgeCodes, RowKeys
 from vedette.operators.window_join.pair_sink import JoinedRows, PairSink
 from vedette.operators.window_join.probes import (
@@ -65,6 +65,16 @@ class Batch:
     def slice(self, start: int, end: int) -> Batch:
         columns = {name: column.slice(start, end) for name, column in self.columns.items()}
         return Batch(self.times[start:end], self.ids.slice(start, end), self.id_type, columns)
+
+
+@dataclass(frozen=True)
+class _NewRows:
+    """What `find` needs to know about the rows that were inserted last, by stream."""
+
+    times: list[NDArray[Any]]
+    firsts: list[int]  # the number of the first new row
+    selected: dict[RowKeys, Selected]
+    limits: list[list[NDArray[np.int64]]]  # for each new row, by stream, how many rows came before it
 
 
 class PairFinder(Protocol):
@@ -107,6 +117,7 @@ class WindowJoin:
         self.groups: dict[Signature, JoinGroup] = {}
         self.n_failed = 0
         self._passed: list[Any] | None = None  # in a step with late rows, by stream: how far the others had come
+        self._new = _NewRows([], [], {}, [])
         self._sink = PairSink()
         self._bases = [0] * len(self.names)  # by stream: rows of pairs that are reported count from here on
         self._codes: dict[Any, EdgeCodes] = {}
@@ -188,63 +199,42 @@ class WindowJoin:
 
     # Rows.
 
-    def step(
-        self, batches: Sequence[Batch], select: Selector, bases: Sequence[int], most: int = UNBOUNDED
-    ) -> Iterator[JoinedRows]:
-        """The pairs that new rows make, each stream's in order; rows of a stream are told as counted from its base on.
+    def insert(self, batches: Sequence[Batch], select: Selector, bases: Sequence[int]) -> list[Share]:
+        """Put new rows, each stream's in order, into the windows. Then call `find` with each share, and `finish`.
 
-        They come in pieces of about `most` bytes, and of no more than the pairs of one slice of candidates besides.
-        All pieces must be read: the step is over with the last one.
-        Late ones among the new rows meet those that were still in their windows when the step began.
+        Rows of a stream are reported as numbers from its base on. Late rows join with those that were still in their
+        windows before this call.
         """
         self._bases = list(bases)
-        self._sink.n = 0  # a step that failed may have left some
         firsts = [stream.end for stream in self.streams]
         is_late = [
             len(batch) > 0 and clock is not None and bool(batch.times[0] < clock)
             for batch, clock in zip(batches, self.clocks, strict=True)
         ]
         self._passed = [self._horizon(number) for number in range(len(batches))] if any(is_late) else None
-        if self.finder is None:
-            joined = self._probe(batches, firsts, select, most)
-        else:
-            joined = self._ask(self.finder, batches, firsts)
-        for pairs in joined:
-            yield from self._sink.take()
-            yield pairs
-        yield from self._sink.take()
-        for number, batch in enumerate(batches):
-            if len(batch):
-                self.advance(number, batch.times[-1])
-
-    def _ask(self, finder: PairFinder, batches: Sequence[Batch], firsts: list[int]) -> Iterator[JoinedRows]:
-        for number, (stream, batch) in enumerate(zip(self.streams, batches, strict=True)):
-            if not len(batch):
-                continue
-            stream.append(batch.times, batch.ids, batch.id_type, batch.columns)
-            for (of_stream, *_), keys in self._keys.items():
-                if of_stream == number:
-                    self.n_failed += keys.append(batch.columns, len(batch))
-        limits = [_rows_before(batches, firsts, number) for number in range(len(self.streams))]
-        for group, branches, rows in finder.find(self, firsts, limits):
-            if self._passed is not None:
-                kept = self._find_kept(group, branches, rows, firsts, limits[0][1])
-                branches, rows = branches[kept], [each[kept] for each in rows]
-            yield from self._check(group, branches, rows)
-
-    def _probe(self, batches: Sequence[Batch], firsts: list[int], select: Selector, most: int) -> Iterator[JoinedRows]:
-        horizons = [self._horizon(number) for number in range(len(self.streams))]
         selected: dict[RowKeys, Selected] = {}
         for number, (stream, batch) in enumerate(zip(self.streams, batches, strict=True)):
             if not len(batch):
                 continue
             stream.append(batch.times, batch.ids, batch.id_type, batch.columns)
-            matches = select(number, batch.columns, len(batch))
-            self.n_failed += matches.n_failed
+            matches = None
+            if self.finder is None:
+                matches = select(number, batch.columns, len(batch))
+                self.n_failed += matches.n_failed
             for (of_stream, *_), keys in self._keys.items():
                 if of_stream == number:
                     self.n_failed += keys.append(batch.columns, len(batch))
-                    selected[keys] = _by_selection(matches, keys, firsts[number], stream.first)
+                    if matches is not None:
+                        selected[keys] = _by_selection(matches, keys, firsts[number], stream.first)
+        limits = [_rows_before(batches, firsts, number) for number in range(len(self.streams))]
+        self._new = _NewRows([batch.times for batch in batches], firsts, selected, limits)
+        if self.finder is not None:
+            return [Share(0, 0, 0)]
+        self._insert_lists(selected, firsts)
+        return [Share(number, 0, len(batch)) for number, batch in enumerate(batches) if len(batch)]
+
+    def _insert_lists(self, selected: dict[RowKeys, Selected], firsts: Sequence[int]) -> None:
+        horizons = [self._horizon(number) for number in range(len(self.streams))]
         for signature, group in self.groups.items():
             for port in group.all_ports:
                 if port.keys not in selected:
@@ -259,25 +249,56 @@ class WindowJoin:
                     None if counts else horizons[number],
                     firsts[number] if counts else None,
                 )
-        for number, batch in enumerate(batches):
-            if not len(batch):
-                continue
-            limits = _rows_before(batches, firsts, number)
-            for group in self.groups.values():
-                hops = hops_from(group.signature.edges, number)
-                own_port, _ = self._ports_of(group, hops[0])
-                bundled = []
-                for bundle in group.bundles if self._passed is None else ():
-                    found = self._match_bundle(
-                        group, bundle, hops[0], selected[own_port.keys], firsts[number], limits[hops[0].to_stream], most
-                    )
-                    if found is not None:
-                        yield from found
-                        bundled.append(bundle)
-                for branches, rows in group.probes(number, selected[own_port.keys], bundled):
-                    known: list[Any] = [None] * len(self.streams)
-                    known[number] = rows
-                    yield from self._hop(group, hops, branches, known, number, firsts[number], limits, most)
+
+    def find(self, share: Share, most: int = UNBOUNDED) -> Iterator[JoinedRows]:
+        """The pairs that a share of the new rows makes.
+
+        They come in pieces of about `most` bytes, and of no more than the pairs of one slice of candidates besides.
+        """
+        self._sink.n = 0  # a call that was not read to its end may have left some
+        for pairs in self._probe(share, most) if self.finder is None else self._ask(self.finder, share):
+            yield from self._sink.take()
+            yield pairs
+        yield from self._sink.take()
+
+    def finish(self) -> None:
+        """All pairs of the new rows are found: the clocks of the streams go on."""
+        for number, times in enumerate(self._new.times):
+            if len(times):
+                self.advance(number, times[-1])
+
+    def _ask(self, finder: PairFinder, share: Share) -> Iterator[JoinedRows]:
+        new = self._new
+        for group, branches, rows in finder.find(self, new.firsts, new.limits):
+            assert group.branches is not None
+            if self._passed is not None:
+                kept = self._find_kept(group, branches, rows, new.firsts, new.limits[0][1])
+                branches, rows = branches[kept], [each[kept] for each in rows]
+            if share.queries is not None:
+                kept = share.is_of(group.branches.queries[branches])
+                branches, rows = branches[kept], [each[kept] for each in rows]
+            yield from self._check(group, branches, rows)
+
+    def _probe(self, share: Share, most: int) -> Iterator[JoinedRows]:
+        new, number = self._new, share.stream
+        first, limits = new.firsts[number], new.limits[number]
+        is_whole = share.end - share.start == len(new.times[number])
+        for group in self.groups.values():
+            hops = hops_from(group.signature.edges, number)
+            own_port, _ = self._ports_of(group, hops[0])
+            selected = new.selected[own_port.keys]
+            if not is_whole:
+                selected = selected.of_rows(first + share.start, first + share.end)
+            bundled = []
+            for bundle in group.bundles if self._passed is None and share.queries is None else ():
+                found = self._match_bundle(group, bundle, hops[0], selected, first, limits[hops[0].to_stream], most)
+                if found is not None:
+                    yield from found
+                    bundled.append(bundle)
+            for branches, rows in group.probes(selected, bundled, share):
+                known: list[Any] = [None] * len(self.streams)
+                known[number] = rows
+                yield from self._hop(group, hops, branches, known, number, first, limits, most)
 
     def advance(self, stream: int, time: Any) -> None:
         """No row of the stream comes any more that is before a time."""

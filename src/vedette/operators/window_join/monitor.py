@@ -19,6 +19,7 @@ from vedette.data.matches import Matches
 from vedette.data.schema import Type
 from vedette.errors import AnswerError, QueryError, RowError, count
 from vedette.language import naming
+from vedette.operators.window_join.group import Share
 from vedette.operators.window_join.join import Batch, WindowJoin, horizon_of
 from vedette.operators.window_join.options import JoinOptions
 from vedette.operators.window_join.pair_sink import JoinedRows
@@ -199,28 +200,51 @@ class JoinMonitor:
     def _find_once(self, part: list[Batch], bases: Sequence[int], most: int, is_whole: bool) -> Iterator[JoinedRows]:
         """The pairs that a part of the rows makes, each once a query, though two branches of a query may find it.
 
-        Repeats have the same new row, so they are in the same part. Where there may be some, the pairs of the part are
-        held together. With `is_whole`, AnswerError if more than `most` bytes are left of them.
+        Repeats have the same new row and the same query, so they are in the same share of the part.
         """
-        if not self.queries.is_repeated.any():
-            yield from self._find(part, bases, most)
-            return
+        with naming(self.queries.ids_at):
+            waiting = self.join.insert(part, self._select, bases)[::-1]
+        is_repeated = self.queries.is_repeated
+        has_repeats = bool(is_repeated.any())
+        while waiting:
+            share = waiting.pop()
+            if not has_repeats:
+                yield from self._find(share, bases, most)
+                continue
+            halves = [] if is_whole else share.halves(len(is_repeated))
+            pairs = self._find_distinct(share, bases, most, is_whole=is_whole, can_be_cut=bool(halves))
+            if pairs is None:
+                waiting += halves[::-1]
+            elif len(pairs):
+                yield pairs
+        self.join.finish()
+
+    def _find_distinct(
+        self, share: Share, bases: Sequence[int], most: int, *, is_whole: bool, can_be_cut: bool
+    ) -> JoinedRows | None:
+        """The pairs of a share, each once a query. None if they take more than `most` bytes and the share can be cut.
+
+        With `is_whole`, AnswerError if they take more.
+        """
         held: list[JoinedRows] = []
-        n_bytes = 0
-        for pairs in self._find(part, bases, most):
+        n_streams, n_failed, n_bytes, room = len(self.queries.streams), self.join.n_failed, 0, 2 * most
+        for pairs in self._find(share, bases, most):
             held.append(pairs)
             n_bytes += pairs.nbytes
-            if is_whole and n_bytes > 2 * most:
-                held = [drop_repeats(JoinedRows.concat(held, len(part)), self.queries)]
+            if n_bytes > room:
+                held = [drop_repeats(JoinedRows.concat(held, n_streams), self.queries)]
                 n_bytes = held[0].nbytes
-                if n_bytes > most:
+                if n_bytes > most and is_whole:
                     raise _too_large(len(held[0]))
-        if held:
-            yield drop_repeats(JoinedRows.concat(held, len(part)), self.queries)
+                if n_bytes > most and can_be_cut:
+                    self.join.n_failed = n_failed  # the parts of the share count again
+                    return None
+                room = 2 * max(most, n_bytes)
+        return drop_repeats(JoinedRows.concat(held, n_streams), self.queries)
 
-    def _find(self, part: list[Batch], bases: Sequence[int], most: int) -> Iterator[JoinedRows]:
-        """The pairs that a part of the rows makes, for which the residuals hold."""
-        pieces = self.join.step(part, self._select, bases, most)
+    def _find(self, share: Share, bases: Sequence[int], most: int) -> Iterator[JoinedRows]:
+        """The pairs that a share of the rows makes, for which the residuals hold."""
+        pieces = self.join.find(share, most)
         while True:
             with naming(self.queries.ids_at):
                 found = next(pieces, None)
