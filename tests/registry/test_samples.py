@@ -142,3 +142,24 @@ def test_a_database_is_let_go_although_the_sample_stays_in_memory(tmp_path):
     gc.collect()
 
     assert database() is None
+
+
+MIXED = {
+    "categories": (pd.DataFrame({"x": pd.Categorical([3, True, 2.5])}), "it holds booleans and numbers"),
+    "objects": (pd.DataFrame({"x": pd.Series([1.0, True, 2.5], dtype=object)}), "it holds booleans and numbers"),
+    "a list": ({"x": [1.0, True, 2.5]}, "it holds booleans and numbers"),
+    "lengths": ({"x": [1.0], "s": ["a", "b"]}, "differ in length"),
+    "names": ({"x": [1.0], "X": [2.0]}, "2 columns named"),
+    "other fields": ({"y": [1.0]}, r"the sample has no field of the schema \(x, s\); it has: y"),
+    "no rows": (5, "rows are an Arrow table or batch, a pandas or polars frame, or a dict of arrays; got int"),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_a_sample_is_read_as_rows_are_and_refused_for_the_same_reasons(guarded, name):
+    sample, words = MIXED[name]
+
+    with pytest.raises(RowError, match=words):
+        guarded.alter("alerts", sample=sample)
+    with pytest.raises(RowError, match=words):
+        guarded.create("other", schema="x double, s string", sample=sample, max_match_share=0.5)

@@ -11,6 +11,8 @@ from weakref import ref
 import pyarrow as pa
 from sqlalchemy import Connection, delete, insert, select, update
 
+from vedette.data.arrow_values import to_arrow
+from vedette.data.frames import as_frame
 from vedette.data.schema import Schema
 from vedette.errors import RegistryError, RowError
 from vedette.queries.selectivity import Selectivity, read_share
@@ -22,8 +24,7 @@ from vedette.registry.store.tables import samples, sets
 
 def write_sample(sample: Any, max_share: float, schema: Schema, time_zone: str) -> dict[str, str]:
     """The columns of a sample that the schema has, as they are kept: an Arrow stream in base64, and its digest."""
-    table = as_table(sample)
-    table = table.select([name for name in table.column_names if schema.find(name) is not None])
+    table = as_table(sample, schema)
     Selectivity.read(table, max_share, schema, time_zone)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
@@ -103,15 +104,17 @@ def check_kind(kind: str, name: str) -> None:
         raise RegistryError(f"set {name!r} is of kind {kind}; only sets of kind {having} have a sample")
 
 
-def as_table(sample: Any) -> pa.Table:
-    """A sample as users hold rows, as a table that can be read more than once."""
-    if isinstance(sample, pa.RecordBatch):
-        return pa.Table.from_batches([sample])
-    if isinstance(sample, pa.Table):
-        return sample
-    try:
-        if hasattr(sample, "to_arrow"):
-            return sample.to_arrow()
-        return pa.Table.from_pandas(sample, preserve_index=False) if hasattr(sample, "iloc") else pa.table(sample)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, AttributeError) as error:
-        raise RowError(f"a sample of type {type(sample).__name__} cannot be read: {error}") from None
+def as_table(sample: Any, schema: Schema) -> pa.Table:
+    """The columns of a sample that the schema has, read as those of rows, as a table that can be read repeatedly."""
+    frame = as_frame(sample)
+    frame.count_rows()  # raises if the columns differ in length
+    columns = {field: frame.find(field.name) for field in schema}
+    arrays = {
+        field.name: to_arrow(values, f"field {field.name!r} ({field.type})")
+        for field, values in columns.items()
+        if values is not None
+    }
+    if not arrays:
+        have = f"{', '.join(sorted(frame.names)) or 'none'}"
+        raise RowError(f"the sample has no field of the schema ({', '.join(schema.names)}); it has: {have}")
+    return pa.table(arrays)

@@ -116,7 +116,7 @@ def _read_sample(
     check_kind(kind, name)
     schema = Schema.parse(schemas[""])
     if sample is not None:
-        sample = as_table(sample)  # a stream can be read only once
+        sample = as_table(sample, schema)  # a stream can be read only once
     read = read_selectivity(sample, max_match_share, schema, time_zone)
     assert read is not None
     return read.max_share, write_sample(sample, read.max_share, schema, time_zone)
