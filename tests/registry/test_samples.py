@@ -145,7 +145,7 @@ def test_a_database_is_let_go_although_the_sample_stays_in_memory(tmp_path):
 
 
 MIXED = {
-    "categories": (pd.DataFrame({"x": pd.Categorical([3, True, 2.5])}), "it holds booleans and numbers"),
+    "categories": (pd.DataFrame({"x": pd.Categorical([3, True, 2.5])}), "its categories cannot be read"),
     "objects": (pd.DataFrame({"x": pd.Series([1.0, True, 2.5], dtype=object)}), "it holds booleans and numbers"),
     "a list": ({"x": [1.0, True, 2.5]}, "it holds booleans and numbers"),
     "lengths": ({"x": [1.0], "s": ["a", "b"]}, "differ in length"),
