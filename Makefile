@@ -7,7 +7,7 @@ WITHOUT_JIT := tests/data/test_axes.py tests/indexes tests/operators tests/paper
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-matrix lint bench setup clean
+.PHONY: help demo test test-all test-matrix lint bench docs setup clean
 
 help:  ## Show the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
@@ -37,10 +37,13 @@ lint: .venv/.ready-dev  ## Check style, types and the direction of imports
 bench: .venv/.ready-dev  ## Measure everything at this commit and write the benchmark pages
 	$(BIN)/python -m benchmarks
 
+docs: .venv/.ready-dev  ## Build the documentation site in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
 setup: .venv/.ready-dev  ## Set up .venv
 
 clean:  ## Remove .venv, caches and generated files
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage demo-report build dist
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage demo-report build dist site
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.ready-%: pyproject.toml constraints.txt scripts/set-up

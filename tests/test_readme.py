@@ -1,50 +1,55 @@
-"""The README's Python is run, and says what its comments say."""
+"""The README's Python is run, and does what its comments say."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-import numpy as np
+from docs_pages import ROOT, run_python
 
-README = Path(__file__).parent.parent / "README.md"
-
-
-def blocks():
-    return re.findall(r"^```python\n(.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_readme_runs_as_it_stands(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    scope: dict[str, object] = {}
-    for block in blocks():
-        if "vedette import spark" not in block:
-            exec(block, scope)
+def test_the_readme_runs_as_it_is():
+    names = run_python("README.md")
 
-    alerts, hits = scope["alerts"], scope["hits"]
-    assert alerts.match_one({"symbol": "IBM", "price": 39.5, "volume": 100}) == ["cheap-ibm"]
-    np.testing.assert_array_equal(hits.starts, [0, 1, 3, 4])
-    assert hits.to_arrow().column_names == ["row", "query"]
-    assert hits.ids.to_pylist() == hits.positions.tolist()
-    assert scope["found"].to_pylist() == [{"query": "spread", "left": 0, "right": 0}]
-    assert scope["changes"].to_pylist() == [{"sign": 1, "query": "above", "left": "r", "right": "s"}]
-    assert scope["meetings"].to_pylist() == [{"sign": 1, "a": "Ada", "b": 7, "start": 14.0, "end": 20.0}]
-    assert scope["registry"].get("alerts", "cheap-ibm").metadata == {"owner": "ann"}
-    assert scope["ahead"].to_pylist() == [{"a": "Ada", "b": 7}]
+    assert names["alerts"].match_one({"symbol": "IBM", "price": 39.5, "volume": 100}) == ["cheap-ibm"]
+    assert names["hits"].to_arrow().to_pylist() == [{"row": 0, "query": "cheap-ibm"}, {"row": 1, "query": "odd-lot"}]
 
 
-def test_the_readme_runs_in_spark_too(spark, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    scope: dict[str, object] = {}
-    answers = []
-    for block in blocks():
-        exec(block, scope)
-        if "vedette import spark" in block:
-            answers.append(sorted((row.symbol, row.query) for row in scope["hits"].collect()))
+def test_the_readme_runs_in_spark(spark):
+    names = run_python("README.md", spark=True)
 
-    assert answers == [[("IBM", "cheap-ibm"), ("SAP", "odd lot")], [("IBM", "cheap-ibm")]]
+    assert [(row.symbol, row.query) for row in names["found"].collect()] == [("IBM", "cheap-ibm")]
 
 
-def test_every_file_that_the_readme_names_is_there():
-    for name in re.findall(r"\]\(([\w./-]+)\)", README.read_text(encoding="utf-8")):
-        assert (README.parent / name).exists(), name
+def test_the_calls_in_the_table_of_operators_run():
+    import vedette as vd
+
+    calls = [cells.split(" | ")[2].strip("`") for cells in re.findall(r"^\| (\w.*\[.*) \|$", README, re.MULTILINE)]
+    fields = "truck string, x double, ts bigint"
+    alerts, pairs, bands = vd.QuerySet(fields), vd.JoinQuerySet(left=fields, right=fields), vd.BandQuerySet()
+    alerts.add("low", "x < 5")
+    pairs.add("same", "left.truck = right.truck", within=5)
+    bands.add("near", -1, 1)
+    rows = {"truck": ["A"], "x": [1.0], "ts": [0]}
+    values = {"id": ["r"], "value": [1.0]}
+    objects = {"id": ["o"], "x": [0], "y": [0], "vx": [0], "vy": [0]}
+    names = {"vd": vd, "alerts": alerts, "pairs": pairs, "bands": bands, "rows": rows, "values": values}
+
+    answers = [eval(call, names | {"objects": objects}) for call in calls]
+
+    assert len(answers) == 5
+    assert answers[0].to_arrow().num_rows == 1
+    assert [answer.num_rows for answer in answers[1:]] == [1, 1, 0, 1]
+
+
+def test_the_readme_is_short():
+    prose = re.sub(r"```.*?```", "", README, flags=re.DOTALL)
+    prose = re.sub(r"^\|.*$|\]\([^)]*\)", "", prose, flags=re.MULTILINE)
+
+    assert len(prose.split()) < 750
+
+
+def test_every_file_that_the_readme_names_exists():
+    for name in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", README):
+        assert (ROOT / name).exists(), name

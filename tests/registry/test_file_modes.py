@@ -81,7 +81,7 @@ def test_accounts_of_a_group_share_a_registry_with_the_modes_of_the_page(tmp_pat
     if os.geteuid() == 0:
         os.chown(shared, -1, accounts.OTHER)
     shared.chmod(0o2770)
-    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
     modes = dict(re.findall(r"(VEDETTE_(?:FILE|DIRECTORY)_MODE)=(\d+)", page))
     first = accounts.start(MEMBER, "a", temporary=tmp_path, **modes)
     assert accounts.hear(first) == "a"
