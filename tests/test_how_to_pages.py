@@ -23,6 +23,7 @@ def test_the_alerts_page_matches_and_emits_what_it_says():
     assert (event["key"], event["query"], event["event"], event["time"].minute) == ("IBM", "cheap-ibm", "enter", 1)
 
 
+@pytest.mark.full
 def test_the_alerts_page_runs_in_spark(spark):
     names = run_python("docs/how-to/alerts.md", spark=True)
     expected = [("IBM", "cheap-ibm"), ("SAP", "odd lot")]
@@ -51,6 +52,7 @@ def test_the_joins_page_finds_the_pairs_it_says():
     assert names["changes"].to_pylist() == [{"sign": 1, "query": "above", "left": "r", "right": "s"}]
 
 
+@pytest.mark.full
 def test_the_joins_page_runs_in_spark(spark):
     names = run_python("docs/how-to/joins.md", spark=True)
 
@@ -68,6 +70,7 @@ def test_the_moving_objects_page_predicts_what_it_says():
     assert (event["a"], event["event"], event["b"], event["time"]) == (1, "enter", "harbour", 10.0)
 
 
+@pytest.mark.full
 def test_the_moving_objects_page_runs_in_spark(spark):
     names = run_python("docs/how-to/moving-objects.md", spark=True)
 

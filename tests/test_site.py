@@ -49,6 +49,7 @@ def site(tmp_path_factory):
     return folder
 
 
+@pytest.mark.full
 def test_every_page_is_built(site):
     pages = {path.relative_to(ROOT / "docs").with_suffix(".html") for path in (ROOT / "docs").rglob("*.md")}
     pages = {page.with_name("index.html") if page.name == "README.html" else page for page in pages}
@@ -58,6 +59,7 @@ def test_every_page_is_built(site):
         assert (site / page).exists(), page
 
 
+@pytest.mark.full
 def test_no_page_loads_anything_from_another_host(site):
     loads = {load for page in site.rglob("*.html") for load in Links(page).loads}
 
@@ -66,6 +68,7 @@ def test_no_page_loads_anything_from_another_host(site):
     assert not any('class="mermaid"' in page.read_text() for page in site.rglob("*.html"))  # its script is on a CDN
 
 
+@pytest.mark.full
 def test_every_page_can_be_reached_by_links_from_the_first_one(site):
     known, queue = {site / "index.html"}, [site / "index.html"]
     while queue:
@@ -79,6 +82,7 @@ def test_every_page_can_be_reached_by_links_from_the_first_one(site):
     assert {page for page in site.rglob("*.html") if page.name != "404.html"} - known == set()
 
 
+@pytest.mark.full
 def test_every_command_is_on_the_page_of_commands(site):
     page = (site / "cli.html").read_text()
 
@@ -87,6 +91,7 @@ def test_every_command_is_on_the_page_of_commands(site):
     assert "<code>--expire-after" in page
 
 
+@pytest.mark.full
 def test_the_api_page_names_every_public_class_and_only_members_that_exist(site):
     page = (ROOT / "docs" / "python.md").read_text()
     named = re.findall(r"^::: ([\w.]+)\n(?:    options:\n      members: \[(.*)\])?", page, re.MULTILINE)

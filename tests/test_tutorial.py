@@ -43,6 +43,7 @@ def test_the_commands_of_the_tutorial_print_what_it_shows():
             check_console(block)
 
 
+@pytest.mark.full
 def test_the_pipeline_of_the_tutorial_follows_its_set():
     environment: dict[str, str] = {}
     shown = []
