@@ -269,7 +269,8 @@ def test_rows_that_do_not_fit_are_refused(rows, words):
         ({"d": Decimal("1.005")}, r"field 'd' is decimal\(10,2\); cannot read"),
         ({"x": Decimal("sNaN")}, r"field 'x' is double; cannot read Decimal\('sNaN'\) as one"),
         ({"x": Decimal("1.5")}, r"field 'x' is double; cannot read Decimal\('1.5'\) as one"),
-        ({"n": "7" * 100_000}, "field 'n' is bigint; cannot read '777.{1,100}777' as one$"),
+        ({"n": "7" * 100_000}, "field 'n' is bigint; cannot read '777.{1,100}777' as one; give a whole number"),
+        ({"ts": "2024-01-02"}, "'ts' is timestamp; cannot read '2024-01-02' as one; give a datetime.datetime$"),
     ],
 )
 def test_a_row_that_does_not_fit_is_refused(row, words):

@@ -252,3 +252,12 @@ def test_texts_of_a_few_shapes_compile_ten_times_as_fast_as_sqlglot_parses() -> 
         ratios.append((middle - start) * 40 / (time.thread_time() - middle))
 
     assert max(ratios) > 10
+
+
+@pytest.mark.parametrize("literal", ["999", "9" * 40, "1.5", "1e5", "'a'", "DATE'2020-01-01'", "-3"])
+def test_a_literal_that_is_called_is_not_named_by_its_place_in_the_skeleton(literal):
+    with pytest.raises(QueryError) as caught:
+        compile_texts([f"price = 1 AND {literal}(price) = 1"], market)
+
+    assert str(caught.value).startswith("a literal cannot be called; an operator or a comma is missing")
+    assert "__literal" not in str(caught.value)

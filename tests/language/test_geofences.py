@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import pickle
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import oracles
+import pyarrow as pa
 import pytest
 import shapely
 from hypothesis import assume, example, given
@@ -25,6 +27,7 @@ from vedette.data.boxes import CLOSED, Ranges
 from vedette.data.schema import Schema
 from vedette.language import Residual, check_text, compile_texts
 from vedette.language.geofences import bounds_of_circles, is_within
+from vedette.language.polygons import Polygons
 
 Polygon = list[list[tuple[int, int]]]  # the outer ring and the holes
 plane = Schema.parse("x double, y double, n bigint")
@@ -560,3 +563,13 @@ def test_shapely_is_imported_for_the_first_fence_and_not_before() -> None:
         "assert 'shapely' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("number", ["1e308", "1e300", "nan", "inf", "1e400"])
+def test_a_polygon_from_a_file_with_coordinates_that_no_query_may_have_warns_of_nothing(number):
+    polygons = Polygons(pa.array([f"POLYGON ((0 0, {number} 0, 9 {number}, 0 0))"], pa.large_string()))
+    members, x, y = np.zeros(3, np.int64), np.array([1.0, 1e200, 1e308]), np.array([0.5, -1e200, 1e308])
+
+    for borders in (True, False):
+        with contextlib.suppress(shapely.errors.GEOSException):
+            assert len(polygons.hold(members, x, y, borders=borders)) == 3

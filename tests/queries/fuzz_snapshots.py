@@ -27,12 +27,15 @@ import traceback
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 import vedette as vd
+from vedette.language.residual import Residual
+from vedette.queries import snapshot
 
 SECONDS = 120  # for one mutation, load of a busy machine included
 MEMORY = 12 << 30  # address space of a process that loads; Numba and Arrow reserve much more than they use
@@ -76,6 +79,7 @@ class Specimen:
     name: str
     data: bytes
     use: Callable[[bytes], Any]  # raises SnapshotError, or returns answers
+    change: Callable[[bytes, int], bytes] | None = None  # how it is changed; None: by `mutate`
 
 
 # Specimens.
@@ -173,6 +177,7 @@ def query_sets() -> Iterable[Specimen]:
         yield Specimen(name, queries.to_bytes(), use_set)
     yield Specimen("changed", _changed_set().to_bytes(), use_set)
     yield Specimen("residuals", _set_with_residuals().to_bytes(), use_set)
+    yield Specimen("geofences", _geofences().to_bytes(), use_set, mutate_polygons)
     yield Specimen("empty", vd.QuerySet(SCHEMA).to_bytes(), use_set)
 
 
@@ -202,6 +207,16 @@ def _set_with_residuals() -> vd.QuerySet:
     ]  # fmt: skip
     texts += [f"x * {number} > y AND x < {number}" for number in range(40)]
     queries.add_many([f"q{number}" for number in range(len(texts))], texts)
+    return queries
+
+
+def _geofences() -> vd.QuerySet:
+    """Three of one shape, and one with a margin of distance."""
+    queries = vd.QuerySet(SCHEMA)
+    polygons = ["POLYGON ((0 0, 40 0, 40 30, 0 0))", "POLYGON ((50 50, 90 50, 90 90, 50 90, 50 50))", SQUARE]
+    texts = [f"ST_Contains(ST_GeomFromText('{polygon}'), ST_Point(x, y))" for polygon in polygons]
+    queries.add_many(["a", "b", "c"], texts)
+    queries.add("d", f"ST_Intersects(ST_GeomFromText('{SQUARE}'), ST_Point(x, y)) AND z > 3")
     return queries
 
 
@@ -485,6 +500,66 @@ def mutate(data: bytes, seed: int) -> bytes:
     return sealed(data[:12], sizes, header, bytes(body))
 
 
+SQUARE = "POLYGON ((20 20, 80 20, 80 80, 20 80, 20 20))"
+POLYGONS: tuple[Callable[[random.Random], str], ...] = (
+    lambda chance: chance.choice(("", " ", "x", "POLYGON", "POLYGON EMPTY", "MULTIPOLYGON EMPTY", "POLYGON ()")),
+    lambda chance: chance.choice(("POINT (1 2)", "POINT EMPTY", "LINESTRING (0 0, 9 9)", "MULTIPOINT ((0 0), (1 1))")),
+    lambda chance: chance.choice(
+        (
+            "CURVEPOLYGON (CIRCULARSTRING (0 0, 4 4, 8 0, 0 0))", "TRIANGLE ((0 0, 1 0, 0 1, 0 0))",
+            "TIN (((0 0, 1 0, 0 1, 0 0)))", "POLYHEDRALSURFACE (((0 0, 1 0, 0 1, 0 0)))", f"SRID=4326;{SQUARE}",
+            "GEOMETRYCOLLECTION EMPTY", f"GEOMETRYCOLLECTION ({SQUARE})", "LINEARRING (0 0, 1 0, 0 1, 0 0)",
+            "POLYGON Z ((0 0 1, 9 0 1, 9 9 1, 0 0 1))", "POLYGON ZM ((0 0 1 1, 9 0 1 1, 9 9 1 1, 0 0 1 1))",
+        )
+    ),
+    lambda chance: f"{chance.choice(WORDS)} (" * chance.choice((2, 50, 900, 999, 1001, 5000, 200_000)) + SQUARE,
+    lambda chance: (f"{chance.choice(WORDS)} (" * (n := chance.choice((2, 50, 900, 1001)))) + SQUARE + ")" * n,
+    lambda chance: f"POLYGON {'(' * chance.choice((1, 2, 3, 999, 1002, 100_000))}0 0, 9 0, 9 9, 0 0))",
+    lambda chance: f"POLYGON ((0 0, {chance.choice(NUMBERS)} 0, 9 {chance.choice(NUMBERS)}, 0 0))",
+    lambda chance: f"POLYGON ((0 0, 90 0, 0 90, 90 90{chance.choice((', 0 0', ''))}))",
+    lambda chance: chance.choice((f"\0{SQUARE}", f"{SQUARE}\0", f"{SQUARE} x", f"  {SQUARE.lower()} ", SQUARE[:-3])),
+    lambda chance: _ring(chance.choice((3, 100, 200_000)), chance.choice((1e-300, 1.0, 1e9, 1e150, 1e300))),
+    lambda chance: "MULTIPOLYGON (" + ", ".join([SQUARE[8:]] * chance.choice((2, 999, 3000))) + ")",
+    lambda chance: "POLYGON (" + ", ".join([SQUARE[9:-1]] * chance.choice((2, 1001, 3000))) + ")",
+    lambda chance: "".join(chance.choice("POLYGON()0123456789.,- eE") for _ in range(chance.randrange(200))),
+)  # fmt: skip
+WORDS = ("GEOMETRYCOLLECTION", "MULTIPOLYGON", "POLYGON", "COMPOUNDCURVE", "MULTISURFACE", "")
+NUMBERS = ("nan", "inf", "-inf", "1e308", "1e400", "9" * 5000, "5e-324", "0x10", "1e", "--1", "é", "\u0661", "")
+
+
+def _ring(n: int, radius: float) -> str:
+    angles = np.linspace(0, 2 * np.pi, n, endpoint=False)
+    points = [f"{radius * x} {radius * y}" for x, y in zip(np.cos(angles), np.sin(angles), strict=True)]
+    return f"POLYGON (({', '.join([*points, points[0]])}))"
+
+
+def mutate_polygons(data: bytes, seed: int) -> bytes:
+    """The bytes with other texts in the place of polygons, or with one of the other changes."""
+    chance = random.Random(seed)
+    if chance.random() < 0.2:
+        return mutate(data, seed)
+    content = snapshot.from_bytes(data)
+    residuals = list(_residuals_in(content))
+    for residual in chance.sample(residuals, chance.randrange(1, len(residuals) + 1)):
+        texts = [each.to_pylist() if isinstance(each, pa.Array) else each for each in residual.constants]
+        for _ in range(chance.choice((1, 1, 2, 3))):
+            slot = chance.choice([place for place, each in enumerate(texts) if isinstance(each, list)])
+            texts[slot][chance.randrange(len(texts[slot]))] = chance.choice(POLYGONS)(chance)
+        changed = [pa.array(each, pa.large_string()) if isinstance(each, list) else each for each in texts]
+        object.__setattr__(residual, "constants", tuple(changed))
+    return snapshot.to_bytes(content)
+
+
+def _residuals_in(content: Any) -> Iterable[Any]:
+    if isinstance(content, Residual):
+        if any(isinstance(each, pa.Array) for each in content.constants):
+            yield content
+        return
+    inner = content.values() if isinstance(content, dict) else content if isinstance(content, (list, tuple)) else ()
+    for each in vars(content).values() if is_dataclass(content) else inner:
+        yield from _residuals_in(each)
+
+
 def sealed(start: bytes, length: int, header: bytes, body: bytes) -> bytes:
     rest = length.to_bytes(8, "little") + header + body
     return start + zlib.crc32(rest).to_bytes(4, "little") + rest
@@ -607,7 +682,7 @@ def _somewhere(tree: Any, chance: random.Random) -> Any:
 def try_one(specimen: Specimen, seed: int, expected: str) -> str:
     """What became of a mutation: refused, same, other; or what should not be, with a traceback."""
     try:
-        answers = specimen.use(mutate(specimen.data, seed))
+        answers = specimen.use((specimen.change or mutate)(specimen.data, seed))
     except vd.SnapshotError as error:
         return "refused" if len(str(error)) < 1000 else f"FAILED: a message of {len(str(error))} characters"
     except BaseException:

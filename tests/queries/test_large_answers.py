@@ -102,6 +102,25 @@ def test_a_table_of_pairs_beyond_the_limit_is_refused_before_its_ids_are_copied(
     assert len(hits.ids.dictionary) == 2
 
 
+@pytest.mark.parametrize("n_removed", [0, 1])
+def test_every_piece_can_be_converted_however_long_the_ids_are(limited, n_removed):
+    queries = QuerySet("x bigint")
+    ids = [f"{number}{'i' * 200 * number}" for number in range(6)]
+    queries.add_many(ids, ["x > 2"] * 6)
+    rows = {"x": np.arange(40) % 7}
+    queries.match(rows)
+    queries.remove_many(ids[:n_removed])
+    expected = queries.match(rows).to_arrow().to_pylist()
+    limited(4_000)  # one row alone takes 3,000
+
+    pieces = list(queries.match_batches(rows, max_bytes=300))
+
+    assert [line for piece in pieces for line in piece.to_arrow().to_pylist()] == expected
+    assert sum(len(piece) for piece in pieces) == 40
+    limited(100)  # less than a row takes
+    assert [line for piece in queries.match_batches(rows) for line in piece.to_arrow().to_pylist()] == expected
+
+
 def test_ids_of_removed_queries_are_not_in_the_dictionary_of_an_answer():
     queries = some_queries(["x > 0"] * 3, removed=[1])
     queries.add("q1", "x > 1")

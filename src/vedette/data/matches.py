@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 
 from vedette.data.answer_limit import check_answer
 from vedette.data.dictionaries import count_taken_bytes, encode_distinct
+from vedette.native.budget import cut_by_bytes
 from vedette.native.buffers import empty_int32
 from vedette.native.kernels import kernel
 
@@ -40,6 +43,27 @@ class Matches:
         """The memory of the pairs."""
         return self.positions.nbytes
 
+    def cut_to_convert(self, most: int) -> Iterator[Matches]:
+        """Consecutive rows at a time, so that `to_arrow` makes at most `most` bytes, or a single row."""
+        from vedette.data.row_sizes import bytes_per_row
+
+        line_bytes = 4 + bytes_per_row(self.query_ids) if self.query_ids is not None else np.zeros(0, np.int64)
+        if len(self.positions) * int(line_bytes.max(initial=0)) <= most:
+            yield self
+            return
+        ends = np.concatenate([[0], np.cumsum(line_bytes[self.positions])])[self.starts]
+        cuts = cut_by_bytes(np.diff(ends), most)
+        for start, end in pairwise([0, *cuts, len(self)]):
+            first, last = self.starts[start], self.starts[end]
+            yield Matches(
+                self.starts[start : end + 1] - first,
+                self.positions[first:last],
+                self.query_ids,
+                self.holds_gone,
+                self.n_failed if start == 0 else 0,
+                self.first_row + start,
+            )
+
     @property
     def counts(self) -> NDArray[np.int64]:
         """The number of matches of each row."""
@@ -67,11 +91,16 @@ class Matches:
         return pa.DictionaryArray.from_arrays(pa.array(self.positions), self.query_ids)
 
     def to_arrow(self) -> pa.Table:
-        """One line per pair: `row` and `query`. Raises AnswerError where that exceeds the setting max_answer_bytes."""
+        """One line per pair: `row` and `query`.
+
+        Raises AnswerError if the lines of several rows exceed the setting max_answer_bytes. Pieces of `match_batches`
+        never do.
+        """
         import pyarrow as pa
 
-        n_bytes = 4 * len(self.positions) + count_taken_bytes(self.query_ids, self.positions)
-        check_answer(len(self.positions), n_bytes, "pair", "take the ids from `ids`, which are not copied")
+        if len(self) > 1:
+            n_bytes = 4 * len(self.positions) + count_taken_bytes(self.query_ids, self.positions)
+            check_answer(len(self.positions), n_bytes, "pair", "take the ids from `ids`, which are not copied")
         return pa.table({"row": self.rows, "query": self.ids.dictionary_decode()})
 
 

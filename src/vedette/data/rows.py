@@ -22,6 +22,15 @@ from vedette.data.schema import Field, Schema, arrow_type
 from vedette.errors import RowError, closest, nearest, shown
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_ONE_VALUE = {  # what a row that is matched by itself holds for a type
+    "bigint": "a whole number from -2^63 to 2^63 - 1",
+    "double": "a float or an int",
+    "decimal": "a decimal.Decimal or an int that fits the type",
+    "boolean": "True or False",
+    "string": "a str",
+    "date": "a datetime.date",
+    "timestamp": "a datetime.datetime",
+}
 _NUMBERS = {"double": np.dtype(np.float64), "bigint": np.dtype(np.int64)}
 
 
@@ -101,7 +110,10 @@ def _read_value(value: Any, field: Field, time_zone: str) -> Column:
             return read_column(pa.array([Decimal(value)], arrow_type(field.type)), field)
         return read_values([value], field, time_zone)
     except UNREADABLE:
-        raise RowError(f"field {field.name!r} is {field.type}; cannot read {shown(value)} as one") from None
+        wanted = _ONE_VALUE[kind]
+        raise RowError(
+            f"field {field.name!r} is {field.type}; cannot read {shown(value)} as one; give {wanted}"
+        ) from None
 
 
 def find_ids(ids: Any, what: str) -> Any:

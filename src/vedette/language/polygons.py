@@ -177,10 +177,11 @@ class Polygons:
                 texts = self._texts.take(pa.array(places))
                 if reason := why_not_parsed(texts):
                     raise ValueError(reason)
-                made = shapely.from_wkt(texts.to_numpy(zero_copy_only=False))
-                shapely.prepare(made)
-                corners = shapely.bounds(made)
-                shapely.contains_xy(made, corners[:, 0], corners[:, 1])
-                shapely.intersects_xy(made, corners[:, 0], corners[:, 1])
+                with np.errstate(all="ignore"):  # texts of a file from outside may have any coordinates
+                    made = shapely.from_wkt(texts.to_numpy(zero_copy_only=False))
+                    shapely.prepare(made)
+                    corners = shapely.bounds(made)
+                    shapely.contains_xy(made, corners[:, 0], corners[:, 1])
+                    shapely.intersects_xy(made, corners[:, 0], corners[:, 1])
                 self._geometries[places] = made
                 self._is_ready[places] = True

@@ -363,6 +363,8 @@ class _Reader:
     def _read_anonymous(self, node: Any) -> Written:
         """A call of a function by its name."""
         name = str(node.this).lower().removeprefix(CALL)
+        if SLOT_NAME.fullmatch(name):
+            self.refuse(node, "a literal cannot be called; an operator or a comma is missing before the parenthesis")
         if name not in FUNCTIONS:
             if name in RANDOM:
                 self.refuse(node, f"the non-deterministic function {name!r} is not taken")

@@ -210,11 +210,12 @@ class QuerySet(StandingSet):
         """The answer of `match` in pieces, each about consecutive rows; `first_row` says where a piece begins.
 
         A piece takes `max_bytes` at most, by default the setting answer_batch_bytes; only a single row may take more.
-        Do not change the set before the last piece.
+        With long ids pieces are smaller, so that `to_arrow` can convert them. Do not change the set before the last
+        piece.
         """
         most = settings().answer_batch_bytes if max_bytes is None else max_bytes
         for first, _, found in self._read(rows).pieces(most):
-            yield self._complete(found, first)
+            yield from self._complete(found, first).cut_to_convert(max_answer_bytes())
 
     def find_matches(self, rows: Any) -> Matches:
         """As `match`, but within the bound of the caller instead of the limit on answers (see `budget`)."""
