@@ -26,7 +26,7 @@ test-all: .venv/.ready-dev  ## Run the slow tests, all random tests in full, and
 	$(BIN)/python -m coverage report --skip-covered --fail-under=90
 
 test-matrix: .venv/.ready-dev  ## Run what takes hours: long random tests, several Spark versions
-	scripts/test-matrix
+	$(BIN)/python scripts/test-matrix
 
 lint: .venv/.ready-dev  ## Check style, types and the direction of imports
 	$(BIN)/ruff check .

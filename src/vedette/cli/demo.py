@@ -1,4 +1,4 @@
-"""`vedette demo`: a made-up market, a hundred thousand alerts, a Spark stream, and the answer checked and compared."""
+"""`vedette demo`: a made-up market, a hundred thousand alerts, a Spark stream, and the answers checked and compared."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,16 +20,16 @@ from rich.table import Table
 
 from vedette.cli.progress import show_progress, timed
 from vedette.demo.market import Market
-from vedette.demo.report import Report, in_words
+from vedette.demo.report import Report, StreamTime, in_words
 from vedette.errors import FileError
 from vedette.queries.query_set import QuerySet
 
 if TYPE_CHECKING:
-    from vedette.demo.stream import Comparison
-    from vedette.demo.stream import Demo as SparkDemo
+    from vedette.demo.answers import Answers
+    from vedette.demo.stream import Progress, TickStream
 
-_FILES, _FILES_PER_BATCH = 48, 4  # the ticks come in so many files, some of them to a micro-batch
-_CHECKED = 20  # alerts whose ticks are compared with Spark's filter
+_FILES, _FILES_PER_BATCH = 48, 4  # files of ticks, and how many are a micro-batch
+_CHECKED = 16  # alerts whose hits and events are compared with Spark's filter
 _TOP = 8
 _JOIN_SECONDS = 5.0
 
@@ -45,7 +45,7 @@ class Demo:
     quiet: bool = False
 
     def run(self) -> bool:
-        """Show it all; whether the answers agree with Spark's own."""
+        """Run everything and write the report. Returns whether the answers agree with Spark's and DuckDB's."""
         from vedette.spark.java import check_java
 
         self._console = Console(highlight=False)
@@ -65,11 +65,12 @@ class Demo:
 
     def _run(self, work_dir: Path) -> bool:
         from vedette import spark as vs
-        from vedette.demo.stream import Demo as SparkDemo
+        from vedette.demo.answers import Answers
+        from vedette.demo.stream import TickStream
         from vedette.spark.log_filter import quiet_end
 
         self._console.print(
-            f"\n[bold]Vedette[/]: {self.n_alerts:,} standing queries watch {self.n_rows:,} ticks of a market\n"
+            f"\n[bold]Vedette[/]: {self.n_alerts:,} standing queries over {self.n_rows:,} ticks of a market\n"
         )
         market = Market.open(self.seed)
         with self._step("making the market and its alerts"):
@@ -79,26 +80,28 @@ class Demo:
         with self._step(f"loading {self.n_alerts:,} alerts, written in SQL"):
             alerts.add_many(table["id"], table["where"])
         self._show_examples(table)
-        with self._step("starting Spark here, on this machine's cores"):
+        with self._step("starting Spark on this machine's cores"):
             spark = vs.session("vedette demo")
             quiet_end()
-            demo = SparkDemo(spark, ticks_dir, work_dir)
-            demo.warm_up(alerts)
-        report = Report(self.n_rows, self.n_alerts, self.seed)
-        report.stream_seconds, report.n_hits = self._stream(demo, alerts)
-        if not report.n_hits:
-            self._say("no tick hit an alert, so there is nothing to show; use more --rows or more --alerts")
+            stream = TickStream(spark, ticks_dir, work_dir)
+            stream.warm_up(alerts)
+        try:
+            report = Report(self.n_rows, self.n_alerts, self.seed)
+            report.match = self._stream("matched", "hits", stream.match, alerts)
+            if not report.match.n_answers:
+                self._say("no tick hit an alert, so there is nothing to show; use more --rows or more --alerts")
+                return True
+            report.border = self._stream("watched", "enter and exit events", stream.watch, alerts)
+            texts = dict(zip(table["id"].to_pylist(), table["where"].to_pylist(), strict=True))
+            answers = Answers(stream.ticks, stream.hits, stream.events)
+            self._show_answers(answers, texts, report)
+            is_right = self._check(answers, texts, report)
+            is_right = self._compare(stream, table, report) and is_right
+            with self._step("drawing the report"):
+                path = report.write(self.output_dir)
+        finally:
             spark.stop()
-            return True
-        texts = dict(zip(table["id"].to_pylist(), table["where"].to_pylist(), strict=True))
-        self._show_answers(demo, texts, report)
-        is_right = self._check(demo, texts, report)
-        comparison = self._compare(demo, table)
-        is_right = self._show_comparison(comparison, report) and is_right
-        with self._step("drawing the report"):
-            path = report.write(self.output_dir)
         self._console.print(f"\nThe report: [bold]{path}[/] (its picture alone: {path.with_suffix('.png').name})\n")
-        spark.stop()
         return is_right
 
     def _write_ticks(self, market: Market, work_dir: Path) -> Path:
@@ -115,37 +118,47 @@ class Demo:
             place = shapes.index(shape)
             self._console.print(f"      [dim]{table['id'][place]}  {table['where'][place]}[/]", soft_wrap=True)
 
-    def _stream(self, demo: SparkDemo, alerts: QuerySet) -> tuple[float, int]:
+    def _stream(
+        self, done: str, answers: str, run: Callable[[QuerySet, int], Iterator[Progress]], alerts: QuerySet
+    ) -> StreamTime:
+        """Run a stream to its end; `done` and `answers` say what it does and finds."""
         with timed() as seconds, show_progress("  streaming", self.n_rows, self.quiet) as advance:
-            for progress in demo.stream(alerts, _FILES_PER_BATCH):
+            for progress in run(alerts, _FILES_PER_BATCH):
                 advance(progress.n_rows, progress.n_rows)
-        rate = progress.n_rows / seconds()
+        found = StreamTime(self.n_rows, seconds(), progress.steady_rate or self.n_rows / seconds(), progress.n_answers)
         self._say(
-            f"streamed {progress.n_rows:,} ticks in {progress.n_batches} micro-batches: [bold]{seconds():.1f} s[/], "
-            f"{rate:,.0f} ticks a second, [bold]{progress.n_pairs:,}[/] hits"
+            f"{done} {progress.n_rows:,} ticks in {progress.n_batches} micro-batches: [bold]{seconds():.1f} s[/], "
+            f"{found.cold_rate:,.0f} ticks a second from a cold start, [bold]{found.steady_rate:,.0f}[/] in steady "
+            f"state; [bold]{progress.n_answers:,}[/] {answers}"
         )
-        return seconds(), progress.n_pairs
+        return found
 
-    def _show_answers(self, demo: SparkDemo, texts: dict[str, str], report: Report) -> None:
-        with self._step("reading the hits"):
-            counts = demo.count_hits()
-            report.symbols = demo.busiest_symbols(counts, _TOP)
-            report.alerts = [(alert, texts[alert], *rest) for alert, *rest in demo.most_triggered(counts, _TOP)]
-            report.n_triggered = demo.count_triggered(counts)
-            counts.unpersist()
-            report.by_minutes = demo.hits_by_minutes(10)
-            if report.alerts:
-                report.choose_shown()
-                report.prices = demo.prices(report.shown_symbol, 4000)
-                report.firings = demo.firings(report.shown_alert, 2000)
+    def _show_answers(self, answers: Answers, texts: dict[str, str], report: Report) -> None:
+        with self._step("reading the answers"):
+            hits, enters = answers.count_hits(), answers.count_events()
+            report.symbols = answers.busiest_symbols(hits, _TOP)
+            report.alerts = [
+                (alert, texts[alert], *rest) for alert, *rest in answers.most_triggered(hits, enters, _TOP)
+            ]
+            report.n_triggered = answers.count_triggered(hits)
+            hits.unpersist()
+            enters.unpersist()
+            report.by_minutes = answers.by_minutes(10)
+            report.choose_shown()
+            report.prices = answers.prices(report.shown_symbol, 4000)
+            report.hits = answers.hits_of(report.shown_alert, 2000)
+            for event in report.crossings:
+                report.crossings[event] = answers.crossings_of(report.shown_alert, report.shown_symbol, event)
         symbols = Table(
             "symbol", "hits", "alerts hit", "lowest", "highest", title="Busiest symbols", title_justify="left"
         )
         for symbol, n_hits, n_alerts, low, high in report.symbols:
             symbols.add_row(symbol, f"{n_hits:,}", f"{n_alerts:,}", f"{low:.2f}", f"{high:.2f}")
-        alerts = Table("alert", "hits", "first", "last", "text", title="Most triggered alerts", title_justify="left")
-        for alert, text, n_hits, first, last in report.alerts:
-            alerts.add_row(alert, f"{n_hits:,}", f"{first:%H:%M:%S}", f"{last:%H:%M:%S}", text)
+        alerts = Table(
+            "alert", "hits", "enters", "first", "last", "text", title="Most triggered alerts", title_justify="left"
+        )
+        for alert, text, n_hits, n_enters, first, last in report.alerts:
+            alerts.add_row(alert, f"{n_hits:,}", f"{n_enters:,}", f"{first:%H:%M:%S}", f"{last:%H:%M:%S}", text)
         for table in (symbols, alerts):
             for column in table.columns[1:]:
                 column.justify = "left" if column.header == "text" else "right"
@@ -153,53 +166,61 @@ class Demo:
             self._console.print(table)
         self._console.print(f"\n  {report.n_triggered:,} of the {self.n_alerts:,} alerts were hit at least once.\n")
 
-    def _check(self, demo: SparkDemo, texts: dict[str, str], report: Report) -> bool:
-        """Compare a sample, half of it alerts that were hit, with what Spark's own filter keeps."""
+    def _check(self, answers: Answers, texts: dict[str, str], report: Report) -> bool:
+        """Compare a sample, half of it alerts that were hit, with Spark's own filter."""
         hit = [alert for alert, *_ in report.alerts]
-        sample = hit + random.Random(self.seed).sample(
-            sorted(texts.keys() - set(hit)), min(_CHECKED - len(hit), len(texts) - len(hit))
-        )
+        others = sorted(texts.keys() - set(hit))
+        sample = hit + random.Random(self.seed).sample(others, min(_CHECKED - len(hit), len(others)))
         with show_progress("  checking", len(sample), self.quiet) as advance:
-            wrong = demo.check(sample, [texts[alert] for alert in sample], lambda n: advance(n, 0))
-        for alert, ours, sparks in wrong:
+            wrong = answers.check({alert: texts[alert] for alert in sample}, lambda n: advance(n, 0))
+        for each in wrong:
             self._console.print(
-                f"  [red]{alert}: {ours:,} hits, but Spark's filter keeps {sparks:,} ticks[/]  {texts[alert]}"
+                f"  [red]{each.alert}: {each.n_hits:,} hits and {each.n_events:,} events, but Spark's filter gives "
+                f"{each.n_hits_spark:,} and {each.n_events_spark:,}[/]  {texts[each.alert]}"
             )
         report.n_checked, report.n_wrong = len(sample), len(wrong)
         if not wrong:
             self._say(
-                f"[green]checked[/] {len(sample)} alerts against Spark's own filter(text): the same ticks, each time"
+                f"[green]checked[/] {len(sample)} alerts against Spark's own filter(text): the same hits and the same "
+                "number of events for each"
             )
         return not wrong
 
-    def _compare(self, demo: SparkDemo, table: pa.Table) -> Comparison:
-        with self._step("timing Spark's own nested-loop join on a slice"):
-            return demo.time_nested_loop(table, _JOIN_SECONDS)
+    def _compare(self, stream: TickStream, table: pa.Table, report: Report) -> bool:
+        """Time the joins of Spark and DuckDB, and compare their number of pairs with ours."""
+        from vedette.demo.joins import time_duckdb_join, time_spark_join
 
-    def _show_comparison(self, comparison: Comparison, report: Report) -> bool:
-        report.join_seconds = comparison.seconds * self.n_rows / comparison.n_rows
-        report.join_slice = (comparison.n_rows, comparison.seconds)
-        ratio = report.join_seconds / report.stream_seconds
-        self._say(
-            f"\nSpark's own join compares every tick with every alert. It took {comparison.seconds:.1f} s "
-            f"for {comparison.n_rows:,} ticks, so for all {self.n_rows:,} it would need roughly "
-            f"[bold]{in_words(report.join_seconds)}[/]. "
-            f"Vedette took {in_words(report.stream_seconds)}: roughly [bold]{_rounded(ratio):,} times[/] faster."
-        )
-        if comparison.n_pairs != comparison.n_pairs_ours:
+        with self._step("timing Spark's own join on some of the ticks"):
+            timed_joins = {"Spark's own join": time_spark_join(stream.ticks, table, self.n_rows, _JOIN_SECONDS)}
+        with self._step("timing DuckDB on some of the ticks"):
+            duckdb = time_duckdb_join(stream.ticks_dir, table, self.n_rows, _JOIN_SECONDS)
+        if duckdb is None:
+            self._say("DuckDB is not installed, so it is not compared; to include it: pip install 'vedette[demo]'")
+        else:
+            timed_joins["DuckDB"] = duckdb
+        is_right = True
+        self._console.print()
+        for name, join in timed_joins.items():
+            ours = stream.count_hits_before(join.n_rows)
+            report.joins[name] = join.scaled_to(self.n_rows)
+            ratio = report.joins[name] / report.match.seconds
             self._say(
-                f"[red]But on that slice the join finds {comparison.n_pairs:,} hits "
-                f"and Vedette {comparison.n_pairs_ours:,}.[/]"
+                f"{name} took {join.seconds:.1f} s for {join.n_rows:,} ticks; for all {self.n_rows:,} it would need "
+                f"about [bold]{in_words(report.joins[name])}[/]. Vedette took {in_words(report.match.seconds)}: "
+                f"about [bold]{_compare_speed(ratio)}[/]."
             )
-        return comparison.n_pairs == comparison.n_pairs_ours
+            if join.n_pairs != ours:
+                is_right = False
+                self._say(f"[red]But on these ticks {name} finds {join.n_pairs:,} hits and Vedette {ours:,}.[/]")
+        return is_right
 
     def _say(self, text: str) -> None:
-        """Print a sentence, indented however it is wrapped."""
+        """Print a sentence with an indent on every line."""
         self._console.print(Padding(text, (0, 2)))
 
     @contextmanager
     def _step(self, doing: str) -> Iterator[None]:
-        """Say what is being done while it is, and how long it took."""
+        """Show what is being done, and then how long it took."""
         with timed() as seconds:
             if self.quiet or not sys.stdout.isatty():
                 yield
@@ -209,6 +230,8 @@ class Demo:
         self._console.print(f"  {doing}: {seconds():.1f} s")
 
 
-def _rounded(ratio: float) -> int:
-    """Two digits of a figure that rests on a slice."""
-    return int(float(f"{ratio:.2g}"))
+def _compare_speed(ratio: float) -> str:
+    """How much faster, to two digits, because part of it is extrapolated."""
+    if ratio >= 1:
+        return f"{float(f'{ratio:.2g}'):,g} times faster"
+    return f"{float(f'{1 / ratio:.2g}'):,g} times slower"

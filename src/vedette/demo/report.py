@@ -1,4 +1,4 @@
-"""The demo's report: one HTML page with a picture inside, to look at and to send on."""
+"""The demo's report: one HTML page that contains its picture."""
 
 from __future__ import annotations
 
@@ -10,34 +10,50 @@ from html import escape
 from pathlib import Path
 from typing import Any, cast
 
-_INK, _QUIET, _BLUE, _ORANGE = "#1f2933", "#9aa5b1", "#2f6f9f", "#d9822b"
+_INK, _GRAY, _BLUE, _ORANGE = "#1f2933", "#9aa5b1", "#2f6f9f", "#d9822b"
+_GREEN, _RED = "#2e8b57", "#b83232"
+
+
+@dataclass(frozen=True)
+class StreamTime:
+    """How long a stream took, from its start to its end."""
+
+    n_rows: int
+    seconds: float
+    steady_rate: float  # rows a second once it is warm
+    n_answers: int
+
+    @property
+    def cold_rate(self) -> float:
+        """Rows a second, start included."""
+        return self.n_rows / self.seconds
 
 
 @dataclass
 class Report:
-    """What the demo found, as far as it is known."""
+    """What the demo found; filled in while it runs."""
 
     n_rows: int
     n_alerts: int
     seed: int
-    stream_seconds: float = 0.0
-    n_hits: int = 0
+    match: StreamTime = field(default_factory=lambda: StreamTime(0, 1.0, 0.0, 0))
+    border: StreamTime = field(default_factory=lambda: StreamTime(0, 1.0, 0.0, 0))
     n_triggered: int = 0
     symbols: list[tuple[Any, ...]] = field(default_factory=list)  # symbol, hits, alerts, lowest, highest
-    alerts: list[tuple[Any, ...]] = field(default_factory=list)  # alert, text, hits, first, last
-    by_minutes: list[tuple[Any, ...]] = field(default_factory=list)  # start of ten minutes, hits
+    alerts: list[tuple[Any, ...]] = field(default_factory=list)  # alert, text, hits, enters, first, last
+    by_minutes: list[tuple[Any, ...]] = field(default_factory=list)  # start of ten minutes, hits, events
     shown_alert: str = ""
     shown_symbol: str = ""
     shown_text: str = ""
     prices: list[tuple[Any, ...]] = field(default_factory=list)  # time and price of the shown symbol
-    firings: list[tuple[Any, ...]] = field(default_factory=list)  # time and price of ticks that hit the shown alert
+    hits: list[tuple[Any, ...]] = field(default_factory=list)  # time and price of ticks that hit the shown alert
+    crossings: dict[str, list[tuple[Any, ...]]] = field(default_factory=lambda: {"enter": [], "exit": []})
     n_checked: int = 0
     n_wrong: int = 0
-    join_seconds: float = 0.0
-    join_slice: tuple[int, float] = (0, 0.0)
+    joins: dict[str, float] = field(default_factory=dict)  # other tools' seconds for all ticks, extrapolated
 
     def choose_shown(self) -> None:
-        """The alert to draw: the most triggered one that names one symbol, a band if there is one."""
+        """Choose the alert to draw: the most triggered one that names one symbol, preferably a band."""
         named = [alert for alert in self.alerts if re.search(r"symbol = '\w+'", alert[1])] or self.alerts
         shown = next((alert for alert in named if "BETWEEN" in alert[1]), named[0])
         self.shown_alert, self.shown_text = shown[0], shown[1]
@@ -45,7 +61,7 @@ class Report:
         self.shown_symbol = found.group(1) if found else self.symbols[0][0]
 
     def write(self, directory: Path) -> Path:
-        """Write report.html and report.png; the path of the page."""
+        """Write report.html and report.png. Returns the path of the page."""
         picture = self._draw()
         (directory / "report.png").write_bytes(picture)
         path = directory / "report.html"
@@ -56,74 +72,101 @@ class Report:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(11, 8), dpi=110, layout="constrained")
+        figure = Figure(figsize=(11, 9), dpi=110, layout="constrained")
         FigureCanvasAgg(figure)
-        top, bottom = cast("Any", figure.subfigures(2, 1, height_ratios=[3, 2]))
+        top, bottom = cast("Any", figure.subfigures(2, 1, height_ratios=[5, 4]))
         self._draw_prices(top.subplots())
-        left, right = bottom.subplots(1, 2)
-        self._draw_day(left)
-        self._draw_times(right)
+        (hits, rates), (events, times) = bottom.subplots(2, 2)
+        self._draw_day(hits, 1, "Hits in ten minutes", _BLUE)
+        self._draw_day(events, 2, "Enter and exit events in ten minutes", _GREEN)
+        self._draw_rates(rates)
+        self._draw_times(times)
         file = io.BytesIO()
         figure.savefig(file, format="png")
         return file.getvalue()
 
     def _draw_prices(self, axes: Any) -> None:
-        axes.plot(*zip(*self.prices, strict=True), color=_QUIET, linewidth=0.8, label=f"price of {self.shown_symbol}")
-        axes.plot(
-            *zip(*self.firings, strict=True),
-            ".",
-            color=_ORANGE,
-            markersize=4,
-            label=f"ticks that hit {self.shown_alert}",
-        )
+        axes.plot(*zip(*self.prices, strict=True), color=_GRAY, linewidth=0.8, label=f"price of {self.shown_symbol}")
+        label = f"ticks that hit {self.shown_alert}"
+        axes.plot(*zip(*self.hits, strict=True), ".", color=_ORANGE, markersize=4, label=label)
+        for event, marker, color in (("enter", "^", _GREEN), ("exit", "v", _RED)):
+            moments = self.crossings[event]
+            if moments:
+                label = f"{event} ({len(moments):,})"
+                axes.plot(*zip(*moments, strict=True), marker, color=color, markersize=5, alpha=0.8, label=label)
         band = re.search(r"BETWEEN ([\d.]+) AND ([\d.]+)", self.shown_text)
         if band:
             axes.axhspan(float(band.group(1)), float(band.group(2)), color=_ORANGE, alpha=0.15, linewidth=0)
-        _dress(axes, f"One alert of {self.n_alerts:,}:  {self.shown_text}")
+        _style(axes, f"One alert of {self.n_alerts:,}:  {self.shown_text}")
         _format_hours(axes)
         axes.legend(frameon=False, loc="best")
 
-    def _draw_day(self, axes: Any) -> None:
-        starts, counts = zip(*self.by_minutes, strict=True)
-        axes.bar(starts, counts, width=8 / 24 / 60, color=_BLUE)
+    def _draw_day(self, axes: Any, column: int, title: str, color: str) -> None:
+        starts, counts = zip(*((row[0], row[column]) for row in self.by_minutes), strict=True)
+        axes.bar(starts, counts, width=8 / 24 / 60, color=color)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        _dress(axes, "Hits in ten minutes")
+        _style(axes, title)
         _format_hours(axes)
 
+    def _draw_rates(self, axes: Any) -> None:
+        names = ["events, cold", "events, steady", "hits, cold", "hits, steady"]
+        rates = [self.border.cold_rate, self.border.steady_rate, self.match.cold_rate, self.match.steady_rate]
+        bars = axes.barh(names, rates, color=[_GREEN, _GREEN, _BLUE, _BLUE], height=0.6)
+        axes.bar_label(bars, [f"{rate:,.0f}" for rate in rates], padding=4)
+        axes.set_xlim(0, max(rates) * 1.3)
+        axes.set_xticks([])
+        _style(axes, "Ticks a second: with start-up, and once warm")
+
     def _draw_times(self, axes: Any) -> None:
-        names = ["Spark's own join\n(extrapolated)", "Vedette in Spark\n(measured)"]
-        bars = axes.barh(names, [self.join_seconds, self.stream_seconds], color=[_QUIET, _ORANGE], height=0.55)
-        axes.bar_label(bars, [in_words(self.join_seconds), in_words(self.stream_seconds)], padding=4)
+        times = {f"{name}\n(extrapolated)": seconds for name, seconds in self.joins.items()}
+        times["Vedette\n(measured)"] = self.match.seconds
+        bars = axes.barh(list(times), list(times.values()), color=[*[_GRAY] * len(self.joins), _BLUE], height=0.6)
+        axes.bar_label(bars, [in_words(seconds) for seconds in times.values()], padding=4)
         axes.set_xscale("log")
-        axes.set_xlim(min(1.0, self.stream_seconds / 2), self.join_seconds * 100)
+        axes.set_xlim(min(1.0, min(times.values()) / 2), max(times.values()) * 300)
         axes.set_xlabel("seconds, logarithmic")
-        _dress(axes, f"Time for {self.n_rows:,} ticks and {self.n_alerts:,} alerts")
+        _style(axes, f"Hits of {self.n_rows:,} ticks and {self.n_alerts:,} alerts")
 
     def _page(self, picture: str) -> str:
-        ratio = self.join_seconds / self.stream_seconds
-        checked = f"{self.n_checked} alerts were checked against Spark's own <code>filter</code> over all ticks: " + (
-            "the same ticks each time." if not self.n_wrong else f"<b>{self.n_wrong} differ.</b>"
-        )
         symbols = [(s, f"{n:,}", f"{a:,}", f"{low:.2f}", f"{high:.2f}") for s, n, a, low, high in self.symbols]
         alerts = [
-            (a, f"{n:,}", f"{first:%H:%M:%S}", f"{last:%H:%M:%S}", text) for a, text, n, first, last in self.alerts
+            (a, f"{n:,}", f"{enters:,}", f"{first:%H:%M:%S}", f"{last:%H:%M:%S}", text)
+            for a, text, n, enters, first, last in self.alerts
         ]
         return _PAGE.format(
             title=f"Vedette: {self.n_alerts:,} standing queries over {self.n_rows:,} ticks",
-            summary=f"{self.n_rows:,} ticks met {self.n_alerts:,} alerts in {in_words(self.stream_seconds)}, "
-            f"{self.n_rows / self.stream_seconds:,.0f} ticks a second, and {self.n_hits:,} times a tick hit an alert. "
-            f"{self.n_triggered:,} alerts were hit at least once. Spark's own nested-loop join took "
-            f"{self.join_slice[1]:.1f} s for {self.join_slice[0]:,} ticks and would need about "
-            f"{in_words(self.join_seconds)} for all: {ratio:,.0f} times as long. {checked}",
+            summary=self._summary(),
             picture=picture,
             symbols=_table(["symbol", "hits", "alerts hit", "lowest", "highest"], symbols),
-            alerts=_table(["alert", "hits", "first", "last", "text"], alerts),
+            alerts=_table(["alert", "hits", "enters", "first", "last", "text"], alerts),
             again=f"vedette demo --rows {self.n_rows} --alerts {self.n_alerts} --seed {self.seed}",
+        )
+
+    def _summary(self) -> str:
+        """The findings as three paragraphs of HTML."""
+        checked = f"{self.n_checked} alerts were checked against Spark's own <code>filter</code> over all ticks: " + (
+            "hits and events agree." if not self.n_wrong else f"<b>{self.n_wrong} differ.</b>"
+        )
+        rates = "{:,.0f} ticks a second from a cold start, {:,.0f} in steady state".format
+        others = " ".join(
+            f"{name} would need about {in_words(seconds)} for the same hits, "
+            f"{float(f'{seconds / self.match.seconds:.2g}'):,g} times as long."
+            for name, seconds in self.joins.items()
+        )
+        return (
+            f"<p><b>Hits.</b> {self.n_rows:,} ticks were matched with {self.n_alerts:,} alerts in "
+            f"{in_words(self.match.seconds)}: {rates(self.match.cold_rate, self.match.steady_rate)}. "
+            f"A tick hit an alert {self.match.n_answers:,} times; {self.n_triggered:,} alerts were hit at least once. "
+            f"{others}</p>"
+            f"<p><b>Events.</b> Watching for the moments at which a symbol enters or leaves an alert took "
+            f"{in_words(self.border.seconds)}: {rates(self.border.cold_rate, self.border.steady_rate)}. "
+            f"There are {self.border.n_answers:,} events.</p>"
+            f"<p>{checked}</p>"
         )
 
 
 def in_words(seconds: float) -> str:
-    """A length of time as one says it.
+    """A duration in words.
 
     >>> in_words(4.26), in_words(100), in_words(6_000), in_words(400_000)
     ('4.3 seconds', '1 minute 40 seconds', '1 hour 40 minutes', '4 days 15 hours')
@@ -137,7 +180,7 @@ def in_words(seconds: float) -> str:
     return " ".join(f"{n} {name}{'s' if n != 1 else ''}" for n, name in ((n_large, large), (n_small, small)) if n)
 
 
-def _dress(axes: Any, title: str) -> None:
+def _style(axes: Any, title: str) -> None:
     axes.set_title(title, loc="left", fontsize=11, color=_INK)
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(colors=_INK)
@@ -165,8 +208,9 @@ th, td {{ text-align: right; padding: 2px 12px; border-bottom: 1px solid #e4e7eb
 th:first-child, td:first-child, th:last-child, td:last-child {{ text-align: left; }}
 </style></head><body>
 <h1>{title}</h1>
-<p>{summary}</p>
-<img alt="An alert over the day, hits in ten minutes, and the time needed" src="data:image/png;base64,{picture}">
+{summary}
+<img alt="One alert over the day, hits and events in ten minutes, rates, and the time of other tools"
+  src="data:image/png;base64,{picture}">
 <h2>Busiest symbols</h2>
 {symbols}
 <h2>Most triggered alerts</h2>

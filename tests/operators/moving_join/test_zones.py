@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles_moving import Ledger, Motion, World
 
@@ -53,7 +53,6 @@ def motion(time, x, y, vx=0.0, vy=0.0):
 
 
 @given(steps, st.booleans())
-@settings(max_examples=100)
 def test_pairs_and_changes_are_those_of_the_model_while_zones_change(steps, is_saved):
     zones, world, ledger = ZoneSet(), World(INTERVAL, stands="b"), Ledger()
     watch = zones.monitor(max_update_interval=INTERVAL)
