@@ -1,50 +1,125 @@
 """The errors Vedette raises. A message says what is wrong, what it got and what would work.
 
 VedetteError
-├── QueryError       a query's text, box or id cannot be taken
-├── SchemaError      a schema cannot be read, or names a type there is none of
-├── RowError         rows lack a field, or carry it in a type that cannot be read as the schema's
+├── QueryError       a query's text, box or id is invalid, or an option of an operator
+├── SchemaError      a schema is invalid, or names an unknown type
+├── RowError         rows lack a field, or have it in a type that does not fit the schema
 ├── AnswerError      an answer would exceed the setting max_answer_bytes; nothing has changed
-├── SnapshotError    a saved query set is damaged, or of another format
+├── SnapshotError    a saved query set is damaged, or has another format
 ├── FileError        a file of queries or rows cannot be read or written
-├── PipelineError    Spark cannot run the transform as things stand: no Java, another time zone, a worker without us
-└── RegistryError    a registry or its database refuses: no such set, locked, read-only, out of reach, too new
-    └── ConflictError    another writer has changed the set first
+├── PipelineError    Spark cannot run the transform: no Java, another time zone, a worker without Vedette
+└── RegistryError    a registry or its database refuses: unknown set, locked, read-only, unreachable, too new
+    └── ConflictError    another writer changed the set first
 """
 
 from __future__ import annotations
 
+import copy
 import difflib
 from collections.abc import Iterable
+from typing import Any, Self
 
-MOST_SHOWN = 2000  # characters of a message; the middle of a longer one is left out
-_LONGEST_NAME = 200  # a longer one is no misspelling of a field or setting
+MOST_SHOWN = 2000  # characters of a message; the middle of a longer one is omitted
+_LONGEST_NAME = 200  # a longer name is not a misspelling of a field or setting
 
 
 class VedetteError(Exception):
-    """Whatever Vedette refuses to do. A message never repeats long input in full."""
+    """Base class of all errors that Vedette raises. A message never repeats long input in full.
 
-    def __init__(self, *args: object) -> None:
-        super().__init__(*(shortened(each, MOST_SHOWN) if isinstance(each, str) else each for each in args))
+    `option` is the option that has a wrong value, as the Python API names it; the message begins with its name.
+    `field` is a field or column, `query` the id of a query, and `position` a character of the query's text.
+    Each is None where the error is not about one.
+    """
+
+    def __init__(
+        self,
+        statement: str = "",
+        *,
+        option: str | None = None,
+        field: str | None = None,
+        query: str | int | None = None,
+        position: int | None = None,
+    ) -> None:
+        super().__init__(shortened(statement, MOST_SHOWN))
+        self.option = option
+        self.field = field
+        self.query = query
+        self.position = position
+        self._place = ""
+        self._option_name = option
+
+    def __str__(self) -> str:
+        return shortened(self.reason, MOST_SHOWN)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.args, self.__dict__)
+
+    @property
+    def reason(self) -> str:
+        """The message in one sentence, without the excerpt of a query's text."""
+        statement = self.args[0]
+        return self._place + (f"{self._option_name} {statement}" if self._option_name else statement)
+
+    def within(self, place: object) -> Self:
+        """The same error. Its message begins with the place where it happened: a file, a line, a stream."""
+        placed = copy.copy(self)
+        placed._place = f"{place}: {self._place}"
+        return placed
+
+    def with_option(self, name: str) -> Self:
+        """The same error. Its message calls the option by this name: --null-key, operator.null_key."""
+        named = copy.copy(self)
+        named._option_name = name if self.option else None
+        return named
+
+    def in_query(self, query_id: Any) -> Self:
+        """The same error, about this query."""
+        placed = self.within(f"query {shown(query_id)}")
+        placed.query = query_id
+        return placed
+
+
+def _restore(kind: type[VedetteError], args: tuple[Any, ...], state: dict[str, Any]) -> VedetteError:
+    """An error as it was before it was pickled or copied."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 class QueryError(VedetteError, ValueError):
-    """A query cannot be taken. `text` and `start`, `end` tell the place in it, where there is one."""
+    """A query or an option is invalid. `text` is the query's text; the fault is at text[position:end]."""
 
-    def __init__(self, reason: str, text: str | None = None, start: int | None = None, end: int | None = None) -> None:
-        self.reason = reason = shortened(reason, MOST_SHOWN // 2)
+    def __init__(
+        self,
+        statement: str = "",
+        text: str | None = None,
+        position: int | None = None,
+        end: int | None = None,
+        *,
+        option: str | None = None,
+        field: str | None = None,
+        query: str | int | None = None,
+    ) -> None:
+        statement = shortened(statement, MOST_SHOWN // 2)
+        super().__init__(statement, option=option, field=field, query=query, position=position)
         self.text = text
-        self.start = start
         self.end = end
-        super().__init__(reason if text is None else f"{reason}\n{_underline(text, start, end)}")
 
-    def in_query(self, query_id: object) -> QueryError:
-        """The same error, naming the query it is about."""
-        return QueryError(f"query {shown(query_id)}: {self.reason}", self.text, self.start, self.end)
+    def in_text(self, text: str, position: int | None = None, end: int | None = None) -> Self:
+        """The same error, about this place of a text."""
+        placed = copy.copy(self)
+        placed.text, placed.position, placed.end = text, position, end
+        return placed
+
+    def __str__(self) -> str:
+        if self.text is None:
+            return super().__str__()
+        return shortened(f"{self.reason}\n{_underline(self.text, self.position, self.end)}", MOST_SHOWN)
 
 
 class SchemaError(VedetteError, ValueError):
-    """A schema cannot be read."""
+    """A schema is invalid."""
 
 
 class RowError(VedetteError, ValueError):
@@ -52,7 +127,7 @@ class RowError(VedetteError, ValueError):
 
 
 class AnswerError(VedetteError, ValueError):
-    """An answer would be too large. What was asked has changed nothing, and may be asked again about fewer rows."""
+    """An answer would be too large. Nothing has changed; ask again with fewer rows."""
 
 
 class SnapshotError(VedetteError, ValueError):
@@ -64,33 +139,39 @@ class FileError(VedetteError, OSError):
 
 
 class PipelineError(VedetteError, RuntimeError):
-    """Spark cannot run the transform as things stand. `is_retryable`: a full disk, a lost network: a retry may help."""
+    """Spark cannot run the transform. `is_retryable`: a retry may succeed (a full disk, a lost network)."""
 
-    def __init__(self, reason: str, *, is_retryable: bool = False) -> None:
-        super().__init__(reason)
+    def __init__(self, statement: str = "", *, is_retryable: bool = False, **about: Any) -> None:
+        super().__init__(statement, **about)
         self.is_retryable = is_retryable
 
 
 class RegistryError(VedetteError, RuntimeError):
-    """A registry, or the database it is in, refuses.
+    """A registry or its database refuses an operation.
 
-    `broken` lists (id, error) where it is about queries. `is_retryable`: out of reach or locked; a retry may succeed.
+    `broken` lists (id, error) of invalid queries. `is_retryable`: the database is unreachable or locked; a retry may
+    succeed.
     """
 
     def __init__(
-        self, reason: str, broken: Iterable[tuple[str | int, QueryError]] = (), *, is_retryable: bool = False
+        self,
+        statement: str = "",
+        broken: Iterable[tuple[str | int, QueryError]] = (),
+        *,
+        is_retryable: bool = False,
+        **about: Any,
     ) -> None:
-        super().__init__(reason)
+        super().__init__(statement, **about)
         self.broken = list(broken)
         self.is_retryable = is_retryable
 
 
 class ConflictError(RegistryError):
-    """A change expected another version of the set than there is."""
+    """The set is not at the version that a change expects."""
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """A half sentence that offers the nearest of `names`, or nothing where none is near.
+    """A half sentence that suggests the most similar of `names`; empty if none is similar.
 
     >>> nearest("tmp", ["humidity", "room", "temp"])
     "; did you mean 'temp'?"
@@ -100,7 +181,7 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 
 def closest(name: str, names: Iterable[str]) -> str | None:
-    """The one of `names` that `name` may be a misspelling of."""
+    """The most similar of `names`, of which `name` may be a misspelling."""
     if len(name) > _LONGEST_NAME:
         return None
     by_folded = {known.lower(): known for known in names}
@@ -109,20 +190,20 @@ def closest(name: str, names: Iterable[str]) -> str | None:
 
 
 def shown(value: object, longest: int = 80) -> str:
-    """A value as messages show it: its repr, or the first and last part of a long one.
+    """A value as messages show it: its repr, or the first and last part of a long repr.
 
     >>> shown("IBM"), shown("a" * 500, 20)
     ("'IBM'", "'aaaaaaaa ... aaaaa'")
     """
     if isinstance(value, str) and len(value) > 2 * longest:
-        value = value[:longest] + value[-longest:]  # the repr of the whole may be long to make, too
+        value = value[:longest] + value[-longest:]  # making the repr of the whole may take long
     if isinstance(value, int) and value.bit_length() > 10_000:  # Python refuses to write it in digits
         return f"an integer of {value.bit_length():,} bits"
     return shortened(repr(value), longest)
 
 
 def shortened(text: str, longest: int) -> str:
-    """A text of at most so many characters: the middle of a longer one is left out."""
+    """A text of at most `longest` characters: the middle of a longer text is omitted."""
     if len(text) <= longest:
         return text
     tail = (longest - 5) * 2 // 5

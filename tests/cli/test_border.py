@@ -181,7 +181,7 @@ def test_what_is_wrong_with_a_row_of_a_later_batch_is_told_with_how_many_come_be
     code, _, err = run(*border_parquet(tmp_path, rows))
 
     assert code == 2
-    assert err.startswith(f"vedette: {tmp_path}/r.parquet, after row 2: key 'symbol' is null in row 1; ")
+    assert err.startswith(f"vedette: {tmp_path}/r.parquet, after row 2: --null-key is 'error', and the key ")
     assert err.count("\n") == 1
 
 
@@ -244,10 +244,10 @@ def test_cross_reports_who_jumps_through(run, tmp_path):
         (["--key", "price"], "key 'price' is double; a key is a string or a whole number"),
         (["--time", "symbol"], "time 'symbol' is string; a time is a timestamp or a number"),
         (["--late", "never"], "late is one of: 'drop', 'apply'; got 'never'"),
-        (["--null-key", "keep"], "null_key is one of: 'error', 'drop'; got 'keep'"),
+        (["--null-key", "keep"], "--null-key is one of: 'error', 'drop'; got 'keep'"),
         (["--dwell", "soon"], "dwell is a duration such as '5 minutes'; got 'soon'"),
-        (["--expire-after", "600"], "expire_after is a duration such as '5 minutes'; got 600"),
-        (["--margin", "-1"], "a margin is a number from 0 on"),
+        (["--expire-after", "600"], "--expire-after is a duration such as '5 minutes'; got 600"),
+        (["--margin", "-1"], "--margin is a number from 0 on"),
         (["--margin", "prise=1"], "margin names 'prise', which is no field of numbers"),
         (["--margin", "price=much"], "--margin is a number, or a field and a number as in price=0.5"),
         (["--margin", "1", "--margin", "price=2"], "--margin is given once, or once for each field"),

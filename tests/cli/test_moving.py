@@ -324,9 +324,12 @@ def test_nothing_found_leaves_the_header(run, tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--max-update-interval", "0"], "--max-update-interval is above 0; got 0.0"),
-        (["--max-update-interval", "nan"], "--max-update-interval is a finite number; got nan"),
-        (["--static", "c"], "--static is a or b; got 'c'"),
+        (
+            ["--max-update-interval", "0"],
+            "--max-update-interval is a number above 0, or a duration",
+        ),
+        (["--max-update-interval", "nan"], "--max-update-interval is a number above 0, or a duration"),
+        (["--static", "c"], "--static is 'a', 'b' or None; got 'c'"),
         (["--at", "inf"], "time is a finite number; got inf"),
         (["--at", "noon"], "--at is a number, or a time such as 2026-03-02T14:00:00Z; got 'noon'"),
         (["--overdue", "later"], "--overdue is a number, or a time such as"),
@@ -352,8 +355,8 @@ def changed(row, **values):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"x_low": 9}, "of the rows of time 20, row 0 of set a, id 'Ada', has x_low 9 above x_high 2; a low side is"),
-        ({"vy_high": None}, "of the rows of time 20, row 0 of set a, id 'Ada', has vy_high null; times, sides and"),
+        ({"x_low": 9}, "rows of time 20: row 0 of set a, id 'Ada', has x_low 9 above x_high 2; a low side is"),
+        ({"vy_high": None}, "rows of time 20: row 0 of set a, id 'Ada', has vy_high null; times, sides and"),
         ({"y_low": "-inf"}, "has y_low -inf; times, sides and speeds are finite numbers"),
         ({"time": None}, "a rows: time 'time' is missing in row 1; every row needs one"),
         ({"id": None}, "a rows: id 'id' is null in row 1; every row needs one"),

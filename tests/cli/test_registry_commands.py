@@ -596,7 +596,7 @@ def test_what_is_wrong_with_an_option_is_not_told_of_a_line(run, url, monkeypatc
     code, _, err = run("query", "import", "-", "--ttl", "soon")
 
     assert code == 2
-    assert err.startswith("vedette: ttl ")
+    assert err.startswith("vedette: --ttl ")
 
 
 def test_numbers_are_ids_where_the_set_has_numbers(run, url):

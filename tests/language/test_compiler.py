@@ -196,8 +196,8 @@ def test_the_caret_stands_under_the_place(text: str, place: str) -> None:
         compile_texts([text], market)
 
     error = caught.value
-    assert error.start is not None
-    assert text[error.start : error.end] == place
+    assert error.position is not None
+    assert text[error.position : error.end] == place
     assert "^" * len(place) in str(error)
 
 

@@ -496,8 +496,8 @@ def test_what_cannot_be_meant_is_refused_at_its_place(text: str, reason: str, pl
 
     error = caught.value
     assert error.reason.startswith(f"query 'bad': {reason}")
-    assert error.start is not None
-    assert text[error.start : error.end] == place or place is None
+    assert error.position is not None
+    assert text[error.position : error.end] == place or place is None
 
 
 def test_the_bad_among_many_polygons_are_found() -> None:

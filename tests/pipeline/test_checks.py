@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import vedette as vd
-from vedette.errors import FileError, RegistryError
+from vedette.errors import FileError, RegistryError, VedetteError
 from vedette.pipeline.checks import check_hosts, check_set
 from vedette.pipeline.file import PipelineFile
 from vedette.pipeline.registered_set import try_to_pin
@@ -44,14 +44,14 @@ BORDER = {"key": "symbol", "time": "ts"}
 @pytest.mark.parametrize(
     ("name", "operator", "message"),
     [
-        ("border", {**BORDER, "dwell": -1}, "operator.dwell: dwell "),
-        ("border", {**BORDER, "expire_after": 5, "dwell": "1 minute"}, "operator.expire_after: expire_after "),
-        ("border", {**BORDER, "margin": {"prize": 1.0}}, "operator.margin: margin names 'prize', which is no field"),
-        ("border", {**BORDER, "margin": -1.0}, "operator.margin: a margin is a number from 0 on"),
-        ("border", {**BORDER, "time": "symbol"}, "operator.time: time 'symbol' is string; a time is a timestamp"),
-        ("border", {**BORDER, "key": "price"}, "operator.key: key 'price' is double; a key is a string"),
+        ("border", {**BORDER, "dwell": -1}, "operator.dwell is "),
+        ("border", {**BORDER, "expire_after": 5, "dwell": "1 minute"}, "operator.expire_after is "),
+        ("border", {**BORDER, "margin": {"prize": 1.0}}, "operator.margin names 'prize', which is no field"),
+        ("border", {**BORDER, "margin": -1.0}, "operator.margin is a number from 0 on"),
+        ("border", {**BORDER, "time": "symbol"}, "operator.time 'symbol' is string; a time is a timestamp"),
+        ("border", {**BORDER, "key": "price"}, "operator.key 'price' is double; a key is a string"),
         ("time", {}, "operator.time: it is missing; the set 'time' is for windows of time"),
-        ("time", {"time": {"left": "ts"}}, "operator.time: the left stream has a time column and the right stream"),
+        ("time", {"time": {"left": "ts"}}, "operator.time is missing: the left stream has a time column"),
         (
             "any",
             {"layout": "grid"},
@@ -70,7 +70,7 @@ BORDER = {"key": "symbol", "time": "ts"}
     ],
 )
 def test_an_option_that_cannot_be_is_told_with_its_key(registry, name, operator, message):
-    with pytest.raises(FileError) as caught:
+    with pytest.raises(VedetteError) as caught:
         check_set(plan_of(registry, name, **operator), registry.set(name))
 
     assert str(caught.value).startswith(message)
@@ -93,7 +93,7 @@ def test_what_fits_is_taken(registry, name, operator):
 
 @pytest.mark.parametrize("at", [None, 0])
 def test_a_registry_on_sqlite_is_refused_where_spark_is_elsewhere(registry, at):
-    with pytest.raises(FileError) as caught:
+    with pytest.raises(VedetteError) as caught:
         check_hosts(plan_of(registry, "border", {"master": "yarn"}, **BORDER), registry.follow("border", version=at))
 
     assert str(caught.value) == (

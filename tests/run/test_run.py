@@ -280,7 +280,7 @@ def test_a_dry_run_explains_and_does_nothing(spark, run, tmp_path, registry, wri
     [
         ('set = "alerts"', 'set = "alert"', "did you mean 'alerts'?"),
         ('kind = "match"', 'kind = "band join"', "a band join has streams: write [sources.left]"),
-        ('kind = "match"', 'kind = "border"\nkey = "symbol"\ntime = "ts"\ndwell = -1', "operator.dwell: "),
+        ('kind = "match"', 'kind = "border"\nkey = "symbol"\ntime = "ts"\ndwell = -1', "operator.dwell is "),
         ('format = "json"', 'format = "json"\nwhere = "prise < 3"', "source.where: Spark refuses it: "),
         (
             'format = "json"',
@@ -549,7 +549,7 @@ def test_a_frozen_version_is_checked_against_the_schema_that_it_had(spark, run, 
     registry.alter("alerts", "symbol string, cents bigint, ts timestamp", force=True)
     file = write(BORDER + "\nmargin = { price = 0.5 }")
 
-    assert "operator.margin: margin names 'price'" in run("run", file)[2]  # there is no price now
+    assert "operator.margin names 'price'" in run("run", file)[2]  # there is no price now
     file.write_text(file.read_text().replace('set = "alerts"', 'set = "alerts"\nat = 1'))
     code, _, err = run("run", file)
 

@@ -155,7 +155,7 @@ def test_late_rows_are_judged_row_by_row(spark, queries, tmp_path, late):
 def test_null_keys_are_told_or_dropped(spark, queries):
     frame = spark.createDataFrame([("a", 1.0, at(0)), (None, 1.0, at(1))], ticks.SCHEMA)
 
-    with pytest.raises(Exception, match=r"RowError: the key, column 'symbol', is null in 1 row; .*null_key=.drop"):
+    with pytest.raises(Exception, match=r"null_key is 'error', and the key, column 'symbol', is null in 1 row"):
         frame.transform(vs.border(queries, key="symbol", time="ts")).collect()
     events = frame.transform(vs.border(queries, key="symbol", time="ts", null_key="drop")).collect()
     assert {row["key"] for row in events} == {"a"}
@@ -294,7 +294,7 @@ def frame(spark):
 def test_a_lacking_column_is_told_with_the_nearest(frame, queries, option, column):
     options = {"key": "symbol", "time": "ts"} | {option: column}
     with pytest.raises(
-        vd.RowError, match=rf"{option}='{column}' is no column of the DataFrame; it has: .*did you mean"
+        vd.RowError, match=rf"{option} '{column}' is not a column of the DataFrame; it has: .*did you mean"
     ):
         frame.transform(vs.border(queries, **options))
 

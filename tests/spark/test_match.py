@@ -190,7 +190,7 @@ def test_a_session_in_another_time_zone_is_refused(spark, ticks, alerts):
 
 
 def test_an_unknown_output_is_refused(alerts):
-    with pytest.raises(vd.PipelineError, match="unknown output 'rows'; outputs are: 'pairs', 'list'"):
+    with pytest.raises(vd.PipelineError, match="output is one of: 'pairs', 'list'; got 'rows'"):
         vs.match(alerts, output="rows")
 
 

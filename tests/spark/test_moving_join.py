@@ -132,7 +132,8 @@ def test_rows_that_come_late_count_from_then_on_or_are_dropped_or_an_error(spark
     assert as_lines(applied) == [(1, 1, 7, 12.0, 13.0)]
     assert as_lines(dropped) == []
     with pytest.raises(
-        StreamingQueryException, match=r"RowError: [12] rows? of set b came late: .* and the join has come to 10; pass"
+        StreamingQueryException,
+        match=r"RowError: late is 'error', and [12] rows? of set b came late: .* is at 10; use",
     ):
         run_stream(spark, join(*streams, late="error", shards=4), tmp_path / "error")
 
@@ -307,7 +308,7 @@ def test_a_moment_that_is_none_is_refused(frame, at, message):
 
 
 def test_what_are_no_changes_is_refused(spark, frame):
-    with pytest.raises(vd.RowError, match=r"sign='sign' is no column of the DataFrame; it has: id, time"):
+    with pytest.raises(vd.RowError, match=r"sign 'sign' is not a column of the DataFrame; it has: id, time"):
         vs.moving_pairs(frame, at=1)
     odd = spark.createDataFrame([(1, 1, 1, 1, 1)], "sign int, a int, b int, start int, end int")
     with pytest.raises(
@@ -328,20 +329,23 @@ def test_what_are_no_changes_is_refused(spark, frame):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"a_id": "idd"}, r"a_id='idd' is no column of the a DataFrame; it has: id, time, .*did you mean 'id'"),
+        ({"a_id": "idd"}, r"a_id 'idd' is not a column of the a DataFrame; it has: id, time, .*did you mean 'id'"),
         ({"b_id": "x"}, r"an id is a string or an integer; column 'x' is double; cast it to string or bigint"),
         ({"a_id": 3}, r"a_id is the name of a column; got 3"),
-        ({"time": "tim"}, r"time='tim' is no column of the a DataFrame; .*did you mean 'time'"),
-        ({"b_time": "tim"}, r"b_time='tim' is no column of the b DataFrame"),
+        ({"time": "tim"}, r"time 'tim' is not a column of the a DataFrame; .*did you mean 'time'"),
+        ({"b_time": "tim"}, r"b_time 'tim' is not a column of the b DataFrame"),
         ({"time": "name"}, r"a time is a timestamp or a number; column 'name' is string; cast it to timestamp, bigint"),
-        ({"removed": "gone"}, r"removed='gone' is no column of the a DataFrame"),
+        ({"removed": "gone"}, r"removed 'gone' is not a column of the a DataFrame"),
         (
             {"b_removed": "name"},
             r"b_removed names a boolean column, which is true where an object goes; column 'name' is",
         ),
-        ({"max_update_interval": 0}, r"max_update_interval is above 0; got 0"),
-        ({"max_update_interval": "60"}, r"max_update_interval is a finite number; got '60'"),
-        ({"static": "c"}, r'static is "a", "b" or None; got \'c\''),
+        (
+            {"max_update_interval": 0},
+            r"max_update_interval is a number above 0, or a duration .*; got 0",
+        ),
+        ({"max_update_interval": "60"}, r"max_update_interval is a duration such as '5 minutes'; got '60'; units are"),
+        ({"static": "c"}, r"static is 'a', 'b' or None; got 'c'"),
         ({"late": "never"}, r"late is one of: 'apply', 'drop', 'error'; got 'never'"),
         ({"shards": 0}, r"shards is a whole number from 1 to 10,000; got 0"),
     ],

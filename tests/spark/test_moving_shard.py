@@ -138,7 +138,7 @@ def test_late_rows_are_told_where_they_are_an_error():
 
     with pytest.raises(
         vd.RowError,
-        match=r"2 rows of set b came late: the first is of 7, id 5, and the join has come to 10; pass late=\"apply\"",
+        match=r"late is 'error', and 2 rows of set b came late: the first has time 7 and id 5, and the join is at 10",
     ):
         step(shard, b=[(7, 8.0, square(0.0)), (5, 7.0, square(0.0)), (5, 11.0, square(0.0))])
 

@@ -221,7 +221,7 @@ def test_three_streams_are_joined_by_what_all_queries_equate_or_in_one_shard(spa
     joins = vd.JoinQuerySet(**streams)
     joins.add("q", "a.a < b.b AND b.b < c.c", within=10)
     assert len(vs.window_join(pairs=joins, frames=rows, **times).collect()) == 4
-    with pytest.raises(vd.PipelineError, match=r"needs one shard, because of this: a grid is for two streams; leave"):
+    with pytest.raises(vd.PipelineError, match=r"needs one shard: a grid is for two streams; leave"):
         vs.window_join(pairs=joins, frames=rows, **times, shards=4)
     with pytest.raises(
         vd.PipelineError, match=r"joins 3 streams; give their DataFrames by name: frames=\{'a': \.\.\., 'b'"
@@ -260,7 +260,7 @@ def test_without_a_watermark_rows_wait_for_the_other_side(spark, tmp_path, equat
     out = vs.window_join(*streams_of(spark, tmp_path), equated, **TIMES, max_state_rows=9, shards=1)
 
     with pytest.raises(
-        StreamingQueryException, match="RowError: the join keeps 9 rows and would keep 12; max_state_rows is 9"
+        StreamingQueryException, match="RowError: max_state_rows is 9, but the join keeps 9 rows and would keep 12"
     ):
         run_stream(spark, out, tmp_path)
 
@@ -355,19 +355,19 @@ def test_queries_that_changed_are_those_of_a_join_in_one_piece(spark, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"left_time": "tss"}, r"left_time='tss' is no column of the left DataFrame; it has: .*did you mean 'ts'"),
-        ({"right_id": "idd"}, r"right_id='idd' is no column of the right DataFrame; .*did you mean 'id'"),
-        ({"right_id": "price"}, r"right_id='price' is double; an id is a string or a whole number"),
-        ({"left_time": "symbol"}, r"left_time='symbol' is string; a time is a timestamp or a number"),
+        ({"left_time": "tss"}, r"left_time 'tss' is not a column of the left DataFrame; it has: .*did you mean 'ts'"),
+        ({"right_id": "idd"}, r"right_id 'idd' is not a column of the right DataFrame; .*did you mean 'id'"),
+        ({"right_id": "price"}, r"right_id 'price' is double; an id is a string or a whole number"),
+        ({"left_time": "symbol"}, r"left_time 'symbol' is string; a time is a timestamp or a number"),
         ({"left_time": "price"}, r"within has to be a number; query 'near' has a duration"),
-        ({"left_time": None}, r"has a time column and the left stream has none; give left_time too"),
+        ({"left_time": None}, r"left_time is missing: the right stream has a time column"),
         ({"left_id": None}, r"left_id is the name of a column; got None"),
         ({"middle_id": "id"}, r"window takes no 'middle_id'; it takes: left_time, left_id, right_time, right_id"),
         ({"late": "never"}, r"late is one of: 'drop', 'apply'; got 'never'"),
         ({"max_state_rows": -1}, r"max_state_rows is a whole number above 0"),
         ({"shards": 1.5}, r"shards is a whole number from 1 to 10,000; got 1.5"),
         ({"layout": "square"}, r"layout is one of: 'equality', 'grid', 'one'; got 'square'"),
-        ({"layout": "one", "shards": 3}, r"the join needs one shard, because of this: layout='one'; leave shards out"),
+        ({"layout": "one", "shards": 3}, r"shards is 3, but the join needs one shard: layout='one'; leave it out"),
         ({"frames": {}}, r"frames= names all DataFrames; leave left and right out beside it"),
     ],
 )
@@ -378,7 +378,8 @@ def test_wrong_options_are_refused(frame, equated, options, message):
 
 def test_a_layout_that_cannot_be_is_refused(frame, any_joins):
     with pytest.raises(
-        vd.PipelineError, match=r"layout='equality' cannot be: the queries equate no field .*; use 'grid'"
+        vd.PipelineError,
+        match=r"layout is 'equality', which is not possible: the queries .*; use 'grid'",
     ):
         vs.window_join(frame, frame, any_joins, **TIMES, layout="equality")
 

@@ -29,7 +29,8 @@ class _Commands(TyperGroup):
                 sys.stdout.flush()
             return answer
         except VedetteError as error:
-            print(f"vedette: {error}", file=sys.stderr)
+            option = "" if error.option is None else f"--{error.option.replace('_', '-')}"
+            print(f"vedette: {error.with_option(option)}", file=sys.stderr)
             raise SystemExit(2) from None
         except KeyboardInterrupt:
             print("vedette: interrupted", file=sys.stderr, flush=True)
@@ -244,7 +245,10 @@ def moving_command(
     a: Annotated[Path, typer.Option(help="Updates of the objects of set a: CSV, JSON lines (.jsonl) or Parquet")],
     b: Annotated[Path, typer.Option(help="Updates of the objects of set b")],
     max_update_interval: Annotated[
-        float, typer.Option(metavar="TIME", help="Objects update at least so often, in the unit of their times")
+        str,
+        typer.Option(
+            metavar="DURATION", help="Objects update at least this often: 60 seconds, or a number in the unit of times"
+        ),
     ],
     at: Annotated[str | None, typer.Option(metavar="TIME", help="Write the pairs that intersect at a time")] = None,
     overdue: Annotated[
@@ -278,8 +282,10 @@ def moving_command(
     """
     from vedette.cli.moving import follow_files
     from vedette.cli.streams import read_options
+    from vedette.data.durations import number_or_duration
 
-    options = {"max_update_interval": max_update_interval, "static": static, "expire_overdue": expire_overdue}
+    interval = number_or_duration(max_update_interval)
+    options = {"max_update_interval": interval, "static": static, "expire_overdue": expire_overdue}
     schemas = read_options(["a", "b"], schema=(schema, None, None))["schema"]
     follow_files({"a": a, "b": b}, out, schemas, options, at=at, overdue=overdue, spark=spark, quiet=quiet)
 

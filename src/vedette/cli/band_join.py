@@ -104,8 +104,7 @@ def _insert(
                 n_found += found.num_rows
                 yield found
         except RowError as error:
-            told = RowError(str(error).replace("max_state_rows is", "--max-state-rows is"))
-            raise stream.place(told, n_before + start) from None
+            raise stream.place(error, n_before + start) from None
         start += len(some)
         pace.note(n_found)
 

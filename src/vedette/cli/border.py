@@ -147,8 +147,7 @@ def _step(monitor: BorderMonitor, batch: pa.RecordBatch, job: Job, n_before: int
         for events in monitor.step_batches(batch, advance=False):
             yield from some(events)
     except RowError as error:
-        told = str(error).replace('null_key="drop"', "--null-key drop")
-        raise RowError(f"{job.rows}, after row {n_before:,}: {told}" if n_before else told) from None
+        raise (error.within(f"{job.rows}, after row {n_before:,}") if n_before else error) from None
 
 
 def _border_in_spark(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:

@@ -20,7 +20,7 @@ from vedette.cli.progress import Advance, show_progress, timed
 from vedette.cli.streams import Pace, Source, Stream, take_by_time
 from vedette.cli.times import as_time
 from vedette.data.schema import Schema
-from vedette.errors import PipelineError, QueryError, RowError, count
+from vedette.errors import PipelineError, QueryError, count
 from vedette.files.answers import check_places, is_apart, open_answer, some
 from vedette.files.joins import Windows, load_joins
 from vedette.files.rows import RowsFile
@@ -180,11 +180,8 @@ def _header(queries: JoinQuerySet, job: Job, schemas: Mapping[str, Schema]) -> p
 
 
 def _step(monitor: JoinMonitor, rows: Mapping[str, pa.Table]) -> Iterator[pa.RecordBatch]:
-    try:
-        for pairs in monitor.step_batches(**rows):
-            yield from some(pairs)
-    except RowError as error:
-        raise RowError(str(error).replace("max_state_rows is", "--max-state-rows is")) from None
+    for pairs in monitor.step_batches(**rows):
+        yield from some(pairs)
 
 
 def _join_in_spark(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:

@@ -81,7 +81,7 @@ def follow_files(
         for name, path in files.items()
     ]
     check_places(list(files.values()), files["b"], out)
-    _new_join(options)  # raises where an option is wrong
+    MovingJoin(**options)  # raises where an option is wrong
     times = (
         None if at is None else read_moment(at, "--at"),
         None if overdue is None else read_moment(overdue, "--overdue"),
@@ -108,14 +108,6 @@ def read_moment(text: str, option: str) -> float:
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
-def _new_join(options: dict[str, Any]) -> MovingJoin:
-    try:
-        return MovingJoin(**options)
-    except QueryError as error:
-        told = str(error).replace("max_update_interval", "--max-update-interval")
-        raise QueryError(told.replace('static is "a", "b" or None', "--static is a or b")) from None
-
-
 def _follow_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     """What is found, a moment at a time; the first batch has the columns alone."""
     schemas = _find_schemas(job)
@@ -128,7 +120,7 @@ def _follow_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     for name, table in nothing.items():
         MovingTable(table, name).find("time")
     nothing |= {name: table.slice(0, 0) for name, table in zones.items()}
-    _new_join(job.options).load(**nothing, time=0)
+    MovingJoin(**job.options).load(**nothing, time=0)
     header = _header(job, nothing)
     yield header
     with show_progress("following objects", STEPS * len(sources), job.quiet) as advance:
@@ -154,7 +146,7 @@ def _find_changes(
     job: Job, sources: Sequence[Source], zones: Mapping[str, pa.Table], advance: Advance
 ) -> Iterator[pa.Table]:
     """The changes of each moment at which there are rows; zones are there from the first one on."""
-    moving, pace = _new_join(job.options), Pace()
+    moving, pace = MovingJoin(**job.options), Pace()
     for taken, _ in take_by_time(sources, pace):
         n_changes = 0
         for time, rows in _cut_by_moment(taken):
@@ -169,7 +161,7 @@ def _find_changes(
             try:
                 changes = moving.update(**rows, time=time)
             except RowError as error:
-                raise RowError(f"of the rows of time {time:g}, {error}") from None
+                raise error.within(f"rows of time {time:g}") from None
             n_changes += changes.num_rows
             yield changes
         pace.note(n_changes)
@@ -208,7 +200,7 @@ def _find_then(
 ) -> Iterator[pa.Table]:
     """The pairs at the time that is asked for, or who is overdue then. `first` is there before anything is read."""
     last = dict(first)
-    moving = _new_join(job.options)
+    moving = MovingJoin(**job.options)
     moving.load(**first, time=job.time)  # a time that is none is told at once
     for source in sources:
         name = source.stream.name

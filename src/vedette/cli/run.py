@@ -111,9 +111,9 @@ def _open_queries(file: ReadFile) -> tuple[Registry, Followed]:
     except RegistryError as error:
         if error.is_retryable:
             raise
-        raise RegistryError(f"{file.path}: registry: {error}") from None
+        raise error.within(f"{file.path}: registry") from None
     except VedetteError as error:
-        raise type(error)(f"{file.path}: {error}") from None
+        raise error.within(file.path) from None
 
 
 def _explain(file: ReadFile) -> str:

@@ -69,7 +69,7 @@ class Stream:
 
     def place(self, error: RowError, n_before: int) -> RowError:
         """An error about a batch of the file, with how many rows come before the batch."""
-        return RowError(f"{self.path}, after row {n_before:,}: {error}" if n_before else str(error))
+        return error.within(f"{self.path}, after row {n_before:,}" if n_before else self.path)
 
 
 def read_options(

@@ -6,6 +6,8 @@ import datetime
 import math
 import re
 
+import numpy as np
+
 from vedette.errors import QueryError, shown
 
 _MICROSECONDS = {
@@ -30,6 +32,7 @@ _UNITS = "microseconds (us), milliseconds (ms), seconds (s), minutes (m), hours 
 _PIECE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*,?")
 
 
+_FARTHEST = 1e100  # of intervals that are numbers; their squares are finite
 _LONGEST = 10**17  # microseconds: three thousand years, and far from where 64 bits end
 
 
@@ -55,12 +58,31 @@ def read_duration(value: object, name: str, time_type: str) -> int | float:
     if not is_timestamp:
         number = "a whole number" if is_whole else "a number"
         limit = f" and at most {_LONGEST:g}" if read is not None and _LONGEST < read < math.inf else ""
-        raise QueryError(f"{name} is {number} above 0{limit}, in the unit of the time column; got {shown(value)}")
+        raise QueryError(f"is {number} above 0{limit}, in the unit of the time column; got {shown(value)}", option=name)
     if read is not None:
         limit = "above 0" if read <= 0 else "of 3,000 years at most"
-        raise QueryError(f"{name} is a duration {limit}, such as '5 minutes'; got {shown(value)}")
+        raise QueryError(f"is a duration {limit}, such as '5 minutes'; got {shown(value)}", option=name)
     units = f"; units are {_UNITS}" if isinstance(value, str) else ""
-    raise QueryError(f"{name} is a duration such as '5 minutes'; got {shown(value)}{units}")
+    raise QueryError(f"is a duration such as '5 minutes'; got {shown(value)}{units}", option=name)
+
+
+Interval = float | str | datetime.timedelta
+
+
+def read_interval(value: object, name: str) -> float:
+    """A duration in seconds, where it is a text or a timedelta; a number is in the unit of the times it goes with.
+
+    >>> read_interval("1 minute", "max_update_interval"), read_interval(2.5, "max_update_interval")
+    (60.0, 2.5)
+    """
+    if isinstance(value, np.timedelta64):
+        value = value.astype("m8[us]").item()
+    if isinstance(value, (str, datetime.timedelta)):
+        return read_duration(value, name, "timestamp") / 1e6
+    number = value.item() if isinstance(value, np.generic) else value
+    if isinstance(number, (int, float)) and not isinstance(number, bool) and 0 < number <= _FARTHEST:
+        return float(number)
+    raise QueryError(f"is a number above 0, or a duration such as '60 seconds'; got {shown(value)}", option=name)
 
 
 def _read_text(text: str) -> int | None:

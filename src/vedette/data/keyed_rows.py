@@ -51,8 +51,10 @@ def read_keyed_rows(
     kept = np.flatnonzero(keys.valid)
     if not drops_null_keys:
         raise RowError(
-            f"key {key!r} is null in row {int(np.argmin(keys.valid))}; give every row a key, "
-            f'or leave such rows out with null_key="drop"'
+            f"is 'error', and the key {key!r} is null in row {int(np.argmin(keys.valid))}; give every row a key, or "
+            f"use 'drop'",
+            option="null_key",
+            field=key,
         )
     columns = {name: column.take(kept) for name, column in columns.items()}
     return KeyedRows(keys.take(kept).values, None, times[kept], time_type, columns, len(times) - len(kept))

@@ -460,8 +460,8 @@ def _members(shape: Shape) -> list[tuple[int, tuple[str, ...]]]:
 
 def _placed(error: QueryError, shape: Shape, literals: tuple[str, ...], text: str) -> QueryError:
     """An error about a shape as an error about one of its texts."""
-    if error.start is None or error.start < 0:
-        return QueryError(error.reason, text)
-    start = place_in_text(shape.skeleton, literals, error.start)
+    if error.position is None or error.position < 0:
+        return error.in_text(text)
+    start = place_in_text(shape.skeleton, literals, error.position)
     end = start + 1 if error.end is None else place_in_text(shape.skeleton, literals, error.end)
-    return QueryError(error.reason, text, start, max(end, start + 1))
+    return error.in_text(text, start, max(end, start + 1))

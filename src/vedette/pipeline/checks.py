@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from vedette.errors import FileError, VedetteError, count
 from vedette.pipeline.hosts import tell_elsewhere
-from vedette.pipeline.operators import BY_STREAM, Border, Match, WindowJoin, options_of
+from vedette.pipeline.operators import BY_STREAM, Border, Match, WindowJoin, at_key, options_of
 
 if TYPE_CHECKING:
     from vedette.pipeline.file import PipelineFile
@@ -22,7 +22,7 @@ _KINDS = {
 
 
 def check_set(plan: PipelineFile, queries: SetInfo) -> None:
-    """Raise a FileError with the key that does not fit the set."""
+    """Raise an error with the key that does not fit the set."""
     operator = plan.operator
     if queries.kind not in _KINDS[operator.kind]:
         raise FileError(
@@ -52,7 +52,7 @@ def check_set(plan: PipelineFile, queries: SetInfo) -> None:
     try:
         _try_options(plan, queries, options)
     except VedetteError as error:
-        raise FileError(f"{_key_of(plan, queries, options, str(error))}: {error}") from None
+        raise at_key(error, "operator") from None
 
 
 def check_hosts(plan: PipelineFile, queries: Followed) -> None:
@@ -104,22 +104,6 @@ def _try_options(plan: PipelineFile, queries: SetInfo, options: dict[str, Any]) 
         empty.window(**_without(options, "shards", "layout"))
     else:
         empty.monitor(**{name: value for name, value in options.items() if name in ("report", "max_state_rows")})
-
-
-def _key_of(plan: PipelineFile, queries: SetInfo, options: dict[str, Any], reason: str) -> str:
-    """The key that a refusal is about: of an option that is refused so beside those alone that must be there."""
-    needed = {name: options[name] for name in ("key", "time") if name in options}
-    for name, value in options.items():
-        if name in needed:
-            if reason.startswith(f"{name} "):
-                return f"operator.{name}"
-            continue
-        try:
-            _try_options(plan, queries, needed | {name: value})
-        except VedetteError as error:
-            if str(error) == reason:
-                return f"operator.{next((key for key in BY_STREAM if name.endswith(f'_{key}')), name)}"
-    return "operator"
 
 
 def _without(options: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from vedette.errors import VedetteError
 from vedette.pipeline.section import Duration, Section, Text
 
 Length = Duration | int | float  # of time: a number where the time column is one
@@ -68,6 +69,14 @@ class BandJoin(Section):
 
 Operator = Annotated[Match | Border | WindowJoin | BandJoin, Field(discriminator="kind")]
 BY_STREAM = ("time", "id", "value", "op")
+
+
+def at_key(error: VedetteError, section: str) -> VedetteError:
+    """The same error. Its message has the key of the file: `left_time` of the transform is `time` in the file."""
+    if error.option is None:
+        return error.within(section)
+    key = next((key for key in BY_STREAM if error.option.endswith(f"_{key}")), error.option)
+    return error.with_option(f"{section}.{key}")
 
 
 def options_of(operator: Match | Border | WindowJoin | BandJoin, streams: list[str]) -> dict[str, Any]:

@@ -79,7 +79,9 @@ def band_join(
     check_choice("known_id", known_id, ("error", "replace"))
     check_choice("unknown_id", unknown_id, ("log", "report", "error"))
     if unknown_id == "report" and report == "queries":
-        raise PipelineError('unknown_id="report" names ids beside pairs; with report="queries" use "log" or "error"')
+        raise PipelineError(
+            'is "report", which names ids beside pairs; with report="queries" use "log" or "error"', option="unknown_id"
+        )
     options: dict[str, Any] = {"report": report, "max_state_rows": max_state_rows}
     given.queries.monitor(**options)  # raises where an option is wrong
     ids = [find_name(left, None, left_id, "left_id", "left"), find_name(right, None, right_id, "right_id", "right")]

@@ -101,12 +101,13 @@ def find_column(rows: DataFrame, schema: Schema | None, name: Any, role: str, si
     `side` tells DataFrames apart where there are several.
     """
     if not isinstance(name, str) or not name:
-        raise PipelineError(f"{role} is the name of a column; got {name!r}")
+        raise PipelineError(f"is the name of a column; got {name!r}", option=role)
     frame, columns = _name_of(side), rows.schema.fields
     found = [column for column in columns if column.name.lower() == name.lower()]
     if not found:
         names = [column.name for column in columns]
-        raise RowError(f"{role}={name!r} is no column of {frame}; it has: {', '.join(names)}{nearest(name, names)}")
+        has = f"it has: {', '.join(names)}{nearest(name, names)}"
+        raise RowError(f"{name!r} is not a column of {frame}; {has}", option=role, field=name)
     if len(found) > 1:
         raise RowError(f"{frame} has {len(found)} columns named {name!r}; keep or rename one of them")
     field = None if schema is None else schema.find(name)
@@ -135,7 +136,7 @@ def check_sides(operator: str, sides: Mapping[str, Any]) -> None:
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     if value not in choices:
-        raise PipelineError(f"{name} is one of: {', '.join(map(repr, choices))}; got {value!r}")
+        raise PipelineError(f"is one of: {', '.join(map(repr, choices))}; got {value!r}", option=name)
 
 
 def has_watermark(time: t.StructField) -> bool:

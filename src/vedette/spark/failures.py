@@ -10,7 +10,8 @@ import pyspark
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from vedette.errors import FileError, PipelineError, RegistryError, VedetteError
+from vedette.errors import FileError, PipelineError, VedetteError
+from vedette.pipeline.operators import at_key
 
 _ENDED = "JAVA_GATEWAY_EXITED"  # in what Spark says where Java ended as it started
 _LACKING = ("Failed to find", "DATA_SOURCE_NOT_FOUND", "NOT_LOADED")  # in what Spark says without a connector
@@ -57,12 +58,8 @@ def at_option(key: str, connector: str = "", packages: Sequence[str] = ()) -> It
         raise PipelineError(reason, is_retryable=is_retryable(error)) from None
     except FileError:
         raise
-    except RegistryError as error:
-        raise type(error)(f"{key}: {error}", error.broken, is_retryable=error.is_retryable) from None
-    except PipelineError as error:
-        raise PipelineError(f"{key}: {error}", is_retryable=error.is_retryable) from None
     except VedetteError as error:
-        raise type(error)(f"{key}: {error}") from None
+        raise at_key(error, key) from None
 
 
 @contextmanager

@@ -46,7 +46,7 @@ def match(
     """
     given = QuerySource.read(queries, "vs.match", "match")
     if output not in _ADDED:
-        raise PipelineError(f"unknown output {output!r}; outputs are: {', '.join(map(repr, _ADDED))}")
+        raise PipelineError(f"is one of: {', '.join(map(repr, _ADDED))}; got {output!r}", option="output")
 
     def transform(rows: DataFrame) -> DataFrame:
         added = _ADDED[output]

@@ -13,6 +13,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from vedette import __version__
+from vedette.data.durations import Interval
 from vedette.errors import RowError
 from vedette.operators.moving_join.moving_join import SETS, MovingJoin
 from vedette.operators.moving_join.rows import MovingTable
@@ -40,7 +41,7 @@ def moving_join(
     a_updates: DataFrame,
     b_updates: DataFrame,
     *,
-    max_update_interval: float,
+    max_update_interval: Interval,
     a_id: str = "id",
     b_id: str = "id",
     time: str = "time",
@@ -60,6 +61,8 @@ def moving_join(
     taken in the order of their times, and each time is one update. Sides and speeds are columns of the names that
     `MovingJoin` knows. A time is a number; a timestamp counts in seconds since 1970, in the answer too. An object goes
     by a row whose boolean column `removed` is true. `a_time` and `a_removed` name columns of one set.
+
+    `max_update_interval` is a number in the unit of the times, or for times in seconds a duration: "60 seconds".
 
     Rows from before the time that the join has come to are applied from then on, dropped, or an error.
 

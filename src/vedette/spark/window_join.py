@@ -236,10 +236,11 @@ def _choose_layout(given: QuerySource, wanted: str | None, shards: int | None) -
         check_choice("layout", wanted, LAYOUTS)
         if wanted in reasons:
             raise PipelineError(
-                f"layout={wanted!r} cannot be: {reasons[wanted]}; use {' or '.join(map(repr, possible))}"
+                f"is {wanted!r}, which is not possible: {reasons[wanted]}; use {' or '.join(map(repr, possible))}",
+                option="layout",
             )
     layout = wanted or possible[0]
     if layout == "one" and shards not in (None, 1):
         why = next(iter(reasons.values())) if wanted is None else "layout='one'"
-        raise PipelineError(f"the join needs one shard, because of this: {why}; leave shards out; got {shards}")
+        raise PipelineError(f"is {shards}, but the join needs one shard: {why}; leave it out", option="shards")
     return layout, shared if layout == "equality" else {}

@@ -418,7 +418,7 @@ def test_more_values_than_allowed_are_refused_before_any_is_in(bands):
         join.insert(left={"id": [3], "value": [0.0]}, right={"id": [1], "value": [0.0]})
 
     assert str(caught.value) == (
-        "the join holds 2 values and would hold 4; max_state_rows is 3: delete values first, or allow more"
+        "max_state_rows is 3, but the join keeps 2 values and would keep 4; delete values first, or allow more"
     )
     assert (join.n_left, join.n_right) == (2, 0)
     assert join.insert(right={"id": [1], "value": [0.0]}).num_rows == 4

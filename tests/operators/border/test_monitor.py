@@ -133,7 +133,7 @@ def test_freed_keys_give_their_memory_back(alerts):
             {"expire_after": "0 s"},
             "expire_after is a duration above 0, such as '5 minutes'; got '0 s'",
         ),
-        ({"margin": -1}, "a margin is a number from 0 on, or a dict of such by field; got -1"),
+        ({"margin": -1}, "margin is a number from 0 on, or a dict of such by field; got -1"),
         (
             {"margin": {"prise": 1}},
             "margin names 'prise', which is no field of numbers; these are: price; did you",
@@ -158,7 +158,7 @@ def test_a_bad_option_is_refused(alerts, options, words):
         ),
         (
             {"symbol": ["A", None], "price": [1.0, 1.0], "ts": [NOON, NOON]},
-            "key 'symbol' is null in row 1; give every row a key, or leave such rows out with null_key=\"drop\"",
+            "null_key is 'error', and the key 'symbol' is null in row 1; give every row a key, or use 'drop'",
         ),
         ({"symbol": ["A"], "price": [1.0], "ts": [None]}, "time 'ts' is missing in row 0; every row needs one"),
         ({"symbol": ["A"], "price": [1.0], "ts": ["noon"]}, "field 'ts' is timestamp in the schema but"),

@@ -527,7 +527,7 @@ def test_the_pairs_of_many_objects_on_a_line_or_in_a_point_are_found(on):
 
 
 def test_an_interval_is_no_greater_than_numbers_can_be():
-    with pytest.raises(vd.QueryError, match=r"^max_update_interval is a number from -1e\+100 to 1e\+100; got 1e\+300$"):
+    with pytest.raises(vd.QueryError, match=r"^max_update_interval is a number above 0, .*; got 1e\+300$"):
         vd.MovingJoin(1e300)
 
 
@@ -685,9 +685,9 @@ def test_messages_say_what_would_work():
         moving.load(b={"id": [1], "x_low": [0], "x_high_": [1]}, time=0)
     with pytest.raises(vd.RowError, match=r"^objects are to be removed, but not told when; give time=$"):
         moving.update(a={**still(1, 0), "time": [1]}, remove_a=[3])
-    with pytest.raises(vd.QueryError, match=r'^static is "a", "b" or None; got'):
+    with pytest.raises(vd.QueryError, match=r"^static is 'a', 'b' or None; got"):
         vd.MovingJoin(60, static="c")
-    with pytest.raises(vd.QueryError, match=r"^max_update_interval 1e-09 is too short to be told at the time 1.7e"):
+    with pytest.raises(vd.QueryError, match=r"^max_update_interval is 1e-09, which is too short to be told"):
         vd.MovingJoin(1e-9).load(a=still(1, 0), time=1.7e9)
 
 

@@ -195,23 +195,23 @@ def test_a_window_is_read_for_itself_whatever_stood_before_it(first):
     [
         (
             {"left_time": "at"},
-            "the left stream has a time column and the right stream has none; give right_time too, or",
+            "right_time is missing: the left stream has a time column; name one for each stream, or",
         ),
-        ({"right_time": "at"}, "the right stream has a time column and the left stream has none; give left_time too"),
+        ({"right_time": "at"}, "left_time is missing: the right stream has a time column; name one for each stream"),
         (
             {},
-            "query 'q' has a window of time, but the left stream has no time column here; give left_time=, or windows",
+            "left_time is missing: query 'q' has a window of time; name the time column, or use windows",
         ),
         ({"time": "at"}, "window takes no 'time'; it takes: left_time, left_id, right_time, right_id"),
         ({"lft_time": "at"}, "window takes no 'lft_time'; it takes: left_time, left_id, right_time, right_id; did you"),
         ({"left_time": 5, "right_time": "at"}, "left_time is the name of a column of the rows; got 5"),
         ({"left_time": "", "right_time": "at"}, "left_time is the name of a column of the rows; got ''"),
-        ({"left_time": "k", "right_time": "at"}, "left_time='k' is string; a time is a timestamp or a number"),
-        ({"left_time": "at", "right_time": "d"}, "right_time='d' is date; a time is a timestamp or a number"),
-        ({"left_time": "at", "right_time": "x"}, "the times of the streams are of different types: right_time='x' is"),
+        ({"left_time": "k", "right_time": "at"}, "left_time 'k' is string; a time is a timestamp or a number"),
+        ({"left_time": "at", "right_time": "d"}, "right_time 'd' is date; a time is a timestamp or a number"),
+        ({"left_time": "at", "right_time": "x"}, "right_time 'x' is"),
         (
             {"left_time": "at", "right_time": "at", "left_id": "x"},
-            "left_id='x' is double; an id is a string or a whole",
+            "left_id 'x' is double; an id is a string or a whole",
         ),
         ({"left_time": "at", "right_time": "at", "late": "keep"}, "late is one of: 'drop', 'apply'; got 'keep'"),
         (
@@ -265,9 +265,7 @@ def test_a_query_whose_window_does_not_fit_a_running_join_stops_it_until_it_is_g
     counting = join_set(rows=10)
     join = counting.window()
     counting.add("timed", "true", within=10)
-    with pytest.raises(
-        vd.QueryError, match="query 'timed' has a window of time, but the left stream has no time column"
-    ):
+    with pytest.raises(vd.QueryError, match="left_time is missing: query 'timed' has a window of time"):
         join.step(left={"n": [1]})
 
 
@@ -367,7 +365,7 @@ def test_a_step_that_would_keep_too_much_changes_nothing():
     join.step(left=rows)
     state = join.save()
     sentence = (
-        "the join keeps 2 rows and would keep 4; max_state_rows is 3: shorten the windows, allow more rows, or tell"
+        "max_state_rows is 3, but the join keeps 2 rows and would keep 4; shorten the windows, allow more rows, or tell"
     )
     for step in ({"left": {"n": [0, 1, 2], "when": [1, 7, 8]}}, {"right": rows}):  # the first with a late row
         with pytest.raises(vd.RowError, match=re.escape(sentence)):

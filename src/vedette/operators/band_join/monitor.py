@@ -57,10 +57,10 @@ class BandMonitor:
 
     def __init__(self, queries: BandQuerySet, report: str, max_state_rows: int | None) -> None:
         if report not in REPORTS:
-            raise QueryError(f"report is one of: {', '.join(map(repr, REPORTS))}; got {report!r}")
+            raise QueryError(f"is one of: {', '.join(map(repr, REPORTS))}; got {report!r}", option="report")
         is_count = isinstance(max_state_rows, int) and not isinstance(max_state_rows, bool) and max_state_rows > 0
         if max_state_rows is not None and not is_count:
-            raise QueryError(f"max_state_rows is a whole number above 0, or None; got {max_state_rows!r}")
+            raise QueryError(f"is a whole number above 0, or None; got {max_state_rows!r}", option="max_state_rows")
         self.queries = queries
         self.report = report
         self.max_state_rows = max_state_rows
@@ -200,8 +200,9 @@ class BandMonitor:
         n_now = self.n_left + self.n_right
         if self.max_state_rows is not None and n_now + n_new > self.max_state_rows:
             raise RowError(
-                f"the join holds {count(n_now, 'value')} and would hold {n_now + n_new:,}; max_state_rows is "
-                f"{self.max_state_rows:,}: delete values first, or allow more"
+                f"is {self.max_state_rows:,}, but the join keeps {count(n_now, 'value')} and would keep "
+                f"{n_now + n_new:,}; delete values first, or allow more",
+                option="max_state_rows",
             )
 
     def _read_insertion(self, left: Any, right: Any) -> Insertion:

@@ -96,7 +96,7 @@ def _find_column(frame: Frame, name: str, side: str) -> Any:
             check_array(column, name)
             return column
     except RowError as error:
-        raise RowError(f"{side} rows: {error}") from None
+        raise error.within(f"{side} rows") from None
     known = sorted(frame.names)
     have = f"{', '.join(known) or 'none'}{nearest(name, known)}"
     raise RowError(f"the {side} rows lack column {name!r}; they need id and value, and have: {have}")

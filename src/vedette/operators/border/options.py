@@ -32,19 +32,21 @@ class MonitorOptions:
         for name in ("key", "time"):
             value = getattr(self, name)
             if not isinstance(value, str) or not value:
-                raise QueryError(f"{name} is the name of a column of the rows; got {value!r}")
+                raise QueryError(f"is the name of a column of the rows; got {value!r}", option=name)
         for name, choices in (("late", ("drop", "apply")), ("null_key", ("error", "drop"))):
             value = getattr(self, name)
             if value not in choices:
-                raise QueryError(f"{name} is one of: {', '.join(map(repr, choices))}; got {value!r}")
+                raise QueryError(f"is one of: {', '.join(map(repr, choices))}; got {value!r}", option=name)
         if not isinstance(self.cross, bool):
-            raise QueryError(f"cross is True or False; got {self.cross!r}")
+            raise QueryError(f"is True or False; got {self.cross!r}", option="cross")
         self.margins(schema)
         key, time = schema.find(self.key), schema.find(self.time)
         if key is not None and key.type.name not in KEY_TYPES:
-            raise QueryError(f"key {self.key!r} is {key.type}; a key is a string or a whole number")
+            raise QueryError(f"{self.key!r} is {key.type}; a key is a string or a whole number", option="key")
         if time is not None and time.type.name not in TIME_TYPES:
-            raise QueryError(f"time {self.time!r} is {time.type}; a time is a timestamp or a number (bigint or double)")
+            raise QueryError(
+                f"{self.time!r} is {time.type}; a time is a timestamp or a number (bigint or double)", option="time"
+            )
         if time is not None:
             self.check_durations(time.type.name)
 
@@ -70,8 +72,9 @@ class MonitorOptions:
             field = schema.find(str(name))
             if field is None or field.name not in numbers:
                 raise QueryError(
-                    f"margin names {name!r}, which is no field of numbers; these are: {', '.join(numbers)}"
-                    f"{nearest(str(name), numbers)}"
+                    f"names {name!r}, which is no field of numbers; these are: {', '.join(numbers)}"
+                    f"{nearest(str(name), numbers)}",
+                    option="margin",
                 )
             margins[field.name] = _check_margin(value)
         return {name: margin for name, margin in margins.items() if margin}
@@ -80,5 +83,5 @@ class MonitorOptions:
 def _check_margin(value: Any) -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not 0 <= value <= sys.float_info.max:
-        raise QueryError(f"a margin is a number from 0 on, or a dict of such by field; got {shown(value)}")
+        raise QueryError(f"is a number from 0 on, or a dict of such by field; got {shown(value)}", option="margin")
     return float(value)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.data.answer_limit import check_answer, max_answer_bytes, too_large
+from vedette.data.durations import Interval, read_interval
 from vedette.data.ids import Ids, take_ids
 from vedette.errors import QueryError, RowError, count
 from vedette.native.budget import OverBudgetError, bounded, check_bytes
@@ -46,23 +47,21 @@ class MovingJoin:
     [{'a': 'Ada', 'b': 7}]
     """
 
-    def __init__(self, max_update_interval: float, *, expire_overdue: bool = False, static: str | None = None) -> None:
-        """Objects update at least every `max_update_interval`, in the unit of times and speeds.
+    def __init__(
+        self, max_update_interval: Interval, *, expire_overdue: bool = False, static: str | None = None
+    ) -> None:
+        """Objects update at least every `max_update_interval`: a number in the unit of times and speeds, or a duration.
+
+        A duration, such as "60 seconds" or a timedelta, is for times in seconds.
 
         With `expire_overdue` one that does not leaves the result. The objects of the set that is `static`, "a" or
         "b", need not.
         """
-        try:
-            interval = read_number(max_update_interval, "max_update_interval")
-        except RowError as error:
-            raise QueryError(str(error)) from None
-        if interval <= 0:
-            raise QueryError(f"max_update_interval is above 0; got {max_update_interval!r}")
+        self.max_update_interval = read_interval(max_update_interval, "max_update_interval")
         if static not in (None, *SETS):
-            raise QueryError(f'static is "a", "b" or None; got {static!r}')
+            raise QueryError(f"is 'a', 'b' or None; got {static!r}", option="static")
         if not isinstance(expire_overdue, (bool, np.bool_)):
-            raise QueryError(f"expire_overdue is True or False; got {expire_overdue!r}")
-        self.max_update_interval = interval
+            raise QueryError(f"is True or False; got {expire_overdue!r}", option="expire_overdue")
         self.expire_overdue = bool(expire_overdue)
         self.static = static
         self.clear()
@@ -229,22 +228,19 @@ class MovingJoin:
 
     # The interval.
 
-    def recommend_interval(self, candidates: Sequence[float]) -> float:
+    def recommend_interval(self, candidates: Sequence[Interval]) -> float:
         """The one of some intervals with which updates would cost least, by what has been seen so far (section 7)."""
         costs = self.interval_costs(candidates)
         return float(costs["interval"][int(np.argmin(costs["cost"].to_numpy()))].as_py())
 
-    def interval_costs(self, candidates: Sequence[float]) -> pa.Table:
+    def interval_costs(self, candidates: Sequence[Interval]) -> pa.Table:
         """What updates would cost in a unit of time, with each of some intervals: columns interval and cost.
 
         The cost is in seconds of the machine on which it was measured; what tells is which is least.
         """
-        try:
-            intervals = np.array([read_number(each, "an interval") for each in candidates])
-        except RowError as error:
-            raise QueryError(str(error)) from None
-        if not len(intervals) or intervals.min() <= 0:
-            raise QueryError(f"give one interval or more to choose from, all above 0; got {list(candidates)!r}")
+        intervals = np.array([read_interval(each, "an interval") for each in candidates])
+        if not len(intervals):
+            raise QueryError("give one interval or more to choose from")
         if not self.n_a or not self.n_b:
             raise QueryError("there are no objects to tell from which interval is best; load some, and let them update")
         costs = expected_costs(self._started().traffic(), intervals) * 1e-9
@@ -325,8 +321,9 @@ class MovingJoin:
     def _check_interval(self, time: float) -> None:
         if not time + self.max_update_interval > time:
             raise QueryError(
-                f"max_update_interval {self.max_update_interval:g} is too short to be told at the time {time:g}; "
-                f"count time from a later moment"
+                f"is {self.max_update_interval:g}, which is too short to be told at the time {time:g}; count time "
+                f"from a later moment",
+                option="max_update_interval",
             )
 
     def _read_later(self, time: Any, what: str) -> float:

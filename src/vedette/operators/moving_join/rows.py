@@ -139,7 +139,7 @@ class MovingTable:
         try:
             return self._frame.find(column)
         except RowError as error:
-            raise RowError(f"set {self.name}: {error}") from None
+            raise error.within(f"set {self.name}") from None
 
     def find_ids(self) -> Any:
         ids = self.find("id")
@@ -200,7 +200,7 @@ def _check_array(values: Any, column: str, name: str) -> None:
     try:
         check_array(values, column)
     except RowError as error:
-        raise RowError(f"set {name}: {error}") from None
+        raise error.within(f"set {name}") from None
 
 
 def _describe(values: Any) -> str:

@@ -61,12 +61,13 @@ class JoinMonitor:
             field = None if time is None else queries.schema_of(stream).find(time)
             if field is not None and field.type.name not in TIME_TYPES:
                 raise QueryError(
-                    f"{stream}_time={time!r} is {field.type}; a time is a timestamp or a number (bigint or double)"
+                    f"{time!r} is {field.type}; a time is a timestamp or a number (bigint or double)",
+                    option=f"{stream}_time",
                 )
             if field is not None and self.time_type not in ("", field.type.name):
                 raise QueryError(
-                    f"the times of the streams are of different types: {stream}_time={time!r} is {field.type}, another "
-                    f"is {self.time_type}"
+                    f"{time!r} is {field.type}, and the times of another stream are {self.time_type}; use one type",
+                    option=f"{stream}_time",
                 )
             if field is not None:
                 self._check_windows(field.type.name)
@@ -76,7 +77,7 @@ class JoinMonitor:
         for stream, id_ in zip(queries.streams, options.ids, strict=True):
             type_ = self._known_id_type(stream, id_)
             if type_ is not None and type_.name not in KEY_TYPES:
-                raise QueryError(f"{stream}_id={id_!r} is {type_}; an id is a string or a whole number")
+                raise QueryError(f"{id_!r} is {type_}; an id is a string or a whole number", option=f"{stream}_id")
         self.clear()
 
     def clear(self) -> None:
@@ -461,8 +462,10 @@ class JoinMonitor:
                 (query,) = self.queries.query_ids().at(branches.queries[~is_gone][:1])
                 if not time_type:
                     raise QueryError(
-                        f"query {query!r} has a window of time, but the {stream} stream has no time column here; give "
-                        f"{stream}_time=, or windows of rows"
+                        f"is missing: query {query!r} has a window of time; name the time column, or use windows of "
+                        f"rows",
+                        option=f"{stream}_time",
+                        query=query,
                     )
                 wanted = "a duration such as '10 seconds'" if time_type == "timestamp" else "a number"
                 raise QueryError(
@@ -486,8 +489,9 @@ class JoinMonitor:
             )
         if n_after > most:
             raise RowError(
-                f"the join keeps {count(self.join.n_rows, 'row')} and would keep {n_after:,}; max_state_rows is "
-                f"{most:,}: shorten the windows, allow more rows, or tell with advance() how far the streams have come"
+                f"is {most:,}, but the join keeps {count(self.join.n_rows, 'row')} and would keep {n_after:,}; shorten "
+                f"the windows, allow more rows, or tell with advance() how far the streams have come",
+                option="max_state_rows",
             )
 
 

@@ -28,19 +28,19 @@ class JoinOptions:
             if name not in known:
                 raise QueryError(f"window takes no {name!r}; it takes: {', '.join(known)}{nearest(name, known)}")
             if value is not None and (not isinstance(value, str) or not value):
-                raise QueryError(f"{name} is the name of a column of the rows; got {value!r}")
+                raise QueryError(f"is the name of a column of the rows; got {value!r}", option=name)
         if late not in ("drop", "apply"):
-            raise QueryError(f"late is one of: 'drop', 'apply'; got {late!r}")
+            raise QueryError(f"is one of: 'drop', 'apply'; got {late!r}", option="late")
         is_count = isinstance(max_state_rows, int) and not isinstance(max_state_rows, bool) and max_state_rows > 0
         if max_state_rows is not None and not is_count:
-            raise QueryError(f"max_state_rows is a whole number above 0, or None; got {max_state_rows!r}")
+            raise QueryError(f"is a whole number above 0, or None; got {max_state_rows!r}", option="max_state_rows")
         times = tuple(columns.get(f"{stream}_time") for stream in streams)
         named = [stream for stream, time in zip(streams, times, strict=True) if time is not None]
         if named and len(named) < len(streams):
             missing = next(stream for stream in streams if stream not in named)
             raise QueryError(
-                f"the {named[0]} stream has a time column and the {missing} stream has none; give {missing}_time too, "
-                f"or none at all"
+                f"is missing: the {named[0]} stream has a time column; name one for each stream, or for none",
+                option=f"{missing}_time",
             )
         return cls(times, tuple(columns.get(f"{stream}_id") for stream in streams), late, max_state_rows)
 

@@ -423,7 +423,7 @@ def _read_schema(stream: str, schema: Any) -> Schema:
     try:
         return schema if isinstance(schema, Schema) else Schema.parse(schema)
     except SchemaError as error:
-        raise SchemaError(f"stream {stream!r}: {error}") from None
+        raise error.within(f"stream {stream!r}") from None
 
 
 def _check_index(index: str | None, streams: list[str]) -> None:

@@ -74,7 +74,7 @@ def read_join_rows(
         if time is not None:
             times, time_type = read_times(frame, schema, time_zone, time)
     except RowError as error:
-        raise RowError(f"{stream} rows: {error}") from None
+        raise error.within(f"{stream} rows") from None
     return JoinRows(n_rows, times, time_type, ids, {f"{stream}.{name}": column for name, column in columns.items()})
 
 

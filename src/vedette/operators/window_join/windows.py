@@ -79,8 +79,8 @@ def _by_stream(value: Any, name: str, streams: Sequence[str]) -> list[Any]:
     for stream in value:
         if stream not in streams:
             raise QueryError(
-                f"{name} names the stream {stream!r}; the streams are: {', '.join(streams)}"
-                f"{nearest(str(stream), streams)}"
+                f"names the stream {stream!r}; the streams are: {', '.join(streams)}{nearest(str(stream), streams)}",
+                option=name,
             )
     return [value.get(stream) for stream in streams]
 
@@ -95,7 +95,7 @@ def _each(value: Any, name: str, n: int) -> Sequence[Any]:
     if not _is_many(value):
         return [value] * n
     if len(value) != n:
-        raise QueryError(f"{name} has {len(value)} windows for {n} queries; give one for all, or one a query")
+        raise QueryError(f"has {len(value)} windows for {n} queries; give one for all, or one a query", option=name)
     return value.to_pylist() if hasattr(value, "to_pylist") else list(value)
 
 
@@ -117,7 +117,8 @@ def _read_within(value: Any) -> tuple[bool, int, float]:
         return True, microseconds, float(microseconds)
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
         raise QueryError(
-            f"within is a duration such as '10 seconds', or a number where the time column is one; got {value!r}"
+            f"is a duration such as '10 seconds', or a number where the time column is one; got {value!r}",
+            option="within",
         )
     number = read_duration(value.item() if isinstance(value, np.number) else value, "within", "double")
     return False, int(number), float(number)
@@ -126,5 +127,5 @@ def _read_within(value: Any) -> tuple[bool, int, float]:
 def _read_rows(value: Any) -> int:
     is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not is_whole or not 0 < value <= _MOST_ROWS:
-        raise QueryError(f"rows is a whole number above 0, and at most 2^40; got {value!r}")
+        raise QueryError(f"is a whole number above 0, and at most 2^40; got {value!r}", option="rows")
     return int(value)

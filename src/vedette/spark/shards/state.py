@@ -127,7 +127,7 @@ class ShardState:
             for number in range(start, len(self._entries)):
                 monitor.apply_delta(self._read(number))
         except SnapshotError as error:
-            raise SnapshotError(f"the stream cannot go on from its checkpoint: {error}") from None
+            raise error.within("the stream cannot go on from its checkpoint") from None
         return monitor
 
     def save(self, monitor: Monitor) -> None:

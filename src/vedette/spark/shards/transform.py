@@ -33,7 +33,7 @@ def check_shards(shards: Any) -> None:
     if shards is not None and (
         isinstance(shards, bool) or not isinstance(shards, int) or not 1 <= shards <= MOST_SHARDS
     ):
-        raise PipelineError(f"shards is a whole number from 1 to {MOST_SHARDS:,}; got {shards!r}")
+        raise PipelineError(f"is a whole number from 1 to {MOST_SHARDS:,}; got {shards!r}", option="shards")
 
 
 def default_shards(rows: DataFrame, for_each: int = 1) -> int:

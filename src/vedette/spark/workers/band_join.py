@@ -108,7 +108,7 @@ def _tell_unknown(changes: dict[str, BandChanges], shard: int, plan: dict[str, A
         shown = ", ".join(map(repr, ids[:_FEW].to_pylist())) + (", ..." if len(ids) > _FEW else "")
         message = f"{count(len(ids), f'{name} id')} to be deleted had no value: {shown}"
         if plan["unknown_id"] == "error":
-            raise RowError(f'{message}; pass unknown_id="log" or "report" to go on')
+            raise RowError(f"is 'error', and {message}; use 'log' or 'report' to continue", option="unknown_id")
         if plan["unknown_id"] == "log":
             _log.warning(message)
         else:

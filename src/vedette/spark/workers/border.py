@@ -22,8 +22,10 @@ def check_rows(batch: pa.RecordBatch, plan: dict[str, Any]) -> pa.RecordBatch:
     key, time = batch.schema.names[:2]
     if keys.null_count and plan["null_key"] == "error":
         raise RowError(
-            f"the key, column {key!r}, is null in {count(keys.null_count, 'row')}; filter such rows out before the "
-            f'transform, or pass null_key="drop"'
+            f"is 'error', and the key, column {key!r}, is null in {count(keys.null_count, 'row')}; filter such rows "
+            f"out before the transform, or use 'drop'",
+            option="null_key",
+            field=key,
         )
     if keys.null_count:
         batch = batch.filter(keys.is_valid())

@@ -62,8 +62,10 @@ class MovingShard:
             return rows
         if self.late == "error":
             raise RowError(
-                f"{count(n_late, 'row')} of set {SETS[number]} came late: the first is of {rows.times[0]:g}, id "
-                f'{item(rows.ids, 0)!r}, and the join has come to {clock:g}; pass late="apply" or late="drop" to go on'
+                f"is 'error', and {count(n_late, 'row')} of set {SETS[number]} came late: the first has time "
+                f"{rows.times[0]:g} and id {item(rows.ids, 0)!r}, and the join is at {clock:g}; use 'apply' or 'drop' "
+                f"to continue",
+                option="late",
             )
         is_taken = np.ones(len(rows), np.bool_)
         is_taken[:n_late] = False
