@@ -86,11 +86,11 @@ class World:
         """Each list is in order, has every row that is not expired, and none that was never put there."""
         lists, spans = self.lists, []
         for one, plain in enumerate(self.plain):
-            start, n = int(lists.starts[one]), int(lists.lengths[one])
-            assert n <= lists.rooms[one]
-            rows = lists.rows[start : start + n].tolist()
-            keys = lists.keys[start : start + n].tolist()
-            codes = lists.codes[start : start + n].tolist() if self.has_codes else [0] * n
+            start, n = int(lists.arrays.starts[one]), int(lists.arrays.lengths[one])
+            assert n <= lists.arrays.rooms[one]
+            rows = lists.arrays.rows[start : start + n].tolist()
+            keys = lists.arrays.keys[start : start + n].tolist()
+            codes = lists.arrays.codes[start : start + n].tolist() if self.has_codes else [0] * n
             assert list(zip(codes, keys, strict=True)) == sorted(zip(codes, keys, strict=True))
             assert keys == [self.keys[row] for row in rows]
             assert codes == [self.codes[row] if self.has_codes else 0 for row in rows]
@@ -99,10 +99,10 @@ class World:
             first = max(self.first_rows[one], self.shift)
             kept = {row for row in plain if row >= first and self.times[row] >= self.oldest[one]}
             assert kept <= set(rows)
-            spans.append((start, start + int(lists.rooms[one])))
+            spans.append((start, start + int(lists.arrays.rooms[one])))
         spans = sorted(span for span in spans if span[0] < span[1])
         assert all(before[1] <= after[0] for before, after in pairwise(spans)), "lists overlap"
-        assert not spans or spans[-1][1] <= len(lists.rows)
+        assert not spans or spans[-1][1] <= len(lists.arrays.rows)
 
 
 @pytest.mark.parametrize("has_codes", [False, True])
@@ -169,8 +169,8 @@ def test_lists_to_which_nothing_comes_any_more_keep_no_memory(monkeypatch):
 def test_a_list_without_rows_costs_no_room():
     lists = OrderedLists(has_codes=False)
     lists.add(1000)
-    assert len(lists.rows) == 0
+    assert len(lists.arrays.rows) == 0
     nothing = Arrivals(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.int32))
     none, zeros = np.empty(0, np.int64), np.zeros(1000, np.int64)
     lists.insert(nothing, np.empty(0, np.int32), none, 0, Expiry(zeros, none, 0, np.int64(NOW), zeros))
-    assert len(lists.rows) == 0
+    assert len(lists.arrays.rows) == 0

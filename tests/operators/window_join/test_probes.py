@@ -11,11 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.native.ordering import GREATEST, LEAST, NAN_KEY, keys_of_doubles
+from vedette.operators.window_join.ordered_lists import ListArrays
 from vedette.operators.window_join.probes import (
     DOUBLES,
     INTEGERS,
     NO_LINK,
     SIGN,
+    Before,
+    LinkRanges,
+    Probes,
+    Reach,
+    RowKeyArrays,
+    Runs,
+    Taken,
     find_runs,
     holds,
     link_value,
@@ -132,65 +140,30 @@ class Probing:
     def find(self):
         """The (probe, row) that the kernels find, in two parts."""
         branches, places = (np.array([probe[side] for probe in self.probes], np.int32) for side in (0, 1))
-        runs, lengths = np.empty(len(places), np.int64), np.empty(len(places), np.int32)
-        find_runs(
-            branches,
-            places,
-            np.array(self.probe_codes, np.int32),
-            self.probe_keys,
-            self.kind,
-            self.is_first,
-            self.lows,
-            self.highs,
-            np.array(self.list_of, np.int32),
-            self.starts,
-            np.array([len(rows) for rows in self.lists], np.int32),
-            self.list_codes,
-            self.list_keys,
-            runs,
-            lengths,
-        )
-        n_most = int(np.abs(lengths.astype(np.int64)).sum())
+        probes = Probes(branches, places, places)
+        runs = Runs(np.empty(len(places), np.int64), np.empty(len(places), np.int32))
+        link = LinkRanges(self.kind, self.is_first, self.lows, self.highs)
+        lengths = np.array([len(rows) for rows in self.lists], np.int32)
+        lists = ListArrays(self.starts, lengths, lengths, self.list_codes, self.list_keys, self.list_rows)
+        row_keys = RowKeyArrays(np.array(self.probe_codes, np.int32), self.probe_keys)
+        find_runs(probes, row_keys, link, np.array(self.list_of, np.int32), lists, runs)
+        n_most = int(np.abs(runs.lengths.astype(np.int64)).sum())
         latest, by_arrival = np.array(self.latest, np.int64), self.random.random() < 0.5
         cut, n, base = self.random.randint(0, len(places)), 0, self.random.choice([0, 7])
+        before = Before(np.array(self.limits, np.int64), latest if by_arrival else latest[places], by_arrival)
+        windows = np.array(self.windows, np.int64), np.array(self.own_windows, np.int64)
+        reach = Reach(np.array(self.times[self.shift :], np.int64), self.shift, self.counts, *windows)
         taken, rows = np.empty(len(places), np.int32), np.empty(n_most + 1, np.int32)
         names, own = np.empty(n_most + 1, np.int32), np.empty(n_most + 1, np.int32)
         for first, last in ((0, cut), (cut, len(places))):
-            n_before = n
-            n = take_runs(
-                branches,
-                places,
-                self.probe_keys,
-                places,
-                np.array(self.limits, np.int64),
-                latest if by_arrival else latest[places],
-                by_arrival,
-                runs,
-                lengths,
-                first,
-                last,
-                self.kind,
-                self.is_first,
-                self.lows,
-                self.highs,
-                self.list_keys,
-                self.list_rows,
-                np.array(self.times[self.shift :], np.int64),
-                self.shift,
-                self.counts,
-                np.array(self.windows, np.int64),
-                np.array(self.own_windows, np.int64),
-                base,
-                taken,
-                rows,
-                n,
-            )
+            n_before, out = n, Taken(base, taken, rows, n)
+            n = take_runs(probes, self.probe_keys, before, runs, link, lists, reach, (first, last), out)
             queries = np.arange(len(self.ends), dtype=np.int32) + 100
             name_pairs(branches, queries, places, base, taken, first, last, names, own, n_before)
-        probes = np.repeat(np.arange(len(places)), taken)
-        assert names[:n].tolist() == (branches[probes] + 100).tolist()
-        assert own[:n].tolist() == (places[probes] - base).tolist()
-        return list(zip(probes.tolist(), (rows[:n] + base).tolist(), strict=True))
+        which = np.repeat(np.arange(len(places)), taken)
+        assert names[:n].tolist() == (branches[which] + 100).tolist()
+        assert own[:n].tolist() == (places[which] - base).tolist()
+        return list(zip(which.tolist(), (rows[:n] + base).tolist(), strict=True))
 
     def joins(self, branch, place, row):
         """Whether a row of the branch's list joins with the row at the probe's place."""

@@ -33,6 +33,12 @@ from vedette.operators.window_join.probes import (
     INTEGERS,
     NO_LINK,
     SIGN,
+    Before,
+    LinkRanges,
+    Probes,
+    Reach,
+    Runs,
+    Taken,
     find_runs,
     holds,
     name_pairs,
@@ -348,31 +354,15 @@ class WindowJoin:
             yield from self._check(group, branches, known)
             return
         hop, *rest = hops
-        edge, kind = group.signature.edges[hop.edge], group.kinds[hop.edge]
+        kind = group.kinds[hop.edge]
         own_port, port = self._ports_of(group, hop)
         assert group.branches is not None
-        lists, to_stream, from_stream = port.lists, self.streams[hop.to_stream], self.streams[hop.from_stream]
-        places = known[hop.from_stream] - np.int32(from_stream.first)
-        runs, lengths = np.empty(len(branches), np.int64), np.empty(len(branches), np.int32)
-        lows, highs = group.branches.lows[hop.edge], group.branches.highs[hop.edge]
-        find_runs(
-            branches,
-            places,
-            own_port.keys.codes.values,
-            own_port.keys.keys.values,
-            kind,
-            hop.is_first,
-            lows,
-            highs,
-            port.list_of,
-            lists.starts,
-            lists.lengths,
-            lists.codes if edge.equalities else _NO_CODES,
-            lists.keys,
-            runs,
-            lengths,
-        )
-        arrivals = known[origin] - np.int32(first)
+        to_stream, from_stream = self.streams[hop.to_stream], self.streams[hop.from_stream]
+        places, arrivals = known[hop.from_stream] - np.int32(from_stream.first), known[origin] - np.int32(first)
+        probes = Probes(branches, places, arrivals)
+        runs = Runs(np.empty(len(branches), np.int64), np.empty(len(branches), np.int32))
+        link = LinkRanges(kind, hop.is_first, group.branches.lows[hop.edge], group.branches.highs[hop.edge])
+        find_runs(probes, own_port.keys.arrays, link, port.list_of, port.lists.arrays, runs)
         latest, own_windows = None, np.empty(0, self.time_dtype)
         if hop.from_stream != origin or sum(each is not None for each in known) > 1 or self._passed is not None:
             latest = self._latest(known)
@@ -380,43 +370,22 @@ class WindowJoin:
                 latest = np.maximum(latest, self._passed[hop.to_stream])  # what is older than that is gone
         elif not group.signature.counts[origin]:
             own_windows = group.windows[origin]
+        new_times = self.streams[origin].times.values[first - self.streams[origin].first :]
+        before = Before(limits[hop.to_stream], new_times if latest is None else latest, latest is None)
+        counts, windows = group.signature.counts[hop.to_stream], group.windows[hop.to_stream]
+        reach = Reach(to_stream.times.values, to_stream.first, counts, windows, own_windows)
         is_last = len(known) == 2 and not group.signature.conditions and self._passed is None
         taken = np.empty(len(branches), np.int32)
-        for start, end in slices(lengths, min(CANDIDATES_AT_ONCE, max(FEW_CANDIDATES, most // PAIR_BYTES))):
-            n_most = int(np.abs(lengths[start:end].astype(np.int64)).sum()) + 1
+        at_once = min(CANDIDATES_AT_ONCE, max(FEW_CANDIDATES, most // PAIR_BYTES))
+        for start, end in slices(runs.lengths, at_once):
+            n_most = int(np.abs(runs.lengths[start:end].astype(np.int64)).sum()) + 1
             n_before, base, out = 0, 0, _NO_ROWS
             if is_last:
                 n_before, base = self._sink.n, self._bases[hop.to_stream]
                 names, out = self._sink.reserve(n_most)
             rows = out[hop.to_stream] if is_last else empty_int32(n_most)
-            n = take_runs(
-                branches,
-                places,
-                own_port.keys.keys.values,
-                arrivals,
-                limits[hop.to_stream],
-                self.streams[origin].times.values[first - self.streams[origin].first :] if latest is None else latest,
-                latest is None,
-                runs,
-                lengths,
-                start,
-                end,
-                kind,
-                hop.is_first,
-                lows,
-                highs,
-                lists.keys,
-                lists.rows,
-                to_stream.times.values,
-                to_stream.first,
-                group.signature.counts[hop.to_stream],
-                group.windows[hop.to_stream],
-                own_windows,
-                base,
-                taken,
-                rows,
-                n_before,
-            )
+            own_keys, written = own_port.keys.arrays.keys, Taken(base, taken, rows, n_before)
+            n = take_runs(probes, own_keys, before, runs, link, port.lists.arrays, reach, (start, end), written)
             if is_last:
                 queries, own = group.branches.queries, known[origin]
                 own_base = self._bases[origin]
@@ -427,10 +396,10 @@ class WindowJoin:
                 continue
             if not n:
                 continue
-            probes = np.repeat(np.arange(start, end, dtype=np.int32), taken[start:end])
-            more = [None if each is None else each[probes] for each in known]
+            which = np.repeat(np.arange(start, end, dtype=np.int32), taken[start:end])
+            more = [None if each is None else each[which] for each in known]
             more[hop.to_stream] = rows[:n].copy() if 2 * n < n_most else rows[:n]
-            yield from self._hop(group, rest, branches[probes], more, origin, first, limits, most)
+            yield from self._hop(group, rest, branches[which], more, origin, first, limits, most)
 
     def _match_bundle(
         self,
@@ -450,31 +419,13 @@ class WindowJoin:
         if not len(rows):
             return iter(())
         origin = self.streams[hop.from_stream]
-        places, arrivals = rows - np.int32(origin.first), rows - np.int32(first)
-        runs, lengths = np.empty(len(rows), np.int64), np.empty(len(rows), np.int32)
-        zeros, none = np.zeros(len(rows), np.int32), np.zeros(1, np.int64)
-        lists, edge = port.lists, group.signature.edges[hop.edge]
-        find_runs(
-            zeros,
-            places,
-            own_port.keys.codes.values,
-            own_port.keys.keys.values,
-            NO_LINK,
-            hop.is_first,
-            none,
-            none,
-            port.list_of[one],
-            lists.starts,
-            lists.lengths,
-            lists.codes if edge.equalities else _NO_CODES,
-            lists.keys,
-            runs,
-            lengths,
-        )
-        if not bundle.is_shorter(len(rows), int(lengths.sum())):
+        probes = Probes(np.zeros(len(rows), np.int32), rows - np.int32(origin.first), rows - np.int32(first))
+        runs = Runs(np.empty(len(rows), np.int64), np.empty(len(rows), np.int32))
+        link = LinkRanges(NO_LINK, hop.is_first, _NO_RANGE, _NO_RANGE)
+        find_runs(probes, own_port.keys.arrays, link, port.list_of[one], port.lists.arrays, runs)
+        if not bundle.is_shorter(len(rows), int(runs.lengths.sum())):
             return None
-        runs_of = places, arrivals, runs, lengths
-        return self._take_bundle(group, bundle, hop, rows, runs_of, first, limits, most)
+        return self._take_bundle(group, bundle, hop, rows, probes, runs, first, limits, most)
 
     def _take_bundle(
         self,
@@ -482,52 +433,29 @@ class WindowJoin:
         bundle: Bundle,
         hop: Hop,
         rows: NDArray[np.int32],
-        runs_of: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]],
+        probes: Probes,
+        runs: Runs,
         first: int,
         limits: NDArray[np.int64],
         most: int,
     ) -> Iterator[JoinedRows]:
         """What the runs of the bundle's list make with the new rows."""
         own_port, port = self._ports_of(group, hop)
-        places, arrivals, runs, lengths = runs_of
-        lists, origin, to_stream = port.lists, self.streams[hop.from_stream], self.streams[hop.to_stream]
-        zeros, none = np.zeros(len(rows), np.int32), np.zeros(1, np.int64)
+        origin, to_stream = self.streams[hop.from_stream], self.streams[hop.to_stream]
         counts = group.signature.counts
         own_windows = np.array([bundle.longest[hop.from_stream]] * (not counts[hop.from_stream]), self.time_dtype)
+        longest = np.array([bundle.longest[hop.to_stream]], self.time_dtype)
+        link = LinkRanges(NO_LINK, hop.is_first, _NO_RANGE, _NO_RANGE)
+        before = Before(limits, origin.times.values[first - origin.first :], True)
+        reach = Reach(to_stream.times.values, to_stream.first, counts[hop.to_stream], longest, own_windows)
         taken = np.empty(len(rows), np.int32)
-        for start, end in slices(lengths, CANDIDATES_AT_ONCE // 8):
-            n_most = int(lengths[start:end].sum()) + 1
-            others = empty_int32(n_most)
-            n = take_runs(
-                zeros,
-                places,
-                own_port.keys.keys.values,
-                arrivals,
-                limits,
-                origin.times.values[first - origin.first :],
-                True,
-                runs,
-                lengths,
-                start,
-                end,
-                NO_LINK,
-                hop.is_first,
-                none,
-                none,
-                lists.keys,
-                lists.rows,
-                to_stream.times.values,
-                to_stream.first,
-                counts[hop.to_stream],
-                np.array([bundle.longest[hop.to_stream]], self.time_dtype),
-                own_windows,
-                0,
-                taken,
-                others,
-                0,
-            )
-            probes, others = np.repeat(np.arange(start, end, dtype=np.int32), taken[start:end]), others[:n]
-            yield from self._name_bundle(group, bundle, hop, rows[probes], others, limits[arrivals[probes]], most)
+        for start, end in slices(runs.lengths, CANDIDATES_AT_ONCE // 8):
+            others = empty_int32(int(runs.lengths[start:end].sum()) + 1)
+            own_keys, written = own_port.keys.arrays.keys, Taken(0, taken, others, 0)
+            n = take_runs(probes, own_keys, before, runs, link, port.lists.arrays, reach, (start, end), written)
+            which, others = np.repeat(np.arange(start, end, dtype=np.int32), taken[start:end]), others[:n]
+            own_limits = limits[probes.arrivals[which]]
+            yield from self._name_bundle(group, bundle, hop, rows[which], others, own_limits, most)
 
     def _name_bundle(
         self,
@@ -649,7 +577,7 @@ def horizon_of(clocks: Sequence[Any], stream: int) -> Any:
     return None if None in others else min(others)
 
 
-_NO_CODES = np.empty(0, np.int32)
+_NO_RANGE = np.zeros(1, np.int64)  # of a branch without a link
 _NO_ROWS: list[NDArray[np.int32]] = []
 
 

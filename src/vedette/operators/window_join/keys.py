@@ -21,6 +21,7 @@ from vedette.data.ids import INTEGER, STRING, Ids
 from vedette.language import Typed
 from vedette.language.evaluation import evaluate_rows
 from vedette.native.ordering import keys_of_doubles
+from vedette.operators.window_join.probes import RowKeyArrays
 from vedette.operators.window_join.window_rows import GrowingArray
 
 LONGEST_TEXT = 127  # bytes of a text that is kept; a longer one is known by a digest of 128 characters
@@ -93,6 +94,10 @@ class RowKeys:
     @property
     def nbytes(self) -> int:
         return self.codes.nbytes + self.keys.nbytes
+
+    @property
+    def arrays(self) -> RowKeyArrays:
+        return RowKeyArrays(self.codes.values, self.keys.values)
 
     def append(self, columns: dict[str, Column], n_rows: int) -> int:
         """Compute those of new rows; for how many something failed."""

@@ -1,16 +1,15 @@
 """Lists of the rows of a window, each in the order of a code and a key.
 
-A list holds the rows that some standing queries select from one stream, so that a probe finds those that join as one
-run. The lists share three arrays. A list that is full first loses its expired rows, and moves to twice the room when
-that is not enough; before the arrays grow, all lists lose theirs. What arrives is merged in from the back, so a batch
-costs a move of what is behind its first row, and many rows at once are cheaper than one by one. Expired rows that are
-still there are passed over by whoever reads.
+A list holds the rows that some queries select from one stream, so that a probe finds the rows that join as one run. The
+lists share three arrays. A list that is full first loses its expired rows, and moves to twice the room if that is not
+enough. Before the arrays grow, all lists lose their expired rows. New rows are merged in from the back, so a batch
+costs a move of what is behind its first row, and many rows at once are cheaper than one by one. Readers skip expired
+rows that are still in a list.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +20,7 @@ from vedette.native.kernels import kernel
 SMALL_ARENA = 4096
 
 
-@dataclass(frozen=True)
-class Arrivals:
+class Arrivals(NamedTuple):
     """New rows by list: those of `lists[i]` are `rows[starts[i] : starts[i + 1]]`, in the order of codes and keys."""
 
     lists: NDArray[np.int32]
@@ -30,11 +28,10 @@ class Arrivals:
     rows: NDArray[np.int32]
 
 
-@dataclass(frozen=True)
-class Expiry:
+class Expiry(NamedTuple):
     """Which rows no later arrival joins with: those below a number, or older than a window, by list.
 
-    `first_rows` is for windows that count. Ages are told by the very subtraction that a probe makes: one that is
+    `first_rows` is for windows that count rows. Ages are computed by the same subtraction as in a probe: an age that is
     rounded to the length of the window is in it.
     """
 
@@ -44,9 +41,16 @@ class Expiry:
     now: Any
     longest: NDArray[Any]  # by list
 
-    @property
-    def parts(self) -> tuple[NDArray[np.int64], NDArray[Any], int, Any, NDArray[Any]]:
-        return self.first_rows, self.times, self.shift, self.now, self.longest
+
+class ListArrays(NamedTuple):
+    """List `i` has `lengths[i]` entries of the last three arrays from `starts[i]` on, and room for `rooms[i]`."""
+
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int32]
+    rooms: NDArray[np.int32]
+    codes: NDArray[np.int32]  # stays empty without codes
+    keys: NDArray[np.int64]
+    rows: NDArray[np.int32]
 
 
 class OrderedLists:
@@ -55,109 +59,75 @@ class OrderedLists:
     def __init__(self, *, has_codes: bool) -> None:
         self.has_codes = has_codes
         self.n = 0
-        self.starts = np.empty(0, np.int64)
-        self.lengths = np.empty(0, np.int32)
-        self.rooms = np.empty(0, np.int32)
-        self.codes = np.empty(0, np.int32)  # stays empty without codes
-        self.keys = np.empty(0, np.int64)
-        self.rows = np.empty(0, np.int32)
-        self._used = 0  # of the three arrays
+        by_list = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32)
+        self.arrays = ListArrays(*by_list, np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32))
+        self._used = 0  # of the three arrays of entries
         self._room = 0  # of the lists in them
 
     @property
     def nbytes(self) -> int:
-        by_list = self.starts.nbytes + self.lengths.nbytes + self.rooms.nbytes
-        return by_list + self.codes.nbytes + self.keys.nbytes + self.rows.nbytes
+        return sum(each.nbytes for each in self.arrays)
 
     def add(self, n: int) -> None:
-        """More lists, without rows."""
-        for name in ("starts", "lengths", "rooms"):
-            setattr(self, name, grown(getattr(self, name), self.n, self.n + n))
+        """Add lists without rows."""
+        old = self.arrays
+        self.arrays = old._replace(
+            starts=grown(old.starts, self.n, self.n + n),
+            lengths=grown(old.lengths, self.n, self.n + n),
+            rooms=grown(old.rooms, self.n, self.n + n),
+        )
         self.n += n
 
     def clear(self, lists: NDArray[np.int32]) -> None:
-        """Take all rows from some lists, and their room."""
-        self._room -= int(self.rooms[lists].sum())
-        self.lengths[lists] = self.rooms[lists] = 0
+        """Remove all rows from some lists, and their room."""
+        self._room -= int(self.arrays.rooms[lists].sum())
+        self.arrays.lengths[lists] = self.arrays.rooms[lists] = 0
 
     def insert(
         self, arrivals: Arrivals, codes: NDArray[np.int32], keys: NDArray[np.int64], shift: int, expiry: Expiry
     ) -> None:
-        """Put rows into lists. `codes` and `keys` are by row less `shift`; a row whose code is below 0 is left out."""
-        needed = int(_make_room(arrivals.lists, arrivals.starts, *self._arrays, *expiry.parts))
-        if self._used + needed > len(self.rows):
+        """Insert rows. `codes` and `keys` are by row less `shift`; a row with a code below 0 is skipped."""
+        needed = int(_make_room(arrivals, self.arrays, expiry))
+        if self._used + needed > len(self.arrays.rows):
             is_idle = np.ones(self.n, np.bool_)
             is_idle[arrivals.lists] = False
-            self._room -= int(_give_up_room(np.flatnonzero(is_idle), *self._arrays, *expiry.parts))
+            self._room -= int(_give_up_room(np.flatnonzero(is_idle), self.arrays, expiry))
         self._reserve(needed)
-        self._used, added = _insert(
-            arrivals.lists,
-            arrivals.starts,
-            arrivals.rows,
-            codes,
-            keys,
-            shift,
-            *self._arrays,
-            self._used,
-        )
+        self._used, added = _insert(arrivals, codes, keys, shift, self.arrays, self._used)
         self._room += added
 
-    @property
-    def _arrays(
-        self,
-    ) -> tuple[
-        NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]
-    ]:
-        return self.starts, self.lengths, self.rooms, self.codes, self.keys, self.rows
-
     def _reserve(self, needed: int) -> None:
-        """Room for as many entries, by closing gaps where these are most, else by larger arrays."""
-        if self._used + needed > len(self.rows) and self._used > 2 * self._room + SMALL_ARENA:
+        """Make room for so many entries: close gaps if they are most of the arrays, else enlarge the arrays."""
+        if self._used + needed > len(self.arrays.rows) and self._used > 2 * self._room + SMALL_ARENA:
             self._pack(self._room + needed)
-        n = self._used + needed
-        if n > len(self.rows):
-            self.keys, self.rows = grown(self.keys, self._used, n), grown(self.rows, self._used, n)
-            if self.has_codes:
-                self.codes = grown(self.codes, self._used, n)
+        n, old = self._used + needed, self.arrays
+        if n > len(old.rows):
+            codes = grown(old.codes, self._used, n) if self.has_codes else old.codes
+            keys, rows = grown(old.keys, self._used, n), grown(old.rows, self._used, n)
+            self.arrays = old._replace(codes=codes, keys=keys, rows=rows)
 
     def _pack(self, n: int) -> None:
         codes = np.empty(n if self.has_codes else 0, np.int32)
-        keys, rows = np.empty(n, np.int64), np.empty(n, np.int32)
-        self._used = int(
-            _pack(self.n, self.starts, self.lengths, self.rooms, self.codes, self.keys, self.rows, codes, keys, rows)
-        )
-        self.codes, self.keys, self.rows = codes, keys, rows
+        packed = self.arrays._replace(codes=codes, keys=np.empty(n, np.int64), rows=np.empty(n, np.int32))
+        self._used = int(_pack(self.n, self.arrays, packed))
+        self.arrays = packed
 
 
 @kernel
-def _make_room(
-    lists: NDArray[np.int32],
-    arrival_starts: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    lengths: NDArray[np.int32],
-    rooms: NDArray[np.int32],
-    codes: NDArray[np.int32],
-    keys: NDArray[np.int64],
-    rows: NDArray[np.int32],
-    first_rows: NDArray[np.int64],
-    times: NDArray[np.int64],
-    shift: int,
-    now: int,
-    longest: NDArray[np.int64],
-) -> int:
-    """Drop the expired rows of lists that are too full for what arrives; the room that larger lists need then.
+def _make_room(arrivals: Arrivals, lists: ListArrays, expiry: Expiry) -> int:
+    """Drop the expired rows of lists that are too full for their new rows. The room that larger lists then need.
 
-    A list that is to move has its room below 0 until it has moved.
+    A list that has to move has its room below 0 until it has moved.
     """
+    chosen, arrival_starts = arrivals.lists, arrivals.starts
+    lengths, rooms = lists.lengths, lists.rooms
     needed = 0
-    for i in range(len(lists)):
-        one = lists[i]
+    for i in range(len(chosen)):
+        one = chosen[i]
         n_new = arrival_starts[i + 1] - arrival_starts[i]
         if lengths[one] + n_new <= rooms[one]:
             continue
-        n = _drop_expired(
-            starts[one], lengths[one], codes, keys, rows, first_rows[one], times, shift, now, longest[one]
-        )
+        n = _drop_expired(one, lists, expiry)
         lengths[one] = n
         if 4 * (n + n_new) > 3 * rooms[one]:  # or it would be full again soon
             needed += 2 * (n + n_new) + 2
@@ -166,26 +136,12 @@ def _make_room(
 
 
 @kernel
-def _give_up_room(
-    lists: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    lengths: NDArray[np.int32],
-    rooms: NDArray[np.int32],
-    codes: NDArray[np.int32],
-    keys: NDArray[np.int64],
-    rows: NDArray[np.int32],
-    first_rows: NDArray[np.int64],
-    times: NDArray[np.int64],
-    shift: int,
-    now: int,
-    longest: NDArray[np.int64],
-) -> int:
-    """Drop the expired rows of lists to which nothing comes, and the room of those that are not half full then."""
+def _give_up_room(idle: NDArray[np.int64], lists: ListArrays, expiry: Expiry) -> int:
+    """Drop the expired rows of lists without new rows, and the room of those that are then less than half full."""
+    lengths, rooms = lists.lengths, lists.rooms
     given_up = 0
-    for one in lists:
-        n = _drop_expired(
-            starts[one], lengths[one], codes, keys, rows, first_rows[one], times, shift, now, longest[one]
-        )
+    for one in idle:
+        n = _drop_expired(one, lists, expiry)
         lengths[one] = n
         if 2 * n < rooms[one]:
             given_up += rooms[one] - n
@@ -194,21 +150,13 @@ def _give_up_room(
 
 
 @kernel
-def _drop_expired(
-    start: int,
-    length: int,
-    codes: NDArray[np.int32],
-    keys: NDArray[np.int64],
-    rows: NDArray[np.int32],
-    first_row: int,
-    times: NDArray[np.int64],
-    shift: int,
-    now: int,
-    longest: int,
-) -> int:
-    """Move the rows of a list that are not expired up to its beginning; how many they are."""
-    n = 0
-    for at in range(start, start + length):
+def _drop_expired(one: int, lists: ListArrays, expiry: Expiry) -> int:
+    """Move the rows of a list that are not expired to its beginning. Returns their number."""
+    codes, keys, rows = lists.codes, lists.keys, lists.rows
+    times, shift, now = expiry.times, expiry.shift, expiry.now
+    first_row, longest = expiry.first_rows[one], expiry.longest[one]
+    start, n = lists.starts[one], 0
+    for at in range(start, start + lists.lengths[one]):
         row = rows[at]
         if row >= first_row and row >= shift and now - times[row - shift] <= longest:
             if len(codes):
@@ -220,25 +168,21 @@ def _drop_expired(
 
 @kernel
 def _insert(
-    lists: NDArray[np.int32],
-    arrival_starts: NDArray[np.int64],
-    arrivals: NDArray[np.int32],
+    arrivals: Arrivals,
     row_codes: NDArray[np.int32],
     row_keys: NDArray[np.int64],
     shift: int,
-    starts: NDArray[np.int64],
-    lengths: NDArray[np.int32],
-    rooms: NDArray[np.int32],
-    codes: NDArray[np.int32],
-    keys: NDArray[np.int64],
-    rows: NDArray[np.int32],
+    lists: ListArrays,
     used: int,
 ) -> tuple[int, int]:
-    """Merge what arrives, which is in order, into each list; how much of the arrays is used then, and the new room."""
+    """Merge new rows, which are in order, into each list. How much of the arrays is then used, and the new room."""
+    chosen, arrival_starts, new_rows = arrivals.lists, arrivals.starts, arrivals.rows
+    starts, lengths, rooms = lists.starts, lists.lengths, lists.rooms
+    codes, keys, rows = lists.codes, lists.keys, lists.rows
     has_codes = len(codes) > 0
     added = 0
-    for i in range(len(lists)):
-        one = lists[i]
+    for i in range(len(chosen)):
+        one = chosen[i]
         first, last = arrival_starts[i], arrival_starts[i + 1]
         n = lengths[one]
         if rooms[one] < 0:
@@ -254,11 +198,11 @@ def _insert(
             rooms[one] = room
         n_new = 0
         for k in range(first, last):
-            n_new += row_codes[arrivals[k] - shift] >= 0
+            n_new += row_codes[new_rows[k] - shift] >= 0
         start = starts[one]
         at, old = start + n + n_new - 1, start + n - 1  # the merge goes from the back, in place
         for k in range(last - 1, first - 1, -1):
-            row = arrivals[k]
+            row = new_rows[k]
             code, key = row_codes[row - shift], row_keys[row - shift]
             if code < 0:
                 continue
@@ -279,18 +223,11 @@ def _insert(
 
 
 @kernel
-def _pack(
-    n_lists: int,
-    starts: NDArray[np.int64],
-    lengths: NDArray[np.int32],
-    rooms: NDArray[np.int32],
-    codes: NDArray[np.int32],
-    keys: NDArray[np.int64],
-    rows: NDArray[np.int32],
-    new_codes: NDArray[np.int32],
-    new_keys: NDArray[np.int64],
-    new_rows: NDArray[np.int32],
-) -> int:
+def _pack(n_lists: int, lists: ListArrays, packed: ListArrays) -> int:
+    """Copy the entries without the gaps between lists. Both share the arrays by list. How much is then used."""
+    starts, lengths, rooms = lists.starts, lists.lengths, lists.rooms
+    codes, keys, rows = lists.codes, lists.keys, lists.rows
+    new_codes, new_keys, new_rows = packed.codes, packed.keys, packed.rows
     used = 0
     for one in range(n_lists):
         start = starts[one]

@@ -7,6 +7,8 @@ break that order; where they may, the run is all that has the code, and every ro
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,8 +22,75 @@ from vedette.native.ordering import (
     double_of_key,
     key_of_double,
 )
+from vedette.operators.window_join.ordered_lists import ListArrays
 
 NO_LINK, SIGN, DOUBLES, INTEGERS = 0, 1, 2, 3  # how the value of a link is computed from two keys
+
+
+class Probes(NamedTuple):
+    """Rows that look for others: the branch, the place of the row among those kept, and its place among new rows."""
+
+    branches: NDArray[np.int32]
+    places: NDArray[np.int32]
+    arrivals: NDArray[np.int32]
+
+
+class RowKeyArrays(NamedTuple):
+    """The codes and keys of the rows of a stream, by place."""
+
+    codes: NDArray[np.int32]
+    keys: NDArray[np.int64]
+
+
+class LinkRanges(NamedTuple):
+    """The range of a link's value by branch; `is_first`: the key of the probe is the first of the two."""
+
+    kind: int
+    is_first: bool
+    lows: NDArray[np.int64]
+    highs: NDArray[np.int64]
+
+
+class Runs(NamedTuple):
+    """By probe, the entries of a list that may join. A length is below 0 if they have yet to be compared."""
+
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int32]
+
+
+class Before(NamedTuple):
+    """What came before a new row.
+
+    `limits` are, by arrival, the numbers of rows before it, `latest` the time of the latest row so far, by arrival or
+    by probe.
+    """
+
+    limits: NDArray[np.int64]
+    latest: NDArray[Any]
+    by_arrival: bool
+
+
+class Reach(NamedTuple):
+    """The rows of a stream that a probe may take, and the windows by branch.
+
+    A window counts rows back from the limit, or time back from the latest row. A row that is later still must not be so
+    by more than `own_windows`, which is empty if that is no condition. Rows below `shift` are gone.
+    """
+
+    times: NDArray[Any]  # by row less `shift`
+    shift: int
+    counts: bool
+    windows: NDArray[Any]
+    own_windows: NDArray[Any]
+
+
+class Taken(NamedTuple):
+    """Where rows are written, less `base`: `rows[n:]`, and the number of rows of each probe to `counts`."""
+
+    base: int
+    counts: NDArray[np.int32]
+    rows: NDArray[np.int32]
+    n: int
 
 
 @kernel
@@ -51,35 +120,24 @@ def holds(kind: int, first: int, second: int, low: int, high: int) -> bool:
 
 @kernel
 def find_runs(
-    branches: NDArray[np.int32],
-    places: NDArray[np.int32],
-    codes: NDArray[np.int32],
-    keys: NDArray[np.int64],
-    kind: int,
-    is_first: bool,
-    lows: NDArray[np.int64],
-    highs: NDArray[np.int64],
-    lists: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    lengths: NDArray[np.int32],
-    list_codes: NDArray[np.int32],
-    list_keys: NDArray[np.int64],
-    runs: NDArray[np.int64],
-    run_lengths: NDArray[np.int32],
+    probes: Probes, rows: RowKeyArrays, link: LinkRanges, list_of: NDArray[np.int32], lists: ListArrays, runs: Runs
 ) -> None:
-    """For each probe, a branch and a row, the run of the branch's list. Codes and keys are those at the row's place.
+    """For each probe, the run of its branch's list; `list_of` is the list of each branch.
 
-    `is_first` tells whether the probe's key is the first of the two that are compared. A run whose rows have yet to be
-    compared has its length below 0. Probes of one branch that come in the order of their keys are quickest: each begins
-    to look where the one before it ended.
+    A run whose rows have yet to be compared has its length below 0. Probes of one branch that come in the order of
+    their keys are quickest: each begins to look where the one before it ended.
     """
+    branches, places, codes, keys = probes.branches, probes.places, rows.codes, rows.keys
+    kind, is_first, lows, highs = link.kind, link.is_first, link.lows, link.highs
+    starts, lengths, list_codes, list_keys = lists.starts, lists.lengths, lists.codes, lists.keys
+    run_starts, run_lengths = runs.starts, runs.lengths
     branch, code, key = -1, 0, 0
     block_begin = block_end = begin = end = 0
     for i in range(len(branches)):
         same = branches[i] == branch and codes[places[i]] == code and keys[places[i]] >= key
         branch, code, key = branches[i], codes[places[i]], keys[places[i]]
         if not same:
-            one = lists[branch]
+            one = list_of[branch]
             block_begin, block_end = starts[one], starts[one] + lengths[one]
             if code < 0:
                 block_end = block_begin
@@ -87,7 +145,7 @@ def find_runs(
                 block_begin = _first_code(list_codes, block_begin, block_end, code)
                 block_end = _first_code(list_codes, block_begin, block_end, code + 1)
             begin = end = block_begin
-        runs[i], run_lengths[i] = block_begin, 0
+        run_starts[i], run_lengths[i] = block_begin, 0
         if block_begin == block_end:
             continue
         if kind == NO_LINK:
@@ -106,51 +164,39 @@ def find_runs(
         into, out_of = (high, low) if is_first else (low, high)
         begin = _first_past(list_keys, begin, last, kind, key, is_first, into, True)
         end = _first_past(list_keys, max(begin, end), last, kind, key, is_first, out_of, False)
-        runs[i], run_lengths[i] = begin, end - begin
+        run_starts[i], run_lengths[i] = begin, end - begin
         if kind == INTEGERS and end > begin and _may_overflow(key, list_keys[begin], list_keys[end - 1]):
             run_lengths[i] = begin - end
 
 
 @kernel
 def take_runs(
-    branches: NDArray[np.int32],
-    places: NDArray[np.int32],
+    probes: Probes,
     keys: NDArray[np.int64],
-    arrivals: NDArray[np.int32],
-    limits: NDArray[np.int64],
-    latest: NDArray[np.int64],
-    by_arrival: bool,
-    runs: NDArray[np.int64],
-    run_lengths: NDArray[np.int32],
-    first: int,
-    last: int,
-    kind: int,
-    is_first: bool,
-    lows: NDArray[np.int64],
-    highs: NDArray[np.int64],
-    list_keys: NDArray[np.int64],
-    list_rows: NDArray[np.int32],
-    times: NDArray[np.int64],
-    shift: int,
-    counts: bool,
-    windows: NDArray[np.int64],
-    own_windows: NDArray[np.int64],
-    base: int,
-    taken: NDArray[np.int32],
-    rows: NDArray[np.int32],
-    n: int,
+    before: Before,
+    runs: Runs,
+    link: LinkRanges,
+    lists: ListArrays,
+    reach: Reach,
+    span: tuple[int, int],
+    out: Taken,
 ) -> int:
-    """Put the rows of the runs of probes `first` to `last` that are in the windows, less `base`, into `rows[n:]`.
+    """Write the rows of the runs of probes `span[0]` to `span[1]` that are in the windows to `out`.
 
-    How many rows there are then is returned, and `taken` tells how many each probe has got.
-    `limits` are, by arrival, the rows that came before the new one, `latest` the time of the latest row so far, by
-    arrival or by probe. A window counts rows back from the limit, or time back from the latest; a row that is later
-    still must not be so by more than `own_windows`, which are empty where that is no condition. Rows below `shift` are
-    gone.
+    Returns how many rows are there then.
     """
+    branches, places, arrivals = probes.branches, probes.places, probes.arrivals
+    limits, latest, by_arrival = before.limits, before.latest, before.by_arrival
+    run_starts, run_lengths = runs.starts, runs.lengths
+    kind, is_first, lows, highs = link.kind, link.is_first, link.lows, link.highs
+    list_keys, list_rows = lists.keys, lists.rows
+    times, shift, counts = reach.times, reach.shift, reach.counts
+    windows, own_windows = reach.windows, reach.own_windows
+    base, taken, rows, n = out.base, out.counts, out.rows, out.n
+    first, last = span
     for i in range(first, last):
-        branch, before = branches[i], n
-        run, length = runs[i], run_lengths[i]
+        branch, n_before = branches[i], n
+        run, length = run_starts[i], run_lengths[i]
         limit = limits[arrivals[i]]
         time = latest[arrivals[i] if by_arrival else i]
         window = windows[branch]
@@ -181,7 +227,7 @@ def take_runs(
                     age = time - times[row - shift]
                     rows[n] = row - base
                     n += (counts or age <= window) and (len(own_windows) == 0 or -own_windows[branch] <= age)
-        taken[i] = n - before
+        taken[i] = n - n_before
     return n
 
 
