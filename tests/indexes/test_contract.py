@@ -14,66 +14,25 @@ from memory import run_alone
 from numba import config
 
 from tests.profiles import examples
-from vedette.indexes.bitmaps import Bitmaps
-from vedette.indexes.buckets import Buckets
-from vedette.indexes.dual import Dual
-from vedette.indexes.grid_file import MLGF
-from vedette.indexes.keyed import Keyed
-from vedette.indexes.lists import Lists
-from vedette.indexes.names import INDEXES, PAPER_INDEXES
-from vedette.indexes.quadtree import Quadtree
-from vedette.indexes.scan import Scan
-from vedette.indexes.verified import Verified
+from vedette.indexes.names import INDEXES, PLANNED_INDEXES, SAVED_INDEXES
 from vedette.native.budget import Pieces, check_bytes
 from vedette.native.damage import DamageError
-from vedette.papers.border.containment_grid import CEI
-from vedette.papers.border.interval_skip_list import ISList
-from vedette.papers.constructs.construct_bit_vectors import LCIBV
-from vedette.papers.constructs.construct_intervals import LCI, SCI
-from vedette.papers.constructs.construct_rectangles import VCR
-from vedette.papers.constructs.direct_lists import Dlist
-from vedette.papers.duality.ibs_tree import IBS
-from vedette.papers.rtrees.packed_rectangle_tree import PackedRTree
-from vedette.papers.rtrees.rectangle_tree import RTree
 
-# The numbers of axes an index takes, and whether its first axis must be points.
-CONTRACT = [
-    (Scan, 1, False),
-    (Scan, 3, False),
-    (Buckets, 1, False),  # one axis is all it knows
-    (Lists, 1, False),  # one axis is all it knows
-    (CEI, 1, False),  # one axis is all it knows
-    (ISList, 1, False),  # one axis is all it knows
-    (SCI, 1, False),  # one axis is all it knows
-    (LCI, 1, False),  # one axis is all it knows
-    (LCIBV, 1, False),  # one axis is all it knows
-    (Dlist, 1, False),  # one axis is all it knows
-    (VCR, 2, False),  # two axes are all it knows
-    (RTree, 1, False),
-    (RTree, 2, False),
-    (RTree, 4, False),
-    (RTree, 12, False),
-    (PackedRTree, 1, False),
-    (PackedRTree, 2, False),
-    (PackedRTree, 4, False),
-    (PackedRTree, 12, False),
-    (IBS, 1, False),
-    (IBS, 3, False),
-    (IBS, 12, False),
-    (MLGF, 1, False),
-    (MLGF, 2, False),
-    (MLGF, 4, False),
-    (MLGF, 12, False),
-    (Keyed, 2, True),  # a key is one cell, so its first axis holds points
-    (Quadtree, 2, False),  # two axes are all it knows
-    (Bitmaps, 1, False),
-    (Bitmaps, 4, False),
-    (Verified, 2, False),
-    (Verified, 3, False),
-    (Verified, 3, True),
-    (Dual, 1, False),
-    (Dual, 4, False),
-]
+N_AXES = {True: (1, 4), False: (1, 2, 4, 12)}  # on which indexes for any number of fields are tested, if planned
+
+
+def contract_of(name):
+    """An index crossed with numbers of axes, and with whether boxes have one cell on the first axis."""
+    index_class = INDEXES[name]
+    is_planned = name in PLANNED_INDEXES
+    numbers = [n for n in N_AXES[is_planned] if n in index_class.n_fields] or [index_class.n_fields.start]
+    needs_points = is_planned and index_class.needs_points
+    return [(index_class, n, needs_points) for n in numbers] + [(index_class, 3, True)] * (name == "Verified")
+
+
+NAMES = {INDEXES[name]: name for name in INDEXES}
+# An index joins by its line in the table of names.
+CONTRACT = [each for name in INDEXES for each in contract_of(name)]
 every_index = pytest.mark.parametrize(
     ("index_class", "n_axes", "keyed"), CONTRACT, ids=[f"{c.__name__}-{k}{'-keyed' * p}" for c, k, p in CONTRACT]
 )
@@ -252,7 +211,7 @@ def test_its_memory_is_told_and_bounded(index_class, n_axes, keyed):
     index = index_class.build(firsts, lasts, ids, n_cells)
 
     # Lists by cell or place are meant for narrow boxes; these are not.
-    is_direct = index_class in (Lists, Dlist)
+    is_direct = index_class.__name__ in ("Lists", "Dlist")
     most = 4 * (4 * n_cells[0] + int((lasts - firsts + 1).sum())) + 100 if is_direct else 400 * n_boxes * n_axes
     assert 8 * n_boxes <= index.nbytes <= most
     n_pickled = len(pickle.dumps(index))
@@ -344,7 +303,9 @@ def test_a_box_that_holds_nothing_may_lie_anywhere(index_class, n_axes, keyed):
     assert found(index.match(np.full((n_axes, 1), 2, np.int32))) == [[0]]
 
 
-NOTHING_BY_CELL = (RTree, PackedRTree, ISList)  # these know no last cell, and a box beyond it is as good as another
+NOTHING_BY_CELL = [
+    INDEXES[name] for name in ("R-tree", "packed R-tree", "IS-list")
+]  # these know no last cell, and a box beyond it is as good as another
 
 
 @every_changing_index
@@ -394,14 +355,14 @@ def test_it_matches_the_same_however_tight_the_bound(index_class, n_axes, keyed,
 
 @pytest.mark.skipif(SLOW, reason="without compiled kernels, so many boxes take too long")
 def test_no_index_allocates_an_answer_beyond_the_bound():
-    classes = sorted({(index_class.__name__, n_axes, keyed) for index_class, n_axes, keyed in CONTRACT if n_axes < 12})
+    classes = sorted({(NAMES[each], n_axes, keyed) for each, n_axes, keyed in CONTRACT if n_axes < 12})
     told = run_alone(
         f"""
         import numpy as np
-        from indexes import test_contract
+        from vedette.indexes.names import INDEXES
         from vedette.native.budget import OverBudgetError, bounded
         for name, n_axes, keyed in {classes!r}:
-            index_class = getattr(test_contract, name)
+            index_class = INDEXES[name]
             n_boxes = 2_000 if name == "Dlist" else 20_000
             firsts = np.ones((n_axes, n_boxes), np.int32)
             index = index_class.build(firsts, firsts, np.arange(n_boxes, dtype=np.int32), [4] * n_axes)
@@ -432,7 +393,7 @@ every_validated_index = pytest.mark.parametrize(
 
 
 def test_every_index_that_the_planner_takes_can_be_validated():
-    taken = {INDEXES[name] for name in INDEXES if name not in PAPER_INDEXES} | {MLGF}
+    taken = {INDEXES[name] for name in SAVED_INDEXES}
 
     assert taken <= {index_class for index_class, _, _ in VALIDATED}
 

@@ -46,7 +46,7 @@ def test_it_answers_for_boxes_on_its_number_of_fields_and_says_so(index, n_field
 
     assert pairs(forced, rows) == pairs(free, rows)
     answers = isinstance(forced._compiled().compiled[0].groups[0].index, INDEXES[index])
-    assert answers == (n_fields in PAPER_INDEXES[index])
+    assert answers == (n_fields in PAPER_INDEXES[index].n_fields)
     assert answers == (f"{index} was asked for; no estimate (others: " in forced.explain())
     assert answers == (f": {index}, " in forced.explain())
     assert answers != (f": {index} was asked for and answers on " in forced.explain())
@@ -63,7 +63,7 @@ def test_the_planner_does_not_take_it_by_itself(index):
 
 @asked_for
 def test_queries_come_and_go_under_it(index):
-    n_fields = PAPER_INDEXES[index][0]
+    n_fields = PAPER_INDEXES[index].n_fields[0]
     sets = [query_set(1_000, index, n_fields, 0.1), query_set(1_000, None, n_fields, 0.1)]
     rows = some_rows(200)
     for queries in sets:
@@ -84,12 +84,12 @@ def test_boxes_on_other_fields_beside_get_what_suits(index):
 
     assert pairs(sets[0], rows) == pairs(sets[1], rows)
     for group in sets[0]._compiled().compiled[0].groups:
-        assert isinstance(group.index, INDEXES[index]) == (len(group.fields) in PAPER_INDEXES[index])
+        assert isinstance(group.index, INDEXES[index]) == (len(group.fields) in PAPER_INDEXES[index].n_fields)
 
 
 @asked_for
 def test_it_is_saved_and_loaded_with_its_set(index, tmp_path):
-    forced = query_set(500, index, PAPER_INDEXES[index][0], 0.1)
+    forced = query_set(500, index, PAPER_INDEXES[index].n_fields[0], 0.1)
     rows = some_rows(50)
     forced.save(tmp_path / "boxes.vedette")
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.matches import Matches
+from vedette.indexes.estimates import BoxFacts, Estimate
 from vedette.indexes.growth import collect
-from vedette.indexes.index import as_boxes, as_cells, count_bytes
+from vedette.indexes.index import ANY_FIELDS, as_boxes, as_cells, count_bytes
 from vedette.native.bits import count_ones, lowest_one, without_lowest
 from vedette.native.damage import check, check_fields, check_shape, check_starts, check_within
 from vedette.native.kernels import kernel
@@ -40,6 +41,11 @@ class Bitmaps:
     The boxes that begin inside bucket `b`, not with it, are `first_boxes[first_starts[b]:first_starts[b + 1]]`, ordered
     by their first cells, which stand in `first_cells`; likewise those that end inside it, by their last cells.
     """
+
+    n_fields: ClassVar[range] = ANY_FIELDS
+    wins_for: ClassVar[str] = "rows that match a large part of all boxes"
+    needs: ClassVar[str] = ""
+    needs_points: ClassVar[bool] = False
 
     ids: NDArray[np.int32]
     offset: int  # the id of box 0 where ids are consecutive, else -1
@@ -69,6 +75,15 @@ class Bitmaps:
         ends = _list_ends(lasts, ((lasts + 1) & ((1 << shifts) - 1)[:, None]) != 0, shifts, axis_buckets)
         offset = int(ids[0]) if len(ids) and (np.diff(ids) == 1).all() and ids[0] >= 0 else -1
         return cls(np.pad(ids, (0, SLACK)), offset, shifts, axis_buckets, bitmaps, *begins, *ends)
+
+    @classmethod
+    def estimate(cls, facts: BoxFacts) -> list[Estimate]:
+        n, n_axes, matches = facts.n, len(facts.axes), facts.matches
+        fits_cache = 130 * n * n_axes < 1 << 20
+        words = n / 64 * (1.5 + 0.6 * n_axes) * (1.0 if fits_cache else 1.6)
+        cost = 14 + words + (0.4 if facts.is_consecutive else 1.25) * matches
+        reason = f"a row meets about {matches:,.0f} of {n:,} boxes, too many for lists to skip the rest"
+        return [Estimate(facts.axes, cost, reason)]
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.matches import Matches
-from vedette.indexes.index import MOST_IN_ONE_CALL, SMALL_BATCH, as_boxes, as_cells, count_bytes
+from vedette.indexes.estimates import BoxFacts, Estimate, miss_cost
+from vedette.indexes.index import MOST_IN_ONE_CALL, ONE_FIELD, SMALL_BATCH, as_boxes, as_cells, count_bytes
 from vedette.native.buffers import empty_int32, empty_int64, output_int32
 from vedette.native.damage import check, check_fields, check_shape
 from vedette.native.kernels import kernel
@@ -43,6 +44,11 @@ class Buckets:
     A block holds its first cell, its number of tests, the number of boxes that cover it, the words and the ids to test,
     and the ids of the boxes that cover it.
     """
+
+    n_fields: ClassVar[range] = ONE_FIELD
+    wins_for: ClassVar[str] = "ranges on one field"
+    needs: ClassVar[str] = ""
+    needs_points: ClassVar[bool] = False
 
     shift: int
     slot_blocks: NDArray[np.int32]
@@ -72,6 +78,12 @@ class Buckets:
             firsts[0], lasts[0], ids, shift, slot_buckets, bucket_cells, order, n_touching, n_covering, blocks, entries
         )
         return cls(shift, blocks[slot_buckets].astype(np.int32), entries, counts)
+
+    @classmethod
+    def estimate(cls, facts: BoxFacts) -> list[Estimate]:
+        met = facts.matches
+        cost = 11 + 0.45 * met + miss_cost(facts.n, 50)
+        return [Estimate(facts.axes, cost, f"a row meets about {met:,.1f} of {facts.n:,} boxes")]
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         return self.match_axis(as_cells(cells)[0])

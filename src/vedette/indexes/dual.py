@@ -11,16 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.matches import Matches
 from vedette.indexes.bitmaps import Bitmaps
+from vedette.indexes.estimates import BoxFacts, Estimate
 from vedette.indexes.grid_file import MLGF
 from vedette.indexes.hilbert import hilbert_order
-from vedette.indexes.index import Index, Validated, as_cells, count_bytes
+from vedette.indexes.index import ANY_FIELDS, Index, Validated, as_cells, count_bytes
 from vedette.native.damage import check, check_fields
 
 MIN_ROWS = 1024  # of a batch that may be joined
@@ -30,6 +31,11 @@ EVERY = 4  # of so many rows one is looked at to decide
 @dataclass(frozen=True)
 class Dual:
     """`by_row` and `by_batch` have the same boxes; a row's search takes `nanoseconds` under the first."""
+
+    n_fields: ClassVar[range] = ANY_FIELDS
+    wins_for: ClassVar[str] = "large batches, where a row by itself takes long"
+    needs: ClassVar[str] = ""
+    needs_points: ClassVar[bool] = False
 
     by_row: Index
     by_batch: MLGF
@@ -51,6 +57,11 @@ class Dual:
         if nanoseconds is None:
             nanoseconds = len(ids) * len(n_cells) / 64  # a word of bits an axis each
         return cls(by_row, MLGF.build(firsts, lasts, ids, n_cells), nanoseconds)
+
+    @classmethod
+    def estimate(cls, facts: BoxFacts) -> list[Estimate]:
+        """None: the planner puts a grid file beside the index that it has chosen."""
+        return []
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         n_dc = self.find_cluster_size(cells)

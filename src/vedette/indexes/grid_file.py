@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ from vedette.indexes.grid_file_directory import (
 from vedette.indexes.grid_file_pages import PAGE, insert_points, remove_places
 from vedette.indexes.growth import collect
 from vedette.indexes.hilbert import hilbert_order
-from vedette.indexes.index import as_boxes, as_cells, check_given, count_bytes, sample_boxes
+from vedette.indexes.index import ANY_FIELDS, as_boxes, as_cells, check_given, count_bytes, sample_boxes
 from vedette.indexes.spatial_join import count_pages, fill_windows
 from vedette.native.buffers import empty_int32, empty_int64, output_int32
 from vedette.native.damage import check, check_fields, check_shape, check_within
@@ -60,6 +60,8 @@ class MLGF:
     Entry `e` of directory page `d` is the region `regions[d, LOW, :, e]` to `regions[d, HIGH, :, e]` of the transform
     space, of which the directory knows the `axes`; likewise the bounds of its points.
     """
+
+    n_fields: ClassVar[range] = ANY_FIELDS
 
     n_cells: NDArray[np.int64]
     axes: NDArray[np.int64]

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.matches import Matches
+
+if TYPE_CHECKING:
+    from vedette.indexes.estimates import BoxFacts, Estimate
 
 
 class TooLargeError(ValueError):
@@ -26,7 +29,13 @@ SMALL_BATCH = 256  # up to here one kernel call does everything
 MOST_IN_ONE_CALL = 1 << 20  # matches that such a call may write; more are counted first, then written
 
 
+ONE_FIELD, TWO_FIELDS = range(1, 2), range(2, 3)
+ANY_FIELDS, SEVERAL_FIELDS = range(1, 1 << 15), range(2, 1 << 15)
+
+
 class Index(Protocol):
+    n_fields: ClassVar[range]  # the numbers of fields on which it answers by itself
+
     @classmethod
     def build(
         cls, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: Sequence[int]
@@ -43,6 +52,21 @@ class Index(Protocol):
     @property
     def nbytes(self) -> int:
         """The memory of the index."""
+
+
+class PlannedIndex(Index, Protocol):
+    """An index that the planner may choose."""
+
+    wins_for: ClassVar[str]  # boxes for which it is the best choice, in words
+    needs: ClassVar[str]  # what boxes it needs besides the number of fields, in words; empty where any will do
+    needs_points: ClassVar[bool]  # every box must have one cell on the first axis
+
+    @classmethod
+    def estimate(cls, facts: BoxFacts) -> list[Estimate]:
+        """The ways in which it can answer for the boxes, with their costs; none where it cannot or should not.
+
+        It is asked only for boxes on `n_fields` fields.
+        """
 
 
 class Validated(Index, Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from vedette.data.matches import Matches
 from vedette.indexes import lists
 from vedette.indexes.buckets import Buckets
-from vedette.indexes.index import as_boxes, as_cells, count_bytes
+from vedette.indexes.estimates import BoxFacts, Estimate, miss_cost
+from vedette.indexes.index import TWO_FIELDS, as_boxes, as_cells, count_bytes
 from vedette.indexes.lists import Lists
 from vedette.native.buffers import empty_int32
 from vedette.native.damage import check, check_fields, check_shape, check_starts, check_within
@@ -34,6 +35,11 @@ class Keyed:
     An end is the first cell of a segment of axis 1. Slots of `2 ** shift` cells, from the key's first end on, tell how
     many of the ends of this and all lesser keys lie below them.
     """
+
+    n_fields: ClassVar[range] = TWO_FIELDS
+    wins_for: ClassVar[str] = "a key and a range"
+    needs: ClassVar[str] = "a selective field of which every box has one value"
+    needs_points: ClassVar[bool] = True
 
     keys: NDArray[np.int32]
     slot_ends: NDArray[np.int32]
@@ -59,6 +65,15 @@ class Keyed:
         inner_class = Lists if lists.fits(first_segments, last_segments, n_segments) else Buckets
         inner = inner_class.build(first_segments[None], last_segments[None], ids, [n_segments])
         return cls(*table, inner)
+
+    @classmethod
+    def estimate(cls, facts: BoxFacts) -> list[Estimate]:
+        (axes,) = facts.pairs()
+        if not facts.is_point[axes[0]]:
+            return []
+        met = facts.matches
+        cost = 26 + 0.65 * met + 2 * miss_cost(facts.n, 60)
+        return [Estimate(axes, cost, f"a row meets about {met:,.1f} of {facts.n:,} boxes")]
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         segments = empty_int32(cells.shape[1])

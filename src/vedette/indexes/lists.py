@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.matches import Matches
-from vedette.indexes.index import MOST_IN_ONE_CALL, SMALL_BATCH, as_boxes, as_cells, count_bytes
+from vedette.indexes.estimates import BoxFacts, Estimate, miss_cost
+from vedette.indexes.index import MOST_IN_ONE_CALL, ONE_FIELD, SMALL_BATCH, as_boxes, as_cells, count_bytes
 from vedette.native.buffers import empty_int64, output_int32
 from vedette.native.damage import check, check_fields, check_shape, check_starts, check_within
 from vedette.native.kernels import kernel
@@ -31,6 +32,11 @@ SLACK = 8  # eight boxes are copied without asking whether there are so many
 class Lists:
     """Cell `c` lists `cell_ids[cell_starts[c]:cell_starts[c + 1]]`."""
 
+    n_fields: ClassVar[range] = ONE_FIELD
+    wins_for: ClassVar[str] = "equality, and ranges that seldom overlap"
+    needs: ClassVar[str] = "a single field, and boxes short enough to be listed in every cell"
+    needs_points: ClassVar[bool] = False
+
     cell_starts: NDArray[np.int32]
     cell_ids: NDArray[np.int32]
 
@@ -44,6 +50,14 @@ class Lists:
         if n_listed >= 1 << 31:
             raise ValueError(f"lists by cell would have {n_listed} entries and can have 2^31; use buckets")
         return cls(*_build(firsts[0], lasts[0], ids, n_cells[0]))
+
+    @classmethod
+    def estimate(cls, facts: BoxFacts) -> list[Estimate]:
+        if not fits(facts.firsts[0], facts.lasts[0], facts.n_cells[0]):
+            return []
+        met = facts.matches
+        cost = 5 + 0.5 * met + miss_cost(facts.n, 60)
+        return [Estimate(facts.axes, cost, f"a row meets about {met:,.1f} of {facts.n:,} boxes")]
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         return self.match_axis(as_cells(cells)[0])

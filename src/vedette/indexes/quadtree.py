@@ -10,14 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.matches import Matches
+from vedette.indexes.estimates import BoxFacts, Estimate, miss_cost
 from vedette.indexes.growth import collect
-from vedette.indexes.index import MOST_IN_ONE_CALL, SMALL_BATCH, TooLargeError, as_boxes, as_cells, count_bytes
+from vedette.indexes.index import (
+    MOST_IN_ONE_CALL,
+    SMALL_BATCH,
+    TWO_FIELDS,
+    TooLargeError,
+    as_boxes,
+    as_cells,
+    count_bytes,
+)
 from vedette.indexes.leaves import (
     BYTES_PER_BOX,
     SLACK,
@@ -35,6 +44,7 @@ from vedette.native.kernels import kernel
 from vedette.native.prefetch import prefetch
 from vedette.native.vectors import copy_eight
 
+MAX_BYTES_PER_BOX = 400  # boxes that are long on an axis of very many cells would take far more
 MAX_ENTRIES_PER_BOX = 256  # before leaves are split; far beyond what any memory limit allows
 CROWDED = 32  # tests make a leaf split, if they are four times the copies and memory allows
 MAX_SPLITS = 6
@@ -57,6 +67,11 @@ class Quadtree:
     holds its number of groups, the number of boxes that cover it, the words and the sizes of the groups, the ids of the
     boxes that cover it, and the ids of the groups.
     """
+
+    n_fields: ClassVar[range] = TWO_FIELDS
+    wins_for: ClassVar[str] = "ranges on two fields"
+    needs: ClassVar[str] = "two fields on which boxes are ranges, and not too long ones"
+    needs_points: ClassVar[bool] = False
 
     shift_x: int  # a leaf of the grid is 2 ** shift_x cells by 2 ** shift_y
     shift_y: int
@@ -102,6 +117,20 @@ class Quadtree:
             group_tests(table, entries, smaller)
             entries = smaller
         return cls(shift_x, shift_y, n_y, int(grouped), most, table, entries)
+
+    @classmethod
+    def estimate(cls, facts: BoxFacts) -> list[Estimate]:
+        (axes,) = facts.pairs()
+        if facts.is_point[axes[0]]:  # a keyed index is better
+            return []
+        ordered = facts.on(axes)
+        leaf = choose_leaf(ordered.firsts, ordered.lasts, ordered.n_cells)
+        if leaf.bytes_per_box > MAX_BYTES_PER_BOX:
+            return []
+        met = facts.matches
+        tests = min(leaf.tests_per_row, met + 8)
+        cost = 22 + 0.7 * tests + 0.5 * met + 3 * miss_cost(facts.n, 150)
+        return [Estimate(axes, cost, f"a row meets about {met:,.1f} of {facts.n:,} boxes")]
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.matches import Matches
+from vedette.indexes.estimates import BoxFacts, Estimate
 from vedette.indexes.growth import collect
-from vedette.indexes.index import as_boxes, as_cells, count_bytes
+from vedette.indexes.index import ANY_FIELDS, as_boxes, as_cells, count_bytes
 from vedette.native.bits import lowest_one, without_lowest
 from vedette.native.damage import check_fields, check_shape, check_within
 from vedette.native.kernels import kernel
@@ -28,6 +29,11 @@ SLACK = 8
 class Scan:
     """The boxes themselves."""
 
+    n_fields: ClassVar[range] = ANY_FIELDS
+    wins_for: ClassVar[str] = "a few boxes"
+    needs: ClassVar[str] = ""
+    needs_points: ClassVar[bool] = False
+
     firsts: NDArray[np.int32]
     lasts: NDArray[np.int32]
     ids: NDArray[np.int32]
@@ -38,6 +44,11 @@ class Scan:
     ) -> Self:
         """Index boxes on any number of axes."""
         return cls(*as_boxes(firsts, lasts, ids, n_cells))
+
+    @classmethod
+    def estimate(cls, facts: BoxFacts) -> list[Estimate]:
+        cost = 10 + 0.12 * facts.n * len(facts.axes) + 1.2 * facts.matches
+        return [Estimate(facts.axes, cost, f"{facts.n:,} boxes are few enough to try each")]
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)

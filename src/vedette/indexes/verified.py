@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.matches import Matches
 from vedette.indexes.buckets import Buckets
-from vedette.indexes.index import as_boxes, as_cells, count_bytes
+from vedette.indexes.estimates import BoxFacts, Estimate
+from vedette.indexes.index import SEVERAL_FIELDS, as_boxes, as_cells, count_bytes
 from vedette.indexes.keyed import Keyed
 from vedette.indexes.quadtree import Quadtree
 from vedette.native.budget import check_bytes
@@ -31,6 +32,11 @@ AHEAD = 16  # candidates ahead for which the ends are fetched
 @dataclass(frozen=True)
 class Verified:
     """Candidates are numbers of boxes; `ends[i, box]` is the box's first and last cell on axis `others[i]`."""
+
+    n_fields: ClassVar[range] = SEVERAL_FIELDS
+    wins_for: ClassVar[str] = "one or two selective fields among several"
+    needs: ClassVar[str] = ""
+    needs_points: ClassVar[bool] = False
 
     axes: NDArray[np.int64]  # those of the inner index, in its order
     others: NDArray[np.int64]
@@ -50,14 +56,28 @@ class Verified:
         """Index boxes on any number of axes; `axes` names those of the inner index, else they are chosen."""
         firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
         chosen = choose_axes(firsts, lasts, n_cells) if axes is None else list(axes)
-        inner_class: type[Buckets] | type[Keyed] | type[Quadtree] = Buckets
-        if len(chosen) == 2:
-            inner_class = Keyed if (firsts[chosen[0]] == lasts[chosen[0]]).all() else Quadtree
+        inner_class = _inner_class(len(chosen), bool((firsts[chosen[0]] == lasts[chosen[0]]).all()))
         numbers = np.arange(len(ids), dtype=np.int32)
         inner = inner_class.build(firsts[chosen], lasts[chosen], numbers, [n_cells[axis] for axis in chosen])
         others = [axis for axis in range(len(n_cells)) if axis not in chosen]
         ends = np.stack([firsts[others], lasts[others]], axis=2)
         return cls(np.array(chosen, np.int64), np.array(others, np.int64), inner, ends, ids)
+
+    @classmethod
+    def estimate(cls, facts: BoxFacts) -> list[Estimate]:
+        found: list[Estimate] = []
+        for axes in [*((axis,) for axis in facts.axes), *facts.pairs()]:
+            n_others = len(facts.axes) - len(axes)
+            if n_others:
+                inner_class = _inner_class(len(axes), facts.is_point[axes[0]])
+                some = facts.on(axes)
+                met = some.matches
+                check_cost = 10 + met * (2.5 + 0.7 * n_others)
+                left = f"leaves about {met:,.1f} of {facts.n:,} boxes to check"
+                reason = f"{inner_class.__name__} on {len(axes)} of {len(facts.axes)} fields {left}"
+                for inner in inner_class.estimate(some):
+                    found.append(Estimate(axes, inner.nanoseconds + check_cost, reason, inner_class.__name__))
+        return found
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
@@ -102,6 +122,10 @@ class Verified:
     @property
     def nbytes(self) -> int:
         return count_bytes(self)
+
+
+def _inner_class(n_axes: int, is_keyed: bool) -> type[Buckets] | type[Keyed] | type[Quadtree]:
+    return Buckets if n_axes == 1 else Keyed if is_keyed else Quadtree
 
 
 def choose_axes(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: Sequence[int]) -> list[int]:

@@ -7,6 +7,7 @@ annotations, so that a new field is checked without a further line; `validate` a
 
 from __future__ import annotations
 
+import dataclasses
 import typing
 from functools import cache
 from types import NoneType, UnionType
@@ -58,7 +59,7 @@ def check_starts(starts: NDArray[Any], end: int, name: str) -> None:
 @cache
 def _hints(class_: Any) -> dict[str, Any]:
     hints = typing.get_type_hints(class_)
-    return {name: hints[name] for name in class_.__dataclass_fields__}
+    return {field.name: hints[field.name] for field in dataclasses.fields(class_)}
 
 
 def _fits(value: Any, hint: Any) -> bool:

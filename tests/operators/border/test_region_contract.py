@@ -13,7 +13,7 @@ from numba import config
 
 from tests.profiles import examples
 from vedette.indexes.buckets import Buckets
-from vedette.indexes.names import INDEXES, PAPER_INDEXES
+from vedette.indexes.names import INDEXES
 from vedette.operators.border.differences import DiffRMQ
 from vedette.operators.border.region_line import BLOCK, RSList
 from vedette.operators.border.region_segments import RSLists
@@ -298,15 +298,13 @@ def test_an_end_of_another_kind_splits_the_steps_of_its_side_and_merges_them_whe
     assert rs_list.steps.tolist() == [1, 1]
 
 
-N_AXES = {"Lists": 1, "Buckets": 1, "Quadtree": 2, "Keyed": 2, "Verified": 2, "Scan": 2, "Bitmaps": 2, "Dual": 2}
-
-
 @pytest.mark.parametrize("name", INDEXES)
 def test_diff_rmq_answers_over_every_index(name):
-    n_axes = N_AXES[name] if name in N_AXES else PAPER_INDEXES[name][0]
-    problem = make_problem(60, 40, n_axes, points=name == "Keyed")
+    index = INDEXES[name]
+    n_axes = 2 if 2 in index.n_fields else index.n_fields[0]
+    problem = make_problem(60, 40, n_axes, points=getattr(index, "needs_points", False))
 
-    problem.check(DiffRMQ.build(INDEXES[name], *problem.boxes(slice(None)), problem.n_cells), slice(None))
+    problem.check(DiffRMQ.build(index, *problem.boxes(slice(None)), problem.n_cells), slice(None))
 
 
 def test_diff_rmq_does_not_report_a_move_between_two_boxes_of_one_id():

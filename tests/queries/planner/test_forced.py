@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import vedette as vd
 from vedette.indexes.index import TooLargeError
-from vedette.indexes.names import INDEXES, N_FIELDS, PAPER_INDEXES
+from vedette.indexes.names import INDEXES
 from vedette.papers.constructs.construct_rectangles import VCR
 
 RANDOM = np.random.default_rng(11)
@@ -37,25 +34,6 @@ def query_set(index, *groups):
 def indexes_by_fields(queries):
     groups = [group for part in queries._compiled().compiled for group in part.groups]
     return {tuple(sorted(group.fields)): type(group.index) for group in groups}
-
-
-def test_of_every_index_it_is_known_on_how_many_fields_it_answers():
-    assert set(N_FIELDS) == set(INDEXES)
-
-
-def test_the_page_on_operators_names_every_index_and_its_numbers_of_fields():
-    page = (Path(__file__).parents[3] / "docs" / "operators.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (\d)( or more)? \| (.*) \| (.*)\|$", page, re.MULTILINE)
-    told = {
-        name: (int(n), bool(more), own)
-        for n, more, *cells in rows
-        for own, cell in zip([True, False], cells, strict=True)
-        for name in re.findall("`(.+?)`", cell)
-    }
-
-    assert told == {
-        name: (numbers.start, len(numbers) > 1, name not in PAPER_INDEXES) for name, numbers in N_FIELDS.items()
-    }
 
 
 @pytest.mark.parametrize(

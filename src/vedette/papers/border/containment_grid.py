@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.matches import Matches
-from vedette.indexes.index import TooLargeError, as_boxes, as_cells, check_given
+from vedette.indexes.index import ONE_FIELD, TooLargeError, as_boxes, as_cells, check_given
 from vedette.native.buffers import empty_int64, output_int32
 from vedette.native.kernels import kernel
 from vedette.native.vectors import copy_eight
@@ -45,6 +45,8 @@ class CEI(RebuiltBoxes):
     In its segment the whole has number 1, the halves of `m` have `2m` and `2m + 1`, and cell `c` has `2 ** shift + c`;
     to this comes `2 ** (shift + 1)` times the segment.
     """
+
+    n_fields: ClassVar[range] = ONE_FIELD
 
     n_cells: int
     segment_cells: int  # as given; 0 where it is chosen

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.matches import Matches
 from vedette.indexes.growth import collect
-from vedette.indexes.index import TooLargeError, as_boxes, as_cells
+from vedette.indexes.index import ONE_FIELD, TooLargeError, as_boxes, as_cells
 from vedette.native.kernels import kernel
 from vedette.native.vectors import copy_eight
 from vedette.papers.border.skip_list_changes import (
@@ -48,6 +48,8 @@ class ISList(BoxStore):
     Each slot lists the boxes that mark it, the first slot those that mark the node. `HEADER` is a node below all keys,
     and `TAIL` one behind them.
     """
+
+    n_fields: ClassVar[range] = ONE_FIELD
 
     forward: NDArray[np.int32]
     heights: NDArray[np.int8]  # by the first slot

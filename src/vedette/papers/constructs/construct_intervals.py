@@ -14,14 +14,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.matches import Matches
 from vedette.indexes.growth import collect
-from vedette.indexes.index import TooLargeError, as_boxes, as_cells, check_given, sample_boxes
+from vedette.indexes.index import ONE_FIELD, TooLargeError, as_boxes, as_cells, check_given, sample_boxes
 from vedette.native.kernels import kernel
 from vedette.native.vectors import copy_eight
 from vedette.papers.box_store import find_first_id
@@ -44,6 +44,8 @@ class ConstructIntervals(RebuiltBoxes):
     Those that cover `p` have the numbers `differences + p * n_lengths + n_lengths - 1`; some of them start before the
     first place, and are empty.
     """
+
+    n_fields: ClassVar[range] = ONE_FIELD
 
     given: NDArray[np.int64]  # L and the number of places that were asked for; 0 where they are chosen
     places: NDArray[np.int32]  # by cell

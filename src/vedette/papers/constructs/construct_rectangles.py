@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.matches import Matches
 from vedette.indexes.growth import collect
-from vedette.indexes.index import TooLargeError, as_boxes, as_cells, check_given, sample_boxes
+from vedette.indexes.index import TWO_FIELDS, TooLargeError, as_boxes, as_cells, check_given, sample_boxes
 from vedette.native.kernels import kernel
 from vedette.native.vectors import copy_eight
 from vedette.papers.box_store import find_first_id
@@ -40,6 +40,8 @@ class VCR(RebuiltBoxes):
     That is `n_kinds * (x + y * width) + j * n_lengths + i`, where x and y are counted from the first start whose
     rectangles may cover the point (0, 0), and `width` is the number of such starts on a line.
     """
+
+    n_fields: ClassVar[range] = TWO_FIELDS
 
     given: NDArray[np.int64]  # L and the numbers of places that were asked for; 0 where they are chosen
     x_places: NDArray[np.int32]  # by cell

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.matches import Matches
 from vedette.indexes.growth import collect
-from vedette.indexes.index import TooLargeError, as_boxes, as_cells
+from vedette.indexes.index import ANY_FIELDS, TooLargeError, as_boxes, as_cells
 from vedette.native.bits import lowest_one, without_lowest
 from vedette.native.kernels import kernel
 from vedette.papers.box_store import BoxStore, find_first_id
@@ -37,6 +37,8 @@ class IBS(BoxStore):
 
     A range that begins with the axis, or ends with it, has no constant there.
     """
+
+    n_fields: ClassVar[range] = ANY_FIELDS
 
     n_cells: NDArray[np.int64]
     needed: NDArray[np.int16]  # by box: the axes on which it has a predicate; -1 by a free number

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from vedette.data.matches import Matches
 from vedette.indexes.growth import collect
 from vedette.indexes.hilbert import hilbert_order
-from vedette.indexes.index import as_boxes, as_cells, count_bytes
+from vedette.indexes.index import ANY_FIELDS, as_boxes, as_cells, count_bytes
 from vedette.native.kernels import kernel
 
 CAPACITY = 16  # entries of a node
@@ -30,6 +30,8 @@ class PackedRTree:
 
     The entries of level 0 are the boxes.
     """
+
+    n_fields: ClassVar[range] = ANY_FIELDS
 
     level_starts: NDArray[np.int64]
     bounds: NDArray[np.int32]  # (entries, 2 * axes): first cells, then last ones

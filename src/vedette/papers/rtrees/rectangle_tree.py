@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.matches import Matches
 from vedette.indexes.growth import collect
-from vedette.indexes.index import as_boxes, as_cells, count_bytes
+from vedette.indexes.index import ANY_FIELDS, as_boxes, as_cells, count_bytes
 from vedette.native.kernels import kernel
 from vedette.papers.rtrees.rectangle_tree_changes import (
     CAPACITY,
@@ -37,6 +37,8 @@ class RTree:
 
     The children of a leaf, a node of level 0, are ids; those of other nodes are nodes of the next lower level.
     """
+
+    n_fields: ClassVar[range] = ANY_FIELDS
 
     bounds: NDArray[np.int32]  # (nodes, CAPACITY + 1, 2 * axes): the last place is for an entry that makes a node split
     children: NDArray[np.int32]

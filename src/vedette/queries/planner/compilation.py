@@ -19,7 +19,7 @@ from vedette.data.boxes import BoxBlock
 from vedette.data.schema import Schema
 from vedette.language import Residual
 from vedette.queries.match import Part
-from vedette.queries.planner.choice import Boxes, Facts, choose_index, estimate_cost
+from vedette.queries.planner.choice import Boxes, choose_index, estimate_cost
 from vedette.queries.planner.forced import is_kept_apart
 from vedette.queries.screen import Screen
 
@@ -182,7 +182,7 @@ def _put_together(groups: list[Boxes], axes: dict[str, Axis], forced: str | None
         apart = large + ([_unite(rest, axes)] if len(rest) > 1 else rest)
         if len(apart) > 1:
             united = _unite(bound, axes)
-            merging = sum(MERGE_COST + MERGE_PAIR_COST * Facts.of(each).matches for each in apart)
+            merging = sum(MERGE_COST + MERGE_PAIR_COST * each.facts().matches for each in apart)
             if estimate_cost(united) < sum(map(estimate_cost, apart)) + merging:
                 apart = [united]
         result += fixed + apart
