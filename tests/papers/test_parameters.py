@@ -58,9 +58,9 @@ def test_a_data_cluster_has_no_more_rows_than_ranks_of_16_bits_can_tell():
 def test_a_batch_smaller_than_a_data_cluster_takes_the_memory_of_its_rows(monkeypatch):
     sizes = []
 
-    def join(cells, order, lows, highs, n_dc, *rest):
-        sizes.append(n_dc)
-        return join_clusters(cells, order, lows, highs, n_dc, *rest)
+    def join(clusters, *rest):
+        sizes.append(clusters.n_dc)
+        return join_clusters(clusters, *rest)
 
     monkeypatch.setattr(grid_file, "join_clusters", join)
     found = MLGF.build(*RANGE).match_batch(np.array([[2, 5]], np.int32), n_dc=65_535)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,22 @@ SLACK = 64  # bits of a word that may be read out too much
 # The places of the set bits of each byte, eight to a byte.
 _PLACES = np.array([place for byte in range(256) for place in ([i for i in range(8) if byte >> i & 1] + [0] * 8)[:8]])
 _PLACES = _PLACES.astype(np.int32)
+
+
+class _Bits(NamedTuple):
+    """The fields of `Bitmaps`, for kernels."""
+
+    ids: NDArray[np.int32]
+    offset: int
+    shifts: NDArray[np.int64]
+    axis_buckets: NDArray[np.int64]
+    bitmaps: NDArray[np.int64]
+    first_starts: NDArray[np.int64]
+    first_cells: NDArray[np.int32]
+    first_boxes: NDArray[np.int32]
+    last_starts: NDArray[np.int64]
+    last_cells: NDArray[np.int32]
+    last_boxes: NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -87,15 +104,27 @@ class Bitmaps:
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
-        n_rows = cells.shape[1]
-        bits = (
-            self.ids, self.offset, self.shifts, self.axis_buckets, self.bitmaps,
-            self.first_starts, self.first_cells, self.first_boxes, self.last_starts, self.last_cells, self.last_boxes,
-        )  # fmt: skip
+        n_rows, bits = cells.shape[1], self._bits
         if n_rows * len(self.ids) <= ONE_CALL:
-            return Matches(*_match(cells, *bits))
+            return Matches(*_match(cells, bits))
         most = len(self.ids) + SLACK
-        return collect(n_rows, most, lambda done, starts, positions: _fill(cells, done, starts, positions, *bits))
+        return collect(n_rows, most, lambda done, starts, positions: _fill(cells, done, starts, positions, bits))
+
+    @cached_property
+    def _bits(self) -> _Bits:
+        return _Bits(
+            self.ids,
+            self.offset,
+            self.shifts,
+            self.axis_buckets,
+            self.bitmaps,
+            self.first_starts,
+            self.first_cells,
+            self.first_boxes,
+            self.last_starts,
+            self.last_cells,
+            self.last_boxes,
+        )
 
     def validate(self, n_cells: Sequence[int], ids: range) -> None:
         check_fields(self)
@@ -216,26 +245,10 @@ def _order_by_bucket(
 
 
 @kernel
-def _match(
-    cells: NDArray[np.int32],
-    ids: NDArray[np.int32],
-    offset: int,
-    shifts: NDArray[np.int64],
-    axis_buckets: NDArray[np.int64],
-    bitmaps: NDArray[np.int64],
-    first_starts: NDArray[np.int64],
-    first_cells: NDArray[np.int32],
-    first_boxes: NDArray[np.int32],
-    last_starts: NDArray[np.int64],
-    last_cells: NDArray[np.int32],
-    last_boxes: NDArray[np.int32],
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _match(cells: NDArray[np.int32], bits: _Bits) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     starts = np.zeros(cells.shape[1] + 1, np.int64)
-    positions = np.empty(cells.shape[1] * len(ids) + SLACK, np.int32)
-    _fill(
-        cells, 0, starts, positions, ids, offset, shifts, axis_buckets, bitmaps,
-        first_starts, first_cells, first_boxes, last_starts, last_cells, last_boxes,
-    )  # fmt: skip
+    positions = np.empty(cells.shape[1] * len(bits.ids) + SLACK, np.int32)
+    _fill(cells, 0, starts, positions, bits)
     return starts, positions[: starts[-1]].copy()
 
 
@@ -245,19 +258,12 @@ def _fill(
     done: int,
     starts: NDArray[np.int64],
     positions: NDArray[np.int32],
-    ids: NDArray[np.int32],
-    offset: int,
-    shifts: NDArray[np.int64],
-    axis_buckets: NDArray[np.int64],
-    bitmaps: NDArray[np.int64],
-    first_starts: NDArray[np.int64],
-    first_cells: NDArray[np.int32],
-    first_boxes: NDArray[np.int32],
-    last_starts: NDArray[np.int64],
-    last_cells: NDArray[np.int32],
-    last_boxes: NDArray[np.int32],
+    bits: _Bits,
 ) -> int:
     """Write the matches of rows from `done` on while there is room; how many rows are done then."""
+    ids, offset, shifts, axis_buckets, bitmaps = bits.ids, bits.offset, bits.shifts, bits.axis_buckets, bits.bitmaps
+    first_starts, first_cells, first_boxes = bits.first_starts, bits.first_cells, bits.first_boxes
+    last_starts, last_cells, last_boxes = bits.last_starts, bits.last_cells, bits.last_boxes
     n_words = bitmaps.shape[1]
     words = np.empty(n_words, np.int64)
     out = starts[done]

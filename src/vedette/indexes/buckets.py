@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,14 @@ SLACK = 16  # room after the last row's matches, and after the last block, for w
 # A tested range of offsets lo..hi is one word of two fields, 0x8000 - lo and 0x8000 + hi. Adding an offset to the one
 # and taking it from the other leaves both top bits set exactly when lo <= offset <= hi.
 _GUARD = 0x80008000
+
+
+class _Layout(NamedTuple):
+    """By bucket: how many boxes touch it, how many cover it, and where its block begins."""
+
+    n_touching: NDArray[np.int32]
+    n_covering: NDArray[np.int32]
+    blocks: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -72,12 +80,10 @@ class Buckets:
             counts = np.empty(0, np.uint16)
         bucket_cells = bucket_cells[: n_buckets + 1]
         order = empty_int32(len(ids))
-        n_touching, n_covering, blocks = _order(firsts[0], lasts[0], shift, slot_buckets, bucket_cells, order)
-        entries = np.empty(int(blocks[-1]) + SLACK, np.int32)
-        _fill_blocks(
-            firsts[0], lasts[0], ids, shift, slot_buckets, bucket_cells, order, n_touching, n_covering, blocks, entries
-        )
-        return cls(shift, blocks[slot_buckets].astype(np.int32), entries, counts)
+        layout = _order(firsts[0], lasts[0], shift, slot_buckets, bucket_cells, order)
+        entries = np.empty(int(layout.blocks[-1]) + SLACK, np.int32)
+        _fill_blocks(firsts[0], lasts[0], ids, shift, slot_buckets, bucket_cells, order, layout, entries)
+        return cls(shift, layout.blocks[slot_buckets].astype(np.int32), entries, counts)
 
     @classmethod
     def estimate(cls, facts: BoxFacts) -> list[Estimate]:
@@ -267,7 +273,7 @@ def _order(
     slot_buckets: NDArray[np.int32],
     bucket_cells: NDArray[np.int32],
     order: NDArray[np.int32],
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+) -> _Layout:
     """Per bucket, how many boxes touch it, how many cover it, where its block starts; and boxes by first bucket."""
     n = len(firsts)
     n_buckets = len(bucket_cells) - 1
@@ -303,7 +309,7 @@ def _order(
         b = slot_buckets[firsts[q] >> shift]
         order[by_bucket[b]] = q
         by_bucket[b] += 1
-    return n_touching, n_covering, blocks
+    return _Layout(n_touching, n_covering, blocks)
 
 
 @kernel
@@ -315,11 +321,11 @@ def _fill_blocks(
     slot_buckets: NDArray[np.int32],
     bucket_cells: NDArray[np.int32],
     order: NDArray[np.int32],
-    n_touching: NDArray[np.int32],
-    n_covering: NDArray[np.int32],
-    blocks: NDArray[np.int64],
+    layout: _Layout,
     entries: NDArray[np.int32],
 ) -> None:
+    """Write the blocks. The counts of the layout are used up."""
+    n_touching, n_covering, blocks = layout.n_touching, layout.n_covering, layout.blocks
     n_buckets = len(bucket_cells) - 1
     entries[blocks[n_buckets] :] = 0
     for b in range(n_buckets):

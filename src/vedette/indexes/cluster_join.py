@@ -8,11 +8,13 @@ rows are counted, read out to where each row's list belongs.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.indexes.grid_file_directory import NOWHERE
-from vedette.indexes.grid_file_pages import PAGE
+from vedette.indexes.grid_file_directory import NOWHERE, Directory
+from vedette.indexes.grid_file_pages import PAGE, Pages
 from vedette.indexes.spatial_join import find_pages, meet_page
 from vedette.indexes.wide_bits import begin_between, keep_between, turn_square, write_ones
 from vedette.native.bits import count_ones, lowest_one, without_lowest
@@ -22,37 +24,72 @@ STEPS = 2048  # in which the rows of a cluster are sorted
 LINE = 8  # rows whose words are neighbours: memory brings so many at once
 
 
-@kernel
-def join_clusters(
-    cells: NDArray[np.int32],
-    order: NDArray[np.int64],
-    lows: NDArray[np.int32],
-    highs: NDArray[np.int32],
-    n_dc: int,
-    done: int,
-    row_starts: NDArray[np.int64],
-    first_met: NDArray[np.int64],
-    met: NDArray[np.int32],
-    bits: NDArray[np.int64],
-    axes: NDArray[np.int64],
-    points: NDArray[np.int32],
-    page_ids: NDArray[np.int32],
-    nexts: NDArray[np.int32],
-    bounds: NDArray[np.int32],
-    children: NDArray[np.int32],
-    levels: NDArray[np.int32],
-    counts: NDArray[np.int64],
-) -> tuple[int, int]:
-    """Find the boxes that hold a row of each cluster from `done` on.
+class ClusteredRows(NamedTuple):
+    """Rows in the order of their data clusters of `n_dc` rows; cluster `c` is in `lows[:, c]` to `highs[:, c]`."""
+
+    cells: NDArray[np.int32]
+    order: NDArray[np.int64]
+    lows: NDArray[np.int32]
+    highs: NDArray[np.int32]
+    n_dc: int
+
+
+class FoundBoxes(NamedTuple):
+    """The boxes that each cluster meets, and which of them hold each row.
 
     Cluster `c` has the boxes of the ids `met[first_met[c]:first_met[c + 1]]`, which are made a multiple of 64. From
     `bits[n_words * first_met[c]]` on there are as many bits for each row that a cluster may have: for every eight rows,
-    for every 64 boxes, eight words. The number of boxes of row `r` is written to `row_starts[r + 1]`. Stops where the
-    next cluster needs more room than there is: the cluster, and how many boxes there must be room for.
+    for every 64 boxes, eight words. The number of boxes of row `r` is in `row_starts[r + 1]`.
     """
+
+    row_starts: NDArray[np.int64]
+    first_met: NDArray[np.int64]
+    met: NDArray[np.int32]
+    bits: NDArray[np.int64]
+
+
+class _RankedRows(NamedTuple):
+    """The rows of a cluster, sorted on every axis.
+
+    `ranked[axis]` are their cells in order, and a cell that no row reaches. `up_to[axis, r]` has the bits of the
+    first `r` of them. Cell `c` is, if at all, from `steps[axis, s]` to `steps[axis, s + 1]` of them, where `s` is
+    `(c - low) >> shifts[axis]`.
+    """
+
+    shifts: NDArray[np.int64]
+    steps: NDArray[np.uint16]
+    ranked: NDArray[np.int32]
+    rows: NDArray[np.int32]  # of the axis that was sorted last
+    up_to: NDArray[np.int64]
+
+
+class _PageRoom(NamedTuple):
+    """Room to work on the boxes of a page."""
+
+    ranks: NDArray[np.uint16]
+    places: NDArray[np.int64]
+    masks: NDArray[np.int64]
+
+
+@kernel
+def join_clusters(
+    clusters: ClusteredRows,
+    done: int,
+    found: FoundBoxes,
+    own_pages: Pages,
+    directory: Directory,
+) -> tuple[int, int]:
+    """Find the boxes that hold a row of each cluster from `done` on.
+
+    Stops where the next cluster needs more room than there is. Returns this cluster, and how many boxes there must be
+    room for.
+    """
+    cells, order, lows, highs, n_dc = clusters.cells, clusters.order, clusters.lows, clusters.highs, clusters.n_dc
+    row_starts, first_met, met, bits = found.row_starts, found.first_met, found.met, found.bits
+    points, page_ids, nexts = own_pages.points, own_pages.page_ids, own_pages.nexts
     n_axes, n_rows = cells.shape
     n_words = count_words(n_dc)
-    stack, pages = np.empty(len(children) + 1, np.int32), np.empty(len(points), np.int32)
+    stack, pages = np.empty(len(directory.children) + 1, np.int32), np.empty(len(points), np.int32)
     low, high = np.empty(n_axes, np.int32), np.empty(n_axes, np.int32)
     shifts, steps = np.empty(n_axes, np.int64), np.empty((n_axes, STEPS + 2), np.uint16)
     ranked, rows = np.empty((n_axes, n_dc + 1), np.int32), np.empty(n_dc, np.int32)
@@ -60,13 +97,14 @@ def join_clusters(
     up_to = np.empty((n_axes, n_dc + 1, n_words), np.int64)
     masks, square = np.empty((1024, n_words), np.int64), np.empty(64, np.int64)
     n_found = np.empty(LINE, np.int64)
+    ranked_rows = _RankedRows(shifts, steps, ranked, rows, up_to)
     for cluster in range(done, lows.shape[1]):
         first = cluster * n_dc
         n = min(n_rows - first, n_dc)
         for axis in range(n_axes):
             low[axis], high[axis] = lows[axis, cluster], highs[axis, cluster]
-            shifts[axis] = _rank_rows(cells, order, first, n, axis, low[axis], high[axis], steps, ranked, rows, up_to)
-        n_pages = find_pages(low, high, axes, nexts, bounds, children, levels, counts, stack, pages)
+            _rank_rows(cells, order, first, n, axis, low[axis], high[axis], ranked_rows)
+        n_pages = find_pages(low, high, nexts, directory, stack, pages)
         start = first_met[cluster]
         if start + n_pages * PAGE > len(met):
             return cluster, start + n_pages * PAGE
@@ -74,10 +112,8 @@ def join_clusters(
             masks = np.empty((2 * n_pages * PAGE, n_words), np.int64)
         end = start
         for i in range(n_pages):
-            end = _hold_rows(
-                pages[i], low, high, shifts, steps, ranked, up_to, points, page_ids, ranks, places, masks, start, met,
-                end,
-            )  # fmt: skip
+            room = _PageRoom(ranks, places, masks)
+            end = _hold_rows(pages[i], low, high, ranked_rows, points, page_ids, room, start, met, end)
         while (end - start) & 63:
             masks[end - start] = 0
             met[end] = -1
@@ -135,17 +171,10 @@ def _rank_rows(
     axis: int,
     low: int,
     high: int,
-    steps: NDArray[np.uint16],
-    ranked: NDArray[np.int32],
-    rows: NDArray[np.int32],
-    up_to: NDArray[np.int64],
-) -> int:
-    """Sort the rows of a cluster on one axis.
-
-    `ranked[axis]` are their cells in order, and `up_to[axis, r]` has the bits of the first `r` of them. Cell `c`
-    stands, if at all, from `steps[axis, s]` to `steps[axis, s + 1]` of them, where `s` is `(c - low) >> shift`; returns
-    the shift. Behind the last stands a cell that no row reaches.
-    """
+    ranked_rows: _RankedRows,
+) -> None:
+    """Sort the rows of a cluster on one axis."""
+    steps, ranked, rows, up_to = ranked_rows.steps, ranked_rows.ranked, ranked_rows.rows, ranked_rows.up_to
     shift = 0
     while (np.int64(high) - low + 1) >> shift >= STEPS:
         shift += 1
@@ -174,7 +203,7 @@ def _rank_rows(
         for word in range(n_words):
             up_to[axis, rank + 1, word] = up_to[axis, rank, word]
         up_to[axis, rank + 1, rows[rank] >> 6] |= np.int64(1) << np.int64(rows[rank] & 63)
-    return shift
+    ranked_rows.shifts[axis] = shift
 
 
 @kernel
@@ -194,20 +223,17 @@ def _hold_rows(
     page: int,
     lows: NDArray[np.int32],
     highs: NDArray[np.int32],
-    shifts: NDArray[np.int64],
-    steps: NDArray[np.uint16],
-    ranked: NDArray[np.int32],
-    up_to: NDArray[np.int64],
+    ranked_rows: _RankedRows,
     points: NDArray[np.int32],
     page_ids: NDArray[np.int32],
-    ranks: NDArray[np.uint16],
-    places: NDArray[np.int64],
-    masks: NDArray[np.int64],
+    room: _PageRoom,
     start: np.int64,
     met: NDArray[np.int32],
     end: np.int64,
 ) -> np.int64:
     """Add the boxes of a page that hold a row to those from `start` to `end`, and the bits of the rows; the new end."""
+    shifts, steps, ranked, up_to = ranked_rows.shifts, ranked_rows.steps, ranked_rows.ranked, ranked_rows.up_to
+    ranks, places, masks = room.ranks, room.places, room.masks
     n_axes, n_ranks, n_words = len(lows), up_to.shape[1], up_to.shape[2]
     word = meet_page(page, lows, highs, points)
     n = 0

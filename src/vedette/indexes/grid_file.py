@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.matches import Matches
-from vedette.indexes.cluster_join import count_words, join_clusters, read_clusters
+from vedette.indexes.cluster_join import ClusteredRows, FoundBoxes, count_words, join_clusters, read_clusters
 from vedette.indexes.data_clusters import (
     BATCH_COST,
     N_REGIONS,
@@ -37,8 +37,9 @@ from vedette.indexes.grid_file_directory import (
     N_POINTS,
     N_REMOVED,
     NOWHERE,
+    Directory,
 )
-from vedette.indexes.grid_file_pages import PAGE, insert_points, remove_places
+from vedette.indexes.grid_file_pages import PAGE, Pages, insert_points, remove_places
 from vedette.indexes.growth import collect
 from vedette.indexes.hilbert import hilbert_order
 from vedette.indexes.index import ANY_FIELDS, as_boxes, as_cells, check_given, count_bytes, sample_boxes
@@ -132,9 +133,10 @@ class MLGF:
         n_words = count_words(clusters.n_dc)
         met, bits = empty_int32(0), empty_int64(0)
         done = 0
-        regions = cells, order, clusters.lows, clusters.highs, clusters.n_dc
+        rows = ClusteredRows(cells, order, clusters.lows, clusters.highs, clusters.n_dc)
         while True:
-            done, needed = join_clusters(*regions, done, row_starts, first_met, met, bits, *self._searched)
+            found = FoundBoxes(row_starts, first_met, met, bits)
+            done, needed = join_clusters(rows, done, found, self._pages, self._directory)
             if done == len(clusters):
                 break
             n_met = int(first_met[done])
@@ -161,11 +163,11 @@ class MLGF:
         These are the boxes that the region meets: candidates for what is in it.
         """
         lows, highs = as_cells(lows), as_cells(highs)
-        most = len(self)
+        most, pages, directory = len(self), self._pages, self._directory
         return collect(
             lows.shape[1],
             most + 1,
-            lambda done, starts, positions: fill_windows(lows, highs, done, starts, positions, most, *self._searched),
+            lambda done, starts, positions: fill_windows(lows, highs, done, starts, positions, most, pages, directory),
         )
 
     def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
@@ -266,15 +268,16 @@ class MLGF:
         return int(self.levels[self.counts[0]]) + 1
 
     @property
-    def _searched(self) -> tuple[Any, ...]:
-        return (
-            self.axes, self.points, self.page_ids, self.nexts,
-            self.bounds, self.children, self.levels, self.counts,
-        )  # fmt: skip
+    def _pages(self) -> Pages:
+        return Pages(self.points, self.page_ids, self.sizes, self.nexts)
+
+    @property
+    def _directory(self) -> Directory:
+        return Directory(self.axes, self.regions, self.bounds, self.children, self.n_entries, self.levels, self.counts)
 
     def _count_pages(self, lows: NDArray[np.int32], highs: NDArray[np.int32]) -> NDArray[np.int64]:
         """How many pages SJ-Immediate, or a cluster, looks at for each region."""
-        return count_pages(lows, highs, self.axes, self.nexts, self.bounds, self.children, self.levels, self.counts)
+        return count_pages(lows, highs, self.nexts, self._directory)
 
     @property
     def _sample(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -288,10 +291,7 @@ class MLGF:
     def _insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
         done = 0
         while True:
-            done = insert_points(
-                firsts, lasts, ids, done, self.axes, self.points, self.page_ids, self.sizes, self.nexts,
-                self.regions, self.bounds, self.children, self.n_entries, self.levels, self.counts,
-            )  # fmt: skip
+            done = insert_points(firsts, lasts, ids, done, self._pages, self._directory)
             if done == len(ids):
                 return
             if self.counts[N_PAGES] == len(self.points):

@@ -7,6 +7,8 @@ that no region of it is, on the way down, so that there is always room above.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +18,18 @@ FANOUT = 64  # as many as are compared at once
 NOWHERE = np.iinfo(np.int32).max  # above every cell
 ROOT, N_PAGES, N_DIRECTORIES, N_POINTS, N_REMOVED = 0, 1, 2, 3, 4  # in `counts`
 LOW, HIGH = 0, 1
+
+
+class Directory(NamedTuple):
+    """The directory pages of a grid file (see `MLGF`)."""
+
+    axes: NDArray[np.int64]
+    regions: NDArray[np.int32]
+    bounds: NDArray[np.int32]
+    children: NDArray[np.int32]
+    n_entries: NDArray[np.int32]
+    levels: NDArray[np.int32]
+    counts: NDArray[np.int64]
 
 
 @kernel

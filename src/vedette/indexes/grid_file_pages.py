@@ -6,6 +6,8 @@ points are not made. Points that all are equal cannot be divided: their pages ar
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,7 @@ from vedette.indexes.grid_file_directory import (
     N_REMOVED,
     NOWHERE,
     ROOT,
+    Directory,
     cut_directory,
     cut_entry,
     empty_bounds,
@@ -31,25 +34,28 @@ from vedette.native.kernels import kernel
 PAGE = 64  # points, as many as are compared at once; a place without one has NOWHERE as its first cell
 
 
+class Pages(NamedTuple):
+    """The pages with points of a grid file (see `MLGF`)."""
+
+    points: NDArray[np.int32]
+    page_ids: NDArray[np.int32]
+    sizes: NDArray[np.int32]
+    nexts: NDArray[np.int32]
+
+
 @kernel
 def insert_points(
     firsts: NDArray[np.int32],
     lasts: NDArray[np.int32],
     ids: NDArray[np.int32],
     done: int,
-    axes: NDArray[np.int64],
-    points: NDArray[np.int32],
-    page_ids: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    nexts: NDArray[np.int32],
-    regions: NDArray[np.int32],
-    bounds: NDArray[np.int32],
-    children: NDArray[np.int32],
-    n_entries: NDArray[np.int32],
-    levels: NDArray[np.int32],
-    counts: NDArray[np.int64],
+    pages: Pages,
+    directory: Directory,
 ) -> int:
     """Put in boxes from `done` on while there are free pages; how many are in then."""
+    points, page_ids, sizes = pages.points, pages.page_ids, pages.sizes
+    axes, regions, bounds, children = directory.axes, directory.regions, directory.bounds, directory.children
+    n_entries, levels, counts = directory.n_entries, directory.levels, directory.counts
     n_axes, n_boxes = firsts.shape
     n_known = len(axes)
     point = np.empty(2 * n_axes, np.int32)
@@ -73,9 +79,7 @@ def insert_points(
             widen(corner, node, entry, bounds)
             node = np.int64(children[node, entry])
         entry = find_entry(corner, node, regions, n_entries)
-        entry = _make_room(
-            corner, node, entry, axes, points, page_ids, sizes, nexts, regions, bounds, children, n_entries, counts
-        )
+        entry = _make_room(corner, node, entry, pages, directory)
         page = children[node, entry]
         place = sizes[page]
         for dimension in range(2 * n_axes):
@@ -115,21 +119,16 @@ def _make_room(
     corner: NDArray[np.int32],
     node: int,
     entry: int,
-    axes: NDArray[np.int64],
-    points: NDArray[np.int32],
-    page_ids: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    nexts: NDArray[np.int32],
-    regions: NDArray[np.int32],
-    bounds: NDArray[np.int32],
-    children: NDArray[np.int32],
-    n_entries: NDArray[np.int32],
-    counts: NDArray[np.int64],
+    pages: Pages,
+    directory: Directory,
 ) -> int:
     """The entry whose page has room for the point.
 
     A page that links to another holds equal points only, so that a different one gets a page of its own.
     """
+    points, page_ids, sizes, nexts = pages.points, pages.page_ids, pages.sizes, pages.nexts
+    axes, regions, bounds, children = directory.axes, directory.regions, directory.bounds, directory.children
+    n_entries, counts = directory.n_entries, directory.counts
     page = children[node, entry]
     if nexts[page] < 0:
         if sizes[page] < PAGE:

@@ -56,15 +56,15 @@ class Keyed:
             raise ValueError("a keyed index takes boxes of one cell on axis 0; these have more")
         keyed_ends = np.concatenate([_join(firsts[0], firsts[1]), _join(firsts[0], lasts[1] + 1)])
         keyed_ends.sort()
-        table = _rank(keyed_ends, n_cells[0])
+        keys, slot_ends, ends = _rank(keyed_ends, n_cells[0])
         first_segments, last_segments = empty_int32(len(ids)), empty_int32(len(ids))
-        _find_segments(firsts, *table, first_segments)
-        _find_segments(np.stack([lasts[0], lasts[1] + 1]), *table, last_segments)
+        _find_segments(firsts, keys, slot_ends, ends, first_segments)
+        _find_segments(np.stack([lasts[0], lasts[1] + 1]), keys, slot_ends, ends, last_segments)
         last_segments -= 1
-        n_segments = 1 + len(table[-1])
+        n_segments = 1 + len(ends)
         inner_class = Lists if lists.fits(first_segments, last_segments, n_segments) else Buckets
         inner = inner_class.build(first_segments[None], last_segments[None], ids, [n_segments])
-        return cls(*table, inner)
+        return cls(keys, slot_ends, ends, inner)
 
     @classmethod
     def estimate(cls, facts: BoxFacts) -> list[Estimate]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,13 @@ SAMPLE = 2048  # boxes that the choice of the leaf looks at
 MAX_SHIFT = 15  # offsets within a leaf have 15 bits
 SPLIT = 2  # a split halves each side so many times
 SLACK = 16  # room for what is copied too much
+
+
+class SlotCounts(NamedTuple):
+    """By slot: how many boxes touch its leaf without covering it, and how many cover it."""
+
+    n_tests: NDArray[np.int32]
+    n_covering: NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -153,7 +161,7 @@ def count_by_slot(
     shift_y: int,
     n_y: int,
     table: NDArray[np.int32],
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+) -> SlotCounts:
     """How many boxes touch the leaf of each slot without covering it, and how many cover it."""
     n_tests = np.zeros(len(table), np.int32)
     n_covering = np.zeros(len(table), np.int32)
@@ -168,7 +176,7 @@ def count_by_slot(
                 n_covering[slots[j, 0]] += 1
             else:
                 n_tests[slots[j, 0]] += 1
-    return n_tests, n_covering
+    return SlotCounts(n_tests, n_covering)
 
 
 @kernel
@@ -181,11 +189,11 @@ def fill_blocks(
     shift_y: int,
     n_y: int,
     table: NDArray[np.int32],
-    n_tests: NDArray[np.int32],
-    n_covering: NDArray[np.int32],
+    by_slot: SlotCounts,
     entries: NDArray[np.int32],
 ) -> None:
     """Lay out the blocks and name them in `table`; empty leaves share one."""
+    n_tests, n_covering = by_slot.n_tests, by_slot.n_covering
     small = max(shift_x, shift_y) <= 7
     width = 2 if small else 3
     entries[:2] = 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,17 @@ _GUARD_8 = 0x80808080
 _GUARD_16 = 0x80008000
 
 
+class _Tree(NamedTuple):
+    """The fields of a `Quadtree`, for kernels."""
+
+    shift_x: int
+    shift_y: int
+    n_y: int
+    grouped: int
+    table: NDArray[np.int32]
+    entries: NDArray[np.int32]
+
+
 @dataclass(frozen=True)
 class Quadtree:
     """`table` names the block in `entries` of each leaf; where it is negative, minus it is the first of 4 x 4 children.
@@ -94,7 +105,7 @@ class Quadtree:
         n_x, n_y = ((n_cells[0] - 1) >> shift_x) + 1, ((n_cells[1] - 1) >> shift_y) + 1
         order = order_boxes(firsts, shift_x, shift_y, n_x, n_y)
         table = np.zeros(n_x * n_y, np.int32)
-        n_tests, n_covering = count_by_slot(firsts, lasts, order, shift_x, shift_y, n_y, table)
+        n_tests, n_covering = by_slot = count_by_slot(firsts, lasts, order, shift_x, shift_y, n_y, table)
         width = 2 if max(shift_x, shift_y) <= 7 else 3
         for splits in range(1, MAX_SPLITS + 1):
             crowded = np.flatnonzero((n_tests > CROWDED) & (n_tests > 4 * n_covering))
@@ -105,10 +116,11 @@ class Quadtree:
             counts = count_by_slot(firsts, lasts, order, shift_x, shift_y, n_y, finer)
             if 4 * (width * counts[0].sum() + counts[1].sum() + 3 * len(finer)) > BYTES_PER_BOX * len(ids):
                 break
-            table, (n_tests, n_covering) = finer, counts
+            table, by_slot = finer, counts
+            n_tests, n_covering = by_slot
         used = n_tests + n_covering > 0
         entries = np.empty(2 + int((width * n_tests + n_covering + 2)[used].sum(dtype=np.int64)) + SLACK, np.int32)
-        fill_blocks(firsts, lasts, ids, order, shift_x, shift_y, n_y, table, n_tests, n_covering, entries)
+        fill_blocks(firsts, lasts, ids, order, shift_x, shift_y, n_y, table, by_slot, entries)
         most = int((n_tests + n_covering).max()) + SLACK
         n_groups = sort_tests(table, entries) if width == 2 else 0
         grouped = 0 < n_groups * GROUPED <= int(n_tests.sum())
@@ -134,11 +146,14 @@ class Quadtree:
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
-        tree = (self.shift_x, self.shift_y, self.n_y, self.grouped, self.most, self.table, self.entries)
-        n_rows = cells.shape[1]
-        if n_rows == 1 or (n_rows <= SMALL_BATCH and n_rows * self.most <= MOST_IN_ONE_CALL):
-            return Matches(*_match(cells, *tree))
-        return collect(n_rows, self.most, lambda done, starts, positions: _fill(cells, done, starts, positions, *tree))
+        n_rows, most = cells.shape[1], self.most
+        if n_rows == 1 or (n_rows <= SMALL_BATCH and n_rows * most <= MOST_IN_ONE_CALL):
+            # Plain arguments: a tuple would make the call of a single row slower.
+            return Matches(
+                *_match(cells, self.shift_x, self.shift_y, self.n_y, self.grouped, most, self.table, self.entries)
+            )
+        tree = _Tree(self.shift_x, self.shift_y, self.n_y, self.grouped, self.table, self.entries)
+        return collect(n_rows, most, lambda done, starts, positions: _fill(cells, done, starts, positions, most, tree))
 
     def validate(self, n_cells: Sequence[int], ids: range) -> None:
         check_fields(self)
@@ -176,7 +191,7 @@ def _match(
         room += most if grouped else entries[at] + entries[at + 1]
     starts = np.zeros(cells.shape[1] + 1, np.int64)
     positions = np.empty(room, np.int32)
-    _fill(cells, 0, starts, positions, shift_x, shift_y, n_y, grouped, 0, table, entries)
+    _fill(cells, 0, starts, positions, 0, _Tree(shift_x, shift_y, n_y, grouped, table, entries))
     return starts, positions[: starts[-1]].copy()
 
 
@@ -197,15 +212,12 @@ def _fill(
     done: int,
     starts: NDArray[np.int64],
     positions: NDArray[np.int32],
-    shift_x: int,
-    shift_y: int,
-    n_y: int,
-    grouped: int,
     most: int,
-    table: NDArray[np.int32],
-    entries: NDArray[np.int32],
+    tree: _Tree,
 ) -> int:
     """Write the matches of rows from `done` on while there is room for `most`; how many rows are done then."""
+    shift_x, shift_y, n_y, grouped = tree.shift_x, tree.shift_y, tree.n_y, tree.grouped
+    table, entries = tree.table, tree.entries
     n_rows = cells.shape[1]
     inside_x, inside_y = (1 << shift_x) - 1, (1 << shift_y) - 1
     small = max(shift_x, shift_y) <= 7

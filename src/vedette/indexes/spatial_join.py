@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.indexes.grid_file_directory import FANOUT, ROOT
-from vedette.indexes.grid_file_pages import PAGE
+from vedette.indexes.grid_file_directory import FANOUT, ROOT, Directory
+from vedette.indexes.grid_file_pages import PAGE, Pages
 from vedette.native.bits import lowest_one, without_lowest
 from vedette.native.compared import find_at_least, find_at_most
 from vedette.native.kernels import kernel
@@ -21,16 +21,14 @@ from vedette.native.kernels import kernel
 def find_pages(
     lows: NDArray[np.int32],
     highs: NDArray[np.int32],
-    axes: NDArray[np.int64],
     nexts: NDArray[np.int32],
-    bounds: NDArray[np.int32],
-    children: NDArray[np.int32],
-    levels: NDArray[np.int32],
-    counts: NDArray[np.int64],
+    directory: Directory,
     stack: NDArray[np.int32],
     pages: NDArray[np.int32],
 ) -> int:
     """Write the pages that may have points in the spatial join window of a region; their number."""
+    axes, bounds, children = directory.axes, directory.bounds, directory.children
+    levels, counts = directory.levels, directory.counts
     n_known = len(axes)
     n = 0
     stack[0] = counts[ROOT]
@@ -81,18 +79,13 @@ def fill_windows(
     starts: NDArray[np.int64],
     positions: NDArray[np.int32],
     most: int,
-    axes: NDArray[np.int64],
-    points: NDArray[np.int32],
-    page_ids: NDArray[np.int32],
-    nexts: NDArray[np.int32],
-    bounds: NDArray[np.int32],
-    children: NDArray[np.int32],
-    levels: NDArray[np.int32],
-    counts: NDArray[np.int64],
+    own_pages: Pages,
+    directory: Directory,
 ) -> int:
     """Write the ids in the window of each region from `done` on while there is room; the region it stopped at."""
+    points, page_ids, nexts = own_pages.points, own_pages.page_ids, own_pages.nexts
     n_axes, n_regions = lows.shape
-    stack, pages = np.empty(len(children) + 1, np.int32), np.empty(len(points), np.int32)
+    stack, pages = np.empty(len(directory.children) + 1, np.int32), np.empty(len(points), np.int32)
     low, high = np.empty(n_axes, np.int32), np.empty(n_axes, np.int32)
     out = starts[done]
     for region in range(done, n_regions):
@@ -100,7 +93,7 @@ def fill_windows(
             return region
         for axis in range(n_axes):
             low[axis], high[axis] = lows[axis, region], highs[axis, region]
-        n_pages = find_pages(low, high, axes, nexts, bounds, children, levels, counts, stack, pages)
+        n_pages = find_pages(low, high, nexts, directory, stack, pages)
         for page in pages[:n_pages]:
             word = meet_page(page, low, high, points)
             while word != 0:
@@ -115,20 +108,16 @@ def fill_windows(
 def count_pages(
     lows: NDArray[np.int32],
     highs: NDArray[np.int32],
-    axes: NDArray[np.int64],
     nexts: NDArray[np.int32],
-    bounds: NDArray[np.int32],
-    children: NDArray[np.int32],
-    levels: NDArray[np.int32],
-    counts: NDArray[np.int64],
+    directory: Directory,
 ) -> NDArray[np.int64]:
     """How many pages may have points in the window of each region."""
     n_axes, n_regions = lows.shape
-    stack, pages = np.empty(len(children) + 1, np.int32), np.empty(len(nexts), np.int32)
+    stack, pages = np.empty(len(directory.children) + 1, np.int32), np.empty(len(nexts), np.int32)
     low, high = np.empty(n_axes, np.int32), np.empty(n_axes, np.int32)
     found = np.empty(n_regions, np.int64)
     for region in range(n_regions):
         for axis in range(n_axes):
             low[axis], high[axis] = lows[axis, region], highs[axis, region]
-        found[region] = find_pages(low, high, axes, nexts, bounds, children, levels, counts, stack, pages)
+        found[region] = find_pages(low, high, nexts, directory, stack, pages)
     return found

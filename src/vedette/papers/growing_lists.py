@@ -8,7 +8,7 @@ closed: then list `i` ends where the next one starts, `sizes` is empty, and a li
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,15 @@ LEAST_ROOM = 4
 LISTS_PER_CHANGE = 64  # that may be looked at, so that one change among many lists stays cheap
 SLACK = 8  # readers may copy eight entries without asking whether there are so many
 MAX_ENTRIES = 1 << 31
+
+
+class GrowingLists(NamedTuple):
+    """Lists that may grow, for kernels: list `l` is `listed[starts[l]:starts[l] + sizes[l]]`."""
+
+    starts: NDArray[np.int32]
+    sizes: NDArray[np.int32]
+    listed: NDArray[np.int32]
+    ends: NDArray[np.int64]
 
 
 def make_lists(

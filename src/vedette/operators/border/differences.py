@@ -123,8 +123,8 @@ def find_differences(
         n_failed += matches.n_failed
         queries = output_int32(_count_most(olds, news, places, matches.starts))
         stamps[:] = 0
-        lists = matches.starts, matches.positions
-        n = _difference(olds, news, places, *lists, first_query, stamps, start, queries, counts)
+        starts, positions = matches.starts, matches.positions
+        n = _difference(olds, news, places, starts, positions, first_query, stamps, start, queries, counts)
         found.append(queries[:n] if 2 * n >= len(queries) else queries[:n].copy())
         n_found += n
         check_bytes(4 * n_found)

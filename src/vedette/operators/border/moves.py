@@ -96,11 +96,9 @@ def find_moves(
     order = order_rows(slots, times, len(state))
     kept, before = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
     kept_slots, known = np.empty(len(order), np.int32), np.empty(len(order), np.int32)
-    kept_times = np.empty(len(order), times.dtype)
-    n_kept, n_known = _link(
-        order, slots, times, state.lives, state.times, drops_late, kept, kept_slots, kept_times, known, before
-    )
-    kept, kept_slots, kept_times, before = kept[:n_kept], kept_slots[:n_kept], kept_times[:n_kept], before[:n_kept]
+    n_kept, n_known = _link(order, slots, times, state.lives, state.times, drops_late, kept, kept_slots, known, before)
+    kept, kept_slots, before = kept[:n_kept], kept_slots[:n_kept], before[:n_kept]
+    kept_times = times[kept]
     known, after = known[:n_known], np.arange(n_known, n_known + n_kept)
     move_slots, move_times, heards = kept_slots, kept_times, kept_times
     if expire_after is not None or not drops_late:
@@ -191,7 +189,6 @@ def _link(
     drops_late: bool,
     kept: NDArray[np.int64],
     kept_slots: NDArray[np.int32],
-    kept_times: NDArray[Any],
     known: NDArray[np.int32],
     before: NDArray[np.int64],
 ) -> tuple[int, int]:
@@ -203,7 +200,6 @@ def _link(
             continue
         kept[n] = order[i]
         kept_slots[n] = slot
-        kept_times[n] = time
         if n > 0 and kept_slots[n - 1] == slot:
             before[n] = n - 1  # of the batch
         elif lives[slot]:

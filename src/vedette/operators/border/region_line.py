@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,19 @@ from vedette.operators.border.runs import ENTER, EXIT, SLACK, Runs
 AHEAD = 6  # moves ahead for which entries are fetched
 BLOCK = 64  # entries for which one number tells how narrow their ranges are
 WIDEST = np.iinfo(np.int32).max
+
+
+class _Line(NamedTuple):
+    """The fields of `RegionLine` that kernels read."""
+
+    steps: NDArray[np.int64]
+    shifts: NDArray[np.int64]
+    places: NDArray[np.int32]
+    ids: NDArray[np.int32]
+    others: NDArray[np.int32]
+    narrowest: NDArray[np.int32]
+    narrowest_of_all: int
+    null: int
 
 
 @dataclass
@@ -186,16 +199,14 @@ class RSList:
         row, or start or end at null, or would read more than `max_read` entries, are left out. `n_expected` is how many
         entries all may read together.
         """
-        tables = (self.steps, self.shifts, self.places, self.ids, self.others, self.narrowest, self.null)
+        line = self._line
         counts, rest = np.zeros((2, len(before)), np.int32), empty_int32(len(before))
         n_room, n_found = 1024 + min(n_expected, BOUND.n_bytes // 4), 0
-        narrowest = int(self.narrowest.min(initial=WIDEST))
         pieces: list[NDArray[np.int32]] = []
         move = n_rest = 0
         while move < len(before):
             out = empty_int32(n_room)
-            found = _walk(cells[0], before, after, move, max_read, narrowest, *tables, out, counts, rest, n_rest)
-            move, n, n_rest = found
+            move, n, n_rest = _walk(cells[0], before, after, move, max_read, line, out, counts, rest, n_rest)
             pieces.append(out[:n])
             n_found += n
             check_bytes(4 * n_found)
@@ -209,9 +220,13 @@ class RSList:
         """The number of the move and the id, for ranges that lie between the two cells of a move."""
         n_read = int(self.count_read(cells, before, after).clip(0).sum())
         moves, ids = empty_int32(n_read), empty_int32(n_read)
-        lists = self.places, self.ids, self.others
-        n = _find_passed(cells[0], before, after, self.steps, self.shifts, *lists, self.null, moves, ids)
+        n = _find_passed(cells[0], before, after, self._line, moves, ids)
         return moves[:n], ids[:n]
+
+    @property
+    def _line(self) -> _Line:
+        least = int(self.narrowest.min(initial=WIDEST))
+        return _Line(self.steps, self.shifts, self.places, self.ids, self.others, self.narrowest, least, self.null)
 
 
 def _find_kinds(cells: NDArray[np.int64]) -> set[int]:
@@ -251,20 +266,14 @@ def _walk(
     after: NDArray[np.int64],
     first_move: int,
     max_read: float,
-    narrowest_of_all: int,
-    steps: NDArray[np.int64],
-    shifts: NDArray[np.int64],
-    places: NDArray[np.int32],
-    ids: NDArray[np.int32],
-    others: NDArray[np.int32],
-    narrowest: NDArray[np.int32],
-    null: int,
+    line: _Line,
     out: NDArray[np.int32],
     counts: NDArray[np.int32],
     rest: NDArray[np.int32],
     n_rest: int,
 ) -> tuple[int, int, int]:
     """Follow moves while there is room; the next move, and how many changes and moves left out there are."""
+    steps, shifts, places, ids, null = line.steps, line.shifts, line.places, line.ids, line.null
     n = np.int64(0)
     n_moves = len(before)
     for move in range(first_move, n_moves):
@@ -290,14 +299,13 @@ def _walk(
         if n + n_read + 3 * SLACK > len(out):
             return move, n, n_rest  # type: ignore[return-value]
         is_up = old < new
-        width = high - low
         # Upwards, what ends on the way is left and what starts is entered; downwards it is the other way round.
         start, end = (start_1, end_1) if is_up else (start_0, end_0)
-        kept = _copy(start, end, is_up, low, high, width, narrowest_of_all, narrowest, ids, others, out, n)
+        kept = _copy(start, end, is_up, low, high, line, out, n)
         counts[EXIT, move] = kept - n
         n = kept
         start, end = (start_0, end_0) if is_up else (start_1, end_1)
-        kept = _copy(start, end, not is_up, low, high, width, narrowest_of_all, narrowest, ids, others, out, n)
+        kept = _copy(start, end, not is_up, low, high, line, out, n)
         counts[ENTER, move] = kept - n
         n = kept
     return n_moves, n, n_rest  # type: ignore[return-value]
@@ -310,11 +318,7 @@ def _copy(
     by_last: bool,
     low: np.int32,
     high: np.int32,
-    width: np.int32,
-    narrowest_of_all: int,
-    narrowest: NDArray[np.int32],
-    ids: NDArray[np.int32],
-    others: NDArray[np.int32],
+    line: _Line,
     out: NDArray[np.int32],
     n: np.int64,
 ) -> np.int64:
@@ -322,7 +326,9 @@ def _copy(
 
     What is copied too much is overwritten. Where no range is narrower than the move, none has both ends in it.
     """
-    n_narrow = int(width > narrowest_of_all)
+    ids, others, narrowest = line.ids, line.others, line.narrowest
+    width = high - low
+    n_narrow = int(width > line.narrowest_of_all)
     if n_narrow and start < end:
         n_narrow = 0
         for block in range(start // BLOCK, (end - 1) // BLOCK + 1):
@@ -343,15 +349,11 @@ def _find_passed(
     cells: NDArray[np.int32],
     before: NDArray[np.int64],
     after: NDArray[np.int64],
-    steps: NDArray[np.int64],
-    shifts: NDArray[np.int64],
-    places: NDArray[np.int32],
-    ids: NDArray[np.int32],
-    others: NDArray[np.int32],
-    null: int,
+    line: _Line,
     out_moves: NDArray[np.int32],
     out_ids: NDArray[np.int32],
 ) -> int:
+    steps, shifts, places, ids, others, null = line.steps, line.shifts, line.places, line.ids, line.others, line.null
     n = np.int64(0)
     for move in range(len(before)):
         low = min(cells[before[move]], cells[after[move]])

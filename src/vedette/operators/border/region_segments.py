@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,17 @@ from vedette.operators.border.gaps import fit, move_places, open_gaps
 from vedette.operators.border.runs import ENTER, Runs
 
 OWN, BOX, OTHER = 0, 1, 2  # of an entry: its cell, its box, and the cell of the box's other end
+
+
+class _Segments(NamedTuple):
+    """The fields of `RegionSegments` that kernels read."""
+
+    shifts: NDArray[np.int64]
+    axis_places: NDArray[np.int64]
+    places: NDArray[np.int32]
+    entries: NDArray[np.int32]
+    ends: NDArray[np.int32]
+    ids: NDArray[np.int32]
 
 
 @dataclass
@@ -141,14 +152,14 @@ class RSLists:
         Move `i` goes from row `before[i]` to row `after[i]`, where row `r` lies at `cells[axis, r]`. Moves that lack a
         row, or would read more than `max_read` entries, are left out. `n_expected` is how many entries all may read.
         """
-        tables = (self.shifts, self.axis_places, self.places, self.entries, self.ends, self.ids)
+        segments = self._segments
         counts, rest = np.zeros((2, len(before)), np.int32), empty_int32(len(before))
         n_room, n_found = 1024 + min(n_expected, BOUND.n_bytes // 4), 0
         pieces: list[NDArray[np.int32]] = []
         move = n_rest = 0
         while move < len(before):
             out = empty_int32(n_room)
-            move, n, n_rest = _walk(cells, before, after, move, max_read, *tables, out, counts, rest, n_rest)
+            move, n, n_rest = _walk(cells, before, after, move, max_read, segments, out, counts, rest, n_rest)
             pieces.append(out[:n])
             n_found += n
             check_bytes(4 * n_found)
@@ -165,9 +176,12 @@ class RSLists:
         """
         n_read = int(self.count_read(cells, before, after).clip(0).sum())
         moves, boxes = empty_int32(n_read), empty_int32(n_read)
-        tables = self.shifts, self.axis_places, self.places, self.entries, self.ends
-        n = _find_passed(cells, before, after, *tables, moves, boxes)
+        n = _find_passed(cells, before, after, self._segments, moves, boxes)
         return moves[:n], self.ids[boxes[:n]]
+
+    @property
+    def _segments(self) -> _Segments:
+        return _Segments(self.shifts, self.axis_places, self.places, self.entries, self.ends, self.ids)
 
 
 def _make_places(
@@ -232,12 +246,7 @@ def _walk(
     after: NDArray[np.int64],
     first_move: int,
     max_read: float,
-    shifts: NDArray[np.int64],
-    axis_places: NDArray[np.int64],
-    places: NDArray[np.int32],
-    entries: NDArray[np.int32],
-    ends: NDArray[np.int32],
-    ids: NDArray[np.int32],
+    segments: _Segments,
     out: NDArray[np.int32],
     counts: NDArray[np.int32],
     rest: NDArray[np.int32],
@@ -248,6 +257,8 @@ def _walk(
     What changes on one axis is checked on the others (Lee et al., section 4.3). First what is left, then what is
     entered.
     """
+    shifts, axis_places, places = segments.shifts, segments.axis_places, segments.places
+    entries, ends, ids = segments.entries, segments.ends, segments.ids
     n_axes = len(cells)
     n = np.int64(0)
     for move in range(first_move, len(before)):
@@ -315,14 +326,12 @@ def _find_passed(
     cells: NDArray[np.int32],
     before: NDArray[np.int64],
     after: NDArray[np.int64],
-    shifts: NDArray[np.int64],
-    axis_places: NDArray[np.int64],
-    places: NDArray[np.int32],
-    entries: NDArray[np.int32],
-    ends: NDArray[np.int32],
+    segments: _Segments,
     out_moves: NDArray[np.int32],
     out_boxes: NDArray[np.int32],
 ) -> int:
+    shifts, axis_places, places = segments.shifts, segments.axis_places, segments.places
+    entries, ends = segments.entries, segments.ends
     n_axes = len(cells)
     n = np.int64(0)
     for move in range(len(before)):

@@ -71,9 +71,10 @@ class Runs:
     ) -> tuple[NDArray[np.int32], NDArray[Any], NDArray[np.int8]]:
         """What two arrays by move say of each change, and whether it is EXIT or ENTER."""
         n = len(self)
-        out = empty_int32(n + SLACK), empty_int64(n + SLACK).view(times.dtype), empty_int8(n + SLACK)
-        _write_columns(self.counts, slots, times, *out)
-        return out[0][:n], out[1][:n], out[2][:n]
+        out_slots, out_kinds = empty_int32(n + SLACK), empty_int8(n + SLACK)
+        out_times: NDArray[Any] = empty_int64(n + SLACK).view(times.dtype)
+        _write_columns(self.counts, slots, times, out_slots, out_times, out_kinds)
+        return out_slots[:n], out_times[:n], out_kinds[:n]
 
     def spread(self, by_move: NDArray[Any]) -> NDArray[Any]:
         """What an array by move says of each change."""

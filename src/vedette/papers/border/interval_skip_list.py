@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,21 @@ from vedette.papers.border.skip_list_changes import (
     TAIL,
     TAKEN,
     TOP,
+    Towers,
     find_path,
     insert_boxes,
     remove_boxes,
 )
 from vedette.papers.box_store import BoxStore, find_first_id
-from vedette.papers.growing_lists import SLACK, close_lists, count_listed, make_lists, open_lists, pack_lists
+from vedette.papers.growing_lists import (
+    SLACK,
+    GrowingLists,
+    close_lists,
+    count_listed,
+    make_lists,
+    open_lists,
+    pack_lists,
+)
 
 SEED = 1  # of the heights of towers: equal boxes make equal lists
 END = np.iinfo(np.int32).max  # the key behind the last node; no box reaches it
@@ -77,15 +86,14 @@ class ISList(BoxStore):
         forward[nodes], forward[HEADER], forward[TAIL] = keys, -1, END
         _link(nodes, heights, forward)
         first_nodes, last_nodes = (nodes[np.searchsorted(keys, cells[0])] for cells in (firsts, lasts))
-        paths = first_nodes, last_nodes, lasts[0], forward, heights
         sizes = np.zeros(n_slots, np.int64)
         none = np.empty(0, np.int32)
-        _mark_all(*paths, sizes, none, none, False)
+        _mark_all(first_nodes, last_nodes, lasts[0], forward, heights, sizes, none, none, False)
         if sizes.sum() >= 1 << 31:
             raise TooLargeError(f"an interval skip list would hold {sizes.sum()} markers and can hold 2^31")
         starts, counts, listed, list_ends = make_lists(sizes)
         sizes[:] = 0
-        _mark_all(*paths, sizes, starts, listed, True)
+        _mark_all(first_nodes, last_nodes, lasts[0], forward, heights, sizes, starts, listed, True)
         limits = np.array([drawn.max(initial=1), n_slots], np.int64)
         untold, free_towers = np.empty((1, 0), np.int32), np.full(LEVELS + 1, -1, np.int32)
         return cls(
@@ -96,11 +104,11 @@ class ISList(BoxStore):
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
         most = len(self) + SLACK
-        tables = int(self.limits[TOP]), self.forward, self.starts, self.sizes, self.listed
+        lists, forward, top = self._lists, self.forward, int(self.limits[TOP])
         matches = collect(
             cells.shape[1],
             most,
-            lambda done, starts, positions: _fill(cells[0], done, starts, positions, most, *tables),
+            lambda done, starts, positions: _fill(cells[0], done, starts, positions, most, top, forward, lists),
         )
         self.give_ids(matches.positions)
         return matches
@@ -112,14 +120,14 @@ class ISList(BoxStore):
         self.n_inserts += 1
         drawn = _draw_heights(2 * len(numbers), self.n_inserts)
         self._reserve_slots(len(drawn) + int(drawn.sum(dtype=np.int64)))
-        self.listed = insert_boxes(numbers, drawn, *self._changing())
+        self.listed = insert_boxes(numbers, drawn, self.firsts, self.lasts, self._towers, self._lists)
         self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends, len(numbers))
 
     def remove(self, ids: NDArray[np.int32]) -> None:
         """Let all boxes of these ids go."""
         self._open()
         numbers = self.find(ids)
-        self.listed = remove_boxes(numbers, *self._changing())
+        self.listed = remove_boxes(numbers, self.firsts, self.lasts, self._towers, self._lists)
         self.release(numbers)
         self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends, len(numbers))
 
@@ -129,12 +137,13 @@ class ISList(BoxStore):
             self.firsts, self.lasts = np.empty((2, 1, len(self.ids)), np.int32)
             _tell_ends(self.forward, self.starts, self.sizes, self.listed, self.firsts, self.lasts)
 
-    def _changing(self) -> tuple[Any, ...]:
-        """What the kernels of changes take."""
-        return (
-            self.firsts, self.lasts, self.forward, self.heights, self.free_towers, self.limits,
-            self.starts, self.sizes, self.listed, self.ends,
-        )  # fmt: skip
+    @property
+    def _towers(self) -> Towers:
+        return Towers(self.forward, self.heights, self.free_towers, self.limits)
+
+    @property
+    def _lists(self) -> GrowingLists:
+        return GrowingLists(self.starts, self.sizes, self.listed, self.ends)
 
     def _reserve_slots(self, n_wanted: int) -> None:
         n_old = len(self.forward)
@@ -215,11 +224,10 @@ def _fill(
     most: int,
     top: int,
     forward: NDArray[np.int32],
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    listed: NDArray[np.int32],
+    lists: GrowingLists,
 ) -> int:
     """Write the numbers of the boxes that hold each row from `done` on while there is room; the row it stopped at."""
+    starts, sizes, listed = lists.starts, lists.sizes, lists.listed
     out = row_starts[done]
     for row in range(done, len(cells)):
         if len(positions) - out < most:

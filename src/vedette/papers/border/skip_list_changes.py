@@ -8,15 +8,26 @@ that is as high, to the farthest behind it. When it goes, the same boxes, which 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.native.kernels import kernel
-from vedette.papers.growing_lists import append_to_list, remove_from_list
+from vedette.papers.growing_lists import GrowingLists, append_to_list, remove_from_list
 
 LEVELS = 32
 HEADER, TAIL = 0, LEVELS + 1  # the nodes before and behind all
 TOP, TAKEN = 0, 1  # in `limits`
+
+
+class Towers(NamedTuple):
+    """The nodes of an `ISList`, for kernels."""
+
+    forward: NDArray[np.int32]
+    heights: NDArray[np.int8]
+    free_towers: NDArray[np.int32]
+    limits: NDArray[np.int64]
 
 
 @kernel
@@ -45,16 +56,12 @@ def insert_boxes(
     drawn: NDArray[np.int8],
     firsts: NDArray[np.int32],
     lasts: NDArray[np.int32],
-    forward: NDArray[np.int32],
-    heights: NDArray[np.int8],
-    free_towers: NDArray[np.int32],
-    limits: NDArray[np.int64],
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    listed: NDArray[np.int32],
-    ends: NDArray[np.int64],
+    towers: Towers,
+    lists: GrowingLists,
 ) -> NDArray[np.int32]:
     """Add the ends of boxes that lack a node, and mark the boxes; `listed`, or a larger copy of it."""
+    forward, heights, free_towers, limits = towers.forward, towers.heights, towers.free_towers, towers.limits
+    starts, sizes, listed, ends = lists.starts, lists.sizes, lists.listed, lists.ends
     before = np.empty(LEVELS + 1, np.int64)
     nodes = np.empty(2, np.int64)
     path = np.empty(128, np.int32)
@@ -66,9 +73,8 @@ def insert_boxes(
             if nodes[side] < 0:
                 height = int(drawn[2 * i + side])
                 nodes[side] = _take_tower(key, height, forward, heights, free_towers, limits)
-                listed = _link_node(
-                    nodes[side], height, before, firsts, lasts, forward, heights, limits, starts, sizes, listed, ends
-                )
+                grown = GrowingLists(starts, sizes, listed, ends)
+                listed = _link_node(nodes[side], height, before, firsts, lasts, towers, grown)
         path, n = find_path(nodes[0], nodes[1], lasts[0, number], forward, heights, path)
         for j in range(n):
             listed = append_to_list(path[j], number, starts, sizes, listed, ends)
@@ -80,16 +86,12 @@ def remove_boxes(
     numbers: NDArray[np.int32],
     firsts: NDArray[np.int32],
     lasts: NDArray[np.int32],
-    forward: NDArray[np.int32],
-    heights: NDArray[np.int8],
-    free_towers: NDArray[np.int32],
-    limits: NDArray[np.int64],
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    listed: NDArray[np.int32],
-    ends: NDArray[np.int64],
+    towers: Towers,
+    lists: GrowingLists,
 ) -> NDArray[np.int32]:
     """Take away the markers of boxes, and nodes that are no box's end any more; `listed`, or a larger copy of it."""
+    forward, heights, free_towers, limits = towers.forward, towers.heights, towers.free_towers, towers.limits
+    starts, sizes, listed, ends = lists.starts, lists.sizes, lists.listed, lists.ends
     before = np.empty(LEVELS + 1, np.int64)
     path = np.empty(128, np.int32)
     for number in numbers:
@@ -185,15 +187,12 @@ def _link_node(
     before: NDArray[np.int64],
     firsts: NDArray[np.int32],
     lasts: NDArray[np.int32],
-    forward: NDArray[np.int32],
-    heights: NDArray[np.int8],
-    limits: NDArray[np.int64],
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    listed: NDArray[np.int32],
-    ends: NDArray[np.int64],
+    towers: Towers,
+    lists: GrowingLists,
 ) -> NDArray[np.int32]:
     """Put a node, at which no box ends yet, into the list; `listed`, or a larger copy of it."""
+    forward, heights, limits = towers.forward, towers.heights, towers.limits
+    starts, sizes, listed, ends = lists.starts, lists.sizes, lists.listed, lists.ends
     path = np.empty(128, np.int32)
     behind = np.empty(height + 1, np.int64)
     n_crossing = 0

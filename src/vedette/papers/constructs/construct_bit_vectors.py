@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,17 @@ from vedette.native.kernels import kernel
 from vedette.native.vectors import copy_eight
 from vedette.papers.constructs.construct_choice import Model, count_logarithmic_parts
 from vedette.papers.constructs.construct_intervals import LCI, cut_interval
-from vedette.papers.constructs.places import find_borders
+from vedette.papers.constructs.places import ExactBoxes, find_borders
 from vedette.papers.growing_lists import SLACK, append_to_list, make_lists, pack_lists
+
+
+class _Bits(NamedTuple):
+    """Which intervals are listed under, and their lists, for kernels."""
+
+    words: NDArray[np.int64]
+    pattern: NDArray[np.int64]
+    starts: NDArray[np.int32]
+    listed: NDArray[np.int32]
 
 
 @dataclass
@@ -81,13 +90,15 @@ class LCIBV(LCI):
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
         most = len(self) + SLACK
-        lists = self.places, self.words, self.pattern, self.starts, self.listed
-        boxes = self.n_misfits == 0, self.firsts, self.lasts
-        n_lengths = self.count_lengths(self.longest)
+        boxes = ExactBoxes(self.n_misfits == 0, self.firsts, self.lasts)
+        bits = _Bits(self.words, self.pattern, self.starts, self.listed)
+        places, n_lengths = self.places, self.count_lengths(self.longest)
         matches = collect(
             cells.shape[1],
             most,
-            lambda done, starts, positions: _fill(cells[0], done, starts, positions, most, n_lengths, *lists, *boxes),
+            lambda done, starts, positions: _fill(
+                cells[0], done, starts, positions, most, n_lengths, places, bits, boxes
+            ),
         )
         self.give_ids(matches.positions)
         return matches
@@ -162,15 +173,12 @@ def _fill(
     most: int,
     n_lengths: int,
     places: NDArray[np.int32],
-    words: NDArray[np.int64],
-    pattern: NDArray[np.int64],
-    starts: NDArray[np.int32],
-    listed: NDArray[np.int32],
-    exact: bool,
-    firsts: NDArray[np.int32],
-    lasts: NDArray[np.int32],
+    listed_bits: _Bits,
+    boxes: ExactBoxes,
 ) -> int:
     """Write the numbers of the boxes that hold each row from `done` on while there is room; the row it stopped at."""
+    words, pattern, starts, listed = listed_bits.words, listed_bits.pattern, listed_bits.starts, listed_bits.listed
+    exact, firsts, lasts = boxes.fit_places, boxes.firsts, boxes.lasts
     out = row_starts[done]
     for row in range(done, len(cells)):
         if len(positions) - out < most:

@@ -32,8 +32,8 @@ from vedette.papers.constructs.construct_choice import (
     count_logarithmic_parts,
     count_simple_parts,
 )
-from vedette.papers.constructs.places import find_borders, find_misfits, make_places
-from vedette.papers.growing_lists import SLACK, append_to_list, make_lists, pack_lists, remove_from_list
+from vedette.papers.constructs.places import ExactBoxes, find_borders, find_misfits, make_places
+from vedette.papers.growing_lists import SLACK, GrowingLists, append_to_list, make_lists, pack_lists, remove_from_list
 from vedette.papers.rebuilt_boxes import RebuiltBoxes
 
 
@@ -145,16 +145,22 @@ class ConstructIntervals(RebuiltBoxes):
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
         most = len(self) + SLACK
-        tables = self.places, self.differences, self.starts, self.sizes, self.listed
-        boxes = self.n_misfits == 0, self.firsts, self.lasts
+        boxes = ExactBoxes(self.n_misfits == 0, self.firsts, self.lasts)
+        lists, places, differences = self.lists, self.places, self.differences
         n_lengths = self.count_lengths(self.longest)
         matches = collect(
             cells.shape[1],
             most,
-            lambda done, starts, positions: _fill(cells[0], done, starts, positions, most, n_lengths, *tables, *boxes),
+            lambda done, starts, positions: _fill(
+                cells[0], done, starts, positions, most, n_lengths, places, differences, lists, boxes
+            ),
         )
         self.give_ids(matches.positions)
         return matches
+
+    @property
+    def lists(self) -> GrowingLists:
+        return GrowingLists(self.starts, self.sizes, self.listed, self.ends)
 
     def count_cells(self) -> Sequence[int]:
         return [len(self.places)]
@@ -283,14 +289,12 @@ def _fill(
     n_lengths: int,
     places: NDArray[np.int32],
     differences: NDArray[np.int32],
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    listed: NDArray[np.int32],
-    exact: bool,
-    firsts: NDArray[np.int32],
-    lasts: NDArray[np.int32],
+    lists: GrowingLists,
+    boxes: ExactBoxes,
 ) -> int:
     """Write the numbers of the boxes that hold each row from `done` on while there is room; the row it stopped at."""
+    starts, sizes, listed = lists.starts, lists.sizes, lists.listed
+    exact, firsts, lasts = boxes.fit_places, boxes.firsts, boxes.lasts
     out = row_starts[done]
     for row in range(done, len(cells)):
         if len(positions) - out < most:

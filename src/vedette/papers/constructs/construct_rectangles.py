@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,22 @@ from vedette.native.kernels import kernel
 from vedette.native.vectors import copy_eight
 from vedette.papers.box_store import find_first_id
 from vedette.papers.constructs.construct_choice import SAMPLE, Model, Shape, choose_shape, count_logarithmic_parts
-from vedette.papers.constructs.places import find_borders, find_misfits, make_places
+from vedette.papers.constructs.places import ExactBoxes, find_borders, find_misfits, make_places
 from vedette.papers.constructs.rectangle_cutting import change_lists, list_all
-from vedette.papers.growing_lists import SLACK, make_lists, pack_lists
+from vedette.papers.growing_lists import SLACK, GrowingLists, make_lists, pack_lists
 from vedette.papers.rebuilt_boxes import RebuiltBoxes
 
 DECOMPOSITIONS = ("simple", "overlapped")
+
+
+class _Rectangles(NamedTuple):
+    """How the rectangles over a point are numbered (see `VCR`), for kernels."""
+
+    x_places: NDArray[np.int32]
+    y_places: NDArray[np.int32]
+    width: int
+    n_kinds: int
+    differences: NDArray[np.int32]
 
 
 @dataclass
@@ -90,15 +100,15 @@ class VCR(RebuiltBoxes):
         n_lists = longest.bit_length() ** 2 * width * height
         if n_lists >= 1 << 31:
             raise TooLargeError(f"there would be {n_lists} virtual construct rectangles and can be 2^31")
-        corners = *_to_places(places, firsts, lasts), longest, is_overlapped, width
+        first_places, last_places = _to_places(places, firsts, lasts)
         sizes = np.zeros(n_lists, np.int64)
         none = np.empty(0, np.int32)
-        list_all(*corners, sizes, none, none, False)
+        list_all(first_places, last_places, longest, is_overlapped, width, sizes, none, none, False)
         if sizes.sum() >= 1 << 31:
             raise TooLargeError(f"virtual construct rectangles would list {sizes.sum()} boxes and can list 2^31")
         starts, counts, listed, list_ends = make_lists(sizes)
         sizes[:] = 0
-        list_all(*corners, sizes, starts, listed, True)
+        list_all(first_places, last_places, longest, is_overlapped, width, sizes, starts, listed, True)
         kept = firsts.copy(), lasts.copy(), ids.copy(), none, find_first_id(ids)
         differences = find_differences(longest, width)
         index = cls(
@@ -141,17 +151,22 @@ class VCR(RebuiltBoxes):
         most = self._most_found + SLACK
         n_kinds = self.longest.bit_length() ** 2
         seen = np.zeros(len(self.ids) if self.overlapped else 0, np.int32)
-        tables = (
-            self.x_places, self.y_places, self.width, n_kinds, self.differences, self.starts, self.sizes, self.listed,
-            self.n_misfits == 0, self.overlapped, self.firsts, self.lasts, seen,
-        )  # fmt: skip
+        rectangles = _Rectangles(self.x_places, self.y_places, self.width, n_kinds, self.differences)
+        boxes = ExactBoxes(self.n_misfits == 0, self.firsts, self.lasts)
+        lists, overlapped = self._lists, self.overlapped
         matches = collect(
             cells.shape[1],
             most,
-            lambda done, starts, positions: _fill(cells, done, starts, positions, most, *tables),
+            lambda done, starts, positions: _fill(
+                cells, done, starts, positions, most, rectangles, lists, boxes, overlapped, seen
+            ),
         )
         self.give_ids(matches.positions)
         return matches
+
+    @property
+    def _lists(self) -> GrowingLists:
+        return GrowingLists(self.starts, self.sizes, self.listed, self.ends)
 
     @property
     def _most_found(self) -> int:
@@ -183,10 +198,7 @@ class VCR(RebuiltBoxes):
 
     def _change(self, numbers: NDArray[np.int32], come: bool) -> None:
         firsts, lasts = _to_places([self.x_places, self.y_places], self.firsts[:, numbers], self.lasts[:, numbers])
-        self.listed = change_lists(
-            numbers, firsts, lasts, self.longest, self.overlapped, self.width, come,
-            self.starts, self.sizes, self.listed, self.ends,
-        )  # fmt: skip
+        self.listed = change_lists(numbers, firsts, lasts, self.longest, self.overlapped, self.width, come, self._lists)
         self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends, len(numbers))
 
 
@@ -221,21 +233,17 @@ def _fill(
     row_starts: NDArray[np.int64],
     positions: NDArray[np.int32],
     most: int,
-    x_places: NDArray[np.int32],
-    y_places: NDArray[np.int32],
-    width: int,
-    n_kinds: int,
-    differences: NDArray[np.int32],
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    listed: NDArray[np.int32],
-    exact: bool,
+    rectangles: _Rectangles,
+    lists: GrowingLists,
+    boxes: ExactBoxes,
     overlapped: bool,
-    firsts: NDArray[np.int32],
-    lasts: NDArray[np.int32],
     seen: NDArray[np.int32],
 ) -> int:
     """Write the numbers of the boxes that hold each row from `done` on while there is room; the row it stopped at."""
+    x_places, y_places, width = rectangles.x_places, rectangles.y_places, rectangles.width
+    n_kinds, differences = rectangles.n_kinds, rectangles.differences
+    starts, sizes, listed = lists.starts, lists.sizes, lists.listed
+    exact, firsts, lasts = boxes.fit_places, boxes.firsts, boxes.lasts
     out = row_starts[done]
     for row in range(done, cells.shape[1]):
         if len(positions) - out < most:

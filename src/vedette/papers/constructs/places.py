@@ -9,10 +9,20 @@ many boxes have come (see `laid_boxes`), and then also where no box is yet, for 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 LEAST_ROOM = 4  # cells: where every border is that of a box, no place is longer
+
+
+class ExactBoxes(NamedTuple):
+    """The ends of boxes, with which rows are compared unless all boxes begin and end with places."""
+
+    fit_places: bool
+    firsts: NDArray[np.int32]
+    lasts: NDArray[np.int32]
 
 
 def find_borders(

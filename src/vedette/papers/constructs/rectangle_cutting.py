@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.native.kernels import kernel
-from vedette.papers.growing_lists import append_to_list, remove_from_list
+from vedette.papers.growing_lists import GrowingLists, append_to_list, remove_from_list
 
 
 @kernel
@@ -46,12 +46,10 @@ def change_lists(
     overlapped: bool,
     width: int,
     come: bool,
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    listed: NDArray[np.int32],
-    ends: NDArray[np.int64],
+    lists: GrowingLists,
 ) -> NDArray[np.int32]:
     """List boxes that come, or take those that go out of their lists; `listed`, or a larger copy of it."""
+    starts, sizes, listed, ends = lists.starts, lists.sizes, lists.listed, lists.ends
     numbers = np.empty(64, np.int64)
     for i in range(len(boxes)):
         numbers, n = cut_box(firsts, lasts, i, longest, overlapped, width, numbers)

@@ -26,6 +26,7 @@ from vedette.papers.rtrees.rectangle_tree_changes import (
     N_NODES,
     ROOT,
     SPARE,
+    Nodes,
     insert_boxes,
     remove_entry,
 )
@@ -63,9 +64,9 @@ class RTree:
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
         most = len(self) + 1
-        tree = self.bounds, self.children, self.sizes, self.levels, self.counts
+        nodes = self._nodes
         return collect(
-            cells.shape[1], most, lambda done, starts, positions: _fill(cells, done, starts, positions, most, *tree)
+            cells.shape[1], most, lambda done, starts, positions: _fill(cells, done, starts, positions, most, nodes)
         )
 
     def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
@@ -83,7 +84,7 @@ class RTree:
             for leaf, entry in found[::-1].tolist():
                 if self.levels[leaf] == 0 and entry < self.sizes[leaf] and self.children[leaf, entry] in ids:
                     self._reserve(SPARE)
-                    remove_entry(leaf, entry, *self._changing)
+                    remove_entry(leaf, entry, self._nodes)
         self._without_spare()
 
     def __len__(self) -> int:
@@ -94,15 +95,13 @@ class RTree:
         return count_bytes(self)
 
     @property
-    def _changing(self) -> tuple[Any, ...]:
-        return (
-            self.bounds, self.children, self.sizes, self.levels, self.parents, self.free_nodes, self.counts,
-        )  # fmt: skip
+    def _nodes(self) -> Nodes:
+        return Nodes(self.bounds, self.children, self.sizes, self.levels, self.parents, self.free_nodes, self.counts)
 
     def _insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
         done = 0
         while True:
-            done = insert_boxes(firsts, lasts, ids, done, *self._changing)
+            done = insert_boxes(firsts, lasts, ids, done, self._nodes)
             if done == len(ids):
                 return
             self._reserve(8 + len(self.sizes) // 2)
@@ -137,13 +136,10 @@ def _fill(
     starts: NDArray[np.int64],
     positions: NDArray[np.int32],
     most: int,
-    bounds: NDArray[np.int32],
-    children: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    levels: NDArray[np.int32],
-    counts: NDArray[np.int64],
+    nodes: Nodes,
 ) -> int:
     """Write the matches of rows from `done` on while there is room; how many rows are done then."""
+    bounds, children, sizes, levels, counts = nodes.bounds, nodes.children, nodes.sizes, nodes.levels, nodes.counts
     n_axes, n_rows = cells.shape
     stack = np.empty((levels[counts[ROOT]] + 1) * CAPACITY + 1, np.int32)
     out = starts[done]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,21 +15,29 @@ SPARE = 1024  # nodes that removing a box may need for what it puts in again
 ROOT, N_NODES, N_FREE, N_BOXES = 0, 1, 2, 3  # in `counts`
 
 
+class Nodes(NamedTuple):
+    """The nodes of an `RTree`, for kernels."""
+
+    bounds: NDArray[np.int32]
+    children: NDArray[np.int32]
+    sizes: NDArray[np.int32]
+    levels: NDArray[np.int32]
+    parents: NDArray[np.int32]
+    free_nodes: NDArray[np.int32]
+    counts: NDArray[np.int64]
+
+
 @kernel
 def insert_boxes(
     firsts: NDArray[np.int32],
     lasts: NDArray[np.int32],
     ids: NDArray[np.int32],
     done: int,
-    bounds: NDArray[np.int32],
-    children: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    levels: NDArray[np.int32],
-    parents: NDArray[np.int32],
-    free_nodes: NDArray[np.int32],
-    counts: NDArray[np.int64],
+    nodes: Nodes,
 ) -> int:
     """Put in boxes from `done` on while there are free nodes; how many are in then."""
+    bounds, children, sizes, levels = nodes.bounds, nodes.children, nodes.sizes, nodes.levels
+    parents, free_nodes, counts = nodes.parents, nodes.free_nodes, nodes.counts
     n_axes, n_boxes = firsts.shape
     box = np.empty(2 * n_axes, np.int32)
     for i in range(done, n_boxes):
@@ -44,15 +54,11 @@ def insert_boxes(
 def remove_entry(
     leaf: int,
     entry: int,
-    bounds: NDArray[np.int32],
-    children: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    levels: NDArray[np.int32],
-    parents: NDArray[np.int32],
-    free_nodes: NDArray[np.int32],
-    counts: NDArray[np.int64],
+    nodes: Nodes,
 ) -> None:
     """Take an entry out of a leaf. CondenseTree: nodes that have too few then are dissolved, and put in again."""
+    bounds, children, sizes, levels = nodes.bounds, nodes.children, nodes.sizes, nodes.levels
+    parents, free_nodes, counts = nodes.parents, nodes.free_nodes, nodes.counts
     counts[N_BOXES] -= 1
     _drop(leaf, entry, bounds, children, sizes)
     n_dimensions = bounds.shape[2]
