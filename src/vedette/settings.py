@@ -1,7 +1,7 @@
-"""Settings: what may be set from outside, read once from a TOML file and the environment.
+"""Settings: read once from a TOML file and the environment.
 
-The file is the one VEDETTE_SETTINGS names, else `vedette.toml` in the working directory, else none. A variable
-`VEDETTE_<NAME>` goes before the file.
+The file is the one that VEDETTE_SETTINGS names, else `vedette.toml` in the working directory if it exists. A variable
+`VEDETTE_<NAME>` overrides the file.
 
 Settings named `max_...` are limits. Limits on queries apply when a user adds a query, never when a saved set or a
 registry is read. docs/operations.md lists them all.
@@ -9,40 +9,75 @@ registry is read. docs/operations.md lists them all.
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
 
 from vedette.errors import FileError, QueryError, nearest, shown
 
+_PREFIX = "VEDETTE_"
+_FILE_VARIABLE = "VEDETTE_SETTINGS"
+# Kubernetes sets such variables for a service named vedette.
+_OF_KUBERNETES = re.compile(r"VEDETTE_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?)")
+_Positive = Annotated[int, Field(ge=1)]
+_log = logging.getLogger(__name__)
 
-def _limit(default: int, counts: str, *, at_most: int | None = None) -> int:
+
+def _mode_reader(least: int, most: int, example: str) -> BeforeValidator:
+    """Permissions as chmod takes them: "0640" in the environment, "0640" or 0o640 in TOML."""
+
+    def read(value: Any) -> int:
+        try:
+            mode = int(value, 8) if isinstance(value, str) else int(value)
+        except (TypeError, ValueError):
+            mode = 0
+        if mode & least != least or mode & ~most:
+            raise ValueError(
+                f'it takes permissions as chmod does, such as "{example}", and the owner must be able to read and write'
+            )
+        return mode
+
+    return BeforeValidator(read)
+
+
+def _limit(default: int, counts: str, *, at_most: int | None = None) -> Any:
     """A limit. `counts` says what it counts, with {} for the number; `at_most` bounds the setting itself."""
-    made: int = field(default=default, metadata={"counts": counts, "at_most": at_most})
-    return made
+    return Field(default, ge=1, le=at_most, json_schema_extra={"counts": counts})
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What may be set.
+class Settings(BaseSettings):
+    """All settings. `Settings(...)` has defaults for what is not given; `read` also reads the file and the environment.
 
-    >>> Settings.read(environment={"VEDETTE_INLINE_BYTES": "1000"}).inline_bytes
+    >>> Settings(inline_bytes=1000).inline_bytes
     1000
     """
 
-    snapshot_dir: str = ""  # where large query sets are put for Spark's workers; empty: a directory of this account
-    registry: str = ""  # the address of the registry that commands are about, unless they name one
-    file_mode: int = 0o600  # of databases, snapshots and saved sets that are created
-    directory_mode: int = 0o700  # of directories that are created for them
-    inline_bytes: int = 4_000_000  # query sets up to this size travel inside the task, larger ones as a file
-    arrow_batch_rows: int = 262_144  # rows in an Arrow batch between Spark and Python, in sessions that we build
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", env_prefix=_PREFIX, validate_default=False)
 
-    answer_batch_bytes: int = field(default=64 << 20, metadata={"at_most": 1 << 30})  # in a piece of an answer, about
-    max_answer_bytes: int = 1 << 30  # in an answer that is returned as a whole
+    snapshot_dir: str = ""  # for large query sets that Spark's workers read; empty: a directory of this account
+    registry: str = ""  # the address of the registry for commands that do not name one
+    # Permissions of databases, snapshots and saved sets that are created, and of directories for them.
+    file_mode: Annotated[int, _mode_reader(0o600, 0o666, "0640")] = 0o600
+    directory_mode: Annotated[int, _mode_reader(0o700, 0o3777, "0750")] = 0o700
+    inline_bytes: _Positive = 4_000_000  # query sets up to this size are sent inside the task, others as a file
+    arrow_batch_rows: _Positive = 262_144  # rows of an Arrow batch between Spark and Python, in our sessions
+
+    answer_batch_bytes: Annotated[_Positive, Field(le=1 << 30)] = 64 << 20  # of a piece of an answer, about
+    max_answer_bytes: _Positive = 1 << 30  # of an answer that is returned as a whole
 
     max_text_length: int = _limit(10_000_000, "the text has {} characters")
     max_terms: int = _limit(50_000, "the condition has {} terms (comparisons, function calls, arithmetic)")
@@ -53,20 +88,32 @@ class Settings:
     max_queries: int = _limit(100_000_000, "the set would have {} queries", at_most=2_000_000_000)
 
     @classmethod
-    def read(cls, environment: Mapping[str, str], file: Path | None = None) -> Settings:
-        """The settings of a file, under those of the environment."""
-        values: dict[str, Any] = {} if file is None else _read_file(file)
-        names = [field.name for field in fields(cls)]
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Given values only: code that makes settings of its own must not depend on the environment."""
+        return (init_settings,)
+
+    @classmethod
+    def read(cls, file: Path | None = None) -> Settings:
+        """The settings of a file, overridden by the environment."""
+        values = {} if file is None else _read_file(file)
+        names = list(cls.model_fields)
         for name in values:
             if name not in names:
                 raise FileError(
                     f"{file}: unknown setting {shown(name)}; settings are: {', '.join(names)}{nearest(name, names)}"
                 )
-        for name in names:
-            variable = f"VEDETTE_{name.upper()}"
-            if variable in environment:
-                values[name] = environment[variable]
-        return cls(**{name: _convert(name, value) for name, value in values.items()})
+        _warn_of_unknown(os.environ)
+        try:
+            return cls(**{**values, **EnvSettingsSource(cls)()})
+        except ValidationError as error:
+            raise FileError(_describe(error)) from None
 
     def check(self, name: str, got: int, *, at_least: bool = False) -> None:
         """Raise QueryError where `got` exceeds the limit `name`. With `at_least`, the count was stopped early.
@@ -78,55 +125,46 @@ class Settings:
         """
         limit = getattr(self, name)
         if got > limit:
-            counts = next(each.metadata["counts"] for each in fields(self) if each.name == name)
+            more: Any = type(self).model_fields[name].json_schema_extra
             count = f"at least {got:,}" if at_least else f"{got:,}"
-            raise QueryError(f"{counts.format(count)}; the limit is {limit:,} (setting {name})")
+            raise QueryError(f"{more['counts'].format(count)}; the limit is {limit:,} (setting {name})")
 
 
 @cache
 def settings() -> Settings:
     """The settings of this process."""
-    named = os.environ.get("VEDETTE_SETTINGS")
+    named = os.environ.get(_FILE_VARIABLE)
     file = Path(named or "vedette.toml")
-    return Settings.read(os.environ, file if named or file.exists() else None)
+    return Settings.read(file if named or file.exists() else None)
 
 
 def _read_file(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        file.open().close()  # the source passes over a file that does not exist
+        return TomlConfigSettingsSource(Settings, file)()
     except OSError as error:
         raise FileError(f"cannot read the settings file {file}: {error.strerror}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise FileError(f"{file} is no TOML: {error}") from None
 
 
-def _convert(name: str, value: Any) -> Any:
-    if name in ("snapshot_dir", "registry"):
-        return str(value)
-    if name.endswith("_mode"):
-        return _read_mode(name, value)
-    try:
-        number = int(value)
-    except (TypeError, ValueError):
-        number = 0
-    if number < 1:
-        raise FileError(f"setting {name!r} is {shown(value)}; it takes a whole number above 0")
-    most = next(each.metadata.get("at_most") for each in fields(Settings) if each.name == name)
-    if most is not None and number > most:
-        raise FileError(f"setting {name!r} is {shown(value)}; it takes at most {most:,}")
-    return number
+def _warn_of_unknown(variables: Iterable[str]) -> None:
+    """Name variables with our prefix that set nothing, such as misspelt ones."""
+    known = [_FILE_VARIABLE, *(f"{_PREFIX}{name.upper()}" for name in Settings.model_fields)]
+    for name in variables:
+        is_ours = name.startswith(_PREFIX) and name not in known and not _OF_KUBERNETES.fullmatch(name)
+        if is_ours:
+            _log.warning("the variable %s is not a setting%s", shown(name), nearest(name, known))
 
 
-def _read_mode(name: str, value: Any) -> int:
-    """Permissions as chmod takes them: "0640" in the environment, "0640" or 0o640 in TOML."""
-    least, most, example = (0o600, 0o666, "0640") if name == "file_mode" else (0o700, 0o3777, "0750")
-    try:
-        mode = int(value, 8) if isinstance(value, str) else int(value)
-    except (TypeError, ValueError):
-        mode = 0
-    if mode & least != least or mode & ~most:
-        raise FileError(
-            f'setting {name!r} is {shown(value)}; it takes permissions as chmod does, such as "{example}", and the '
-            f"owner must be able to read and write"
-        )
-    return mode
+def _describe(error: ValidationError) -> str:
+    """The first wrong value, and what would be right."""
+    first = error.errors(include_url=False)[0]
+    name, context = str(first["loc"][0]), first.get("ctx", {})
+    if first["type"] == "less_than_equal":
+        takes = f"it takes at most {context['le']:,}"
+    elif first["type"] == "value_error":
+        takes = str(context["error"])
+    else:
+        takes = "it takes a text" if first["type"] == "string_type" else "it takes a whole number above 0"
+    return f"setting {name!r} is {shown(first['input'])}; {takes}"
