@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from docs_pages import ROOT, run_python
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -16,6 +17,7 @@ def test_the_readme_runs_as_it_is():
     assert names["hits"].to_arrow().to_pylist() == [{"row": 0, "query": "cheap-ibm"}, {"row": 1, "query": "odd-lot"}]
 
 
+@pytest.mark.fast
 def test_the_readme_runs_in_spark(spark):
     names = run_python("README.md", spark=True)
 

@@ -2,7 +2,8 @@
 
 `make test` runs `fast`, `make test-all` runs `full`, and `make test-matrix` runs `matrix`. A marker on a test or its
 module decides. Without one, a test is `full` if its file is listed here, if it needs a broker or PostgreSQL, or if it
-has a parameter from `vedette.papers`; all others are `fast`.
+has a parameter from `vedette.papers`; all others are `fast`. A test that needs a Spark session is `full`, too; one pass
+of every operator is marked `fast`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ FULL_PATHS = (
     "tests/test_vessels_example.py",
     "tests/test_zip.py",
 )
-FULL_FIXTURES = frozenset({"broker", "cluster", "jars"})
+FULL_FIXTURES = frozenset({"broker", "cluster", "jars", "spark"})
+SPARK_GROUP = "spark"
 ROOT = Path(__file__).parent.parent
 
 
@@ -47,6 +49,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f"{item.nodeid} is in several tiers: {', '.join(marked)}; mark it with one")
         if not marked:
             item.add_marker(default_tier(item))
+        item.add_marker(pytest.mark.xdist_group(SPARK_GROUP if _shares_session(item) else item.path.as_posix()))
+    items.sort(key=lambda item: not _shares_session(item))  # the longest group starts first
+
+
+def _shares_session(item: pytest.Item) -> bool:
+    """Whether a test runs in the process that has the only Spark session of the fast tier."""
+    return "spark" in getattr(item, "fixturenames", ()) and marked_tiers(item) == ["fast"]
 
 
 def marked_tiers(item: pytest.Item) -> list[str]:

@@ -348,7 +348,7 @@ def test_polygons_of_a_geojson_file_are_queries(run, tmp_path, command):
     )
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", pytest.param("parquet", marks=pytest.mark.fast)])
 def test_border_in_spark_gives_the_same(spark, run, tmp_path, kind):
     rows, queries = write_rows(tmp_path / f"r.{kind}"), write_queries(tmp_path / "q.csv")
     given = ("--queries", queries, "--key", "symbol", "--time", "ts", "-o", tmp_path / "o.parquet", "--spark")

@@ -101,6 +101,7 @@ def test_match_in_spark_gives_the_same(spark, run, tmp_path):
         ("timestamp", pa.array([0], pa.date32()), "a IS NOT NULL"),
     ],
 )
+@pytest.mark.usefixtures("spark")
 def test_with_spark_a_column_is_refused_as_it_is_without(run, tmp_path, type_, values, text):
     pq.write_table(pa.table({"a": values}), tmp_path / "r.parquet")
     queries = write_queries(tmp_path / "q.csv", [("q", text)])

@@ -567,7 +567,7 @@ def test_counts_show_on_a_terminal_and_not_when_quiet(said_on_terminal, tmp_path
     assert said_on_terminal(*arguments, "--quiet") == ""
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", pytest.param("parquet", marks=pytest.mark.fast)])
 def test_join_in_spark_gives_the_same(spark, run, tmp_path, kind):
     code, _, err = run(*join(tmp_path, *TIMED, "-o", tmp_path / "o.parquet", "--spark", kind=kind))
 

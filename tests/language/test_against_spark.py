@@ -134,6 +134,7 @@ def test_what_spark_refuses_is_refused_and_what_both_take_means_the_same(interpr
 
 
 @pytest.mark.timeout(3600)
+@pytest.mark.fast
 def test_random_predicates_keep_the_rows_that_spark_keeps(interpreted: Any) -> None:
     n_refused = 0
     found: list[str] = []

@@ -11,6 +11,7 @@ from tests.profiles import scaled
 @pytest.mark.parametrize(
     ("which", "n"), [(fuzz_snapshots.sets, 260), (fuzz_snapshots.states, 160)], ids=["sets", "states"]
 )
+@pytest.mark.full
 def test_sets_and_states_that_were_changed_at_random_are_refused_or_answer(which, n):
     jobs = fuzz_snapshots.jobs_of(which(), scaled(n))
     outcomes, failures = fuzz_snapshots.run(which, jobs)

@@ -77,6 +77,7 @@ def rows_of(folder, *columns):
     return sorted(tuple(row[name] for name in columns) for row in read_committed(folder))
 
 
+@pytest.mark.fast
 def test_a_pipeline_ends_when_all_that_is_available_is_done(spark, run, tmp_path, registry, write):
     code, out, err = run("run", write())
 

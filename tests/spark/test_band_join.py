@@ -42,7 +42,7 @@ def frame(spark):
     return spark.createDataFrame([(1, 2.0, "insert"), (2, 3.5, "insert")], "id bigint, value double, op string")
 
 
-@pytest.mark.parametrize("shards", [1, 6])
+@pytest.mark.parametrize("shards", [1, pytest.param(6, marks=pytest.mark.fast)])
 def test_a_stream_tells_what_each_micro_batch_changes_in_the_end(spark, queries, tmp_path, shards):
     lefts, rights = bands.make_batches(4, 12, seed=1), bands.make_batches(3, 15, seed=2)
     write_sides(tmp_path, lefts, rights)

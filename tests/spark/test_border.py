@@ -52,7 +52,7 @@ def queries():
     return ticks.make_queries()
 
 
-@pytest.mark.parametrize(("shards", "n_files"), [(1, 2), (5, 3)])
+@pytest.mark.parametrize(("shards", "n_files"), [(1, 2), pytest.param(5, 3, marks=pytest.mark.fast)])
 def test_streams_batches_and_local_steps_give_the_same_events(spark, queries, tmp_path, shards, n_files):
     rows = ticks.make_rows(1000)
     write_rows(rows, tmp_path / "rows", n_files)

@@ -64,6 +64,7 @@ class Feed:
         return [tuple(row) for row in self.spark.read.parquet(str(self.directory / "answers")).collect()]
 
 
+@pytest.mark.fast
 def test_a_change_before_a_micro_batch_counts_in_it_and_rows_tell_the_version(spark, registry, tmp_path):
     registry.create("alerts", schema=SCHEMA)
     registry.add("alerts", "low", "price < 5")

@@ -86,6 +86,7 @@ def test_whole_number_ids_give_a_bigint_column(ticks):
     assert [(row["id"], row["query"]) for row in hits.collect()] == [(3, 2**40)]
 
 
+@pytest.mark.fast
 def test_a_streaming_frame_gives_the_same_pairs_as_a_batch(spark, ticks, alerts, tmp_path):
     ticks.write.parquet(str(tmp_path / "ticks"))
     stream = spark.readStream.schema(ticks.schema).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "ticks"))

@@ -51,7 +51,9 @@ def frame(spark):
     return spark.createDataFrame(rows, SCHEMA)
 
 
-@pytest.mark.parametrize(("shards", "n_batches", "n_dims"), [(1, 3, 2), (4, 2, 3), (6, 1, 2)])
+@pytest.mark.parametrize(
+    ("shards", "n_batches", "n_dims"), [(1, 3, 2), pytest.param(4, 2, 3, marks=pytest.mark.fast), (6, 1, 2)]
+)
 def test_a_stream_tells_what_one_join_tells_whatever_the_micro_batches_and_shards(
     spark, tmp_path, shards, n_batches, n_dims
 ):

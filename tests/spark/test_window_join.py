@@ -56,7 +56,7 @@ def frame(spark):
 @pytest.mark.parametrize(
     ("queries", "shards", "n_batches", "layout"),
     [
-        (quotes.EQUATED, 3, (3, 2), None),
+        pytest.param(quotes.EQUATED, 3, (3, 2), None, marks=pytest.mark.fast),
         (quotes.EQUATED, 4, (1, 1), "grid"),
         (quotes.ANY, 6, (2, 4), None),
         (quotes.ANY, 1, (2, 3), "one"),
