@@ -57,43 +57,55 @@ def cut(rows, n_batches):
 
 
 def tell(a_rows, b_rows, n_dims=2, **options):
-    """The lines of one join in this process that is given all rows in the order of their times, each time at once.
-
-    Lines that an update takes back and tells again are left out.
-    """
+    """The lines of one join in this process that is given all rows in the order of their times, each time at once."""
     moving = vd.MovingJoin(INTERVAL, **options)
     lines = []
     for time in sorted({time for _, time, _ in (*a_rows, *b_rows)}):
         at = [to_table([row for row in rows if row[1] == time], n_dims).drop(["time"]) for rows in (a_rows, b_rows)]
-        told = Counter(as_lines(moving.update(*at, time=time).to_pylist()))
-        assert set(told.values()) <= {1}
-        lines += [line for line in told if (-line[0], *line[1:]) not in told]
+        told = as_lines(moving.update(*at, time=time).to_pylist())
+        assert len({line[1:] for line in told}) == len(told)  # nothing is retracted and emitted again
+        lines += told
     return sorted(lines)
+
+
+def tell_batches(batches, **options):
+    """The lines of one join in this process that is given micro-batches of rows of both sets."""
+    moving = vd.MovingJoin(INTERVAL, **options)
+    changes = [moving.update(*map(to_table, sets)) for sets in batches if any(sets)]
+    return sorted(line for table in changes for line in as_lines(table.to_pylist()))
 
 
 def as_lines(rows):
     return sorted(tuple(row[name] for name in LINE) for row in rows)
 
 
-def make_world(*batches, late="apply"):
+def make_world(*batches, late="apply", expire_overdue=False, static=None):
     """What is in force when, after micro-batches of rows of both sets, and the time that has come.
 
     A row from before the time that has come counts from then on, if it is news.
     """
-    from oracles_moving import Motion, World  # which a pipeline in a process of its own does not find
+    from oracles_moving import World  # which a pipeline in a process of its own does not find
 
-    world, latest, clock = World(INTERVAL), {}, -np.inf
+    world, latest, clock = World(INTERVAL, expire_overdue, static), {}, -np.inf
     for sets in batches:
         for of, rows in zip("ab", sets, strict=True):
             for id_, time, sides in sorted(rows, key=lambda row: row[1]):
-                is_silent = sides is not None and time < clock - INTERVAL
+                is_silent = sides is not None and of != static and time < clock - INTERVAL
                 is_old = time < latest.get((of, id_), -np.inf) or is_silent
                 if time < clock and (late == "drop" or is_old):
                     continue
                 latest[of, id_] = time
-                world.put(of, id_, max(time, clock), None if sides is None else Motion(time, sides))
+                world.put(of, id_, max(time, clock), None if sides is None else move(time, sides, max(time, clock)))
         clock = max([clock, *(time for rows in sets for _, time, _ in rows)])
     return world, clock
+
+
+def move(time, sides, now):
+    """The motion as of now, or None if the object has shrunk to nothing."""
+    from oracles_moving import Motion
+
+    moved = tuple((low + v * (now - time), high + w * (now - time), v, w) for low, high, v, w in sides)
+    return None if any(low > high for low, high, *_ in moved) else Motion(now, moved)
 
 
 def pairs_at(lines, time):

@@ -27,7 +27,8 @@ from vedette.data.schema import Field, Schema, Type
 from vedette.errors import PipelineError, QueryError, RowError
 from vedette.files.answers import check_places, is_apart, plain
 from vedette.files.rows import RowsFile, complete
-from vedette.operators.moving_join.moving_join import SETS, MovingJoin
+from vedette.operators.moving_join.batch import SETS
+from vedette.operators.moving_join.moving_join import MovingJoin
 from vedette.operators.moving_join.rows import COLUMNS, MovingTable
 
 NUMBERS = COLUMNS - {"id", "removed"}

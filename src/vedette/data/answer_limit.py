@@ -16,7 +16,7 @@ def check_answer(n: int, n_bytes: int, noun: str, advice: str) -> None:
         raise too_large(f"has {count(n, noun)} in {n_bytes:,} bytes", advice)
 
 
-def too_large(what: str, advice: str) -> AnswerError:
+def too_large(what: str, advice: str, limit: int | None = None) -> AnswerError:
     """The error for an answer that `what` describes: `too_large("has more than 5 pairs", "pass fewer rows")`."""
-    limit = settings().max_answer_bytes
+    limit = settings().max_answer_bytes if limit is None else limit
     return AnswerError(f"the answer {what}; the limit is {limit:,} bytes (setting max_answer_bytes): {advice}")

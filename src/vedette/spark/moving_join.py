@@ -15,10 +15,12 @@ from pyspark.sql import types as t
 from vedette import __version__
 from vedette.data.durations import Interval
 from vedette.errors import RowError
-from vedette.operators.moving_join.moving_join import SETS, MovingJoin
+from vedette.operators.moving_join.batch import SETS
+from vedette.operators.moving_join.late_rows import Late
+from vedette.operators.moving_join.moving_join import MovingJoin
 from vedette.operators.moving_join.rows import MovingTable
+from vedette.settings import settings
 from vedette.spark.checks import (
-    check_choice,
     check_sides,
     check_state_store,
     find_column,
@@ -52,7 +54,7 @@ def moving_join(
     b_removed: str | None = None,
     expire_overdue: bool = False,
     static: Literal["a", "b"] | None = None,
-    late: Literal["apply", "drop", "error"] = "apply",
+    late: Late = "apply",
     shards: int | None = None,
 ) -> DataFrame:
     """How the pairs change: `changes = vs.moving_join(vessels, storms, max_update_interval=60, a_id="mmsi")`.
@@ -64,15 +66,14 @@ def moving_join(
 
     `max_update_interval` is a number in the unit of the times, or for times in seconds a duration: "60 seconds".
 
-    Rows from before the time that the join has come to are applied from then on, dropped, or an error.
+    `late` rows, from before the time that the join has reached, are applied from then on, dropped, or an error.
 
     A stream keeps the objects in Spark's state store, in `shards` parts (by default as many as the session's
     `spark.sql.shuffle.partitions`), which a checkpoint fixes. A batch is sorted and replayed, and keeps nothing.
     """
-    moving = MovingJoin(max_update_interval, expire_overdue=expire_overdue, static=static)  # raises where it is wrong
+    moving = MovingJoin(max_update_interval, expire_overdue=expire_overdue, static=static, late=late)
     check_sides(_CALL, {"a_updates": a_updates, "b_updates": b_updates})
     check_shards(shards)
-    check_choice("late", late, ("apply", "drop", "error"))
     frames = dict(zip(SETS, (a_updates, b_updates), strict=True))
     n_dims = max(_table(name, rows).n_dims for name, rows in frames.items())
     options = {
@@ -114,6 +115,7 @@ def moving_join(
         "options": options,
         "n_dims": n_dims,
         "late": late,
+        "max_answer_bytes": settings().max_answer_bytes,
         "facts": {"operator": "moving join", "shards": n_shards, "n_dims": n_dims} | options | roles,
         "is_timed": False,
     }

@@ -98,7 +98,7 @@ def test_an_update_with_too_many_pairs_says_what_would_work(monkeypatch):
         join.update(b=crowd(20), time=1.0)
     assert str(error.value) == (
         "the answer has at least 220 pairs; the limit is 4,800 bytes (setting max_answer_bytes): update fewer objects "
-        "at once, and let less time pass at once, or raise the setting"
+        "at once, let less time pass at once, or raise the setting"
     )
     for first in (0, 10):
         assert join.update(b=crowd(10, first), time=1.0).num_rows == 200

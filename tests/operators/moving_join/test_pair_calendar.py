@@ -7,7 +7,7 @@ import pytest
 from numba import config
 
 from vedette.operators.moving_join import pair_calendar as module
-from vedette.operators.moving_join.meetings import Meetings, differ, find_net, net
+from vedette.operators.moving_join.meetings import Meetings, differ, net
 from vedette.operators.moving_join.pair_calendar import PairCalendar
 
 SLOW = bool(config.DISABLE_JIT)
@@ -98,14 +98,16 @@ def test_changes_that_cancel_are_left_out():
     assert sum(len(pairs) for _, pairs in net([(1, one), (-1, one)])) == 0
 
 
-def test_changes_that_do_not_cancel_are_found_where_they_stand():
+def test_the_sum_of_changes_is_that_of_their_signs():
     lines = [(1, 7, 0.0), (-1, 3, 1.0), (-1, 7, 0.0), (1, 3, 2.0), (1, 7, 0.0), (1, 3, 1.0), (-1, 3, 1.0), (1, 9, 0.0)]
-    signs, a, starts = (np.array(column) for column in zip(*lines, strict=True))
-    every = Meetings(a.astype(np.int32), np.zeros(len(a), np.int32), starts, np.full(len(a), 5.0))
+    changes = [
+        (sign, Meetings(np.array([a], np.int32), np.array([0], np.int32), np.array([start]), np.array([5.0])))
+        for sign, a, start in lines
+    ]
 
-    left = find_net(signs.astype(np.int8), every)
+    found = [(sign, a, start) for sign, pairs in net(changes) for a, _, start, _ in listed(pairs)]
 
-    assert sorted(lines[place] for place in left) == [(-1, 3, 1.0), (1, 3, 2.0), (1, 7, 0.0), (1, 9, 0.0)]
+    assert sorted(found) == [(-1, 3, 1.0), (1, 3, 2.0), (1, 7, 0.0), (1, 9, 0.0)]
 
 
 def test_pairs_that_stay_as_they_were_do_not_differ():

@@ -150,6 +150,7 @@ def test_a_join_that_only_applies_deltas_frees_the_memory_of_removed_objects():
         ids = np.arange(start, start + 1000)
         moving.update(a=some(random, ids), time=moving.time)
         moving.update(remove_a=ids, time=moving.time)
+        moving.update(time=moving.time + 11)
         copy.apply_delta(moving.take_delta())
     assert len(copy.join.a.ids) < 3000
     assert everything(copy) == everything(moving)

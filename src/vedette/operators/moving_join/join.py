@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from vedette.operators.moving_join.grid import SweptGrid
 from vedette.operators.moving_join.interval import SAMPLE, Traffic, UpdateRates
-from vedette.operators.moving_join.meetings import Meetings, differ
+from vedette.operators.moving_join.meetings import Meetings, differ, net
 from vedette.operators.moving_join.motion_rows import TIME, UNTIL, to_motions, vanishing_times
 from vedette.operators.moving_join.moving_set import MovingSet
 from vedette.operators.moving_join.pair_calendar import PairCalendar
@@ -26,11 +26,13 @@ from vedette.operators.moving_join.pair_calendar import PairCalendar
 
 @dataclass(frozen=True)
 class Step:
-    """What one set does at a moment: ids with new rows, and the slots of objects that go. No object is in both."""
+    """What changes in one set at a moment: ids with new rows, and ids of removed objects. All ids are distinct."""
 
-    ids: Any  # NDArray[np.int64] or pa.LargeStringArray, distinct
+    ids: Any  # NDArray[np.int64] or pa.LargeStringArray
     rows: NDArray[np.float64]
-    freed: NDArray[np.int32]
+    reported: NDArray[np.float64]  # the time that each row reports
+    removed: Any  # ids
+    removed_reported: NDArray[np.float64]
 
 
 class IntersectionJoin:
@@ -71,24 +73,30 @@ class IntersectionJoin:
         self._present(_NOBODY, 0, pairs)
         return pairs
 
-    def step(self, time: float, a: Step, b: Step) -> list[list[tuple[int, Meetings]]]:
-        """Let time pass, and objects come, update and go; the changes of the result, with their signs.
+    def step(self, time: float, a: Step, b: Step) -> list[tuple[int, Meetings]]:
+        """Let time pass, and change both sets: how the pairs change, with signs, first what is retracted.
 
-        One list of them, or two: before it what objects change that are looked at for longer now.
+        A pair that is retracted and emitted again with the same interval is left out.
         """
         renewed = self._renew(time)
         self.now = time
         self._advance(time)
         known = self._known(self.a, a, self.rates[0]), self._known(self.b, b, self.rates[1])
-        gone = self._meetings_of(known, time)
+        old = self._meetings_of(known, time)
         put = []
         for each, of in ((a, self.a), (b, self.b)):
-            of.free(each.freed)
-            put.append(of.put(each.ids, each.rows, time) if len(each.rows) else _NONE)
-        come = self._meetings_of((put[0], put[1]), time)
-        self._present(known, len(gone), come)
-        changes = [(-1, gone), (1, _cut(gone, time)), (1, come)]
-        return [renewed, changes] if renewed else [changes]
+            if len(each.removed):
+                of.remove(each.removed, each.removed_reported)
+            put.append(of.put(each.ids, each.rows, each.reported, time) if len(each.rows) else _NONE)
+        new = self._meetings_of((put[0], put[1]), time)
+        self._present(known, len(old), new)
+        retracted, emitted = differ(old, new, time)
+        changes = [(-1, retracted), (1, _cut(old, time)), (1, emitted)]
+        return net([*renewed, *changes]) if renewed else changes
+
+    def has_ended(self, time: float) -> bool:
+        """Whether a step to this time renews objects."""
+        return any(len(of.find_ended(time)) for of in self.sets)
 
     def at(self, time: float) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The slots of all pairs that intersect at a time, not before now, if no object updates until then."""
@@ -158,20 +166,21 @@ class IntersectionJoin:
 
     def pack(self) -> None:
         """Give up the slots of objects that are gone, once they are most."""
-        moved = [of.pack() for of in self.sets]
+        moved = [of.pack(self.now) for of in self.sets]
         if self.calendar is not None and (moved[0] is not None or moved[1] is not None):
             same = (np.arange(len(of.ids), dtype=np.int32) for of in self.sets)
             self.calendar.rename([old if new is None else new for new, old in zip(moved, same, strict=True)])
 
     def _known(self, of: MovingSet, step: Step, rates: UpdateRates) -> NDArray[np.int32]:
         """The slots of objects that are there before a step and are changed by it."""
-        if not len(step.rows):
-            return step.freed
         slots = of.find(step.ids)
         slots = slots[slots >= 0]
-        if not of.stands:
+        if not of.stands and len(slots):
             rates.note(self.now - of.rows[slots, TIME], of.interval)
-        return np.concatenate([slots, step.freed])
+        if not len(step.removed):
+            return slots
+        removed = of.find(step.removed)
+        return np.concatenate([slots, removed[removed >= 0]])
 
     def _renew(self, time: float) -> list[tuple[int, Meetings]]:
         """Look for as long again at objects that end before a time. Most of what they meet stays as it is."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.native.buffers import empty_int32, empty_int64
+from vedette.native.hashing import empty_slots, find_numbers, insert_numbers
 
 MEETING_BYTES = 24
 
@@ -62,31 +63,34 @@ class Meetings:
         return Meetings(self.b, self.a, self.starts, self.ends)
 
 
-def differ(gone: Meetings, come: Meetings) -> tuple[Meetings, Meetings]:
-    """Both, less the pairs that go and come at the same moments. Each has a pair once at most."""
-    if not len(gone) or not len(come):
-        return gone, come
-    order = np.argsort(come.keys)
-    keys, places = come.keys[order], np.searchsorted(come.keys[order], gone.keys)
-    twins = order[np.minimum(places, len(keys) - 1)]
-    is_same = (come.keys[twins] == gone.keys) & (come.starts[twins] == gone.starts) & (come.ends[twins] == gone.ends)
-    is_new = np.ones(len(come), np.bool_)
-    is_new[twins[is_same]] = False
-    return gone.take(~is_same), come.take(is_new)
+def differ(old: Meetings, new: Meetings, since: float = -np.inf) -> tuple[Meetings, Meetings]:
+    """Both, without the pairs that are the same in both. Each has a pair once at most.
+
+    No pair of `new` starts before `since`.
+    """
+    later = np.flatnonzero(old.starts >= since)
+    if not len(later) or not len(new):
+        return old, new
+    keys = old.keys[later]
+    slots = empty_slots(len(keys))
+    insert_numbers(keys, 0, len(keys), slots)
+    twins = find_numbers(new.keys, keys, slots)
+    found = np.flatnonzero(twins >= 0)
+    places = later[twins[found]]
+    is_same = (new.starts[found] == old.starts[places]) & (new.ends[found] == old.ends[places])
+    if not is_same.any():
+        return old, new
+    is_old, is_new = np.ones(len(old), np.bool_), np.ones(len(new), np.bool_)
+    is_old[places[is_same]] = is_new[found[is_same]] = False
+    return old.take(is_old), new.take(is_new)
 
 
 def net(changes: Sequence[tuple[int, Meetings]]) -> list[tuple[int, Meetings]]:
-    """What changes with signs come to, all in all: what is told and taken back is left out. First what goes."""
+    """The sum of changes with signs: a pair that is emitted and retracted is left out. Retractions come first."""
     every = Meetings.concat([each for _, each in changes if len(each)])
     if not len(every):
         return []
     signs = np.concatenate([np.full(len(each), sign) for sign, each in changes])
-    places = find_net(signs, every)
-    return [(sign, every.take(places[signs[places] == sign])) for sign in (-1, 1)]
-
-
-def find_net(signs: NDArray[Any], every: Meetings) -> NDArray[np.int64]:
-    """The places of what changes come to, by objects and moments. A meeting is told and taken back in turn."""
     order = np.lexsort((every.ends, every.starts, every.keys))
     every, signs = every.take(order), signs[order]
     is_first = np.ones(len(every), np.bool_)
@@ -94,5 +98,5 @@ def find_net(signs: NDArray[Any], every: Meetings) -> NDArray[np.int64]:
         is_first[1:] &= column[1:] == column[:-1]
     is_first[1:] = ~is_first[1:]
     firsts = np.flatnonzero(is_first)
-    left: NDArray[np.int64] = order[firsts[np.add.reduceat(signs, firsts) != 0]]
-    return left
+    sums = np.add.reduceat(signs, firsts)
+    return [(sign, every.take(firsts[sums == sign])) for sign in (-1, 1)]

@@ -17,6 +17,7 @@ Doubles = NDArray[np.float64]
 Int32s = NDArray[np.int32]
 
 TIME, UNTIL, SIDES = 0, 1, 2  # columns; from SIDES on four for each dimension
+FARTHEST = 1e100  # times, sides and speeds are not beyond it, so that products of two of them are finite
 
 
 def to_rows(motions: Motions) -> Doubles:

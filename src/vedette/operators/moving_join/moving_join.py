@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -16,20 +15,21 @@ from numpy.typing import NDArray
 
 from vedette.data.answer_limit import check_answer, max_answer_bytes, too_large
 from vedette.data.durations import Interval, read_interval
-from vedette.data.ids import Ids, take_ids
-from vedette.errors import QueryError, RowError, count
+from vedette.data.ids import Ids
+from vedette.errors import QueryError, RowError, count, shown
 from vedette.native.budget import OverBudgetError, bounded, check_bytes
+from vedette.operators.moving_join.batch import SETS, Batch
 from vedette.operators.moving_join.explanation import explain
 from vedette.operators.moving_join.interval import expected_costs
-from vedette.operators.moving_join.join import IntersectionJoin, Step
-from vedette.operators.moving_join.meetings import MEETING_BYTES, Meetings, net
+from vedette.operators.moving_join.join import IntersectionJoin
+from vedette.operators.moving_join.late_rows import LATE, Late
+from vedette.operators.moving_join.meetings import MEETING_BYTES, Meetings
 from vedette.operators.moving_join.motion_rows import TIME
 from vedette.operators.moving_join.moving_set import MovingSet
 from vedette.operators.moving_join.rows import MovingRows, MovingTable, read_moving_rows, read_number
 from vedette.operators.moving_join.state import MovingState
 from vedette.operators.moving_join.table import to_change_table, to_event_table, to_overdue_table, to_pair_table
 
-SETS = ("a", "b")
 Tables = tuple[MovingTable | None, MovingTable | None]
 
 _STATE = MovingState()
@@ -48,27 +48,38 @@ class MovingJoin:
     """
 
     def __init__(
-        self, max_update_interval: Interval, *, expire_overdue: bool = False, static: str | None = None
+        self,
+        max_update_interval: Interval,
+        *,
+        expire_overdue: bool = False,
+        static: Literal["a", "b"] | None = None,
+        late: Late = "apply",
     ) -> None:
         """Objects update at least every `max_update_interval`: a number in the unit of times and speeds, or a duration.
 
         A duration, such as "60 seconds" or a timedelta, is for times in seconds.
 
-        With `expire_overdue` one that does not leaves the result. The objects of the set that is `static`, "a" or
-        "b", need not.
+        With `expire_overdue`, an object that misses its deadline leaves the result. Objects of the `static` set, "a" or
+        "b", need not update. `late` says what happens to rows from before the time that the join has reached: "apply"
+        them from now on, "drop" them, or raise an "error".
         """
         self.max_update_interval = read_interval(max_update_interval, "max_update_interval")
         if static not in (None, *SETS):
             raise QueryError(f"is 'a', 'b' or None; got {static!r}", option="static")
+        if late not in LATE:
+            raise QueryError(f"is one of: 'apply', 'drop', 'error'; got {shown(late)}", option="late")
         if not isinstance(expire_overdue, (bool, np.bool_)):
             raise QueryError(f"is True or False; got {expire_overdue!r}", option="expire_overdue")
         self.expire_overdue = bool(expire_overdue)
         self.static = static
+        self.late = late
         self.clear()
 
     def clear(self) -> None:
         """Forget all objects."""
         self.join: IntersectionJoin | None = None
+        self.waiting: MovingRows | None = None  # rows of the static set from before there was any time
+        self.n_late = 0  # rows that came late and were dropped
         self.changes = to_change_table([], *self._new_join(2, 0.0).sets)  # of the last call
 
     def __repr__(self) -> str:
@@ -116,19 +127,23 @@ class MovingJoin:
         self._check_given(a, b)
         tables = _tables(a, b)
         n_dims = max(table.n_dims for table in tables if table is not None)
-        now = None if time is None else self._read_time(time)
-        read = self._read(tables, (None, None), (Ids(), Ids()), n_dims, now)
-        now = self._last_time(read, now)
-        for rows, name in zip(read, SETS, strict=True):
-            _check_times(rows, -np.inf, now, name)
+        until = None if time is None else read_number(time, "time")
+        read = self._read(tables, (None, None), (Ids(), Ids()), n_dims, until)
+        times = _times_of(read, until)
+        if not len(times):
+            self.clear()
+            self._wait(read)
+            return self.changes
+        now = float(times.max())
         self._check_interval(now)
         join = self._new_join(n_dims, now)
         for rows, of in zip(read, join.sets, strict=True):
-            latest = rows.latest()
+            latest = (rows if rows.is_timed else rows.with_time(now)).latest()
             if len(latest):
-                of.put(latest.ids, latest.rows, now)
-        with _refusing("load fewer objects"):
+                of.put(latest.ids, latest.rows, latest.reported, now)
+        with _refusing("load fewer objects, or raise the setting"):
             pairs = join.start()
+        self.clear()
         self.join = join
         self.changes = to_change_table([(1, pairs)], *join.sets)
         return self.changes
@@ -136,41 +151,51 @@ class MovingJoin:
     def update(
         self, a: Any = None, b: Any = None, time: Any = None, *, remove_a: Any = None, remove_b: Any = None
     ) -> pa.Table:
-        """Let time pass, and objects come, update and go: what that changes, as lines of sign, a, b, start, end.
+        """Let time pass, and add, update and remove objects: how the pairs change, as lines of sign, a, b, start, end.
 
-        Raises RowError, and changes nothing, where a row cannot be taken or time would run backwards. Raises
-        AnswerError, and changes nothing, where the changes exceed the setting max_answer_bytes.
+        Rows are of the moment `time`, or have a column of times, in whose order they are applied. Rows and removals of
+        the static set need no time: they are applied at the time that the join has reached, or wait for the first.
+        Raises RowError, and changes nothing, if a row is invalid. Raises AnswerError, and changes nothing, if the
+        changes exceed the setting max_answer_bytes.
         """
-        with _refusing("update fewer objects at once, and let less time pass at once"):
-            return self._update(a, b, time, remove_a, remove_b)
-
-    def update_unlimited(self, a: Any = None, b: Any = None, time: Any = None) -> pa.Table:
-        """As `update`, whatever the setting max_answer_bytes is."""
-        return self._update(a, b, time, None, None)
-
-    def _update(self, a: Any, b: Any, time: Any, remove_a: Any, remove_b: Any) -> pa.Table:
         if time is None:
-            self._check_given(a, b)
-        now = None if time is None else self._read_time(time)
-        join, tables = self.join, _tables(a, b)
-        n_dims = self._n_dims(tables)
-        known = (Ids(), Ids()) if join is None else (join.a.ids, join.b.ids)
-        read = self._read(tables, (remove_a, remove_b), known, n_dims, now)
-        now = self._last_time(read, now)
-        before = -np.inf if join is None else join.now
-        if now < before:
-            raise RowError(f"time runs backwards: {now:g} after {before:g}; give {before:g} or later")
-        for rows, name in zip(read, SETS, strict=True):
-            _check_times(rows, before, now, name)
-        self._check_interval(now)
-        if join is None or join.a.n_dims != n_dims:
-            first = min(float(rows.times.min(initial=now)) for rows in read)
-            join = self._new_join(n_dims, max(first, before))
-        steps = _take_steps(join, read, now)
-        self.join = join
-        self.changes = to_change_table(steps[0] if len(steps) == 1 else net(list(chain(*steps))), *join.sets)
-        join.pack()
+            self._check_given(a, b, remove_a, remove_b)
+        until, tables = None if time is None else read_number(time, "time"), _tables(a, b)
+        known = (Ids(), Ids()) if self.join is None else (self.join.a.ids, self.join.b.ids)
+        read = self._read(tables, (remove_a, remove_b), known, self._n_dims(tables), until)
+        if until is not None and self.late == "error" and self.time is not None and until < self.time:
+            raise RowError(f"time runs backwards: {until:g} after {self.time:g}; give {self.time:g} or later")
+        times = _times_of(read, until)
+        if not len(times) and self.time is None:
+            self._wait(read)
+            return self.changes
+        with _refusing("update fewer objects at once, let less time pass at once, or raise the setting"):
+            batch = self._begin(read, times)
+            changes = _take_steps(batch)
+        self._end(batch)
+        self.changes = to_change_table(changes, *batch.join.sets)
+        batch.join.pack()
         return self.changes
+
+    def update_each(
+        self, a: MovingRows, b: MovingRows, times: NDArray[np.float64], max_bytes: int
+    ) -> Iterator[pa.Table]:
+        """As `update` with rows that were read, one table for each moment. Time also stops at other `times`.
+
+        Raises AnswerError if the changes of one moment exceed `max_bytes`. After an error the join is in no defined
+        state.
+        """
+        times = np.concatenate([times, a.times, b.times])
+        if not len(times):
+            return
+        batch = self._begin((a, b), times)
+        for moment, a_step, b_step in batch.steps():
+            with _refusing("use more shards, or raise the setting", max_bytes):
+                changes = batch.join.step(moment, a_step, b_step)
+            yield to_change_table(changes, *batch.join.sets)
+        batch.join.end_change()
+        self._end(batch)
+        batch.join.pack()
 
     # Answers.
 
@@ -185,7 +210,7 @@ class MovingJoin:
             return to_pair_table(_NONE, _NONE, *self._new_join(2, 0.0).sets)
         time = self._read_later(at, "pairs are told")
         join = self._started()
-        with _refusing("keep fewer objects"):
+        with _refusing("keep fewer objects, or raise the setting"):
             found = join.at(time)
         check_answer(len(found[0]), _PAIR_BYTES * len(found[0]), "pair", "keep fewer objects, or raise the setting")
         return to_pair_table(*found, *join.sets)
@@ -262,6 +287,33 @@ class MovingJoin:
 
     # Inside.
 
+    def _begin(self, read: Sequence[MovingRows], times: NDArray[np.float64]) -> Batch:
+        """The rows as a batch. They have times, or the join has a time, or there are other times."""
+        n_dims, now = read[0].n_dims, -np.inf if self.time is None else self.time
+        join = self.join
+        if join is None or join.a.n_dims != n_dims:
+            join = self._new_join(n_dims, max(float(times.min(initial=np.inf)), now))
+        if self.waiting is not None:
+            read = [self._after_waiting(rows, name, join.now) for rows, name in zip(read, SETS, strict=True)]
+        self._check_interval(max(float(times.max(initial=now)), now))
+        return Batch.make(join, read, times if len(times) else np.array([now]), self.late)
+
+    def _end(self, batch: Batch) -> None:
+        self.join, self.waiting = batch.join, None
+        self.n_late += batch.n_dropped
+
+    def _wait(self, read: Sequence[MovingRows]) -> None:
+        """Keep rows of the static set until there is a time."""
+        (rows,) = (rows for rows, name in zip(read, SETS, strict=True) if name == self.static)
+        self.waiting = rows if self.waiting is None else self.waiting.followed_by(rows)
+        self.changes = to_change_table([], *self._new_join(2, 0.0).sets)
+
+    def _after_waiting(self, rows: MovingRows, name: str, now: float) -> MovingRows:
+        if name != self.static or self.waiting is None:
+            return rows
+        waiting = self.waiting if not rows.is_timed else self.waiting.with_time(now)
+        return waiting.followed_by(rows)
+
     def _new_join(self, n_dims: int, now: float) -> IntersectionJoin:
         a, b = (
             MovingSet(n_dims, self.max_update_interval, stands=name == self.static, renews=not self.expire_overdue)
@@ -280,15 +332,18 @@ class MovingJoin:
         """The join, which keeps its pairs from here on; an empty one before there was any object."""
         join = self._new_join(2, 0.0) if self.join is None else self.join
         if join.calendar is None:
-            with _refusing("keep fewer objects"):
+            with _refusing("keep fewer objects, or raise the setting"):
                 join.start()
         return join
 
     def _n_dims(self, tables: Tables) -> int:
         given = [table for table in tables if table is not None]
-        if self.join is None or not (len(self.join.a.ids) or len(self.join.b.ids)):
+        if self.join is not None and (len(self.join.a.ids) or len(self.join.b.ids)):
+            n_dims = self.join.a.n_dims
+        elif self.waiting is not None:
+            n_dims = self.waiting.n_dims
+        else:
             return max((table.n_dims for table in given), default=2)
-        n_dims = self.join.a.n_dims
         for table in given:
             if table.n_dims > n_dims:
                 raise RowError(f"the rows of set {table.name} have a z, but the join has two dimensions")
@@ -303,20 +358,9 @@ class MovingJoin:
         )
         return a, b
 
-    def _check_given(self, a: Any, b: Any) -> None:
-        if a is None and b is None:
+    def _check_given(self, *given: Any) -> None:
+        if all(each is None for each in given):
             raise RowError("nothing is given; give rows as a= or b=, or both, and their time=")
-
-    def _read_time(self, time: Any) -> float:
-        return read_number(time, "time")
-
-    def _last_time(self, read: Sequence[MovingRows], time: float | None) -> float:
-        if time is not None:
-            return time
-        times = [float(rows.times.max()) for rows in read if len(rows)]
-        if not times:
-            raise RowError("there are no rows and no time; give time=")
-        return max(times)
 
     def _check_interval(self, time: float) -> None:
         if not time + self.max_update_interval > time:
@@ -343,60 +387,46 @@ def _tables(a: Any, b: Any) -> Tables:
     return None if a is None else MovingTable(a, "a"), None if b is None else MovingTable(b, "b")
 
 
+def _times_of(read: Sequence[MovingRows], until: float | None) -> NDArray[np.float64]:
+    """The times of rows and `until`, which no row may exceed."""
+    for rows, name in zip(read, SETS, strict=True):
+        last = int(np.argmax(rows.times)) if len(rows) and rows.is_timed else -1
+        if until is not None and last >= 0 and rows.times[last] > until:
+            raise RowError(f"row {last} of set {name} is of {rows.times[last]:g}, but the update of {until:g}")
+    times = [rows.times for rows in read if rows.is_timed]
+    if not any(map(len, times)) and until is None and all(rows.is_timed for rows in read):
+        raise RowError("there are no rows and no time; give time=")
+    return np.concatenate([*times, np.empty(0) if until is None else [until]])
+
+
 @contextmanager
-def _refusing(advice: str) -> Iterator[None]:
-    """Raise AnswerError where what is found in the block exceeds the limit."""
+def _refusing(advice: str, max_bytes: int | None = None) -> Iterator[None]:
+    """Raise AnswerError if what is found in the block exceeds the limit, by default the setting."""
+    limit = max_answer_bytes() if max_bytes is None else max_bytes
     try:
-        with bounded(max_answer_bytes()):
+        with bounded(limit):
             yield
     except OverBudgetError as error:
         n = error.n_bytes // MEETING_BYTES
-        raise too_large(f"has at least {count(n, 'pair')}", f"{advice}, or raise the setting") from None
+        raise too_large(f"has at least {count(n, 'pair')}", advice, limit) from None
 
 
-def _take_steps(join: IntersectionJoin, read: Sequence[MovingRows], now: float) -> list[list[tuple[int, Meetings]]]:
-    """Let the rows be taken, moment after moment; what that changes. If it exceeds the bound, nothing has changed."""
-    steps: list[list[tuple[int, Meetings]]] = []
-    moments = _moments(read, now)
-    n_bytes = 0
+def _take_steps(batch: Batch) -> list[tuple[int, Meetings]]:
+    """Apply a batch; how the pairs change. If that exceeds the bound, nothing has changed."""
+    join, n_bytes = batch.join, 0
+    changes: list[tuple[int, Meetings]] = []
     join.begin_change()
     try:
-        for moment, *both in zip(moments.tolist(), *(rows.at_each(moments) for rows in read), strict=True):
-            a_step, b_step = (_step(of, rows) for of, rows in zip(join.sets, both, strict=True))
-            found = join.step(moment, a_step, b_step)
-            n_bytes += sum(each.nbytes for _, each in chain(*found))
+        for moment, a, b in batch.steps():
+            found = join.step(moment, a, b)
+            n_bytes += sum(each.nbytes for _, each in found)
             check_bytes(n_bytes)
-            steps += found
+            changes += found
     except BaseException:
         join.take_back()
         raise
     join.end_change()
-    return steps
-
-
-def _check_times(rows: MovingRows, first: float, last: float, name: str) -> None:
-    if not len(rows):
-        return
-    early, late = int(np.argmin(rows.times)), int(np.argmax(rows.times))
-    if rows.times[early] < first:
-        raise RowError(f"time runs backwards: row {early} of set {name} is of {rows.times[early]:g}, after {first:g}")
-    if rows.times[late] > last:
-        raise RowError(f"row {late} of set {name} is of {rows.times[late]:g}, but the update of {last:g}")
-
-
-def _moments(read: Sequence[MovingRows], now: float) -> NDArray[np.float64]:
-    """All times of rows, in order, and now."""
-    if all((rows.times == now).all() for rows in read):
-        return np.array([now])
-    return np.unique(np.concatenate([*(rows.times for rows in read), [now]]))
-
-
-def _step(of: MovingSet, rows: MovingRows) -> Step:
-    if not rows.goes.any():
-        return Step(rows.ids, rows.rows, _NONE)
-    freed = of.find(take_ids(rows.ids, np.flatnonzero(rows.goes)))
-    kept = np.flatnonzero(~rows.goes)
-    return Step(take_ids(rows.ids, kept), rows.rows[kept], freed[freed >= 0])
+    return changes
 
 
 _NONE = np.empty(0, np.int32)

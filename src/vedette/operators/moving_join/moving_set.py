@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vedette.data.ids import Ids, take_ids
 from vedette.operators.moving_join.grid import SweptGrid
 from vedette.operators.moving_join.meetings import Meetings
-from vedette.operators.moving_join.motion_rows import SIDES, TIME, UNTIL, set_ends, vanishing_times
+from vedette.operators.moving_join.motion_rows import FARTHEST, SIDES, TIME, UNTIL, set_ends, vanishing_times
 
 FEW_FREED = 1024  # so many freed slots are always borne
 SLICES = 16  # of the interval; who ends in the next one is known beforehand
@@ -27,11 +27,16 @@ class SetUndo:
     n: int
     soon: NDArray[np.int32]
     soon_until: float
-    kept: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.bool_], Any]] = field(default_factory=list)
+    kept: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], Any]] = field(
+        default_factory=list
+    )
 
 
 class MovingSet:
-    """Objects by slot. An id keeps its slot, also when its object is gone, until slots are packed.
+    """Objects by slot. An id keeps its slot, also after its object is removed, until slots are packed.
+
+    `reported` is by slot the time of the last row, by which an older row that arrives later is recognised. It is before
+    the time in `rows` if that row was late, and it is kept for a while after an object is removed.
 
     A row is looked at for `interval`, from its time on; then it has ended. Where `renews`, it is looked at for as long
     again, and again. Where it `stands`, it need not update, and is looked at for an interval from now at least, so that
@@ -46,7 +51,9 @@ class MovingSet:
         self.ids = Ids()
         self.rows = np.zeros((0, SIDES + 4 * n_dims))
         self.lives = np.zeros(0, np.bool_)
+        self.reported = np.zeros(0)
         self._n = 0
+        self._pack_above = FEW_FREED  # slots
         self._soon = np.empty(0, np.int32)  # slots of rows that renew, some of which end before the next moment
         self._soon_until = -np.inf  # before which no other row that renews ends
         self._is_left_out = np.zeros(0, np.bool_)  # for one look-up
@@ -70,7 +77,7 @@ class MovingSet:
 
     @property
     def nbytes(self) -> int:
-        own = self.ids.nbytes + self.rows.nbytes + self.lives.nbytes + self._is_left_out.nbytes
+        own = self.ids.nbytes + self.rows.nbytes + self.lives.nbytes + self.reported.nbytes + self._is_left_out.nbytes
         return own + sum(each.nbytes for each in (self._grid, self._is_changed) if each is not None)
 
     @property
@@ -85,15 +92,32 @@ class MovingSet:
             slots[~self.lives[slots]] = -1  # where it is -1 already, whatever the last slot is
         return slots
 
-    def put(self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64], now: float) -> NDArray[np.int32]:
-        """Set the rows of distinct ids, whether they are here or not; their slots. When rows end is found here."""
-        slots = self._write(ids, rows)
+    def find_reported(self, ids: NDArray[np.int64] | Any) -> NDArray[np.float64]:
+        """The time of the last row of each id, also of removed objects; -inf if it is unknown."""
+        slots = self.ids.find(ids)
+        reported = np.full(len(slots), -np.inf)
+        reported[slots >= 0] = self.reported[slots[slots >= 0]]
+        return reported
+
+    def put(
+        self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64], reported: NDArray[np.float64], now: float
+    ) -> NDArray[np.int32]:
+        """Set the rows of distinct ids, new or known; their slots. The ends of the rows are found here."""
+        slots = self._write(ids, rows, reported)
         self.look_at(slots, now, now)
         return slots
 
-    def restore(self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64]) -> None:
-        """Set rows as they once were here, with their ends."""
-        slots = self._write(ids, rows)
+    def remove(self, ids: NDArray[np.int64] | Any, reported: NDArray[np.float64]) -> None:
+        """Remove the objects of distinct ids, and remember when. Unknown ids are remembered, too."""
+        slots = self._find_or_add(ids)
+        self._keep(slots)
+        self.free(slots[self.lives[slots]])
+        self.reported[slots] = reported
+        self._note(slots)
+
+    def restore(self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64], reported: NDArray[np.float64]) -> None:
+        """Set rows as they were saved, with their ends."""
+        slots = self._write(ids, rows, reported)
         self._grid, self._soon_until = None, -np.inf
         self._note(slots)
 
@@ -173,18 +197,27 @@ class MovingSet:
         is_overdue: NDArray[np.bool_] = self.rows[slots, TIME] + self.interval < time
         return slots[is_overdue]
 
-    def pack(self) -> NDArray[np.int32] | None:
-        """Give up the slots of freed objects once they are most; where each slot went, or None."""
-        if len(self.ids) <= 2 * len(self) + FEW_FREED:
+    def removed(self, now: float) -> NDArray[np.int32]:
+        """The slots of removed objects whose time must be remembered: an older row of them may still arrive."""
+        n = len(self.ids)
+        since = -FARTHEST if self.stands else now - self.interval
+        return np.flatnonzero(~self.lives[:n] & (self.reported[:n] >= since)).astype(np.int32)
+
+    def pack(self, now: float) -> NDArray[np.int32] | None:
+        """Give up the slots of forgotten objects if they are most; the new slot of each (-1: none), or None."""
+        if len(self.ids) <= max(2 * len(self) + FEW_FREED, self._pack_above):
             return None
-        living = self.living
+        kept = np.union1d(self.living, self.removed(now))
+        self._pack_above = 2 * len(kept) + FEW_FREED
+        if len(self.ids) <= self._pack_above:
+            return None
         ids = Ids()
         ids.kind = self.ids.kind
-        ids.append(self.ids.take(living))
+        ids.append(self.ids.take(kept))
         moved = np.full(len(self.ids), -1, np.int32)
-        moved[living] = np.arange(len(living), dtype=np.int32)
-        self.ids, self.rows, self.lives = ids, self.rows[living], np.ones(len(living), np.bool_)
-        self._is_left_out = np.zeros(len(living), np.bool_)
+        moved[kept] = np.arange(len(kept), dtype=np.int32)
+        self.ids, self.rows, self.lives, self.reported = ids, self.rows[kept], self.lives[kept], self.reported[kept]
+        self._is_left_out = np.zeros(len(kept), np.bool_)
         self._grid = self._is_changed = None
         self._soon_until = -np.inf
         return moved
@@ -225,8 +258,8 @@ class MovingSet:
         """Be as before `begin_change`. The grid is made anew, and so are the ids if there are new ones."""
         undo, self._undo = self._undo, None
         assert undo is not None, "begin_change comes first"
-        for slots, rows, lives, is_changed in reversed(undo.kept):
-            self.rows[slots], self.lives[slots] = rows, lives
+        for slots, rows, reported, lives, is_changed in reversed(undo.kept):
+            self.rows[slots], self.reported[slots], self.lives[slots] = rows, reported, lives
             if self._is_changed is not None:
                 self._is_changed[slots] = is_changed
         if len(self.ids) > undo.n_ids:
@@ -245,11 +278,23 @@ class MovingSet:
         """Keep what is about to change."""
         if self._undo is not None and len(slots):
             is_changed = None if self._is_changed is None else self._is_changed[slots]
-            self._undo.kept.append((slots, self.rows[slots], self.lives[slots], is_changed))
+            self._undo.kept.append((slots, self.rows[slots], self.reported[slots], self.lives[slots], is_changed))
 
     # Inside.
 
-    def _write(self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64]) -> NDArray[np.int32]:
+    def _write(
+        self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64], reported: NDArray[np.float64]
+    ) -> NDArray[np.int32]:
+        slots = self._find_or_add(ids)
+        self._keep(slots)
+        self._n += len(slots) - int(np.count_nonzero(self.lives[slots]))
+        self.rows[slots] = rows
+        self.reported[slots] = reported
+        self.lives[slots] = True
+        return slots
+
+    def _find_or_add(self, ids: NDArray[np.int64] | Any) -> NDArray[np.int32]:
+        """The slots of distinct ids; a new id gets one, without an object."""
         slots = self.ids.find(ids)
         unknown = np.flatnonzero(slots < 0)
         if len(unknown):
@@ -257,23 +302,16 @@ class MovingSet:
             self.ids.append(ids if len(unknown) == len(slots) else take_ids(ids, unknown))
             slots[unknown] = np.arange(n_before, len(self.ids), dtype=np.int32)
             self._make_room(n_before, len(self.ids))
-        self._keep(slots)
-        self._n += len(slots) - int(np.count_nonzero(self.lives[slots]))
-        self.rows[slots] = rows
-        self.lives[slots] = True
         return slots
 
     def _make_room(self, n_before: int, n: int) -> None:
         if n <= len(self.rows):
             return
         room = max(n, n_before + n_before // 2)
-        rows, lives = np.zeros((room, self.rows.shape[1])), np.zeros(room, np.bool_)
-        rows[:n_before], lives[:n_before] = self.rows[:n_before], self.lives[:n_before]
-        self.rows, self.lives, self._is_left_out = rows, lives, np.zeros(room, np.bool_)
+        self.rows, self.reported = _grown(self.rows, n_before, room), _grown(self.reported, n_before, room)
+        self.lives, self._is_left_out = _grown(self.lives, n_before, room), np.zeros(room, np.bool_)
         if self._is_changed is not None:
-            is_changed = np.zeros(room, np.bool_)
-            is_changed[:n_before] = self._is_changed[:n_before]
-            self._is_changed = is_changed
+            self._is_changed = _grown(self._is_changed, n_before, room)
 
     def _index(self, slots: NDArray[np.int32], since: float) -> None:
         if self._grid is None:
@@ -294,3 +332,10 @@ class MovingSet:
             self._grid_time, self._n_lookups = now, 0
         self._n_lookups += n_lookups
         return self._grid
+
+
+def _grown(array: NDArray[Any], n: int, room: int) -> NDArray[Any]:
+    """The first `n` entries, with room for more, which are zero."""
+    grown = np.zeros((room, *array.shape[1:]), array.dtype)
+    grown[:n] = array[:n]
+    return grown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -20,32 +20,66 @@ from vedette.data.rows import find_ids, read_values
 from vedette.data.schema import Field, Type
 from vedette.errors import QueryError, RowError, nearest
 from vedette.native.hashing import empty_slots, find_numbers, find_strings, insert_numbers, insert_strings
-from vedette.operators.moving_join.motion_rows import SIDES, TIME
+from vedette.operators.moving_join.motion_rows import FARTHEST, SIDES, TIME
 
 AXES = "xyz"
 ENDS = ("", "_low", "_high")
 COLUMNS = frozenset(("id", "time", "removed", *(f"{v}{axis}{end}" for v in ("", "v") for axis in AXES for end in ENDS)))
-FARTHEST = 1e100  # beyond, there would be no room for computing with what is read
 
 
 @dataclass(frozen=True)
 class MovingRows:
-    """Rows of one set, in the order in which they were given."""
+    """Rows of one set, in the order in which they arrived."""
 
     ids: Any  # NDArray[np.int64] or pa.LargeStringArray
-    twins: NDArray[np.int32] | None  # the last row of the same id; None: no id is there twice
-    rows: NDArray[np.float64]  # as operators.moving.rows has them; of an object that goes, only the time counts
-    goes: NDArray[np.bool_]
+    twins: NDArray[np.int32] | None  # equal for rows of one id; None: all ids are distinct
+    rows: NDArray[np.float64]  # see motion_rows.py; of a removed object only the time is used
+    removed: NDArray[np.bool_]
+    reported: NDArray[np.float64]  # the time that each row reports; a late row is applied at a later time
+    is_timed: bool = True  # False: the rows have no time yet
+
+    @classmethod
+    def empty(cls, n_dims: int) -> MovingRows:
+        rows = np.empty((0, SIDES + 4 * n_dims))
+        return cls(np.empty(0, np.int64), None, rows, np.empty(0, np.bool_), rows[:, TIME])
+
+    @classmethod
+    def make(cls, ids: Any, rows: NDArray[np.float64], removed: NDArray[np.bool_], is_timed: bool = True) -> MovingRows:
+        """Rows that are checked already."""
+        return cls(ids, _find_twins(ids), rows, removed, rows[:, TIME].copy(), is_timed)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @property
+    def n_dims(self) -> int:
+        return (self.rows.shape[1] - SIDES) // 4  # type: ignore[no-any-return]
+
+    @property
     def times(self) -> NDArray[np.float64]:
+        """When each row is applied."""
         return self.rows[:, TIME]
 
+    def with_time(self, time: float) -> MovingRows:
+        """The same rows at one time. Removals without a time of their own are not remembered."""
+        rows = self.rows.copy()
+        rows[:, TIME] = time
+        return replace(self, rows=rows, reported=np.where(self.removed, -np.inf, time), is_timed=True)
+
+    def followed_by(self, others: MovingRows) -> MovingRows:
+        """These rows and then others; all have times, or none has."""
+        ids = _concat([self.ids, others.ids])
+        rows, removed = np.concatenate([self.rows, others.rows]), np.concatenate([self.removed, others.removed])
+        return MovingRows.make(ids, rows, removed, self.is_timed)
+
+    def take(self, places: NDArray[np.int64]) -> MovingRows:
+        twins = None if self.twins is None else self.twins[places]
+        return MovingRows(
+            take_ids(self.ids, places), twins, self.rows[places], self.removed[places], self.reported[places]
+        )
+
     def at_each(self, moments: NDArray[np.float64]) -> Iterator[MovingRows]:
-        """The rows of each moment, in order; of several about one object, the last. No row is of another moment."""
+        """The rows of each moment, in order; of several rows of one object, the last. Every row is of some moment."""
         if len(moments) == 1:
             yield self._last_of(np.arange(len(self)))
             return
@@ -55,43 +89,44 @@ class MovingRows:
             yield self._last_of(order[first:last])
 
     def latest(self) -> MovingRows:
-        """The row of the latest moment of each object that does not go then; of several, the last."""
+        """The last row of each object, by time; objects that are removed then are left out."""
         latest = self._last_of(np.argsort(self.times, kind="stable"))
-        return latest._last_of(np.flatnonzero(~latest.goes))
+        return latest._last_of(np.flatnonzero(~latest.removed))
 
     def _last_of(self, places: NDArray[np.int64]) -> MovingRows:
-        """Some rows, of each object the last."""
+        """Some rows; of each object the last."""
         if self.twins is not None:
             _, last = np.unique(self.twins[places][::-1], return_index=True)
             places = np.sort(places[len(places) - 1 - last])
         elif len(places) == len(self):
             return self
-        return MovingRows(take_ids(self.ids, places), None, self.rows[places], self.goes[places])
+        return replace(self.take(places), twins=None)
 
 
 def read_moving_rows(
     table: MovingTable | None, removals: Any, known: Ids, name: str, *, n_dims: int, time: float | None, is_static: bool
 ) -> MovingRows:
-    """The rows of set `name`, and behind them ids of objects that go; raises RowError where one cannot be taken.
+    """The rows of set `name`, followed by the removals of objects by id; raises RowError if a row is invalid.
 
-    `time` is that of rows without such a column, and of removals. Where objects `is_static`, speeds may be left out.
+    `time` is that of rows without a time column, and of removals. Rows of a static set need neither times nor speeds.
     """
-    width = SIDES + 4 * n_dims
-    ids, read, goes = [], [], []
+    if table is None and removals is None:
+        return MovingRows.empty(n_dims)
+    ids, read, removed = [], [], []
     if table is not None:
         ids.append(_read_ids(table.find_ids(), known, name))
-        goes.append(_read_goes(table, len(ids[-1])))
-        read.append(_read_rows(table, ids[-1], goes[-1], n_dims, time, is_static))
+        removed.append(_read_removed(table, len(ids[-1])))
+        read.append(_read_rows(table, ids[-1], removed[-1], n_dims, time, is_static))
+    is_timed = time is not None or (table is not None and table.has("time"))
     if removals is not None:
-        if time is None:
-            raise RowError("objects are to be removed, but not told when; give time=")
+        if time is None and (is_timed or not is_static):
+            raise RowError(f"objects of set {name} are to be removed, but the time is missing; give time=")
         ids.append(_read_ids(find_ids(removals, f"the objects of set {name} to remove"), known, name))
-        goes.append(np.ones(len(ids[-1]), np.bool_))
-        read.append(np.full((len(ids[-1]), width), float(time)))
-    if not ids:
-        return MovingRows(np.empty(0, np.int64), None, np.empty((0, width)), np.empty(0, np.bool_))
-    every: Any = ids[0] if len(ids) == 1 else _concat(ids)
-    return MovingRows(every, _find_twins(every), np.concatenate(read), np.concatenate(goes))
+        removed.append(np.ones(len(ids[-1]), np.bool_))
+        read.append(np.full((len(ids[-1]), SIDES + 4 * n_dims), 0.0 if time is None else time))
+    if len(ids) == 1:
+        return MovingRows.make(ids[0], read[0], removed[0], is_timed)
+    return MovingRows.make(_concat(ids), np.concatenate(read), np.concatenate(removed), is_timed)
 
 
 def read_number(value: Any, what: str) -> float:
@@ -192,7 +227,7 @@ class MovingTable:
 
 _WANTED = {
     "time": "times are numbers, such as seconds since 1970: double, float or integers",
-    "removed": "it is true where an object goes, and else false or null",
+    "removed": "it is true for a removed object, otherwise false or null",
 }
 
 
@@ -214,18 +249,18 @@ def _describe(values: Any) -> str:
 
 
 def _read_rows(
-    table: MovingTable, ids: Any, goes: NDArray[np.bool_], n_dims: int, time: float | None, is_static: bool
+    table: MovingTable, ids: Any, removed: NDArray[np.bool_], n_dims: int, time: float | None, is_static: bool
 ) -> NDArray[np.float64]:
     """The rows as numbers. Where all objects go, nothing is asked of them but when."""
     rows = np.zeros((len(ids), SIDES + 4 * n_dims))
     columns: dict[int, str] = {}
     if table.has("time"):
         columns[TIME] = "time"
-    elif time is None:
-        raise RowError(f"the rows of set {table.name} lack column 'time'; add one, or give time=, for all of them")
-    else:
+    elif time is not None:
         rows[:, TIME] = time
-    all_go = bool(len(goes)) and bool(goes.all())
+    elif not is_static:
+        raise RowError(f"the rows of set {table.name} lack column 'time'; add one, or give time=, for all of them")
+    all_go = bool(len(removed)) and bool(removed.all())
     if not all_go:
         columns |= table.find_sides(n_dims, is_static)
     nulls = {}
@@ -234,10 +269,10 @@ def _read_rows(
         if valid is not None:
             values, nulls[at] = np.where(valid, values, np.nan), ~valid
         rows[:, at] = values
-    _check_numbers(rows, columns, nulls, table.name, ids, goes)
+    _check_numbers(rows, columns, nulls, table.name, ids, removed)
     for d in range(0 if all_go else n_dims):
         low, high = SIDES + 4 * d, SIDES + 4 * d + 1
-        is_wrong = (rows[:, low] > rows[:, high]) & ~goes
+        is_wrong = (rows[:, low] > rows[:, high]) & ~removed
         if is_wrong.any():
             i = int(np.argmax(is_wrong))
             raise RowError(
@@ -253,26 +288,26 @@ def _check_numbers(
     nulls: dict[int, NDArray[np.bool_]],
     name: str,
     ids: Any,
-    goes: NDArray[np.bool_],
+    removed: NDArray[np.bool_],
 ) -> None:
     if not len(rows) or np.abs(rows).max() <= FARTHEST:
         return
     is_wrong = ~(np.abs(rows) <= FARTHEST)
-    is_wrong[:, SIDES:] &= ~goes[:, None]
+    is_wrong[:, SIDES:] &= ~removed[:, None]
     if is_wrong.any():
         i, at = (int(each[0]) for each in np.nonzero(is_wrong))
         got = "null" if at in nulls and nulls[at][i] else f"{rows[i, at]:g}"
         limit = f"numbers from {-FARTHEST:g} to {FARTHEST:g}" if np.isfinite(rows[i, at]) else "finite numbers"
         raise RowError(f"{_row(name, ids, i)} has {columns[at]} {got}; times, sides and speeds are {limit}")
-    rows[goes, SIDES:] = 0.0
+    rows[removed, SIDES:] = 0.0
 
 
 def _row(name: str, ids: Any, row: int) -> str:
     return f"row {row} of set {name}, id {item(ids, row)!r},"
 
 
-def _read_goes(table: MovingTable, n: int) -> NDArray[np.bool_]:
-    """Which rows say that their object goes; where it is null, it does not."""
+def _read_removed(table: MovingTable, n: int) -> NDArray[np.bool_]:
+    """Which rows remove their object; null means false."""
     if not table.has("removed"):
         return np.zeros(n, np.bool_)
     values, valid = table.read("removed", "boolean", n)

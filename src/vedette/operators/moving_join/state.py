@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from vedette.data.ids import Ids
 from vedette.native.damage import check, check_shape, check_type
-from vedette.operators.moving_join.motion_rows import SIDES, TIME, UNTIL
-from vedette.operators.moving_join.rows import FARTHEST
+from vedette.operators.moving_join.motion_rows import FARTHEST, SIDES, TIME, UNTIL
+from vedette.operators.moving_join.rows import MovingRows
 from vedette.operators.state import Content, MonitorState, free_rows, is_whole, validate_ids, write_ids
-from vedette.operators.state_checks import check_count
+from vedette.operators.state_checks import check_count, check_distinct_ids, check_ids
 
 if TYPE_CHECKING:
     from vedette.operators.moving_join.moving_join import MovingJoin
@@ -32,19 +32,30 @@ class MovingState(MonitorState["MovingJoin"]):
 
     def write(self, monitor: MovingJoin, *, only_changes: bool) -> Content:
         join = monitor.join
+        late = {"n_late": monitor.n_late, "waiting": _write_waiting(monitor.waiting)}
         if join is None:
-            return {"n_dims": None, "now": None, "rates": None, "parts": {}}
+            return {"n_dims": None, "now": None, "rates": None, "parts": {}} | late
         parts = {}
         for name, objects in zip(_SETS, join.sets, strict=True):
             slots, part = write_ids(objects, only_changes=only_changes)
-            parts[name] = part | {"rows": objects.rows[slots]}
+            removed = objects.removed(join.now)
+            if part["freed"] is not None:
+                removed = np.intersect1d(removed, objects.ids.find(part["freed"]))
+            parts[name] = part | {
+                "rows": objects.rows[slots],
+                "reported": objects.reported[slots],
+                "removed": objects.ids.take(removed),
+                "removed_reported": objects.reported[removed],
+            }
         rates = [list(each.to_numbers()) for each in join.rates]
-        return {"n_dims": join.a.n_dims, "now": join.now, "rates": rates, "parts": parts}
+        return {"n_dims": join.a.n_dims, "now": join.now, "rates": rates, "parts": parts} | late
 
     def validate(self, monitor: MovingJoin, content: Content) -> None:
         n_dims, parts, join = content["n_dims"], content["parts"], monitor.join
         check(n_dims is None or type(n_dims) is int, "the number of dimensions is invalid")
         check(n_dims in (None, 2, 3), "the number of dimensions is invalid")
+        check_count(content["n_late"], "a count of a state")
+        _validate_waiting(content["waiting"])
         if n_dims is None:
             check(parts == {}, "objects have no dimensions")
             return
@@ -58,15 +69,18 @@ class MovingState(MonitorState["MovingJoin"]):
             _validate_objects(parts[name], n_dims, known)
 
     def apply(self, monitor: MovingJoin, content: Content) -> None:
+        monitor.n_late, monitor.waiting = content["n_late"], _read_waiting(content["waiting"])
         if content["n_dims"] is None:
             return
         join = monitor.begin_unstarted(content["n_dims"], content["now"])
         for name, objects, rates, numbers in zip(_SETS, join.sets, join.rates, content["rates"], strict=True):
             part = content["parts"][name]
             free_rows(objects, part)
+            if len(part["removed"]):
+                objects.remove(part["removed"], part["removed_reported"])
             if len(part["ids"]):
-                objects.restore(part["ids"], part["rows"])
-            objects.pack()
+                objects.restore(part["ids"], part["rows"], part["reported"])
+            objects.pack(join.now)
             objects.begin_log()
             rates.set_numbers(*numbers)
 
@@ -80,9 +94,42 @@ def _validate_rates(n_voluntary: Any, n_forced: Any, waited: Any) -> None:
 
 def _validate_objects(part: Content, n_dims: int, known: Ids | None) -> None:
     n, rows = validate_ids(part, known), part["rows"]
+    _validate_rows(rows, n, n_dims)
+    check((rows[:, UNTIL] >= rows[:, TIME]).all(), "an object ends before it begins")
+    n_removed = check_distinct_ids(part["removed"], known, "the removed ids of a state")
+    for name, n_times in (("reported", n), ("removed_reported", n_removed)):
+        check_type(part[name], NDArray[np.float64], "the times of a state")
+        check_shape(part[name], (n_times,), "the times of a state")
+        check((np.abs(part[name]) <= FARTHEST).all(), "a time of a state is out of range")
+
+
+def _validate_rows(rows: Any, n: int, n_dims: int) -> None:
     check_type(rows, NDArray[np.float64], "the objects of a state")
     check_shape(rows, (n, SIDES + 4 * n_dims), "the objects of a state")
     others = np.delete(rows, UNTIL, axis=1)
     check((np.abs(others) <= FARTHEST).all() and not np.isnan(rows).any(), "an object of a state is out of range")
-    lows, highs = rows[:, SIDES::4], rows[:, SIDES + 1 :: 4]
-    check((lows <= highs).all() and (rows[:, UNTIL] >= rows[:, TIME]).all(), "an object ends before it begins")
+    check(
+        (rows[:, SIDES::4] <= rows[:, SIDES + 1 :: 4]).all(), "an object of a state has a low side above its high side"
+    )
+
+
+# Rows of a static set that wait for the first time.
+
+
+def _write_waiting(rows: MovingRows | None) -> Content | None:
+    return None if rows is None else {"ids": rows.ids, "rows": rows.rows, "removed": rows.removed}
+
+
+def _validate_waiting(saved: Any) -> None:
+    if saved is None:
+        return
+    check_type(saved["removed"], NDArray[np.bool_], "the waiting objects of a state")
+    n = len(saved["removed"])
+    check_ids(saved["ids"], n, "the ids of a state")
+    check_type(saved["rows"], NDArray[np.float64], "the waiting objects of a state")
+    check(saved["rows"].shape[1:] in ((SIDES + 8,), (SIDES + 12,)), "the number of dimensions is invalid")
+    _validate_rows(saved["rows"], n, (saved["rows"].shape[1] - SIDES) // 4)
+
+
+def _read_waiting(saved: Content | None) -> MovingRows | None:
+    return None if saved is None else MovingRows.make(saved["ids"], saved["rows"], saved["removed"], is_timed=False)

@@ -13,7 +13,7 @@ from vedette.data.ids import Ids, take_ids
 from vedette.errors import QueryError, count
 from vedette.native.buffers import grown
 from vedette.native.damage import check, check_shape, check_type
-from vedette.operators.moving_join.rows import FARTHEST
+from vedette.operators.moving_join.motion_rows import FARTHEST
 from vedette.operators.moving_join.zones import read_zones, sides_of
 from vedette.queries import content
 from vedette.queries.revisions import Revisions

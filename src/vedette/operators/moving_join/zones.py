@@ -12,7 +12,8 @@ from vedette.data.ids import item
 from vedette.data.rows import read_values
 from vedette.data.schema import Field, Type
 from vedette.errors import QueryError, RowError, nearest
-from vedette.operators.moving_join.rows import AXES, FARTHEST
+from vedette.operators.moving_join.motion_rows import FARTHEST
+from vedette.operators.moving_join.rows import AXES
 
 SIDES = tuple(f"{axis}_{end}" for axis in AXES for end in ("low", "high"))  # of three dimensions
 

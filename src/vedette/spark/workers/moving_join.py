@@ -1,27 +1,32 @@
-"""What moving joins do inside Spark's Python workers; `shard_worker` calls it."""
+"""Moving joins inside Spark's Python workers; see `vedette.spark.workers.shard`.
+
+All shards step at the same times, whether they have rows then or not. So the answer does not depend on their number,
+and they agree on which rows are late.
+"""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from vedette.data.columns import writable
 from vedette.data.ids import Ids
 from vedette.errors import RowError, count
-from vedette.operators.moving_join.moving_join import SETS, MovingJoin
-from vedette.operators.moving_join.rows import MovingTable, read_moving_rows
+from vedette.operators.moving_join.batch import SETS
+from vedette.operators.moving_join.motion_rows import SIDES, TIME
+from vedette.operators.moving_join.moving_join import MovingJoin
+from vedette.operators.moving_join.rows import MovingRows, MovingTable, read_moving_rows
 from vedette.spark.shards import packing
 from vedette.spark.shipping.query_sets import check_sender
-from vedette.spark.workers.moving_shard import MovingShard
-from vedette.spark.workers.moving_updates import Updates, to_batch
 
 
 def check_rows(batch: pa.RecordBatch, plan: dict[str, Any]) -> pa.RecordBatch:
-    """The rows as they travel; raises where one cannot be taken."""
+    """The rows as they are sent to shards; raises RowError if one is invalid."""
     ids, name = batch.column(0), SETS[plan["side"]]
     if ids.null_count:
         raise RowError(
@@ -30,7 +35,28 @@ def check_rows(batch: pa.RecordBatch, plan: dict[str, Any]) -> pa.RecordBatch:
         )
     table = MovingTable(dict(zip(plan["names"], batch.columns, strict=True)), name) if batch.num_rows else None
     read = read_moving_rows(table, None, Ids(), name, n_dims=plan["n_dims"], time=None, is_static=plan["is_static"])
-    return to_batch(read, plan["n_dims"])
+    return to_batch(read)
+
+
+def to_batch(read: MovingRows) -> pa.RecordBatch:
+    """Rows as they are sent: the id, whether the object is removed, the time, sides and speeds."""
+    numbers = [np.ascontiguousarray(read.rows[:, column]) for column in (TIME, *range(SIDES, read.rows.shape[1]))]
+    columns = [pa.array(each) for each in (read.ids, read.removed, *numbers)]
+    return pa.record_batch(columns, ["id", "removed", "time", *map(str, range(len(numbers) - 1))])
+
+
+def from_table(table: pa.Table | None, n_dims: int) -> MovingRows:
+    """The rows that `to_batch` sent."""
+    if table is None:
+        return MovingRows.empty(n_dims)
+    ids, removed, times, *sides = (column.combine_chunks() for column in table.columns)
+    rows = np.zeros((table.num_rows, SIDES + 4 * n_dims))
+    rows[:, TIME] = times
+    for column, values in enumerate(sides, SIDES):
+        rows[:, column] = values
+    is_number = pa.types.is_integer(ids.type)
+    ids = writable(ids.to_numpy()) if is_number else ids.cast(pa.large_string())
+    return MovingRows.make(ids, rows, removed.to_numpy(zero_copy_only=False))
 
 
 def note(batch: pa.RecordBatch, plan: dict[str, Any]) -> bytes:
@@ -38,18 +64,18 @@ def note(batch: pa.RecordBatch, plan: dict[str, Any]) -> bytes:
     return packing.to_payload(pa.record_batch([pc.unique(batch.column("time"))], names=["time"]))
 
 
-def make_monitor(plan: dict[str, Any]) -> MovingShard:
+def make_monitor(plan: dict[str, Any]) -> MovingJoin:
     check_sender(plan["sender"])
-    return MovingShard(MovingJoin(**plan["options"]), plan["n_dims"], plan["late"])
+    return MovingJoin(**plan["options"], late=plan["late"])
 
 
-def step(monitor: MovingShard, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> list[pa.Table]:
-    a, b = (Updates.read(sides[side]) if side in sides else None for side in range(2))
+def step(monitor: MovingJoin, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> Iterable[pa.Table]:
+    a, b = (from_table(sides.get(side), plan["n_dims"]) for side in range(2))
     notes = [sides[note].column(0).to_numpy() for note in map(packing.note_of, range(2)) if note in sides]
-    return monitor.step(a, b, np.concatenate([*notes, np.empty(0)]))
+    return monitor.update_each(a, b, np.concatenate([*notes, np.empty(0)]), plan["max_answer_bytes"])
 
 
-def advance(monitor: MovingShard, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:
+def advance(monitor: MovingJoin, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:
     """Time passes with the rows, not with the watermark."""
     yield from ()
     return False
