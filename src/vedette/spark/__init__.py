@@ -4,7 +4,7 @@
 
     hits = ticks.transform(vs.match(alerts))
 
-Nothing here uses a SparkContext, so all of it works through Spark Connect too.
+The transforms use no SparkContext, so they also work through Spark Connect.
 """
 
 from __future__ import annotations
