@@ -8,6 +8,8 @@ only, and a rotation changes the lists of the two nodes it turns, no others.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,20 +20,52 @@ COUNT, FILL, APPEND, REMOVE = 0, 1, 2, 3
 MOST_DEEP = 512  # a treap of a billion nodes is hardly 100 deep
 
 
+class Boxes(NamedTuple):
+    """Ranges of cells by axis and box, and the number of cells by axis."""
+
+    firsts: NDArray[np.int32]
+    lasts: NDArray[np.int32]
+    n_cells: NDArray[np.int64]
+
+
+class Tree(NamedTuple):
+    """A tree for each axis: its root, and the constant and the children of each node."""
+
+    roots: NDArray[np.int32]
+    values: NDArray[np.int32]
+    children: NDArray[np.int32]
+
+
+class ChangingNodes(NamedTuple):
+    """The trees, and what is needed to change them."""
+
+    tree: Tree
+    priorities: NDArray[np.int32]
+    uses: NDArray[np.int32]
+    free_nodes: NDArray[np.int32]
+    n_free: NDArray[np.int64]  # one number
+
+
+class Lists(NamedTuple):
+    """Where the lists are (see `growing_lists`). What they list is apart, since it may be copied as it grows."""
+
+    starts: NDArray[np.int32]
+    sizes: NDArray[np.int32]
+    ends: NDArray[np.int64]
+
+
 @kernel
 def mark_all(
-    firsts: NDArray[np.int32],
-    lasts: NDArray[np.int32],
-    n_cells: NDArray[np.int64],
-    roots: NDArray[np.int32],
-    values: NDArray[np.int32],
-    children: NDArray[np.int32],
+    boxes: Boxes,
+    tree: Tree,
     sizes: NDArray[np.int64],
     starts: NDArray[np.int32],
     listed: NDArray[np.int32],
     fill: bool,
 ) -> None:
     """Count where each box is to be listed, or list it there."""
+    firsts, lasts, n_cells = boxes.firsts, boxes.lasts, boxes.n_cells
+    roots, values, children = tree.roots, tree.values, tree.children
     found = np.empty(4 * MOST_DEEP, np.int32)
     stack = np.empty((8, 3), np.int64)
     for axis in range(len(roots)):
@@ -88,23 +122,16 @@ def find_lists(
 @kernel
 def insert_boxes(
     numbers: NDArray[np.int32],
-    firsts: NDArray[np.int32],
-    lasts: NDArray[np.int32],
-    n_cells: NDArray[np.int64],
-    roots: NDArray[np.int32],
-    values: NDArray[np.int32],
-    children: NDArray[np.int32],
-    priorities: NDArray[np.int32],
-    uses: NDArray[np.int32],
-    free_nodes: NDArray[np.int32],
-    n_free: NDArray[np.int64],
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
+    boxes: Boxes,
+    nodes: ChangingNodes,
+    lists: Lists,
     listed: NDArray[np.int32],
-    ends: NDArray[np.int64],
     stamps: NDArray[np.int8],
 ) -> NDArray[np.int32]:
     """Add the constants of boxes that lack a node, and list the boxes; `listed`, or a larger copy of it."""
+    firsts, lasts, n_cells = boxes.firsts, boxes.lasts, boxes.n_cells
+    roots, values, children = nodes.tree.roots, nodes.tree.values, nodes.tree.children
+    starts, sizes, ends = lists.starts, lists.sizes, lists.ends
     path = np.empty(MOST_DEEP, np.int32)
     found = np.empty(4 * MOST_DEEP, np.int32)
     stack = np.empty((8, 3), np.int64)
@@ -113,10 +140,7 @@ def insert_boxes(
             low, high = find_ends(firsts[axis, number], lasts[axis, number], n_cells[axis])
             for value in (low, high):
                 if 0 <= value < n_cells[axis]:
-                    listed = _use_constant(
-                        value, axis, roots, values, children, priorities, uses, free_nodes, n_free, path,
-                        starts, sizes, listed, ends, stamps,
-                    )  # fmt: skip
+                    listed = _use_constant(value, axis, nodes, path, lists, listed, stamps)
             n = find_lists(low, high, roots[axis], n_cells[axis], values, children, stack, found)
             for i in range(n):
                 listed = append_to_list(found[i], number, starts, sizes, listed, ends)
@@ -126,23 +150,16 @@ def insert_boxes(
 @kernel
 def remove_boxes(
     numbers: NDArray[np.int32],
-    firsts: NDArray[np.int32],
-    lasts: NDArray[np.int32],
-    n_cells: NDArray[np.int64],
-    roots: NDArray[np.int32],
-    values: NDArray[np.int32],
-    children: NDArray[np.int32],
-    priorities: NDArray[np.int32],
-    uses: NDArray[np.int32],
-    free_nodes: NDArray[np.int32],
-    n_free: NDArray[np.int64],
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
+    boxes: Boxes,
+    nodes: ChangingNodes,
+    lists: Lists,
     listed: NDArray[np.int32],
-    ends: NDArray[np.int64],
     stamps: NDArray[np.int8],
 ) -> NDArray[np.int32]:
     """Take boxes out of their lists, and constants that no box has out of the trees; `listed`, or a larger copy."""
+    firsts, lasts, n_cells = boxes.firsts, boxes.lasts, boxes.n_cells
+    roots, values, children = nodes.tree.roots, nodes.tree.values, nodes.tree.children
+    starts, sizes = lists.starts, lists.sizes
     found = np.empty(4 * MOST_DEEP, np.int32)
     stack = np.empty((8, 3), np.int64)
     for axis in range(len(roots)):
@@ -153,10 +170,7 @@ def remove_boxes(
                 remove_from_list(found[i], number, starts, sizes, listed)
             for value in (low, high):
                 if 0 <= value < n_cells[axis]:
-                    listed = _leave_constant(
-                        value, axis, roots, values, children, priorities, uses, free_nodes, n_free,
-                        starts, sizes, listed, ends, stamps,
-                    )  # fmt: skip
+                    listed = _leave_constant(value, axis, nodes, lists, listed, stamps)
     return listed
 
 
@@ -164,21 +178,15 @@ def remove_boxes(
 def _use_constant(
     value: int,
     axis: int,
-    roots: NDArray[np.int32],
-    values: NDArray[np.int32],
-    children: NDArray[np.int32],
-    priorities: NDArray[np.int32],
-    uses: NDArray[np.int32],
-    free_nodes: NDArray[np.int32],
-    n_free: NDArray[np.int64],
+    nodes: ChangingNodes,
     path: NDArray[np.int32],
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
+    lists: Lists,
     listed: NDArray[np.int32],
-    ends: NDArray[np.int64],
     stamps: NDArray[np.int8],
 ) -> NDArray[np.int32]:
     """Count one more use of a constant. A new one becomes a leaf, where no range has an end, and is turned upwards."""
+    roots, values, children = nodes.tree.roots, nodes.tree.values, nodes.tree.children
+    priorities, uses, free_nodes, n_free = nodes.priorities, nodes.uses, nodes.free_nodes, nodes.n_free
     depth = 0
     node = roots[axis]
     while node >= 0 and values[node] != value:
@@ -198,7 +206,7 @@ def _use_constant(
         children[0 if value < values[path[depth - 1]] else 1, path[depth - 1]] = node
     while depth > 0 and priorities[path[depth - 1]] < priorities[node]:
         above = path[depth - 2] if depth > 1 else -1
-        listed = _turn_up(path[depth - 1], node, above, axis, roots, children, starts, sizes, listed, ends, stamps)
+        listed = _turn_up(path[depth - 1], node, above, axis, nodes.tree, lists, listed, stamps)
         depth -= 1
     return listed
 
@@ -207,20 +215,14 @@ def _use_constant(
 def _leave_constant(
     value: int,
     axis: int,
-    roots: NDArray[np.int32],
-    values: NDArray[np.int32],
-    children: NDArray[np.int32],
-    priorities: NDArray[np.int32],
-    uses: NDArray[np.int32],
-    free_nodes: NDArray[np.int32],
-    n_free: NDArray[np.int64],
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
+    nodes: ChangingNodes,
+    lists: Lists,
     listed: NDArray[np.int32],
-    ends: NDArray[np.int64],
     stamps: NDArray[np.int8],
 ) -> NDArray[np.int32]:
     """Count one use of a constant less. One that no range has is turned down until it is a leaf, and taken off."""
+    roots, values, children = nodes.tree.roots, nodes.tree.values, nodes.tree.children
+    priorities, uses, free_nodes, n_free = nodes.priorities, nodes.uses, nodes.free_nodes, nodes.n_free
     above, node = -1, int(roots[axis])
     while values[node] != value:
         above, node = node, int(children[0 if value < values[node] else 1, node])
@@ -230,7 +232,7 @@ def _leave_constant(
     while children[0, node] >= 0 or children[1, node] >= 0:
         left, right = int(children[0, node]), int(children[1, node])
         child = left if right < 0 or (left >= 0 and priorities[left] >= priorities[right]) else right
-        listed = _turn_up(node, child, above, axis, roots, children, starts, sizes, listed, ends, stamps)
+        listed = _turn_up(node, child, above, axis, nodes.tree, lists, listed, stamps)
         above = child
     if above < 0:
         roots[axis] = -1
@@ -247,12 +249,9 @@ def _turn_up(
     child: int,
     above: int,
     axis: int,
-    roots: NDArray[np.int32],
-    children: NDArray[np.int32],
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
+    tree: Tree,
+    lists: Lists,
     listed: NDArray[np.int32],
-    ends: NDArray[np.int64],
     stamps: NDArray[np.int8],
 ) -> NDArray[np.int32]:
     """Put a child in the place of its parent, and list what the two list anew.
@@ -260,6 +259,8 @@ def _turn_up(
     What the parent listed on the child's side covers all of the child. What covers the child's inner side, the parent
     and the parent's other side now covers the whole inner side of the child, and is listed there instead.
     """
+    roots, children = tree.roots, tree.children
+    starts, sizes, ends = lists.starts, lists.sizes, lists.ends
     side = 0 if children[0, parent] == child else 1
     near, far = 3 * parent + 2 * side, 3 * parent + 2 - 2 * side
     outer, inner = 3 * child + 2 * side, 3 * child + 2 - 2 * side

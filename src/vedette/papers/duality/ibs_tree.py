@@ -10,9 +10,9 @@ predicate. Trees stay balanced as treaps do; a rotation moves the lists of two n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +23,40 @@ from vedette.indexes.index import ANY_FIELDS, TooLargeError, as_boxes, as_cells
 from vedette.native.bits import lowest_one, without_lowest
 from vedette.native.kernels import kernel
 from vedette.papers.box_store import BoxStore, find_first_id
-from vedette.papers.duality.ibs_changes import insert_boxes, mark_all, remove_boxes
+from vedette.papers.duality.ibs_changes import (
+    Boxes,
+    ChangingNodes,
+    Lists,
+    Tree,
+    insert_boxes,
+    mark_all,
+    remove_boxes,
+)
 from vedette.papers.growing_lists import make_lists, pack_lists
 
 SEED = 1  # of the priorities: equal boxes make equal trees
 ROOM = 8  # numbers written at once
 SPARSE = 4  # a row looks at the counts of all boxes if it meets a 2^4th part as many predicates
+
+
+class Predicates(NamedTuple):
+    """On how many axes each box has a predicate, and the boxes that have none."""
+
+    needed: NDArray[np.int16]
+    always: NDArray[np.int32]
+
+
+class ListedBoxes(NamedTuple):
+    """List `i` has the boxes `listed[starts[i] : starts[i] + sizes[i]]`."""
+
+    starts: NDArray[np.int32]
+    sizes: NDArray[np.int32]
+    listed: NDArray[np.int32]
+
+
+Change = Callable[
+    [NDArray[np.int32], Boxes, ChangingNodes, Lists, NDArray[np.int32], NDArray[np.int8]], NDArray[np.int32]
+]
 
 
 @dataclass
@@ -73,15 +101,16 @@ class IBS(BoxStore):
             depths.append(levels)
             roots.append(root)
             n_nodes += len(constants)
-        tree = (np.array(roots, np.int32), np.concatenate(values), np.concatenate(children, axis=1))
+        boxes = Boxes(firsts, lasts, cells)
+        tree = Tree(np.array(roots, np.int32), np.concatenate(values), np.concatenate(children, axis=1))
         sizes = np.zeros(3 * n_nodes, np.int64)
         none = np.empty(0, np.int32)
-        mark_all(firsts, lasts, cells, *tree, sizes, none, none, False)
+        mark_all(boxes, tree, sizes, none, none, False)
         if sizes.sum() >= 1 << 31:
             raise TooLargeError(f"interval binary search trees would list {sizes.sum()} predicates and can list 2^31")
         starts, counts, listed, list_ends = make_lists(sizes)
         sizes[:] = 0
-        mark_all(firsts, lasts, cells, *tree, sizes, starts, listed, True)
+        mark_all(boxes, tree, sizes, starts, listed, True)
         needed = _count_needed(firsts, lasts, cells)
         return cls(
             firsts.copy(), lasts.copy(), ids.copy(), none, find_first_id(ids),
@@ -93,13 +122,12 @@ class IBS(BoxStore):
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
         most = len(self) + ROOM
-        tree = self.roots, self.values, self.children, self.starts, self.sizes, self.listed
+        tree, boxes = Tree(self.roots, self.values, self.children), Predicates(self.needed, self.always)
+        lists = ListedBoxes(self.starts, self.sizes, self.listed)
         matches = collect(
             cells.shape[1],
             most,
-            lambda done, starts, positions: _fill(
-                cells, done, starts, positions, most, self.needed, self.always, *tree
-            ),
+            lambda done, starts, positions: _fill(cells, done, starts, positions, most, boxes, tree, lists),
         )
         self.give_ids(matches.positions)
         return matches
@@ -113,7 +141,7 @@ class IBS(BoxStore):
         self.always = np.concatenate([self.always, numbers[self.needed[numbers] == 0]])
         self._reserve_nodes(2 * firsts.size)
         n_free = np.array([len(self.free_nodes)])
-        self.listed = insert_boxes(numbers, *self._changing(n_free))
+        self._change(insert_boxes, numbers, n_free)
         self.free_nodes = self.free_nodes[: n_free[0]].copy()
         self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends)
 
@@ -122,20 +150,18 @@ class IBS(BoxStore):
         numbers = self.find(ids)
         self.free_nodes = np.concatenate([self.free_nodes, np.zeros(2 * len(self.firsts) * len(numbers), np.int32)])
         n_free = np.array([len(self.free_nodes) - 2 * len(self.firsts) * len(numbers)])
-        self.listed = remove_boxes(numbers, *self._changing(n_free))
+        self._change(remove_boxes, numbers, n_free)
         self.free_nodes = self.free_nodes[: n_free[0]].copy()
         self.release(numbers)
         self.needed[numbers] = -1
         self.always = self.always[~np.isin(self.always, numbers)]
         self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends)
 
-    def _changing(self, n_free: NDArray[np.int64]) -> tuple[Any, ...]:
-        """What the kernels of changes take."""
-        stamps = np.zeros(len(self.ids), np.int8)
-        return (
-            self.firsts, self.lasts, self.n_cells, self.roots, self.values, self.children, self.priorities, self.uses,
-            self.free_nodes, n_free, self.starts, self.sizes, self.listed, self.ends, stamps,
-        )  # fmt: skip
+    def _change(self, change: Change, numbers: NDArray[np.int32], n_free: NDArray[np.int64]) -> None:
+        boxes = Boxes(self.firsts, self.lasts, self.n_cells)
+        tree, lists = Tree(self.roots, self.values, self.children), Lists(self.starts, self.sizes, self.ends)
+        nodes = ChangingNodes(tree, self.priorities, self.uses, self.free_nodes, n_free)
+        self.listed = change(numbers, boxes, nodes, lists, self.listed, np.zeros(len(self.ids), np.int8))
 
     def _reserve_nodes(self, n_wanted: int) -> None:
         n_more = n_wanted - len(self.free_nodes)
@@ -201,16 +227,13 @@ def _fill(
     row_starts: NDArray[np.int64],
     positions: NDArray[np.int32],
     most: int,
-    needed: NDArray[np.int16],
-    always: NDArray[np.int32],
-    roots: NDArray[np.int32],
-    values: NDArray[np.int32],
-    children: NDArray[np.int32],
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    listed: NDArray[np.int32],
+    boxes: Predicates,
+    tree: Tree,
+    lists: ListedBoxes,
 ) -> int:
     """Write the numbers of the boxes that hold each row from `done` on while there is room; the row it stopped at."""
+    needed, always, sizes = boxes.needed, boxes.always, lists.sizes
+    roots, values, children = tree.roots, tree.values, tree.children
     counts = np.zeros((len(needed) + 7) // 8 * 8, np.int16)
     met = np.empty(64, np.int32)  # the lists that a row meets
     holds = np.zeros(len(counts), np.uint8)
@@ -231,11 +254,11 @@ def _fill(
                 n_met += 1
                 node = np.int32(-1) if cell == value else children[0 if cell < value else 1, node]
         if n_listed > len(needed) >> SPARSE:
-            out = _count_all(met, n_met, needed, starts, sizes, listed, counts, holds, eights, positions, out)
+            out = _count_all(met, n_met, needed, lists, counts, holds, eights, positions, out)
         else:
             for i in range(len(always)):
                 positions[out + i] = always[i]
-            out = _count_some(met, n_met, needed, starts, sizes, listed, counts, positions, out + len(always))
+            out = _count_some(met, n_met, needed, lists, counts, positions, out + len(always))
         row_starts[row + 1] = out
     return int(cells.shape[1])
 
@@ -245,14 +268,13 @@ def _count_some(
     met: NDArray[np.int32],
     n_met: int,
     needed: NDArray[np.int16],
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    listed: NDArray[np.int32],
+    lists: ListedBoxes,
     counts: NDArray[np.int16],
     positions: NDArray[np.int32],
     out: np.int64,
 ) -> np.int64:
     """Write a box when its last predicate is counted, and take all counts back."""
+    starts, sizes, listed = lists.starts, lists.sizes, lists.listed
     for i in range(n_met):
         for place in range(starts[met[i]], starts[met[i]] + sizes[met[i]]):
             box = listed[place]
@@ -270,9 +292,7 @@ def _count_all(
     met: NDArray[np.int32],
     n_met: int,
     needed: NDArray[np.int16],
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    listed: NDArray[np.int32],
+    lists: ListedBoxes,
     counts: NDArray[np.int16],
     holds: NDArray[np.uint8],
     eights: NDArray[np.int64],
@@ -280,6 +300,7 @@ def _count_all(
     out: np.int64,
 ) -> np.int64:
     """Count all predicates, then look at the count of every box: that is done eight and more at a time."""
+    starts, sizes, listed = lists.starts, lists.sizes, lists.listed
     for i in range(n_met):
         for place in range(starts[met[i]], starts[met[i]] + sizes[met[i]]):
             counts[listed[place]] += np.int16(1)

@@ -2,48 +2,49 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.native.bits import lowest_one, without_lowest
 from vedette.native.compared import find_at_least, find_at_most
 from vedette.native.kernels import kernel
-from vedette.papers.duality.window_joins.data_index import WORD
+from vedette.papers.duality.window_joins.data_index import WORD, Clusters
+from vedette.papers.duality.window_joins.refinement import BoundArrays, KeptRows, NewRows
+
+
+class FoundPairs(NamedTuple):
+    """Where pairs are written: the region, the row that arrives, and that of the window."""
+
+    regions: NDArray[np.int32]
+    arrivals: NDArray[np.int32]
+    rows: NDArray[np.int32]
 
 
 @kernel
 def compare_pairs(
     met_starts: NDArray[np.int64],
     met: NDArray[np.int32],
-    cluster_row: int,
-    place: int,
-    n_dc: int,
-    n_rows: int,
-    ordered: NDArray[np.int32],
-    cells: NDArray[np.int32],
-    lows: NDArray[np.int32],
-    highs: NDArray[np.int32],
-    first_rows: NDArray[np.int64],
-    last_rows: NDArray[np.int64],
-    first_times: NDArray[np.int64],
-    last_times: NDArray[np.int64],
+    start_at: tuple[int, int],
+    clusters: Clusters,
     boxes: NDArray[np.int32],
-    arrival_times: NDArray[np.int64],
-    limits: NDArray[np.int64],
-    times: NDArray[np.int64],
-    shift: int,
-    most: NDArray[np.int64],
-    longest: NDArray[np.int64],
-    own: NDArray[np.int64],
-    out_regions: NDArray[np.int32],
-    out_arrivals: NDArray[np.int32],
-    out_rows: NDArray[np.int32],
+    new: NewRows,
+    kept: KeptRows,
+    bounds: BoundArrays,
+    out: FoundPairs,
 ) -> tuple[int, int, int]:
     """Write the pairs of clusters that are in the regions their cluster meets, while there is room for a cluster.
 
     `met_starts` has the clusters of each arrival, one arrival after another. Goes on from a cluster, and the place in
     what it meets; returns where it stopped, and how many were written.
     """
+    cluster_row, place = start_at
+    n_dc, n_rows, ordered, cells, lows, highs, first_rows, last_rows, first_times, last_times = clusters
+    arrival_times, limits = new
+    times, shift = kept
+    most, longest, own = bounds
+    out_regions, out_arrivals, out_rows = out
     n, n_clusters, n_axes = 0, lows.shape[1], len(cells)
     width = cells.shape[1]
     partial = np.empty(n_axes, np.int64)

@@ -6,8 +6,7 @@ array in order, from which those that are gone are dropped. Cut into data cluste
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +19,7 @@ WORD = 64  # rows that are compared at once
 NO_ROW = (1 << 31) - 1  # behind the last
 
 
-@dataclass(frozen=True)
-class Clusters:
+class Clusters(NamedTuple):
     """Cluster `c` has the rows `rows[c * n_dc:(c + 1) * n_dc]`, at `cells`, in the region from `lows` to `highs`."""
 
     n_dc: int
@@ -35,7 +33,9 @@ class Clusters:
     first_times: NDArray[Any]
     last_times: NDArray[Any]
 
-    def __len__(self) -> int:
+    @property
+    def n(self) -> int:
+        """The number of clusters."""
         return len(self.first_rows)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,10 @@ from vedette.native.buffers import empty_int32
 from vedette.native.kernels import kernel
 from vedette.operators.window_join.group import JoinGroup
 from vedette.operators.window_join.join import WindowJoin
-from vedette.operators.window_join.probes import DOUBLES, holds
+from vedette.operators.window_join.probes import DOUBLES, RowKeyArrays, holds
 from vedette.papers.duality.ibs_tree import IBS
 from vedette.papers.duality.window_joins.link_ranges import to_ranges
-from vedette.papers.duality.window_joins.refinement import WindowBounds
+from vedette.papers.duality.window_joins.refinement import KeptRows, NewRows, WindowBounds
 from vedette.papers.duality.window_joins.standing_boxes import StandingBoxes, find_there
 
 SHARED = 8  # so many join conditions of one link are evaluated one after the other; more are an attribute
@@ -115,58 +116,60 @@ def join_window(
     """New rows, counted from `first` on, with each row of the other window that they join with, some at a time."""
     own, other = join.streams[origin], join.streams[1 - origin]
     ports = {port.stream: port for port in shared.group.ports[0]}
-    bounds = shared.bounds[origin]
+    bounds = shared.bounds[origin].arrays
+    window = Window(bounds.most.max(), bounds.longest.max(), bounds.own.max())
+    is_first = shared.group.ports[0][0].stream == origin
+    has_codes = bool(shared.group.signature.edges[0].equalities)
+    condition = Condition(shared.group.kinds[0], has_codes, is_first, shared.low, shared.high)
+    codes, keys = ports[origin].keys.arrays
+    own_keys = RowKeyArrays(codes[first - own.first :], keys[first - own.first :])
+    new, kept = NewRows(own.times.values[first - own.first :], limits), KeptRows(other.times.values, other.first)
     room = max(PAIRS_AT_ONCE, len(other))
     arrival, n_arrivals = 0, own.end - first
     while arrival < n_arrivals:
         arrivals, rows = empty_int32(room), empty_int32(room)
-        arrival, n = join_rows(
-            shared.group.kinds[0],
-            bool(shared.group.signature.edges[0].equalities),
-            shared.group.ports[0][0].stream == origin,
-            shared.low,
-            shared.high,
-            ports[origin].keys.codes.values[first - own.first :],
-            ports[origin].keys.keys.values[first - own.first :],
-            ports[1 - origin].keys.codes.values,
-            ports[1 - origin].keys.keys.values,
-            own.times.values[first - own.first :],
-            other.times.values,
-            other.first,
-            limits,
-            bounds.most.max(),
-            bounds.longest.max(),
-            bounds.own.max(),
-            arrival,
-            arrivals,
-            rows,
-        )
+        other_keys = ports[1 - origin].keys.arrays
+        arrival, n = join_rows(condition, own_keys, other_keys, new, kept, window, arrival, arrivals, rows)
         yield arrivals[:n], rows[:n]
+
+
+class Condition(NamedTuple):
+    """What two rows have to fulfil: equal codes if there are codes, and a link in a range."""
+
+    kind: int
+    has_codes: bool
+    is_first: bool  # the new row has the first side of the link
+    low: int
+    high: int
+
+
+class Window(NamedTuple):
+    """The largest window of the branches that share a join."""
+
+    most: np.int64
+    longest: Any
+    own: Any
 
 
 @kernel
 def join_rows(
-    kind: int,
-    has_codes: bool,
-    is_first: bool,
-    low: int,
-    high: int,
-    codes: NDArray[np.int32],
-    keys: NDArray[np.int64],
-    other_codes: NDArray[np.int32],
-    other_keys: NDArray[np.int64],
-    times: NDArray[np.int64],
-    other_times: NDArray[np.int64],
-    shift: int,
-    limits: NDArray[np.int64],
-    most: int,
-    longest: int,
-    own: int,
+    condition: Condition,
+    own_rows: RowKeyArrays,
+    other_rows: RowKeyArrays,
+    new: NewRows,
+    kept: KeptRows,
+    window: Window,
     arrival: int,
     arrivals: NDArray[np.int32],
     rows: NDArray[np.int32],
 ) -> tuple[int, int]:
     """Write what joins from an arrival on while there is room for a window; the arrival it stopped at, and how many."""
+    kind, has_codes, is_first, low, high = condition
+    codes, keys = own_rows
+    other_codes, other_keys = other_rows
+    times, limits = new
+    other_times, shift = kept
+    most, longest, own = window
     n = 0
     for place in range(arrival, len(codes)):
         limit = limits[place]

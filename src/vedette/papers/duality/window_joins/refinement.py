@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,13 @@ from vedette.native.ordering import GREATEST
 from vedette.operators.window_join.branches import Branches
 from vedette.operators.window_join.group import JoinGroup
 from vedette.operators.window_join.join import WindowJoin
-from vedette.operators.window_join.probes import holds
+from vedette.operators.window_join.probes import LinkRanges, RowKeyArrays, holds
 from vedette.operators.window_join.window_rows import StreamRows
 
 EVERY = 1 << 62  # rows of a window that does not count them
 
 
-@dataclass(frozen=True)
-class WindowBounds:
+class BoundArrays(NamedTuple):
     """The windows of branches for rows of one stream that arrive: of `most` rows, or as old as `longest`.
 
     A row of the other stream that is later in time may be so by `own` at most.
@@ -36,6 +35,27 @@ class WindowBounds:
     longest: NDArray[Any]
     own: NDArray[Any]
 
+
+class NewRows(NamedTuple):
+    """Rows that arrive: their times, and how many rows of the other stream came before each."""
+
+    times: NDArray[Any]
+    limits: NDArray[np.int64]
+
+
+class KeptRows(NamedTuple):
+    """The times of the rows of a window, by row less `shift`."""
+
+    times: NDArray[Any]
+    shift: int
+
+
+@dataclass(frozen=True)
+class WindowBounds:
+    """The windows of branches."""
+
+    arrays: BoundArrays
+
     @classmethod
     def of(cls, group: JoinGroup, origin: int, branches: NDArray[np.int32]) -> WindowBounds:
         assert group.branches is not None
@@ -43,19 +63,14 @@ class WindowBounds:
         counts = group.signature.counts
         dtype = group.windows[origin].dtype
         forever = np.full(n, np.inf if dtype == np.float64 else GREATEST, dtype)
-        return cls(
-            group.branches.units[other][branches] if counts[other] else np.full(n, EVERY, np.int64),
-            forever if counts[other] else group.windows[other][branches],
-            forever if counts[origin] else group.windows[origin][branches],
-        )
+        most = group.branches.units[other][branches] if counts[other] else np.full(n, EVERY, np.int64)
+        longest = forever if counts[other] else group.windows[other][branches]
+        return cls(BoundArrays(most, longest, forever if counts[origin] else group.windows[origin][branches]))
 
     @classmethod
     def concat(cls, many: Sequence[WindowBounds]) -> WindowBounds:
-        return cls(*(np.concatenate(arrays) for arrays in zip(*(each.arrays for each in many), strict=True)))
-
-    @property
-    def arrays(self) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
-        return self.most, self.longest, self.own
+        joined = [np.concatenate(arrays) for arrays in zip(*(each.arrays for each in many), strict=True)]
+        return cls(BoundArrays(*joined))
 
     @property
     def nbytes(self) -> int:
@@ -74,17 +89,13 @@ def find_linked(
     assert group.branches is not None
     first, second = group.ports[0]
     return find_holding(
-        group.kinds[0],
+        LinkRanges(group.kinds[0], True, group.branches.lows[0], group.branches.highs[0]),
         bool(group.signature.edges[0].equalities),
         branches,
         rows[first.stream] - np.int32(join.streams[first.stream].first),
         rows[second.stream] - np.int32(join.streams[second.stream].first),
-        first.keys.codes.values,
-        second.keys.codes.values,
-        first.keys.keys.values,
-        second.keys.keys.values,
-        group.branches.lows[0],
-        group.branches.highs[0],
+        first.keys.arrays,
+        second.keys.arrays,
     )
 
 
@@ -135,18 +146,18 @@ def _evaluate(
 
 @kernel
 def find_holding(
-    kind: int,
+    link: LinkRanges,
     has_codes: bool,
     branches: NDArray[np.int32],
     first_places: NDArray[np.int32],
     second_places: NDArray[np.int32],
-    first_codes: NDArray[np.int32],
-    second_codes: NDArray[np.int32],
-    first_keys: NDArray[np.int64],
-    second_keys: NDArray[np.int64],
-    lows: NDArray[np.int64],
-    highs: NDArray[np.int64],
+    first_rows: RowKeyArrays,
+    second_rows: RowKeyArrays,
 ) -> NDArray[np.int64]:
+    """The places of the branches whose two rows have equal codes and a link in range."""
+    kind, lows, highs = link.kind, link.lows, link.highs
+    first_codes, first_keys = first_rows.codes, first_rows.keys
+    second_codes, second_keys = second_rows.codes, second_rows.keys
     found = np.empty(len(branches), np.int64)
     n = 0
     for i in range(len(branches)):
@@ -163,15 +174,14 @@ def find_in_window(
     places: NDArray[np.int32],
     arrivals: NDArray[np.int32],
     rows: NDArray[np.int32],
-    shift: int,
-    limits: NDArray[np.int64],
-    arrival_times: NDArray[np.int64],
-    times: NDArray[np.int64],
-    most: NDArray[np.int64],
-    longest: NDArray[np.int64],
-    own: NDArray[np.int64],
+    new: NewRows,
+    kept: KeptRows,
+    bounds: BoundArrays,
 ) -> NDArray[np.int64]:
-    """Which rows are in the window at their place of the bounds; `times` are by row less `shift`."""
+    """Which rows are in the window at their place of the bounds."""
+    arrival_times, limits = new.times, new.limits
+    times, shift = kept.times, kept.shift
+    most, longest, own = bounds.most, bounds.longest, bounds.own
     found = np.empty(len(places), np.int64)
     n = 0
     for i in range(len(places)):

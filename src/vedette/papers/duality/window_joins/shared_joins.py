@@ -25,7 +25,7 @@ from vedette.operators.window_join.probes import DOUBLES
 from vedette.operators.window_join.stream_selections import BoxesOf
 from vedette.papers.duality.window_joins.join_conditions import SharedJoin, are_shared, join_window, share
 from vedette.papers.duality.window_joins.link_ranges import doubles_of_keys
-from vedette.papers.duality.window_joins.refinement import find_in_window, find_linked, keep_selected
+from vedette.papers.duality.window_joins.refinement import KeptRows, NewRows, find_in_window, find_linked, keep_selected
 from vedette.papers.duality.window_joins.row_cells import Attribute, RowCells
 from vedette.papers.duality.window_joins.standing_boxes import StandingBoxes, standing_groups
 
@@ -118,8 +118,9 @@ class IBSJS:
         group, bounds = shared.group, shared.bounds[origin]
         if not bounds.are_one:
             own, other = join.streams[origin], join.streams[1 - origin]
-            times = own.times.values[first - own.first :], other.times.values
-            kept = find_in_window(places, arrivals, rows, other.first, limits, *times, *bounds.arrays)
+            new = NewRows(own.times.values[first - own.first :], limits)
+            in_window = KeptRows(other.times.values, other.first)
+            kept = find_in_window(places, arrivals, rows, new, in_window, bounds.arrays)
             places, arrivals, rows = places[kept], arrivals[kept], rows[kept]
         branches = shared.branches[places]
         pair = _by_stream(origin, arrivals + np.int32(first), rows)

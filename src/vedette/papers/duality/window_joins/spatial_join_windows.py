@@ -27,10 +27,10 @@ from vedette.operators.window_join.branches import Branches, Edge
 from vedette.operators.window_join.group import JoinGroup
 from vedette.operators.window_join.join import WindowJoin
 from vedette.operators.window_join.stream_selections import BoxesOf
-from vedette.papers.duality.window_joins.cluster_pairs import compare_pairs
+from vedette.papers.duality.window_joins.cluster_pairs import FoundPairs, compare_pairs
 from vedette.papers.duality.window_joins.data_index import Clusters, DataIndex
 from vedette.papers.duality.window_joins.query_regions import AGES, LAG, QueryRegions, find_regions
-from vedette.papers.duality.window_joins.refinement import find_linked, keep_selected
+from vedette.papers.duality.window_joins.refinement import KeptRows, NewRows, find_linked, keep_selected
 from vedette.papers.duality.window_joins.row_cells import RowCells
 from vedette.papers.duality.window_joins.standing_boxes import standing_groups
 
@@ -130,11 +130,12 @@ class SJJoin:
         start, n_next = 0, 1
         while start < len(times):
             some = slice(start, min(start + n_next, len(times)))
-            met = self._index.find(*_bound(regions, origin, cells[:, some], times[some], limits[some], clusters))
+            lows, highs = _bound(regions, origin, cells[:, some], times[some], limits[some], clusters)
+            met = self._index.find(lows, highs)
             for found, arrivals, rows in self._compare(join, regions, origin, met, times[some], limits[some], clusters):
                 yield from self._refine(join, regions, origin, found, arrivals + np.int32(first + start), rows)
             fitting = MET_AT_ONCE // 2 * (some.stop - start) // max(1, len(met.positions))
-            start, n_next = some.stop, max(1, min(fitting, 16 * n_next, CLUSTERS_AT_ONCE // len(clusters)))
+            start, n_next = some.stop, max(1, min(fitting, 16 * n_next, CLUSTERS_AT_ONCE // clusters.n))
 
     def _compare(
         self,
@@ -148,36 +149,16 @@ class SJJoin:
     ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]]:
         """JoinedRows in regions that their clusters meet: the region, the row that arrives and that of the window."""
         other = join.streams[1 - origin]
+        new, kept = NewRows(times, limits), KeptRows(other.times.values, other.first)
+        boxes, bounds = self._boxes[1 - origin], regions.bounds[origin].arrays
         room = max(PAIRS_AT_ONCE, self._n_dc)
         region, place = 0, 0
         while region < len(met):
-            found, arrivals, rows = empty_int32(room), empty_int32(room), empty_int32(room)
+            out = FoundPairs(empty_int32(room), empty_int32(room), empty_int32(room))
             region, place, n = compare_pairs(
-                met.starts,
-                met.positions,
-                region,
-                place,
-                clusters.n_dc,
-                clusters.n_rows,
-                clusters.rows,
-                clusters.cells,
-                clusters.lows,
-                clusters.highs,
-                clusters.first_rows,
-                clusters.last_rows,
-                clusters.first_times,
-                clusters.last_times,
-                self._boxes[1 - origin],
-                times,
-                limits,
-                other.times.values,
-                other.first,
-                *regions.bounds[origin].arrays,
-                found,
-                arrivals,
-                rows,
+                met.starts, met.positions, (region, place), clusters, boxes, new, kept, bounds, out
             )
-            yield found[:n], arrivals[:n], rows[:n]
+            yield out.regions[:n], out.arrivals[:n], out.rows[:n]
 
     def _refine(
         self,
@@ -210,7 +191,7 @@ def _bound(
     clusters: Clusters,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The regions that data clusters fill: all clusters with each new row, which is at `cells`."""
-    n_rows, n_clusters = len(times), len(clusters)
+    n_rows, n_clusters = len(times), clusters.n
     lows = np.empty((len(regions.n_cells), n_rows * n_clusters), np.int32)
     highs = np.empty_like(lows)
     own, other = regions.axes_of(origin), regions.axes_of(1 - origin)
