@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.full  # kernels of the copy are compiled anew
 ROOT = Path(__file__).parents[1]
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 WORDS = ["IBM", "MBI", "", "été", "a\U0001f600b", "  x"]

@@ -9,7 +9,6 @@ from vedette.indexes.hilbert import (
     KEY_BITS,
     choose_bits,
     hilbert_keys,
-    hilbert_keys_of_doubles,
     hilbert_order,
 )
 
@@ -57,18 +56,6 @@ def test_bits_tell_points_apart_and_fit_the_key():
 
             assert 1 <= n_bits <= 31
             assert n_bits * min(n_axes, KEY_BITS) <= KEY_BITS
-
-
-def test_doubles_have_the_keys_of_their_places_and_those_outside_belong_to_the_rim():
-    values = np.array([[0.1, 0.9, 0.9, 0.1], [0.1, 0.1, 0.9, 0.9]])
-    lows, highs = np.zeros(2), np.ones(2)
-    n_bits = choose_bits(2, 4)
-    expected = hilbert_keys((values * (1 << n_bits)).astype(np.int32), n_bits)
-
-    assert hilbert_keys_of_doubles(values, lows, highs).tolist() == expected.tolist()
-    outside = np.array([[-5.0, 7.0, np.nan, np.inf], [-np.inf, 0.1, 0.1, 0.1]])
-    rim = np.array([[0.0, 1.0, 1.0, 1.0], [0.0, 0.1, 0.1, 0.1]])
-    assert hilbert_keys_of_doubles(outside, lows, highs).tolist() == hilbert_keys_of_doubles(rim, lows, highs).tolist()
 
 
 @pytest.mark.parametrize("n_axes", [1, 2, 4, 12, 80])

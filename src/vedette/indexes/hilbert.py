@@ -45,21 +45,6 @@ def hilbert_keys(places: NDArray[np.int32], n_bits: int) -> NDArray[np.int64]:
     return keys
 
 
-def hilbert_keys_of_doubles(
-    values: NDArray[np.float64], lows: NDArray[np.float64], highs: NDArray[np.float64]
-) -> NDArray[np.int64]:
-    """The key of each point `values[:, i]` on a grid from `lows[axis]` to `highs[axis]`.
-
-    What lies outside belongs to the rim, and NaN to the upper rim.
-    """
-    n_axes, n_points = values.shape
-    keys = np.empty(n_points, np.int64)
-    n_bits = choose_bits(n_axes, n_points)
-    some = np.require(values[:KEY_BITS], np.float64, ("C", "W"))
-    _find_double_keys(some, lows.astype(np.float64), highs.astype(np.float64), n_bits, keys)
-    return keys
-
-
 def choose_bits(n_axes: int, n_points: int) -> int:
     """Bits of each axis, enough to tell so many points apart."""
     n_axes = max(1, min(n_axes, KEY_BITS))
@@ -81,30 +66,6 @@ def _find_cell_keys(
         n_cells = np.int64(highs[axis]) - lows[axis] + 1
         for i in range(n_points):
             places[axis, i] = ((np.int64(cells[axis, i]) - lows[axis]) << n_bits) // n_cells
-    _find_keys(places, n_bits, keys)
-
-
-@kernel
-def _find_double_keys(
-    values: NDArray[np.float64],
-    lows: NDArray[np.float64],
-    highs: NDArray[np.float64],
-    n_bits: int,
-    keys: NDArray[np.int64],
-) -> None:
-    n_axes, n_points = values.shape
-    places = np.empty((n_axes, n_points), np.int32)
-    last = (1 << n_bits) - 1
-    for axis in range(n_axes):
-        width = highs[axis] - lows[axis]
-        for i in range(n_points):
-            share = (values[axis, i] - lows[axis]) / width if width > 0 else 0.0
-            if share <= 0.0:
-                places[axis, i] = 0
-            elif share < 1.0:
-                places[axis, i] = min(int(share * (last + 1)), last)
-            else:  # NaN, too
-                places[axis, i] = last
     _find_keys(places, n_bits, keys)
 
 

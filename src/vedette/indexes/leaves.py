@@ -35,7 +35,6 @@ class Leaf:
     shift_y: int
     bytes_per_box: float
     tests_per_row: float
-    matches_per_row: float
 
 
 def choose_leaf(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: Sequence[int]) -> Leaf:
@@ -43,7 +42,7 @@ def choose_leaf(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: Se
     n = firsts.shape[1]
     widest = [min(MAX_SHIFT, (cells - 1).bit_length()) for cells in n_cells]
     if n == 0:
-        return Leaf(widest[0], widest[1], 0, 0, 0)
+        return Leaf(widest[0], widest[1], 0, 0)
     chosen = sample_boxes(n, SAMPLE)
     step = n / len(chosen)
     firsts, lasts = np.ascontiguousarray(firsts[:, chosen]), np.ascontiguousarray(lasts[:, chosen])
@@ -61,7 +60,7 @@ def choose_leaf(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: Se
         size = (touching_bytes * n_touching + 4 * n_covering + 12 * n_leaves) / n
         if best and size > BYTES_PER_BOX:
             break
-        best = Leaf(shift_x, shift_y, size, n_touching / n_leaves, matches)
+        best = Leaf(shift_x, shift_y, size, n_touching / n_leaves)
         if best.tests_per_row <= max(FEW_TESTS, matches / 4) or shift_x + shift_y == 0:
             break
     assert best

@@ -5,8 +5,7 @@ from vedette.language.compiler import CompiledTexts, compile_texts
 from vedette.language.expressions import Typed
 from vedette.language.links import Link
 from vedette.language.raised import naming, renumbering
-from vedette.language.residual import Residual
-from vedette.language.widening import widen_fences
+from vedette.language.residual import Residual, widen_fences
 
 __all__ = [
     "CompiledTexts",

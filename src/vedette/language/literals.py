@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vedette.data.schema import Type
 from vedette.errors import QueryError, shortened, shown
@@ -259,7 +258,3 @@ def exact_decimals(raws: Sequence[str], negated: bool) -> tuple[list[int], list[
 
 def as_query_error(bad: BadLiteralError, text: str, start: int, end: int) -> QueryError:
     return QueryError(bad.reason, text, start, end)
-
-
-def to_objects(values: NDArray[Any]) -> NDArray[Any]:
-    return values if values.dtype == object else values.astype(object)

@@ -6,8 +6,8 @@ slot, and `constants` holds that slot's values, one per query.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from vedette.data.columns import Column
 from vedette.data.schema import Schema, check_time_zone
-from vedette.language.expressions import Typed, from_json, to_json
-from vedette.language.geofences import POLYGON_TESTS
+from vedette.language.expressions import Typed, field_in, from_json, to_json
+from vedette.language.geofences import FENCES, POLYGON_TESTS
 from vedette.language.polygons import Polygons
 from vedette.language.raised import evaluate_apart, log_raised
 from vedette.language.string_use import MOST_STRING_BYTES, VALUES_AT_ONCE, StringUse
@@ -163,3 +163,21 @@ def _take(values: Any, indices: NDArray[Any]) -> Any:
 
 def _concat(parts: list[Any]) -> Any:
     return pa.concat_arrays(parts) if isinstance(parts[0], pa.Array) else np.concatenate(parts)
+
+
+def widen_fences(residual: Residual, margins: Mapping[str, float]) -> Residual:
+    """The residual with geofences widened by a margin, if both of their fields have the same one.
+
+    A point is then inside up to the margin outside the fence. A negated fence is not widened.
+    """
+    return replace(residual, expression=_widen(residual.expression, margins))
+
+
+def _widen(node: Typed, margins: Mapping[str, float]) -> Typed:
+    if node.op in ("and", "or"):
+        return replace(node, args=tuple(_widen(arg, margins) for arg in node.args))
+    if node.op not in FENCES:
+        return node
+    fields = [field_in(arg) for arg in node.args[:2]]
+    x, y = (None if field is None else margins.get(field.name) for field in fields)
+    return replace(node, value=x) if x is not None and x == y else node
