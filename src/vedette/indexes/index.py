@@ -135,11 +135,11 @@ def check_given(**given: int | None) -> None:
 
 
 def count_bytes(index: Any) -> int:
-    """The memory of the arrays of an index and of the indexes inside it."""
+    """The memory of the arrays of an index, of the tuples in it and of the indexes inside it."""
     total = 0
-    for field in dataclasses.fields(index):
-        value = getattr(index, field.name)
-        if dataclasses.is_dataclass(value):
+    values = index if isinstance(index, tuple) else (getattr(index, each.name) for each in dataclasses.fields(index))
+    for value in values:
+        if dataclasses.is_dataclass(value) or isinstance(value, tuple):
             total += count_bytes(value)
         elif isinstance(value, np.ndarray):
             total += value.nbytes

@@ -45,26 +45,26 @@ def check(groups, bands):
     assert len(groups) == len(bands)
     seen, points = [], []
     for group in range(groups.n_groups):
-        listed = slice(groups.starts[group], groups.starts[group] + groups.sizes[group])
-        names, point = groups.low_names[listed].tolist(), groups.points[group]
+        listed = slice(groups.table.starts[group], groups.table.starts[group] + groups.table.sizes[group])
+        names, point = groups.lists.low_names[listed].tolist(), groups.table.points[group]
         assert 0 < len(names) <= CAP
-        assert sorted(names) == sorted(groups.high_names[listed].tolist())
+        assert sorted(names) == sorted(groups.lists.high_names[listed].tolist())
         assert all(bands[name][0] <= point <= bands[name][1] for name in names)
-        assert groups.list_lows[listed].tolist() == sorted(bands[name][0] for name in names)
-        assert groups.list_highs[listed].tolist() == sorted((bands[name][1] for name in names), reverse=True)
-        assert [bands[name][0] for name in names] == groups.list_lows[listed].tolist()
-        low, high = groups.list_lows[listed][0], groups.list_highs[listed][0]
-        cover = groups.cover_lows[group], groups.cover_highs[group]
+        assert groups.lists.lows[listed].tolist() == sorted(bands[name][0] for name in names)
+        assert groups.lists.highs[listed].tolist() == sorted((bands[name][1] for name in names), reverse=True)
+        assert [bands[name][0] for name in names] == groups.lists.lows[listed].tolist()
+        low, high = groups.lists.lows[listed][0], groups.lists.highs[listed][0]
+        cover = groups.table.cover_lows[group], groups.table.cover_highs[group]
         assert cover[0] == math.nextafter(low, -math.inf) or (low == -math.inf and math.isnan(cover[0]))
         assert cover[1] == math.nextafter(high, math.inf) or (high == math.inf and math.isnan(cover[1]))
-        assert groups.singles[group] == (names[0] if len(names) == 1 else -1)
-        assert all(groups.group_of[name] == group for name in names)
+        assert groups.table.singles[group] == (names[0] if len(names) == 1 else -1)
+        assert all(groups.bands.group_of[name] == group for name in names)
         seen += names
         points.append(point)
     assert sorted(seen) == sorted(bands)
     assert groups.n_points == len(set(points))
-    assert groups.ordered_points[: groups.n_groups].tolist() == sorted(points)
-    assert [groups.points[group] for group in groups.ordered[: groups.n_groups]] == sorted(points)
+    assert groups.order.points[: groups.n_groups].tolist() == sorted(points)
+    assert [groups.table.points[group] for group in groups.order.groups[: groups.n_groups]] == sorted(points)
     fewest = plain.fewest_points(bands.values())
     assert groups.least_points <= fewest <= groups.n_points <= 2 * fewest + SLACK
 

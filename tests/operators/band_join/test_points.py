@@ -50,22 +50,21 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def knows_how_many_blocks_begin_below_each_stretch(self):
         points = self.points
-        firsts = [points.values[points.order[block], 0] for block in range(points.n_blocks)]
-        assert firsts == points.firsts[: points.n_blocks].tolist()
-        stretches = [find_cell(first, points.grid, points.words) >> STRETCH for first in firsts]
-        for stretch in range(len(points.begun)):
-            assert points.begun[stretch] == sum(each < stretch for each in stretches)
+        blocks = points.blocks
+        firsts = [blocks.values[blocks.order[block], 0] for block in range(points.n_blocks)]
+        assert firsts == blocks.firsts[: points.n_blocks].tolist()
+        stretches = [find_cell(first, blocks.grid, blocks.words) >> STRETCH for first in firsts]
+        for stretch in range(len(blocks.begun)):
+            assert blocks.begun[stretch] == sum(each < stretch for each in stretches)
 
     @rule(bound=NUMBER)
     def finds_the_first_value_above_a_bound(self, bound):
         points = self.points
         if points.n_blocks == 0:
             return
-        cell = find_cell(bound, points.grid, points.words)
-        block, place = find_first(
-            0.0, bound, cell, points.values, points.order, points.firsts, points.begun, points.n_blocks
-        )
-        before = sum(points.sizes[:block]) + place
+        cell = find_cell(bound, points.blocks.grid, points.blocks.words)
+        block, place = find_first(0.0, bound, cell, points.blocks, points.n_blocks)
+        before = sum(points.blocks.sizes[:block]) + place
         assert before == sum(value <= bound for value in self.values.values())
 
 
@@ -102,4 +101,4 @@ def test_a_few_far_values_do_not_thin_the_table_out():
     values[: N // 500] *= 1e12
     points.add(values, np.arange(len(values), dtype=np.int32))
 
-    assert np.count_nonzero(points.words) > N / 10
+    assert np.count_nonzero(points.blocks.words) > N / 10

@@ -25,9 +25,9 @@ def test_a_way_through_the_tree_is_short():
     n = 500
     firsts = np.random.default_rng(1).random(n)
     tree = IntervalTree.build(firsts, firsts + 1e-6)
-    depths = [0] * len(tree.centres)
-    for node in range(len(tree.centres)):
-        for below in (tree.lefts[node], tree.rights[node]):
+    depths = [0] * len(tree.nodes.centres)
+    for node in range(len(tree.nodes.centres)):
+        for below in (tree.nodes.lefts[node], tree.nodes.rights[node]):
             if below >= 0:
                 depths[below] = depths[node] + 1
 

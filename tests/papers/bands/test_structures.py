@@ -114,10 +114,10 @@ def test_the_mixed_structure_grows_slower_than_the_product():
     for size in (50, 100 if SLOW else 800):
         values, lows, highs = plain.clusters(size, size, size, 0.3 / size)
         index = Mixed.build(values, lows, highs, r=2)
-        shares.append(index.table_of.size / size**2)
+        shares.append(index.gaps.table_of.size / size**2)
 
-        assert np.diff(index.gap_starts).max() <= 2
-        assert len(index.tables.first_events) - 1 < index.table_of.size / 2  # pieces and gaps share tables
+        assert np.diff(index.gaps.starts).max() <= 2
+        assert len(index.tables.first_events) - 1 < index.gaps.table_of.size / 2  # pieces and gaps share tables
 
     assert max(shares) <= 0.27
     assert choose_r(10, 10) <= choose_r(1_000, 1_000) <= choose_r(100_000, 100_000)
@@ -127,11 +127,11 @@ def test_the_mixed_structure_grows_slower_than_the_product():
 def test_an_interval_of_definition_1_has_its_values_on_both_sides_of_the_point(problem):
     values, bands, _ = problem
     index = build(StabbingSet, values, bands)
-    tree, points = index.gaps_tree, index.bands.points
+    tree, points = index.gaps_tree, index.bands.grouped.points
     lows, highs = index.bands.covers
-    by_place = dict(zip(tree.by_first.tolist(), tree.firsts.tolist(), strict=True))
+    by_place = dict(zip(tree.lists.by_first.tolist(), tree.lists.firsts.tolist(), strict=True))
     by_group = {}
-    for place, last in zip(tree.by_last.tolist(), tree.lasts.tolist(), strict=True):
+    for place, last in zip(tree.lists.by_last.tolist(), tree.lists.lasts.tolist(), strict=True):
         group, before = int(index.gap_groups[place]), int(index.gap_values[place])
         by_group.setdefault(group, []).append((by_place[place], last))
         for shift in (by_place[place], last):

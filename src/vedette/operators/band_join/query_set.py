@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import weakref
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -184,7 +183,7 @@ class BandQuerySet(SavedSet):
             "bands": [self._lows[:n], self._highs[:n], self._stands[:n]],
             "versions": self._versions.to_parts(),
             "history": self._history.to_parts(),
-            "groups": [getattr(groups, each.name) for each in fields(groups) if each.init],
+            "groups": groups.to_parts(),
         }
 
     @classmethod
@@ -196,7 +195,7 @@ class BandQuerySet(SavedSet):
         check(saved["versions"][1] == 0, "a band has a version")
         made._versions = Versions.from_parts(*saved["versions"])
         made._history = BandHistory.from_parts(*saved["history"])
-        made._groups = Groups(*saved["groups"])
+        made._groups = Groups.from_parts(saved["groups"])
         if not is_checked:
             made._validate()
         return made

@@ -1,14 +1,14 @@
 """An interval tree over all differences of bands and values: quadratic size, logarithmic time.
 
-Lemma 1 of the paper: O(mn) size, O(mn log(mn)) to build, O(log(mn) + k) time for m values, n bands and k answers. A
-value comes into a band under the shifts of one interval, and all these intervals are in a tree; for (Q2) the union of
-a band's intervals is, so that each band is found once. Wins where values and bands are so few that their product fits.
+Lemma 1 of the paper: O(mn) size, O(mn log(mn)) to build, O(log(mn) + k) time for m values, n bands and k answers. The
+shifts that bring a value into a band are one interval, and a tree holds all these intervals. For (Q2) a second tree
+holds the union of each band's intervals, so that each band is found once. Fast if values x bands fits into memory.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,17 @@ from vedette.papers.bands.interval_tree import IntervalTree
 from vedette.papers.bands.rounding import spans_of_shifts
 
 
+class Spans(NamedTuple):
+    """Disjoint intervals of shifts, and the band of each."""
+
+    firsts: NDArray[np.float64]
+    lasts: NDArray[np.float64]
+    bands: NDArray[np.int32]
+
+
 @dataclass(frozen=True)
 class DifferenceTree:
-    """Interval `i` of `pairs_tree` is of value `i // n_bands` and band `i % n_bands`."""
+    """Interval `i` of `pairs_tree` belongs to value `i // n_bands` and band `i % n_bands`."""
 
     n_bands: int
     pairs_tree: IntervalTree
@@ -32,14 +40,14 @@ class DifferenceTree:
     @classmethod
     def build(cls, values: NDArray[np.float64], lows: NDArray[np.float64], highs: NDArray[np.float64]) -> Self:
         firsts, lasts = spans_of_shifts(values, lows, highs)
-        downwards = np.argsort(-values)  # of greater values the shifts are lower
-        union = np.empty(firsts.size), np.empty(firsts.size), np.empty(firsts.size, np.int32)
-        n = _unite(firsts[downwards], lasts[downwards], *union)
+        downwards = np.argsort(-values)  # greater values have lower shifts
+        united = Spans(np.empty(firsts.size), np.empty(firsts.size), np.empty(firsts.size, np.int32))
+        n = _unite(firsts[downwards], lasts[downwards], united)
         return cls(
             len(lows),
             IntervalTree.build(firsts.reshape(-1), lasts.reshape(-1)),
-            IntervalTree.build(union[0][:n], union[1][:n]),
-            union[2][:n].copy(),
+            IntervalTree.build(united.firsts[:n], united.lasts[:n]),
+            united.bands[:n].copy(),
         )
 
     def pairs(self, shift: float) -> Pairs:
@@ -59,14 +67,9 @@ class DifferenceTree:
 
 
 @kernel
-def _unite(
-    firsts: NDArray[np.float64],
-    lasts: NDArray[np.float64],
-    united_firsts: NDArray[np.float64],
-    united_lasts: NDArray[np.float64],
-    bands: NDArray[np.int32],
-) -> int:
-    """The intervals of each band, which come upwards, as disjoint ones; how many."""
+def _unite(firsts: NDArray[np.float64], lasts: NDArray[np.float64], united: Spans) -> int:
+    """Write the intervals of each band, given in ascending order, as disjoint ones; how many there are."""
+    united_firsts, united_lasts, bands = united.firsts, united.lasts, united.bands
     n = 0
     for band in range(firsts.shape[1]):
         begin = n

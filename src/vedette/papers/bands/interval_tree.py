@@ -1,13 +1,13 @@
-"""An interval tree: which of fixed closed intervals hold a number.
+"""An interval tree: which of fixed closed intervals contain a number.
 
-Edelsbrunner's, as in de Berg et al., chapter 10: O(n) size, O(n log n) to build, O(log n + k) to ask. An interval lies
-at the highest node whose centre it holds; a node lists its intervals by their first numbers and by their last.
+Edelsbrunner's, as in de Berg et al., chapter 10: O(n) size, O(n log n) to build, O(log n + k) per query. An interval is
+at the highest node whose centre it contains; a node lists its intervals by their first numbers and by their last.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,52 +16,62 @@ from vedette.indexes.index import TooLargeError, count_bytes
 from vedette.native.kernels import kernel
 
 MOST = 1 << 31  # intervals
-DEPTH = 64  # of a tree at most: each side of a node holds at most half of what is there
+DEPTH = 64  # of a tree at most: each side of a node has at most half of its intervals
 
 
-@dataclass(frozen=True)
-class IntervalTree:
-    """Node `v` lists the intervals `by_first[starts[v]:starts[v + 1]]` upwards, and so by their lasts downwards.
-
-    What it has on either side, all below or all above the centre, lies in the nodes `lefts[v]` and `rights[v]`, or -1.
-    """
+class TreeNodes(NamedTuple):
+    """Nodes by number. Intervals below the centre of node `v` are in node `lefts[v]`, those above in `rights[v]`."""
 
     centres: NDArray[np.float64]
-    lefts: NDArray[np.int32]
+    lefts: NDArray[np.int32]  # -1 where there is no node
     rights: NDArray[np.int32]
-    starts: NDArray[np.int64]
+    starts: NDArray[np.int64]  # where the list of a node starts
+
+
+class NodeLists(NamedTuple):
+    """The intervals of all nodes: node `v` lists `by_first[starts[v]:starts[v + 1]]`, ascending.
+
+    `by_last` has the same intervals by their last numbers, descending.
+    """
+
     by_first: NDArray[np.int32]
     firsts: NDArray[np.float64]
     by_last: NDArray[np.int32]
     lasts: NDArray[np.float64]
 
+
+@dataclass(frozen=True)
+class IntervalTree:
+    """Intervals are named by their position."""
+
+    nodes: TreeNodes
+    lists: NodeLists
+
     @classmethod
     def build(cls, firsts: NDArray[np.float64], lasts: NDArray[np.float64]) -> Self:
-        """The closed intervals [firsts[i], lasts[i]], named by their place; those that run backwards hold nothing."""
+        """The closed intervals [firsts[i], lasts[i]]; one whose first is above its last contains nothing."""
         if len(firsts) >= MOST:
             raise TooLargeError(f"an interval tree can hold 2^31 intervals; got {len(firsts):,}")
         order = np.argsort(firsts, kind="stable").astype(np.int32)
         order = order[(firsts <= lasts)[order]]
         n = len(order)
-        centres, lefts, rights = np.empty(n), np.full(n, -1, np.int32), np.full(n, -1, np.int32)
-        starts, by_first = np.zeros(n + 1, np.int64), np.empty(n, np.int32)
-        n_nodes = _place(firsts, lasts, order, centres, lefts, rights, starts, by_first)
+        lefts, rights = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
+        room, by_first = TreeNodes(np.empty(n), lefts, rights, np.zeros(n + 1, np.int64)), np.empty(n, np.int32)
+        n_nodes = _place(firsts, lasts, order, room, by_first)
         by_last = by_first.copy()
-        _sort_by_last(lasts, starts[: n_nodes + 1], by_last)
-        centres, lefts, rights = centres[:n_nodes].copy(), lefts[:n_nodes].copy(), rights[:n_nodes].copy()
-        starts = starts[: n_nodes + 1].copy()
-        return cls(centres, lefts, rights, starts, by_first, firsts[by_first], by_last, lasts[by_last])
+        _sort_by_last(lasts, room.starts[: n_nodes + 1], by_last)
+        lefts, rights = lefts[:n_nodes].copy(), rights[:n_nodes].copy()
+        nodes = TreeNodes(room.centres[:n_nodes].copy(), lefts, rights, room.starts[: n_nodes + 1].copy())
+        return cls(nodes, NodeLists(by_first, firsts[by_first], by_last, lasts[by_last]))
 
     def stab(self, number: float) -> NDArray[np.int32]:
-        """The intervals that hold the number."""
-        nodes = self.centres, self.lefts, self.rights, self.starts
-        lists = self.by_first, self.firsts, self.by_last, self.lasts
-        found = np.empty(_stab(number, *nodes, *lists, np.empty(0, np.int32)), np.int32)
-        _stab(number, *nodes, *lists, found)
+        """The intervals that contain the number."""
+        found = np.empty(_stab(number, self.nodes, self.lists, np.empty(0, np.int32)), np.int32)
+        _stab(number, self.nodes, self.lists, found)
         return found
 
     def __len__(self) -> int:
-        return len(self.by_first)
+        return len(self.lists.by_first)
 
     @property
     def nbytes(self) -> int:
@@ -73,14 +83,12 @@ def _place(
     firsts: NDArray[np.float64],
     lasts: NDArray[np.float64],
     order: NDArray[np.int32],
-    centres: NDArray[np.float64],
-    lefts: NDArray[np.int32],
-    rights: NDArray[np.int32],
-    starts: NDArray[np.int64],
+    nodes: TreeNodes,
     by_first: NDArray[np.int32],
 ) -> int:
-    """Put intervals, given in the order of their firsts, at nodes; the number of nodes."""
-    stack = np.empty((2 * DEPTH, 3), np.int64)  # where in `order` a subtree begins and ends, and the node above
+    """Assign intervals, in the order of their firsts, to nodes; the number of nodes."""
+    centres, lefts, rights, starts = nodes.centres, nodes.lefts, nodes.rights, nodes.starts
+    stack = np.empty((2 * DEPTH, 3), np.int64)  # where in `order` a subtree begins and ends, and its parent
     stack[0] = 0, len(order), 0
     n_stack, n_nodes, n_placed = 1, 0, 0
     while n_stack > 0:
@@ -122,19 +130,10 @@ def _sort_by_last(lasts: NDArray[np.float64], starts: NDArray[np.int64], by_last
 
 
 @kernel
-def _stab(
-    number: float,
-    centres: NDArray[np.float64],
-    lefts: NDArray[np.int32],
-    rights: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    by_first: NDArray[np.int32],
-    firsts: NDArray[np.float64],
-    by_last: NDArray[np.int32],
-    lasts: NDArray[np.float64],
-    found: NDArray[np.int32],
-) -> int:
+def _stab(number: float, nodes: TreeNodes, lists: NodeLists, found: NDArray[np.int32]) -> int:
     """Write as many of the intervals as there is room for; how many there are."""
+    centres, lefts, rights, starts = nodes.centres, nodes.lefts, nodes.rights, nodes.starts
+    by_first, firsts, by_last, lasts = lists.by_first, lists.firsts, lists.by_last, lists.lasts
     n, node = 0, 0 if len(centres) else -1
     while node >= 0:
         is_below = number < centres[node]

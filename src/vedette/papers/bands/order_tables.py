@@ -1,14 +1,14 @@
-"""Tables that answer for a few values and a few bands, shared by all that are alike in order (Lemma 2 of the paper).
+"""Tables that answer for a few values and a few bands, shared by all with the same order (Lemma 2 of the paper).
 
-An *event* is a value passing an end of a band as the shift grows: coming up to the lower end, or beyond the upper one.
-Which pairs meet depends only on how many events, in their order, are past. So values and bands whose events have the
-same order share one table: the events in that order, and for each number of events past the pairs that meet. Where in
-the order a shift is, is told by comparing shifted values with ends, so a table holds no number of its own.
+An *event* is a value passing an end of a band as the shift grows: it reaches the lower end, or goes above the upper
+one. Which values are in which bands depends only on how many events, in their order, are past. So values and bands
+whose events have the same order share one table: the events in that order, and the pairs for each number of past
+events. Comparing shifted values with ends finds the place of a shift in the order, so a table needs no numbers.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,12 @@ from vedette.native.kernels import kernel
 from vedette.papers.bands.rounding import least_shift
 
 
-@dataclass(frozen=True)
-class Tables:
+class Tables(NamedTuple):
     """Table `t` has the events `events[first_events[t]:first_events[t + 1]]`.
 
     Event `2 * p` is pair p at its lower end, `2 * p + 1` beyond its upper one, where pair `p` is of value
     `p // n_bands` and band `p % n_bands`. When e events of table t are past, its slot is `s = first_events[t] + t + e`,
-    and the pairs that meet are `pairs[slot_starts[s]:slot_starts[s + 1]]`.
+    and its pairs are `pairs[slot_starts[s]:slot_starts[s + 1]]`.
     """
 
     first_events: NDArray[np.int64]
@@ -33,7 +32,7 @@ class Tables:
 
 
 class OrderTables:
-    """Tables by the order of their events, while they are being gathered."""
+    """Tables by the order of their events, while they are collected."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[int, int, bytes], int] = {}
@@ -85,26 +84,25 @@ class OrderTables:
         return Tables(first_events, events, slot_starts, pairs)
 
 
+class Ends(NamedTuple):
+    """The ends of bands."""
+
+    lows: NDArray[np.float64]
+    highs: NDArray[np.float64]
+
+
 @kernel
 def find_slot(
-    shift: float,
-    values: NDArray[np.float64],
-    begin: int,
-    lows: NDArray[np.float64],
-    highs: NDArray[np.float64],
-    first: int,
-    last: int,
-    first_events: NDArray[np.int64],
-    events: NDArray[np.int32],
-    table: int,
+    shift: float, values: NDArray[np.float64], ends: Ends, first: int, last: int, tables: Tables, table: int
 ) -> int:
-    """Where in a table a shift is, for the values from `begin` on and the bands [first, last); O(log r)."""
+    """The slot of a table that a shift falls into, for these values and the bands [first, last); O(log r)."""
+    lows, highs, first_events, events = ends.lows, ends.highs, tables.first_events, tables.events
     n_bands = last - first
     past, ahead = first_events[table], first_events[table + 1]
     while past < ahead:
         middle = (past + ahead) >> 1
         pair = events[middle] >> 1
-        shifted, band = values[begin + pair // n_bands] + shift, first + pair % n_bands
+        shifted, band = values[pair // n_bands] + shift, first + pair % n_bands
         is_past = shifted > highs[band] if events[middle] & 1 else shifted >= lows[band]
         if is_past:
             past = middle + 1

@@ -1,8 +1,8 @@
-"""Look-ups value by value, for values that are few beside the groups: a tree over the groups finds their covers.
+"""Look-ups value by value, for far fewer values than groups: a tree over the groups finds their covers.
 
-The groups in the order of their points, with the lowest lower end, and the highest upper end, of each stretch of them:
-a shifted value is in the covers of groups beyond it that begin early enough, and of groups before it that end late
-enough. O((values + output) log groups) a shift.
+The tree has the groups in the order of their points, with the lowest lower end and the highest upper end of each
+stretch of them. A shifted value is in the covers of groups above it that begin low enough, and of groups below it that
+end high enough. O((values + output) log groups) per shift.
 """
 
 from __future__ import annotations
@@ -11,28 +11,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.native.kernels import kernel
+from vedette.operators.band_join.index.group_arrays import (
+    BandLists,
+    GroupTable,
+    PairColumns,
+    PointOrder,
+    Progress,
+    Shifts,
+)
 from vedette.operators.band_join.index.group_lists import count_down_to, count_up_to, write_affected, write_list
 
 
 @kernel
-def build_tree(
-    ordered: NDArray[np.int32],
-    n_groups: int,
-    starts: NDArray[np.int32],
-    list_lows: NDArray[np.float64],
-    list_highs: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Two heaps: the least lower end, and the least negated upper end, of every stretch of groups.
+def build_tree(order: PointOrder, n_groups: int, table: GroupTable, lists: BandLists) -> NDArray[np.float64]:
+    """Two heaps: the lowest lower end, and the least negated upper end, of every stretch of groups.
 
-    The leaves are the second half; the nodes below node `i` are `2 * i` and `2 * i + 1`.
+    The leaves are the second half; the children of node `i` are `2 * i` and `2 * i + 1`.
     """
+    groups, starts, lows, highs = order.groups, table.starts, lists.lows, lists.highs
     size = 1
     while size < n_groups:
         size *= 2
     tree = np.full((2, 2 * size), np.inf)
     for i in range(n_groups):
-        start = starts[ordered[i]]
-        tree[0, size + i], tree[1, size + i] = list_lows[start], -list_highs[start]
+        start = starts[groups[i]]
+        tree[0, size + i], tree[1, size + i] = lows[start], -highs[start]
     for node in range(size - 1, 0, -1):
         for side in range(2):
             tree[side, node] = min(tree[side, 2 * node], tree[side, 2 * node + 1])
@@ -41,7 +44,7 @@ def build_tree(
 
 @kernel
 def _find_next(heap: NDArray[np.float64], place: int | np.int64, bound: float) -> int:
-    """The first leaf from a place on that is at most the bound; behind all leaves, if none is."""
+    """The first leaf from a place on that is at most the bound; the number of leaves if there is none."""
     size = len(heap) // 2
     if place >= size:
         return size
@@ -60,75 +63,63 @@ def _find_next(heap: NDArray[np.float64], place: int | np.int64, bound: float) -
 
 @kernel
 def find_pairs_by_points(
-    shifts: NDArray[np.float64],
-    shift_names: NDArray[np.int32],
-    row: int,
-    first_value: int,
-    out: int,
-    bands_out: NDArray[np.int32],
-    points_out: NDArray[np.int32],
-    names_out: NDArray[np.int32],
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    list_lows: NDArray[np.float64],
-    low_names: NDArray[np.int32],
-    list_highs: NDArray[np.float64],
-    high_names: NDArray[np.int32],
+    shifts: Shifts,
+    progress: Progress,
+    out: PairColumns,
+    table: GroupTable,
+    lists: BandLists,
     n_groups: int,
-    ordered_points: NDArray[np.float64],
-    ordered: NDArray[np.int32],
+    order: PointOrder,
     tree: NDArray[np.float64],
     values: NDArray[np.float64],
     names: NDArray[np.int32],
-) -> tuple[int, int, int]:
-    """Write what is met from a row and value on, until room runs out: the row and value to go on with, and the end."""
-    while row < len(shifts):
-        shift, name = shifts[row], shift_names[row]
+) -> Progress:
+    """Write pairs from a shift and value on, until room runs out; the shift and value to continue with, and the end."""
+    row, first_value, at = progress
+    starts, sizes, groups, points = table.starts, table.sizes, order.groups, order.points[:n_groups]
+    while row < len(shifts.values):
+        shift, name = shifts.values[row], shifts.names[row]
         for i in range(first_value, len(values)):
-            begin = out
+            begin = at
             shifted = values[i] + shift
-            middle = np.searchsorted(ordered_points[:n_groups], shifted)
+            middle = np.searchsorted(points, shifted)
             place = _find_next(tree[0], middle, shifted)
             while place < n_groups:  # groups whose points are not below
-                start, end = starts[ordered[place]], starts[ordered[place]] + sizes[ordered[place]]
-                n = count_up_to(shifted, list_lows, start, end)
-                if out + n > len(bands_out) - 8:
+                start, end = starts[groups[place]], starts[groups[place]] + sizes[groups[place]]
+                n = count_up_to(shifted, lists.lows, start, end)
+                if at + n > len(out.bands) - 8:
                     return row, i, begin
-                write_list(low_names, start, n, names[i], name, bands_out, points_out, names_out, out)
-                out += n
+                write_list(lists.low_names, start, n, names[i], name, out, at)
+                at += n
                 place = _find_next(tree[0], place + 1, shifted)
             place = _find_next(tree[1], 0, -shifted)
             while place < middle:
-                start, end = starts[ordered[place]], starts[ordered[place]] + sizes[ordered[place]]
-                n = count_down_to(shifted, list_highs, start, end)
-                if out + n > len(bands_out) - 8:
+                start, end = starts[groups[place]], starts[groups[place]] + sizes[groups[place]]
+                n = count_down_to(shifted, lists.highs, start, end)
+                if at + n > len(out.bands) - 8:
                     return row, i, begin
-                write_list(high_names, start, n, names[i], name, bands_out, points_out, names_out, out)
-                out += n
+                write_list(lists.high_names, start, n, names[i], name, out, at)
+                at += n
                 place = _find_next(tree[1], place + 1, -shifted)
         first_value = 0
         row += 1
-    return row, 0, out
+    return row, 0, at
 
 
 @kernel
 def find_affected_by_points(
     shifts: NDArray[np.float64],
     names_out: NDArray[np.int32],
-    lows: NDArray[np.float64],
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    list_lows: NDArray[np.float64],
-    low_names: NDArray[np.int32],
-    list_highs: NDArray[np.float64],
-    high_names: NDArray[np.int32],
+    band_lows: NDArray[np.float64],
+    table: GroupTable,
+    lists: BandLists,
     n_groups: int,
-    ordered_points: NDArray[np.float64],
-    ordered: NDArray[np.int32],
+    order: PointOrder,
     tree: NDArray[np.float64],
     values: NDArray[np.float64],
 ) -> int:
-    """Of the groups with their points between two shifted values, those that one of the two is in."""
+    """Of the groups whose points are between two shifted values, find those whose cover holds one of the two."""
+    groups, points = order.groups, order.points[:n_groups]
     left, right, is_met = np.empty(n_groups), np.empty(n_groups), np.zeros(n_groups, np.bool_)
     met, n_met = np.empty(n_groups, np.int32), 0
     for row in range(len(shifts)):
@@ -138,14 +129,14 @@ def find_affected_by_points(
             high = values[i + 1] + shifts[row] if i + 1 < len(values) else np.nan
             place, end = end, np.int64(n_groups)
             if i + 1 < len(values):
-                end = np.searchsorted(ordered_points[:n_groups], high)
+                end = np.searchsorted(points, high)
             for side in range(2):
                 bound = -high if side else low
                 if bound != bound:
                     continue
                 at = _find_next(tree[side], place, bound)
                 while at < end:
-                    group = ordered[at]
+                    group = groups[at]
                     if not is_met[group]:
                         is_met[group], met[n_met] = True, group
                         left[group], right[group] = low, high
@@ -155,6 +146,4 @@ def find_affected_by_points(
                     if high < right[group] or right[group] != right[group]:
                         right[group] = high
                     at = _find_next(tree[side], at + 1, bound)
-    return write_affected(
-        met, n_met, left, right, 0, names_out, lows, starts, sizes, list_lows, low_names, list_highs, high_names
-    )  # fmt: skip
+    return write_affected(met, n_met, left, right, 0, names_out, band_lows, table, lists)

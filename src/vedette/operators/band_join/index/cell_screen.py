@@ -7,7 +7,7 @@ Roundings are met by a margin; where numbers are so large that it would not do, 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -17,13 +17,21 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from vedette.native.kernels import kernel
-from vedette.operators.band_join.index.point_blocks import find_last
+from vedette.operators.band_join.index.point_blocks import Blocks, find_last
 
 MARGIN = 2.0**-10  # of a cell; roundings are less, as long as values and covers are within FAR cells
 FAR = 2.0**40
 FAR_SHIFT = 2.0**30  # cells; cells of covers are kept up to twice as far
 WIDE = 200  # more cells than are looked at; such covers are always kept
 SEEN = 56  # cells that are looked at at once
+
+
+class CoverCells(NamedTuple):
+    """The first cell of each group's cover under no shift, and how many cells follow, at most WIDE."""
+
+    firsts: NDArray[np.int32]
+    spans: NDArray[np.uint8]
+
 
 if config.DISABLE_JIT:  # type: ignore[attr-defined]
 
@@ -49,59 +57,43 @@ else:
 @kernel
 def find_cells(
     cover_lows: NDArray[np.float64], cover_highs: NDArray[np.float64], n_groups: int, grid: NDArray[np.float64]
-) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """The first cell of each cover under no shift, and how many follow, or WIDE."""
+) -> CoverCells:
+    """The cells of all covers."""
     cells, spans = np.empty(n_groups, np.int32), np.empty(n_groups, np.uint8)
     origin, farthest = grid[0] * grid[1], 2 * FAR_SHIFT - 1
     for group in range(n_groups):
         first = np.floor(cover_lows[group] * grid[1] - origin - MARGIN)  # the difference of ends might overflow
         last = np.floor(cover_highs[group] * grid[1] - origin + MARGIN)
-        first = min(first if first > -farthest else -farthest, farthest)  # no end, NaN, is as far as can be
+        first = min(first if first > -farthest else -farthest, farthest)  # NaN, unbounded, is as far as possible
         last = max(last if last < farthest else farthest, -farthest)
         cells[group], spans[group] = np.int32(first), np.uint8(min(last - first, float(WIDE)))
-    return cells, spans
+    return CoverCells(cells, spans)
 
 
 @kernel
-def is_near(
-    shift: float,
-    values: NDArray[np.float64],
-    order: NDArray[np.int32],
-    firsts: NDArray[np.float64],
-    grid: NDArray[np.float64],
-    n_blocks: int,
-) -> bool:
-    """Whether the margin covers all roundings."""
+def is_near(shift: float, blocks: Blocks, n_blocks: int) -> bool:
+    """Whether the margin covers all rounding errors."""
+    grid = blocks.grid
     if n_blocks == 0 or not abs(shift) * grid[1] < FAR_SHIFT:
         return False
-    first, last = firsts[0], find_last(values, order, n_blocks)
+    first, last = blocks.firsts[0], find_last(blocks, n_blocks)
     farthest = max(max(abs(first), abs(last)), max(abs(first - grid[0]), abs(last - grid[0])))
     return bool(farthest * grid[1] < FAR)
 
 
 @kernel
-def screen_cells(
-    shift: float,
-    cells: NDArray[np.int32],
-    spans: NDArray[np.uint8],
-    values: NDArray[np.float64],
-    order: NDArray[np.int32],
-    firsts: NDArray[np.float64],
-    grid: NDArray[np.float64],
-    words: NDArray[np.uint64],
-    n_blocks: int,
-    kept: NDArray[np.int32],
-) -> int:
-    """The groups whose cover may hold a shifted value; how many. One look each, and no branch to guess wrong."""
+def screen_cells(shift: float, cells: CoverCells, blocks: Blocks, n_blocks: int, kept: NDArray[np.int32]) -> int:
+    """Write the groups whose cover may hold a shifted value; how many. One look each, without a branch."""
+    firsts, spans, grid, words = cells.firsts, cells.spans, blocks.grid, blocks.words
     last = np.int64(64 * (len(words) - 1) - 1)
     moved = shift * grid[1]
     down = np.int64(np.ceil(moved + MARGIN))
     wider = down - np.int64(np.floor(moved - MARGIN))
-    least = np.int64(np.floor((firsts[0] - grid[0]) * grid[1])) - 1
-    greatest = np.int64(np.ceil((find_last(values, order, n_blocks) - grid[0]) * grid[1])) + 1
+    least = np.int64(np.floor((blocks.firsts[0] - grid[0]) * grid[1])) - 1
+    greatest = np.int64(np.ceil((find_last(blocks, n_blocks) - grid[0]) * grid[1])) + 1
     n = 0
-    for group in range(len(cells)):
-        cell, more = np.int64(cells[group]) - down, np.int64(spans[group]) + wider
+    for group in range(len(firsts)):
+        cell, more = np.int64(firsts[group]) - down, np.int64(spans[group]) + wider
         at = np.int64(min(max(cell, np.int64(0)), last))
         bits = read_bits(words, at >> 3) >> np.uint64(at & 7)
         is_held = (bits << np.uint64((63 - more) & 63)) != 0

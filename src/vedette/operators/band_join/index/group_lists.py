@@ -1,4 +1,4 @@
-"""Reading the lists of stabbing groups: the bands that hold a number begin the one list or the other."""
+"""Reading the lists of stabbing groups: the bands that hold a number are the first of one of the two lists."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from numpy.typing import NDArray
 
 from vedette.native.kernels import kernel
 from vedette.native.vectors import copy_eight
+from vedette.operators.band_join.index.group_arrays import BandLists, GroupTable, PairColumns
 
 
 @kernel
 def count_up_to(number: float, lows: NDArray[np.float64], start: int, end: int) -> int:
     """How many of the rising lows are at most the number, which the first is."""
     n, left = start, end - start
-    while left > 1:  # no branch to guess wrong
+    while left > 1:  # no branch to mispredict
         half = left >> 1
         n += half if lows[n + half] <= number else 0
         left -= half
@@ -32,31 +33,25 @@ def count_down_to(number: float, highs: NDArray[np.float64], start: int, end: in
 
 
 @kernel
-def count_holding(
-    number: float, stab: float, lows: NDArray[np.float64], highs: NDArray[np.float64], start: int, end: int
-) -> int:
-    """How many bands of a group hold a number of its cover: so many begin the one list, or the other."""
-    return count_up_to(number, lows, start, end) if number <= stab else count_down_to(number, highs, start, end)
+def count_holding(number: float, point: float, lists: BandLists, start: int, end: int) -> int:
+    """How many bands of a group hold a number of its cover: they are the first of the one list, or of the other."""
+    if number <= point:
+        return count_up_to(number, lists.lows, start, end)
+    return count_down_to(number, lists.highs, start, end)
 
 
 @kernel
 def write_list(
-    listed: NDArray[np.int32],
-    start: int,
-    n: int,
-    point: int,
-    name: int,
-    bands_out: NDArray[np.int32],
-    points_out: NDArray[np.int32],
-    names_out: NDArray[np.int32],
-    out: int,
+    listed: NDArray[np.int32], start: int, n: int, point: int, shift: int, out: PairColumns, at: int
 ) -> None:
-    for i in range(0, n, 8):  # eight at a time, whatever stands behind: most lists are short
-        copy_eight(bands_out, out + i, listed, start + i)
+    """Write `n` listed bands with a point and a shift."""
+    bands, points, shifts = out.bands, out.points, out.shifts
+    for i in range(0, n, 8):  # eight at a time, whatever follows: most lists are short
+        copy_eight(bands, at + i, listed, start + i)
         for j in range(8):
-            points_out[out + i + j] = point
+            points[at + i + j] = point
         for j in range(8):
-            names_out[out + i + j] = name
+            shifts[at + i + j] = shift
 
 
 @kernel
@@ -67,26 +62,24 @@ def write_affected(
     right: NDArray[np.float64],
     out: int,
     names_out: NDArray[np.int32],
-    lows: NDArray[np.float64],
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    list_lows: NDArray[np.float64],
-    low_names: NDArray[np.int32],
-    list_highs: NDArray[np.float64],
-    high_names: NDArray[np.int32],
+    band_lows: NDArray[np.float64],
+    table: GroupTable,
+    lists: BandLists,
 ) -> int:
-    """Write the bands that hold the nearest value up to their group's point, or the nearest beyond; where that ends."""
+    """Write the bands that hold the nearest value up to their group's point, or the nearest above; where that ends."""
+    starts, sizes = table.starts, table.sizes
+    lows, low_names, highs, high_names = lists.lows, lists.low_names, lists.highs, lists.high_names
     for i in range(n_met):
         group = met[i]
         start, end = starts[group], starts[group] + sizes[group]
         place = start
-        while place < end and list_lows[place] <= left[group]:
+        while place < end and lows[place] <= left[group]:
             names_out[out] = low_names[place]
             out += 1
             place += 1
         place = start
-        while place < end and list_highs[place] >= right[group]:
-            if not lows[high_names[place]] <= left[group]:
+        while place < end and highs[place] >= right[group]:
+            if not band_lows[high_names[place]] <= left[group]:
                 names_out[out] = high_names[place]
                 out += 1
             place += 1

@@ -1,6 +1,8 @@
-"""Sorted blocks of values under a directory and a table, as kernels over the arrays of `points`."""
+"""Kernels over sorted blocks of values, with a directory of the blocks and a table of cells that leads to them."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +12,28 @@ from vedette.native.prefetch import prefetch
 
 BLOCK = 32
 FILL = 24  # values in a block that is made anew
-STRETCH = 8  # stretches of 2 to the power of so many cells, for each of which the blocks before it are counted
+STRETCH = 8  # 2 to the power of this is the number of cells in a stretch
+
+
+class Blocks(NamedTuple):
+    """Block `b` in order is row `order[b]`; the other rows of `order` are free. Unused places of a block are infinite.
+
+    Equal values are in the order of their names. The tuple is replaced only when an array grows.
+    """
+
+    values: NDArray[np.float64]  # (n_rows, BLOCK)
+    names: NDArray[np.int32]  # (n_rows, BLOCK)
+    order: NDArray[np.int32]
+    firsts: NDArray[np.float64]  # the first value of each block, in order
+    sizes: NDArray[np.int32]  # of each block, in order
+    grid: NDArray[np.float64]  # where cells begin, and cells per unit
+    words: NDArray[np.uint64]  # one bit per cell: it held a value at some time; the last word has no cells
+    begun: NDArray[np.int32]  # by stretch of cells, the blocks that begin below it
 
 
 @kernel
 def find_cell(value: float, grid: NDArray[np.float64], words: NDArray[np.uint64]) -> int:
-    """The cell of a value, 64 to a word: the greater the value, the greater the cell. NaN is in the first."""
+    """The cell of a value, 64 to a word: the greater the value, the greater the cell. NaN is in the first cell."""
     cell, last = (value - grid[0]) * grid[1], 64.0 * (len(words) - 1) - 1.0
     cell = cell if cell > 0.0 else 0.0
     return np.int64(cell if cell < last else last)  # type: ignore[return-value]
@@ -23,36 +41,30 @@ def find_cell(value: float, grid: NDArray[np.float64], words: NDArray[np.uint64]
 
 @kernel
 def find_last_cell(value: float, grid: NDArray[np.float64], words: NDArray[np.uint64]) -> int:
-    """The same, but NaN is in the last cell, not in the first."""
+    """The same, but NaN is in the last cell."""
     cell, last = (value - grid[0]) * grid[1], 64.0 * (len(words) - 1) - 1.0
     cell = cell if cell < last else last
     return np.int64(cell if cell > 0.0 else 0.0)  # type: ignore[return-value]
 
 
 @kernel
-def find_last(values: NDArray[np.float64], order: NDArray[np.int32], n_blocks: int) -> float:
+def find_last(blocks: Blocks, n_blocks: int) -> float:
     """The greatest value of all blocks."""
-    row, place = order[n_blocks - 1], values.shape[1] - 1
+    values = blocks.values
+    row, place = blocks.order[n_blocks - 1], values.shape[1] - 1
     while values[row, place] == np.inf:
         place -= 1
     return values[row, place]  # type: ignore[no-any-return]
 
 
 @kernel
-def find_first(
-    shift: float,
-    below: float,
-    cell: int,
-    values: NDArray[np.float64],
-    order: NDArray[np.int32],
-    firsts: NDArray[np.float64],
-    begun: NDArray[np.int32],
-    n_blocks: int,
-) -> tuple[int, int]:
-    """A block, in order, and how many of its values are, when shifted, up to `below`: those before all are, too.
+def find_first(shift: float, below: float, cell: int, blocks: Blocks, n_blocks: int) -> tuple[int, int]:
+    """A block, in order, and how many of its shifted values are at most `below`; all values before it are, too.
 
-    `cell` is that of a value not above the first that is not; there is a block at least. Up to NaN there is nothing.
+    `cell` is that of a value that is not above the first greater one. There is at least one block. No value is at most
+    NaN.
     """
+    values, firsts, begun = blocks.values, blocks.firsts, blocks.begun
     stretch = cell >> STRETCH
     block = max(begun[stretch] - 1, 0)
     last = min(begun[stretch + 1], n_blocks - 1)
@@ -64,33 +76,26 @@ def find_first(
             last = middle
     while block + 1 < n_blocks and firsts[block + 1] + shift <= below:
         block += 1
-    row = order[block]
+    row = blocks.order[block]
     place = 0
-    for half in (16, 8, 4, 2, 1):  # no branch to guess wrong; twice as fast as counting
+    for half in (16, 8, 4, 2, 1):  # no branch to mispredict; twice as fast as counting
         place += half if values[row, place + half - 1] + shift <= below else 0
     return block, place + (1 if values[row, place] + shift <= below else 0)
 
 
 @kernel
-def fetch_block(cell: int, values: NDArray[np.float64], order: NDArray[np.int32], begun: NDArray[np.int32]) -> None:
-    """Bring near what `find_first` will read for a cell."""
-    row = order[max(begun[cell >> STRETCH] - 1, 0)]
+def fetch_block(cell: int, blocks: Blocks) -> None:
+    """Prefetch what `find_first` reads for a cell."""
+    row = blocks.order[max(blocks.begun[cell >> STRETCH] - 1, 0)]
     for place in range(0, BLOCK, 8):
-        prefetch(values, row * BLOCK + place)
+        prefetch(blocks.values, row * BLOCK + place)
 
 
 @kernel
-def fill_blocks(
-    ordered: NDArray[np.float64],
-    ordered_names: NDArray[np.int32],
-    values: NDArray[np.float64],
-    names: NDArray[np.int32],
-    firsts: NDArray[np.float64],
-    sizes: NDArray[np.int32],
-    grid: NDArray[np.float64],
-    words: NDArray[np.uint64],
-    begun: NDArray[np.int32],
-) -> None:
+def fill_blocks(ordered: NDArray[np.float64], ordered_names: NDArray[np.int32], blocks: Blocks) -> None:
+    """Write ordered values into empty blocks."""
+    values, names, firsts, sizes = blocks.values, blocks.names, blocks.firsts, blocks.sizes
+    grid, words, begun = blocks.grid, blocks.words, blocks.begun
     for i in range(len(ordered)):
         block, place = i // FILL, i % FILL
         values[block, place], names[block, place] = ordered[i], ordered_names[i]
@@ -106,14 +111,10 @@ def fill_blocks(
 
 @kernel
 def flatten_blocks(
-    values: NDArray[np.float64],
-    names: NDArray[np.int32],
-    order: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    n_blocks: int,
-    ordered: NDArray[np.float64],
-    ordered_names: NDArray[np.int32],
+    blocks: Blocks, n_blocks: int, ordered: NDArray[np.float64], ordered_names: NDArray[np.int32]
 ) -> None:
+    """Write the values of all blocks, in order."""
+    values, names, order, sizes = blocks.values, blocks.names, blocks.order, blocks.sizes
     n = 0
     for block in range(n_blocks):
         row = order[block]
@@ -123,20 +124,13 @@ def flatten_blocks(
 
 
 @kernel
-def _find_block(
-    value: float,
-    name: int,
-    values: NDArray[np.float64],
-    names: NDArray[np.int32],
-    order: NDArray[np.int32],
-    firsts: NDArray[np.float64],
-    n_blocks: int,
-) -> int:
-    """The last block that begins with this or something lower; the first, if none does."""
+def _find_block(value: float, name: int, blocks: Blocks, n_blocks: int) -> int:
+    """The last block that begins with this value and name or a lower one; otherwise the first."""
+    firsts = blocks.firsts
     low, high = 0, n_blocks
     while high - low > 1:
         middle = (low + high) >> 1
-        if firsts[middle] < value or (firsts[middle] == value and names[order[middle], 0] <= name):
+        if firsts[middle] < value or (firsts[middle] == value and blocks.names[blocks.order[middle], 0] <= name):
             low = middle
         else:
             high = middle
@@ -144,28 +138,18 @@ def _find_block(
 
 
 @kernel
-def add_to_blocks(
-    new_values: NDArray[np.float64],
-    new_names: NDArray[np.int32],
-    values: NDArray[np.float64],
-    names: NDArray[np.int32],
-    order: NDArray[np.int32],
-    firsts: NDArray[np.float64],
-    sizes: NDArray[np.int32],
-    grid: NDArray[np.float64],
-    words: NDArray[np.uint64],
-    begun: NDArray[np.int32],
-    n_blocks: int,
-) -> int:
-    """Put each value into its block; the number of blocks then."""
+def add_to_blocks(new_values: NDArray[np.float64], new_names: NDArray[np.int32], blocks: Blocks, n_blocks: int) -> int:
+    """Insert each value into its block; the number of blocks then."""
+    values, names, order, firsts = blocks.values, blocks.names, blocks.order, blocks.firsts
+    sizes, grid, words, begun = blocks.sizes, blocks.grid, blocks.words, blocks.begun
     for i in range(len(new_values)):
         value, name = new_values[i], new_names[i]
-        block = _find_block(value, name, values, names, order, firsts, n_blocks)
+        block = _find_block(value, name, blocks, n_blocks)
         if sizes[block] == BLOCK:
-            _split(block, values, names, order, firsts, sizes, n_blocks)
+            _split(block, blocks, n_blocks)
             n_blocks += 1
             begun[(find_cell(firsts[block + 1], grid, words) >> STRETCH) + 1 :] += 1
-            block = _find_block(value, name, values, names, order, firsts, n_blocks)
+            block = _find_block(value, name, blocks, n_blocks)
         row, place = order[block], sizes[block]
         while place > 0 and (
             values[row, place - 1] > value or (values[row, place - 1] == value and names[row, place - 1] > name)
@@ -183,16 +167,9 @@ def add_to_blocks(
 
 
 @kernel
-def _split(
-    block: int,
-    values: NDArray[np.float64],
-    names: NDArray[np.int32],
-    order: NDArray[np.int32],
-    firsts: NDArray[np.float64],
-    sizes: NDArray[np.int32],
-    n_blocks: int,
-) -> None:
+def _split(block: int, blocks: Blocks, n_blocks: int) -> None:
     """Move the upper half of a full block to a free row, which becomes the next block."""
+    values, names, order, firsts, sizes = blocks.values, blocks.names, blocks.order, blocks.firsts, blocks.sizes
     row, free = order[block], order[n_blocks]
     half = BLOCK // 2
     for place in range(half, BLOCK):
@@ -206,21 +183,13 @@ def _split(
 
 @kernel
 def remove_from_blocks(
-    gone_values: NDArray[np.float64],
-    gone_names: NDArray[np.int32],
-    values: NDArray[np.float64],
-    names: NDArray[np.int32],
-    order: NDArray[np.int32],
-    firsts: NDArray[np.float64],
-    sizes: NDArray[np.int32],
-    grid: NDArray[np.float64],
-    words: NDArray[np.uint64],
-    begun: NDArray[np.int32],
-    n_blocks: int,
+    gone_values: NDArray[np.float64], gone_names: NDArray[np.int32], blocks: Blocks, n_blocks: int
 ) -> int:
-    """Take each value out of its block; the number of blocks then."""
+    """Remove each value from its block; the number of blocks then."""
+    values, names, order, firsts = blocks.values, blocks.names, blocks.order, blocks.firsts
+    sizes, grid, words, begun = blocks.sizes, blocks.grid, blocks.words, blocks.begun
     for i in range(len(gone_values)):
-        block = _find_block(gone_values[i], gone_names[i], values, names, order, firsts, n_blocks)
+        block = _find_block(gone_values[i], gone_names[i], blocks, n_blocks)
         row, place = order[block], 0
         while names[row, place] != gone_names[i]:
             place += 1

@@ -8,19 +8,19 @@ directory. About 25 bytes a value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.native.buffers import grown
-from vedette.operators.band_join.index.cell_screen import find_cells
+from vedette.operators.band_join.index.cell_screen import CoverCells, find_cells
 from vedette.operators.band_join.index.groups import Groups
 from vedette.operators.band_join.index.point_blocks import (
     BLOCK,
     FILL,
     STRETCH,
+    Blocks,
     add_to_blocks,
     fill_blocks,
     flatten_blocks,
@@ -35,26 +35,26 @@ FEW_BLOCKS = 16
 FEW_SHIFTS = 4  # so many at once, or asked for again, make the cells of covers worth finding
 
 
+def _no_blocks() -> Blocks:
+    values, names = np.full((1, BLOCK), np.inf), np.zeros((1, BLOCK), np.int32)
+    order, firsts, sizes = np.zeros(1, np.int32), np.zeros(1), np.zeros(1, np.int32)
+    return Blocks(values, names, order, firsts, sizes, np.ones(2), np.zeros(5, np.uint64), np.zeros(2, np.int32))
+
+
+def _no_cells() -> CoverCells:
+    return CoverCells(np.zeros(0, np.int32), np.zeros(0, np.uint8))
+
+
 @dataclass
 class Points:
-    """Block `b` in order is row `order[b]`; the rows at `order[n_blocks:]` are free. Values of equal size are in the
-    order of their names. Behind the values of a block stand infinities.
-    """
+    """Values by name, a small integer, in the first `n_blocks` blocks."""
 
-    values: NDArray[np.float64] = field(default_factory=lambda: np.full((1, BLOCK), np.inf))
-    names: NDArray[np.int32] = field(default_factory=lambda: np.zeros((1, BLOCK), np.int32))
-    order: NDArray[np.int32] = field(default_factory=lambda: np.zeros(1, np.int32))
-    firsts: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))  # of each block in order
-    sizes: NDArray[np.int32] = field(default_factory=lambda: np.zeros(1, np.int32))
-    grid: NDArray[np.float64] = field(default_factory=lambda: np.ones(2))  # where cells begin, and cells a unit
-    words: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(5, np.uint64))  # one of no cells behind them
-    begun: NDArray[np.int32] = field(default_factory=lambda: np.zeros(2, np.int32))  # blocks that begin below a stretch
+    blocks: Blocks = field(default_factory=_no_blocks)
     n_blocks: int = 0
     n: int = 0
-    n_changes: int = 0  # since the blocks were made
-    # The cells of the covers of some groups, and their stamp; that of the groups asked for last.
-    cells: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
-    spans: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    n_changes: int = 0  # since the blocks were built
+    # The cells of the covers of some groups, and the stamp of these groups; the stamp of the last look-up.
+    cells: CoverCells = field(default_factory=_no_cells)
     cells_stamp: object = None
     asked_stamp: object = None
 
@@ -63,15 +63,7 @@ class Points:
 
     @property
     def nbytes(self) -> int:
-        arrays = (getattr(self, each.name) for each in fields(self))
-        return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
-
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """What the kernels of look-ups take."""
-        return (
-            self.values, self.names, self.order, self.firsts, self.grid, self.words, self.begun, self.n_blocks
-        )  # fmt: skip
+        return sum(array.nbytes for array in (*self.blocks, *self.cells))
 
     def add(self, values: NDArray[np.float64], names: NDArray[np.int32]) -> None:
         """Finite values, whose names are not here yet."""
@@ -80,10 +72,7 @@ class Points:
             self._make(np.concatenate([old_values, values]), np.concatenate([old_names, names]))
             return
         self._reserve(self.n_blocks + len(values) + 1)
-        self.n_blocks = add_to_blocks(
-            values, names, self.values, self.names, self.order, self.firsts, self.sizes, self.grid, self.words,
-            self.begun, self.n_blocks,
-        )  # fmt: skip
+        self.n_blocks = add_to_blocks(values, names, self.blocks, self.n_blocks)
         self.n += len(values)
         self._note(len(values))
 
@@ -94,17 +83,14 @@ class Points:
             kept = ~np.isin(old_names, names)
             self._make(old_values[kept], old_names[kept])
             return
-        self.n_blocks = remove_from_blocks(
-            values, names, self.values, self.names, self.order, self.firsts, self.sizes, self.grid, self.words,
-            self.begun, self.n_blocks,
-        )  # fmt: skip
+        self.n_blocks = remove_from_blocks(values, names, self.blocks, self.n_blocks)
         self.n -= len(values)
         self._note(len(values))
 
     def in_order(self) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         """All values and their names, in order."""
         values, names = np.empty(self.n), np.empty(self.n, np.int32)
-        flatten_blocks(self.values, self.names, self.order, self.sizes, self.n_blocks, values, names)
+        flatten_blocks(self.blocks, self.n_blocks, values, names)
         return values, names
 
     def rename(self, new_names: NDArray[np.int32]) -> None:
@@ -112,15 +98,16 @@ class Points:
         values, names = self.in_order()
         self._make(values, new_names[names])
 
-    def cells_of(self, groups: Groups, n_shifts: int) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-        """The cells of the groups' covers, where they are worth finding for so many shifts; else none."""
+    def cells_of(self, groups: Groups, n_shifts: int) -> CoverCells:
+        """The cells of the groups' covers where finding them pays off for this many shifts; otherwise none."""
         if self.cells_stamp is not groups.stamp:
             is_new, self.asked_stamp = self.asked_stamp is not groups.stamp, groups.stamp
             if is_new and n_shifts < FEW_SHIFTS:
-                return self.cells[:0], self.spans[:0]
-            self.cells, self.spans = find_cells(groups.cover_lows, groups.cover_highs, groups.n_groups, self.grid)
+                return _NO_CELLS
+            table = groups.table
+            self.cells = find_cells(table.cover_lows, table.cover_highs, groups.n_groups, self.blocks.grid)
             self.cells_stamp = groups.stamp
-        return self.cells, self.spans
+        return self.cells
 
     def _note(self, n_changes: int) -> None:
         """Make the blocks anew once the table no longer fits, or blocks are mostly empty."""
@@ -129,35 +116,49 @@ class Points:
             self._make(*self.in_order())
 
     def _make(self, values: NDArray[np.float64], names: NDArray[np.int32]) -> None:
-        order = np.lexsort((names, values))
-        values, names = values[order], names[order]
+        """Build all blocks from values."""
+        by_value = np.lexsort((names, values))
+        values, names = values[by_value], names[by_value]
         self.n, self.n_changes, self.cells_stamp = len(values), 0, None
         self.n_blocks = -(-self.n // FILL)
         n_rows = self.n_blocks + self.n_blocks // 4 + 1
-        self.values, self.names = np.full((n_rows, BLOCK), np.inf), np.zeros((n_rows, BLOCK), np.int32)
-        self.order = np.arange(n_rows, dtype=np.int32)
-        self.firsts, self.sizes = np.zeros(n_rows), np.zeros(n_rows, np.int32)
         n_stretches = max(1, self.n * CELLS >> STRETCH)
         n_cells = n_stretches << STRETCH
-        self.words, self.begun = np.zeros(n_cells // 64 + 1, np.uint64), np.zeros(n_stretches + 1, np.int32)
-        if self.n:
-            (low, span), limits = _find_range(values), np.finfo(np.float64)
-            with np.errstate(over="ignore"):
-                scale = min(n_cells / span, limits.max) if 0 < span < np.inf else limits.tiny
-            self.grid = np.array([low, scale])
-        fill_blocks(values, names, self.values, self.names, self.firsts, self.sizes, self.grid, self.words, self.begun)
+        self.blocks = Blocks(
+            values=np.full((n_rows, BLOCK), np.inf),
+            names=np.zeros((n_rows, BLOCK), np.int32),
+            order=np.arange(n_rows, dtype=np.int32),
+            firsts=np.zeros(n_rows),
+            sizes=np.zeros(n_rows, np.int32),
+            grid=_find_grid(values, n_cells) if self.n else self.blocks.grid,
+            words=np.zeros(n_cells // 64 + 1, np.uint64),
+            begun=np.zeros(n_stretches + 1, np.int32),
+        )
+        fill_blocks(values, names, self.blocks)
 
     def _reserve(self, n_rows: int) -> None:
-        n_before = len(self.order)
+        old = self.blocks
+        n_before = len(old.order)
         if n_rows <= n_before:
             return
-        self.order = grown(self.order, n_before, n_rows)
-        n_after = len(self.order)
-        self.order[n_before:] = np.arange(n_before, n_after)
-        self.firsts, self.sizes = grown(self.firsts, n_before, n_after), grown(self.sizes, n_before, n_after)
+        order = grown(old.order, n_before, n_rows)
+        n_after = len(order)
+        order[n_before:] = np.arange(n_before, n_after)
         values, names = np.full((n_after, BLOCK), np.inf), np.zeros((n_after, BLOCK), np.int32)
-        values[:n_before], names[:n_before] = self.values, self.names
-        self.values, self.names = values, names
+        values[:n_before], names[:n_before] = old.values, old.names
+        firsts, sizes = grown(old.firsts, n_before, n_after), grown(old.sizes, n_before, n_after)
+        self.blocks = old._replace(values=values, names=names, order=order, firsts=firsts, sizes=sizes)
+
+
+_NO_CELLS = _no_cells()
+
+
+def _find_grid(values: NDArray[np.float64], n_cells: int) -> NDArray[np.float64]:
+    """Where cells begin, and cells per unit, for ordered values."""
+    (low, span), limits = _find_range(values), np.finfo(np.float64)
+    with np.errstate(over="ignore"):
+        scale = min(n_cells / span, limits.max) if 0 < span < np.inf else limits.tiny
+    return np.array([low, scale])
 
 
 def _find_range(values: NDArray[np.float64]) -> tuple[float, float]:
