@@ -21,13 +21,14 @@ def registry(tmp_path):
     made.create("any", kind="window join", left=QUOTES, right=QUOTES, windows="any")
     made.create("three", kind="window join", a=QUOTES, b=QUOTES, c=QUOTES)
     made.create("bands", kind="band join")
+    made.create("zones", kind="moving join")
     return made
 
 
 def plan_of(registry, name, spark=None, **operator):
     kind, streams = registry.set(name).kind, registry.set(name).streams or ["left", "right"]
     rate = {"format": "rate", "watermark": {"column": "ts", "delay": "1 minute"}}
-    rows = {"source": rate} if kind in ("match", "border") else {"sources": dict.fromkeys(streams, rate)}
+    rows = {"source": rate} if kind in ("match", "border", "moving join") else {"sources": dict.fromkeys(streams, rate)}
     return PipelineFile(
         checkpoint="c",
         registry={"url": str(registry.database), "set": name},
@@ -50,6 +51,7 @@ BORDER = {"key": "symbol", "time": "ts"}
         ("border", {**BORDER, "margin": -1.0}, "operator.margin is a number from 0 on"),
         ("border", {**BORDER, "time": "symbol"}, "operator.time 'symbol' is string; a time is a timestamp"),
         ("border", {**BORDER, "key": "price"}, "operator.key 'price' is double; a key is a string"),
+        ("zones", {"max_update_interval": 0}, "operator.max_update_interval is a number above 0"),
         ("time", {}, "operator.time: it is missing; the set 'time' is for windows of time"),
         ("time", {"time": {"left": "ts"}}, "operator.time is missing: the left stream has a time column"),
         (
@@ -85,6 +87,7 @@ def test_an_option_that_cannot_be_is_told_with_its_key(registry, name, operator,
         ("any", {"shards": 1}),
         ("three", {"time": "ts"}),
         ("bands", {"report": "queries", "value": "price", "max_state_rows": 10, "shards": 4}),
+        ("zones", {"max_update_interval": 60, "id": "ship", "expire_overdue": True, "late": "drop", "shards": 4}),
     ],
 )
 def test_what_fits_is_taken(registry, name, operator):

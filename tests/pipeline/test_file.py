@@ -81,7 +81,8 @@ def test_a_small_file_is_read_with_all_that_it_leaves_out(tmp_path):
         (
             'kind = "border"',
             'kind = "boarder"',
-            "kind is 'boarder'; it is one of: 'match', 'border', 'window join', 'band join'; did you mean 'border'?",
+            "kind is 'boarder'; it is one of: 'match', 'border', 'window join', 'band join', 'moving join'; did you "
+            "mean 'border'?",
         ),
         ('kind = "border"', "", "operator: kind is missing; it is one of:"),
         ('key = "symbol"', 'kye = "symbol"', "operator.kye: unknown key; keys are: kind, key, time,"),

@@ -512,6 +512,49 @@ def test_a_band_join_reads_two_streams(spark, run, tmp_path):
     assert "source right" in out
 
 
+def test_a_moving_join_follows_zones(spark, run, tmp_path):
+    registry = vd.Registry(f"sqlite:///{tmp_path}/alerts.db")
+    registry.create("zones", kind="moving join")
+    registry.add("zones", "port", x_low=10, x_high=14, y_low=-1, y_high=1)
+    path = tmp_path / "pipeline.toml"
+    path.write_text(f"""
+checkpoint = "{tmp_path}/checkpoint"
+trigger = "available now"
+[source]
+format = "json"
+path = "{tmp_path}/objects"
+schema = "ship string, at double, x double, y double, vx double, vy double"
+[registry]
+url = "sqlite:///{tmp_path}/alerts.db"
+set = "zones"
+[operator]
+kind = "moving join"
+max_update_interval = 60
+id = "ship"
+time = "at"
+shards = 2
+[[sink]]
+format = "parquet"
+path = "{tmp_path}/pairs"
+""")
+    (tmp_path / "objects").mkdir()
+    ship = {"ship": "Ada", "at": 0.0, "x": 0.0, "y": 0.0, "vx": 1.0, "vy": 0.0}
+    (tmp_path / "objects" / "a.json").write_text(json.dumps(ship))
+    code, out, _ = run("run", path, "--dry-run")
+    assert (code, "1 zone in 2 dimensions" in out) == (0, True)
+
+    assert run("run", path)[0] == 0
+    registry.remove("zones", "port")
+    (tmp_path / "objects" / "b.json").write_text(json.dumps(ship | {"at": 12.0, "x": 12.0}))
+    assert run("run", path)[0] == 0
+
+    lines = rows_of(tmp_path / "pairs", "version", "sign", "a", "b", "start", "end")
+    assert lines == [(1, 1, "Ada", "port", 10.0, 14.0), (2, -1, "Ada", "port", 10.0, 14.0)]
+    wrong = path.read_text().replace("max_update_interval = 60", "max_update_interval = -1")
+    path.write_text(wrong)
+    assert "operator.max_update_interval is a number above 0" in run("run", path)[2]
+
+
 @pytest.mark.full
 def test_a_join_decodes_both_streams_and_counts_what_is_malformed_in_either(spark, run, tmp_path):
     registry = vd.Registry(f"sqlite:///{tmp_path}/alerts.db")

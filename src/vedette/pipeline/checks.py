@@ -6,28 +6,26 @@ from typing import TYPE_CHECKING, Any
 
 from vedette.errors import FileError, VedetteError, count
 from vedette.pipeline.hosts import tell_elsewhere
-from vedette.pipeline.operators import BY_STREAM, Border, Match, WindowJoin, at_key, options_of
+from vedette.pipeline.operators import BY_STREAM, Border, Match, MovingJoin, WindowJoin, at_key, options_of
+from vedette.registry.kinds import kinds_for
 
 if TYPE_CHECKING:
     from vedette.pipeline.file import PipelineFile
     from vedette.registry.read.followed import Followed
     from vedette.registry.read.set_info import SetInfo
 
-_KINDS = {
-    "match": ("match", "border"),  # of these two, only sets for border remember what was removed
-    "border": ("border",),
-    "window join": ("window join",),
-    "band join": ("band join",),
-}
+
+_MOVING = ("max_update_interval", "expire_overdue", "late")  # options that the operator itself checks
 
 
 def check_set(plan: PipelineFile, queries: SetInfo) -> None:
     """Raise an error with the key that does not fit the set."""
     operator = plan.operator
-    if queries.kind not in _KINDS[operator.kind]:
+    kinds = [kind.name for kind in kinds_for(operator.kind)]
+    if queries.kind not in kinds:
         raise FileError(
             f"operator.kind: it is {operator.kind!r}, but the set {queries.name!r} is for {queries.kind}; sets for it "
-            f"are made with: vedette set create NAME --kind {_KINDS[operator.kind][0]!r}"
+            f"are made with: vedette set create NAME --kind {kinds[0]!r}"
         )
     if plan.registry.version is not None and queries.id_kind is None:
         raise FileError(
@@ -100,6 +98,8 @@ def _try_options(plan: PipelineFile, queries: SetInfo, options: dict[str, Any]) 
     empty = make_empty(queries)
     if isinstance(plan.operator, Border):
         empty.border(**_without(options, "shards"))
+    elif isinstance(plan.operator, MovingJoin):
+        empty.monitor(**{name: value for name, value in options.items() if name in _MOVING})
     elif isinstance(plan.operator, WindowJoin):
         empty.window(**_without(options, "shards", "layout"))
     else:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from vedette.errors import FileError
-from vedette.pipeline.operators import BandJoin, Border, Match, Operator, WindowJoin
+from vedette.pipeline.operators import Operator
 from vedette.pipeline.rules import find_unmet
 from vedette.pipeline.section import Options, Section, Text, check_duration
 from vedette.pipeline.sink import Sink
@@ -111,12 +111,11 @@ class PipelineFile(Section):
             raise ValueError(
                 "rows come from a table [source], or for a join from tables [sources.left], [sources.right]"
             )
-        is_join = isinstance(self.operator, WindowJoin | BandJoin)
-        if is_join and self.sources is None:
+        if self.operator.has_streams and self.sources is None:
             raise ValueError(
                 f"a {self.operator.kind} has streams: write [sources.left] and [sources.right], not [source]"
             )
-        if not is_join and self.source is None:
+        if not self.operator.has_streams and self.source is None:
             raise ValueError(f"{self.operator.kind} takes one stream: write [source], not [sources]")
         names = [sink.name for sink in self.sink]
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -186,6 +185,3 @@ def _find_unreadable(plan: PipelineFile) -> list[Mistake]:
         except ValueError as error:
             mistakes.append((key, str(error)))
     return mistakes
-
-
-__all__ = ["AVAILABLE_NOW", "BandJoin", "Border", "Match", "PipelineFile", "ReadFile", "WindowJoin"]

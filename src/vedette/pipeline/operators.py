@@ -1,12 +1,13 @@
-"""What is done with the rows: match, border, window join or band join, with the settings of each.
+"""The operators of pipeline files: match, border, window join, band join and moving join, with their options.
 
-The keys are the options of the transforms in `vedette.spark`. Where those have one for each stream, a key takes either
-one value for all of them or a table by stream: `time = "ts"`, or `time = { left = "ts", right = "at" }`.
+The keys are the options of the transforms in `vedette.spark`, with the same names and defaults. An option that a
+transform has per stream takes one value for all streams or a table by stream: `time = "ts"`, or
+`time = { left = "ts", right = "at" }`.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -19,14 +20,20 @@ Count = Annotated[int, Field(gt=0)]
 Shards = Annotated[int, Field(gt=0, le=10_000)]
 
 
-class Match(Section):
+class OperatorSection(Section):
+    """What all operators have."""
+
+    has_streams: ClassVar[bool] = False  # whether rows come from [sources.NAME], and not from one [source]
+
+
+class Match(OperatorSection):
     """Which queries each row matches."""
 
     kind: Literal["match"]
     output: Literal["pairs", "list"] = Field("pairs", description="a row per query, or one with a list of them")
 
 
-class Border(Section):
+class Border(OperatorSection):
     """Which queries a key enters and leaves."""
 
     kind: Literal["border"]
@@ -41,9 +48,10 @@ class Border(Section):
     shards: Shards | None = Field(None, description="parts of the state; a checkpoint fixes it")
 
 
-class WindowJoin(Section):
-    """Which rows of several streams go together."""
+class WindowJoin(OperatorSection):
+    """Which rows of several streams join within a window."""
 
+    has_streams: ClassVar[bool] = True
     kind: Literal["window join"]
     time: ByStream | None = Field(None, description="the column with the time, or one by stream")
     id: ByStream = Field("id", description="the column with the row's id, or one by stream")
@@ -53,9 +61,10 @@ class WindowJoin(Section):
     shards: Shards | None = Field(None, description="parts of the state; a checkpoint fixes it")
 
 
-class BandJoin(Section):
-    """Which values of two streams lie so far apart."""
+class BandJoin(OperatorSection):
+    """Which values of two streams differ by an amount within a band."""
 
+    has_streams: ClassVar[bool] = True
     kind: Literal["band join"]
     report: Literal["pairs", "queries"] = Field("pairs", description="the pairs, or only the bands that have any")
     id: ByStream = Field("id", description="the column with the value's id, or one by stream")
@@ -67,7 +76,21 @@ class BandJoin(Section):
     shards: Shards | None = Field(None, description="parts of the state; a checkpoint fixes it")
 
 
-Operator = Annotated[Match | Border | WindowJoin | BandJoin, Field(discriminator="kind")]
+class MovingJoin(OperatorSection):
+    """Which moving objects intersect which zones, and when."""
+
+    kind: Literal["moving join"]
+    max_update_interval: Length = Field(description="objects update at least this often: a number, or 60 seconds")
+    id: Text = Field("id", description="the column with the object's id")
+    time: Text = Field("time", description="the column with the time")
+    removed: Text | None = Field(None, description="a boolean column: true if the object is removed")
+    expire_overdue: bool = Field(False, description="whether objects that miss an update leave the result")
+    late: Literal["apply", "drop", "error"] = Field("apply", description="rows older than the last micro-batch")
+    shards: Shards | None = Field(None, description="parts of the state; a checkpoint fixes it")
+
+
+AnyOperator = Match | Border | WindowJoin | BandJoin | MovingJoin
+Operator = Annotated[AnyOperator, Field(discriminator="kind")]
 BY_STREAM = ("time", "id", "value", "op")
 
 
@@ -79,10 +102,12 @@ def at_key(error: VedetteError, section: str) -> VedetteError:
     return error.with_option(f"{section}.{key}")
 
 
-def options_of(operator: Match | Border | WindowJoin | BandJoin, streams: list[str]) -> dict[str, Any]:
-    """The options of the transform: what the file says for all streams or for one becomes `left_time`, `right_time`."""
+def options_of(operator: AnyOperator, streams: list[str]) -> dict[str, Any]:
+    """The options of the transform. A value for all streams, or for one, becomes `left_time`, `right_time`."""
     given = {name: value for name, value in operator if name != "kind"}
-    if isinstance(operator, Match | Border):
+    if isinstance(operator, MovingJoin):
+        return {"a_id": given.pop("id"), **given}  # the objects are set a
+    if not operator.has_streams:
         return given
     options: dict[str, Any] = {}
     for name, value in given.items():

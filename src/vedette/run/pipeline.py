@@ -19,7 +19,7 @@ from pyspark.sql.avro.functions import from_avro, to_avro
 from vedette.errors import FileError
 from vedette.pipeline.file import AVAILABLE_NOW
 from vedette.pipeline.hosts import tell_elsewhere
-from vedette.pipeline.operators import Border, Match, WindowJoin, options_of
+from vedette.pipeline.operators import BandJoin, Border, Match, WindowJoin, options_of
 from vedette.pipeline.remote import check_remote
 from vedette.pipeline.section import spark_duration, spark_value
 from vedette.pipeline.source import FILES, LINES, Source, read_avro_schema
@@ -27,6 +27,7 @@ from vedette.spark.band_join import band_join
 from vedette.spark.border import border
 from vedette.spark.failures import at_option, is_lacking
 from vedette.spark.match import match
+from vedette.spark.moving_join import moving_join
 from vedette.spark.partitions import fit_partitions
 from vedette.spark.session import session, state_settings
 from vedette.spark.window_join import window_join
@@ -98,7 +99,9 @@ class Pipeline:
                 return rows[""].transform(border(queries, **options))
             if isinstance(operator, WindowJoin):
                 return window_join(pairs=queries, frames=dict(rows), **options)
-            return band_join(rows["left"], rows["right"], queries, **options)
+            if isinstance(operator, BandJoin):
+                return band_join(rows["left"], rows["right"], queries, **options)
+            return moving_join(rows[""], queries, **options)
 
     def written(self, answers: DataFrame, sink: Sink) -> DataFrame:
         """The answers as a sink writes them; raises where Spark knows no such format or column."""

@@ -6,6 +6,7 @@ what is told, and what is late, does not depend on their number.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +15,7 @@ from pyspark.sql import types as t
 
 from vedette import __version__
 from vedette.data.durations import Interval
-from vedette.errors import RowError
+from vedette.errors import PipelineError, QueryError, RowError
 from vedette.operators.moving_join.batch import SETS
 from vedette.operators.moving_join.late_rows import Late
 from vedette.operators.moving_join.moving_join import MovingJoin
@@ -29,19 +30,35 @@ from vedette.spark.checks import (
     find_value,
 )
 from vedette.spark.shards import packing
-from vedette.spark.shards.transform import answer_type, check_shards, default_shards, pack_rows, run, to_fact, wide
+from vedette.spark.shards.transform import (
+    STREAM_INLINE_BYTES,
+    answer_type,
+    check_shards,
+    default_shards,
+    pack_rows,
+    run,
+    to_fact,
+    wide,
+)
+from vedette.spark.shipping.query_source import QuerySource
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import DataFrame
+
+    from vedette.operators.moving_join.zone_set import ZoneSet
+    from vedette.registry.read.followed import Followed
 
 REMOVED = "removed"  # the column that is looked for where none is named
 _WORKER = "vedette.spark.workers.moving_join"
+_ZONES_WORKER = "vedette.spark.workers.zones"
 _CALL = "vs.moving_join"
 
 
 def moving_join(
-    a_updates: DataFrame,
-    b_updates: DataFrame,
+    a_updates: DataFrame | ZoneSet | Followed,
+    b_updates: DataFrame | ZoneSet | Followed,
     *,
     max_update_interval: Interval,
     a_id: str = "id",
@@ -56,6 +73,7 @@ def moving_join(
     static: Literal["a", "b"] | None = None,
     late: Late = "apply",
     shards: int | None = None,
+    snapshot_dir: str | Path | None = None,
 ) -> DataFrame:
     """How the pairs change: `changes = vs.moving_join(vessels, storms, max_update_interval=60, a_id="mmsi")`.
 
@@ -68,34 +86,43 @@ def moving_join(
 
     `late` rows, from before the time that the join has reached, are applied from then on, dropped, or an error.
 
+    One set may be zones, a `ZoneSet` or what `registry.follow` returns, in place of a DataFrame; it is then the static
+    set. A followed set is followed while it changes: zones that were added, replaced or removed between two
+    micro-batches change at the time that the join had reached before the second. Answers then have a last column
+    `version`. A large set goes to the workers as a file in `snapshot_dir`, which they must be able to read.
+
     A stream keeps the objects in Spark's state store, in `shards` parts (by default as many as the session's
     `spark.sql.shuffle.partitions`), which a checkpoint fixes. A batch is sorted and replayed, and keeps nothing.
     """
     moving = MovingJoin(max_update_interval, expire_overdue=expire_overdue, static=static, late=late)
-    check_sides(_CALL, {"a_updates": a_updates, "b_updates": b_updates})
     check_shards(shards)
-    frames = dict(zip(SETS, (a_updates, b_updates), strict=True))
+    given = dict(zip(SETS, (a_updates, b_updates), strict=True))
+    zones = _find_zones(given)
+    frames: dict[str, Any] = {name: rows for name, rows in given.items() if zones is None or name != zones.name}
+    check_sides(_CALL, {f"{name}_updates": rows for name, rows in frames.items()})
     n_dims = max(_table(name, rows).n_dims for name, rows in frames.items())
+    if zones is not None:
+        static = zones.check(static, n_dims)
     options = {
         "max_update_interval": moving.max_update_interval,
         "expire_overdue": moving.expire_overdue,
         "static": static,
     }
-    sets = [
-        _find_set("a", a_updates, (a_id, a_time, time, a_removed, removed), n_dims, static == "a"),
-        _find_set("b", b_updates, (b_id, b_time, time, b_removed, removed), n_dims, static == "b"),
-    ]
-    if sets[0].has_timestamps != sets[1].has_timestamps:
+    named = {"a": (a_id, a_time, time, a_removed, removed), "b": (b_id, b_time, time, b_removed, removed)}
+    sets = [_find_set(name, rows, named[name], n_dims, static == name) for name, rows in frames.items()]
+    if sets[0].has_timestamps != sets[-1].has_timestamps:
         told = " and ".join(
             f"{each.time.name!r} of set {each.name} is {each.time.dataType.simpleString()}" for each in sets
         )
         raise RowError(f"the times of both sets are timestamps, or both are numbers; {told}; cast one of them")
-    if a_updates.isStreaming:
-        check_state_store(a_updates, _CALL)
-    n_shards = shards or default_shards(a_updates)
+    first = sets[0].rows
+    if first.isStreaming:
+        check_state_store(first, _CALL)
+    n_shards = shards or default_shards(first)
     sender = __version__
     packed = []
-    for side, each in enumerate(sets):
+    for each in sets:
+        side = SETS.index(each.name)
         lines = packing.by_grid(n_shards, side)
         packing_plan = {
             "worker": _WORKER,
@@ -119,10 +146,15 @@ def moving_join(
         "facts": {"operator": "moving join", "shards": n_shards, "n_dims": n_dims} | options | roles,
         "is_timed": False,
     }
-    ids = [t.StructField(each.name, answer_type(each.id)) for each in sets]
+    ids = {each.name: answer_type(each.id) for each in sets}
+    added: list[t.StructField] = []
+    if zones is not None:
+        inline_bytes = STREAM_INLINE_BYTES if first.isStreaming else None
+        plan |= zones.plan(n_shards, zones.source.pack(first.isStreaming, snapshot_dir, inline_bytes), plan)
+        ids[zones.name], added = zones.source.id_type, zones.source.added_columns
     times = [t.StructField(name, t.DoubleType()) for name in ("start", "end")]
-    answer = t.StructType([t.StructField("sign", t.ByteType()), *ids, *times])
-    return run(packed[0].union(packed[1]), sender, plan, answer)
+    columns = [t.StructField("sign", t.ByteType()), *(t.StructField(name, ids[name]) for name in SETS), *times, *added]
+    return run(functools.reduce(lambda some, more: some.union(more), packed), sender, plan, t.StructType(columns))
 
 
 def begin_with(zones: DataFrame, others: DataFrame, time: str = "time") -> DataFrame:
@@ -130,6 +162,45 @@ def begin_with(zones: DataFrame, others: DataFrame, time: str = "time") -> DataF
     column = find_time(others, None, time)
     first = f.coalesce(f.min(column.name), f.lit(0).cast(column.dataType))
     return zones.crossJoin(others.agg(first.alias(column.name)))
+
+
+@dataclass(frozen=True)
+class _Zones:
+    """The set that is zones."""
+
+    name: str
+    source: QuerySource
+
+    def check(self, static: str | None, n_dims: int) -> Literal["a", "b"]:
+        """The static set; raises if options or objects do not fit the zones."""
+        if static not in (None, self.name):
+            raise QueryError(f"set {self.name} is zones, so it is the static one; leave static out, got {static!r}")
+        if n_dims != self.source.queries.dimensions:
+            have = "a z" if n_dims == 3 else "no z"
+            raise RowError(f"the objects have {have}, but the zones have {self.source.queries.dimensions} dimensions")
+        return "a" if self.name == "a" else "b"
+
+    def plan(self, n_shards: int, parcel: dict[str, Any], plan: dict[str, Any]) -> dict[str, Any]:
+        """What workers must know of the zones, in place of rows."""
+        side = SETS.index(self.name)
+        return {
+            "worker": _ZONES_WORKER,
+            "zones": {"side": side, "lines": packing.by_grid(n_shards, side)},
+            "parcel": parcel,
+            "facts": plan["facts"] | self.source.facts,
+        }
+
+
+def _find_zones(given: dict[str, Any]) -> _Zones | None:
+    """The set that is zones, if there is one; everything that is no DataFrame must be."""
+    found = [
+        _Zones(name, QuerySource.read(each, _CALL, "moving join", "or a DataFrame"))
+        for name, each in given.items()
+        if not hasattr(each, "isStreaming")
+    ]
+    if len(found) > 1:
+        raise PipelineError(f"{_CALL} joins moving objects with zones; pass a DataFrame of objects as one of the two")
+    return found[0] if found else None
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ class Batch:
 
         Rows without a time are applied first, at the time that the join has reached.
         """
+        if any(len(rows) and not rows.is_timed for rows in read):
+            times = np.append(times, join.now)
         taken, n_dropped = [], 0
         for rows, of, name in zip(read, join.sets, SETS, strict=True):
             rows, n = take_rows(rows if rows.is_timed else rows.with_time(join.now), of, join.now, late, name)

@@ -2,68 +2,78 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.data.ids import INTEGER, take_ids
+from vedette.data.durations import Interval
+from vedette.data.ids import INTEGER, STRING, Ids, take_ids
 from vedette.errors import RowError, count
+from vedette.operators.moving_join.late_rows import Late
 from vedette.operators.moving_join.motion_rows import SIDES
-from vedette.operators.moving_join.moving_join import MovingJoin
+from vedette.operators.moving_join.moving_join import MovingJoin, Tables
 from vedette.operators.moving_join.moving_set import MovingSet
-from vedette.operators.moving_join.rows import MovingTable
-from vedette.operators.moving_join.zones import sides_of
+from vedette.operators.moving_join.rows import MovingRows
 
 if TYPE_CHECKING:
     from vedette.operators.moving_join.zone_set import ZoneSet
 
 
-@dataclass(frozen=True)
-class ZoneChanges:
-    """Zones to put in place, with their sides, and ids of zones to remove."""
+def find_changes(ids: Any, sides: NDArray[np.float64], known: MovingSet | None) -> MovingRows:
+    """How a set of zones differs from what a join has: rows to put and rows to remove, without a time.
 
-    ids: Any  # NDArray[np.int64] or pa.LargeStringArray
-    sides: NDArray[np.float64]
-    removed: Any
-
-    def to_rows(self, time: float) -> dict[str, Any]:
-        """Rows of a static set, as `MovingJoin.update` takes them."""
-        ids = self.ids if not len(self.removed) else _concat(self.ids, self.removed)
-        n_put, n = len(self.ids), len(self.ids) + len(self.removed)
-        sides = np.zeros((n, self.sides.shape[1]))
-        sides[:n_put] = self.sides
-        removed = np.arange(n) >= n_put
-        columns = dict(zip(sides_of(self.sides.shape[1] // 2), sides.T, strict=True))
-        return {"id": ids, "time": np.full(n, time), "removed": removed, **columns}
-
-
-def find_changes(ids: Any, sides: NDArray[np.float64], known: MovingSet | None) -> ZoneChanges:
-    """How a set of zones differs from what a join has: `ids` and `sides` are all zones as they are now."""
-    if known is None or not len(known):
-        return ZoneChanges(ids, sides, ids[:0])
-    has_other_ids = known.ids.kind != (INTEGER if isinstance(ids, np.ndarray) else "string")
-    if has_other_ids and len(ids):  # the join refuses them with a message of its own
-        return ZoneChanges(ids, sides, ids[:0])
-    slots = known.find(ids) if len(ids) else np.empty(0, np.int32)
-    is_same = slots >= 0
+    `ids` and `sides` are all zones as they are now.
+    """
     columns = [SIDES + 4 * (place // 2) + place % 2 for place in range(sides.shape[1])]
-    is_same[is_same] = (known.rows[slots[is_same]][:, columns] == sides[is_same]).all(axis=1)
-    is_gone = known.lives[: len(known.ids)].copy()
-    is_gone[slots[slots >= 0]] = False
-    put = np.flatnonzero(~is_same)
-    return ZoneChanges(take_ids(ids, put), sides[put], known.ids.take(np.flatnonzero(is_gone)))
+    put, removed = np.arange(len(ids)), ids[:0]
+    if known is not None and len(known) and (known.ids.kind == _kind_of(ids) or not len(ids)):
+        slots = known.find(ids) if len(ids) else np.empty(0, np.int32)
+        is_same = slots >= 0
+        is_same[is_same] = (known.rows[slots[is_same]][:, columns] == sides[is_same]).all(axis=1)
+        is_gone = known.lives[: len(known.ids)].copy()
+        is_gone[slots[slots >= 0]] = False
+        put, removed = np.flatnonzero(~is_same), known.ids.take(np.flatnonzero(is_gone))
+    rows = np.zeros((len(put) + len(removed), SIDES + 2 * sides.shape[1]))
+    rows[: len(put), columns] = sides[put]
+    return MovingRows.make(_concat(take_ids(ids, put), removed), rows, np.arange(len(rows)) >= len(put), is_timed=False)
+
+
+class ZoneJoin(MovingJoin):
+    """A moving join that takes set b from a set of zones."""
+
+    def __init__(self, zones: ZoneSet, max_update_interval: Interval, *, expire_overdue: bool, late: Late) -> None:
+        self.zones = zones
+        self.version: int | None = None  # of the zones in the join; None: not known
+        super().__init__(max_update_interval, expire_overdue=expire_overdue, static="b", late=late)
+
+    def _n_dims(self, tables: Tables) -> int:
+        objects = tables[0]
+        if objects is not None and objects.has_sides and objects.n_dims != self.zones.dimensions:
+            have = "no z" if objects.n_dims == 2 else "a z"
+            raise RowError(f"the objects have {have}, but the zones have {self.zones.dimensions} dimensions")
+        return self.zones.dimensions
+
+    def _read(
+        self, tables: Tables, removals: Sequence[Any], known: Sequence[Ids], n_dims: int, time: float | None
+    ) -> tuple[MovingRows, MovingRows]:
+        a, b = super()._read(tables, removals, known, n_dims, time)
+        has_time = self.time is not None or time is not None or len(a)
+        if self.version == self.zones.version or not has_time:
+            return a, b
+        return a, find_changes(*self.zones.read_active(), None if self.join is None else self.join.b)
 
 
 class ZoneMonitor:
     """Moving objects, set a, against the zones of a `ZoneSet`, set b."""
 
-    def __init__(self, zones: ZoneSet, max_update_interval: float, *, expire_overdue: bool = False) -> None:
+    def __init__(
+        self, zones: ZoneSet, max_update_interval: Interval, *, expire_overdue: bool = False, late: Late = "apply"
+    ) -> None:
         self.queries = zones
-        self.join = MovingJoin(max_update_interval, expire_overdue=expire_overdue, static="b")
-        self.version: int | None = None  # of the zones in the join; None: not known
+        self.join = ZoneJoin(zones, max_update_interval, expire_overdue=expire_overdue, late=late)
 
     def __repr__(self) -> str:
         return f"ZoneMonitor({count(self.join.n_a, 'object')}, {count(len(self.queries), 'zone')})"
@@ -80,8 +90,8 @@ class ZoneMonitor:
         what `MovingJoin.update` raises, and then changes nothing.
         """
         version = self.queries.version
-        changes = self.join.update(a=objects, b=self._zone_rows(objects, time), time=time, remove_a=remove)
-        self.version = version
+        changes = self.join.update(a=objects, time=time, remove_a=remove)
+        self.join.version = version
         return changes
 
     def pairs(self, at: Any = None) -> pa.Table:
@@ -104,42 +114,21 @@ class ZoneMonitor:
     def load(self, state: bytes) -> None:
         """Continue from a saved state. Zones that have changed since then change at the next update."""
         self.join.load(state)
-        self.version = None
+        self.join.version = None
 
     def take_delta(self) -> bytes:
         return self.join.take_delta()
 
     def apply_delta(self, state: bytes) -> None:
         self.join.apply_delta(state)
-        self.version = None
-
-    def _zone_rows(self, objects: Any, time: Any) -> dict[str, Any] | None:
-        """The zones that changed, at the time of the join; None if there are none."""
-        given = None if objects is None else MovingTable(objects, "a")
-        if given is not None and given.has_sides and given.n_dims != self.queries.dimensions:
-            have = "no z" if given.n_dims == 2 else "a z"
-            raise RowError(f"the objects have {have}, but the zones have {self.queries.dimensions} dimensions")
-        if self.version == self.queries.version and self.join.n_a + self.join.n_b:
-            return None
-        at = self.join.time
-        if at is None:
-            at = _first_time(given, time)
-        if at is None:
-            return None  # the join says that a time is missing
-        known = None if self.join.join is None else self.join.join.b
-        return find_changes(*self.queries.read_active(), known).to_rows(at)
+        self.join.version = None
 
 
-def _first_time(objects: MovingTable | None, time: Any) -> Any:
-    """The time of the first row; `time` if rows have none."""
-    if objects is None or not objects.has("time"):
-        return time
-    values, valid = objects.read("time", "double", len(objects.find_ids()))
-    known = values if valid is None else values[valid]
-    return float(known.min()) if len(known) else time
+def _kind_of(ids: Any) -> str:
+    return INTEGER if isinstance(ids, np.ndarray) else STRING
 
 
 def _concat(ids: Any, more: Any) -> Any:
-    if not len(ids):
-        return more
+    if not len(ids) or not len(more):
+        return ids if len(ids) else more
     return np.concatenate([ids, more]) if isinstance(ids, np.ndarray) else pa.concat_arrays([ids, more])

@@ -9,10 +9,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.data.durations import Interval
 from vedette.data.ids import Ids, take_ids
 from vedette.errors import QueryError, count
 from vedette.native.buffers import grown
 from vedette.native.damage import check, check_shape, check_type
+from vedette.operators.moving_join.late_rows import Late
 from vedette.operators.moving_join.motion_rows import FARTHEST
 from vedette.operators.moving_join.zones import read_zones, sides_of
 from vedette.queries import content
@@ -105,11 +107,13 @@ class ZoneSet(StandingSet):
 
     # Answers.
 
-    def monitor(self, max_update_interval: float, *, expire_overdue: bool = False) -> ZoneMonitor:
-        """A moving join of objects with these zones; docs/operators.md explains its answers."""
+    def monitor(
+        self, max_update_interval: Interval, *, expire_overdue: bool = False, late: Late = "apply"
+    ) -> ZoneMonitor:
+        """A moving join of objects with these zones; docs/operators.md explains its options and answers."""
         from vedette.operators.moving_join.zone_monitor import ZoneMonitor
 
-        return ZoneMonitor(self, max_update_interval, expire_overdue=expire_overdue)
+        return ZoneMonitor(self, max_update_interval, expire_overdue=expire_overdue, late=late)
 
     def explain(self) -> str:
         """What the set holds, in words."""

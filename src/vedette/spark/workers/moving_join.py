@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from vedette.data.columns import writable
 from vedette.data.ids import Ids
@@ -71,8 +72,13 @@ def make_monitor(plan: dict[str, Any]) -> MovingJoin:
 
 def step(monitor: MovingJoin, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> Iterable[pa.Table]:
     a, b = (from_table(sides.get(side), plan["n_dims"]) for side in range(2))
+    return monitor.update_each(a, b, times_of(sides), plan["max_answer_bytes"])
+
+
+def times_of(sides: dict[int, pa.Table]) -> NDArray[np.float64]:
+    """The times of the rows of all shards."""
     notes = [sides[note].column(0).to_numpy() for note in map(packing.note_of, range(2)) if note in sides]
-    return monitor.update_each(a, b, np.concatenate([*notes, np.empty(0)]), plan["max_answer_bytes"])
+    return np.concatenate([*notes, np.empty(0)])
 
 
 def advance(monitor: MovingJoin, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:

@@ -152,7 +152,7 @@ def _operator(plan: dict[str, Any]) -> Operator:
 def _open_state(operator: Operator, plan: dict[str, Any], head: ValueState, pieces: MapState, shard: int) -> ShardState:
     context = TaskContext.get()
     stream = None if context is None else context.getLocalProperty(STREAM)
-    kind = f"{plan['parcel']['token']} {plan['options']!r}"
+    kind = f"{plan['parcel']['token']} {plan['options']!r} late={plan.get('late')}"
     facts = {"format": FORMAT} | plan["facts"]
     state = ShardState(head, pieces, facts, lambda: operator.make_monitor(plan), (stream, shard), kind)
     state.open()

@@ -1,0 +1,95 @@
+"""Moving joins with a set of zones inside Spark's Python workers; see `vedette.spark.workers.shard`.
+
+Zones are not sent as rows. A shard compares the zones of its line with those that its join has, and passes what differs
+to the join as rows of the static set, at the time that the join has reached.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Generator, Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from vedette.data.columns import string_buffers
+from vedette.data.ids import take_ids
+from vedette.operators.moving_join.moving_join import MovingJoin
+from vedette.operators.moving_join.rows import MovingRows
+from vedette.operators.moving_join.zone_monitor import find_changes
+from vedette.operators.moving_join.zone_set import ZoneSet
+from vedette.spark.shards import packing
+from vedette.spark.workers import moving_join
+from vedette.spark.workers.following import open_queries
+
+check_rows, note = moving_join.check_rows, moving_join.note
+
+
+class ZoneShard:
+    """The join of one shard, and the set of zones that it follows."""
+
+    def __init__(self, join: MovingJoin, queries: ZoneSet) -> None:
+        self.join = join
+        self.queries = queries
+        self.version: int | None = None  # of the zones in the join; None: not known
+
+    @property
+    def nbytes(self) -> int:
+        return self.join.nbytes
+
+    def save(self) -> bytes:
+        return self.join.save()
+
+    def load(self, blob: bytes) -> None:
+        self.join.load(blob)
+        self.version = None
+
+    def take_delta(self) -> bytes:
+        return self.join.take_delta()
+
+    def apply_delta(self, blob: bytes) -> None:
+        self.join.apply_delta(blob)
+        self.version = None
+
+    def find_changes(self, side: int, line: int, n_lines: int) -> MovingRows:
+        """How the zones of a line differ from those of the join, without a time."""
+        if self.version == self.queries.version:
+            return MovingRows.empty(self.queries.dimensions)
+        ids, sides = self.queries.read_active()
+        if n_lines > 1 and len(ids):
+            own = np.flatnonzero(_lines_of(ids, n_lines) == line)
+            ids, sides = take_ids(ids, own), sides[own]
+        join = self.join.join
+        return find_changes(ids, sides, None if join is None else join.sets[side])
+
+
+def make_monitor(plan: dict[str, Any]) -> ZoneShard:
+    return ZoneShard(moving_join.make_monitor(plan), open_queries(plan["parcel"]).queries)
+
+
+def step(monitor: ZoneShard, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> Iterable[pa.Table]:
+    """First the zones that changed, at the time that the join has reached, then the rows of moving objects."""
+    side, lines = plan["zones"]["side"], plan["zones"]["lines"]
+    version, times = monitor.queries.version, moving_join.times_of(sides)
+    now = monitor.join.time if monitor.join.time is not None or not len(times) else float(times.min())
+    if now is None:
+        return
+    changes = monitor.find_changes(side, next(n for n, line in enumerate(lines) if shard in line), len(lines))
+    rows = [moving_join.from_table(sides.get(each), plan["n_dims"]) for each in range(2)]
+    if len(changes):
+        rows[side] = changes.with_time(now)
+    yield from monitor.join.update_each(rows[0], rows[1], times, plan["max_answer_bytes"])
+    monitor.version = version
+
+
+def advance(monitor: ZoneShard, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:
+    """Time passes with the rows, not with the watermark."""
+    yield from ()
+    return False
+
+
+def _lines_of(ids: Any, n_lines: int) -> Any:
+    if isinstance(ids, np.ndarray):
+        return packing.lines_of_numbers(ids, n_lines)
+    return packing.lines_of_strings(*string_buffers(ids), n_lines)
