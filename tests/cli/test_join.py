@@ -408,7 +408,7 @@ def test_one_file_is_no_join(run, tmp_path):
         (("b", NEAR, "0 s", ""), "line 3: query 'b': within is a duration above 0, such as '5 minutes'; got '0 s'"),
         (("b", NEAR, "", 0), "line 3: rows is a whole number above 0; got '0'"),
         (("b", NEAR, "", "1.5"), "line 3: rows is a whole number above 0; got '1.5'"),
-        (("a", NEAR, "1 s", ""), "line 3: id 'a' stands already"),
+        (("a", NEAR, "1 s", ""), "line 3: id 'a' already exists"),
         (("b", "", "1 s", ""), "line 3: query 'b' has no text under 'where'"),
     ],
 )
@@ -528,7 +528,7 @@ def test_wrong_options_of_bands_are_told_in_a_sentence(run, tmp_path, more, mess
         (("b", 3, 2), "line 3: low 3 of band 'b' is above its high 2; a band is low <= high"),
         (("b", "nan", 2), "line 3: the low of band 'b' is 'nan'; it is a number, or nothing where there is no end"),
         (("b", 1, "much"), "line 3: the high of band 'b' is 'much'; it is a number"),
-        (("a", 1, 2), "line 3: id 'a' stands already"),
+        (("a", 1, 2), "line 3: id 'a' already exists"),
     ],
 )
 def test_what_is_wrong_with_a_band_is_told_with_its_line_or_skipped(run, tmp_path, band, message):

@@ -144,7 +144,7 @@ def test_an_import_is_one_version_or_none(run, url, tmp_path):
     assert (code, rows_of(told)[0]["skipped"]) == (0, "1")
     assert "skipped 1 bad query" in err
     file.write_text("id,where\na,price < 9\nd,price < 4\n")
-    assert run("query", "import", file)[0] == 2  # a stands already
+    assert run("query", "import", file)[0] == 2  # a already exists
     told = rows_of(run("query", "import", file, "--replace")[1])[0]
 
     assert (told["added"], told["replaced"]) == ("1", "1")
@@ -460,7 +460,7 @@ def test_an_id_that_stands_already_is_told_with_its_line(run, url, tmp_path):
     file = tmp_path / "q.csv"
     file.write_text("id,where\na,price < 1\nb,price < 2\n")
 
-    told = f"vedette: {file}, line 3: id 'b' stands already in set 'alerts'; use replace to change it, or another id\n"
+    told = f"vedette: {file}, line 3: id 'b' already exists in set 'alerts'; use replace to change it, or another id\n"
     assert run("query", "import", file) == (2, "", told)
     assert facts_of(url) == {"b": ("price < 0", {}, None)}
 
@@ -491,7 +491,7 @@ def test_an_id_that_comes_to_stand_while_a_file_is_read_is_skipped_too(run, url,
     code, _, err = run("query", "import", file, "--skip-bad", "--registry", url)
 
     assert code == 0
-    assert "line 3: id 'b' stands already" in err
+    assert "line 3: id 'b' already exists" in err
     assert facts_of(url) == {"a": ("price < 1", {}, None), "b": ("price < 0", {}, None)}
 
 

@@ -136,15 +136,15 @@ def test_changes_that_do_not_follow_are_refused_and_change_nothing():
     before = matched(queries, rows)
     for told, message in [
         ([(3, 7, [], [])], "changes begin with version 2 and leave none out; got version 3"),
-        ([(2, 7, [], [("a", "x > 2")])], "query 'a' is added, and stands already"),
-        ([(2, 7, ["b"], [])], "query 'b' is removed, and does not stand"),
-        ([(2, 7, ["a"], []), (3, 8, ["a"], [])], "query 'a' is removed, and does not stand"),
-        ([(2, 7, [], [("b", "x > 2")]), (3, 8, [], [("b", "x > 3")])], "query 'b' is added, and stands already"),
+        ([(2, 7, [], [("a", "x > 2")])], "query 'a' is added, but it already exists"),
+        ([(2, 7, ["b"], [])], "query 'b' is removed, but it does not exist"),
+        ([(2, 7, ["a"], []), (3, 8, ["a"], [])], "query 'a' is removed, but it does not exist"),
+        ([(2, 7, [], [("b", "x > 2")]), (3, 8, [], [("b", "x > 3")])], "query 'b' is added, but it already exists"),
         ([(2, 7, [], [(4, "x > 2")])], "ids of this set are strings; got the integer 4"),
         ([(2, 7, [], [("b", "y > 2")])], "unknown field 'y'"),
     ]:
         with pytest.raises(vd.QueryError, match=message):
             queries.apply(Changes.of(told))
         assert (queries.version, matched(queries, rows)) == (1, before)
-    with pytest.raises(vd.QueryError, match="before its first change; this one is at 1"):
+    with pytest.raises(vd.QueryError, match="only a new set can start at another version; this one is at 1"):
         queries.begin(7, 7)

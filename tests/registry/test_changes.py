@@ -86,7 +86,7 @@ def test_many_are_replaced_and_keep_what_is_not_given(alerts: vd.Registry) -> No
 def test_a_change_that_fails_leaves_nothing(alerts: vd.Registry) -> None:
     alerts.add("alerts", "a", "price < 1")
 
-    with pytest.raises(vd.QueryError, match="id 'a' stands already in set 'alerts'; use replace"):
+    with pytest.raises(vd.QueryError, match="id 'a' already exists in set 'alerts'; use replace"):
         alerts.add_many("alerts", ["b", "a"], ["price < 2", "price < 3"])
     with pytest.raises(vd.QueryError, match="query 'c': unknown field 'prize'; the schema has: price, symbol; did you"):
         alerts.add_many("alerts", ["b", "c"], ["price < 2", "prize < 3"])

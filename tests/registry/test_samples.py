@@ -114,7 +114,7 @@ def test_values_of_every_type_are_kept_exactly(registry):
     ("options", "error", "message"),
     [
         ({"kind": "band join"}, RegistryError, "only sets of kind match or border have a sample"),
-        ({"schema": "x double", "max_match_share": 2}, QueryError, "max_match_share is a number above 0"),
+        ({"schema": "x double", "max_match_share": 2}, QueryError, "max_match_share must be a number above 0"),
         ({"schema": "x double", "sample": None}, QueryError, "max_match_share needs sample"),
         ({"schema": "x double", "sample": {"x": ["a"]}}, RowError, "x"),
         ({"schema": "x double", "sample": 5}, RowError, "int"),

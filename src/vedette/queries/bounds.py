@@ -1,4 +1,4 @@
-"""Bounds as owners hold them, in arrays, read into boxes."""
+"""Reads arrays of bounds into boxes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _ENDS = {"both": (CLOSED, CLOSED), "left": (CLOSED, OPEN), "right": (OPEN, CLOSE
 def read_bounds(
     bounds: Mapping[str, tuple[Any, Any]], closed: str, schema: Schema, time_zone: str, n_boxes: int
 ) -> list[BoxBlock]:
-    """One box a query, `n_boxes` of them.
+    """One box for each of `n_boxes` queries.
 
-    An infinite or null bound is none; a field with neither is not constrained.
+    An infinite or null bound means unbounded.
     """
     if closed not in _ENDS:
-        raise QueryError(f"closed is one of {', '.join(_ENDS)}; got {closed!r}")
+        raise QueryError(f"closed must be one of {', '.join(_ENDS)}; got {closed!r}")
     if not isinstance(bounds, Mapping):
-        raise QueryError(f"bounds are a dict of pairs by field: (lows, highs); got {type(bounds).__name__}")
+        raise QueryError(f"bounds must be a dict of pairs by field: (lows, highs); got {type(bounds).__name__}")
     low_end, high_end = _ENDS[closed]
     ranges: dict[str, Ranges] = {}
     for name, pair in bounds.items():
@@ -35,9 +35,9 @@ def read_bounds(
         if field is None:
             raise QueryError(schema.unknown_field(str(name)))
         if field.name in ranges:
-            raise QueryError(f"field {field.name!r} has bounds twice; names differ by more than case")
+            raise QueryError(f"field {field.name!r} has bounds twice; names are compared without case")
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise QueryError(f"the bounds of field {name!r} are a pair: (lows, highs)")
+            raise QueryError(f"the bounds of field {name!r} must be a pair: (lows, highs)")
         lows, low_ends = _read_side(pair[0], field, low_end, time_zone, n_boxes, is_low=True)
         highs, high_ends = _read_side(pair[1], field, high_end, time_zone, n_boxes, is_low=False)
         ranges[field.name] = Ranges(lows, highs, low_ends, high_ends)
@@ -73,7 +73,7 @@ def _read_side(
             return _read_floats(numbers, field, ends, is_low=is_low)
         column = read_values(values if numbers is None else pa.nulls(n_boxes), field, time_zone)
     except RowError as error:
-        raise QueryError(f"a bound cannot be taken: {error}") from None
+        raise QueryError(f"invalid bound: {error}") from None
     read = column.values
     if column.valid is not None:
         ends[~column.valid] = UNBOUNDED
@@ -88,9 +88,9 @@ def _read_side(
 
 
 def _as_floats(values: Any, field: Field, none: float) -> NDArray[np.float64] | None:
-    """The values as doubles, where they are floating numbers, with the infinity that is `none` for null.
+    """Floating-point values as doubles, with the infinity `none` for null.
 
-    Of fields that hold no numbers, or decimals, all must be that.
+    If the field is not a number, or is a decimal, all values must be that infinity.
     """
     if isinstance(values, np.ndarray):
         if values.dtype.kind != "f":
@@ -110,7 +110,7 @@ def _as_floats(values: Any, field: Field, none: float) -> NDArray[np.float64] | 
 def _read_floats(
     numbers: NDArray[np.float64], field: Field, ends: NDArray[np.int8], *, is_low: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-    """Floating bounds of an integer field: the nearest integers inside. One that no integer can meet leaves nothing."""
+    """Floating-point bounds of an integer field: the nearest integers inside, or an empty range."""
     _refuse_nan(numbers, field, None)
     whole = np.ceil(numbers) if is_low else np.floor(numbers)
     ends[whole != numbers] = CLOSED

@@ -1,4 +1,4 @@
-"""What a change of a query set consists of, as bytes: the same change gives the same bytes in every process."""
+"""The content of a change of a query set as bytes. The same change gives the same bytes in every process."""
 
 from __future__ import annotations
 

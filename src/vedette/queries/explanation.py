@@ -1,4 +1,4 @@
-"""The plan of a query set in words."""
+"""The plan of a query set as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def explain(queries: QuerySet, parts: Parts, is_gone: NDArray[np.bool_]) -> str:
-    """Which index answers for which queries, why, and what that costs."""
+    """Which index serves which queries, why, and at what cost."""
     each = f", {queries.nbytes / len(queries):,.0f} bytes a query" if len(queries) else ""
     n_queries = count(len(queries), "query", "queries")
     lines = [f"{n_queries} at version {queries.version}, {_megabytes(queries.nbytes)}{each}"]

@@ -29,19 +29,19 @@ from vedette.native.vectors import copy_eight
 from vedette.queries.screen import Screen
 
 SCREENED_ROWS = 1024  # a smaller batch is not screened
-FEW_PAIRS = 256  # so many are compared with each other sooner than a mark is kept for every query
+FEW_PAIRS = 256  # up to this number, comparing them with each other is faster than a mark for every query
 CANDIDATES_AT_ONCE = 1 << 20  # pairs whose residuals are checked together, about
 
 
 @dataclass(frozen=True)
 class Group:
-    """Boxes over the same fields, with the index that answers for them."""
+    """Boxes over the same fields, with their index."""
 
     fields: tuple[str, ...]  # in the order of the index's axes; none: every row is a candidate
     index: Index | EveryRow
-    firsts: Cells  # (fields, boxes): closed cell ranges, kept so that the group can be compiled anew
+    firsts: Cells  # (fields, boxes): closed cell ranges, kept so that the group can be compiled again
     lasts: Cells
-    listed_queries: NDArray[np.int32]  # the query of each box; empty where they are consecutive
+    listed_queries: NDArray[np.int32]  # the query of each box; empty if they are consecutive
     first_query: int  # then, the query of the first box
     repeats: bool  # several boxes of one query may hold the same row
     has_residuals: bool
@@ -59,7 +59,7 @@ class Group:
         return np.arange(self.first_query, self.first_query + len(self), dtype=np.int32)
 
     def by_box(self, by_query: NDArray[np.bool_], boxes: slice = slice(None)) -> NDArray[np.bool_]:
-        """What an array by query says of the queries of some boxes; not copied where these are consecutive."""
+        """The elements of an array by query for the queries of some boxes; not copied if these are consecutive."""
         if len(self.listed_queries):
             return by_query[self.listed_queries[boxes]]
         return by_query[self.first_query : self.first_query + len(self)][boxes]
@@ -108,7 +108,7 @@ class Group:
             check(index.has_boxes(self.firsts, self.lasts, self.queries), "an index is not that of its boxes")
 
     def restored(self, axes: dict[str, Axis]) -> Group:
-        """The group with its index, which is built where a file has its boxes alone."""
+        """The group with its index, which is built if the file has only the boxes."""
         if not isinstance(self.index, KeptAsBoxes):
             return self
         n_cells = [axes[name].n_cells for name in self.fields]
@@ -142,11 +142,11 @@ class Part:
 
     @property
     def fields(self) -> set[str]:
-        """The fields that a row needs here."""
+        """The fields that rows need."""
         return set(self.axes).union(*(residual.fields for residual in self.residuals))
 
     def validate(self, schema: Schema, first_query: int) -> None:
-        """Raise DamageError unless a part from a file, over such rows, is safe to match with."""
+        """Raise DamageError unless a part from a file, over rows of the schema, is safe to match with."""
         check_fields(self)
         check(self.first_query == first_query and 0 <= self.n_queries < 1 << 31, "a part has not the queries it should")
         for name, axis in self.axes.items():
@@ -180,11 +180,11 @@ class Part:
             check((has == group.has_residuals).all(), "boxes are not those of queries with residuals")
 
     def restored(self) -> Part:
-        """The part with the indexes of which a file has the boxes alone."""
+        """The part with the indexes of which the file has only the boxes."""
         return dataclasses.replace(self, groups=tuple(group.restored(self.axes) for group in self.groups))
 
     def match(self, columns: dict[str, Column], n_rows: int) -> Matches:
-        """The queries of this part that each row matches; every query once a row."""
+        """The queries of this part that each row matches, each query once per row."""
         if self.screen is None or n_rows < SCREENED_ROWS:
             return self._match(columns, n_rows)
         rows = self.screen.pass_rows(columns[self.screen.field])
@@ -224,7 +224,7 @@ class Part:
     def filter_candidates(
         self, groups: Sequence[Group], cells: dict[str, Cells], columns: dict[str, Column], n_rows: int
     ) -> Matches:
-        """The candidates whose residual holds. Rows are taken in slices, as residuals may leave all pairs to check."""
+        """The candidates whose residual holds. Rows are processed in slices, because all pairs may be candidates."""
 
         def find(start: int, end: int) -> Matches:
             part = {name: each[start:end] for name, each in cells.items()}
@@ -251,7 +251,8 @@ class Part:
             keep[pairs], failed = self.residuals[number].evaluate(columns, rows[pairs], members)
             n_failed += failed
         starts, positions = _keep_pairs(candidates.starts, candidates.positions, keep)
-        return Matches(starts, positions.copy(), n_failed=n_failed)  # lest few matches hold all candidates
+        # Copied, so that few matches do not keep all candidates in memory.
+        return Matches(starts, positions.copy(), n_failed=n_failed)
 
 
 @dataclass(frozen=True)
@@ -282,9 +283,9 @@ def stack_cells(cells: dict[str, Cells], fields: tuple[str, ...], n_rows: int) -
 
 
 def merge(found: Sequence[Matches], n_rows: int, dropped: Sequence[NDArray[np.int64]] = ()) -> Matches:
-    """All matches of several answers about the same rows, less the pairs `dropped` from each.
+    """All matches of several answers about the same rows, without the pairs `dropped` from each.
 
-    Cheap where all answers but the first are sparse and few pairs are dropped.
+    Cheap if all answers but the first are sparse and few pairs are dropped.
     """
     if len(found) == 1 and not any(map(len, dropped)):
         return found[0]
@@ -304,7 +305,7 @@ def merge(found: Sequence[Matches], n_rows: int, dropped: Sequence[NDArray[np.in
 
 
 def find_gone(matches: Matches, is_gone: NDArray[np.bool_], rows: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """The pairs, among those of `rows` if they are given, whose query is gone."""
+    """The pairs, among those of `rows` if given, whose query is removed."""
     if rows is None:
         return _find_gone(matches.positions, is_gone)
     return _find_gone_in_rows(matches.starts, matches.positions, is_gone, rows)
@@ -320,7 +321,7 @@ def _merge_two(first: Matches, dropped: NDArray[np.int64], more: Matches) -> Mat
 
 
 def _append(found: Sequence[Matches], n_rows: int) -> Matches:
-    """Each row's lists one after the other, however many there are."""
+    """Each row's lists joined, for any number of lists."""
     starts = found[0].starts.copy()
     for matches in found[1:]:
         starts += matches.starts
@@ -371,7 +372,7 @@ def _merge(
     more_positions: NDArray[np.int32],
     out: NDArray[np.int32],
 ) -> NDArray[np.int64]:
-    """Each row's lists one after the other, less the pairs of the first that are `dropped`, which are in order.
+    """Each row's lists joined, without the pairs of the first that are `dropped`, which are in order.
 
     The first lists are copied in runs, up to a pair that is dropped or a row that has more.
     """
@@ -396,7 +397,7 @@ def _merge(
 
 @kernel
 def _find_gone(positions: NDArray[np.int32], is_gone: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The pairs whose query is gone. Chunks are searched without branches: to look them up is all that takes time."""
+    """The pairs whose query is removed. Chunks are searched without branches: only the look-ups take time."""
     found = np.empty(1024, np.int64)
     n_found = 0
     chunk = np.empty(4096, np.int64)
@@ -434,7 +435,7 @@ def _find_gone_in_rows(
 def _drop_repeats(
     starts: NDArray[np.int64], positions: NDArray[np.int32], n_queries: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Each position once a row: a position remembers the last row that had it, or, for few pairs, one looks back."""
+    """Each position once per row. A position stores the last row that had it; few pairs are compared directly."""
     kept_starts = np.zeros_like(starts)
     kept = np.empty_like(positions)
     looks_back = len(positions) < FEW_PAIRS

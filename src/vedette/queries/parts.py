@@ -1,8 +1,8 @@
-"""The compiled parts of a query set, and the changes that wait to be compiled.
+"""The compiled parts of a query set, and the pending changes.
 
-New queries wait until a match needs them; then they become a part, together with older parts that are not much
-larger. So there are few parts, and a query is compiled anew only a few times in its life. A removed query is filtered
-out of the answers until its part is compiled anew.
+New queries are pending until a match needs them. They are then compiled into a part, together with older parts that are
+not much larger. So there are few parts, and a query is compiled only a few times. A removed query is filtered out of
+the answers until its part is compiled again.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from vedette.queries.match import Group, Part, find_gone, merge
 from vedette.queries.planner import compile_part
 from vedette.queries.screen import Screen
 
-MERGE_RATIO = 8  # a part is merged with the newer one unless it has so many times its boxes
+MERGE_RATIO = 8  # a part is merged with the newer one unless it has at least 8 times its boxes
 SMALL_PART = 2048  # boxes; a smaller part is always merged
-GONE_SHARE = 4  # a part is compiled anew when one in so many of its queries is gone
+GONE_SHARE = 4  # a part is compiled again when a fourth of its queries is removed
 
 _RANGE, _NULL, _ANY = 0, 1, 2  # how a box constrains a field
 
@@ -39,12 +39,12 @@ class Parts:
         self.schema = schema
         self.index = index
         self.compiled: list[Part] = []
-        self._n_dropped: list[int] = []  # by part: the gone queries that it does not even hold
+        self._n_dropped: list[int] = []  # by part: removed queries whose boxes it no longer has
         self._blocks: list[BoxBlock] = []
         self._residuals: list[Residual] = []
         self._n_queries = 0
-        self._has_gone: list[bool] = []  # by part: it holds queries that are gone
-        self._gone_screens: list[Screen | None] = []  # by part: where they are
+        self._has_gone: list[bool] = []  # by part: it has boxes of removed queries
+        self._gone_screens: list[Screen | None] = []  # by part: where their boxes are
         self._is_current = True
         self.fields: list[str] = []  # those that queries use
 
@@ -52,7 +52,7 @@ class Parts:
     def of(
         cls, compiled: list[Part], schema: Schema, index: str | None, is_gone: NDArray[np.bool_], *, is_checked: bool
     ) -> Parts:
-        """Parts that were compiled before; unless they have been checked, they are validated."""
+        """Parts that were compiled before. They are validated unless `is_checked`."""
         parts = cls(schema, index)
         if not is_checked:
             validate_parts(compiled, schema, len(is_gone))
@@ -69,7 +69,7 @@ class Parts:
         return sum(part.nbytes for part in self.compiled)
 
     def append(self, blocks: Iterable[BoxBlock], residuals: Iterable[Residual], n_queries: int) -> None:
-        """Add queries at the next positions; those of `blocks` and `residuals` count from 0."""
+        """Add queries at the next positions. Queries of `blocks` and `residuals` are numbered from 0."""
         first = self._n_queries
         self._blocks += [BoxBlock(block.queries + first, block.ranges) for block in blocks]
         self._residuals += [dataclasses.replace(each, queries=each.queries + first) for each in residuals]
@@ -78,7 +78,7 @@ class Parts:
 
     @property
     def is_mostly_compiled(self) -> bool:
-        """Whether what waits is small beside what is compiled, as it is once the first match has been."""
+        """Whether the pending queries are few compared with the compiled ones."""
         n_waiting = sum(len(block) for block in self._blocks)
         return MERGE_RATIO * n_waiting < sum(part.n_boxes for part in self.compiled)
 
@@ -86,9 +86,9 @@ class Parts:
         self._is_current = False
 
     def compile(self, is_gone: NDArray[np.bool_]) -> None:
-        """Compile what waits, and anew the parts in which too many queries are gone, or all that use a field.
+        """Compile pending queries, and parts of which too many queries, or all that use a field, are removed.
 
-        What is compiled takes its place at the end, so that an interruption loses nothing.
+        Compiled parts are put in place at the end, so an interruption loses nothing.
         """
         if self._is_current:
             return
@@ -112,7 +112,7 @@ class Parts:
         self._is_current = True
 
     def extract(self, is_wanted: NDArray[np.bool_]) -> tuple[list[BoxBlock], list[Residual]]:
-        """The boxes and residuals of the wanted queries, as far as they are still here; they stay."""
+        """A copy of the boxes and residuals of the wanted queries, as far as the parts still have them."""
         is_other = ~is_wanted
         blocks, residuals = _take_standing(join_alike(self._blocks), self._residuals, is_other)
         for part in self.compiled:
@@ -122,7 +122,7 @@ class Parts:
         return blocks, residuals
 
     def without_gone(self, is_gone: NDArray[np.bool_]) -> Parts:
-        """The queries that stand, which move up to the positions of those that are gone, as one part to be compiled."""
+        """The active queries as one pending part. They move up to the positions of the removed ones."""
         blocks, residuals = _take_standing(join_alike(self._blocks), self._residuals, is_gone)
         for part in reversed(self.compiled):
             older_blocks, older_residuals = decompile(part, is_gone)
@@ -145,7 +145,7 @@ class Parts:
         return merge(found, n_rows, dropped)
 
     def _compile_waiting(self, compiled: list[Part], n_dropped: list[int], is_gone: NDArray[np.bool_]) -> None:
-        """Put the part of what waits, and of the newest parts that are not much larger, in the place of these."""
+        """Replace the pending queries, and the newest parts that are not much larger, by one part."""
         first = compiled[-1].first_query + compiled[-1].n_queries if compiled else 0
         if first == self._n_queries:
             return
@@ -170,7 +170,7 @@ class Parts:
 
 
 def validate_parts(compiled: list[Part], schema: Schema, n_queries: int) -> None:
-    """Raise DamageError unless parts from a file are those of so many queries."""
+    """Raise DamageError unless parts from a file are those of `n` queries."""
     check_type(compiled, list[Part], "the list of parts")
     first = 0
     for part in compiled:
@@ -180,7 +180,7 @@ def validate_parts(compiled: list[Part], schema: Schema, n_queries: int) -> None
 
 
 def decompile(part: Part, is_gone: NDArray[np.bool_]) -> tuple[list[BoxBlock], list[Residual]]:
-    """The boxes and residuals that a part was compiled from, less those of gone queries."""
+    """The boxes and residuals that a part was compiled from, without those of removed queries."""
     blocks = [block for group in part.groups for block in _decompile_group(part, group, is_gone)]
     return blocks, _take_standing([], part.residuals, is_gone)[1]
 
@@ -188,7 +188,7 @@ def decompile(part: Part, is_gone: NDArray[np.bool_]) -> tuple[list[BoxBlock], l
 def _take_standing(
     blocks: Sequence[BoxBlock], residuals: Sequence[Residual], is_gone: NDArray[np.bool_]
 ) -> tuple[list[BoxBlock], list[Residual]]:
-    """The boxes and residuals of queries that stand."""
+    """The boxes and residuals of active queries."""
 
     def take(each: Any) -> Any:
         gone = is_gone[each.queries]
@@ -232,7 +232,7 @@ def join_alike(blocks: Sequence[BoxBlock]) -> list[BoxBlock]:
 
 
 def _screen_gone(part: Part, is_gone: NDArray[np.bool_]) -> Screen | None:
-    """Where the boxes of gone queries are; rows elsewhere have no match to drop."""
+    """Where the boxes of removed queries are. Rows elsewhere have no match to drop."""
     boxes = []
     for group in part.groups:
         gone = np.flatnonzero(group.by_box(is_gone))
@@ -242,11 +242,11 @@ def _screen_gone(part: Part, is_gone: NDArray[np.bool_]) -> Screen | None:
 
 
 def _fields_in_use(part: Part, is_gone: NDArray[np.bool_]) -> set[str]:
-    """The fields that queries which stand compare."""
+    """The fields that active queries compare."""
     used = {name for each in part.residuals if not is_gone[each.queries].all() for name in each.fields}
     for group in part.groups:
         start = 0
-        while start < len(group) and not used.issuperset(group.fields):  # a few boxes tell, mostly
+        while start < len(group) and not used.issuperset(group.fields):  # usually a few boxes are enough
             some = slice(start, start + 1024)
             stands = ~group.by_box(is_gone, some)
             for name, firsts, lasts in zip(group.fields, group.firsts[:, some], group.lasts[:, some], strict=True):
@@ -261,7 +261,7 @@ def _count_gone(part: Part, is_gone: NDArray[np.bool_]) -> int:
 
 
 def _count_gone_held(part: Part, is_gone: NDArray[np.bool_]) -> int:
-    """How many queries are gone that still have boxes in the part."""
+    """How many removed queries still have boxes in the part."""
     is_held = np.zeros(part.n_queries, np.bool_)
     for group in part.groups:
         is_held[group.queries - part.first_query] = True

@@ -1,7 +1,7 @@
-"""The query set: standing queries over one schema, in one process.
+"""The query set: queries over one schema, in one process.
 
-Changes gather in a pending delta, which the next match compiles into a part of its own. Parts are merged as they grow
-alike, so that there are few, and every query is compiled again only a few times in its life.
+Changes are collected and compiled into a part of their own by the next match. Parts of similar size are merged, so
+there are few parts, and a query is compiled only a few times.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from vedette.settings import settings
 if TYPE_CHECKING:
     from vedette.operators.border.monitor import BorderMonitor
 
-FEW_GONE = 1024  # so many removed queries are always borne
-RETAINED_VERSIONS = 10_000  # for so many versions what was removed, or changed in bands, stays known to monitors
-ROOM = 16  # a file has room for one more id in so many, which who maps it adds in place
-MANY_CHANGES = 256  # so many at once are worth compiling before the next match asks
+FEW_GONE = 1024  # removed queries up to this number never cause a compaction
+RETAINED_VERSIONS = 10_000  # monitors know removed queries and changed bands for this many versions
+ROOM = 16  # a file has room for 1/16 more ids, which a process that maps it adds in place
+MANY_CHANGES = 256  # changes from this number on are compiled at once, not by the next match
 
-# The monitor is above the set that it watches, and loads when somebody asks for one.
+# The monitor is in a layer above, and is loaded on first use.
 _BORDER = LazyTable(
     {
         "BorderMonitor": ("vedette.operators.border.monitor", "BorderMonitor"),
@@ -61,17 +61,18 @@ Made = TypeVar("Made")
 
 
 class QuerySet(StandingSet):
-    """Standing queries over rows of one schema.
+    """Queries over rows of one schema.
 
     >>> alerts = QuerySet("symbol string, price double")
     >>> alerts.add("cheap-ibm", "symbol = 'IBM' AND price < 40")
     >>> alerts.match_one({"symbol": "IBM", "price": 39.5})
     ['cheap-ibm']
 
-    With a `sample` of rows, queries that match more than `max_match_share` of it are refused; neither is saved with the
-    set. `time_zone` is that of dates and of timestamps without a zone. `index` forces one index (see `explain`).
+    With a `sample` of rows, queries that match more than `max_match_share` of it are refused. Neither is saved with
+    the set. `time_zone` is the time zone for dates and for timestamps without one. `index` forces one index (see
+    `explain`).
 
-    A set may be read by several threads at once, but not while it is changed.
+    Several threads may read a set at once, but not while it is changed.
     """
 
     kind = "queries"
@@ -92,35 +93,35 @@ class QuerySet(StandingSet):
         self._ids = Ids()
         self._versions = Versions()
         self._parts = Parts(self.schema, index)
-        self.retained_versions = 0  # for so many versions removed queries stay known to border monitoring
+        self.retained_versions = 0  # border monitoring knows removed queries for this many versions
         self._retained = Retained(self.schema)
-        self.forgotten_version = 0  # the last one that removed queries which were not retained
-        self._leaving: list[NDArray[np.int32]] = []  # positions removed since `_retained` was last brought up to date
+        self.forgotten_version = 0  # the last version that removed queries without retaining them
+        self._leaving: list[NDArray[np.int32]] = []  # positions removed since `_retained` was last updated
         self._shared: dict[Any, Any] = {}
         self._selectivity = read_selectivity(sample, max_match_share, self.schema, self.time_zone)
-        self._lock = threading.RLock()  # readers compile what waits, one at a time
+        self._lock = threading.RLock()  # readers compile pending changes, one at a time
 
     def __repr__(self) -> str:
         return f"QuerySet({str(self.schema)!r}, {len(self)} queries, version {self.version})"
 
     @property
     def nbytes(self) -> int:
-        """The memory of the compiled set, ids and versions included."""
+        """The memory of the compiled set, including ids and versions."""
         return self._ids.nbytes + self._versions.nbytes + self._compiled().nbytes
 
     @property
     def fields(self) -> list[str]:
-        """The fields that the queries use; rows need no others."""
+        """The fields that the queries use. Rows need no other fields."""
         return self._compiled().fields
 
-    # Changes. Each either happens as a whole, under one new version, or raises and changes nothing.
+    # Changes. Each is applied as a whole under one new version, or raises and changes nothing.
 
     def add(self, query_id: str | int, text: str) -> None:
-        """Let a query stand. Raises QueryError if its text is wrong or its id stands already."""
+        """Add a query. Raises QueryError if its text is invalid or its id already exists."""
         self.add_many([query_id], [text])
 
     def add_many(self, ids: Sequence[str] | Sequence[int] | Any, texts: Sequence[str] | Any) -> None:
-        """Let many queries stand at once; texts of one shape are parsed once."""
+        """Add many queries at once. Texts of one shape are parsed once."""
         read, texts = self._read_new_ids(ids), as_texts(texts)
         if len(read) != len(texts):
             raise QueryError(f"got {len(read)} ids but {len(texts)} texts; each query needs both")
@@ -129,26 +130,26 @@ class QuerySet(StandingSet):
         self._append(read, compiled.blocks, compiled.residuals, content.of_texts(texts))
 
     def add_boxes(self, ids: Any, bounds: Mapping[str, tuple[Any, Any]], closed: str = "both") -> None:
-        """Let many boxes stand at once: by field, arrays of lower and of upper bounds.
+        """Add many boxes at once: by field, arrays of lower and of upper bounds.
 
-        An infinite or null bound is none, and a field with neither is not constrained. `closed` tells which bounds
-        belong to the box: "both", "left", "right" or "neither".
+        Bounds are inclusive by default. `closed` changes that: "both", "left", "right" or "neither". An infinite or
+        null bound means unbounded.
         """
         read = self._read_new_ids(ids)
         blocks = read_bounds(bounds, closed, self.schema, self.time_zone, len(read))
         self._append(read, blocks, [], content.of_blocks(blocks))
 
     def replace(self, query_id: str | int, text: str) -> None:
-        """Give a standing query another text."""
+        """Replace the text of a query."""
         position = self._must_find(query_id)
         compiled = compile_texts([text], self.schema, self.time_zone, ids=[query_id], limits=settings())
         read = self._ids.read([query_id])
         self._append(read, compiled.blocks, compiled.residuals, content.of_texts([text]), replaced=[position])
 
     def apply(self, changes: Changes) -> None:
-        """Make the changes that a registry tells, all at once; versions and marks are the registry's.
+        """Apply the changes of a registry, all at once. Versions and marks are the registry's.
 
-        Every version in between can be asked for by border monitoring, as if the changes had come one by one.
+        Border monitoring can refer to every version in between, as if the changes had been applied one by one.
         """
         lives = Revisions.read(changes, self._ids, self._versions)
         compiled = compile_texts(changes.texts or [], self.schema, self.time_zone, ids=changes.added_ids)
@@ -165,9 +166,9 @@ class QuerySet(StandingSet):
         self._settle(len(lives.ids) + len(gone))
 
     def compact(self) -> None:
-        """Forget removed queries: those that stand get new positions, and the set is compiled as a whole.
+        """Forget removed queries: the others get new positions, and the set is compiled as a whole.
 
-        It happens by itself once more queries are gone than stand.
+        This happens automatically when more queries are removed than active.
         """
         self._retain()
         is_gone = self._versions.is_gone
@@ -175,10 +176,10 @@ class QuerySet(StandingSet):
         self._parts, self._ids, self._versions = parts, self._standing_ids(), self._versions.without_gone()
 
     def check(self, text: str, *, sample: Any = None) -> list[str]:
-        """Warnings about a text; raises QueryError if it is wrong. Nothing is registered.
+        """Warnings about a text. Raises QueryError if it is invalid. The set does not change.
 
-        With a `sample` of rows, or that of the set, there is a warning where the text matches more than the set's
-        `max_match_share` of it, or without one a tenth.
+        With a `sample` of rows, or the sample of the set, there is a warning if the text matches more of it than the
+        set's `max_match_share`, by default a tenth.
 
         >>> QuerySet("price double").check("price > 5 AND price < 3")
         ['never matches: no value of price lies in all its ranges']
@@ -197,17 +198,17 @@ class QuerySet(StandingSet):
     def match(self, rows: Any) -> Matches:
         """The queries that each row matches. `rows`: an Arrow table or batch, pandas, polars, or a dict of arrays.
 
-        Raises AnswerError where the answer exceeds the setting max_answer_bytes; `match_batches` has no such limit.
+        Raises AnswerError if the answer exceeds the setting max_answer_bytes. `match_batches` has no such limit.
         """
         reading = self._read(rows)
         try:
             with bounded(max_answer_bytes()):
                 return self._complete(reading.match())
-        except OverBudgetError:  # perhaps only on the way to the answer
+        except OverBudgetError:  # the answer itself may still be within the limit
             return self._complete(reading.match_in_pieces(max_answer_bytes()))
 
     def match_batches(self, rows: Any, max_bytes: int | None = None) -> Iterator[Matches]:
-        """The answer of `match` in pieces, each about consecutive rows; `first_row` says where a piece begins.
+        """The answer of `match` in pieces of consecutive rows. `first_row` is the first row of a piece.
 
         A piece takes `max_bytes` at most, by default the setting answer_batch_bytes; only a single row may take more.
         With long ids pieces are smaller, so that `to_arrow` can convert them. Do not change the set before the last
@@ -218,11 +219,11 @@ class QuerySet(StandingSet):
             yield from self._complete(found, first).cut_to_convert(max_answer_bytes())
 
     def find_matches(self, rows: Any) -> Matches:
-        """As `match`, but within the bound of the caller instead of the limit on answers (see `budget`)."""
+        """As `match`, with the bound of the caller instead of the limit on answers (see `budget`)."""
         return self._complete(self._read(rows).match())
 
     def match_one(self, row: Mapping[str, Any]) -> list[str] | list[int]:
-        """The ids of the queries that one row matches; a field that is absent or None is null."""
+        """The ids of the queries that one row matches. A missing field is null, as is None."""
         parts = self._compiled()
         columns = read_row(row, self.schema, parts.fields, self.time_zone)
         with naming(self._ids.at):
@@ -230,7 +231,7 @@ class QuerySet(StandingSet):
         return self._ids.at(found.positions)
 
     def explain(self) -> str:
-        """Which index answers for which queries, and why, in words."""
+        """A text that says which index serves which queries, and why."""
         return explain(self, self._compiled(), self._versions.is_gone)
 
     def border(
@@ -245,13 +246,13 @@ class QuerySet(StandingSet):
         margin: Any = None,
         cross: bool = False,
     ) -> BorderMonitor:
-        """A monitor of enter and exit events, for rows with a key and a time; docs/operators.md tells what they mean.
+        """A monitor of enter and exit events for rows with a key and a time (see docs/operators.md).
 
-        `late` rows, older than the last of their key, are dropped or applied. `null_key` tells whether a row without a
-        key is an error or dropped. Keys that are silent for longer than `expire_after` leave. An enter is reported
-        after `dwell` inside. A key leaves only when a value is outside by more than `margin`, one number or one by
-        field. With `cross`, rows that jump clean through a range are reported. Durations are such as "5 minutes", or
-        numbers where the time is one.
+        `late`: rows older than the last row of their key are dropped ("drop") or applied ("apply"). `null_key`: a row
+        without a key is an error ("error") or is dropped ("drop"). `expire_after`: keys that are silent for longer
+        leave. `dwell`: an enter is emitted after this time inside. `margin`: a key leaves only when a value is outside
+        by more than this, one number or a dict by field. `cross`: moves that jump over a range are emitted. Durations
+        are texts such as "5 minutes", or numbers if the time column is a number.
         """
         self.retain()
         options = _BORDER["MonitorOptions"](key, time, late, null_key, expire_after, dwell, margin, cross)
@@ -286,9 +287,9 @@ class QuerySet(StandingSet):
     # For monitors.
 
     def retain(self, versions: int = RETAINED_VERSIONS) -> None:
-        """Let queries that are removed or replaced from now on stay known to border monitoring, for so many versions.
+        """Keep queries that are removed or replaced from now on for border monitoring, for this many versions.
 
-        `border` does it. A program that goes on from a saved state does it before it changes the set.
+        `border` calls this. A program that continues from a saved state calls it before it changes the set.
         """
         self.retained_versions = max(self.retained_versions, versions)
 
@@ -297,7 +298,7 @@ class QuerySet(StandingSet):
         return SetView(self._compiled(), self._versions, self._ids, self._retained, self.retained_versions)
 
     def shared(self, make: Callable[[], Made]) -> Made:
-        """What monitors of this set derive from it and share, by what makes it: made once."""
+        """What monitors of this set derive from it and share. It is made once by each `make`."""
         if make not in self._shared:
             self._shared[make] = make()
         made: Made = self._shared[make]
@@ -323,7 +324,7 @@ class QuerySet(StandingSet):
             return self._parts
 
     def _retain(self) -> None:
-        """Put aside what was removed lately, before the parts drop it."""
+        """Retain recently removed queries before the parts drop them."""
         if not self._leaving:
             return
         positions = np.concatenate(self._leaving)
@@ -343,7 +344,7 @@ class QuerySet(StandingSet):
         )
 
     def _settle(self, n_changed: int) -> None:
-        """After a change: forget what is gone once it is most, and compile many changes now, not when rows wait."""
+        """After a change: compact if most queries are removed, and compile now if there are many changes."""
         if self._versions.n_gone > max(self._versions.n_standing, FEW_GONE):
             self.compact()
         elif n_changed >= MANY_CHANGES and self._parts.is_mostly_compiled:

@@ -1,4 +1,4 @@
-"""Texts of queries, as owners hold many of them."""
+"""Reads many query texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vedette.errors import QueryError
 
 
 def as_texts(texts: Any) -> Sequence[str]:
-    """Texts as a sequence of strings, in the order of their ids; one string alone is a mistake."""
+    """Texts as a sequence of strings, in the order of their ids. A single string is refused."""
     if isinstance(texts, (str, bytes, bytearray)):
         raise QueryError("texts are a sequence of strings; got one string")
     if not isinstance(texts, Iterable) or isinstance(texts, (Mapping, Set)):

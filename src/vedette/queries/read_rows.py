@@ -1,4 +1,4 @@
-"""Rows that were read for a query set, and their matches: as a whole, or in pieces of bounded size."""
+"""The rows that a query set matches, and their matches: as a whole, or in pieces of bounded size."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from vedette.native.budget import Pieces
 from vedette.queries.match import concat
 from vedette.queries.parts import Parts
 
-FIRST_ROWS = 1 << 14  # in the first piece, which tells how many rows later ones may have
-PIECE_BYTES = 1 << 26  # of matches, where pieces are put together again
+FIRST_ROWS = 1 << 14  # in the first piece; later pieces follow from its size
+PIECE_BYTES = 1 << 26  # of matches, if pieces are joined again
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ReadRows:
         return Pieces(FIRST_ROWS, most // 2, most).of(find, self.n_rows)
 
     def match_in_pieces(self, most: int) -> Matches:
-        """The matches of all rows, found a few rows at a time; raises AnswerError where they exceed `most` bytes."""
+        """The matches of all rows, found a few rows at a time. Raises AnswerError if they exceed `most` bytes."""
         found: list[Matches] = []
         n_bytes = 0
         for _, end, matches in self.pieces(min(most, PIECE_BYTES)):

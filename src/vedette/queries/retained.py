@@ -1,7 +1,7 @@
-"""Removed queries that stay known for a while, so that keys which were inside can still leave them.
+"""Removed queries that are retained, so that keys that were inside can still leave them.
 
-Border monitoring compares what a key was inside when it was last seen with what stands now. A query that was removed in
-between is found here, under a number of its own, for as many versions as the set retains.
+Border monitoring compares the queries that held a key's last row with the queries that are active now. A query that was
+removed in between is found here, under its own number, for as many versions as the set retains.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Retained:
         self._part = None
 
     def forget(self, version: int) -> None:
-        """Forget what was removed with this version or before; cheap, as it waits until that is half."""
+        """Forget queries removed at this version or before. Waits until they are half, so that it is cheap."""
         forgotten = self.removed <= version
         if 2 * np.count_nonzero(forgotten) <= len(self):
             return
@@ -87,7 +87,7 @@ class Retained:
         self._part = None
 
     def to_parts(self) -> list[Any]:
-        """What a file keeps."""
+        """The content for a file."""
         return [self.ids.to_parts(), self.added, self.removed, self.part if len(self) else None]
 
     @classmethod

@@ -1,6 +1,6 @@
 """Revisions of queries: which additions and removals of a registry's changes belong together.
 
-An id may come and go several times between two versions. Every time is a life of its own, with a position of its own in
+An id may be added and removed several times between two versions. Each time is a revision, with its own position in
 the compiled set.
 """
 
@@ -24,16 +24,16 @@ _REMOVED, _ADDED = 0, 1  # under one version removals come first
 
 @dataclass(frozen=True)
 class Revisions:
-    """What changes do to a set: the queries that they add, in order, and those that they end."""
+    """What changes do to a set: the queries that they add, in order, and those that they remove."""
 
     ids: NDArray[np.int64] | pa.LargeStringArray  # of the added ones, in the form that `Ids` takes
-    ends: NDArray[np.int64]  # by added one: the version that removed it, or STANDING
-    ended: NDArray[np.int32]  # positions in the set of those that stood before, and are removed
+    ends: NDArray[np.int64]  # by added query: the version that removed it, or STANDING
+    ended: NDArray[np.int32]  # positions of queries that were in the set before, and are removed
     ended_versions: NDArray[np.int64]
 
     @classmethod
     def read(cls, changes: Changes, ids: Ids, versions: Versions) -> Revisions:
-        """Raises QueryError where the changes are not those that follow on a set with such ids and versions."""
+        """Raise QueryError unless the changes follow the versions of a set with these ids."""
         _check_versions(changes, versions)
         removed, added = _to_array(changes.removed_ids, ids), _to_array(changes.added_ids, ids)
         codes = _codes(removed, added)
@@ -59,7 +59,7 @@ class Revisions:
 
 
 def _check_versions(changes: Changes, versions: Versions) -> None:
-    """Raise unless the versions follow on those of the set; queries that stood before its first may be of any."""
+    """Raise unless the versions follow those of the set. Queries from before its first version may have any."""
     expected = versions.current + 1 + np.arange(len(changes))
     if not np.array_equal(changes.versions, expected):
         raise QueryError(
@@ -101,7 +101,7 @@ def _codes(removed: Any, added: Any) -> NDArray[np.int64]:
 def _check_firsts(
     places: NDArray[np.int64], ids: Any, known: Ids, versions: Versions, *, stands: bool
 ) -> NDArray[np.int32]:
-    """The positions of some ids, all of which must stand in the set, or none."""
+    """The positions of some ids. All of them must be active in the set, or none of them."""
     taken = ids[places] if isinstance(ids, np.ndarray) else ids.take(pa.array(places))
     positions = known.find(taken)
     is_standing = positions >= 0
@@ -113,5 +113,5 @@ def _check_firsts(
 
 
 def _misfit(ids: Any, place: int, *, is_added: bool) -> QueryError:
-    what = "added, and stands already" if is_added else "removed, and does not stand"
+    what = "added, but it already exists" if is_added else "removed, but it does not exist"
     return QueryError(f"the changes do not follow on this set: query {item(ids, place)!r} is {what}")

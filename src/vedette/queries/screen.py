@@ -1,7 +1,7 @@
-"""A screen: rows that cannot match a part are put aside by one look at one field.
+"""A screen: one look-up of one field skips rows that cannot match a part.
 
-Queries that were added lately are few and mostly narrow, and most rows are nowhere near them. The screen marks, over
-equal steps of value, where any of their boxes is; a row elsewhere needs no cell and no index. 64 KB a part.
+Recently added queries are few and mostly narrow, and most rows are far from them. The screen marks, over equal steps of
+value, where their boxes are. A row elsewhere needs no cell and no index. Takes 64 KB per part.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from vedette.native.damage import check, check_fields, check_shape
 from vedette.native.kernels import kernel
 
 N_STEPS = 1 << 16
-MAX_SHARE = 0.25  # of the steps; a screen that lets more rows pass is not worth its look
+MAX_SHARE = 0.25  # of the steps; a screen that lets more rows pass is not worth its cost
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Screen:
 
     @classmethod
     def of(cls, boxes: Sequence[tuple[tuple[str, ...], Cells, Cells]], axes: dict[str, Axis]) -> Screen | None:
-        """The sharpest screen on a field of numbers that all boxes constrain, or None where none is sharp enough.
+        """The sharpest screen on a numeric field that all boxes constrain, or None if none is sharp enough.
 
         Boxes come in groups: their fields, and their first and last cells on each.
         """

@@ -37,7 +37,7 @@ class Selectivity:
 
     @classmethod
     def read(cls, sample: Any, max_share: Any, schema: Schema, time_zone: str) -> Selectivity:
-        """A sample as users hold rows; it may lack fields, which queries then cannot use."""
+        """Read a sample of rows. It may lack fields, which queries then cannot use."""
         frame = as_frame(sample)
         present = [name for name in schema.names if frame.find(name) is not None]
         columns, n_rows = read_rows(frame, schema, present, time_zone, or_else="")
@@ -63,7 +63,7 @@ class Selectivity:
         return counts / self.n_rows
 
     def check(self, ids: Any, blocks: Iterable[BoxBlock], residuals: Iterable[Residual]) -> None:
-        """Refuse queries of which one matches too many rows, or uses a field that the sample lacks."""
+        """Refuse queries if one matches too many rows, or uses a field that the sample lacks."""
         blocks, residuals = list(blocks), list(residuals)
         lacking = self._find_lacking(blocks, residuals)
         if lacking is not None:
@@ -77,7 +77,7 @@ class Selectivity:
             raise QueryError(f"{told}; narrow it, or raise max_match_share of the set")
 
     def warn(self, compiled: CompiledTexts) -> list[str]:
-        """What is to be said of one text that matches too many rows."""
+        """Warnings if one text matches too many rows."""
         lacking = self._find_lacking(compiled.blocks, compiled.residuals)
         if lacking is not None:
             raise QueryError(f"the query uses {_explain_lacking(lacking[1])}")
@@ -106,12 +106,12 @@ def read_share(value: Any) -> float:
     """A share, above 0 and at most 1."""
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if not is_number or not 0 < value <= 1 or not math.isfinite(value):
-        raise QueryError(f"max_match_share is a number above 0 and at most 1, such as 0.5; got {shown(value)}")
+        raise QueryError(f"max_match_share must be a number above 0 and at most 1, such as 0.5; got {shown(value)}")
     return float(value)
 
 
 def read_selectivity(sample: Any, max_share: Any, schema: Schema, time_zone: str) -> Selectivity | None:
-    """What a set was given, or None; both are needed."""
+    """The sample and share of a set, or None. One without the other is an error."""
     if max_share is None and sample is None:
         return None
     if max_share is None or sample is None:

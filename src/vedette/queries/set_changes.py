@@ -1,4 +1,4 @@
-"""The changes of a named set between two versions, as columns: what a registry tells and a compiled set applies."""
+"""The changes of a named set between two versions, as columns. A registry returns them, a compiled set applies them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ QueryId = str | int
 class Changes:
     """What happened after one version, up to and with another, oldest first.
 
-    A replaced query is removed and added under the same version, and so is one that was removed and added again: under
-    one version removals come first. A query that came and went in between is told too, so that every version can be
-    rebuilt. Of `texts`, `windows`, `lows`, `highs` and `sides` those are there that the kind of the set has.
+    A replaced query is removed and added under the same version; removals come first. A query that was added and
+    removed in between is included, so that every version can be rebuilt. Which of `texts`, `windows`, `lows`, `highs`
+    and `sides` are present depends on the kind of the set.
 
     >>> changes = Changes.of([(1, 11, [], [("a", "x > 1"), ("b", "x > 2")]), (2, 22, ["a"], [("a", "x > 3")])])
     >>> changes.until, changes.n_added, changes.n_removed
@@ -27,8 +27,8 @@ class Changes:
     [(1, [], ['a', 'b'], ['x > 1', 'x > 2']), (2, ['a'], ['a'], ['x > 3'])]
     """
 
-    versions: NDArray[np.int64]  # every one, also those that changed no query
-    marks: NDArray[np.int64]  # by version: a random number, by which a saved state knows its history
+    versions: NDArray[np.int64]  # all, also those that changed no query
+    marks: NDArray[np.int64]  # by version: a random number that identifies the history of a saved state
     removed_ids: list[QueryId] = field(default_factory=list)
     removed_versions: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # ascending
     added_ids: list[QueryId] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Changes:
 
     @classmethod
     def of(cls, changes: Sequence[tuple[int, int, Sequence[QueryId], Sequence[tuple[Any, ...]]]]) -> Changes:
-        """Changes told one by one: version, mark, ids removed, and queries added.
+        """Changes from a list: version, mark, ids removed, and queries added.
 
         A query is (id, text), (id, text, window) where windows are dicts, or (id, low, high).
         """
@@ -75,7 +75,7 @@ class Changes:
 
     @property
     def until(self) -> int | None:
-        """The last version, or None where there is none."""
+        """The last version, or None."""
         return int(self.versions[-1]) if len(self.versions) else None
 
     @property
@@ -108,6 +108,6 @@ class Changes:
 
 
 def _cut(changed: NDArray[np.int64], versions: NDArray[np.int64]) -> list[int]:
-    """Where the changes of each version begin, and where the last end."""
+    """Where the changes of each version begin, and where the last ones end."""
     starts: list[int] = np.searchsorted(changed, versions, side="left").tolist()
     return [*starts, len(changed)]

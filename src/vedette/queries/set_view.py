@@ -1,4 +1,4 @@
-"""A query set as one step of an operator sees it: what stands, and what was removed lately."""
+"""A query set as one step of an operator sees it: the active queries, and the recently removed ones."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class SetView:
 
     @property
     def first_retained(self) -> int:
-        """What removed queries count from in events."""
+        """The number of the first removed query in events."""
         return len(self.ids)
 
     @property
     def all_fields(self) -> set[str]:
-        """The fields that the queries use, those that were removed among them."""
+        """The fields that the queries use, including removed ones."""
         return {*self.parts.fields, *self.retained.fields}
 
     def number(self, ids: Any) -> NDArray[np.int32]:
-        """The one number under which each id is known in events, whatever form of the query is meant; or -1."""
+        """The number of each id in events, the same for all revisions of the query; or -1."""
         positions = self.ids.find(ids)
         missing = np.flatnonzero(positions < 0)
         if len(missing) and len(self.retained):
@@ -46,7 +46,7 @@ class SetView:
         return positions
 
     def is_known(self, queries: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Whether the query of each number stands, or was removed lately enough to be known."""
+        """Whether the query of each number is active or retained."""
         is_known = (queries >= 0) & (queries < self.first_retained)
         is_known[is_known] = ~self.versions.is_gone[queries[is_known]]
         rest = np.flatnonzero((queries >= 0) & ~is_known)
@@ -57,7 +57,7 @@ class SetView:
         return is_known
 
     def ids_of(self, queries: NDArray[np.int32]) -> Any:
-        """The ids behind such numbers."""
+        """The ids of these numbers."""
         if not len(self.retained):
             return self.ids.take(queries)
         joined = pa.concat_arrays([self.ids.to_arrow(), self.retained.ids.to_arrow()]).take(pa.array(queries))

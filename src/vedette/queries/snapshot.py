@@ -42,7 +42,7 @@ _CHECK = f"snapshot format {FORMAT}, checks 1"  # the number goes up when there 
 def write(content: dict[str, Any], path: str | os.PathLike[str]) -> None:
     """Save `content`: dicts, lists, scalars, arrays and the classes of a compiled set.
 
-    The file is there whole or not.
+    The file is written as a whole or not at all.
     """
     target = Path(path)
     temporary = target.parent / f".{target.name}.{uuid.uuid4().hex}"
@@ -61,7 +61,7 @@ def write(content: dict[str, Any], path: str | os.PathLike[str]) -> None:
 
 @dataclass(frozen=True)
 class Saved:
-    """What a file holds. `is_checked`: it has passed all checks on this host, in the state in which it is."""
+    """The content of a file. `is_checked`: the file in its current state has passed all checks on this host."""
 
     content: dict[str, Any]
     name: str
@@ -69,7 +69,7 @@ class Saved:
     is_checked: bool
 
     def note_checked(self) -> None:
-        """The content has passed all checks."""
+        """Record that the content has passed all checks."""
         if not self.is_checked:
             note_checked(self.state, _CHECK)
 
@@ -107,7 +107,7 @@ def _container() -> Container:
 
 
 def kind_of(content: dict[str, Any]) -> str:
-    """Of what set or state something is the content."""
+    """The kind of set or state that the content is of."""
     kind = content.get("kind", "queries")
     return kind if isinstance(kind, str) else f"of no kind ({type(kind).__name__})"
 

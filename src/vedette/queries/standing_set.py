@@ -1,4 +1,4 @@
-"""What all sets of standing queries have in common: files, ids that stand or are gone, and versions."""
+"""What all query sets have in common: files, ids and versions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vedette.settings import settings
 class SavedSet:
     """A set that can be written to a file or to bytes, and pickled."""
 
-    kind: ClassVar[str]  # of set, as files name it
+    kind: ClassVar[str]  # the name of the kind of set in files
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the compiled set to one file."""
@@ -29,7 +29,7 @@ class SavedSet:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """A saved set, mapped into memory: processes on a host share its pages."""
+        """Load a saved set. It is mapped into memory, so processes on a host share its pages."""
         saved = snapshot.read(path)
         made = cls._read_content(saved.content, saved.name, is_checked=saved.is_checked)
         saved.note_checked()
@@ -61,25 +61,25 @@ class SavedSet:
 
     @classmethod
     def _from_content(cls, saved: dict[str, Any], *, is_checked: bool) -> Self:
-        """The set of what a file has. Unless that has been checked, it is validated before a kernel sees it."""
+        """The set from the content of a file. It is validated before a kernel sees it, unless `is_checked`."""
         raise NotImplementedError
 
 
 def begin(versions: Versions, version: int, mark: int) -> None:
-    """Raises QueryError unless nothing has happened yet."""
+    """Raise QueryError unless the set is new."""
     if versions.current or len(versions):
-        raise QueryError(f"a set begins at another version before its first change; this one is at {versions.current}")
+        raise QueryError(f"only a new set can start at another version; this one is at {versions.current}")
     versions.begin(version, mark)
 
 
 class StandingSet(SavedSet):
-    """Queries by position, which have an id each and stand from one version to another."""
+    """Queries by position, each with an id, active from one version to another."""
 
     _ids: Ids
     _versions: Versions
 
     def __len__(self) -> int:
-        """The number of queries that stand."""
+        """The number of active queries."""
         return self._versions.n_standing
 
     def __contains__(self, query_id: object) -> bool:
@@ -95,37 +95,37 @@ class StandingSet(SavedSet):
 
     @property
     def ids(self) -> pa.Array:
-        """The owner's id of each position. Removed queries keep their position until the set is compacted."""
+        """The id at each position. Removed queries keep their position until the set is compacted."""
         return self._ids.to_arrow()
 
     def remove(self, query_id: str | int) -> None:
-        """Let a query stand no longer."""
+        """Remove a query."""
         if isinstance(query_id, (list, tuple, set)):
             raise QueryError("remove takes one id; use remove_many for several")
         self._remove(np.array([self._must_find(query_id)], np.int32))
 
     def remove_many(self, ids: Any) -> None:
-        """Let many queries stand no longer."""
+        """Remove many queries at once. If any id is unknown, none is removed."""
         read = self._ids.read(ids)
         positions = self._ids.find(read)
         unknown = np.flatnonzero(positions < 0)
         if not len(unknown):
             unknown = np.flatnonzero(self._versions.is_gone[positions])
         if len(unknown):
-            raise QueryError(f"no query {item(read, int(unknown[0]))!r} stands in this set")
+            raise QueryError(f"no query {item(read, int(unknown[0]))!r} in this set")
         if len(positions):
             self._remove(positions)
 
     def begin(self, version: int, mark: int) -> None:
-        """Let an empty set begin at a version of a registry, of which it knows the mark; `apply` goes on from there."""
+        """Start an empty set at a version of a registry with this mark. `apply` continues from there."""
         begin(self._versions, version, mark)
 
     def history_mark(self, version: int) -> int | None:
-        """A checksum of all changes up to a version, by which a saved state knows its set."""
+        """A checksum of all changes up to a version. Saved states are compared with it."""
         return self._versions.mark(version)
 
     def _read_ids(self, saved: dict[str, Any], *, is_checked: bool) -> None:
-        """The ids and versions that a file has."""
+        """Read the ids and versions of a file."""
         self._ids = Ids.from_parts(*saved["ids"])
         if not is_checked:
             self._ids.validate()
@@ -145,7 +145,7 @@ class StandingSet(SavedSet):
     def _must_find(self, query_id: object) -> int:
         position = self._find_standing(query_id)
         if position < 0:
-            raise QueryError(f"no query {query_id!r} stands in this set")
+            raise QueryError(f"no query {query_id!r} in this set")
         return position
 
     def _read_new_ids(self, ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
@@ -157,12 +157,12 @@ class StandingSet(SavedSet):
             standing = known[~self._versions.is_gone[positions[known]]]
             if len(standing):
                 (twice,) = self._ids.at(positions[standing[:1]])
-                raise QueryError(f"id {twice!r} stands already; use replace to change it, or another id")
+                raise QueryError(f"id {twice!r} already exists; use replace to change it, or another id")
         settings().check("max_queries", len(self) + len(read))
         return read
 
     def _standing_ids(self) -> Ids:
-        """The ids that stand, at new positions."""
+        """The active ids, at new positions."""
         ids = Ids()
         ids.kind = self._ids.kind
         ids.append(ids.read(self._ids.to_arrow().filter(pa.array(~self._versions.is_gone))))

@@ -1,8 +1,8 @@
 """The version that added each query, and the one that removed it.
 
-Positions are given out in the order of versions, so what was added with which version is a list of runs; a large set
-that was loaded at once takes a byte a query, and four more once queries are removed. Versions count the changes of a
-set, unless a registry numbers and marks them.
+Positions are assigned in the order of versions, so the adding versions are a list of runs. A large set that was loaded
+at once takes a byte per query, and four more after the first removal. Versions count the changes of a set, unless a
+registry numbers and marks them.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 from vedette.native.buffers import grown
 from vedette.native.damage import check, check_shape, check_type, check_within
 
-STANDING = int(np.iinfo(np.int32).max)  # the removing version of a query that stands
+STANDING = int(np.iinfo(np.int32).max)  # the removing version of an active query
 
 
 class Versions:
-    """By position: from which version on a query stands, until which, and whether it is gone by now."""
+    """By position: the version that added a query, the one that removed it, and whether it is removed."""
 
     def __init__(self) -> None:
         self.current = 0
         self.first = 0  # the oldest whose mark is known
         self._n_runs = 0
-        self._run_starts = np.zeros(0, np.int64)  # with room to grow, as all below
+        self._run_starts = np.zeros(0, np.int64)  # with room to grow, as all arrays below
         self._run_versions = np.zeros(0, np.int64)
         self._n = 0
         self._n_gone = 0
@@ -57,18 +57,18 @@ class Versions:
 
     @property
     def oldest_next(self) -> int:
-        """The oldest version of queries that may still come: as a set begins, what stands comes in pieces."""
+        """The oldest version of queries that may still be added: a new set receives its queries in pieces."""
         if self.current > self.first:
             return self.current + 1
         return int(self._run_versions[self._n_runs - 1]) if self._n_runs else 0
 
     def begin(self, version: int, mark: int) -> None:
-        """Before there is any query: versions count on from this one, which a registry marked."""
+        """Before the first query: versions continue from this one, which has a mark of the registry."""
         self.first = self.current = version
         self._marks = np.array([mark], np.int64)
 
     def advance(self, change: Iterable[Any]) -> None:
-        """A change makes a new version; what it consists of, as bytes, goes into its mark."""
+        """A change makes a new version. Its content, as bytes, goes into the mark."""
         mark = int(self._marks[self.current - self.first])
         for piece in change:
             mark = zlib.crc32(piece, mark)
@@ -82,19 +82,19 @@ class Versions:
         self.current += len(versions)
 
     def mark(self, version: int) -> int | None:
-        """By what two sets of one history know each other: a checksum of all changes up to a version.
+        """A checksum of all changes up to a version; two sets of one history have the same.
 
-        None where it is not known, as of versions to come and of those before the first.
+        None if it is unknown: for future versions and for versions before the first.
         """
         return int(self._marks[version - self.first]) if self.first <= version <= self.current else None
 
     def count_at(self, versions: NDArray[Any]) -> NDArray[np.int64]:
-        """How many of the positions had been given out at each of some versions."""
+        """How many positions were assigned at each of some versions."""
         runs = np.searchsorted(self._run_versions[: self._n_runs], versions, side="right")
         return np.asarray(np.append(self._run_starts[: self._n_runs], self._n)[runs])
 
     def removed_at(self, positions: NDArray[Any]) -> NDArray[np.int64]:
-        """The version that removed each of some gone queries."""
+        """The version that removed each of some removed queries."""
         return np.asarray(self._removed[positions], np.int64)
 
     def added_at(self, positions: NDArray[Any]) -> NDArray[np.int64]:
@@ -111,11 +111,11 @@ class Versions:
         return int(self._removed[position]) if self._gone[position] else STANDING
 
     def add(self, n: int) -> None:
-        """`n` queries stand from the current version on."""
+        """Add `n` queries at the current version."""
         self._add_runs(np.array([0]), np.array([self.current]), n)
 
     def add_at(self, versions: NDArray[np.int64]) -> None:
-        """Queries stand from these versions on, which ascend."""
+        """Add queries at these versions, in ascending order."""
         starts = np.flatnonzero(np.diff(versions, prepend=-1))
         self._add_runs(starts, versions[starts], len(versions))
 
@@ -132,7 +132,7 @@ class Versions:
         self._n += n
 
     def remove(self, positions: NDArray[np.int32], versions: NDArray[np.int64] | None = None) -> None:
-        """The queries at these positions, which stand, are gone with the current version, or with one each."""
+        """Remove the active queries at these positions, at the current version or at a version for each."""
         if not len(self._removed):
             self._removed = np.zeros(len(self._gone), np.int32)
         self._gone[positions] = True
@@ -140,7 +140,7 @@ class Versions:
         self._n_gone += len(positions)
 
     def without_gone(self) -> Versions:
-        """The versions of the queries that stand, which move up to the positions of those that are gone."""
+        """The versions of the active queries, which move up to the positions of the removed ones."""
         standing = np.flatnonzero(~self.is_gone)
         added = self.added_at(standing)
         kept = Versions()
@@ -149,7 +149,7 @@ class Versions:
         return kept
 
     def to_parts(self) -> list[Any]:
-        """What a file keeps."""
+        """The content for a file."""
         runs = np.stack([self._run_starts[: self._n_runs], self._run_versions[: self._n_runs]])
         marks = self._marks[: self.current - self.first + 1]
         return [self.current, self._n, runs, self._removed[: self._n], marks]

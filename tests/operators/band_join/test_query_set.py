@@ -81,14 +81,14 @@ def test_none_is_no_end(bands):
         (lambda bands: bands.add_many(["x", "y"], [0], [1, 4]), "got 1 lows but 2 ids; each band needs both ends"),
         (lambda bands: bands.add("x", "low", 1), "the low of a band is a number; got 'low'"),
         (lambda bands: bands.add("x", 0, True), "the high of a band is a number; got True"),
-        (lambda bands: bands.add("q1", 0, 1), "id 'q1' stands already; use replace to change it, or another id"),
+        (lambda bands: bands.add("q1", 0, 1), "id 'q1' already exists; use replace to change it, or another id"),
         (lambda bands: bands.add(1, 0, 1), "the ids of this set are strings; got the integer 1"),
         (lambda bands: bands.add_many(["x", "x"], 0, 1), "id 'x' is given twice"),
-        (lambda bands: bands.replace("x", 0, 1), "no query 'x' stands in this set"),
+        (lambda bands: bands.replace("x", 0, 1), "no query 'x' in this set"),
         (lambda bands: bands.replace("q1", 1, 0), "low 1 of band 'q1' is above its high 0"),
-        (lambda bands: bands.remove("x"), "no query 'x' stands in this set"),
+        (lambda bands: bands.remove("x"), "no query 'x' in this set"),
         (lambda bands: bands.remove(["q1"]), "remove takes one id; use remove_many for several"),
-        (lambda bands: bands.remove_many(["q1", "x"]), "no query 'x' stands in this set"),
+        (lambda bands: bands.remove_many(["q1", "x"]), "no query 'x' in this set"),
     ],
 )
 def test_a_wrong_change_is_refused_and_changes_nothing(bands, change, words):

@@ -134,8 +134,8 @@ def test_bands_that_do_not_follow_are_refused():
     bands.apply(Changes.of([(1, 5, [], [("a", 0.0, 1.0)])]))
     for told, message in [
         ([(3, 7, [], [])], "the set is at version 1; got changes of version 3"),
-        ([(2, 7, [], [("a", 0.0, 2.0)])], "id 'a' stands already"),
-        ([(2, 7, ["b"], [])], "no query 'b' stands"),
+        ([(2, 7, [], [("a", 0.0, 2.0)])], "id 'a' already exists"),
+        ([(2, 7, ["b"], [])], "no query 'b' in this set"),
     ]:
         with pytest.raises(vd.QueryError, match=message):
             bands.apply(Changes.of(told))

@@ -93,7 +93,7 @@ class BandQuerySet(SavedSet):
     # Changes. Each either happens as a whole, under one new version, or raises and changes nothing.
 
     def add(self, query_id: str | int, low: float | None, high: float | None) -> None:
-        """Let a query stand; None is no end. Raises QueryError if its ends are wrong or its id stands already."""
+        """Let a query stand; None is no end. Raises QueryError if its ends are wrong or its id already exists."""
         self.add_many([query_id], [low], [high])
 
     def add_many(self, ids: Any, lows: Any, highs: Any) -> None:
@@ -329,7 +329,7 @@ class BandQuerySet(SavedSet):
             standing = standing[~np.isin(standing, removed)]
         if len(standing):
             (twice,) = self._ids.at(standing[:1])
-            raise QueryError(f"id {twice!r} stands already; use replace to change it, or another id")
+            raise QueryError(f"id {twice!r} already exists; use replace to change it, or another id")
         return read, names
 
     def _find_all(self, ids: Any) -> NDArray[np.int32]:
@@ -340,7 +340,7 @@ class BandQuerySet(SavedSet):
         if not len(unknown):
             unknown = np.flatnonzero(~self._stands[names])
         if len(unknown):
-            raise QueryError(f"no query {item(read, int(unknown[0]))!r} stands in this set")
+            raise QueryError(f"no query {item(read, int(unknown[0]))!r} in this set")
         return names
 
     def _find_standing(self, query_id: object) -> int:
@@ -350,5 +350,5 @@ class BandQuerySet(SavedSet):
     def _must_find(self, query_id: object) -> int:
         name = self._find_standing(query_id)
         if name < 0:
-            raise QueryError(f"no query {query_id!r} stands in this set")
+            raise QueryError(f"no query {query_id!r} in this set")
         return name

@@ -1,4 +1,4 @@
-"""Which index answers for which queries, and why."""
+"""Chooses which index serves which queries."""
 
 from vedette.queries.planner.compilation import compile_part
 from vedette.queries.planner.forced import check_index_name

@@ -1,4 +1,4 @@
-"""Choice: which index answers for a group of boxes.
+"""Chooses the index for a group of boxes.
 
 Every index that can answer for the boxes estimates what a row would cost (see `indexes/estimates.py`), and the cheapest
 is taken.
@@ -21,8 +21,8 @@ from vedette.indexes.names import INDEXES, PAPER_INDEXES, PLANNED_INDEXES
 from vedette.queries.match import EveryRow, Group
 from vedette.queries.planner.forced import tell_unsuited
 
-PAIR_COST = 0.5  # of writing a match, whatever found it
-# So many boxes, and so long a search for each row, are put into a grid file besides, with which a batch may be joined.
+PAIR_COST = 0.5  # of writing a match, for every index
+# Groups with this many boxes and this long a search for each row also get a grid file, for joins with a batch.
 DUAL_BOXES, DUAL_COST = 8192, 500
 
 
@@ -53,7 +53,7 @@ class Boxes:
 
 @dataclass(frozen=True)
 class Candidate:
-    """An index that could answer, and how."""
+    """An index that could serve the group, and how."""
 
     name: str
     estimate: Estimate
@@ -92,7 +92,7 @@ def choose_index(boxes: Boxes, forced: str | None = None) -> Group:
 
 
 def _find_wanted(boxes: Boxes, candidates: list[Candidate], forced: str | None) -> list[Candidate]:
-    """The ways in which the forced index can answer, the cheapest first."""
+    """The ways in which the forced index can serve the group, cheapest first."""
     if forced is None:
         return []
     n_fields = len(boxes.fields)
@@ -109,7 +109,7 @@ def _find_wanted(boxes: Boxes, candidates: list[Candidate], forced: str | None) 
 def _build(
     boxes: Boxes, best: Candidate, candidates: list[Candidate], refused: str = "", search_cost: float | None = None
 ) -> Group:
-    """The group under an index, which is a `Dual` where it is told what a row costs beyond writing its matches."""
+    """The group with an index. It is a `Dual` if the cost of a row beyond writing its matches is given."""
     reason = f"{refused}; " if refused else ""
     if search_cost is not None:
         reason += f"{best.name} for a few rows, and MLGF for a batch; "

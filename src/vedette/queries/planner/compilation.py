@@ -1,8 +1,8 @@
 """Compilation: from boxes in value space to a part, with an axis for every field and an index for every group of boxes.
 
-Boxes that constrain the same fields form a group. Small groups are put together, and boxes of queries with residuals
-or with boxes that meet are kept apart, so that only they pay for the extra step. So are those that a forced index
-answers for only by themselves.
+Boxes that constrain the same fields form a group. Small groups are merged. Boxes of queries with residuals, or with
+boxes that overlap, are kept apart, so that only they pay for the extra step; so are boxes that a forced index can serve
+only alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from vedette.queries.planner.choice import Boxes, choose_index, estimate_cost
 from vedette.queries.planner.forced import is_kept_apart
 from vedette.queries.screen import Screen
 
-SMALL_GROUP = 256  # groups of fewer boxes are put together and scanned
+SMALL_GROUP = 256  # smaller groups are merged and scanned
 MAX_GROUPS = 12  # every further group costs each row a look-up
 MERGE_COST, MERGE_PAIR_COST = 8.0, 1.0  # nanoseconds for a row of a group, and for a match in it, to be merged
 
@@ -58,7 +58,7 @@ def compile_part(
 
 
 def _join_residuals(residuals: Sequence[Residual]) -> list[Residual]:
-    """Residuals of one shape become one, so that their pairs are evaluated together."""
+    """Join residuals of one shape, so that their pairs are evaluated together."""
     by_shape: dict[Any, list[Residual]] = defaultdict(list)
     for residual in residuals:
         by_shape[residual.expression].append(residual)

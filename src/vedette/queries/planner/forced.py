@@ -1,4 +1,4 @@
-"""A forced index: which groups of boxes are kept for it, and in words why it does not answer for one."""
+"""A forced index: which groups of boxes are kept for it, and why it does not serve others."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ def check_index_name(name: str | None) -> None:
 
 
 def is_kept_apart(name: str | None, n_fields: int) -> bool:
-    """Whether boxes on so many fields would lose the index if they were put together with boxes on others."""
+    """Whether boxes on this many fields would lose the index if they were merged with boxes on others."""
     return name is not None and list(INDEXES[name].n_fields) == [n_fields]
 
 
 def tell_unsuited(name: str, n_fields: int) -> str:
-    """Why an index that was asked for does not answer for boxes on so many fields."""
+    """Why a forced index does not serve boxes on this many fields."""
     numbers = INDEXES[name].n_fields
     needs = PLANNED_INDEXES[name].needs if name in PLANNED_INDEXES else ""
     if needs and n_fields >= numbers.start:

@@ -1,4 +1,4 @@
-"""The sample of rows of a set, against which new queries are matched: those that match too much of it are refused."""
+"""The sample of rows of a set. New queries that match too much of it are refused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from vedette.registry.store.tables import samples, sets
 
 
 def write_sample(sample: Any, max_share: float, schema: Schema, time_zone: str) -> dict[str, str]:
-    """The columns of a sample that the schema has, as they are kept: an Arrow stream in base64, and its digest."""
+    """The columns of a sample that the schema has, as stored: an Arrow stream in base64, and its digest."""
     table = as_table(sample, schema)
     Selectivity.read(table, max_share, schema, time_zone)
     sink = pa.BufferOutputStream()
@@ -34,7 +34,7 @@ def write_sample(sample: Any, max_share: float, schema: Schema, time_zone: str) 
 
 
 def selectivity_of(database: Database, info: SetInfo) -> Selectivity | None:
-    """What the set asks of new queries; the sample is read anew only if it has changed."""
+    """The selectivity check of a set, or None. The sample is read again only if it has changed."""
     if info.max_match_share is None:
         return None
     chosen = select(samples.c.digest).where(samples.c.set_id == info.row)
@@ -43,7 +43,7 @@ def selectivity_of(database: Database, info: SetInfo) -> Selectivity | None:
 
 
 class _Place:
-    """Where the sample of a set is; it is the same place while the schema is the same. The database may go."""
+    """Where the sample of a set is. Equal while the schema is the same. It does not keep the database open."""
 
     def __init__(self, database: Database, info: SetInfo) -> None:
         self.database, self.info = ref(database), info
@@ -60,7 +60,7 @@ class _Place:
 def _read(place: _Place, digest: str, max_share: float) -> Selectivity:
     info, schema, database = place.info, place.info.read_schema(), place.database()
     assert schema is not None
-    assert database is not None  # who asks has it
+    assert database is not None  # the caller has it
     chosen = select(samples.c.sample).where(samples.c.set_id == info.row, samples.c.digest == digest)
     text = database.read(lambda connection: connection.scalar(chosen))
     try:
@@ -74,7 +74,7 @@ def _read(place: _Place, digest: str, max_share: float) -> Selectivity:
 
 
 def alter_sample(database: Database, info: SetInfo, sample: Any, max_share: Any, *, clear: bool) -> None:
-    """Give a set another sample or share, or neither; what is None stays."""
+    """Change the sample or the share of a set, or clear both. None means no change."""
     check_kind(info.kind, info.name)
     if clear and sample is not None:
         raise RegistryError('max_match_share="none" clears the sample; give a sample or clear it, not both')

@@ -174,7 +174,7 @@ def why_not_added(query_id: Any, state: str, info: SetInfo) -> str:
             f"query {query_id!r} is parked in set {info.name!r}: its text does not fit the schema any more; "
             f"replace it with another text, or remove it"
         )
-    return f"id {query_id!r} stands already in set {info.name!r}; use replace to change it, or another id"
+    return f"id {query_id!r} already exists in set {info.name!r}; use replace to change it, or another id"
 
 
 def _check_known(info: SetInfo, ids: Sequence[Any], known: Container[Any]) -> None:
