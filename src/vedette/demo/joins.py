@@ -75,6 +75,7 @@ def time_duckdb_join(ticks_dir: Path, alerts: pa.Table, n_ticks: int, seconds: f
         return None
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET enable_progress_bar = false")
     connection.register("bounds", make_bounds(alerts))
     connection.execute("CREATE TABLE alerts AS SELECT * FROM bounds")
 

@@ -1,6 +1,6 @@
-"""A market that never was: symbols, prices as random walks, volumes, and what its watchers want to hear about.
+"""A synthetic market: symbols, prices as random walks, volumes, and the alerts on them.
 
-Everything follows from the seed, so two runs see the same ticks and the same alerts.
+All data follow from the seed, so two runs have the same ticks and the same alerts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SECONDS = 6.5 * 3600  # of the trading day, over which the ticks are spread
 _VOLATILITY = 0.03  # of a price over the day
 _WATCH_FROM_TO = (1, 5)  # hours after the opening from which an alert may watch
 
-# How often each kind of alert is asked for.
+# The share of each kind of alert.
 SHAPES = {"below": 0.30, "above": 0.30, "range": 0.20, "block": 0.10, "later": 0.05, "turnover": 0.04, "penny": 0.01}
 
 
@@ -68,7 +68,7 @@ class Market:
             )
 
     def _walk(self, random: np.random.Generator, symbols: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The price of each tick: every symbol walks on from its opening price by small relative steps."""
+        """The price of each tick: each symbol starts at its opening price and changes by small relative steps."""
         order = np.argsort(symbols, kind="stable")
         counts = np.bincount(symbols, minlength=len(self.symbols))
         steps = random.standard_normal(len(symbols)) * np.repeat(_VOLATILITY / np.sqrt(np.maximum(counts, 1)), counts)
@@ -79,9 +79,9 @@ class Market:
         return np.maximum(prices, 0.01).round(2)
 
     def alerts(self, n: int) -> pa.Table:
-        """Standing queries: `id`, `where` (a text), and what the text says as columns, null where it says nothing.
+        """Alerts: `id`, `where` (a text), and the bounds of the text as columns, null for no bound.
 
-        A symbol's watchers are as many as its share of the trade. Most wait for a price that comes rarely.
+        A symbol has alerts in proportion to its share of the trade. Most are for a price that occurs rarely.
         """
         random = np.random.default_rng([self.seed, 2])
         shapes = random.choice(list(SHAPES), n, p=list(SHAPES.values()))
@@ -138,7 +138,7 @@ _ALERT_TYPES = pa.schema(
 
 
 def _text(alert: dict[str, object]) -> str:
-    """The alert as its owner would write it. One-sided prices are open ends, two-sided ones a BETWEEN."""
+    """The alert as a user would write it. One-sided prices are open ends, two-sided ones a BETWEEN."""
     parts = []
     symbols, low, high = alert["symbols"], alert["price_low"], alert["price_high"]
     if isinstance(symbols, list):

@@ -50,7 +50,8 @@ class Report:
     crossings: dict[str, list[tuple[Any, ...]]] = field(default_factory=lambda: {"enter": [], "exit": []})
     n_checked: int = 0
     n_wrong: int = 0
-    joins: dict[str, float] = field(default_factory=dict)  # other tools' seconds for all ticks, extrapolated
+    joins: dict[str, float] = field(default_factory=dict)  # other tools' seconds for all ticks
+    measured_joins: set[str] = field(default_factory=set)  # those of them that are not extrapolated
 
     def choose_shown(self) -> None:
         """Choose the alert to draw: the most triggered one that names one symbol, preferably a band."""
@@ -89,11 +90,12 @@ class Report:
         axes.plot(*zip(*self.prices, strict=True), color=_GRAY, linewidth=0.8, label=f"price of {self.shown_symbol}")
         label = f"ticks that hit {self.shown_alert}"
         axes.plot(*zip(*self.hits, strict=True), ".", color=_ORANGE, markersize=4, label=label)
-        for event, marker, color in (("enter", "^", _GREEN), ("exit", "v", _RED)):
-            moments = self.crossings[event]
-            if moments:
-                label = f"{event} ({len(moments):,})"
-                axes.plot(*zip(*moments, strict=True), marker, color=color, markersize=5, alpha=0.8, label=label)
+        for event, height, color in (("enter", 0.06, _GREEN), ("exit", 0.02, _RED)):
+            times = [time for time, _ in self.crossings[event]]
+            axes.plot(
+                times, [height] * len(times), "|", color=color, transform=axes.get_xaxis_transform(),
+                label=f"{event} events ({len(times):,})",
+            )  # fmt: skip
         band = re.search(r"BETWEEN ([\d.]+) AND ([\d.]+)", self.shown_text)
         if band:
             axes.axhspan(float(band.group(1)), float(band.group(2)), color=_ORANGE, alpha=0.15, linewidth=0)
@@ -118,12 +120,15 @@ class Report:
         _style(axes, "Ticks a second: with start-up, and once warm")
 
     def _draw_times(self, axes: Any) -> None:
-        times = {f"{name}\n(extrapolated)": seconds for name, seconds in self.joins.items()}
+        times = {
+            f"{name}\n({'measured' if name in self.measured_joins else 'extrapolated'})": seconds
+            for name, seconds in self.joins.items()
+        }
         times["Vedette\n(measured)"] = self.match.seconds
         bars = axes.barh(list(times), list(times.values()), color=[*[_GRAY] * len(self.joins), _BLUE], height=0.6)
         axes.bar_label(bars, [in_words(seconds) for seconds in times.values()], padding=4)
         axes.set_xscale("log")
-        axes.set_xlim(min(1.0, min(times.values()) / 2), max(times.values()) * 300)
+        axes.set_xlim(min(1.0, min(times.values()) / 2), max(times.values()) * 1000)
         axes.set_xlabel("seconds, logarithmic")
         _style(axes, f"Hits of {self.n_rows:,} ticks and {self.n_alerts:,} alerts")
 
@@ -149,7 +154,7 @@ class Report:
         )
         rates = "{:,.0f} ticks a second from a cold start, {:,.0f} in steady state".format
         others = " ".join(
-            f"{name} would need about {in_words(seconds)} for the same hits, "
+            f"{name} needs about {in_words(seconds)} for the same hits, "
             f"{float(f'{seconds / self.match.seconds:.2g}'):,g} times as long."
             for name, seconds in self.joins.items()
         )
