@@ -1,7 +1,7 @@
 """Answers in one form, so that contestants can be compared before any clock starts.
 
-A digest holds the number of pairs and two sums over a hash of every pair: equal for equal sets of pairs in any order,
-and different, but for one chance in 2^64, where a pair is missing, doubled or wrong.
+A digest is the number of pairs and two sums over a hash of every pair. Equal sets of pairs have equal digests in any
+order; a missing, repeated or wrong pair changes the digest, except with a probability of 2^-64.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class AnswerInParts:
-    """An answer that would not fit in memory as a whole; it is found anew, part by part, whenever it is asked."""
+    """An answer that does not fit in memory; each use computes it again, part by part."""
 
     parts: Callable[[], Iterable[Answer]]
 
@@ -82,7 +82,7 @@ class AnswerInParts:
 
 
 def event_numbers(queries: NDArray[np.integer], is_exit: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """Query and kind of event as one number, so that events are compared as pairs are."""
+    """Query and kind of event as one number, so that events can be compared like pairs."""
     return 2 * queries.astype(np.int32, copy=False) + is_exit
 
 

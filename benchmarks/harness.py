@@ -1,8 +1,8 @@
 """The harness: experiments register here, contestants are checked and then timed here.
 
 Contestants of one case run in one process, in turns, after a warm-up, and the median counts. Their answers are
-compared over all rows, and with brute force over a sample, before any clock starts. One that would need longer than
-the limit runs on the first rows only, and its time is scaled up, which the result says.
+compared over all rows, and with brute force over a sample, before any clock starts. A contestant that would exceed the
+limit runs on the first rows only; its time is scaled up, and the result says so.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def all_experiments() -> dict[str, Experiment]:
 
 
 def find_experiments(names: Sequence[str]) -> list[str]:
-    """The experiments of these names, or that answer the targets of these keys, each once; all, if none is named."""
+    """The experiments with these names, or that answer the targets with these keys, each once (default: all)."""
     known = all_experiments()
     answering = {key: each.name for each in known.values() for key in each.targets} | {name: name for name in known}
     for name in names:
@@ -86,7 +86,7 @@ def experiment(*targets: str) -> Callable[[Callable[[Bench], None]], Callable[[B
 
 @dataclass(frozen=True)
 class AtLeast:
-    """Ours must be so many times faster than the fastest of the named contestants."""
+    """A goal: ours is at least this many times faster than the fastest of the named contestants."""
 
     times: float
     than: str  # in words: "the best of DuckDB, Polars, ncls"
@@ -95,7 +95,7 @@ class AtLeast:
 
 @dataclass
 class Bench:
-    """One run of one experiment: takes measurements and keeps them as rows."""
+    """One run of one experiment: measures and stores the results as rows."""
 
     experiment: str
     quick: bool = False
@@ -107,15 +107,15 @@ class Bench:
 
     @property
     def limit_seconds(self) -> float:
-        """How long one run of one contestant may take."""
+        """The longest time for one run of one contestant."""
         return 0.1 if self.quick else 3.0
 
     def size(self, full: int, quick: int) -> int:
-        """The one size or the other, by the kind of run."""
+        """The size for this kind of run."""
         return quick if self.quick else full
 
     def some(self, sizes: Sequence[Size]) -> Sequence[Size]:
-        """All of these, or in a quick run the first, the middle and the last."""
+        """All of these; in a quick run the first, the middle and the last."""
         return [sizes[place] for place in sorted({0, len(sizes) // 2, len(sizes) - 1})] if self.quick else sizes
 
     def say(self, words: str) -> None:
@@ -134,7 +134,7 @@ class Bench:
     ) -> Peer:
         """Check and time contestants over one workload, and judge ours by the goals. Returns ours, loaded.
 
-        `more` is kept with each time. A run of one contestant may take `limit_seconds`, else as long as the bench says.
+        `more` is stored with each time. `limit_seconds` overrides the limit for one run of one contestant.
         """
         self.say(f"{case}: {workload.n_queries:,} queries, {workload.n_rows:,} rows")
         peers = [make(workload) for make in (ours, *others)]
@@ -160,9 +160,9 @@ class Bench:
         repeats: int | None = None,
         before: Mapping[str, Callable[[], Any]] | None = None,
     ) -> dict[str, list[float]]:
-        """Seconds of each run of each callable. They take turns; a turn is one run to get warm and one that counts.
+        """Seconds of each run of each callable. They take turns; a turn is one warm-up run and one timed run.
 
-        What is to be done `before` each run of one is not part of its time.
+        Calls in `before` precede each run and are not timed.
         """
 
         def time_run(name: str) -> float:
@@ -184,18 +184,18 @@ class Bench:
         return timings
 
     def record(self, target: str, case: str, contestant: str, seconds: float, **more: Any) -> None:
-        """Keep a time that `race` did not take."""
+        """Store a time that `race` did not measure."""
         self.say(f"{case}: {contestant} {seconds:.4g} s")
         self._keep("time", target, case, contestant=contestant, seconds=seconds, **more)
 
     def verdict(self, target: str, case: str, measure: str, value: float, bound: float, sense: str = "at most") -> None:
-        """Keep a measured value beside its bound, `sense` "at least" or "at most"."""
+        """Store a measured value with its bound; `sense` is "at least" or "at most"."""
         met = value >= bound if sense == "at least" else value <= bound
         self.say(f"{case}: {measure} {value:.4g} ({sense} {bound:g}: {'met' if met else 'MISSED'})")
         self._keep("verdict", target, case, measure=measure, value=value, bound=bound, sense=sense, met=bool(met))
 
     def note(self, target: str, case: str, measure: str, value: float, **more: Any) -> None:
-        """Keep a measured value that has no bound."""
+        """Store a measured value without a bound."""
         self.say(f"{case}: {measure} {value:.4g}")
         self._keep("value", target, case, measure=measure, value=value, **more)
 
@@ -203,7 +203,7 @@ class Bench:
         self.rows.append({"experiment": self.experiment, "kind": kind, "target": target, "case": case} | more)
 
     def _fit(self, peer: Peer, workload: Workload, limit_seconds: float) -> int:
-        """Load as many of the rows as the peer can match within the limit; their number. Warms it up, too."""
+        """Load as many rows as the peer can match within the limit, and warm it up. Returns their number."""
 
         def time_match() -> float:
             peer.reset()
@@ -268,7 +268,7 @@ class Bench:
 
 
 def _check(peers: Sequence[Peer], slices: Sequence[int], workload: Workload) -> int:
-    """Compare the answers of all with ours, and a sample of ours with brute force. The number of pairs."""
+    """Compare all answers with ours, and a sample of ours with brute force. Returns the number of pairs."""
     ours, n_ours = _answer(peers[0]), slices[0]
     digest = functools.cache(ours.digest)
     chosen = np.unique(np.linspace(0, n_ours - 1, SAMPLE).astype(np.int64))
@@ -299,7 +299,7 @@ def _check_sample(peer: Peer, answer: Answer | AnswerInParts, workload: Workload
 
 
 def time_once(run: Callable[[], Any]) -> float:
-    """Seconds of one call; freeing what it returns is not part of them."""
+    """Seconds of one call, without freeing its result."""
     gc.collect()
     gc.disable()
     try:

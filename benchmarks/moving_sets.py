@@ -1,7 +1,7 @@
-"""Two sets of squares, or cubes, that move and change course: the made-up data of Zhang et al. (section 8.1, table 2).
+"""Two sets of moving squares or cubes: the synthetic data of Zhang et al. (section 8.1, table 2).
 
-Everything follows from the seed. At each timestamp an object changes course with some probability, when the longest
-interval without an update is over, and when it would leave the space at the next one.
+All data follow from the seed. An object changes course with some probability at each timestamp, at the end of the
+maximum update interval, and when it would leave the space at the next timestamp.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DEVIATION = 1 / 6  # of Gaussian positions, as a share of the space
 
 @dataclass(frozen=True)
 class Step:
-    """What is updated at a timestamp: which objects of each set, in ascending order, and how they move from then on."""
+    """The updates of a timestamp: the objects of each set, in ascending order, and their new motions."""
 
     time: float
     a_places: NDArray[np.int32]
@@ -80,7 +80,7 @@ class MovingSets:
 
 @dataclass
 class _Crowd:
-    """One set as it is: where each object was at its last update, its speed, and when it has to update again."""
+    """The state of one set: each object's position at its last update, its speed, and its next deadline."""
 
     sets: MovingSets
     number: int
@@ -92,7 +92,7 @@ class _Crowd:
 
     @classmethod
     def gather(cls, sets: MovingSets, number: int) -> _Crowd:
-        """The first deadlines are spread over the interval, as they are when a system has run for a while."""
+        """The initial set; first deadlines are spread over the interval, as in a system that has run for a while."""
         random, n = np.random.default_rng([sets.seed, number]), (sets.n_a, sets.n_b)[number]
         empty = np.empty((sets.n_dims, n))
         deadlines = random.integers(1, sets.max_update_interval + 1, n).astype(np.float64)
@@ -107,7 +107,7 @@ class _Crowd:
         )
 
     def step(self, time: int) -> tuple[NDArray[np.int32], Motions]:
-        """Let some objects change course; which, and their new motions."""
+        """Let some objects change course. Returns which, and their new motions."""
         sets = self.sets
         now = self.lows + self.speeds * (time - self.times)
         is_leaving = ((now + self.speeds < 0) | (now + self.speeds > sets.space - sets.side)).any(axis=0)
@@ -123,7 +123,7 @@ class _Crowd:
         return places, self.motions().take(places)
 
     def _turn_back(self, places: NDArray[np.integer]) -> None:
-        """Nobody leaves the space at the next timestamp."""
+        """Reverse the speeds of objects that would leave the space at the next timestamp."""
         following = self.lows[:, places] + self.speeds[:, places]
         is_leaving = (following < 0) | (following > self.sets.space - self.sets.side)
         self.speeds[:, places] = np.where(is_leaving, -1, 1) * self.speeds[:, places]
@@ -144,7 +144,7 @@ class _Crowd:
         return places
 
     def _draw_speeds(self, n: int) -> NDArray[np.float64]:
-        """In any direction, up to the highest speed; on the battlefield forwards, and less to the sides."""
+        """Speeds in any direction, up to the maximum; on the battlefield mostly forwards."""
         sets, random = self.sets, self.random
         speeds = random.uniform(0, sets.max_speed, n)
         if sets.distribution != "battlefield":
@@ -155,7 +155,7 @@ class _Crowd:
 
 
 def _draw_directions(random: np.random.Generator, n_dims: int, n: int) -> NDArray[np.float64]:
-    """Vectors of length 1, all directions alike."""
+    """Vectors of length 1 in uniformly random directions."""
     vectors = random.standard_normal((n_dims, n))
     lengths = np.sqrt((vectors**2).sum(axis=0))
     directions: NDArray[np.float64] = vectors / np.where(lengths > 0, lengths, 1)

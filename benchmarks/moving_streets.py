@@ -1,9 +1,9 @@
-"""Vehicles on the streets of a town that never was, in the manner of the truck and bus sets of Zhang et al.
+"""Vehicles on the streets of a synthetic town, similar to the truck and bus sets of Zhang et al.
 
-Section 8.1: a fleet's trajectories are locations at equal times. Objects go along some trajectory from one location to
-the next, tell their new course at each, and turn round at its ends. The paper has 276 trajectories of trucks and 145 of
-buses, a location each 30 seconds, about 400 a day. Here trucks go from customer to customer and stand there for a
-while; buses go along lines, halt often, and stand where a line turns.
+Section 8.1: a trajectory is a list of locations at equal times. An object follows a trajectory from location to
+location, reports its new course at each, and turns around at the ends. The paper has 276 trajectories of trucks and 145
+of buses, a location every 30 seconds, about 400 a day. Here trucks drive between customers and wait there; buses drive
+along lines, stop often, and wait where a line turns.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CLOSED = 0.15  # streets of the regular plan that are not there
 
 @dataclass(frozen=True)
 class Town:
-    """Junctions and who is next to whom; `hops[t, j]` is where to go from junction `j` on a shortest way to `t`."""
+    """Junctions and their neighbours; `hops[t, j]` is the next junction after `j` on a shortest way to `t`."""
 
     places: NDArray[np.float64]  # (2, n_junctions)
     hops: NDArray[np.int32]
@@ -49,7 +49,7 @@ class Town:
         return cls(places, np.stack([_find_hops(neighbours, target) for target in range(n * n)]))
 
     def find_way(self, start: int, target: int) -> list[int]:
-        """Junctions on a shortest way, both ends among them."""
+        """Junctions on a shortest way, including both ends."""
         way = [start]
         while way[-1] != target:
             way.append(int(self.hops[target, way[-1]]))
@@ -102,7 +102,7 @@ class StreetSets:
 
 @dataclass
 class _Traffic:
-    """One set as it is: each vehicle's route, the location it left last and when, its direction, its last update."""
+    """The state of one set: each vehicle's route, last location and its time, direction, and last update."""
 
     sets: StreetSets
     routes: NDArray[np.int64]
@@ -119,7 +119,7 @@ class _Traffic:
         return cls(sets, routes, at, directions, -random.integers(0, LEG_TIME, n), np.zeros(n, np.int64))
 
     def step(self, time: int) -> tuple[NDArray[np.int32], Motions]:
-        """Let vehicles that come to a location go on to the next; all that update, and their motions."""
+        """Let vehicles that reach a location drive on to the next. Returns those that update, and their motions."""
         is_there = time - self.left >= LEG_TIME
         self.at[is_there] += self.directions[is_there]
         self.left[is_there] = time
@@ -130,7 +130,7 @@ class _Traffic:
         return places, self.motions(time).take(places)
 
     def motions(self, time: int) -> Motions:
-        """All vehicles, told as of a time."""
+        """The motions of all vehicles as of a time."""
         here = self.sets.routes[self.routes, self.at].T
         there = self.sets.routes[self.routes, self.at + self.directions].T
         speeds = (there - here) / LEG_TIME
@@ -139,7 +139,7 @@ class _Traffic:
 
 
 def _keep_connected(streets: list[tuple[int, int]], n_closed: int, n_junctions: int) -> list[list[int]]:
-    """The neighbours of each junction after closing streets, from the first on, that are not needed to get anywhere."""
+    """The neighbours of each junction after closing the first streets that are not needed to connect the town."""
     joined = list(range(n_junctions))
 
     def find(junction: int) -> int:
@@ -160,7 +160,7 @@ def _keep_connected(streets: list[tuple[int, int]], n_closed: int, n_junctions: 
 
 
 def _find_hops(neighbours: list[list[int]], target: int) -> NDArray[np.int32]:
-    """From every junction the next one on a way of the fewest streets to the target."""
+    """For every junction, the next one on a way with the fewest streets to the target."""
     hops = np.full(len(neighbours), -1, np.int32)
     hops[target] = target
     todo = deque([target])

@@ -1,7 +1,7 @@
 """Plots of the experiments, readable in black and white.
 
-Of contestants over cases: a panel per case and a mark per contestant. Of a paper's figure: a panel per measure, a line
-per contestant. Ours is filled.
+Contestants over cases: a panel per case and a mark per contestant. A paper's figure: a panel per measure and a line
+per contestant. Our marks are filled.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _draw_lines(points: list[Row], path: Path, name: str) -> None:
 
 
 def _panels(points: list[Row]) -> dict[tuple[str, str], dict[str, list[tuple[Any, float]]]]:
-    """Points by measure and what it is drawn against, and by contestant. Times are those of a row or a reading."""
+    """Points by measure, x axis and contestant. Times are per row or per reading."""
     panels: dict[tuple[str, str], dict[str, list[tuple[Any, float]]]] = {}
     for row in points:
         is_time = row["kind"] == "time"
@@ -163,7 +163,7 @@ def _scale(axes: Any, name: str, points: list[tuple[Any, float]]) -> None:
 
 
 def _short(number: float) -> str:
-    """As in 64k."""
+    """A short number, such as 64k."""
     if number >= 1_000_000:
         return f"{number / 1_000_000:g}M"
     return f"{number / 1_000:g}k" if number >= 1_000 else f"{number:.6g}"

@@ -1,4 +1,4 @@
-"""Streams of files for benchmarks of Spark: one file a micro-batch, and how long warm micro-batches take."""
+"""Streams of files for Spark benchmarks: one file per micro-batch, and the time of warm micro-batches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WARM_UP = 3  # micro-batches before the clock counts: Java compiles, workers sta
 
 
 def write_batches(folder: Path, batches: Iterable[pa.Table]) -> None:
-    """One file a micro-batch, in several row groups, so that both cores read."""
+    """Write one file per micro-batch, in several row groups, so that both cores read."""
     folder.mkdir(exist_ok=True)
     for number, table in enumerate(batches):
         pq.write_table(table, folder / f"batch-{number:04}.parquet", row_group_size=max(1, table.num_rows // 8))
@@ -31,7 +31,7 @@ def batch_files(folder: Path) -> list[Path]:
 def time_batches(
     spark: SparkSession, folders: list[Path], transform: Callable[..., DataFrame], n_warm: int = WARM_UP
 ) -> float:
-    """The median of the seconds of warm micro-batches of streams that come to nothing, a file of each at a time."""
+    """The median seconds of warm micro-batches of streams with a noop sink, one file of each at a time."""
     query = _run(spark, folders, transform)
     seconds = [each["durationMs"]["addBatch"] / 1000 for each in query.recentProgress if each["numInputRows"]]
     n_batches = len(batch_files(folders[0]))

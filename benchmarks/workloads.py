@@ -1,7 +1,7 @@
-"""Seeded workloads: boxes that stand, rows that pass, keys that move, and texts of alerts.
+"""Seeded workloads: boxes, rows, moving keys, and texts of alerts.
 
-Coordinates of one-dimensional workloads are whole numbers below 2^30 held as doubles: every peer can take them exactly,
-those that know only 32-bit integers too.
+Coordinates of one-dimensional workloads are integers below 2^30 stored as doubles, so that every peer reads them
+exactly, including those limited to 32-bit integers.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Workload:
         return self.rows.shape[1]
 
     def head(self, n_rows: int) -> Workload:
-        """The same queries and the first rows."""
+        """The same queries with the first rows only."""
         return Workload(self.name, self.lows, self.highs, np.ascontiguousarray(self.rows[:, :n_rows]))
 
     def sorted_rows(self) -> Workload:
-        """The same with the rows in the order of their first field."""
+        """The same with rows sorted by their first field."""
         return Workload(self.name, self.lows, self.highs, self.rows[:, np.argsort(self.rows[0], kind="stable")])
 
 

@@ -23,12 +23,12 @@ def become():
 
 
 def others():
-    """The accounts that this one can start processes as: itself (None), and as root another one."""
+    """The accounts that this one can start processes as: itself (None), and another one if it is root."""
     return [None, OTHER] if os.geteuid() == 0 else [None]
 
 
 def open_to_all(directory):
-    """Make a temporary directory of pytest one that all accounts share, as /tmp is."""
+    """Open a temporary directory of pytest to all accounts, as /tmp is."""
     directory.chmod(0o1777)
     for parent in directory.parents:
         mode = stat.S_IMODE(parent.stat().st_mode)
@@ -52,14 +52,14 @@ def start(script, *arguments, temporary, uid=None, **variables):
 
 
 def hear(process):
-    """The next line that a process says."""
+    """The next line that a process prints."""
     line = process.stdout.readline()
     assert line, process.communicate()[1]
     return line.strip()
 
 
 def end(process):
-    """Let a process go on to its end, which it must reach without an error."""
+    """Let a process finish; it must succeed."""
     said, errors = process.communicate("\n", timeout=300)
     assert process.returncode == 0, errors
     return said.split()

@@ -1,6 +1,6 @@
-"""Columns in every container and dtype, with the Python values that they hold: what `test_row_types` crosses.
+"""Columns in every container and dtype with their Python values, for `test_row_types`.
 
-A column has a kind, which says what fields can read it. Where a container has a null, one is among the values.
+A column has a kind, which says which fields can read it. If a container can have a null, one is among the values.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ VALUES["unsigned"] = VALUES["integer"]  # of 64 bits, which a bigint may not hol
 
 @dataclass(frozen=True)
 class Held:
-    """A column, and its values as Python has them; None: no field can read it."""
+    """A column and its values in Python; None if no field can read it."""
 
     name: str
     kind: str

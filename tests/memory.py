@@ -1,4 +1,4 @@
-"""Work in a process of its own, and how much memory it took at its peak."""
+"""Runs work in its own process and measures its peak memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Peak:
 
 
 def run_alone(code: str, **environment: str) -> str:
-    """What a program prints that has `Peak` at hand; settings may be given as VEDETTE_... variables."""
+    """Run a program that can use `Peak`, with settings as VEDETTE_... variables. Returns what it prints."""
     tests = Path(__file__).parent
     path = os.pathsep.join([str(tests.parent / "src"), str(tests)])
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Plain answers that are plainly right. They share no code with the package."""
+"""Reference answers in plain Python. They share no code with the package."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from itertools import pairwise
 
 
 def match_boxes(firsts, lasts, ids, cells):
-    """For each row the sorted ids of the boxes that hold it; `firsts[axis][box]`, `cells[axis][row]`, closed ranges."""
+    """The sorted ids of the boxes that contain each row; `firsts[axis][box]`, `cells[axis][row]`, closed ranges."""
     n_axes, n_rows = len(cells), len(cells[0])
     return [
         sorted(
@@ -21,7 +21,7 @@ def match_boxes(firsts, lasts, ids, cells):
 def locate(point, polygons):
     """'inside', 'border' or 'outside'; a polygon is its outer ring and its holes, a ring a closed list of points.
 
-    Right for numbers that are exact: integers, fractions.
+    Right for exact numbers: integers and fractions.
     """
     if any(on_segment(point, a, b) for rings in polygons for ring in rings for a, b in pairwise(ring)):
         return "border"
@@ -47,5 +47,5 @@ def in_ring(point, ring):
 
 
 def is_near(point, centre, radius):
-    """Whether two points are at most the radius apart, for numbers that are exact."""
+    """Whether two points are at most the radius apart, for exact numbers."""
     return (point[0] - centre[0]) ** 2 + (point[1] - centre[1]) ** 2 <= radius**2

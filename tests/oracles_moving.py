@@ -1,4 +1,4 @@
-"""Moving rectangles in plain Python and exact fractions: who intersects whom, when, and what has been told of it."""
+"""Moving rectangles in plain Python and exact fractions: which pairs intersect, when, and what has been emitted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Motion:
 
 
 def intersect_at(a, b, time):
-    """Whether two motions intersect at a time. What has shrunk to nothing intersects nothing."""
+    """Whether two motions intersect at a time. A motion whose sides have crossed intersects nothing."""
     return all(
         a_low <= a_high and b_low <= b_high and a_low <= b_high and b_low <= a_high
         for (a_low, a_high), (b_low, b_high) in zip(a.at(time), b.at(time), strict=True)
@@ -55,7 +55,7 @@ def meet(a, b, start, end=inf):
 
 @dataclass
 class World:
-    """All that ever moved: by set and id, its motions in the order of time; None where it went."""
+    """All objects: by set and id, the motions in time order; None marks a removal."""
 
     interval: float
     expires: bool = False
@@ -65,7 +65,7 @@ class World:
     )
 
     def put(self, of, name, time, motion):
-        """A new motion, or None where the object goes. A later call for the same time replaces an earlier one."""
+        """Add a motion, or None to remove the object. A later call for the same time replaces an earlier one."""
         known = self.moves[of].setdefault(name, [])
         if known and known[-1][0] == time:
             known.pop()
@@ -82,7 +82,7 @@ class World:
         return found
 
     def pairs(self, time):
-        """All pairs that intersect at a time, past or future, if nothing else happens."""
+        """All pairs that intersect at a time, past or future, without further updates."""
         living = {
             of: [(name, motion) for name in names if (motion := self.motion_at(of, name, time)) is not None]
             for of, names in self.moves.items()
@@ -98,7 +98,7 @@ class World:
         }
 
     def meetings(self):
-        """When all pairs of current motions meet, from the later update on and for ever."""
+        """The intervals of all pairs of current motions, from the later update on, without an end."""
         last = {of: {name: known[-1][1] for name, known in names.items()} for of, names in self.moves.items()}
         found = {}
         for a, m in last["a"].items():
@@ -109,7 +109,7 @@ class World:
 
 
 class Ledger:
-    """What was told with +, less what was told with -."""
+    """What was emitted with sign +1 minus what was emitted with sign -1."""
 
     def __init__(self):
         self.lines = Counter()

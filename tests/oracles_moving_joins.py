@@ -1,4 +1,4 @@
-"""Plain answers about moving boxes, in exact fractions: when two meet, who meets whom, and what happens next.
+"""Reference answers about moving boxes, in exact fractions: when two meet, which pairs meet, and what changes next.
 
 A box is a tuple (lows, highs, low speeds, high speeds, time); each but the last is a sequence of numbers, one for each
 dimension.

@@ -5,9 +5,9 @@ import socket
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody has, and that no connection is given while its server is not there.
+    """A free port of the loopback interface that the system does not give to a connection before the server starts.
 
-    The system gives connections ports from 32768 on, so one from that range may be gone before the server begins.
+    The system uses ports from 32768 on for connections, so the port is below that range.
     """
     while True:
         port = random.SystemRandom().randrange(20_000, 32_000)

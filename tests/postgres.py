@@ -1,6 +1,6 @@
-"""A throw-away PostgreSQL for tests: one cluster a session, in a temporary folder, on the loopback, with a password.
+"""A temporary PostgreSQL for tests: one cluster per session, on the loopback interface, with a password.
 
-PostgreSQL refuses to run as root, so where tests do, it runs as the user postgres, or nobody.
+PostgreSQL refuses to run as root. If the tests run as root, it runs as the user postgres or nobody.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.ports import free_port
-from tests.services import TOLD
+from tests.services import REPORTED
 
 USER, PASSWORD = "vedette", "s3cret-pass"
 _SETTINGS = {
@@ -34,7 +34,7 @@ _SETTINGS = {
 
 
 class UnavailableError(Exception):
-    """There is no PostgreSQL here; the message says why."""
+    """PostgreSQL is not available; the message says why."""
 
 
 class Cluster:
@@ -107,7 +107,7 @@ class Cluster:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """Stop at once, as if the machine had failed; `start` goes on from there."""
+        """Stop immediately, like a machine failure; `start` continues from there."""
         if self._server is not None and self._server.poll() is None:
             self._server.send_signal(signal.SIGQUIT)
             self._server.wait(30)
@@ -139,13 +139,13 @@ class Cluster:
 
 @functools.cache
 def cluster() -> Cluster:
-    """The cluster of this session, started when it is first asked for."""
+    """The cluster of this session, started on first use."""
     try:
         made = Cluster()
     except UnavailableError as reason:
-        TOLD.add(f"PostgreSQL: skipped, because {reason}")
+        REPORTED.add(f"PostgreSQL: skipped, because {reason}")
         raise
-    TOLD.add(f"PostgreSQL: ran with {made.version}")
+    REPORTED.add(f"PostgreSQL: ran with {made.version}")
     owner = os.getpid()
     atexit.register(lambda: made.delete() if os.getpid() == owner else None)
     return made
@@ -166,7 +166,7 @@ def _find_programs() -> Path:
 
 
 def _find_user() -> str | None:
-    """Who the server runs as; none where we may run it ourselves."""
+    """The user that the server runs as; None for the current user."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):

@@ -1,6 +1,6 @@
-"""What tests say of the services that they need, a broker or a database: with which they ran, or why they did not.
+"""Reports which services (broker, database) the tests ran with, or why they were skipped.
 
-It is told at the end of the run, also of those in processes of their own.
+The report is printed at the end of the run and includes tests of other xdist workers.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-TOLD: set[str] = set()
+REPORTED: set[str] = set()
 
 
 def pytest_sessionfinish(session: Any) -> None:
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["services"] = sorted(TOLD)
+        session.config.workeroutput["services"] = sorted(REPORTED)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    TOLD.update(getattr(node, "workeroutput", {}).get("services", []))
+    REPORTED.update(getattr(node, "workeroutput", {}).get("services", []))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    for told in sorted(TOLD):
-        terminalreporter.write_line(told)
+    for line in sorted(REPORTED):
+        terminalreporter.write_line(line)

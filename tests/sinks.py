@@ -1,4 +1,4 @@
-"""What a stream of Spark has written into a folder of Parquet files."""
+"""Reads what a Spark stream has written into a folder of Parquet files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 
 def read_committed(folder: Path) -> list[dict[str, Any]]:
-    """The rows of the files in Spark's own list: a stream that was cut off leaves others, which may end anywhere."""
+    """The rows of the files in Spark's own list; a killed stream also leaves incomplete files."""
     names = set()
     for log in (folder / "_spark_metadata").glob("[0-9]*"):
         names |= {json.loads(line)["path"].rpartition("/")[2] for line in log.read_text().splitlines()[1:]}

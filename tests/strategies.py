@@ -2,7 +2,7 @@
 
 `Maker` draws from a `random.Random`, so a seed repeats a run; the hypothesis strategies below drive the same maker. A
 predicate comes as a pair of texts: ours, and the one Spark is given. They differ where ANSI mode would fail the whole
-job over one row: there Spark gets its `try_` form, which is null for that row.
+job because of one row: Spark gets the `try_` form, which is null for that row.
 """
 
 from __future__ import annotations
@@ -298,7 +298,7 @@ class Maker:
     # -- literals
 
     def literal(self, family: str) -> Pair:
-        """A literal that may stand beside a field of the family: number, text, day, moment or truth."""
+        """A literal to compare with a field of the family: number, string, date, timestamp or boolean."""
         if self.hostile and self.chance(0.04):
             return self.null(family)
         return Pair.same(getattr(self, f"_{family}")())
@@ -573,7 +573,7 @@ class Maker:
         )
 
     def cast_string(self) -> Pair:
-        """The string field of numerals against another type: most of its values cannot be cast."""
+        """The string field of numerals compared with another type: most of its values cannot be cast."""
         op = self.pick("=", "<>", "<", "<=", ">", ">=")
         to, literal = self.pick(
             ("bigint", Pair.same(str(self.random.choice(SMALL)))),

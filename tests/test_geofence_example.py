@@ -74,7 +74,7 @@ def test_zones_are_entered_and_left_where_a_ray_says_so(example, day):
     assert {"low emission", "school 1"} & {event["query"] for event in events.to_pylist()}
 
 
-def test_only_those_who_stay_are_at_a_customer_s(example, day):
+def test_only_vans_that_stay_have_visited_a_customer(example, day):
     town, _, positions = day
     limit = 120
 
@@ -98,7 +98,7 @@ def test_only_those_who_stay_are_at_a_customer_s(example, day):
     assert sorted(exits) == sorted(stays)
 
 
-def test_it_prints_tables_and_leaves_a_picture(example, tmp_path, capsys):
+def test_it_prints_tables_and_writes_a_picture(example, tmp_path, capsys):
     example["main"](["--vehicles", "4", "--minutes", "15", "--output-dir", str(tmp_path)])
 
     said = capsys.readouterr().out
@@ -109,7 +109,7 @@ def test_it_prints_tables_and_leaves_a_picture(example, tmp_path, capsys):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fleet.png", "positions.parquet", "zones.geojson"]
 
 
-def test_streams_in_spark_find_the_same(spark, example, day, tmp_path):
+def test_streams_in_spark_give_the_same_events(spark, example, day, tmp_path):
     town, path, positions = day
     batches = example["cut_by_minute"](positions)
 

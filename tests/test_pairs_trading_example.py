@@ -51,7 +51,7 @@ def pairs_by_looking(alerts, left, right):
     return sorted(pairs)
 
 
-def test_alerts_find_the_pairs_that_one_finds_by_looking(example, market):
+def test_alerts_find_the_pairs_of_brute_force(example, market):
     left, right, alerts = market.quotes(0), market.quotes(1), market.alerts(300)
 
     found = example["watch_spreads"](example["load_alerts"](alerts), example["cut"](left), example["cut"](right))
@@ -61,7 +61,7 @@ def test_alerts_find_the_pairs_that_one_finds_by_looking(example, market):
     assert len({alert for alert, *_ in expected}) > 50
 
 
-def test_the_changes_of_bands_add_up_to_who_is_in_them(example, market):
+def test_the_changes_of_bands_add_up_to_the_pairs_in_them(example, market):
     ids, lows, highs = market.bands(400)
     performances = market.performances(10)
 
@@ -80,7 +80,7 @@ def test_the_changes_of_bands_add_up_to_who_is_in_them(example, market):
     assert sum(map(len, history)) > 100
 
 
-def test_it_prints_tables_and_leaves_a_picture_and_files_for_the_command_line(example, tmp_path, capsys):
+def test_it_prints_tables_and_writes_a_picture_and_files_for_the_command_line(example, tmp_path, capsys):
     size = ["--symbols", "4", "--minutes", "2", "--alerts", "200", "--bands", "100", "--output-dir", str(tmp_path)]
 
     example["main"](size)
@@ -96,7 +96,7 @@ def test_it_prints_tables_and_leaves_a_picture_and_files_for_the_command_line(ex
         assert len(list(csv.DictReader(file))) == 200
 
 
-def test_a_market_where_nothing_rings_has_a_picture_too(example, tmp_path, capsys):
+def test_a_market_without_alerts_has_a_picture_too(example, tmp_path, capsys):
     size = ["--symbols", "2", "--minutes", "1", "--alerts", "1", "--bands", "1", "--output-dir", str(tmp_path)]
 
     example["main"](size)
@@ -105,7 +105,7 @@ def test_a_market_where_nothing_rings_has_a_picture_too(example, tmp_path, capsy
     assert (tmp_path / "pairs-trading.png").exists()
 
 
-def test_streams_in_spark_find_the_same(spark, example, market, tmp_path):
+def test_streams_in_spark_give_the_same_pairs(spark, example, market, tmp_path):
     left, right = example["cut"](market.quotes(0)), example["cut"](market.quotes(1))
     pairs = example["load_alerts"](market.alerts(300))
     bands, performances = example["load_bands"](*market.bands(400)), market.performances(30)

@@ -28,7 +28,7 @@ def example(monkeypatch):
 
 @pytest.fixture
 def bay(example):
-    """Two hours of eight vessels among twelve cells: what they told, and what the radar saw."""
+    """Two hours of eight vessels and twelve cells: the reports of vessels and radar."""
     sea = example["Sea"].build(seed=4, n_vessels=8, n_storms=12, minutes=120)
     return sea.reports(), sea.pictures()
 
@@ -66,7 +66,7 @@ def test_zones_met_the_cells_that_they_overlapped(example, bay):
         assert set(frame.met) == pairs_at(*bay, frame.time)
 
 
-def test_what_is_to_come_is_told_as_it_would_be_if_nobody_changed_course(example, bay):
+def test_predictions_assume_that_no_object_changes_course(example, bay):
     _, frames = example["watch"](*bay, [10.0, 40.0, 90.0])
     n_coming = 0
     for frame in frames:
@@ -81,7 +81,7 @@ def test_what_is_to_come_is_told_as_it_would_be_if_nobody_changed_course(example
     assert n_coming
 
 
-def test_it_prints_what_is_told_and_leaves_pictures(example, tmp_path, capsys):
+def test_it_prints_news_and_writes_pictures(example, tmp_path, capsys):
     sizes = ["--vessels", "8", "--storms", "12", "--hours", "2", "--every", "40"]
     example["main"]([*sizes, "--output-dir", str(tmp_path)])
 
@@ -102,7 +102,7 @@ def test_it_prints_what_is_told_and_leaves_pictures(example, tmp_path, capsys):
         assert picture.size[0] > 800
 
 
-def test_the_files_it_leaves_serve_the_command_line(example, bay, tmp_path, monkeypatch, capfd):
+def test_its_files_work_with_the_command_line(example, bay, tmp_path, monkeypatch, capfd):
     from vedette.cli import main
 
     for name, table in zip(("vessels", "storms"), bay, strict=True):

@@ -1,4 +1,4 @@
-"""What the papers claim, figure by figure, and whether it holds here: one sentence each, told from the results."""
+"""The papers' claims, figure by figure, and whether each holds here: one sentence each, derived from the results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLAIMS: dict[str, Claim] = {claim.target: claim for claims in PAPERS.values() fo
 
 
 def judge(target: str, rows: list[Row]) -> Finding | None:
-    """Whether the claim of this figure holds by these results; nothing where they are not there."""
+    """Whether the claim of this figure holds by these results; None without results."""
     own = [row for row in rows if row["target"] == target]
     return CLAIMS[target].judge(Figure(own)) if own else None
 

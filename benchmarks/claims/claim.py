@@ -1,4 +1,4 @@
-"""A claim, the results that it is judged by, and what is found."""
+"""A claim, the results it is judged by, and the finding."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INTRODUCED = {True: "for it: ", None: "in part: ", False: "against it: "}
 
 @dataclass(frozen=True)
 class Finding:
-    """Whether something holds, `None` where it does in part; and what was measured, in words."""
+    """Whether a claim holds (`None`: in part), and what was measured, in words."""
 
     holds: bool | None
     words: str
@@ -37,7 +37,7 @@ class Figure:
     rows: list[Row]
 
     def seconds(self, contestant: str, under: str = "") -> dict[str, float]:
-        """Seconds by case, of the cases that begin so."""
+        """Seconds by case, for cases with this prefix."""
         return {
             row["case"]: row["seconds"]
             for row in self.rows
@@ -48,7 +48,7 @@ class Figure:
         return list(dict.fromkeys(row["contestant"] for row in self.rows if row["kind"] == "time"))
 
     def microseconds(self, contestant: str, under: str = "") -> dict[str, float]:
-        """Microseconds a row by case, as cases may have more rows or fewer."""
+        """Microseconds per row by case, because cases differ in their number of rows."""
         return {
             row["case"]: 1e6 * row["seconds"] / row["n_rows"]
             for row in self.rows
@@ -77,12 +77,12 @@ class Figure:
         return dict(sorted(points.items())) if all(isinstance(x, int | float) for x in points) else points
 
     def drawn(self) -> Figure:
-        """The cases that are points of the plot: the paper's own."""
+        """The cases that are points of the plot: the paper's settings."""
         drawn = self._drawn_cases()
         return Figure([row for row in self.rows if row["case"] in drawn])
 
     def today(self) -> Figure:
-        """The cases that are not: the setting of today."""
+        """The cases that are not points of the plot: today's larger setting."""
         drawn = self._drawn_cases()
         return Figure([row for row in self.rows if row["case"] not in drawn])
 
@@ -92,7 +92,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says about one of its figures, in our words, and how results are held against it."""
+    """What a paper says about one of its figures, in our words, and how results are compared with it."""
 
     target: str
     figure: str  # as the paper calls it
@@ -101,7 +101,7 @@ class Claim:
 
 
 def all_of(findings: Iterable[Finding]) -> Finding:
-    """A claim by its parts, of which there is one at least. It does not hold where more than half of it fails."""
+    """A claim with one or more parts. It does not hold if more than half of them fail."""
     parts = tuple(part for each in findings for part in each.parts or (each,))
     if len(parts) == 1:
         return parts[0]
@@ -116,13 +116,13 @@ def all_of(findings: Iterable[Finding]) -> Finding:
 
 
 def tell_today(found: Finding, told: Mapping[str, Mapping[Any, float]]) -> Finding:
-    """The same, and how these stand with a million queries, which no paper's claim is judged by."""
+    """The same, and the values with a million queries, which do not count for the paper's claim."""
     words = ", ".join(words.format(span(measured.values())) for words, measured in told.items() if measured)
     return Finding(found.holds, f"{found.words}; with a million queries {words}" if words else found.words)
 
 
 def ratios(over: Mapping[Any, float], under: Mapping[Any, float]) -> dict[Any, float]:
-    """The one over the other, where both were measured."""
+    """One divided by the other, where both were measured."""
     return {key: value / under[key] for key, value in over.items() if under.get(key)}
 
 
@@ -137,14 +137,14 @@ def at_most(measured: Mapping[Any, float], bound: float, words: str) -> Finding:
 
 
 def above(measured: Mapping[Any, float], bound: float, words: str) -> Finding:
-    """All values are above the bound, and none is just as much."""
+    """All values are strictly above the bound."""
     return _judge(measured, {key: value for key, value in measured.items() if value <= bound}, min, words)
 
 
 def _judge(
     measured: Mapping[Any, float], missed: Mapping[Any, float], worst: Callable[..., Any], words: str
 ) -> Finding:
-    """A bound that most miss does not hold; one that some miss holds in part."""
+    """A bound that most values miss does not hold; one that some miss holds in part."""
     if not measured:
         return Finding(None, f"not measured: {words.format('how many')}")
     told = words.format(span(measured.values()))
@@ -178,7 +178,7 @@ def first_and_last(line: Mapping[Any, float]) -> tuple[float, float]:
 
 
 def number(value: float) -> str:
-    """Two digits, or all before the point."""
+    """Two digits, or all before the decimal point."""
     if abs(value) >= 100 or value == int(value):
         return f"{value:,.0f}"
     return f"{float(f'{value:.2g}'):g}"

@@ -1,4 +1,4 @@
-"""Band joins: look-ups beside other tools, updates beside look-ups, and the structures of Agarwal et al. in figures."""
+"""Band joins: look-ups compared with other tools, updates with look-ups, and the figures of Agarwal et al."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def band_updates(bench: Bench) -> None:
 
 
 def _time_own_updates(bench: Bench, case: str, bands: Any, join: Any, values: Any, look_up: float) -> None:
-    """What putting a value in, or taking it out, costs without its look-up."""
+    """The cost of inserting or deleting a value without its look-up."""
     points, name = join.left.points, np.array([1 << 30], np.int32)
     for words, step in (("put in", points.add), ("taken out", points.remove)):
         runs = []
@@ -222,7 +222,7 @@ _CASES = {
 
 
 def _fit(bench: Bench, peer: BandPeer) -> int:
-    """Let the peer take as many rows as it can within the limit; how many."""
+    """Give the peer as many rows as fit into the limit. Returns their number."""
     everything = peer.rows
     peer.rows = everything[:1]
     peer.reset()
@@ -234,7 +234,7 @@ def _fit(bench: Bench, peer: BandPeer) -> int:
 
 
 def _check(workload: BandWorkload, report: str, peers: Sequence[BandPeer]) -> int:
-    """Compare all answers with ours, and some of ours with brute force; how much ours finds for a value."""
+    """Compare all answers with ours, and some of ours with brute force. Returns how much ours finds per value."""
     is_each = report != "queries at once"
     n_ours = len(peers[0].rows)
     for peer in peers[1:]:

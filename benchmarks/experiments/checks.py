@@ -1,4 +1,4 @@
-"""Checks of input from strangers: one very long query, and the validation of a saved query set."""
+"""Checks of untrusted input: one very long query, and the validation of a saved query set."""
 
 from __future__ import annotations
 

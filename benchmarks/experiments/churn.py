@@ -62,12 +62,12 @@ def _change(queries: Any, new: Workload, n_queries: int, round_: int) -> None:
 
 
 def _removed(n_queries: int, round_: int) -> Any:
-    """Ids spread over the set, others in every round."""
+    """Ids spread over the set, different ones in every round."""
     return np.arange(N_CHANGES) * (n_queries // N_CHANGES) + round_
 
 
 def _check(changed: Any, workload: Workload, new: Workload, rows: dict[str, Any]) -> None:
-    """Compare the changed set after its first round with one made afresh of the queries that stand."""
+    """Compare the changed set after its first round with a new set of the same queries."""
     n_queries = workload.n_queries
     kept = np.setdiff1d(np.arange(n_queries), _removed(n_queries, 0))
     ids = np.concatenate([kept, n_queries + np.arange(N_CHANGES)])
@@ -85,7 +85,7 @@ def _check(changed: Any, workload: Workload, new: Workload, rows: dict[str, Any]
 
 
 def _time_single_changes(bench: Bench, queries: Any, n_queries: int) -> None:
-    """One call for each change, as texts come from their owners."""
+    """One call per change, as for texts that users add one by one."""
     ids = range(10 * n_queries, 10 * n_queries + N_CHANGES)
 
     def add() -> None:

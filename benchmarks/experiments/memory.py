@@ -1,4 +1,4 @@
-"""Memory: bytes a one-dimensional query, as the set tells and as the process grows."""
+"""Memory: bytes per one-dimensional query, as the set reports them and as the process grows."""
 
 from __future__ import annotations
 

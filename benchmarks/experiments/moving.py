@@ -111,7 +111,7 @@ class Run:
         return cls(sets, a, b, steps, n_before, vd.MovingJoin(max_update_interval=sets.max_update_interval))
 
     def start(self) -> Any:
-        """From arrays to stored pairs."""
+        """Build the join from arrays, up to stored pairs."""
         return self.join.load(a=self.a, b=self.b, time=0)
 
     def step(self, timestamp: Timestamp) -> Any:
@@ -162,7 +162,7 @@ class Run:
 
 @dataclass
 class Yardstick:
-    """One pass over all pairs of two sets, which tells how fast a machine is."""
+    """One pass over all pairs of two sets, a measure of the machine's speed."""
 
     columns: tuple[NDArray[np.float64], ...]
     runs: list[float] = field(default_factory=list)

@@ -103,7 +103,7 @@ def _compare(bench: Bench, target: str, kind: str, many: Sequence[Sets], at_opti
 
 
 def _tell_costs(bench: Bench, target: str, kind: str, seen: dict[int, Seen], told: Sets, suffix: str) -> None:
-    """What the model, having watched one interval, tells of all, beside what each did read."""
+    """What the model predicts for all intervals after observing one, next to what each has read."""
     watched = seen[told.max_update_interval]
     for place, (interval, each) in enumerate(seen.items()):
         costs = {"actual": each.accesses}
@@ -126,9 +126,9 @@ class Seen(NamedTuple):
 
 
 def _observe(sets: Sets, candidates: Sequence[int], methods: Sequence[Method], n_steps: int | None = None) -> Seen:
-    """Let MTB-Join run, from the interval on, for another one, and the model watch it."""
+    """Run MTB-Join for one more interval while the model observes it."""
     interval, (a, b) = sets.max_update_interval, sets.start()
-    # The model tells what updates read one by one.
+    # The model predicts the reads of single updates.
     join = MTBJoin.build(a, b, 0.0, float(interval), techniques=ALL_TECHNIQUES._replace(group_updates=False))
     models = {method: CostModel.make(candidates, a, b, 0.0, sets.space**2, method) for method in methods}
     join_runs, model_runs, n_updates, ages, updated = [], [], [], [], np.zeros(len(a))

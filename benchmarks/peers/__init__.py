@@ -1,8 +1,8 @@
-"""Peers: other tools that can say which boxes hold which rows, one adapter file each.
+"""Peers: other tools that can find which boxes contain which rows, one adapter file each.
 
-A peer is built over the boxes, then `load`s rows in the form it likes best; neither is timed. Only `match` is, and
-what it returns is in the peer's own form until `answer` turns it into pairs, outside the clock. `border` holds peers
-that tell which boxes a key enters and leaves.
+A peer is built over the boxes, then loads rows in the form that suits it best; neither is timed. Only `match` is timed.
+Its result is in the peer's own form; `answer` converts it to pairs outside the timing. `border` has peers that find
+which boxes a key enters and leaves.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Peer(ABC):
         """Take the rows of this workload, whose queries are those of the constructor."""
 
     def reset(self) -> None:  # noqa: B027  most keep nothing
-        """Forget what a match has left behind, before the next one."""
+        """Discard what a match has left behind, before the next one."""
 
     @abstractmethod
     def match(self) -> Any:

@@ -1,4 +1,4 @@
-"""DuckDB: a range join of held values and bands for each value that comes, on one thread, fetched as Arrow."""
+"""DuckDB: a range join of stored values and bands for each new value, on one thread, fetched as Arrow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Band joins: bands that stand, values that are held, and values that come one after another.
+"""Band joins: bands, stored values, and new values that arrive one by one.
 
 A peer is built over the bands and the held, left values; `run` is timed, and finds for each right value that comes the
 pairs of band and held value, or the bands that get any; or the bands that any of them affects. What it returns is in
@@ -63,7 +63,7 @@ class BandPeer(ABC):
         self.rows = workload.rows
 
     def reset(self) -> None:  # noqa: B027  most keep nothing
-        """Forget what a run has left behind, before the next one."""
+        """Discard what a run has left behind, before the next one."""
 
     def run(self) -> Any:
         """The timed part."""
@@ -103,7 +103,7 @@ class BandPeer(ABC):
 
 
 def brute_force(workload: BandWorkload, row: int, report: str) -> set[tuple[int, ...]]:
-    """What one right value makes, by comparing every difference with every band, a few bands at a time."""
+    """The pairs of one right value, by comparing every difference with every band, a few bands at a time."""
     differences = workload.values - workload.rows[row]
     found: set[tuple[int, ...]] = set()
     for start in range(0, len(workload.lows), 256):

@@ -1,6 +1,6 @@
 """DuckDB: a range join over in-memory tables, on one thread, its result fetched as Arrow.
 
-Two inequalities on one field run as an IEJoin, whichever table stands first. Unbounded ends are infinities: an OR of
+Two inequalities on one field run as an IEJoin, whichever table comes first. Unbounded ends are infinities: an OR of
 "is null" would turn the join into a nested loop.
 """
 
@@ -56,14 +56,14 @@ class DuckDB(Peer):
 
 
 class DuckDBIntegers(DuckDB):
-    """The same over 32-bit integers, which the other contestants' rows are not."""
+    """The same over 32-bit integers; the other contestants use doubles."""
 
     name = "DuckDB, 32-bit integers"
     type = "INTEGER"
 
 
 class DuckDBFilter(DuckDB):
-    """Every pair tested. Of many wide conditions a range join uses two; this is then three times faster."""
+    """All pairs tested. A range join uses only two of many wide conditions; testing all is then three times faster."""
 
     name = "DuckDB, all pairs tested"
 

@@ -40,7 +40,7 @@ class MovingPeer(ABC):
         """Take updates in without finding pairs, where that can be."""
 
     def begin(self) -> None:  # noqa: B027  ours has found them
-        """Make up for pairs that were not found."""
+        """Find the pairs that were skipped while warming up."""
 
     @abstractmethod
     def step(self, step: Step) -> Any:
@@ -48,7 +48,7 @@ class MovingPeer(ABC):
 
     @abstractmethod
     def keep(self, step: Step | None, found: Any) -> None:
-        """Remember what `initial` or `step` has found, for `current`."""
+        """Store what `initial` or `step` has found, for `current`."""
 
     @abstractmethod
     def current(self, time: float) -> Keys:
@@ -56,7 +56,7 @@ class MovingPeer(ABC):
 
 
 class TreePeer(MovingPeer):
-    """An algorithm over trees, and all pairs that it has told and that are not void."""
+    """An algorithm over trees, and all pairs that it has emitted and that are still valid."""
 
     def __init__(self, join: PairedTrees) -> None:
         self.join, self.tally = join, join.tally
@@ -177,7 +177,7 @@ def warm_trees(join: PairedTrees | ETPJoin, step: Step) -> None:
 
 
 def as_rows(places: NDArray[Any], motions: Motions) -> dict[str, NDArray[Any]]:
-    """Motions, all told as of one time, as the columns that ours takes."""
+    """Motions, all as of one time, in the columns of our join."""
     columns: dict[str, NDArray[Any]] = {"id": places}
     for d, axis in enumerate("xyz"[: motions.n_dims]):
         columns |= {f"{axis}_low": motions.lows[d], f"{axis}_high": motions.highs[d]}

@@ -1,4 +1,4 @@
-"""Vedette itself, as the other contestants stand: lists of queries by row, or pairs with both columns written."""
+"""Vedette itself, with the same output as the other contestants: lists of queries per row, or pairs of both columns."""
 
 from __future__ import annotations
 

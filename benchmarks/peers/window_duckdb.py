@@ -1,4 +1,4 @@
-"""DuckDB: what new rows make with the windows, on one thread, fetched as Arrow, in three formulations.
+"""DuckDB: the pairs of new rows with the windows, on one thread, fetched as Arrow, in three formulations.
 
 All left rows of a step come before its right ones, so that it is two joins: new left rows with the right window as it
 was, and new right rows with the left window as it is then. No row needs a look at its own window.
@@ -18,7 +18,7 @@ _LEFT, _RIGHT = "a BETWEEN left_low AND left_high", "a BETWEEN right_low AND rig
 
 
 class DuckDBWindows(WindowPeer):
-    """The join as one writes it. Windows are kept up to date outside the clock."""
+    """The plain join. Updating the windows is not timed."""
 
     name = "DuckDB, plain join"
 

@@ -1,4 +1,4 @@
-"""Window joins: standing joins over the last rows of two streams, and rows of both that come, some in each step.
+"""Window joins: standing joins over the last rows of two streams, and the rows that arrive in each step.
 
 A peer is built over the queries and the windows. `run` is timed, and finds what the next rows make, first those of the
 left stream, then those of the right; what it returns is in the peer's own form until `answer` turns it into columns,
@@ -42,7 +42,7 @@ class WindowWorkload:
         return self.lows.shape[2]
 
     def take(self, stream: int, start: int, end: int) -> NDArray[np.float64]:
-        """Rows of a stream by number; after the last the first comes again."""
+        """Rows of a stream by number; after the last it starts again with the first."""
         return self.rows[stream][:, np.arange(start, end) % self.rows.shape[2]]
 
     def texts(self) -> list[str]:
@@ -122,7 +122,7 @@ def digest_columns(columns: Columns) -> Digest:
 
 
 def brute_force(workload: WindowWorkload, position: int, n_new: int) -> Columns:
-    """What a step makes, by comparing each new row with the whole window under each query."""
+    """The pairs of a step, by comparing each new row with the whole window under each query."""
     found: list[Columns] = []
     for stream in range(2):
         end = position + n_new * stream  # right rows come after all left ones of the step

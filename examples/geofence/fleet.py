@@ -1,4 +1,4 @@
-"""A fleet and its geofences: which van enters and leaves which zone, and which one stood at a customer's.
+"""A fleet and its geofences: which van enters and leaves which zone, and which one stopped at a customer.
 
 Run: python examples/geofence/fleet.py [--spark]
 """
@@ -22,7 +22,7 @@ import vedette as vd
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-DWELL = "2 minutes"  # who stands there for so long has been at the customer's
+DWELL = "2 minutes"  # a van that stays this long has visited the customer
 SHOWN = 12
 
 
@@ -39,7 +39,7 @@ def _narrow(text: str, only: str) -> str:
 
 
 def load_customers(customers: list[Customer]) -> vd.QuerySet:
-    """A circle round each customer."""
+    """Add a circle around each customer."""
     places = vd.QuerySet(SCHEMA)
     texts = [f"ST_DWithin(ST_Point(x, y), ST_Point({c.x}, {c.y}), {c.radius})" for c in customers]
     places.add_many([customer.id for customer in customers], texts)
@@ -52,7 +52,7 @@ def cut_by_minute(positions: pa.Table) -> list[pa.Table]:
 
 
 def watch(queries: vd.QuerySet, batches: list[pa.Table], **options: Any) -> pa.Table:
-    """The events as positions come in, a minute at a time, and what time alone decides at the end."""
+    """The events of positions that arrive one minute at a time, and at the end those that only time decides."""
     monitor = queries.border(key="vehicle", time="ts", **options)
     events = [monitor.step(batch) for batch in batches]
     events.append(monitor.advance(pc.max(batches[-1]["ts"]).as_py()))
@@ -62,7 +62,7 @@ def watch(queries: vd.QuerySet, batches: list[pa.Table], **options: Any) -> pa.T
 def watch_in_spark(
     spark: SparkSession, queries: vd.QuerySet, batches: list[pa.Table], directory: Path, **options: Any
 ) -> pa.Table:
-    """The same over files that arrive, some of them to a micro-batch."""
+    """The same over files that arrive, several per micro-batch."""
     from vedette import spark as vs
 
     arriving = directory / "positions"

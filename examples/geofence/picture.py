@@ -1,6 +1,6 @@
-"""The picture of a day: a map of the zones with the tracks and events, and below it when each van was where.
+"""The picture of a day: a map of the zones with tracks and events, and below it where each van was at which time.
 
-Kinds differ in hatching and line as well as in colour, so that it can be read in black and white.
+Kinds differ in hatching and line style as well as in colour, so the picture is readable in black and white.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _wind(ring: np.ndarray, sign: int) -> np.ndarray:
 
 
 def _places(tracks: dict[str, Any], events: pa.Table, event: str) -> tuple[list[float], list[float]]:
-    """Where the vans were at events of a kind."""
+    """The positions of the vans at events of a kind."""
     found = events.filter(pc.equal(events["event"], event)).to_pylist()
     xs = [float(np.interp(one["time"].timestamp(), tracks[one["key"]][0], tracks[one["key"]][1])) for one in found]
     ys = [float(np.interp(one["time"].timestamp(), tracks[one["key"]][0], tracks[one["key"]][2])) for one in found]

@@ -1,4 +1,4 @@
-"""A made-up town: streets in a grid, zones, customers, and a fleet that drives. The same seed makes the same day.
+"""A synthetic town: a grid of streets, zones, customers, and a fleet. The same seed gives the same day.
 
 Coordinates are metres east and north of the town's corner.
 """
@@ -37,7 +37,7 @@ class Zone:
 
 @dataclass(frozen=True)
 class Customer:
-    """A place where vehicles may stop, and how near counts as there."""
+    """A place where vehicles may stop, and the radius that counts as being there."""
 
     id: str
     x: float
@@ -47,7 +47,7 @@ class Customer:
 
 @dataclass(frozen=True)
 class Town:
-    """What there is, and what moves."""
+    """Zones, customers and vehicles."""
 
     seed: int
     zones: list[Zone] = field(repr=False)
@@ -65,7 +65,7 @@ class Town:
         return cls(seed, zones, customers)
 
     def positions(self, n_vehicles: int, minutes: int) -> pa.Table:
-        """Where the vehicles are, every few seconds, in time order."""
+        """The positions of the vehicles every few seconds, in time order."""
         random = np.random.default_rng([self.seed, 1])
         n = minutes * 60 // SECONDS_BETWEEN
         parts = []
@@ -123,7 +123,7 @@ _STEPS = np.array([(1, 0), (0, 1), (-1, 0), (0, -1)])
 
 
 def _turn(random: np.random.Generator, at: np.ndarray, ahead: np.ndarray) -> np.ndarray:
-    """The next direction: straight on, left or right, but not out of town; back only where there is no other."""
+    """The next direction: straight on, left or right, but not out of town; back only if nothing else is possible."""
     left = np.array([-ahead[1], ahead[0]])
     ways, weights = [ahead, left, -left, -ahead], np.array([0.6, 0.2, 0.2, 1e-9])
     in_town = [bool(np.all(at + way >= 0) and np.all(at + way < (COLUMNS, ROWS))) for way in ways]

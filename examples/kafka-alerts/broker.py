@@ -1,6 +1,6 @@
-"""A Kafka broker of its own on the loopback: one process in KRaft mode, all it keeps in one folder.
+"""A private Kafka broker on the loopback interface: one process in KRaft mode, with its data in one folder.
 
-It runs from the jars that `scripts/fetch-kafka` gets, and so do the tools that write to and read from its topics.
+The broker and the tools that write and read topics run from the jars that `scripts/fetch-kafka` downloads.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ group.initial.rebalance.delay.ms=0
 
 
 class KafkaMissing(RuntimeError):  # noqa: N818
-    """The broker or the connector cannot be had here, and why."""
+    """The broker or the connector is not available; the message says why."""
 
 
 def fetch(seconds: float = 600) -> Path:
@@ -56,7 +56,7 @@ def fetch(seconds: float = 600) -> Path:
 
 @dataclass
 class Broker:
-    """A broker that runs until `stop`, and the tools that ran beside it."""
+    """A broker that runs until `stop`, and its tools."""
 
     jars: Path
     folder: Path
@@ -93,7 +93,7 @@ class Broker:
         self.run("org.apache.kafka.tools.ConsoleProducer", *where, *keyed, lines=lines)
 
     def follow(self, topic: str) -> Path:
-        """A file to which all messages of a topic are appended as they come, a line each."""
+        """A file to which all messages of a topic are appended, one line each."""
         where = ("--bootstrap-server", self.address, "--topic", topic, "--from-beginning")
         return self.spawn("org.apache.kafka.tools.consumer.ConsoleConsumer", *where, name=f"topic-{topic}")
 
@@ -106,7 +106,7 @@ class Broker:
             raise RuntimeError(f"{program} failed: {done.stderr or done.stdout}")
 
     def spawn(self, program: str, *arguments: Any, name: str) -> Path:
-        """Run one of Kafka's programs beside us; the file that it writes to."""
+        """Start one of Kafka's programs. Returns the file that it writes to."""
         out = self.folder / f"{name}.out"
         with out.open("wb") as said, (self.folder / f"{name}.err").open("wb") as complained:
             command = self._command(program, arguments)
@@ -114,7 +114,7 @@ class Broker:
         return out
 
     def stop(self) -> None:
-        """End the broker and all that still runs beside it."""
+        """Stop the broker and all programs that still run."""
         for process in reversed(self.processes):
             process.kill()
             process.wait()
@@ -137,7 +137,7 @@ class Broker:
 
 
 def _free_ports(n: int) -> list[int]:
-    """Ports of the loopback that nobody has, below those from 32768 on that the system gives connections."""
+    """Free ports of the loopback interface, below 32768, where the system's own ports begin."""
     some = random.sample(range(20_000, 32_000), 200)
     return [port for port in some if _is_free(port)][:n]
 

@@ -2,7 +2,7 @@
 
     python examples/kafka-alerts/watch.py
 
-It starts a broker of its own, runs `vedette run` beside it, and leaves nothing behind but what it prints.
+It starts its own broker, runs `vedette run`, and leaves no files behind.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def make_ticks(first: int, n: int) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 class Watcher:
-    """`vedette run` in a process of its own."""
+    """`vedette run` in its own process."""
 
     def __init__(self, file: Path, environment: dict[str, str], log: Path) -> None:
         command = [sys.executable, "-c", "from vedette.cli import main; main()", "run", str(file), "--log", "json"]
@@ -50,14 +50,14 @@ class Watcher:
             self.process = subprocess.Popen(command, env=os.environ | environment, stderr=said)
 
     def records(self) -> list[dict[str, Any]]:
-        """What it has logged since it started."""
+        """The log records since the start."""
         text = self.log.read_bytes()[self._from :].decode()
         return [
             json.loads(line) for line in text.splitlines(keepends=True) if line.startswith("{") and line.endswith("\n")
         ]
 
     def wait_until(self, done: Callable[[list[dict[str, Any]]], bool], seconds: float = 900) -> None:
-        """Wait until what it has logged satisfies `done`."""
+        """Wait until the log records satisfy `done`."""
         until = time.monotonic() + seconds
         while not done(self.records()):
             if self.process.poll() is not None or time.monotonic() > until:
@@ -65,17 +65,17 @@ class Watcher:
             time.sleep(0.1)
 
     def wait_for_rows(self, n_rows: int) -> None:
-        """Wait until so many rows were read since it started."""
+        """Wait until this many rows have been read since the start."""
         self.wait_until(lambda records: sum(record.get("rows_in", 0) for record in records) >= n_rows)
 
     def stop(self) -> int:
-        """Ask it to stop, and wait until it has; its exit code."""
+        """Request a stop and wait for it. Returns the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=300)
 
 
 def read_events(file: Path) -> list[dict[str, Any]]:
-    """The events that have come out, once no more have come for a second."""
+    """The events, read when no more have arrived for a second."""
     text, before = file.read_text(), None
     while text != before:
         time.sleep(1)
@@ -97,7 +97,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def watch(broker: Broker, folder: Path, n: int) -> list[dict[str, Any]]:
-    """The whole story; the events."""
+    """Run the whole example. Returns the events."""
     for topic in ("ticks", "events"):
         broker.create(topic, partitions=2)
     url = f"sqlite:///{folder / 'alerts.db'}"

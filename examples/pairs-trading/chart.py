@@ -1,6 +1,6 @@
-"""The picture: a spread and the bands that wait for it, when which symbol rang, and how banks and mines drift apart.
+"""The picture: a spread and its bands, the alerts of each symbol over time, and how banks and mines drift apart.
 
-What rang differs in shape and shade as well as in colour, so that it can be read in black and white.
+Alerts differ in shape and shade as well as in colour, so the picture is readable in black and white.
 """
 
 from __future__ import annotations

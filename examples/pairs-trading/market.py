@@ -1,4 +1,4 @@
-"""A made-up market: banks and mines that two exchanges quote, and traders who wait for spreads. All by seed.
+"""A synthetic market: banks and mines quoted by two exchanges, and traders' alerts on spreads. The seed decides all.
 
 Prices walk with the market, their sector and on their own. Now and then the second exchange is off for a while.
 """
@@ -20,7 +20,7 @@ WITHIN = ("500 ms", "1 second", "2 seconds")
 
 @dataclass(frozen=True)
 class Alerts:
-    """What traders wait for on the two exchanges: a spread of one symbol, in quotes of some size, close in time."""
+    """Alerts on both exchanges: a spread of one symbol, in quotes of some size, close in time."""
 
     ids: list[str]
     symbols: list[str]

@@ -49,7 +49,7 @@ def cut(quotes: pa.Table) -> list[pa.Table]:
 
 
 def watch_spreads(pairs: vd.JoinQuerySet, left: list[pa.Table], right: list[pa.Table]) -> pa.Table:
-    """The pairs of quotes that each alert finds, as both exchanges go on, ten seconds at a time."""
+    """The pairs of quotes that each alert finds, processed ten seconds at a time."""
     join = pairs.window(**COLUMNS)
     n = max(len(left), len(right))
     none = left[0].slice(0, 0)

@@ -1,6 +1,6 @@
-"""The bay as it is known at a moment: a map, the news, and when which vessel meets which cell. All moments are a GIF.
+"""The state of the bay at a moment: a map, news, and when each vessel meets which cell. All moments together are a GIF.
 
-Kinds differ in hatching, line and weight, so that it can be read in black and white.
+Kinds differ in hatching, line style and weight, so the picture is readable in black and white.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MIDDLE: dict[str, Any] = {"ha": "center", "va": "center_baseline", "color": INK}
 BAR = 0.78  # of a vessel's line
 N_NEWS = 11
 LATER = 30  # minutes, after which cells are shown dashed
-SECONDS = 0.16  # that a frame of the GIF stands
+SECONDS = 0.16  # per frame of the GIF
 COLOURS = 24  # few make a small file
 CELL: dict[str, Any] = {"facecolor": STORM, "edgecolor": "#52708f", "hatch": "////", "linewidth": 0.8}
 DRIFTED: dict[str, Any] = {"fill": False, "edgecolor": "#52708f", "linewidth": 0.8, "linestyle": (0, (4, 3))}
@@ -46,7 +46,7 @@ Box = np.ndarray  # x_low, x_high, y_low, y_high
 
 @dataclass(frozen=True)
 class Frame:
-    """What is known at a moment."""
+    """The known state at a moment."""
 
     time: float
     met: list[Pair]  # that meet now
@@ -66,7 +66,7 @@ def draw(sea: Sea, vessels: pa.Table, storms: pa.Table, frame: Frame, path: Path
 
 
 def animate(sea: Sea, vessels: pa.Table, storms: pa.Table, frames: Sequence[Frame], path: Path) -> None:
-    """All moments as a GIF that runs for ever, and stands for a while at its end."""
+    """All moments as a GIF that repeats, with a pause at its end."""
     both = _Told.read(vessels), _Told.read(storms)
     images = [_render(sea, *both, frame, dpi=80) for frame in frames]
     palette = images[len(images) // 2].quantize(COLOURS)
@@ -92,7 +92,7 @@ class _Told:
         return cls(table["id"].to_pylist(), table["time"].to_numpy(), boxes, speeds, goes)
 
     def last(self, time: float) -> dict[Any, int]:
-        """The last row of each that is there at a time."""
+        """The last row of each object that exists at a time."""
         rows = {self.ids[row]: row for row in range(int(np.searchsorted(self.times, time, side="right")))}
         return {name: row for name, row in rows.items() if not self.goes[row]}
 
@@ -157,7 +157,7 @@ def _draw_map(axes: Axes, sea: Sea, vessels: _Told, storms: _Told, frame: Frame)
 
 
 def _draw_vessel(axes: Axes, vessel: Vessel, zone: Box, now: float, is_met: bool) -> None:
-    """A dart that points where it goes; a dot where it stands. The name stands on its zone."""
+    """An arrowhead in the direction of travel, or a dot if the vessel does not move. The name is on its zone."""
     here, speed = vessel.place(now), vessel.velocity(now)
     dart = Affine2D().rotate(np.arctan2(speed[1], speed[0])).transform_path(DART) if speed.any() else "o"
     look = {"color": "white" if is_met else INK, "markeredgecolor": INK, "markeredgewidth": 0.8}
@@ -222,7 +222,7 @@ def _draw_times(axes: Axes, sea: Sea, frame: Frame) -> None:
 
 
 def _join(spans: list[tuple[Pair, Span]]) -> list[tuple[str, int, float, float]]:
-    """Spans of one pair that follow each other at once, as one; by vessel and cell."""
+    """Adjacent spans of one pair merged, by vessel and cell."""
     joined: list[tuple[str, int, float, float]] = []
     for (name, cell), (start, end) in sorted(spans):
         if joined and joined[-1][:2] == (name, cell) and start - joined[-1][3] < 1e-6:
@@ -232,7 +232,7 @@ def _join(spans: list[tuple[Pair, Span]]) -> list[tuple[str, int, float, float]]
 
 
 def _lay_out(meetings: list[tuple[int, float, float]]) -> list[list[tuple[int, float, float]]]:
-    """As many lanes as it takes for no two to overlap."""
+    """Assign lanes so that no two spans overlap."""
     lanes: list[list[tuple[int, float, float]]] = []
     for meeting in sorted(meetings, key=lambda each: each[1]):
         free = next((lane for lane in lanes if lane[-1][2] < meeting[1]), None)
@@ -243,7 +243,7 @@ def _lay_out(meetings: list[tuple[int, float, float]]) -> list[list[tuple[int, f
 
 
 def _write_news(axes: Axes, frame: Frame) -> None:
-    """What was told last, the latest above."""
+    """The latest news, newest first."""
     axes.axis("off")
     axes.set_title("News", loc="left", fontsize=9, color=INK)
     for line, (time, (vessel, _), words) in enumerate(reversed(frame.news)):
@@ -271,7 +271,7 @@ def _rectangle(box: Box, **look: Any) -> Rectangle:
 
 
 def _common(one: Box, other: Box) -> Box:
-    """What two boxes share."""
+    """The intersection of two boxes."""
     lows, highs = np.maximum(one[[0, 2]], other[[0, 2]]), np.minimum(one[[1, 3]], other[[1, 3]])
     return np.stack([lows, highs], axis=1).ravel()
 

@@ -1,4 +1,4 @@
-"""A made-up bay: vessels on their ways, and storm cells that drift, grow and fade. The same seed makes the same day.
+"""A synthetic bay: vessels on routes, and storm cells that drift, grow and fade. The same seed gives the same day.
 
 Places are nautical miles east and north of the map's corner, times minutes, speeds miles a minute.
 """
@@ -54,7 +54,7 @@ class Vessel:
 
 @dataclass(frozen=True)
 class Storm:
-    """A cell that is born, drifts along an arc, grows to its largest, fades and is gone."""
+    """A cell that appears, drifts along an arc, grows, fades and disappears."""
 
     id: int
     born: float
@@ -84,7 +84,7 @@ class Storm:
 
 @dataclass(frozen=True)
 class Sea:
-    """What there is, and what moves for some minutes."""
+    """Vessels and storms over some minutes."""
 
     seed: int
     minutes: int
@@ -99,7 +99,7 @@ class Sea:
         return cls(seed, minutes, vessels, [_make_storm(random, number, minutes) for number in range(n_storms)])
 
     def reports(self) -> pa.Table:
-        """What the vessels tell: their alert zones and courses, now and then and whenever they change course."""
+        """The vessels' reports: alert zones and courses, at intervals and at every change of course."""
         random = np.random.default_rng([self.seed, 2])
         rows = []
         for vessel in self.vessels:
@@ -111,7 +111,7 @@ class Sea:
         return _table(rows, ("id", "time", *SIDES, *SPEEDS))
 
     def pictures(self) -> pa.Table:
-        """What the radar sees: the cells and how their sides move; and, once, that a cell is gone."""
+        """The radar's reports: cells and the speeds of their sides, and once for each cell that it is gone."""
         rows = []
         for storm in self.storms:
             seen = False

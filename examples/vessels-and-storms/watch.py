@@ -1,4 +1,4 @@
-"""Vessels and storms: which alert zones will meet which storm cells, and when; how that changes, and what came of it.
+"""Vessels and storms: which alert zones will meet which storms and when, how predictions change, and what happened.
 
 Run: python examples/vessels-and-storms/watch.py
 """
@@ -28,31 +28,31 @@ SHOWN = 36
 
 @dataclass
 class Coming:
-    """A meeting that is to come."""
+    """A predicted meeting."""
 
     since: float
-    start: float  # as it was told last
+    start: float  # as last reported
 
 
 @dataclass
 class Watch:
-    """What is known of meetings, past and to come, and what was told about them."""
+    """Known meetings, past and predicted, and the news about them."""
 
     known: dict[Pair, Counter[Span]] = field(default_factory=lambda: defaultdict(Counter))
     met: set[Pair] = field(default_factory=set)  # that meet now
     coming: dict[Pair, Coming] = field(default_factory=dict)
     news: list[News] = field(default_factory=list)
-    ahead: list[float] = field(default_factory=list)  # how long before they began meetings had been told
+    ahead: list[float] = field(default_factory=list)  # how long before its start each meeting was predicted
     n_called_off: int = 0
 
     def pass_time(self, events: pa.Table) -> None:
-        """Tell who has met whom and who has not for longer, as time has passed."""
+        """Report meetings that have begun or ended as time has passed."""
         for event in events.to_pylist():
             pair = event["a"], event["b"]
             self._turn(event["time"], self.met | {pair} if event["event"] == "enter" else self.met - {pair})
 
     def take(self, now: float, changes: pa.Table, pairs: pa.Table) -> None:
-        """Add up the signs: what is left over is true of the past, and of the future as far as it is known."""
+        """Add up the signs: the remaining pairs are true for the past, and for the future as far as it is known."""
         for change in changes.to_pylist():
             spans, span = self.known[change["a"], change["b"]], (change["start"], change["end"])
             spans[span] += change["sign"]
@@ -61,7 +61,7 @@ class Watch:
         self._turn(now, {(pair["a"], pair["b"]) for pair in pairs.to_pylist()})
 
     def warn(self, now: float, events: pa.Table) -> None:
-        """Tell what is new about meetings to come; `events` are in the order of time."""
+        """Report what is new about predicted meetings; `events` are in time order."""
         enters = events.filter(pc.equal(events["event"], "enter")).to_pylist()
         starts = {(event["a"], event["b"]): event["time"] for event in reversed(enters)}  # the next of each pair
         for pair in [pair for pair in self.coming if pair not in starts]:
@@ -78,11 +78,11 @@ class Watch:
                 told.start = start
 
     def meetings(self, until: float) -> dict[Pair, list[Span]]:
-        """All that happened up to a time. What goes on from update to update is one meeting."""
+        """All meetings up to a time. A meeting that continues across updates counts once."""
         return {pair: list(_join(sorted(spans), until)) for pair, spans in self.known.items() if spans}
 
     def spans(self) -> list[tuple[Pair, Span]]:
-        """All that is known."""
+        """All known spans."""
         return [(pair, span) for pair, spans in self.known.items() for span in spans]
 
     def _turn(self, now: float, met: set[Pair]) -> None:
@@ -99,7 +99,7 @@ class Watch:
 
 
 def _join(spans: list[Span], until: float) -> Iterator[Span]:
-    """Spans that follow each other at once, as one; until a time."""
+    """Adjacent spans merged, up to a time."""
     begun: Span | None = None
     for start, end in spans:
         if start > until:
@@ -115,7 +115,7 @@ def _join(spans: list[Span], until: float) -> Iterator[Span]:
 
 
 def watch(vessels: pa.Table, storms: pa.Table, frame_times: list[float]) -> tuple[Watch, list[Frame]]:
-    """Take the updates moment by moment; what is known in the end, and what was at the times of frames."""
+    """Process the updates moment by moment. Returns the final state and the state at each frame."""
     moving = vd.MovingJoin(max_update_interval=LONGEST)
     seen, frames = Watch(), []
     for now in np.unique([*vessels["time"].to_pylist(), *storms["time"].to_pylist(), *frame_times]).tolist():

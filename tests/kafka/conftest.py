@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.services import TOLD
+from tests.services import REPORTED
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "kafka-alerts"
 
@@ -33,12 +33,12 @@ def jars(example):
         folder = module.fetch()
     except module.KafkaMissing as reason:
         told = f"Kafka and Avro: skipped, because the broker or the connectors cannot be had: {reason}"
-        TOLD.add(told)
+        REPORTED.add(told)
         pytest.skip(told)
     found = [
         path.stem for kind in ("broker/kafka_*", "connector/spark-*") for path in sorted(folder.glob(f"{kind}.jar"))
     ]
-    TOLD.add(f"Kafka and Avro: ran with {', '.join(found)}")
+    REPORTED.add(f"Kafka and Avro: ran with {', '.join(found)}")
     return folder
 
 

@@ -1,4 +1,4 @@
-"""Peers that tell which boxes a key enters and which it leaves, one adapter file each.
+"""Peers that find which boxes a key enters and which it leaves, one adapter file each.
 
 Readings come in micro-batches. Boxes are indexed and batches brought into the form a peer likes best outside the clock;
 finding each key's reading before, the events, and remembering the last reading are timed. Events are arrays of reading
@@ -53,7 +53,7 @@ class BorderPeer(Peer):
 
     @abstractmethod
     def reset(self) -> None:
-        """Put all keys where they were before the first reading."""
+        """Reset all keys to their state before the first reading."""
 
     @abstractmethod
     def step(self, batch: Any) -> Any:
