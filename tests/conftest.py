@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -40,10 +41,37 @@ def set_limits(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]
     read_settings.cache_clear()
 
 
+SUMMARY = re.compile(r"^vedette: (.*), \d+\.\d s\n\Z", re.MULTILINE)
+Run = Callable[..., tuple[int | str, str, str]]
+
+
 @pytest.fixture
-def run(
-    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
-) -> Callable[..., tuple[int | str, str, str]]:
+def run(run_with_summary: Run) -> Run:
+    """Runs a command: exit code, standard output, and standard error without the summary line."""
+
+    def run_command(*arguments: object) -> tuple[int | str, str, str]:
+        code, out, err = run_with_summary(*arguments)
+        return code, out, SUMMARY.sub("", err)
+
+    return run_command
+
+
+@pytest.fixture
+def summary_of(run_with_summary: Run) -> Callable[..., str]:
+    """Runs a command that succeeds: its summary line, without the time."""
+
+    def run_command(*arguments: object) -> str:
+        code, _, err = run_with_summary(*arguments)
+        assert code == 0, err
+        found = SUMMARY.search(err)
+        assert found is not None, err
+        return found[1]
+
+    return run_command
+
+
+@pytest.fixture
+def run_with_summary(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
     """Runs a command: exit code, standard output and standard error."""
     from vedette.cli import main
 

@@ -9,6 +9,12 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
+
+@pytest.fixture
+def run(run_with_summary):
+    return run_with_summary
+
+
 ROWS = [
     ("IBM", 41.0, "2026-03-02T14:00:00Z"),
     ("SAP", 39.0, "2026-03-02T14:00:00Z"),
@@ -24,7 +30,7 @@ EVENTS = [
     ("SAP", "14:00:00", "cheap", "enter", "first"),
 ]
 COLUMNS = ["key", "time", "query", "event", "reason"]
-COUNTS = "vedette: 5 rows, 3 events, 2 keys, 0 late rows dropped, 0 rows without a key dropped, "
+COUNTS = "vedette: 5 rows, 3 events, 2 keys, "
 
 
 def write_rows(path, rows=ROWS, names=("symbol", "price", "ts")):
@@ -172,7 +178,7 @@ def test_late_rows_are_taken_as_they_come_on_request(run, tmp_path, small_batche
     _, out, err = run(*border_parquet(tmp_path, rows, "--late", "apply"))
 
     assert [event[2:4] for event in events_of(out)] == [("cheap", "enter")]
-    assert "0 late rows dropped" in err
+    assert "late" not in err
 
 
 def test_what_is_wrong_with_a_row_of_a_later_batch_is_told_with_how_many_come_before(run, tmp_path, small_batches):
@@ -370,7 +376,7 @@ def test_border_in_spark_takes_the_same_options(spark, run, tmp_path):
 
     assert code == 0
     assert [(event[0], event[3]) for event in events_of(out)] == [("IBM", "enter"), ("SAP", "enter")]
-    assert "7 rows, 2 events, 2 keys, 0 late rows dropped, 1 row without a key dropped" in err
+    assert "7 rows, 2 events, 2 keys, 1 row without a key dropped" in err
 
 
 def test_what_is_wrong_in_spark_is_told_in_a_sentence(spark, run, tmp_path):

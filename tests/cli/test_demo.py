@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from vedette.cli.demo import Demo
+from vedette.cli.jobs.demo import Demo
 from vedette.demo.report import in_words
 from vedette.errors import FileError
 
@@ -14,7 +14,7 @@ from vedette.errors import FileError
 def test_the_demo_agrees_with_spark_and_leaves_a_report(spark, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(type(spark), "stop", lambda self: None)  # other tests go on with the session
     for name, value in (("_JOIN_SECONDS", 0.2), ("_FILES", 8), ("_CHECKED", 10)):
-        monkeypatch.setattr(f"vedette.cli.demo.{name}", value)
+        monkeypatch.setattr(f"vedette.cli.jobs.demo.{name}", value)
 
     assert Demo(20_000, 3_000, seed=1, output_dir=tmp_path, quiet=True).run()
 

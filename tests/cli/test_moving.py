@@ -13,6 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 from oracles_moving_joins import meet_at, pairs_at
 
+
+@pytest.fixture
+def run(run_with_summary):
+    return run_with_summary
+
+
 NAMES = ("id", "time", "x_low", "x_high", "y_low", "y_high", "vx_low", "vx_high", "vy_low", "vy_high", "removed")
 VESSELS = [
     ("Ada", 0, 0, 2, 0, 2, 1, 1, 0, 0, None),
@@ -162,7 +168,7 @@ def test_however_files_are_cut_the_pairs_of_each_moment_are_those_of_brute_force
     run, tmp_path, monkeypatch, seed, batch
 ):
     monkeypatch.setattr("vedette.files.rows._BATCH_ROWS", batch)
-    monkeypatch.setattr("vedette.cli.streams.FEWEST_AT_ONCE", batch)
+    monkeypatch.setattr("vedette.cli.jobs.streams.FEWEST_AT_ONCE", batch)
     made = random.Random(seed)
     a, b = make_updates(made, 30, 5), make_updates(made, 45, 6)
 
@@ -183,7 +189,7 @@ def test_however_files_are_cut_the_pairs_of_each_moment_are_those_of_brute_force
 
 def test_pairs_at_a_time_need_no_order_and_changes_say_what_is_out_of_it(run, tmp_path, monkeypatch):
     monkeypatch.setattr("vedette.files.rows._BATCH_ROWS", 2)
-    monkeypatch.setattr("vedette.cli.streams.FEWEST_AT_ONCE", 2)
+    monkeypatch.setattr("vedette.cli.jobs.streams.FEWEST_AT_ONCE", 2)
     by_object = [
         (name, time, x, x, 0, 0, 0, 0, 0, 0, None) for name, x in (("Ada", 35), ("Bob", 55)) for time in range(9)
     ]

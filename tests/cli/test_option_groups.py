@@ -51,5 +51,5 @@ def test_two_forms_of_an_answer_are_refused_before_anything_is_changed(run, tmp_
     )
 
     assert (code, out) == (2, "")
-    assert "--json and --csv are both given; an answer has one form" in err
+    assert "--json and --csv exclude each other; give one of them" in err
     assert registry.set("alerts").n_active == 0

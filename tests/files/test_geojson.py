@@ -72,7 +72,7 @@ def test_every_digit_of_a_coordinate_is_kept(write: Any) -> None:
     [
         ([feature(id=7), feature(id=5)], None, [7, 5]),
         ([feature(), feature(id=None)], None, [1, 2]),
-        ([feature(), feature(id="b"), feature(id=9)], None, ["1", "b", "9"]),
+        ([feature(), feature(id="b"), feature(id=9), feature(id="")], None, ["1", "b", "9", ""]),
         ([feature(id=7, properties={"name": "a"}), feature(properties={"name": "b"})], "name", ["a", "b"]),
     ],
 )
@@ -97,28 +97,30 @@ def test_a_feature_or_a_geometry_alone_is_one_query(tmp_path: Path) -> None:
             "its geometry is a Point; a geofence is a Polygon or a Multi",
         ),
         (feature(None), "it has no geometry"),
-        ([1, 2], "it is no object with the type 'Feature'"),
-        (SQUARE, "it is no object with the type 'Feature'"),
-        (feature(properties=[1]), "its properties are no object"),
-        (feature({"type": "Polygon"}), "its coordinates have null where a list of rings is needed"),
-        (feature({"type": "Polygon", "coordinates": []}), "its coordinates have [] where a list of rings is needed"),
-        (feature({"type": "Polygon", "coordinates": [7]}), "its coordinates have 7 where a list of points is needed"),
-        (feature({"type": "MultiPolygon", "coordinates": {}}), "have {} where a list of polygons is needed"),
-        (feature({"type": "Polygon", "coordinates": TRIANGLE}), "its coordinates have 0 where a point such as"),
-        (feature(ring([0, 0], ["4", 0], [4, 3], [0, 0])), 'its coordinates have "4" where a number is needed'),
-        (feature(ring([0, 0], [True, 0], [4, 3], [0, 0])), "its coordinates have true where a number is needed"),
-        (feature(ring([0, 0], [float("nan"), 0], [4, 3], [0, 0])), "its coordinates have NaN where a number is needed"),
-        (feature(ring([0, 0], [10**400, 0], [4, 3], [0, 0])), "where a number is needed"),
-        (feature(ring([0, 0], [4, 0], [4, 3])), "a ring of the polygon is not closed"),
-        (feature(ring([0, 0], [2, 2], [2, 0], [0, 2], [0, 0])), "the polygon is not valid: it crosses itself, at 1 1"),
+        ([1, 2], "it is not an object with the type 'Feature'"),
+        (SQUARE, "it is not an object with the type 'Feature'"),
+        (feature(properties=[1]), "its properties are not an object"),
+        (feature({"type": "Polygon"}), "its coordinates have null instead of a list of rings"),
+        (feature({"type": "Polygon", "coordinates": []}), "its coordinates have [] instead of a list of rings"),
+        (feature({"type": "Polygon", "coordinates": [7]}), "its coordinates have 7 instead of a list of points"),
+        (feature({"type": "MultiPolygon", "coordinates": {}}), "have {} instead of a list of polygons"),
+        (feature({"type": "Polygon", "coordinates": TRIANGLE}), "its coordinates have 0 instead of a point such as"),
+        (feature(ring([0, 0], ["4", 0], [4, 3], [0, 0])), 'its coordinates have "4" instead of a number'),
+        (feature(ring([0, 0], [True, 0], [4, 3], [0, 0])), "its coordinates have true instead of a number"),
+        (feature(ring([0, 0], [float("nan"), 0], [4, 3], [0, 0])), "its coordinates have NaN instead of a number"),
+        (feature(ring([0, 0], [10**400, 0], [4, 3], [0, 0])), "instead of a number"),
+        (
+            feature(ring([0, 0], [4, 0], [4, 3])),
+            "invalid geometry: ring 1 is not closed: its first point is 0 0",
+        ),
+        (feature(ring([0, 0], [2, 2], [2, 0], [0, 2], [0, 0])), "invalid geometry: ring 1: it crosses itself, at 1 1"),
         (
             feature(ring([51, 104], [52, 104], [52, 105], [51, 104])),
             "the coordinates look swapped: lat is 104 to 105, beyond [-90, 90]; the order is lon lat",
         ),
-        (feature(id=1.5), "its id is 1.5; it takes a string or a whole number"),
-        (feature(id=True), "its id is True; it takes a string or a whole number"),
-        (feature(id=""), "its id is ''; it takes a string or a whole number"),
-        (feature(id="first"), "it has the id 'first' of feature 1"),
+        (feature(id=1.5), "its id is 1.5; it must be a string or a whole number"),
+        (feature(id=True), "its id is True; it must be a string or a whole number"),
+        (feature(id="first"), "its id 'first' is also the id of feature 1"),
     ],
 )
 def test_what_is_wrong_with_a_feature_is_told_with_its_number(write: Any, bad: Any, reason: str) -> None:
@@ -137,20 +139,26 @@ def test_what_is_wrong_with_a_feature_is_told_with_its_number(write: Any, bad: A
 
 
 def test_a_property_that_is_no_id_is_told(write: Any) -> None:
-    with pytest.raises(vd.FileError, match="feature 1: it has no property 'nmae' for its id, but: name, city"):
+    with pytest.raises(vd.FileError, match="feature 1: it has no property 'nmae' for its id; it has: name, city"):
         vd.read_geojson(write(feature(properties={"name": "a", "city": "b"})), id_property="nmae")
 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("{", "zones.geojson is no JSON: Expecting property name"),
-        ("\udcff", "zones.geojson is no JSON: "),
-        ("[1]", "is no GeoJSON of polygons: it is a list; it takes FeatureCollection, Feature, Polygon, MultiPolygon"),
-        ('{"type": "Topology"}', "is no GeoJSON of polygons: its type is 'Topology'; it takes FeatureCollection"),
-        ('{"type": ["Feature"]}', "is no GeoJSON of polygons: its type is ['Feature']"),
-        ('{"type": "FeatureCollection"}', "holds no features; a FeatureCollection lists them under 'features'"),
-        ('{"type": "FeatureCollection", "features": []}', "holds no features"),
+        ("{", "zones.geojson is not JSON: Expecting property name"),
+        ("\udcff", "zones.geojson is not JSON: "),
+        (
+            "[1]",
+            "is not GeoJSON with polygons: it is a list; it must be one of: FeatureCollection, Feature",
+        ),
+        (
+            '{"type": "Topology"}',
+            "is not GeoJSON with polygons: its type is 'Topology'; it must be one of",
+        ),
+        ('{"type": ["Feature"]}', "is not GeoJSON with polygons: its type is ['Feature']"),
+        ('{"type": "FeatureCollection"}', "has no features; a FeatureCollection lists them under 'features'"),
+        ('{"type": "FeatureCollection", "features": []}', "has no features"),
     ],
 )
 def test_what_is_no_geojson_is_told(tmp_path: Path, content: str, reason: str) -> None:

@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from tests.profiles import examples
-from vedette.cli.match import match_files
+from vedette.cli.jobs.match import match_files
 from vedette.errors import FileError
+from vedette.files.queries import QueriesFile
 
 QUIET = examples(0.6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 # What readers of CSV like to take for something else, or to write in another way.
@@ -59,8 +60,7 @@ def match(folder, kind, content, chosen, names, out_kind=None, schema=None):
     else:
         pq.write_table(content, rows)
     write_queries(queries, names, chosen)
-    options = {"time_zone": "UTC", "skip_bad": True, "spark": False, "quiet": True}
-    match_files(rows, queries, out, schema=schema, **options)
+    match_files(rows, QueriesFile(queries, skip_bad=True), out, schema=schema)
     return out
 
 
@@ -192,7 +192,7 @@ def test_a_query_that_does_not_fit_the_file_is_told_with_the_types_that_it_shows
 
     assert code == 2
     assert "'abc' cannot be cast to bigint" in err
-    assert "shows them: name string, n bigint; --schema declares others" in err
+    assert "r.csv: name string, n bigint; use --schema to declare others" in err
 
 
 numbers = st.sampled_from(["0", "-0", "1", "1.0", "1e3", "1E+2", "0.10", "123456789012345678901234567890", "-5.5e-7"])

@@ -406,35 +406,35 @@ NEAR = "ST_DWithin(ST_Point(lon, lat), ST_Point({}), {})"
     [
         (
             CONTAINS.format("'POLYGON ((0 0, 4 0, 4 3))'"),
-            "a ring of the polygon is not closed: its last point must be its first, as in",
+            "invalid geometry: a ring is not closed: its last point must be its first, as in",
             "'POLYGON ((0 0, 4 0, 4 3))'",
         ),
         (
             "speed > 3 AND " + CONTAINS.format("'POLYGON ((0 0, 2 2, 2 0, 0 2, 0 0))'"),
-            "the polygon is not valid: it crosses itself, at 1 1",
+            "invalid geometry: ring 1: it crosses itself, at 1 1",
             "'POLYGON ((0 0, 2 2, 2 0, 0 2, 0 0))'",
         ),
         (
             CONTAINS.format("'POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0), (5 5, 6 5, 6 6, 5 5))'"),
-            "the polygon is not valid: a hole lies outside, at 5 5",
+            "invalid geometry: ring 2: the hole is outside the shell, at 5 5",
             "'POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0), (5 5, 6 5, 6 6, 5 5))'",
         ),
         (
             CONTAINS.format("'POLYGON ((0 0, inf 0, 1 1, 0 0))'"),
-            "the polygon is not valid: a coordinate is no finite number, at inf 0",
+            "invalid geometry: ring 1: a coordinate is not a finite number, at inf 0",
             "'POLYGON ((0 0, inf 0, 1 1, 0 0))'",
         ),
-        (CONTAINS.format("'POLYGO ((0 0))'"), "the text is no WKT: unknown type: 'POLYGO'; write", "'POLYGO ((0 0))'"),
-        (CONTAINS.format("''"), "the text is no WKT: expected word but encountered end of stream; write", "''"),
+        (CONTAINS.format("'POLYGO ((0 0))'"), "invalid geometry: unknown type: 'POLYGO'; write", "'POLYGO ((0 0))'"),
+        (CONTAINS.format("''"), "invalid geometry: expected word but encountered end of stream; write", "''"),
         (
             CONTAINS.format("'POLYGON ((0 0, 1 0, 1 1, 0 0)) !'"),
-            "the text is no WKT: ",
+            "invalid geometry: ",
             "'POLYGON ((0 0, 1 0, 1 1, 0 0)) !'",
         ),
         (CONTAINS.format("'SRID=4326;POLYGON EMPTY'"), "a geofence has no SRID", "'SRID=4326;POLYGON EMPTY'"),
         (
             CONTAINS.format("'CIRCULARSTRING (0 0, 1 1, 2 0)'"),
-            "the text is no WKT: nonlinear",
+            "invalid geometry: nonlinear",
             "'CIRCULARSTRING (0 0, 1 1, 2 0)'",
         ),
         (

@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from vedette.cli.run import RunOptions, _Run
+from vedette.cli.jobs.run import RunOptions, _Run
 from vedette.errors import PipelineError
 from vedette.run import display as run_display
 from vedette.run.display import JsonDisplay, LineDisplay, TableDisplay, ToldWarnings

@@ -258,7 +258,7 @@ def test_a_disk_that_is_full_for_python_may_be_tried_again(run, tmp_path, regist
     def fail(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/somewhere")
 
-    monkeypatch.setattr("vedette.cli.run._open_queries", fail)
+    monkeypatch.setattr("vedette.cli.jobs.run._open_queries", fail)
 
     code, _, err = run("run", write())
 
@@ -638,7 +638,7 @@ def test_who_asks_to_stop_while_it_starts_is_heard_at_once(run, registry, write,
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(60)
 
-    monkeypatch.setattr("vedette.cli.run._open_queries", open_slowly)
+    monkeypatch.setattr("vedette.cli.jobs.run._open_queries", open_slowly)
     began = time.monotonic()
 
     assert run("run", write()) == (0, "", "vedette: pipeline: stopped before it began\n")

@@ -1,206 +1,116 @@
-"""`vedette join`: files of rows with times, and a file of standing joins in; the pairs that join out.
-
-Rows are taken by time, as far as each file has them in that order, here or in a local Spark session.
-"""
+"""`vedette join`: window joins or band joins over files of rows."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import pyarrow as pa
+import typer
 
-from vedette.cli.in_spark import answer_in_spark, spark_rows
-from vedette.cli.match import tell_failed
-from vedette.cli.progress import Advance, show_progress, timed
-from vedette.cli.streams import Pace, Source, Stream, take_by_time
-from vedette.cli.times import as_time
-from vedette.data.schema import Schema
-from vedette.errors import PipelineError, QueryError, count
-from vedette.files.answers import check_places, is_apart, open_answer, some
-from vedette.files.joins import Windows, load_joins
-from vedette.files.rows import RowsFile
-from vedette.operators.window_join.monitor import JoinMonitor
-from vedette.operators.window_join.query_set import JoinQuerySet
+from vedette.cli.options import FROM_ROWS, OutOption, QuietOption, SkipBadOption, SparkOption, ZoneOption
+from vedette.errors import QueryError
 
-STEPS = 1000  # of each file, of which progress tells how many are done
+_PANEL = "The same for one stream"
 
 
-@dataclass
-class Tally:
-    """What is counted on the way."""
-
-    what: tuple[str, str]  # is found: one, many
-    n_rows: dict[str, int] = field(default_factory=dict)  # by stream
-    n_found: int = 0
-    n_late: int | None = 0  # dropped; None where no row can be late
-
-    def tell(self, seconds: float, quiet: bool) -> None:
-        """Say the counts on standard error; when quiet, only what was dropped."""
-        late = [] if self.n_late is None else [f"{count(self.n_late, 'late row')} dropped"]
-        seen = [count(n, f"{stream} row") for stream, n in self.n_rows.items()]
-        told = [*seen, count(self.n_found, *self.what), *late, f"{seconds:.1f} s"]
-        if quiet:
-            told = late if self.n_late else []
-        if told:
-            print(f"vedette: {', '.join(told)}", file=sys.stderr)
+def _one_stream(stream: str, what: str) -> Any:
+    return typer.Option(
+        metavar=what.upper(), help=f"{what.capitalize()} of the {stream} stream", rich_help_panel=_PANEL
+    )
 
 
-@dataclass(frozen=True)
-class Job:
-    """What is to be done, as the command line has it."""
+def join(
+    left: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Rows of the left stream: CSV, JSON lines (.jsonl) or Parquet"),
+    ] = None,
+    right: Annotated[Path | None, typer.Option(metavar="FILE", help="Rows of the right stream")] = None,
+    stream: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=FILE", help="Rows of a stream with another name; repeat for each stream"),
+    ] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Joins with columns id and where, and a window in within or rows"),
+    ] = None,
+    bands: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Bands over values, with columns id, low and high")
+    ] = None,
+    time: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column with the time: a timestamp or a number")
+    ] = None,
+    id_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--id", metavar="COLUMN", help="Column with the row's id", show_default="the row's number; for bands, id"
+        ),
+    ] = None,
+    value: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column that bands compare", show_default="value"),
+    ] = None,
+    schema: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELDS", help="Fields of the rows, such as: price double, ts timestamp", show_default=FROM_ROWS
+        ),
+    ] = None,
+    left_time: Annotated[str | None, _one_stream("left", "time")] = None,
+    right_time: Annotated[str | None, _one_stream("right", "time")] = None,
+    left_id: Annotated[str | None, _one_stream("left", "id")] = None,
+    right_id: Annotated[str | None, _one_stream("right", "id")] = None,
+    left_value: Annotated[str | None, _one_stream("left", "value")] = None,
+    right_value: Annotated[str | None, _one_stream("right", "value")] = None,
+    left_schema: Annotated[str | None, _one_stream("left", "schema")] = None,
+    right_schema: Annotated[str | None, _one_stream("right", "schema")] = None,
+    within: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DURATION", help="Window of joins without one of their own, such as: 10 seconds"),
+    ] = None,
+    rows: Annotated[
+        list[str] | None, typer.Option(metavar="NUMBER", help="Window of such joins as a number of rows: 1000")
+    ] = None,
+    late: Annotated[
+        str, typer.Option(metavar="drop|apply", help="Drop or apply rows older than the last row of the stream")
+    ] = "drop",
+    report: Annotated[
+        str, typer.Option(metavar="pairs|queries", help="For bands: write the pairs, or only the bands that have pairs")
+    ] = "pairs",
+    max_state_rows: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="Stop before more rows are kept", show_default="no limit")
+    ] = None,
+    out: OutOption = None,
+    spark: SparkOption = False,
+    time_zone: ZoneOption = "UTC",
+    skip_bad: SkipBadOption = False,
+    quiet: QuietOption = False,
+) -> str:
+    """Write the pairs that joins find: the query, and for each stream the id of the row.
 
-    streams: Sequence[Stream]
-    queries: Path
-    windows: Windows
-    time_zone: str
-    skip_bad: bool
-    options: dict[str, Any]  # of `JoinQuerySet.window`, but the columns
-    quiet: bool  # no progress
+    A query names fields with their stream: left.symbol = right.symbol AND left.price - right.price > 0.5
 
-    @property
-    def all_options(self) -> dict[str, Any]:
-        """With the columns of times and ids, as `JoinQuerySet.window` takes them."""
-        return self.options | name_columns(self.streams)
+    The options --time, --id, --value, --schema, --within and --rows are for all streams, or for one: --time right=at
 
-    def no_queries(self, schemas: Mapping[str, Any]) -> JoinQuerySet:
-        return JoinQuerySet(time_zone=self.time_zone, **schemas)
-
-    def load(self, schemas: Mapping[str, Schema]) -> JoinQuerySet:
-        queries = self.no_queries(schemas)
-        load_joins(self.queries, queries, self.windows, skip_bad=self.skip_bad)
-        return queries
-
-
-def join_files(
-    files: Mapping[str, Path],
-    queries: Path,
-    out: Path | None,
-    told: Mapping[str, Mapping[str, str]],
-    options: dict[str, Any],
-    *,
-    time_zone: str,
-    skip_bad: bool,
-    spark: bool,
-    quiet: bool,
-) -> None:
-    """Write what joins to `out`, or as CSV to standard output.
-
-    `told` is what the command line says of streams, by option, and `options` are those of `JoinQuerySet.window`.
+    Rows are processed by time. A row older than the last row of its stream is late.
     """
-    if told["value"]:
-        raise QueryError("--value is the column that bands compare; a query names its fields itself")
-    streams = Stream.read(files, told, {"time": None, "id": None})
-    windows = Windows.read(list(files), told["within"], told["rows"])
-    check_places(list(files.values()), queries, out)
-    for stream in streams:
-        if stream.columns["time"] is None:
-            raise QueryError(
-                f"the {stream.name} rows have no time, by which the files are brought together; name its column with "
-                f"--time, or --time {stream.name}=..."
-            )
-    job = Job(streams, queries, windows, time_zone, skip_bad, options, quiet or not is_apart(out))
-    tally = Tally(("pair", "pairs") if len(streams) == 2 else ("combination", "combinations"))
-    answer_files((_join_in_spark if spark else _join_here)(job, tally), tally, out, quiet)
+    from vedette.cli.jobs.band_join import join_bands
+    from vedette.cli.jobs.join import join_files
+    from vedette.cli.jobs.streams import read_options, read_streams
 
-
-def answer_files(batches: Iterator[pa.RecordBatch], tally: Tally, out: Path | None, quiet: bool) -> None:
-    """Write what is found, and say what was counted."""
-    with timed() as seconds, open_answer(out) as place:
-        for batch in batches:
-            tally.n_found += batch.num_rows
-            place.write(batch)
-    tally.tell(seconds(), quiet)
-
-
-def tell_progress(advance: Advance, files: Sequence[tuple[RowsFile, int]]) -> None:
-    """Tell how far files are read, of each of which so many rows are."""
-    done = [STEPS * rows.steps_done(n) // max(1, rows.n_steps) for rows, n in files]
-    advance(sum(done), sum(n for _, n in files))
-
-
-def name_columns(streams: Sequence[Stream]) -> dict[str, Any]:
-    """The columns of streams as options of the library: left_time and so on."""
-    return {f"{each.name}_{role}": column for each in streams for role, column in each.columns.items()}
-
-
-def _join_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
-    """What joins, a step at a time; the first batch has the columns alone."""
-    schemas = {stream.name: stream.schema for stream in job.streams}
-    # Without a query and without a row: a wrong option or column is told before the queries are read.
-    _check_times(job, schemas)
-    no_rows = {each.name: each.no_rows() for each in job.streams}
-    job.no_queries(schemas).window(**job.all_options).step(**no_rows)
-    queries = job.load(schemas)
-    sources = []
-    for stream in job.streams:
-        schema = schemas[stream.name]
-        rows = stream.open_fields(schema, queries.fields_of(stream.name))
-        sources.append(Source(stream, schema, rows, job.time_zone))
-    monitor = queries.window(**job.all_options | {f"{each.stream.name}_id": each.id_column for each in sources})
-    yield _header(queries, job, schemas)
-    pace = Pace()
-    with show_progress("joining", STEPS * len(sources), job.quiet) as advance:
-        for taken, last in take_by_time(sources, pace):
-            n_pairs = 0
-            for batch in _step(monitor, taken):
-                n_pairs += batch.num_rows
-                yield batch
-            pace.note(n_pairs)
-            ended = [source.stream.name for source in sources if source.is_done]
-            monitor.advance(**dict.fromkeys(ended, as_time(last.item(), monitor.time_type)))
-            tell_progress(advance, [(source.rows, source.n_read) for source in sources])
-    tally.n_rows = {source.stream.name: source.n_read for source in sources}
-    tally.n_late = monitor.n_late
-    tell_failed(monitor.n_failed)
-
-
-def _check_times(job: Job, schemas: Mapping[str, Schema]) -> None:
-    """Raise where the times of the streams cannot be compared with each other."""
-    fields = {each.name: schemas[each.name].find(each.columns["time"] or "") for each in job.streams}
-    types = {stream: field.type.name for stream, field in fields.items() if field is not None}
-    if len(set(types.values())) > 1:
-        told = ", ".join(f"{stream}: {type_}" for stream, type_ in types.items())
-        raise QueryError(f"the times of the streams are of different types ({told}); declare one type with --schema")
-
-
-def _header(queries: JoinQuerySet, job: Job, schemas: Mapping[str, Schema]) -> pa.RecordBatch:
-    """No pairs, in the columns that they have."""
-    types = {"query": pa.int64() if pa.types.is_integer(queries.ids.type) else pa.string()}
-    for stream in job.streams:
-        id_ = stream.columns["id"]
-        found = None if id_ is None else schemas[stream.name].find(id_)
-        is_number = id_ is None or (found is not None and found.type.name == "bigint")
-        types[stream.name] = pa.int64() if is_number else pa.string()
-    return pa.RecordBatch.from_pylist([], pa.schema(types))
-
-
-def _step(monitor: JoinMonitor, rows: Mapping[str, pa.Table]) -> Iterator[pa.RecordBatch]:
-    for pairs in monitor.step_batches(**rows):
-        yield from some(pairs)
-
-
-def _join_in_spark(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
-    from vedette.spark.window_join import window_join
-
-    for stream in job.streams:
-        if stream.columns["id"] is None:
-            raise PipelineError(
-                f"in Spark rows have no number; name the column of their ids with --id, or --id {stream.name}=..."
-            )
-    schemas = {stream.name: stream.schema for stream in job.streams}
-    _check_times(job, schemas)
-    job.no_queries(schemas).window(**job.all_options)  # raises where an option is wrong
-    queries = job.load(schemas)
-    with ExitStack() as files:
-        frames = {}
-        for stream in job.streams:
-            rows = stream.open_fields(schemas[stream.name], queries.fields_of(stream.name))
-            frames[stream.name] = files.enter_context(spark_rows(rows, job.time_zone))
-        found = window_join(pairs=queries, frames=frames, **job.all_options)
-        yield from answer_in_spark(found, "joining in Spark", job.quiet)
-        tally.n_rows = {name: frame.count() for name, frame in frames.items()}
+    files = read_streams(left, right, stream or [])
+    columns = read_options(
+        list(files),
+        time=(time, left_time, right_time),
+        id=(id_, left_id, right_id),
+        value=(value, left_value, right_value),
+        schema=(schema, left_schema, right_schema),
+        within=(within, None, None),
+        rows=(rows, None, None),
+    )
+    more: dict[str, Any] = {"time_zone": time_zone, "skip_bad": skip_bad, "spark": spark, "quiet": quiet}
+    if (queries is None) == (bands is None):
+        raise QueryError("a join needs either --queries or --bands; give one of them")
+    if bands is not None:
+        return join_bands(files, bands, out, columns, {"report": report, "max_state_rows": max_state_rows}, **more)
+    assert queries is not None
+    return join_files(files, queries, out, columns, {"late": late, "max_state_rows": max_state_rows}, **more)

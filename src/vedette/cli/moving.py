@@ -1,330 +1,68 @@
-"""`vedette moving`: two files of updates of moving objects in; what changes in who intersects whom out.
-
-Updates are taken by time, a moment at a time, as far as each file has them in that order, here or in a local Spark
-session. Where the pairs of one moment are asked for, or who is overdue then, only the last update of each object until
-then counts, wherever it stands. Timestamps count in seconds since 1970, as in `vs.moving_join`. Zones, objects of a
-standing set without speeds, need no times: they are there from the first time of the other set on.
-"""
+"""`vedette moving`: which objects of two sets that move intersect, and when."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+import typer
 
-from vedette.cli.in_spark import answer_in_spark, spark_rows
-from vedette.cli.join import STEPS, Tally, answer_files, tell_progress
-from vedette.cli.progress import Advance, show_progress
-from vedette.cli.streams import Pace, Source, Stream, take_by_time
-from vedette.data.schema import Field, Schema, Type
-from vedette.errors import PipelineError, QueryError, RowError
-from vedette.files.answers import check_places, is_apart, plain
-from vedette.files.rows import RowsFile, complete
-from vedette.operators.moving_join.batch import SETS
-from vedette.operators.moving_join.moving_join import MovingJoin
-from vedette.operators.moving_join.rows import COLUMNS, MovingTable
-
-NUMBERS = COLUMNS - {"id", "removed"}
-Moment = tuple[float, dict[str, dict[str, Any]]]  # and by set the columns of its rows
+from vedette.cli.options import FROM_ROWS, OutOption, QuietOption, SparkOption
 
 
-@dataclass(frozen=True)
-class Job:
-    """What is to be done, as the command line has it."""
+def moving(
+    a: Annotated[
+        Path, typer.Option(metavar="FILE", help="Updates of the objects of set a: CSV, JSON lines (.jsonl) or Parquet")
+    ],
+    b: Annotated[Path, typer.Option(metavar="FILE", help="Updates of the objects of set b")],
+    max_update_interval: Annotated[
+        str,
+        typer.Option(
+            metavar="DURATION", help="Objects update at least this often: 60 seconds, or a number in the unit of times"
+        ),
+    ],
+    at: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Write the pairs that intersect at this time", show_default="the changes"),
+    ] = None,
+    overdue: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Write the objects that should have updated before this time")
+    ] = None,
+    static: Annotated[
+        str | None,
+        typer.Option(metavar="a|b", help="The objects of this set do not update; zones without speeds need no time"),
+    ] = None,
+    expire_overdue: Annotated[
+        bool, typer.Option("--expire-overdue", help="Remove objects that do not update in time from the result")
+    ] = False,
+    schema: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELDS", help="Types of columns, such as: id string; for one set: a=...", show_default=FROM_ROWS
+        ),
+    ] = None,
+    out: OutOption = None,
+    spark: SparkOption = False,
+    quiet: QuietOption = False,
+) -> str:
+    """Write which objects of two sets that move intersect, and when: sign, a, b, start and end.
 
-    streams: Sequence[Stream]
-    options: dict[str, Any]  # of `MovingJoin`
-    at: float | None  # whose pairs are asked for
-    overdue: float | None  # or who is overdue then
-    quiet: bool  # no progress
+    An update is a row: id, time, x_low, x_high, y_low, y_high, and the speeds vx_low, vx_high, vy_low, vy_high.
 
-    @property
-    def time(self) -> float | None:
-        return self.at if self.overdue is None else self.overdue
+    One column x or vx is enough where both ends are the same; with z there are three dimensions. Where `removed` is
+    true, the object is removed.
 
-    @property
-    def what(self) -> tuple[str, str]:
-        """What is found: one, many."""
-        if self.overdue is not None:
-            return "overdue object", "overdue objects"
-        return ("change", "changes") if self.at is None else ("pair", "pairs")
+    An update retracts the intervals that it changes, with sign -1, and emits the new ones, with sign 1.
 
+    Rows are processed by time: a number, or a timestamp, which is converted to seconds since 1970.
 
-def follow_files(
-    files: Mapping[str, Path],
-    out: Path | None,
-    schemas: Mapping[str, str],
-    options: dict[str, Any],
-    *,
-    at: str | None,
-    overdue: str | None,
-    spark: bool,
-    quiet: bool,
-) -> None:
-    """Write what changes, the pairs at a time, or who is overdue then, to `out`, or as CSV to standard output.
-
-    `schemas` is what the command line declares, by set, and `options` are those of `MovingJoin`.
+    With --at or --overdue, only the last update of each object up to that time counts.
     """
-    if at is not None and overdue is not None:
-        raise QueryError("--at asks for pairs and --overdue for objects; give one of them")
-    if spark and (at is not None or overdue is not None):
-        raise PipelineError("in Spark changes are told; for --at and --overdue, leave --spark out")
-    columns: dict[str, str | None] = {"time": "time", "id": "id"}
-    streams = [
-        Stream(name, path, Schema.parse(schemas[name]) if name in schemas else None, columns)
-        for name, path in files.items()
-    ]
-    check_places(list(files.values()), files["b"], out)
-    MovingJoin(**options)  # raises where an option is wrong
-    times = (
-        None if at is None else read_moment(at, "--at"),
-        None if overdue is None else read_moment(overdue, "--overdue"),
-    )
-    job = Job(streams, options, *times, quiet or not is_apart(out))
-    tally = Tally(job.what, n_late=None)
-    answer_files((_follow_in_spark if spark else _follow_here)(job, tally), tally, out, quiet)
+    from vedette.cli.jobs.moving import follow_files
+    from vedette.cli.jobs.streams import read_options
+    from vedette.data.durations import number_or_duration
 
-
-def read_moment(text: str, option: str) -> float:
-    """A time as rows have it: a number, or a timestamp, which counts in seconds since 1970.
-
-    >>> read_moment("90", "--at"), read_moment("1970-01-01T00:01:30Z", "--at"), read_moment("1970-01-02", "--at")
-    (90.0, 90.0, 86400.0)
-    """
-    try:
-        return float(text)
-    except ValueError:
-        pass
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise QueryError(f"{option} is a number, or a time such as 2026-03-02T14:00:00Z; got {text!r}") from None
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
-
-
-def _follow_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
-    """What is found, a moment at a time; the first batch has the columns alone."""
-    schemas = _find_schemas(job)
-    sources = [_open(each, schemas[each.name]) for each in job.streams if not _is_timeless(job, schemas, each.name)]
-    zones = {
-        each.name: _read_all(each, schemas[each.name]) for each in job.streams if _is_timeless(job, schemas, each.name)
-    }
-    nothing = {source.stream.name: pa.Table.from_batches([_no_rows(source.rows)]) for source in sources}
-    # Without a row: a column that lacks, or is of a wrong type, is told at once.
-    for name, table in nothing.items():
-        MovingTable(table, name).find("time")
-    nothing |= {name: table.slice(0, 0) for name, table in zones.items()}
-    MovingJoin(**job.options).load(**nothing, time=0)
-    header = _header(job, nothing)
-    yield header
-    with show_progress("following objects", STEPS * len(sources), job.quiet) as advance:
-        if job.time is None:
-            find = _find_changes(job, sources, zones, advance)
-        else:
-            find = _find_then(job, sources, nothing | zones, advance)
-        for table in find:
-            if table.num_rows:
-                yield plain(_as_header(table, header))
-    n_rows = {source.stream.name: source.n_read for source in sources}
-    n_rows |= {name: table.num_rows for name, table in zones.items()}
-    tally.n_rows = {name: n_rows[name] for name in SETS}
-
-
-def _is_timeless(job: Job, schemas: Mapping[str, Schema], name: str) -> bool:
-    """Whether these are zones without times: of a static set, and without speeds."""
-    names = {field.name.lower() for field in schemas[name]}
-    return name == job.options["static"] and "time" not in names and not any(each.startswith("v") for each in names)
-
-
-def _find_changes(
-    job: Job, sources: Sequence[Source], zones: Mapping[str, pa.Table], advance: Advance
-) -> Iterator[pa.Table]:
-    """The changes of each moment at which there are rows; zones are there from the first one on."""
-    moving, pace = MovingJoin(**job.options), Pace()
-    for taken, _ in take_by_time(sources, pace):
-        n_changes = 0
-        for time, rows in _cut_by_moment(taken):
-            if moving.time is None:
-                rows |= {name: _columns(table) for name, table in zones.items()}
-            if moving.time is not None and time < moving.time:
-                path = next(stream.path for stream in job.streams if stream.name in rows)
-                raise RowError(
-                    f"{path} is not in the order of time: a row of {time:g} comes long after one of "
-                    f"{moving.time:g}; sort its rows by time"
-                )
-            try:
-                changes = moving.update(**rows, time=time)
-            except RowError as error:
-                raise error.within(f"rows of time {time:g}") from None
-            n_changes += changes.num_rows
-            yield changes
-        pace.note(n_changes)
-        tell_progress(advance, [(source.rows, source.n_read) for source in sources])
-
-
-def _cut_by_moment(tables: Mapping[str, pa.Table]) -> Iterator[Moment]:
-    """Rows in the order of time, in which each table has them, those of each time together."""
-    columns = {name: _columns(table) for name, table in tables.items()}
-    moments = np.unique(np.concatenate([each["time"] for each in columns.values()]))
-    cuts = {name: [*np.searchsorted(each["time"], moments), len(each["time"])] for name, each in columns.items()}
-    for place, time in enumerate(moments.tolist()):
-        rows = {}
-        for name, each in columns.items():
-            first, last = cuts[name][place], cuts[name][place + 1]
-            if first < last:
-                rows[name] = {column: values[first:last] for column, values in each.items()}
-        yield time, rows
-
-
-def _columns(table: pa.Table) -> dict[str, Any]:
-    """The columns of rows by their names in small letters: numbers as arrays, masked where some are null."""
-    columns = {name.lower(): table.column(place).combine_chunks() for place, name in enumerate(table.column_names)}
-    return {name: _to_numbers(values) if name in NUMBERS else values for name, values in columns.items()}
-
-
-def _to_numbers(values: pa.Array) -> Any:
-    numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return (
-        np.ma.MaskedArray(numbers, pc.is_null(values).to_numpy(zero_copy_only=False)) if values.null_count else numbers
-    )
-
-
-def _find_then(
-    job: Job, sources: Sequence[Source], first: Mapping[str, pa.Table], advance: Advance
-) -> Iterator[pa.Table]:
-    """The pairs at the time that is asked for, or who is overdue then. `first` is there before anything is read."""
-    last = dict(first)
-    moving = MovingJoin(**job.options)
-    moving.load(**first, time=job.time)  # a time that is none is told at once
-    for source in sources:
-        name = source.stream.name
-        while True:
-            source.read()
-            if source.has_ended:
-                break
-            taken = source.take_until(job.time)
-            source.take_until(np.inf)  # what comes later does not count
-            if taken is not None:
-                last[name] = _last_of_each(pa.concat_tables([last[name], taken]))
-            tell_progress(advance, [(each.rows, each.n_read) for each in sources])
-    moving.load(**last, time=job.time)
-    yield moving.pairs(at=job.at) if job.overdue is None else moving.overdue(at=job.overdue)
-
-
-def _last_of_each(table: pa.Table) -> pa.Table:
-    """Of the rows of each object the latest; of several at one time, the last."""
-    columns = _columns(table)
-    codes = columns["id"].dictionary_encode().indices.to_numpy()
-    order = np.argsort(columns["time"], kind="stable")
-    last = np.empty(int(codes.max()) + 1, np.int64)
-    last[codes[order]] = order
-    return table.take(pa.array(np.sort(last)))
-
-
-def _find_schemas(job: Job) -> dict[str, Schema]:
-    """By set the columns that tell how objects move; raises where one is of no use."""
-    schemas = {stream.name: _find_schema(stream) for stream in job.streams}
-    kinds = {name: field.type.name for name, schema in schemas.items() if (field := schema.find("time")) is not None}
-    if len({kind == "timestamp" for kind in kinds.values()}) > 1:
-        told = ", ".join(f"{name}: {kind}" for name, kind in kinds.items())
-        raise QueryError(f"the times of both sets are timestamps, or both are numbers; here they are ({told})")
-    return schemas
-
-
-def _find_schema(stream: Stream) -> Schema:
-    fields = []
-    found = stream.open(complete(stream.path, stream.declared, sorted(COLUMNS))).schema
-    for field in found:
-        name = field.name.lower()
-        if name in NUMBERS and field.type.name in (
-            "bigint",
-            "decimal",
-            "string",
-        ):  # which whole numbers, or none, look like
-            field = Field(field.name, Type("double"))
-        elif name == "removed":
-            field = Field(field.name, Type("boolean"))
-        if name in COLUMNS:
-            fields.append(field)
-    return Schema(tuple(fields)) if fields else found
-
-
-def _open(stream: Stream, schema: Schema) -> Source:
-    """The rows of a file, whose times are numbers then."""
-    rows, time = stream.open(schema, needs_others=False), schema.find("time")
-    if time is not None and time.type.name == "timestamp":
-        nothing = _with_seconds(_no_rows(rows), time.name)
-        rows = replace(rows, columns=nothing.schema, batches=(_with_seconds(each, time.name) for each in rows.batches))
-        schema = Schema(tuple(Field(each.name, Type("double")) if each is time else each for each in schema))
-    return Source(stream, schema, rows, "UTC")
-
-
-def _read_all(stream: Stream, schema: Schema) -> pa.Table:
-    rows = stream.open(schema, needs_others=False)
-    return pa.Table.from_batches(rows.batches, rows.columns)
-
-
-def _with_seconds(batch: pa.RecordBatch, time: str) -> pa.RecordBatch:
-    """Timestamps as seconds since 1970."""
-    place = batch.schema.get_field_index(time)
-    micros = batch.column(place).cast(pa.timestamp("us", tz=batch.schema.field(place).type.tz), safe=False)
-    return batch.set_column(place, time, pc.divide(micros.cast(pa.int64()).cast(pa.float64()), 1e6))
-
-
-def _follow_in_spark(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
-    from vedette.spark.moving_join import begin_with, moving_join
-
-    schemas = _find_schemas(job)
-    with ExitStack() as files:
-        frames = {}
-        for stream in job.streams:
-            rows = stream.open(schemas[stream.name], needs_others=False)
-            frames[stream.name] = files.enter_context(spark_rows(rows, "UTC"))
-        taken = dict(frames)
-        for zones, other in (SETS, SETS[::-1]):
-            if _is_timeless(job, schemas, zones):
-                taken[zones] = begin_with(frames[zones], frames[other])
-        changes = moving_join(taken["a"], taken["b"], **job.options)
-        yield from answer_in_spark(changes, "following objects in Spark", job.quiet)
-        tally.n_rows = {name: frame.count() for name, frame in frames.items()}
-
-
-def _no_rows(rows: RowsFile) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([], rows.columns)
-
-
-def _header(job: Job, nothing: Mapping[str, pa.Table]) -> pa.RecordBatch:
-    """Nothing found, in the columns that there would be."""
-    ids = {}
-    for name in SETS:
-        type_ = _columns(nothing[name])["id"].type
-        ids[name] = pa.int64() if pa.types.is_integer(type_) else pa.string()
-    if job.overdue is not None:
-        types = {type_ for name, type_ in ids.items() if name != job.options["static"]}
-        told = ids if len(types) > 1 else {"id": types.pop()}
-        return pa.RecordBatch.from_pylist([], pa.schema({"set": pa.string(), **told, "deadline": pa.float64()}))
-    if job.at is not None:
-        return pa.RecordBatch.from_pylist([], pa.schema(ids))
-    ends = dict.fromkeys(("start", "end"), pa.float64())
-    return pa.RecordBatch.from_pylist([], pa.schema({"sign": pa.int64(), **ids, **ends}))
-
-
-def _as_header(table: pa.Table, header: pa.RecordBatch) -> pa.Table:
-    """An answer in the columns of the header: who is overdue by set, where only one set has had objects so far."""
-    if "id" not in table.column_names or "id" in header.schema.names:
-        return table
-    is_of = {name: pc.equal(table["set"].cast(pa.string()), name) for name in SETS}
-    ids = {
-        name: table["id"].cast(header.schema.field(name).type)
-        if pc.all(is_of[name]).as_py()
-        else pa.nulls(table.num_rows, header.schema.field(name).type)
-        for name in SETS
-    }
-    return pa.table({"set": table["set"], **ids, "deadline": table["deadline"]})
+    interval = number_or_duration(max_update_interval)
+    options = {"max_update_interval": interval, "static": static, "expire_overdue": expire_overdue}
+    schemas = read_options(["a", "b"], schema=(schema, None, None))["schema"]
+    return follow_files({"a": a, "b": b}, out, schemas, options, at=at, overdue=overdue, spark=spark, quiet=quiet)

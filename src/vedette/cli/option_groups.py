@@ -1,8 +1,7 @@
-"""Options that several commands share, as one parameter: a dataclass, whose fields are the options.
+"""Options that several commands share as one parameter: a dataclass whose fields are the options.
 
-@app.command("show")
 @with_groups
-def show_command(query_id: IdArgument, chosen: ChosenSet, answer: Answer) -> None: ...
+def show(query_id: IdArgument, chosen: ChosenSet, answer: Answer) -> str: ...
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 
-def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """The command as Typer takes it: in place of each parameter that is a dataclass it has the fields of that."""
+def with_groups(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command for Typer: each parameter that is a dataclass is replaced by the fields of the dataclass."""
     own = inspect.signature(command, eval_str=True).parameters
     groups: dict[str, Any] = {name: each.annotation for name, each in own.items() if is_dataclass(each.annotation)}
 
     @functools.wraps(command)
-    def run(**given: Any) -> None:
+    def run(**options: Any) -> Any:
         for name, group in groups.items():
-            given[name] = group(**{each.name: given.pop(each.name) for each in fields(group)})
-        command(**given)
+            options[name] = group(**{each.name: options.pop(each.name) for each in fields(group)})
+        return command(**options)
 
     options = [
         option.replace(kind=inspect.Parameter.KEYWORD_ONLY)

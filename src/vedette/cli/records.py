@@ -1,4 +1,4 @@
-"""Records that a command answers with: as a table for people, or as CSV or JSON for programs."""
+"""Records that a command prints: as a table for people, or as CSV or JSON for programs."""
 
 from __future__ import annotations
 
@@ -17,33 +17,36 @@ from rich.table import Table
 from vedette.errors import PipelineError
 
 Record = Mapping[str, Any]
-_WIDTH = 200  # of a table that no terminal shows
+_WIDTH = 200  # of a table that is not on a terminal
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The form in which a command answers: options that exclude each other."""
+    """The format of a command's output: options that exclude each other; and --quiet."""
 
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON", rich_help_panel="Output")] = False
     as_csv: Annotated[
-        bool, typer.Option("--csv", help="Print CSV  [default where no terminal reads it]", rich_help_panel="Output")
+        bool, typer.Option("--csv", help="Print CSV; the default without a terminal", rich_help_panel="Output")
     ] = False
     as_table: Annotated[
-        bool, typer.Option("--table", help="Print a table  [default on a terminal]", rich_help_panel="Output")
+        bool, typer.Option("--table", help="Print a table; the default on a terminal", rich_help_panel="Output")
     ] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no summary line", rich_help_panel="Output")] = (
+        False
+    )
 
     def __post_init__(self) -> None:
         if len(self._asked) > 1:
-            raise PipelineError(f"--{self._asked[0]} and --{self._asked[1]} are both given; an answer has one form")
+            raise PipelineError(f"--{self._asked[0]} and --{self._asked[1]} exclude each other; give one of them")
 
     @property
     def is_asked(self) -> bool:
-        """Whether any of them is given."""
+        """Whether a format is given."""
         return bool(self._asked)
 
     @property
     def form(self) -> str:
-        """json, csv or table: what was asked for, or what suits standard output."""
+        """json, csv or table: the given format, or the default for standard output."""
         return self._asked[0] if self._asked else ("table" if sys.stdout.isatty() else "csv")
 
     @property
@@ -53,7 +56,7 @@ class Answer:
 
 
 def print_records(records: Sequence[Record], columns: Sequence[str], form: str) -> None:
-    """Print records that have these columns."""
+    """Print these columns of records."""
     if form == "json":
         print(json.dumps([dict(record) for record in records], indent=2, ensure_ascii=False, default=_as_text))
     elif form == "csv":
@@ -65,7 +68,7 @@ def print_records(records: Sequence[Record], columns: Sequence[str], form: str) 
 
 
 def print_record(record: Record, form: str) -> None:
-    """Print a single record: JSON as one object, a table with a line for each of its parts."""
+    """Print one record: JSON as one object, a table with one line per column."""
     if form == "json":
         print(json.dumps(dict(record), indent=2, ensure_ascii=False, default=_as_text))
     elif form == "csv":

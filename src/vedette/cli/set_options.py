@@ -1,4 +1,4 @@
-"""Which registry and which set a command is about: what is given, else what the environment or the settings say."""
+"""The registry and the set that a command uses: from its options, else from the environment or the settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from vedette.registry.read.set_info import SetInfo
     from vedette.registry.registry import Registry
 
-_WHOLE = re.compile("0|-?[1-9][0-9]{0,18}")  # a number as it is written, and no other way
+_WHOLE = re.compile("0|-?[1-9][0-9]{0,18}")  # a number in its usual notation
 
 RegistryOption = Annotated[
     str | None,
@@ -23,17 +23,18 @@ RegistryOption = Annotated[
         metavar="URL",
         envvar="VEDETTE_REGISTRY",
         show_envvar=False,
-        help="sqlite:///file.db or postgresql://...  [default: VEDETTE_REGISTRY, or `registry` in the settings]",
+        help="URL of the registry: sqlite:///file.db or postgresql://...",
+        show_default="VEDETTE_REGISTRY, or `registry` in the settings",
     ),
 ]
 
 
 @dataclass(frozen=True)
 class ChosenSet:
-    """The set that a command is about, and the registry that has it."""
+    """The set that a command uses, and its registry."""
 
     set_name: Annotated[
-        str | None, typer.Option("--set", metavar="NAME", help="The query set  [default: the only one there is]")
+        str | None, typer.Option("--set", metavar="NAME", help="The query set", show_default="the only set")
     ] = None
     registry: RegistryOption = None
 
@@ -43,37 +44,37 @@ class ChosenSet:
 
 
 def open_registry(url: str | None, *, create: bool = False) -> Registry:
-    """The registry that a command is about; its tables must be there, unless the command may make them."""
+    """The registry that a command uses. Its tables must exist, unless the command may create them."""
     from vedette import Registry
     from vedette.settings import settings
 
     chosen = url or settings().registry
     if not chosen:
         raise PipelineError(
-            "there is no registry; name one with --registry sqlite:///alerts.db, in VEDETTE_REGISTRY, or as `registry` "
+            "no registry is given; use --registry sqlite:///alerts.db, the variable VEDETTE_REGISTRY, or `registry` "
             "in the settings file"
         )
     return Registry(chosen, create=create)
 
 
 def choose_set(registry: Registry, name: str | None) -> SetInfo:
-    """The set of that name, or the only one."""
+    """The set with this name, or the only set."""
     if name is not None:
         return registry.set(name)
     sets = registry.sets()
     if len(sets) == 1:
         return sets[0]
     if not sets:
-        raise PipelineError("the registry has no set yet; make one: vedette set create NAME --schema '...'")
-    raise PipelineError(f"the registry has several sets; name one with --set: {', '.join(info.name for info in sets)}")
+        raise PipelineError("the registry has no set; create one: vedette set create NAME --schema '...'")
+    raise PipelineError(
+        f"the registry has several sets; choose one with --set: {', '.join(info.name for info in sets)}"
+    )
 
 
 def read_id(text: str, info: SetInfo) -> str | int:
-    """A query's id as the set has them. A number is taken as its digits say it: 5, not 05 or +5."""
+    """A query's id with the type of the set's ids. A number is written in its usual notation: 5, not 05 or +5."""
     if info.id_kind != "integer":
         return text
     if not _WHOLE.fullmatch(text) or not -(2**63) <= int(text) < 2**63:
-        raise QueryError(
-            f"the ids of set {info.name!r} are whole numbers of 64 bits, written such as 5 or -12; got {text!r}"
-        )
+        raise QueryError(f"the ids of set {info.name!r} are 64-bit integers, such as 5 or -12; got {text!r}")
     return int(text)

@@ -55,7 +55,7 @@ def lacks_field(name: str, names: Iterable[str]) -> RowError:
     """The error for a field that queries use and rows with columns of these names do not have."""
     known = sorted(names)
     have = f"{', '.join(known) or 'none'}{nearest(name, known)}"
-    return RowError(f"the rows lack field {name!r}, which queries use; they have: {have}")
+    return RowError(f"the rows lack field {name!r}, which queries use; they have: {have}", field=name)
 
 
 def read_row(row: Mapping[str, Any], schema: Schema, fields: Collection[str], time_zone: str) -> dict[str, Column]:

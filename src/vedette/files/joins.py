@@ -1,7 +1,7 @@
-"""Files of standing joins: texts with a window each, or bands. CSV, JSON lines or Parquet.
+"""Files of joins: texts with a window each, or bands. CSV, JSON lines or Parquet.
 
-Joins have columns `id` and `where`, and their window in `within` (as in: 10 seconds) or `rows`; `left_within` or
-`left_rows` is that of one stream. Bands have `id`, `low` and `high`, where nothing means no end.
+Joins have columns `id` and `where`, and their window in `within` (such as: 10 seconds) or `rows`; `left_within` or
+`left_rows` is the window of one stream. Bands have `id`, `low` and `high`; an empty end means unbounded.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vedette.data.durations import number_or_duration
-from vedette.errors import QueryError
+from vedette.errors import QueryError, shown
 from vedette.files.lines import Kind, read_lines
 from vedette.files.queries import take_text
 from vedette.operators.band_join.query_set import BandQuerySet
@@ -25,18 +25,18 @@ _SIZES = ("within", "rows")
 
 @dataclass(frozen=True)
 class Windows:
-    """The windows of joins that have none of their own, by stream where they are known."""
+    """The default windows of joins, by stream."""
 
     streams: Sequence[str]
     known: Mapping[str, Window]
 
     @classmethod
     def read(cls, streams: Sequence[str], within: Mapping[str, str], rows: Mapping[str, str]) -> Windows:
-        """As the options --within and --rows have them, by stream."""
+        """The windows from the options --within and --rows, by stream."""
         known: dict[str, Window] = {}
         for stream in streams:
             if stream in within and stream in rows:
-                raise QueryError(f"--within and --rows both name the window of the {stream} stream; give one")
+                raise QueryError(f"--within and --rows both give the window of the {stream} stream; give one of them")
             if stream in within:
                 known[stream] = ("within", number_or_duration(within[stream]))
             elif stream in rows:
@@ -45,12 +45,12 @@ class Windows:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of a file that tell windows: those of all streams, then stream by stream."""
+        """The columns of a file that hold windows: those for all streams, then stream by stream."""
         return (*_SIZES, *(f"{stream}_{size}" for stream in self.streams for size in _SIZES))
 
-    def take(self, query_id: str | int, text: object, *cells: Any) -> tuple[str, tuple[Window, ...]]:
+    def take(self, text: object, *cells: Any) -> tuple[str, tuple[Window, ...]]:
         """A join: its text, and by stream its window."""
-        read = take_text(query_id, text)
+        read = take_text(text)
         given = dict(zip(self.columns, map(_read_cell, cells), strict=True))
         both = _one_of(given["within"], given["rows"], "")
         windows = []
@@ -59,15 +59,15 @@ class Windows:
             window = own or both or self.known.get(stream)
             if window is None:
                 raise QueryError(
-                    f"query {query_id!r} has no window for the {stream} stream; give it one in a column 'within' or "
-                    f"'rows', or all of them with --within or --rows"
+                    f"it has no window for the {stream} stream; give it one in a column 'within' or 'rows', or all "
+                    f"queries with --within or --rows"
                 )
             windows.append(window)
         return read, tuple(windows)
 
 
-def load_joins(path: Path, queries: JoinQuerySet, windows: Windows, *, skip_bad: bool) -> None:
-    """Let the joins of a file stand. With `skip_bad` wrong ones are left out, counted on standard error."""
+def load_joins(path: Path, queries: JoinQuerySet, windows: Windows, *, skip_bad: bool) -> list[str]:
+    """Add the joins of a file; notes for a summary. With `skip_bad`, invalid joins are skipped and reported."""
     needs = "an id, a text under 'where' and a window"
     lines = read_lines(path, Kind("query", "queries", ("where",), needs, windows.take, windows.columns))
     kinds: dict[tuple[str, ...], list[int]] = {}
@@ -82,27 +82,28 @@ def load_joins(path: Path, queries: JoinQuerySet, windows: Windows, *, skip_bad:
         queries.add_many(ids, [text for text, _ in joins], **told)
 
     for places in kinds.values() or [[]]:
-        lines.take(places).stand(add, skip_bad=skip_bad)
-    lines.tell_bad()
+        lines.take(places).add_to(add, skip_bad=skip_bad)
+    lines.report()
+    return lines.notes
 
 
-def load_bands(path: Path, *, skip_bad: bool) -> BandQuerySet:
-    """The bands of a file. With `skip_bad` wrong ones are left out, counted on standard error."""
+def load_bands(path: Path, *, skip_bad: bool) -> tuple[BandQuerySet, list[str]]:
+    """The bands of a file, and notes for a summary. With `skip_bad`, invalid bands are skipped and reported."""
     bands = BandQuerySet()
     lines = read_lines(path, Kind("band", "bands", ("low", "high"), "an id, a low and a high", _take_band))
-    lines.stand(lambda ids, ends: bands.add_many(ids, *zip(*ends, strict=True)) if ids else None, skip_bad=skip_bad)
-    lines.tell_bad()
-    return bands
+    lines.add_to(lambda ids, ends: bands.add_many(ids, *zip(*ends, strict=True)) if ids else None, skip_bad=skip_bad)
+    lines.report()
+    return bands, lines.notes
 
 
-def _take_band(band_id: str | int, low: object, high: object) -> tuple[float, float]:
-    ends = _read_end(band_id, "low", low, -math.inf), _read_end(band_id, "high", high, math.inf)
+def _take_band(low: object, high: object) -> tuple[float, float]:
+    ends = _read_end("low", low, -math.inf), _read_end("high", high, math.inf)
     if ends[0] > ends[1]:
-        raise QueryError(f"low {ends[0]:g} of band {band_id!r} is above its high {ends[1]:g}; a band is low <= high")
+        raise QueryError(f"its low {ends[0]:g} is above its high {ends[1]:g}; a band needs low <= high")
     return ends
 
 
-def _read_end(band_id: str | int, name: str, value: Any, missing: float) -> float:
+def _read_end(name: str, value: Any, missing: float) -> float:
     value = _read_cell(value)
     if value is None:
         return missing
@@ -112,19 +113,19 @@ def _read_end(band_id: str | int, name: str, value: Any, missing: float) -> floa
         read = math.nan
     if math.isnan(read):
         raise QueryError(
-            f"the {name} of band {band_id!r} is {value!r}; it is a number, or nothing where there is no end"
+            f"its {name} is {shown(value)}; it must be a number, or empty where the band is unbounded", field=name
         )
     return read
 
 
 def _read_cell(value: Any) -> Any:
-    """What stands in a cell, None where nothing does: CSV has no other null."""
+    """The value of a cell, None if it is empty: CSV has no other null."""
     return None if isinstance(value, str) and not value.strip() else value
 
 
 def _one_of(within: Any, rows: Any, prefix: str) -> Window | None:
     if within is not None and rows is not None:
-        raise QueryError(f"it has both {prefix}within, {within!r}, and {prefix}rows, {rows!r}; a window is one of them")
+        raise QueryError(f"it has both {prefix}within, {within!r}, and {prefix}rows, {rows!r}; give one of them")
     if within is not None:
         return "within", number_or_duration(within) if isinstance(within, str) else within
     return None if rows is None else ("rows", _read_rows(rows, f"{prefix}rows"))
@@ -136,5 +137,5 @@ def _read_rows(value: Any, name: str) -> int:
     except (TypeError, ValueError):
         number = math.nan
     if isinstance(value, bool) or not number > 0 or number != math.floor(number) or math.isinf(number):
-        raise QueryError(f"{name} is a whole number above 0; got {value!r}")
+        raise QueryError(f"{name} is a whole number above 0; got {shown(value)}")
     return int(number)

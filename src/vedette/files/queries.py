@@ -1,69 +1,84 @@
-"""Files of queries: CSV, JSON lines or Parquet with columns `id` and `where`; further columns are the owner's own.
+"""Files of queries: CSV, JSON lines or Parquet with columns `id` and `where`; other columns are ignored.
 
-Or GeoJSON, each polygon of which is a query: the fields it is about are found by their names, such as lon and lat.
+Or GeoJSON, where each polygon is a query over two fields that are found by their names, such as lon and lat.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from vedette.data.schema import TYPE_NAMES, Schema
 from vedette.errors import FileError, QueryError
-from vedette.files.geojson import ROOTS, point_fields, read_geojson
+from vedette.files.geojson import ROOTS, Features, point_fields
 from vedette.files.json_text import read_json
 from vedette.files.lines import WORDS, Kind, Lines, read_lines
-from vedette.files.rows import check_readable
+from vedette.files.rows import RowsFile, check_readable
 from vedette.language.geofences import LATITUDES, LONGITUDES
 from vedette.queries.query_set import QuerySet
 
 _SHOWN_FIELDS = 20
 MOST_WARNINGS = 5  # features of a file that are named
-_HEAD = 1 << 16  # bytes of a JSON file that tell what it is
+_HEAD = 1 << 16  # bytes of a JSON file that are searched
 _GEOJSON = re.compile(rf'"type"\s*:\s*"(?:{"|".join(ROOTS)})"'.encode())
 
 
-def load_queries(
-    path: Path, schema: str | Schema, time_zone: str, *, skip_bad: bool = False, shown_by: Path | None = None
-) -> QuerySet:
-    """A query set of the file's queries. With `skip_bad` wrong ones are left out, counted on standard error.
+@dataclass
+class QueriesFile:
+    """A file of queries. Invalid queries are skipped with `skip_bad`, invalid polygons repaired with `repair`."""
 
-    `shown_by` is the file of rows whose first rows show the types of the schema, where nobody has declared them.
-    """
-    queries = QuerySet(schema, time_zone=time_zone)
-    lines = read_queries(path, queries.schema)
-    try:
-        lines.stand(queries.add_many, skip_bad=skip_bad)
-    except FileError as error:
-        if shown_by is None or not any(name in str(error) for name in TYPE_NAMES):
-            raise
-        fields = ", ".join(f"{field.name} {field.type}" for field in list(queries.schema)[:_SHOWN_FIELDS])
-        more = ", ..." if len(queries.schema.fields) > _SHOWN_FIELDS else ""
-        raise FileError(
-            f"{error}\n  types are as {shown_by} shows them: {fields}{more}; --schema declares others"
-        ) from None
-    lines.tell_bad()
-    return queries
+    path: Path
+    time_zone: str = "UTC"
+    skip_bad: bool = False
+    repair: bool = False
+    notes: list[str] = field(default_factory=list)  # what a summary says of skipped and repaired queries
+
+    def load(self, schema: str | Schema, *, shown_by: RowsFile | None = None) -> QuerySet:
+        """A set of the queries. What is skipped or repaired is reported on standard error.
+
+        `shown_by` is the file of rows from which the schema was inferred, if it was not declared.
+        """
+        queries = QuerySet(schema, time_zone=self.time_zone)
+        lines = read_queries(self.path, queries.schema, repair=self.repair)
+        try:
+            lines.add_to(queries.add_many, skip_bad=self.skip_bad)
+        except FileError as error:
+            if shown_by is not None and error.field is not None and shown_by.repeats(error.field):
+                shown_by.refuse_repeated(error.field)
+            if shown_by is None or not any(name in str(error) for name in TYPE_NAMES):
+                raise
+            raise FileError(f"{error}\n  {_inferred(queries.schema, shown_by.path)}", query=error.query) from None
+        lines.report()
+        self.notes += lines.notes
+        return queries
 
 
-def take_text(query_id: str | int, text: object) -> str:
+def _inferred(schema: Schema, shown_by: Path) -> str:
+    """Where the types of a schema come from."""
+    fields = ", ".join(f"{each.name} {each.type}" for each in list(schema)[:_SHOWN_FIELDS])
+    more = ", ..." if len(schema.fields) > _SHOWN_FIELDS else ""
+    return f"the types are inferred from {shown_by}: {fields}{more}; use --schema to declare others"
+
+
+def take_text(text: object) -> str:
     """The text of a query, if it is one."""
     if not isinstance(text, str) or not text.strip():
-        raise QueryError(f"query {query_id!r} has no text under 'where'")
+        raise QueryError("it has no text under 'where'")
     return text
 
 
 _QUERY = Kind("query", "queries", ("where",), "an id and a text under 'where'", take_text)
 
 
-def read_queries(path: Path, schema: Schema) -> Lines:
-    """The queries of a file; `schema` names the fields that polygons are about."""
-    return read_polygons(path, schema, _QUERY) if is_geojson(path) else read_lines(path, _QUERY)
+def read_queries(path: Path, schema: Schema, *, repair: bool = False) -> Lines:
+    """The queries of a file. Polygons compare the fields of `schema` that are a point."""
+    return read_polygons(path, schema, _QUERY, repair=repair) if is_geojson(path) else read_lines(path, _QUERY)
 
 
 def is_geojson(path: Path) -> bool:
-    """Whether a file is GeoJSON: by its name, or by what it begins with, and not lines of queries."""
+    """Whether a file is GeoJSON, by its name or its first bytes, and not JSON lines of queries."""
     if path.suffix.lower() != ".json":
         return path.suffix.lower() == ".geojson"
     check_readable(path)
@@ -79,26 +94,23 @@ def is_geojson(path: Path) -> bool:
     return not (isinstance(record, dict) and "where" in record)
 
 
-def read_polygons(path: Path, schema: Schema, kind: Kind) -> Lines:
-    """The features of a GeoJSON file as queries of that kind, which may take their properties as further columns."""
+def read_polygons(path: Path, schema: Schema, kind: Kind, *, repair: bool = False) -> Lines:
+    """The features of a GeoJSON file as queries of this kind. Their properties are further columns."""
     check_readable(path)
     fields = point_fields(schema)
     if fields is None:
         known = f"{' or '.join(LONGITUDES)} with {' or '.join(LATITUDES)}, or x with y"
         has = ", ".join(schema.names)
-        raise FileError(f"{path} holds polygons, which need two fields of the rows: {known}; the schema has: {has}")
+        raise FileError(f"{path} has polygons, which need two fields of the rows: {known}; the schema has: {has}")
     lines = Lines(path, kind, WORDS["geojson"])
-    errors: list[tuple[int, FileError]] = []
-    warnings: list[tuple[int, str]] = []
-    ids, texts, properties = read_geojson(path, *fields, errors=errors, warnings=warnings)
-    for number, words in warnings[:MOST_WARNINGS]:
+    found = Features.read(path, *fields, repair=repair)
+    for feature in found.features:
+        lines.add(feature.number, feature.id, feature.text, rest=feature.properties)
+    lines.bad |= found.errors
+    lines.repaired += [feature.id for feature in found.features if feature.is_repaired]
+    for number, words in list(found.warnings.items())[:MOST_WARNINGS]:
         print(f"vedette: warning: {path}, feature {number}: {words}", file=sys.stderr)
-    if len(warnings) > MOST_WARNINGS:
-        print(f"vedette: warning: and {len(warnings) - MOST_WARNINGS:,} more such features", file=sys.stderr)
-    bad = {number for number, _ in errors}
-    numbers = [number for number in range(1, len(ids) + len(bad) + 1) if number not in bad]
-    for number, query_id, text, rest in zip(numbers, ids, texts, properties, strict=True):
-        lines.add(number, query_id, text, rest=rest)
-    lines.bad += [error for _, error in errors]
+    if len(found.warnings) > MOST_WARNINGS:
+        print(f"vedette: warning: and {len(found.warnings) - MOST_WARNINGS:,} more such features", file=sys.stderr)
     lines.check()
     return lines

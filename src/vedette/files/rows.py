@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +22,6 @@ from vedette.queries.selectivity import MAX_SAMPLE_ROWS
 FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
 RECORD = "\0record"  # a column of the records of a text file, as they are written
 _BATCH_ROWS = 262_144
-_HINT = "declare the columns' types with --schema"
 
 
 def format_of(path: Path) -> str:
@@ -44,6 +43,7 @@ def check_readable(path: Path) -> None:
 class RowsFile:
     """An opened file of rows: their schema, their batches, and how far reading has come."""
 
+    path: Path
     schema: Schema  # the fields that queries may use
     columns: pa.Schema  # of the batches
     batches: Iterator[pa.RecordBatch]
@@ -59,7 +59,7 @@ class RowsFile:
         *,
         needs_others: bool = True,
         exact: Collection[str] = (),
-        hint: str = _HINT,
+        hint: str = "",
     ) -> RowsFile:
         """Open a file; without a schema, the types are those that its first rows show.
 
@@ -89,7 +89,7 @@ class RowsFile:
         if schema is not None:
             _check_once(path, columns.names, schema)
         batches = _read_on(file.iter_batches(_BATCH_ROWS, columns=names), path)
-        return cls(schema or infer_schema(columns), columns, batches, file.metadata.num_rows, lambda n: n)
+        return cls(path, schema or infer_schema(columns), columns, batches, file.metadata.num_rows, lambda n: n)
 
     @classmethod
     def _open_text(
@@ -110,7 +110,9 @@ class RowsFile:
                 try:
                     batch = _read_exactly(shown, records, types, checked)
                 except pa.ArrowInvalid as error:
-                    raise FileError(f"cannot read {path} after row {n_rows:,}: {error}; {hint}") from None
+                    row, error = _find_misfit(shown, records, types, checked, error)
+                    more = f"; {hint or type_hint(schema)}"
+                    raise FileError(f"cannot read {path}, row {n_rows + row:,}: {error}{more}") from None
                 n_rows += batch.num_rows
                 n_done = records.n_bytes_read
                 # Not append_column: a batch without columns does not know how many rows it has.
@@ -122,12 +124,19 @@ class RowsFile:
 
         fields = [(shown.names[place], type_) for place, type_ in types.items()]
         columns = pa.schema([*fields, (RECORD, pa.large_binary())] if needs_others else fields)
-        return cls(known, columns, read(), text.n_bytes, lambda _: n_done, text)
+        return cls(path, known, columns, read(), text.n_bytes, lambda _: n_done, text)
 
     @property
     def names(self) -> list[str]:
         """The columns of the file."""
         return list(self.columns.names) if self.text is None else self.text.columns.names
+
+    def repeats(self, field: str) -> bool:
+        """Whether several columns have this name, ignoring case."""
+        return [name.lower() for name in self.names].count(field.lower()) > 1
+
+    def refuse_repeated(self, field: str) -> NoReturn:
+        raise _repeated(self.path, field)
 
     def check_fields(self, names: Iterable[str]) -> None:
         """Raise RowError where the file has no column for one of these fields."""
@@ -143,6 +152,32 @@ class RowsFile:
         read = set(self.columns.names)
         types = [(name, self.columns.field(name).type if name in read else pa.string()) for name in self.names]
         return pa.RecordBatch.from_pylist([], pa.schema(types))
+
+
+def type_hint(declared: Schema | None, option: str = "--schema") -> str:
+    """What to do about a row that does not fit the types of its columns."""
+    if declared is None:
+        return f"declare the columns' types with {option}"
+    return f"the types are those that {option} declares; change them, or correct the row"
+
+
+def _find_misfit(
+    columns: TextColumns,
+    records: Records,
+    types: Mapping[int, pa.DataType],
+    exact: Collection[str],
+    error: pa.ArrowInvalid,
+) -> tuple[int, pa.ArrowInvalid]:
+    """The number of the first record that cannot be read, from 1, and the error about it."""
+    fits, fails = 0, len(records)
+    while fits + 1 < fails:
+        middle = (fits + fails) // 2
+        try:
+            _read_exactly(columns, records.first(middle), types, exact)
+            fits = middle
+        except pa.ArrowInvalid as found:
+            fails, error = middle, found
+    return fails, error
 
 
 def read_sample(path: Path, schema: Schema) -> pa.Table:
@@ -216,12 +251,16 @@ def _read_exactly(
 
 
 def _check_once(path: Path, names: Sequence[str], schema: Schema) -> None:
-    """Raise where a column that is needed is there twice."""
+    """Raise if a column that is needed is there more than once."""
     seen: set[str] = set()
     for name in names:
         if name.lower() in seen and schema.find(name) is not None:
-            raise FileError(f"column {name!r} is in {path} twice, letter case aside; rename one of them")
+            raise _repeated(path, name)
         seen.add(name.lower())
+
+
+def _repeated(path: Path, name: str) -> FileError:
+    return FileError(f"{path} has several columns {name!r}, ignoring case; rename all but one of them", field=name)
 
 
 def infer_schema(columns: pa.Schema) -> Schema:
@@ -248,7 +287,8 @@ def complete(path: Path, schema: Schema | None, names: Sequence[str]) -> Schema 
     lacking = [] if schema is None else [name for name in names if schema.find(name) is None]
     if schema is None or not lacking:
         return schema
-    return Schema((*schema, *only(RowsFile.open(path, None).schema, lacking)))
+    wanted = {name.lower() for name in lacking}
+    return Schema((*schema, *(field for field in RowsFile.open(path, None).schema if field.name.lower() in wanted)))
 
 
 def _type_of(got: pa.DataType) -> Type | None:

@@ -51,8 +51,8 @@ class Analyser:
             self.refuse(node, f"a query is a condition, but this is {self.shown(typed)}")
         return typed
 
-    def refuse(self, node: Written, reason: str) -> NoReturn:
-        raise QueryError(reason, None, node.start, node.end)
+    def refuse(self, node: Written, reason: str, field: str | None = None) -> NoReturn:
+        raise QueryError(reason, None, node.start, node.end, field=field)
 
     def read(self, node: Written) -> Typed:
         op = node.op
@@ -114,7 +114,7 @@ class Analyser:
             name = f"{node.name}.{node.args[0].name}"
         found = schema.find(name)
         if found is None:
-            self.refuse(node, schema.unknown_field(name))
+            self.refuse(node, schema.unknown_field(name), field=name)
         return self.made(node, "field", found.type, name=found.name)
 
     def made(

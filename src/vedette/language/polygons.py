@@ -28,12 +28,12 @@ _WORDS = {
     "Self-intersection": "it crosses itself",
     "Ring Self-intersection": "a ring touches itself",
     "Too few points in geometry component": "a ring has too few points",
-    "Hole lies outside shell": "a hole lies outside",
-    "Holes are nested": "a hole lies in another",
+    "Hole lies outside shell": "the hole is outside the shell",
+    "Holes are nested": "the hole is inside another hole",
     "Interior is disconnected": "its holes cut it in two",
-    "Nested shells": "one part lies in another",
-    "Duplicate Rings": "a ring stands twice",
-    "Invalid Coordinate": "a coordinate is no finite number",
+    "Nested shells": "the part is inside another part",
+    "Duplicate Rings": "a ring is repeated",
+    "Invalid Coordinate": "a coordinate is not a finite number",
 }
 
 
@@ -53,7 +53,7 @@ def find_faults(texts: Sequence[str]) -> tuple[NDArray[Any], dict[int, str]]:
 def _why_not_parsed(text: str) -> str:
     """What is wrong with a text that GEOS must not see: collections in collections would overflow its stack."""
     if "\0" in text:
-        return "the text is no WKT: it holds the character NUL"
+        return "invalid geometry: the text has the character NUL"
     if text.count("(") <= _FEW:
         return ""
     word = text.lstrip()[:100].partition("(")[0].strip().upper()
@@ -95,7 +95,25 @@ def _fault(text: str, geometry: Any) -> str:
     if shapely.is_valid(geometry):
         return f"a coordinate of the polygon is beyond {_FARTHEST:g}, where distances are not exact enough"
     reason, _, place = shapely.is_valid_reason(geometry).partition("[")
-    return f"the polygon is not valid: {_WORDS.get(reason, reason)}, at {place.rstrip(']') or 'some point'}"
+    return f"invalid geometry: {_ring_at(geometry, place)}: {_WORDS.get(reason, reason)}, at {place.rstrip(']')}"
+
+
+def _ring_at(geometry: Any, place: str) -> str:
+    """The ring that a fault at this place is about: of those that are nearest, an invalid one, else the last."""
+    import shapely
+
+    try:
+        point = shapely.Point([float(number) for number in place.rstrip("]").split()])
+    except ValueError:
+        return "ring 1"
+    nearest: list[tuple[float, bool, int, int]] = []
+    parts = shapely.get_parts(geometry)
+    for number, polygon in enumerate(parts, start=1):
+        for ring, line in enumerate([polygon.exterior, *polygon.interiors], start=1):
+            distance = shapely.distance(line, point)
+            nearest.append((distance, bool(shapely.is_valid(shapely.polygons(line))), -number, -ring))
+    _, _, number, ring = min(nearest)
+    return f"ring {-ring}" if len(parts) == 1 else f"ring {-ring} of polygon {-number}"
 
 
 def _why_unreadable(text: str) -> str:
@@ -107,11 +125,11 @@ def _why_unreadable(text: str) -> str:
     except (shapely.errors.GEOSException, NotImplementedError) as error:
         said = str(error).partition("Exception: ")[2] or str(error)
     if "closed linestring" in said:
-        return f"a ring of the polygon is not closed: its last point must be its first, as in {_EXAMPLE}"
+        return f"invalid geometry: a ring is not closed: its last point must be its first, as in {_EXAMPLE}"
     if re.match(r"\s*SRID", text, re.IGNORECASE):
         return "a geofence has no SRID: its coordinates are those of the fields; leave it out"
     told = said[:1].lower() + said[1:]
-    return f"the text is no WKT: {told}; write {_EXAMPLE}"
+    return f"invalid geometry: {told}; write {_EXAMPLE}"
 
 
 class Polygons:

@@ -33,7 +33,7 @@ def read_bounds(
     for name, pair in bounds.items():
         field = schema.find(str(name))
         if field is None:
-            raise QueryError(schema.unknown_field(str(name)))
+            raise QueryError(schema.unknown_field(str(name)), field=str(name))
         if field.name in ranges:
             raise QueryError(f"field {field.name!r} has bounds twice; names are compared without case")
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:

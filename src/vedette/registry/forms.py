@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vedette.errors import QueryError
+from vedette.errors import QueryError, shown
 from vedette.registry.write.documents import write_windows
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Form:
         """The same with cells that any file can hold: strings and numbers."""
         return self.to_record(query)
 
-    def take(self, query_id: Any, *cells: Any) -> dict[str, Any]:
+    def take(self, *cells: Any) -> dict[str, Any]:
         """The arguments of `add` from the cells of a line, in the order of `written`; raises QueryError."""
         raise NotImplementedError
 
@@ -79,8 +79,8 @@ class TextForm(Form):
     def to_record(self, query: QueryInfo) -> dict[str, Any]:
         return {"where": query.text}
 
-    def take(self, query_id: Any, *cells: Any) -> dict[str, Any]:
-        return {"text": take_text(query_id, cells[0])}
+    def take(self, *cells: Any) -> dict[str, Any]:
+        return {"text": take_text(cells[0])}
 
 
 class WindowedTextForm(TextForm):
@@ -112,10 +112,10 @@ class WindowedTextForm(TextForm):
     def to_line(self, query: QueryInfo) -> dict[str, Any]:
         return {name: _as_cell(value) for name, value in self.to_record(query).items()}
 
-    def take(self, query_id: Any, *cells: Any) -> dict[str, Any]:
+    def take(self, *cells: Any) -> dict[str, Any]:
         text, within, rows = cells
-        taken = {"text": take_text(query_id, text)}
-        sizes = {"within": _take_size(query_id, "within", within), "rows": _take_size(query_id, "rows", rows)}
+        taken = {"text": take_text(text)}
+        sizes = {"within": _take_size("within", within), "rows": _take_size("rows", rows)}
         return taken | {name: size for name, size in sizes.items() if size is not None}
 
 
@@ -145,10 +145,10 @@ class BandForm(Form):
             "high": None if query.high == math.inf else query.high,
         }
 
-    def take(self, query_id: Any, *cells: Any) -> dict[str, Any]:
+    def take(self, *cells: Any) -> dict[str, Any]:
         missing = {"low": -math.inf, "high": math.inf}
         return {
-            name: missing[name] if _is_empty(cell) else _take_number("band", query_id, name, cell)
+            name: missing[name] if _is_empty(cell) else _take_number(name, cell)
             for name, cell in zip(self.written, cells, strict=True)
         }
 
@@ -174,9 +174,9 @@ class ZoneForm(Form):
     def to_record(self, query: QueryInfo) -> dict[str, Any]:
         return {name: (query.sides or {}).get(name) for name in SIDES}
 
-    def take(self, query_id: Any, *cells: Any) -> dict[str, Any]:
+    def take(self, *cells: Any) -> dict[str, Any]:
         return {
-            name: _take_number("zone", query_id, name, cell)
+            name: _take_number(name, cell)
             for name, cell in zip(self.written, cells, strict=True)
             if not _is_empty(cell)
         }
@@ -196,10 +196,10 @@ STORED = tuple(dict.fromkeys(name for form in FORMS for name in form.stored))
 PLURALS = {plural: name for form in FORMS for plural, name in form.plurals.items()}
 
 
-def take_text(query_id: Any, text: Any) -> str:
+def take_text(text: Any) -> str:
     """The text of a query from a cell of a file."""
     if not isinstance(text, str) or not text.strip():
-        raise QueryError(f"query {query_id!r} has no text under 'where'")
+        raise QueryError("it has no text under 'where'")
     return text
 
 
@@ -212,16 +212,16 @@ def _is_empty(cell: Any) -> bool:
     return cell is None or (isinstance(cell, str) and not cell.strip())
 
 
-def _take_number(what: str, query_id: Any, name: str, cell: Any) -> float:
+def _take_number(name: str, cell: Any) -> float:
     try:
         if not isinstance(cell, bool):
             return float(cell)
     except (TypeError, ValueError, OverflowError):
         pass
-    raise QueryError(f"{name} of {what} {query_id!r} is {cell!r:.100}; it must be a number")
+    raise QueryError(f"its {name} is {shown(cell)}; it must be a number", field=name)
 
 
-def _take_size(query_id: Any, name: str, value: Any) -> Any:
+def _take_size(name: str, value: Any) -> Any:
     """The length of a window: for all streams, or a JSON object by stream."""
     from vedette.data.durations import number_or_duration
 
@@ -229,7 +229,7 @@ def _take_size(query_id: Any, name: str, value: Any) -> Any:
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
-            raise QueryError(f"{name} of query {query_id!r} begins with a brace and is no JSON object") from None
+            raise QueryError(f"its {name} begins with a brace, but is not a JSON object", field=name) from None
     if isinstance(value, str):
         return number_or_duration(value) if value.strip() else None
     return value

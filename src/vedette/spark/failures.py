@@ -78,7 +78,7 @@ def reason_of(error: Exception) -> str:
     told = re.findall(r"^\s*(?:vedette(?:\.\w+)+|RuntimeError): (.+)$", str(error), flags=re.MULTILINE)
     if told:
         return str(told[-1]).strip()
-    return first_line(error) + _misfit_of(error) + _bad_file_of(error)
+    return first_line(error) + _misfit_of(error) + _bad_file_of(error) + _half_begun(error)
 
 
 def is_retryable(error: Exception) -> bool:
@@ -97,6 +97,16 @@ def _bad_file_of(error: Exception) -> str:
         f"; {which} is damaged, of another format, or holds a malformed record: move it away or write it again, then "
         f'start the pipeline again. To go on without it: malformed = "drop" for records of JSON, CSV or XML, or '
         f'options = {{ "ignoreCorruptFiles" = true }} for whole files, both under the source'
+    )
+
+
+def _half_begun(error: Exception) -> str:
+    """What to do about a checkpoint whose stream was killed in its first micro-batch."""
+    if "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY" not in str(error):
+        return ""
+    return (
+        "; the stream was killed in its first micro-batch, before it emitted anything: delete the folder of this sink "
+        "in the checkpoint, and start the pipeline again"
     )
 
 

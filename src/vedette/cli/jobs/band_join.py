@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from vedette.cli.in_spark import answer_in_spark, spark_rows
-from vedette.cli.join import STEPS, Tally, answer_files, name_columns, tell_progress
-from vedette.cli.progress import show_progress
-from vedette.cli.streams import Pace, Stream
+from vedette.cli.jobs.in_spark import answer_in_spark, spark_rows
+from vedette.cli.jobs.join import STEPS, Tally, answer_files, name_columns, show_files_progress
+from vedette.cli.jobs.progress import show_progress
+from vedette.cli.jobs.streams import Pace, Stream
 from vedette.data.schema import Field, Schema, Type
 from vedette.errors import QueryError, RowError, nearest
 from vedette.files.answers import check_places, is_apart, plain
@@ -53,8 +53,8 @@ def join_bands(
     skip_bad: bool,
     spark: bool,
     quiet: bool,
-) -> None:
-    """Write what the bands find to `out`, or as CSV to standard output.
+) -> str:
+    """Write what the bands find to `out`, or as CSV to standard output; a summary.
 
     `told` is what the command line says of streams, by option, and `options` are those of `BandQuerySet.monitor`.
     """
@@ -67,14 +67,15 @@ def join_bands(
     left, right = Stream.read(files, told, {"id": "id", "value": "value"})
     check_places([left.path, right.path], bands, out)
     job = Job(left, right, bands, time_zone, skip_bad, options, quiet or not is_apart(out))
-    tally = Tally(("pair", "pairs") if options["report"] == "pairs" else ("query", "queries"), n_late=None)
-    answer_files((_join_in_spark if spark else _join_here)(job, tally), tally, out, quiet)
+    tally = Tally(("pair", "pairs") if options["report"] == "pairs" else ("query", "queries"))
+    return answer_files((_join_in_spark if spark else _join_here)(job, tally), tally, out, quiet)
 
 
 def _join_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     """What is found, some right values at a time; the first batch has the columns alone."""
     files = [each.open(_fields_of(each), needs_others=False) for each in job.streams]
-    bands = load_bands(job.bands, skip_bad=job.skip_bad)
+    bands, notes = load_bands(job.bands, skip_bad=job.skip_bad)
+    tally.notes += notes
     monitor = bands.monitor(**job.options)
     yield _header(monitor, job, files)
     seen: set[str | int] = set()
@@ -86,7 +87,7 @@ def _join_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
                 for found in _insert(monitor, stream, batch, n_rows[place], pace):
                     yield from _told(found, seen, job)
                 n_rows[place] += batch.num_rows
-                tell_progress(advance, list(zip(files, n_rows, strict=True)))
+                show_files_progress(advance, list(zip(files, n_rows, strict=True)))
     tally.n_rows = dict(zip(("left", "right"), n_rows, strict=True))
 
 
@@ -159,7 +160,8 @@ def _header(monitor: BandMonitor, job: Job, files: Sequence[RowsFile]) -> pa.Rec
 def _join_in_spark(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     from vedette.spark.band_join import band_join
 
-    bands = load_bands(job.bands, skip_bad=job.skip_bad)
+    bands, notes = load_bands(job.bands, skip_bad=job.skip_bad)
+    tally.notes += notes
     with ExitStack() as files:
         frames = {}
         for stream in job.streams:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vedette.cli.progress import show_progress
+from vedette.cli.jobs.progress import show_progress
 from vedette.data.columns import to_array
 from vedette.data.rows import read_values
 from vedette.data.schema import Field, Schema, arrow_type

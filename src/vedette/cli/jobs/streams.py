@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from vedette.data.schema import Schema
 from vedette.errors import FileError, QueryError, RowError, nearest
-from vedette.files.rows import RowsFile, complete, only
+from vedette.files.rows import RowsFile, complete, only, type_hint
 from vedette.operators.window_join.rows import read_join_rows
 
 FEWEST_AT_ONCE, MOST_AT_ONCE = 1 << 10, 1 << 18  # rows of a step
@@ -56,7 +56,7 @@ class Stream:
         return self.open(complete(self.path, self.declared, self.needed)).schema
 
     def open(self, schema: Schema | None, *, needs_others: bool = True) -> RowsFile:
-        hint = f"declare the columns' types with --schema {self.name}='...'"
+        hint = type_hint(self.declared, f"--schema {self.name}='...'")
         exact = [] if self.columns["id"] is None else [self.columns["id"]]
         return RowsFile.open(self.path, schema, needs_others=needs_others, exact=exact, hint=hint)
 

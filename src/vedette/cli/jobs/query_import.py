@@ -1,4 +1,4 @@
-"""Queries of a registry from a file: CSV, JSON lines, Parquet or GeoJSON, in the columns that an export writes.
+"""Import of queries into a registry: CSV, JSON lines, Parquet or GeoJSON, with the columns that an export writes.
 
 A file has an id and the columns of the set's kind: `where`; for window joins also `within` and `rows`; for band joins
 `low` and `high`; for moving joins the sides of zones: `x_low`, `x_high`, `y_low`, `y_high`. `metadata`, a JSON object,
@@ -16,19 +16,19 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vedette.cli.query import read_value
+from vedette.cli.query.inputs import read_value
 from vedette.cli.set_options import read_id
 from vedette.data.schema import Schema
-from vedette.errors import FileError, QueryError
+from vedette.errors import FileError, QueryError, shown
 from vedette.files.json_text import read_json
 from vedette.files.lines import Kind, Lines, read_lines
 from vedette.files.queries import is_geojson, read_polygons
 from vedette.registry.forms import TEXT, WINDOWED_TEXT, Form
 from vedette.registry.kinds import KINDS
+from vedette.registry.read.query_info import PARKED
 from vedette.registry.store.times import read_expiry
 from vedette.registry.write.samples import selectivity_of
 from vedette.registry.write.steps import check_texts
-from vedette.registry.write.writer import why_not_added
 from vedette.settings import settings
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from vedette.registry.registry import Registry
     from vedette.registry.write.change import Change
 
-_OWN = ("metadata", "expires_at")  # columns that may be there, whatever the kind
+_OWN = ("metadata", "expires_at")  # optional columns of every kind
 
 
 def import_queries(
@@ -48,24 +48,25 @@ def import_queries(
     *,
     replace: bool,
     skip_bad: bool,
+    repair: bool = False,
 ) -> dict[str, Any]:
-    """Add the queries of a file, in one version: all of them, or with `skip_bad` those that are valid."""
+    """Add the queries of a file in one version: all, or with `skip_bad` the valid ones."""
     with _named(file, form) as path:
-        lines = _with_ids(_read(path, info, "standard input" if file == "-" else None), info)
+        lines = _with_ids(_read(path, info, "standard input" if file == "-" else None, repair), info)
     selectivity = selectivity_of(registry.database, info)
     done: dict[str, Any] = {"added": 0, "replaced": 0, "version": info.version}
-    read_expiry(ends["expires_at"], ends["ttl"])  # before any line: it is wrong for all of them
+    read_expiry(ends["expires_at"], ends["ttl"])  # before any line: the error is about all of them
     ends = {name: value for name, value in ends.items() if value is not None}
 
     def gather(ids: list[Any], values: list[dict[str, Any]], ends: Mapping[str, Any]) -> tuple[Change, int]:
-        """The change that lets lines stand, not yet made, and how many of them it replaces."""
-        standing = registry.find_ids(info.name, ids) if replace else {}
+        """The change that adds lines, not yet committed, and how many queries it replaces."""
+        existing = registry.find_ids(info.name, ids) if replace else {}
         change = registry.change(info.name)
-        for write, stands in ((_replace, True), (_add, False)):
-            places = [place for place, each in enumerate(ids) if (each in standing) is stands]
+        for write, exists in ((_replace, True), (_add, False)):
+            places = [place for place, each in enumerate(ids) if (each in existing) is exists]
             if places:
                 write(change, info.kind, [ids[place] for place in places], [values[place] for place in places], ends)
-        return change, len(standing)
+        return change, len(existing)
 
     def put(ids: list[Any], values: list[dict[str, Any]]) -> None:
         if not ids:
@@ -81,110 +82,116 @@ def import_queries(
             check_texts(info, ids, [value["text"] for value in values], settings(), selectivity)
 
     def pass_over(lines: Lines) -> Lines:
-        """The lines whose ids are free, or may be replaced; the others are bad."""
+        """The lines whose ids are new, or may be replaced; the others are bad."""
         return lines if replace else _without(lines, registry.find_ids(info.name, lines.ids), info)
 
     if skip_bad:
         lines = _sort_out(pass_over(lines), check)
         try:
             put(lines.ids, lines.values)
-        except QueryError:  # of an id that has come to stand meanwhile
+        except QueryError:  # an id that was added meanwhile
             free = pass_over(lines)
             if len(free.ids) == len(lines.ids):
                 raise
             put(free.ids, free.values)
     else:
-        _stand_together(lines, put, check, pass_over)
-    lines.tell_bad()
-    return done | ({"skipped": len(lines.bad)} if skip_bad else {})
+        _add_together(lines, put, check, pass_over)
+    lines.report()
+    return (
+        done | ({"skipped": len(lines.bad)} if skip_bad else {}) | ({"repaired": len(lines.repaired)} if repair else {})
+    )
 
 
 def _without(lines: Lines, taken: Mapping[Any, str], info: SetInfo) -> Lines:
-    """The lines whose ids are not taken by queries that stand or are parked."""
+    """The lines whose ids do not exist in the set."""
     for number, query_id in zip(lines.numbers, lines.ids, strict=True):
         if query_id in taken:
-            lines.add_bad(number, why_not_added(query_id, taken[query_id], info))
+            lines.add_bad(number, QueryError(f"{_why_taken(taken[query_id])}; use --replace to replace it"), query_id)
     return lines.take([place for place, query_id in enumerate(lines.ids) if query_id not in taken])
 
 
+def _why_taken(state: str) -> str:
+    if state == PARKED:
+        return "its id belongs to a parked query, whose text is invalid under the set's schema"
+    return "its id already exists in the set"
+
+
 def _sort_out(lines: Lines, check: Callable[..., None]) -> Lines:
-    """The lines that `check` has nothing against; the others are bad."""
+    """The lines that `check` accepts; the others are bad."""
     good: set[Any] = set()
 
     def take(ids: list[Any], values: list[dict[str, Any]]) -> None:
         check(ids, values)
         good.update(ids)
 
-    lines.stand(take, skip_bad=True)
+    lines.add_to(take, skip_bad=True)
     return lines.take([place for place, query_id in enumerate(lines.ids) if query_id in good])
 
 
-def _stand_together(
+def _add_together(
     lines: Lines, put: Callable[..., None], check: Callable[..., None], pass_over: Callable[[Lines], Lines]
 ) -> None:
-    """Let all lines stand, or none; where one is wrong, which `check` finds, the error has its number."""
-    if lines.bad:
-        raise lines.bad[0]
+    """Add all lines, or none. If one is invalid, `check` finds it, and the error has its number."""
+    lines.raise_bad()
     try:
         put(lines.ids, lines.values)
     except QueryError:
-        lines.stand(check, skip_bad=False)  # raises at the line
-        if pass_over(lines).bad:
-            raise lines.bad[0] from None
+        lines.add_to(check, skip_bad=False)  # raises at the line
+        pass_over(lines).raise_bad()
         raise
 
 
 @contextmanager
 def _named(file: str, form: str) -> Iterator[Path]:
-    """The file, or standard input as a file that has the form's name."""
+    """The file, or standard input as a temporary file with the extension of its format."""
     if file != "-":
         yield Path(file)
         return
     if form not in ("csv", "jsonl"):
-        raise FileError(f"standard input is csv or jsonl; --format is {form!r}")
+        raise FileError(f"--format is csv or jsonl; got {form!r}")
     with tempfile.TemporaryDirectory(prefix="vedette-") as folder:
         path = Path(folder) / f"standard-input.{form}"
         path.write_bytes(sys.stdin.buffer.read())
         yield path
 
 
-def _read(path: Path, info: SetInfo, name: str | None) -> Lines:
+def _read(path: Path, info: SetInfo, name: str | None, repair: bool) -> Lines:
     is_csv = path.suffix.lower() == ".csv"
     form = KINDS[info.kind].form
     take = _with_own(form.take, is_csv)
     more = tuple(name for name in form.written if name not in form.needed)
     kind = Kind(*form.words, form.needed, form.needs, take, more, has_rest=True)
     if form is TEXT and is_geojson(path):
-        return read_polygons(path, Schema.parse(info.schema[""]), kind)
+        return read_polygons(path, Schema.parse(info.schema[""]), kind, repair=repair)
     return read_lines(path, kind, name)
 
 
 def _with_own(take: Callable[..., dict[str, Any]], is_csv: bool) -> Callable[..., dict[str, Any]]:
-    """What takes a line as its kind has it, and then metadata and expiry from the columns that are left."""
+    """Reads the columns of a line's kind, and metadata and expiry from its other columns."""
 
-    def take_all(query_id: Any, *values: Any) -> dict[str, Any]:
+    def take_all(*values: Any) -> dict[str, Any]:
         *own, rest = values
-        return {**take(query_id, *own), **_take_own(query_id, rest, is_csv)}
+        return {**take(*own), **_take_own(rest, is_csv)}
 
     return take_all
 
 
-def _take_own(query_id: Any, rest: Mapping[str, Any], is_csv: bool) -> dict[str, Any]:
-    """Metadata and expiry, where the line has columns for them; an empty one says that there is none."""
+def _take_own(rest: Mapping[str, Any], is_csv: bool) -> dict[str, Any]:
+    """Metadata and expiry, if the line has columns for them; an empty value means none."""
     further = {name: value for name, value in rest.items() if name.lower() not in _OWN}
     named = {name.lower(): value for name, value in rest.items() if name not in further}
     own: dict[str, Any] = {}
     if further or "metadata" in named:
-        metadata = _take_metadata(query_id, named.get("metadata")) or {}
+        metadata = _take_metadata(named.get("metadata")) or {}
         read = read_value if is_csv else _as_json
         own["metadata"] = metadata | {name: read(value) for name, value in further.items() if value not in (None, "")}
     if "expires_at" in named:
-        own["expires_at"] = _take_time(query_id, named["expires_at"])
+        own["expires_at"] = _take_time(named["expires_at"])
     return own
 
 
 def _as_json(value: Any) -> Any:
-    """A value as JSON can say it: times and decimals of Parquet are texts."""
+    """A value as JSON: times and decimals of Parquet become texts."""
     if isinstance(value, str | int | float):
         return value
     return json.loads(
@@ -192,49 +199,51 @@ def _as_json(value: Any) -> Any:
     )
 
 
-def _take_metadata(query_id: Any, value: Any) -> dict[str, Any] | None:
-    """A JSON object, as such or as a text."""
+def _take_metadata(value: Any) -> dict[str, Any] | None:
+    """A JSON object, as a dict or as a text."""
     if isinstance(value, str):
         try:
             value = read_json(value) if value.strip() else None
         except ValueError:
             value = False
     if value is not None and not isinstance(value, dict):
-        raise QueryError(f"the metadata of query {query_id!r} is no JSON object")
+        raise QueryError("its metadata is not a JSON object", field="metadata")
     return value
 
 
-def _take_time(query_id: Any, value: Any) -> datetime | None:
-    """A moment, which without a zone is in UTC; a date is its midnight."""
+def _take_time(value: Any) -> datetime | None:
+    """A time, in UTC if it has no zone; a date is its midnight."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value) if value.strip() else None
         except ValueError:
-            raise QueryError(f"expires_at of query {query_id!r} is no time such as 2026-03-02T14:00:00Z") from None
+            raise _not_a_time(value) from None
     if value is None:
         return None
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day)
     if not isinstance(value, datetime):
-        raise QueryError(
-            f"expires_at of query {query_id!r} is {value!r:.100}; it takes a time such as 2026-03-02T14:00:00Z"
-        )
+        raise _not_a_time(value)
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
+def _not_a_time(value: Any) -> QueryError:
+    return QueryError(f"its expires_at is {shown(value)}; it must be a time such as 2026-03-02T14:00:00Z")
+
+
 def _with_ids(lines: Lines, info: SetInfo) -> Lines:
-    """The lines whose ids are of the set's kind, each id once; the others are bad, and have their numbers."""
+    """The lines whose ids have the type of the set's ids, each id once; the others are bad."""
     first: dict[Any, int] = {}  # the line that has the id
     places = []
-    for place, (number, given) in enumerate(zip(lines.numbers, lines.ids, strict=True)):
+    for place, (number, written) in enumerate(zip(lines.numbers, lines.ids, strict=True)):
         try:
-            query_id = _fit_id(given, info)
+            query_id = _fit_id(written, info)
         except QueryError as error:
-            lines.add_bad(number, error.reason)
+            lines.add_bad(number, error, written)
             continue
         if first.setdefault(query_id, number) != number:
             before = f"{lines.word} {first[query_id]}"
-            lines.add_bad(number, f"the id {query_id!r} is in {before} too; a file has each id once")
+            lines.add_bad(number, QueryError(f"its id is also in {before}; each id must be unique in a file"), query_id)
             continue
         lines.ids[place] = query_id
         places.append(place)
@@ -242,7 +251,7 @@ def _with_ids(lines: Lines, info: SetInfo) -> Lines:
 
 
 def _fit_id(query_id: str | int, info: SetInfo) -> str | int:
-    """An id of the set's kind; CSV has only texts."""
+    """An id with the type of the set's ids; CSV has only texts."""
     if isinstance(query_id, str):
         return read_id(query_id, info)
     if info.id_kind == "string" and isinstance(query_id, int):
@@ -295,7 +304,7 @@ def _columns(form: Form, values: list[dict[str, Any]], *, needed_only: bool = Fa
 
 @contextmanager
 def _naming(query_id: Any) -> Iterator[None]:
-    """What is wrong with a query is told with its id."""
+    """An error of the body names this query."""
     try:
         yield
     except QueryError as error:

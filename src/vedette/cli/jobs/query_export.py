@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from vedette.cli.query import columns_of, to_record
+from vedette.cli.query.records import columns_of, to_record
 from vedette.cli.records import Answer, print_records
 from vedette.errors import FileError
 from vedette.files.answers import open_answer
@@ -32,12 +32,13 @@ _NAMES = {"csv": "CSV", "jsonl": "JSON lines", "parquet": "Parquet", "json": "JS
 _SAME = {("csv", "csv"), ("jsonl", "json")}  # what a file's name may say where an option is given
 
 
-def export_queries(registry: Registry, info: SetInfo, out: Path | None, answer: Answer, prefix: str | None) -> None:
-    """Write the queries that stand now, in the order of their ids; what changes meanwhile is not in it."""
+def export_queries(registry: Registry, info: SetInfo, out: Path | None, answer: Answer, prefix: str | None) -> int:
+    """Write the queries that are active now, in the order of their ids; how many. Later changes are not included."""
     if out is not None:
         _check_form(out, answer)
     now = registry.end_due(info)
-    pages = _pages(registry, now, prefix)
+    counted = [0]
+    pages = _count(_pages(registry, now, prefix), counted)
     if out is None and answer.form == "json":
         _print_json(pages, now)
     elif out is None and answer.form == "table":
@@ -48,6 +49,7 @@ def export_queries(registry: Registry, info: SetInfo, out: Path | None, answer: 
             file.write(pa.RecordBatch.from_pylist([], schema))
             for page in pages:
                 file.write(pa.RecordBatch.from_pylist([to_row(query, now) for query in page], schema))
+    return counted[0]
 
 
 def to_row(query: QueryInfo, info: SetInfo) -> dict[str, Any]:
@@ -79,6 +81,13 @@ def _pages(registry: Registry, info: SetInfo, prefix: str | None) -> Iterator[li
     while page := registry.list(info, prefix=prefix, after=after, limit=PAGE, at=info.version):
         yield page
         after = page[-1].id
+
+
+def _count(pages: Iterator[list[QueryInfo]], counted: list[int]) -> Iterator[list[QueryInfo]]:
+    """The pages; their queries are added to the count."""
+    for page in pages:
+        counted[0] += len(page)
+        yield page
 
 
 def _print_json(pages: Iterator[list[QueryInfo]], info: SetInfo) -> None:

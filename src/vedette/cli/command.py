@@ -1,0 +1,80 @@
+"""The class of every command: its help, its summary line, its errors and its exit code.
+
+A command returns the summary of what it did, and the class prints it on standard error unless --quiet is given.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from vedette.errors import VedetteError
+
+HELP_NAMES = {"help_option_names": ["-h", "--help"]}
+
+
+class Command(TyperCommand):
+    """One command. An error of the library is one message on standard error and exit code 2."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return hide_types_of_flags(super().get_params(ctx))
+
+    def invoke(self, ctx: Any) -> Any:
+        start = time.perf_counter()
+        try:
+            summary = super().invoke(ctx)
+        except VedetteError as error:
+            print(f"vedette: {self._with_option(error)}", file=sys.stderr)
+            raise SystemExit(2) from None
+        if sys.stdout is not None:  # a supervisor may have closed it
+            sys.stdout.flush()
+        if summary and not ctx.params.get("quiet"):
+            print(f"vedette: {summary}, {time.perf_counter() - start:.1f} s", file=sys.stderr)
+        return None
+
+    def _with_option(self, error: VedetteError) -> VedetteError:
+        """The error with the option as it is written on the command line, where the command has it."""
+        for param in self.params:
+            if error.option is not None and error.option in (param.name, str(param.name).rstrip("_")):
+                return error.with_option(max(param.opts, key=len))
+        return error
+
+
+class Commands(TyperGroup):
+    """A group of commands."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return hide_types_of_flags(super().get_params(ctx))
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print("vedette: interrupted", file=sys.stderr, flush=True)
+            os._exit(130)  # Spark would print much as it ends
+        except BrokenPipeError:  # the reader of our output has closed it
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still to be flushed
+            raise SystemExit(0) from None
+
+
+def new_group(name: str, help: str, commands: dict[str, Callable[..., Any]], **more: Any) -> typer.Typer:
+    """A group of these commands, by their names."""
+    more = {"add_completion": False, **more}
+    group = typer.Typer(name=name, help=help, cls=Commands, no_args_is_help=True, context_settings=HELP_NAMES, **more)
+    for each, command in commands.items():
+        group.command(each, cls=Command)(command)
+    return group
+
+
+def hide_types_of_flags(params: list[Any]) -> list[Any]:
+    """The parameters. A flag takes no value, so its help shows no type."""
+    for param in params:
+        if getattr(param, "is_flag", False) and param.metavar is None:
+            param.metavar = ""
+    return params

@@ -1,0 +1,153 @@
+"""`vedette match`: a file of rows and a file of queries in, the pairs out. Here, or in a local Spark session."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from vedette.cli.jobs.in_spark import spark_rows
+from vedette.cli.jobs.progress import show_progress
+from vedette.cli.options import written_to
+from vedette.data.answers import answer
+from vedette.data.matches import Matches
+from vedette.data.schema import Schema
+from vedette.errors import count
+from vedette.files.answers import check_places, is_apart, open_answer
+from vedette.files.passed_rows import QUERY, PassedRows
+from vedette.files.queries import QueriesFile
+from vedette.files.rows import RowsFile, only, type_hint
+from vedette.queries.query_set import QuerySet
+
+_PAIRS_AT_ONCE = 1 << 16  # are put beside their rows
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be done, as the command line has it."""
+
+    rows: Path
+    queries: QueriesFile
+    schema: Schema | None
+    quiet: bool  # no progress
+
+    def load_queries(self, found: RowsFile) -> QuerySet:
+        return self.queries.load(found.schema, shown_by=found if self.schema is None else None)
+
+    def open_rows(self, queries: QuerySet) -> RowsFile:
+        """The rows with the fields that queries use, and all that is written of them."""
+        fields = only(queries.schema, queries.fields or queries.schema.names[:1])
+        rows = RowsFile.open(self.rows, fields, hint=type_hint(self.schema))
+        rows.check_fields(queries.fields)
+        return rows
+
+
+def match_files(
+    rows: Path,
+    queries: QueriesFile,
+    out: Path | None,
+    *,
+    schema: str | None = None,
+    spark: bool = False,
+    quiet: bool = True,
+) -> str:
+    """Write the pairs of the two files to `out`, or as CSV to standard output; a summary."""
+    declared = None if schema is None else Schema.parse(schema)
+    check_places([rows], queries.path, out)
+    job = Job(rows, queries, declared, quiet or not is_apart(out))
+    with open_answer(out) as place:
+        found = RowsFile.open(rows, declared)
+        passed = PassedRows(found, declared, place)
+        passed.check()
+        loaded = job.load_queries(found)
+        pairs = (_match_in_spark if spark else _match_here)(job, loaded)
+        first = next(pairs, None)  # which starts Spark, if it can be started
+        passed.begin(loaded.ids.type)
+        n_rows, n_pairs = 0, 0
+        for n_rows, batch in chain([] if first is None else [first], pairs):  # noqa: B007
+            n_pairs += batch.num_rows
+            passed.write(batch)
+    counts = [count(n_rows, "row"), count(n_pairs, "match", "matches"), *queries.notes]
+    return ", ".join(counts) + written_to(out)
+
+
+def _match_here(job: Job, queries: QuerySet) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows read so far and a batch of pairs, again and again."""
+    rows = job.open_rows(queries)
+    n_rows, n_failed = 0, 0
+
+    def match(batch: pa.RecordBatch) -> Matches:
+        nonlocal n_failed
+        matches = queries.find_matches(batch)
+        n_failed += matches.n_failed
+        return matches
+
+    with show_progress("matching", rows.n_steps, job.quiet) as advance:
+
+        def read() -> Iterator[pa.RecordBatch]:
+            nonlocal n_rows
+            for batch in rows.batches:
+                n_rows += batch.num_rows
+                yield batch
+                advance(rows.steps_done(n_rows), n_rows)
+
+        for batch in answer(read(), match, queries.ids, "pairs"):
+            yield n_rows, batch
+    warn_of_failed(n_failed)
+
+
+def _match_in_spark(job: Job, queries: QuerySet) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The same, in the order of the file. Spark gets the fields that queries use; rows are put beside its answer."""
+    from vedette.spark.files import STEPS, match_rows
+
+    number = "row"
+    while queries.schema.find(number) is not None:
+        number += "_"
+    with (
+        spark_rows(job.open_rows(queries), job.queries.time_zone, number) as frame,
+        show_progress("matching in Spark", STEPS, job.quiet) as advance,
+    ):
+        found = match_rows(frame, queries, number, advance)
+        yield from _put_beside(job.open_rows(queries).batches, found)
+
+
+def _put_beside(
+    batches: Iterator[pa.RecordBatch], found: Iterator[pa.RecordBatch]
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Rows with the queries that were found by the numbers of the rows, in whose order both come."""
+    start, waiting = 0, next(found, None)
+    for batch in batches:
+        end = start + batch.num_rows
+        while waiting is not None:
+            numbers = waiting.column(0).to_numpy()
+            n = int(np.searchsorted(numbers, end))
+            for pairs in _take_pairs(batch, numbers[:n] - start, waiting.column(1).slice(0, n)):
+                yield end, pairs
+            if n < len(numbers):
+                waiting = waiting.slice(n)
+                break
+            waiting = next(found, None)
+        start = end
+
+
+def _take_pairs(batch: pa.RecordBatch, places: NDArray[np.int64], lists: pa.Array) -> Iterator[pa.RecordBatch]:
+    """The rows at these places, each with the queries of its list, some pairs at a time."""
+    queries, rows = lists.flatten(), pc.list_parent_indices(lists).to_numpy()
+    for start in range(0, len(queries), _PAIRS_AT_ONCE):
+        some = slice(start, start + _PAIRS_AT_ONCE)
+        columns = [column.take(pa.array(places[rows[some]])) for column in batch.columns]
+        yield pa.RecordBatch.from_arrays([*columns, queries[some]], names=[*batch.schema.names, QUERY])
+
+
+def warn_of_failed(n_failed: int) -> None:
+    """Say on standard error how many comparisons could not be made, if any."""
+    if n_failed:
+        what = "could not be made (a division by zero, an overflow, a cast) and counted as null"
+        print(f"vedette: {count(n_failed, 'comparison')} {what}", file=sys.stderr)

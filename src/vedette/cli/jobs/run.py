@@ -1,0 +1,238 @@
+"""`vedette run`: a pipeline from its file to its end, with signals, progress, logs and exit codes.
+
+Exit codes: 0 where it has ended or was asked to stop, 2 where it cannot start as things are written, 3 where it failed
+while it ran, 4 where it could not start because of something that may pass: the registry or a Spark Connect server is
+out of reach, or a disk is full.
+"""
+
+from __future__ import annotations
+
+import errno
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from vedette.errors import PipelineError, RegistryError, VedetteError, count
+from vedette.pipeline.checks import check_hosts, check_set, name_queries
+from vedette.pipeline.explanation import explain
+from vedette.pipeline.file import ReadFile
+from vedette.pipeline.registered_set import count_queries, try_to_pin
+from vedette.run.display import Display, ToldWarnings, open_display, own_stderr
+from vedette.run.metrics import read_address, serve_metrics
+from vedette.run.signals import Signals, listening
+from vedette.run.status import SinkStatus, Status
+from vedette.run.watch import Watch
+
+if TYPE_CHECKING:
+    from vedette.registry.read.followed import Followed
+    from vedette.registry.registry import Registry
+    from vedette.run.pipeline import Pipeline
+    from vedette.run.progress import Running
+
+ENDED, REFUSED, FAILED, UNREACHABLE = 0, 2, 3, 4
+_PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE)
+_POLL_SECONDS = 0.25
+_ON_TERMINAL = ("console",)  # sinks that write where progress is shown
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    dry_run: bool = False
+    log: str = "text"
+    metrics: str | None = None
+    stop_seconds: float = 60.0
+    quiet: bool = False
+
+
+def run_pipeline(path: Path, options: RunOptions) -> int:
+    """Run a pipeline until it ends, fails or is asked to stop; the exit code."""
+    if options.log not in ("text", "json"):
+        raise PipelineError(f"--log takes text or json; got {options.log!r}")
+    with own_stderr() as out:
+        return _run_pipeline(path, options, out)
+
+
+def _run_pipeline(path: Path, options: RunOptions, out: TextIO) -> int:
+    try:
+        address = None if options.metrics is None else read_address(options.metrics)
+        file = ReadFile.read(path)
+    except VedetteError as error:
+        display = open_display(out, options.log, options.quiet, False, str)
+        display.tell("error", "refused", str(error), pipeline=path.stem)
+        return REFUSED
+    plan = file.plan
+    status = Status.begin(plan.name, [sink.name for sink in plan.sink])
+    is_torn = any(sink.format in _ON_TERMINAL for sink in plan.sink)
+    display = open_display(out, options.log, options.quiet, is_torn, file.variables.hide)
+    server = None
+    try:
+        if options.dry_run:
+            with ToldWarnings(display, plan.name):
+                print(file.variables.hide(_explain(file)))
+            return ENDED
+        if address is not None:
+            server = serve_metrics(status, address)
+            where = f"{address[0]}:{server.server_port}"
+            message = f"{plan.name}: metrics at http://{where}/metrics"
+            display.tell("info", "serving", message, pipeline=plan.name, metrics=where)
+        with listening() as signals:
+            return _Run(file, options, status, display, signals).run()
+    except VedetteError as error:
+        display.tell("error", "refused", str(error), pipeline=plan.name)
+        return UNREACHABLE if getattr(error, "is_retryable", False) else REFUSED
+    except OSError as error:
+        if error.errno not in _PASSING:
+            raise
+        where = f" {error.filename}" if error.filename else ""
+        display.tell("error", "refused", f"cannot write{where}: {error.strerror}", pipeline=plan.name)
+        return UNREACHABLE
+    finally:
+        display.close()
+        if server is not None:
+            server.shutdown()
+            server.server_close()
+
+
+def _open_queries(file: ReadFile) -> tuple[Registry, Followed]:
+    """The registry and the handle on its set; what does not fit the file is refused before Spark starts."""
+    from vedette import Registry
+
+    part = file.plan.registry
+    registry = Registry(part.url, snapshots=part.snapshots, create=False, retry_seconds=part.retry_seconds)
+    try:
+        queries = registry.follow(part.set, version=part.version)
+        check_set(file.plan, queries.info)
+        check_hosts(file.plan, queries)
+        if part.version is None:
+            try_to_pin(registry, queries.info)
+        return registry, queries
+    except RegistryError as error:
+        if error.is_retryable:
+            raise
+        raise error.within(f"{file.path}: registry") from None
+    except VedetteError as error:
+        raise error.within(file.path) from None
+
+
+def _explain(file: ReadFile) -> str:
+    """The plan in words, as far as it can be known without running: Spark has checked it, and nothing was read."""
+    from vedette.run.pipeline import Pipeline
+    from vedette.spark.log_filter import quiet_errors
+
+    registry, queries = _open_queries(file)
+    plan = file.plan
+    quiet_errors()
+    pipeline = Pipeline.open(plan, queries)
+    rows = pipeline.rows()
+    answers = pipeline.answers(rows)
+    for sink in plan.sink:
+        pipeline.written(answers, sink)
+    columns = {stream: _columns(frame) for stream, frame in rows.items()}
+    standing = queries.open(queries.current_version())
+    index = (standing if hasattr(standing, "explain") else standing.monitor()).explain().splitlines()
+    return explain(plan, _name_queries(file, registry), columns, _columns(answers), index)
+
+
+def _name_queries(file: ReadFile, registry: Registry) -> str:
+    part = file.plan.registry
+    return name_queries(file.plan, registry.set(part.set), count_queries(registry, part))
+
+
+def _columns(frame: Any) -> str:
+    return ", ".join(f"{column.name} {column.dataType.simpleString()}" for column in frame.schema.fields)
+
+
+def _tell_totals(sink: SinkStatus) -> str:
+    malformed = f", {sink.n_malformed:,} malformed" if sink.n_malformed else ""
+    return f"{sink.name} {count(sink.n_rows, 'row')} in, {count(sink.n_answers, 'match', 'matches')} out{malformed}"
+
+
+@dataclass
+class _Run:
+    """One run of a pipeline, from its start to its end."""
+
+    file: ReadFile
+    options: RunOptions
+    status: Status
+    display: Display
+    signals: Signals
+    heard: ExitStack = field(default_factory=ExitStack)  # while what is warned of is shown
+
+    def run(self) -> int:
+        with self.heard:
+            return self._run()
+
+    def _run(self) -> int:
+        try:
+            with self.signals.raised():
+                pipeline = self._open()
+                self.signals.listen()  # Spark has put its own handlers in place
+        except KeyboardInterrupt:
+            self._tell("stopped", "stopped before it began")
+            return ENDED
+        from vedette.run.progress import Running
+
+        watch = Watch.open(self.file.plan.registry, self.status, self.display)
+        running = Running(pipeline.start())
+        self._tell(
+            "running", f"running; sinks: {', '.join(self.status.sinks)}", "started", sinks=list(self.status.sinks)
+        )
+        try:
+            while running.is_active and not self.signals.is_asked:
+                watch.look(running)
+                time.sleep(_POLL_SECONDS)
+            self._stop(running)
+            watch.look(running)
+            return self._end(running.failure())
+        except PipelineError as error:  # Spark is gone, and with it all that could be asked
+            pipeline.give_up()
+            return self._end(str(error))
+
+    def _open(self) -> Pipeline:
+        """What runs, not yet started. It takes long where the registry does not answer, or packages are fetched."""
+        from vedette.run.pipeline import Pipeline
+        from vedette.spark.log_filter import heard_by, quiet_errors
+
+        told = self.heard.enter_context(ToldWarnings(self.display, self.status.pipeline))
+        self.heard.enter_context(heard_by(told.hear))
+        registry, queries = _open_queries(self.file)
+        self._tell("starting", f"starting; {_name_queries(self.file, registry)}")
+        quiet_errors()
+        return Pipeline.open(self.file.plan, queries)
+
+    def _stop(self, running: Running) -> None:
+        if running.failure() is not None:
+            running.stop(0)
+        elif running.is_active:
+            self._tell("stopping", "stopping after the micro-batch at work; once more to cut it off")
+            running.stop(self.options.stop_seconds, lambda: self.signals.is_hurry)
+
+    def _end(self, failure: str | None) -> int:
+        """Say how it ended. What fails once a stop is asked for was cut off by it: the next start does it again."""
+        if failure is not None and not self.signals.is_asked:
+            self._tell("failed", f"failed: {failure}", level="error", reason=failure)
+            return FAILED
+        if failure is not None:
+            self._tell("stopping", f"the micro-batch at work was cut off: {failure}", "cut off", level="warning")
+        state = "stopped" if self.signals.is_asked else "ended"
+        sinks = self.status.sinks.values()
+        totals = {
+            sink.name: {
+                "rows_in": sink.n_rows,
+                "matches_out": sink.n_answers,
+                "malformed": sink.n_malformed,
+                "batches": sink.n_batches,
+            }
+            for sink in sinks
+        }
+        self._tell(state, f"{state}; since the start: {'; '.join(map(_tell_totals, sinks))}", sinks=totals)
+        self.display.show(self.status, None)
+        return ENDED
+
+    def _tell(self, state: str, message: str, event: str = "", level: str = "info", **facts: Any) -> None:
+        """Be in a state, and say so."""
+        self.status.state = state
+        name = self.status.pipeline
+        self.display.tell(level, event or state, f"{name}: {message}", pipeline=name, **facts)
