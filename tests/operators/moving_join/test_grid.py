@@ -10,10 +10,10 @@ from numba import config
 from oracles_moving import Motion, meet
 
 from tests.profiles import examples
-from vedette.operators.moving_join import motions
 from vedette.operators.moving_join.grid import SweptGrid
 from vedette.operators.moving_join.motion_rows import SIDES, TIME, UNTIL, meet_rows, to_motions, to_rows
 from vedette.operators.moving_join.motions import Motions
+from vedette.papers.moving.meet import meet as meet_columns
 
 SLOW = bool(config.DISABLE_JIT)
 KINDS = ("crowded", "spread", "far off", "of all sizes", "in a line", "of one place", "of long ago")
@@ -110,7 +110,7 @@ def test_a_grid_made_anew_in_the_memory_of_an_old_one_finds_all_that_meet(kind):
         others = some_rows(random, n, 2, kind)
         some = every[: n - 3 * since]
         grid = SweptGrid.build(others, some, float(since), grid)
-        memory.add(grid.boxes.ctypes.data)
+        memory.add(grid.cells.boxes.ctypes.data)
         wanted = all_pairs(rows, every, others, some, float(since))
         assert found_by(grid, rows, every, others, float(since)) == wanted
         gone = some[:5]
@@ -213,6 +213,39 @@ def test_a_look_up_finds_all_that_meet_among_objects_of_all_magnitudes(seed):
         assert wanted
 
 
+def rows_up_to(random, n, place, speed, time, lasts):
+    """Objects whose numbers are of all magnitudes up to powers of ten."""
+
+    def some(largest):
+        return random.choice([-1.0, 0.0, 1.0], n, p=[0.45, 0.1, 0.45]) * 10.0 ** random.uniform(-3, largest, n)
+
+    rows = np.zeros((n, SIDES + 8))
+    rows[:, TIME] = some(time)
+    rows[:, UNTIL] = rows[:, TIME] + 10.0 ** random.uniform(-3, lasts, n)
+    for column in (SIDES, SIDES + 4):
+        rows[:, column] = some(place)
+        rows[:, column + 1] = rows[:, column] + np.abs(some(place))
+        rows[:, column + 2] = some(speed)
+        rows[:, column + 3] = rows[:, column + 2] + np.abs(some(speed)) * (random.random(n) < 0.3)
+    return np.clip(rows, -1e100, 1e100)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_look_up_finds_all_that_meet_up_to_the_largest_numbers(seed):
+    """Single precision ends long before 1e100, up to which rows are accepted."""
+    random = np.random.default_rng(seed)
+    n, time = 20, random.uniform(0, 60)
+    largest = random.uniform(0, 100), random.uniform(0, 100), time, random.uniform(0, 100)
+    rows, others = rows_up_to(random, n, *largest), rows_up_to(random, n, *largest)
+    every = np.arange(n, dtype=np.int32)
+    made = random.uniform(-1, 1) * 10.0**time
+    since = made + 10.0 ** random.uniform(-3, time)
+
+    grid = SweptGrid.build(others, every, made)
+
+    assert found_by(grid, rows, every, others, since) == all_pairs(rows, every, others, every, since)
+
+
 def test_a_grid_of_nothing_finds_nothing():
     rows = some_rows(np.random.default_rng(3), 4, 2, "crowded")
     grid = SweptGrid.build(np.empty((0, SIDES + 8)), np.empty(0, np.int32), 0.0)
@@ -254,7 +287,7 @@ def test_two_motions_meet_when_fractions_say_so(both, a_time, b_time, lasts):
 
     wanted = meet(*made, start, end)
     for a, b in (columns, columns[::-1]):
-        first, last = motions.meet(*vars(a).values(), 0, *vars(b).values(), 0, float(start), float(end))
+        first, last = meet_columns(*vars(a).values(), 0, *vars(b).values(), 0, float(start), float(end))
         if wanted is None:
             assert first > last
         else:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from papers.moving.boxes import as_batch, as_dict, as_motions, assert_same, random_box, two_sets
 
 from tests.profiles import examples
-from vedette.operators.moving_join.motions import Motions, meet
+from vedette.operators.moving_join.motions import Motions
 from vedette.papers.moving import ALL_TECHNIQUES, JOINS, NO_TECHNIQUES, MTBJoin, NaiveJoin, TCJoin, Techniques
+from vedette.papers.moving.meet import meet
 
 INTERVAL = 4.0
 every_join = pytest.mark.parametrize("join", JOINS.values(), ids=JOINS)

@@ -38,7 +38,10 @@ class Batch:
             rows, n = take_rows(rows if rows.is_timed else rows.with_time(join.now), of, join.now, late, name)
             taken.append(rows)
             n_dropped += n
-        return cls(join, (taken[0], taken[1]), np.unique(np.maximum(times, join.now)), n_dropped)
+        last = max(float(times.max()), join.now)
+        is_one = max(float(times.min()), join.now) == last  # which most updates are
+        moments = np.array([last]) if is_one else np.unique(np.maximum(times, join.now))
+        return cls(join, (taken[0], taken[1]), moments, n_dropped)
 
     def steps(self) -> Iterator[tuple[float, Step, Step]]:
         """The changes of both sets at each moment. The join takes a step before the next one is asked for."""
@@ -51,7 +54,7 @@ class Batch:
 
 def _to_step(rows: MovingRows) -> Step:
     if not rows.removed.any():
-        return Step(rows.ids, rows.rows, rows.reported, take_ids(rows.ids, _NONE), _NO_TIMES)
+        return Step(rows.ids, rows.rows, rows.reported, rows.ids[:0], rows.reported[:0])
     kept, removed = np.flatnonzero(~rows.removed), np.flatnonzero(rows.removed)
     return Step(
         take_ids(rows.ids, kept),
@@ -60,6 +63,3 @@ def _to_step(rows: MovingRows) -> Step:
         take_ids(rows.ids, removed),
         rows.reported[removed],
     )
-
-
-_NONE, _NO_TIMES = np.empty(0, np.int64), np.empty(0)

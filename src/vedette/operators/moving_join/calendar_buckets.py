@@ -1,11 +1,12 @@
 """The buckets in which the calendar keeps pairs, as kernels.
 
-A bucket is a chain of chunks of 32 places, filled one after the other. Chunks of a bucket stand anywhere, so that the
-next but one is asked for while one is read. What most kernels take is the calendar's store: the stamps of both sides,
-marks, spans, chain, buckets and counts.
+A bucket is a chain of chunks of 32 places, filled in order. The chunks of a bucket are anywhere in memory, so the next
+but one is prefetched while a chunk is read.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +27,45 @@ Int64s = NDArray[np.int64]
 Doubles = NDArray[np.float64]
 
 
-def empty_buckets() -> Int64s:
+class Places(NamedTuple):
+    """Where pairs are kept: 32 places in each chunk, and the chunks of each bucket as a chain."""
+
+    marks: Int32s  # (places, 3): the slots of a and b, and the stamp
+    spans: Doubles  # (places, 2): the first and the last moment
+    chain: Int32s  # by chunk: the next chunk of the same bucket
+    buckets: Int64s  # (buckets, 4)
+    counts: Int64s
+
+
+class Stamps(NamedTuple):
+    """By object: the stamp of its last update. Older pairs of the object are gone."""
+
+    a: Int32s
+    b: Int32s
+
+
+class Pairs(NamedTuple):
+    """Pairs as columns; see `Meetings`."""
+
+    a: Int32s
+    b: Int32s
+    starts: Doubles
+    ends: Doubles
+
+
+class Slices(NamedTuple):
+    """The time, and how time is cut into slices."""
+
+    now: float
+    origin: float
+    width: float
+
+
+def empty_places() -> Places:
     buckets = np.zeros((BUCKETS, 4), np.int64)
     buckets[:, FIRST] = buckets[:, LAST] = -1
-    return buckets
+    none = np.empty(0, np.int32)
+    return Places(np.empty((0, 3), np.int32), np.empty((0, 2)), none, buckets, np.array([-1, 0, 0], np.int64))
 
 
 @kernel
@@ -38,11 +74,11 @@ def slice_of(time: float, origin: float, width: float) -> int:
 
 
 @kernel
-def add(
-    a: Int32s, b: Int32s, starts: Doubles, ends: Doubles, at: int, stamp: int, now: float, origin: float, width: float,
-    a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles, chain: Int32s, buckets: Int64s, counts: Int64s,
-) -> int:  # fmt: skip
+def add(pairs: Pairs, at: int, stamp: int, slices: Slices, places: Places) -> int:
     """Keep the pairs from `at` on that have not ended; returns where room ran out, or how many there are."""
+    a, b, starts, ends = pairs
+    now, origin, width = slices
+    marks, spans, chain, buckets, counts = places
     for i in range(at, len(a)):
         if ends[i] < now:
             continue
@@ -59,20 +95,19 @@ def add(
 
 
 @kernel
-def advance(
-    now: float, origin: float, width: float,
-    a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles, chain: Int32s, buckets: Int64s, counts: Int64s,
-) -> None:  # fmt: skip
-    """Go to the slice of `now`, and move into the bucket of what has begun what begins in slices before."""
+def advance(slices: Slices, stamps: Stamps, places: Places) -> None:
+    """Go to the slice of `now`, and move pairs that begin in earlier slices into the bucket of begun pairs."""
+    now, origin, width = slices
+    marks, spans, chain, buckets, counts = places
     reached = slice_of(now, origin, width)
-    _tidy_drawer(BEGUN, now, a_stamps, b_stamps, marks, spans, chain, buckets, counts)
+    _tidy_bucket(BEGUN, now, stamps, places)
     for k in range(counts[SLICE], min(reached, counts[SLICE] + RING)):
         bucket = k % RING
         chunk, left = buckets[bucket, FIRST], buckets[bucket, PAIRS]
         while chunk >= 0:
-            _ask_for_next(chunk, marks, spans, chain)
+            _prefetch_next(chunk, marks, spans, chain)
             for place in range(chunk * CHUNK, chunk * CHUNK + min(left, CHUNK)):
-                if _is_good(place, now, a_stamps, b_stamps, marks, spans):
+                if _is_valid(place, now, stamps, marks, spans):
                     _copy(place, _append(BEGUN, chain, buckets, counts), marks, spans)
             left -= CHUNK
             after = chain[chunk]
@@ -84,18 +119,16 @@ def advance(
 
 
 @kernel
-def tidy(
-    now: float,
-    a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles, chain: Int32s, buckets: Int64s, counts: Int64s,
-) -> None:  # fmt: skip
-    """Drop from all buckets what has ended or gone."""
+def tidy(now: float, stamps: Stamps, places: Places) -> None:
+    """Drop pairs that have ended or gone from all buckets."""
     for bucket in range(BUCKETS):
-        _tidy_drawer(bucket, now, a_stamps, b_stamps, marks, spans, chain, buckets, counts)
+        _tidy_bucket(bucket, now, stamps, places)
 
 
 @kernel
-def count(until: int, buckets: Int64s, counts: Int64s) -> int:
-    """How many pairs stand in the buckets that a snapshot in the slice `until` reads."""
+def count(until: int, places: Places) -> int:
+    """How many pairs are in the buckets that a snapshot in the slice `until` reads."""
+    buckets, counts = places.buckets, places.counts
     n = buckets[BEGUN, PAIRS]
     for k in range(counts[SLICE], min(until + 1, counts[SLICE] + RING)):
         n += buckets[k % RING, PAIRS]
@@ -103,17 +136,16 @@ def count(until: int, buckets: Int64s, counts: Int64s) -> int:
 
 
 @kernel
-def snapshot(
-    time: float, until: int, a: Int32s, b: Int32s,
-    a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles, chain: Int32s, buckets: Int64s, counts: Int64s,
-) -> int:  # fmt: skip
-    """Write the pairs that meet at a time, which is in the slice `until`; how many."""
+def snapshot(time: float, until: int, a: Int32s, b: Int32s, stamps: Stamps, places: Places) -> int:
+    """Write the pairs that intersect at a time, which is in the slice `until`; how many."""
+    a_stamps, b_stamps = stamps
+    marks, spans, chain, buckets, counts = places
     n = 0
     for k in range(counts[SLICE] - 1, min(until + 1, counts[SLICE] + RING)):
         bucket = BEGUN if k < counts[SLICE] else k % RING
         chunk, left = buckets[bucket, FIRST], buckets[bucket, PAIRS]
         while chunk >= 0:
-            _ask_for_next(chunk, marks, spans, chain)
+            _prefetch_next(chunk, marks, spans, chain)
             for place in range(chunk * CHUNK, chunk * CHUNK + min(left, CHUNK)):
                 own, other, stamp = marks[place, 0], marks[place, 1], marks[place, 2]
                 a[n], b[n] = own, other
@@ -129,18 +161,17 @@ def snapshot(
 
 
 @kernel
-def list_all(
-    now: float, a: Int32s, b: Int32s, starts: Doubles, ends: Doubles,
-    a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles, chain: Int32s, buckets: Int64s, counts: Int64s,
-) -> int:  # fmt: skip
+def list_all(now: float, pairs: Pairs, stamps: Stamps, places: Places) -> int:
     """Write all pairs that have neither ended nor gone; how many."""
+    a, b, starts, ends = pairs
+    marks, spans, chain, buckets, _ = places
     n = 0
     for bucket in range(BUCKETS):
         chunk, left = buckets[bucket, FIRST], buckets[bucket, PAIRS]
         while chunk >= 0:
-            _ask_for_next(chunk, marks, spans, chain)
+            _prefetch_next(chunk, marks, spans, chain)
             for place in range(chunk * CHUNK, chunk * CHUNK + min(left, CHUNK)):
-                if _is_good(place, now, a_stamps, b_stamps, marks, spans):
+                if _is_valid(place, now, stamps, marks, spans):
                     a[n], b[n] = marks[place, 0], marks[place, 1]
                     starts[n], ends[n] = spans[place, 0], spans[place, 1]
                     n += 1
@@ -150,7 +181,9 @@ def list_all(
 
 
 @kernel
-def rename(a_moved: Int32s, b_moved: Int32s, marks: Int32s, chain: Int32s, buckets: Int64s) -> None:
+def rename(a_moved: Int32s, b_moved: Int32s, places: Places) -> None:
+    """Follow objects to their new slots."""
+    marks, _, chain, buckets, _ = places
     for bucket in range(BUCKETS):
         chunk, left = buckets[bucket, FIRST], buckets[bucket, PAIRS]
         while chunk >= 0:
@@ -161,8 +194,9 @@ def rename(a_moved: Int32s, b_moved: Int32s, marks: Int32s, chain: Int32s, bucke
 
 
 @kernel
-def compact(n_used: int, marks: Int32s, spans: Doubles, chain: Int32s, buckets: Int64s, counts: Int64s) -> None:
-    """Bring the chunks of all buckets, `n_used` in all, among the first so many."""
+def compact(n_used: int, places: Places) -> None:
+    """Move the chunks of all buckets, `n_used` in all, to the front."""
+    marks, spans, chain, buckets, counts = places
     is_free = np.ones(n_used, np.bool_)
     for bucket in range(BUCKETS):
         chunk = buckets[bucket, FIRST]
@@ -193,17 +227,15 @@ def compact(n_used: int, marks: Int32s, spans: Doubles, chain: Int32s, buckets: 
 
 
 @kernel
-def _tidy_drawer(
-    bucket: int, now: float,
-    a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles, chain: Int32s, buckets: Int64s, counts: Int64s,
-) -> None:  # fmt: skip
-    """Move what is good to the front, and free the chunks behind it."""
+def _tidy_bucket(bucket: int, now: float, stamps: Stamps, places: Places) -> None:
+    """Move valid pairs to the front, and free the chunks after them."""
+    marks, spans, chain, buckets, counts = places
     chunk, left = buckets[bucket, FIRST], buckets[bucket, PAIRS]
     last, n, n_chunks = chunk, 0, 0
     while chunk >= 0:
-        _ask_for_next(chunk, marks, spans, chain)
+        _prefetch_next(chunk, marks, spans, chain)
         for place in range(chunk * CHUNK, chunk * CHUNK + min(left, CHUNK)):
-            if _is_good(place, now, a_stamps, b_stamps, marks, spans):
+            if _is_valid(place, now, stamps, marks, spans):
                 if n % CHUNK == 0:
                     last = buckets[bucket, FIRST] if n == 0 else chain[last]
                     n_chunks += 1
@@ -225,8 +257,8 @@ def _tidy_drawer(
 
 
 @kernel
-def _ask_for_next(chunk: int, marks: Int32s, spans: Doubles, chain: Int32s) -> None:
-    """Bring the next chunk but one near."""
+def _prefetch_next(chunk: int, marks: Int32s, spans: Doubles, chain: Int32s) -> None:
+    """Prefetch the next chunk but one."""
     soon = chain[chunk]
     if soon >= 0:
         soon = chain[soon]
@@ -238,10 +270,10 @@ def _ask_for_next(chunk: int, marks: Int32s, spans: Doubles, chain: Int32s) -> N
 
 
 @kernel
-def _is_good(place: int, now: float, a_stamps: Int32s, b_stamps: Int32s, marks: Int32s, spans: Doubles) -> bool:
+def _is_valid(place: int, now: float, stamps: Stamps, marks: Int32s, spans: Doubles) -> bool:
     stamp = marks[place, 2]
-    is_good = (spans[place, 1] >= now) & (a_stamps[marks[place, 0]] <= stamp) & (b_stamps[marks[place, 1]] <= stamp)
-    return is_good  # type: ignore[no-any-return]
+    is_valid = (spans[place, 1] >= now) & (stamps.a[marks[place, 0]] <= stamp) & (stamps.b[marks[place, 1]] <= stamp)
+    return is_valid  # type: ignore[no-any-return]
 
 
 @kernel
@@ -252,7 +284,7 @@ def _copy(place: int, to: int, marks: Int32s, spans: Doubles) -> None:
 
 @kernel
 def _append(bucket: int, chain: Int32s, buckets: Int64s, counts: Int64s) -> int:
-    """The next place of a bucket; -1 where no chunk is left."""
+    """The next place of a bucket; -1 if no chunk is left."""
     n = buckets[bucket, PAIRS]
     if n % CHUNK == 0:
         chunk = counts[FREE]

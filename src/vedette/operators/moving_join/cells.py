@@ -5,6 +5,8 @@ Objects that follow each other stand anywhere in memory, so rows and cells are a
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +25,30 @@ Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 Doubles = NDArray[np.float64]
 Singles = NDArray[np.float32]
+
+
+class Cells(NamedTuple):
+    """Entries of boxes by cell. Those of cell `c` begin at place `bounds[c, 0]`, those of kind `k` at `bounds[c, k]`.
+
+    Kinds: 0 begins here along the first axis only, 1 along both, 2 along the second only, 3 along neither.
+    """
+
+    geometry: Doubles  # where the grid begins along each axis, cells per unit along each axis, and the time
+    shape: Int64s  # cells along each axis, and the column of each axis in the rows
+    bounds: Int32s  # (cells, 5)
+    limits: Int32s  # where the room of a cell ends
+    entries: Int32s  # by place: the slot of an object
+    boxes: Singles  # by place: low and high along each axis, and the end, relative to the grid's origin and time
+    spans: Int32s  # by object: the first and last cell along each axis; -1 if it is not in the grid
+
+
+class Found(NamedTuple):
+    """Room for pairs; see `Meetings`."""
+
+    slots: Int32s
+    others: Int32s
+    starts: Doubles
+    ends: Doubles
 
 
 @kernel
@@ -113,14 +139,12 @@ def order_by_cell(found: Int32s, shape: Int64s) -> Int32s:
 
 
 @kernel
-def insert(
-    rows: Doubles, slots: Int32s, since: float, geometry: Doubles, shape: Int64s, spans: Int32s, bounds: Int32s,
-    limits: Int32s, entries: Int32s, boxes: Singles, n_used: int,
-) -> int:  # fmt: skip
-    """Put boxes in: how many places are used then, or -1 where they do not suffice.
+def insert(rows: Doubles, slots: Int32s, since: float, cells: Cells, n_used: int) -> int:
+    """Add boxes: the number of places in use then, or -1 if there are not enough.
 
-    An entry of one kind goes to the end of its kind; the first of each kind behind goes to the end of that.
+    An entry goes to the end of its kind; the first entry of each later kind moves to the end of that kind.
     """
+    geometry, shape, bounds, limits, entries, boxes, spans = cells
     found = find_cells(rows, slots, since, geometry, shape)
     for i in range(len(slots)):
         _ask_for_cells(found, i + SOON, i + NEXT, shape, bounds, entries, boxes)
@@ -149,8 +173,9 @@ def insert(
 
 
 @kernel
-def remove(slots: Int32s, shape: Int64s, spans: Int32s, bounds: Int32s, entries: Int32s, boxes: Singles) -> None:
-    """Take boxes out; the last of its kind takes the place, and so on for each kind behind."""
+def remove(slots: Int32s, cells: Cells) -> None:
+    """Remove boxes; the last entry of the kind takes the place, and so on for each later kind."""
+    _, shape, bounds, _, entries, boxes, spans = cells
     found = spans[slots]
     for i in range(len(slots)):
         _ask_for_cells(found, i + SOON, i + NEXT, shape, bounds, entries, boxes)
@@ -174,14 +199,15 @@ def remove(slots: Int32s, shape: Int64s, spans: Int32s, bounds: Int32s, entries:
 @kernel
 def find(
     rows: Doubles, slots: Int32s, found: Int32s, at: int, others: Doubles, is_left_out: NDArray[np.bool_], since: float,
-    geometry: Doubles, shape: Int64s, bounds: Int32s, entries: Int32s, boxes: Singles, candidates: Int32s,
-    out_slots: Int32s, out_others: Int32s, starts: Doubles, ends: Doubles,
+    cells: Cells, candidates: Int32s, out: Found,
 ) -> tuple[int, int]:  # fmt: skip
-    """Write what the rows at `slots[at:]` meet, whose cells are found; how many, and before which slot room ran out.
+    """Write the pairs of the rows at `slots[at:]`, whose cells are `found`; how many, and at which slot room ran out.
 
-    In the first cell along an axis every entry counts, in later ones only those that begin there. A candidate is whose
-    box is touched before it ends.
+    In the first cell along an axis every entry counts, in later ones only entries that begin there. Candidates are
+    objects whose box is touched before it ends.
     """
+    geometry, shape, bounds, _, entries, boxes, _ = cells
+    out_slots, out_others, starts, ends = out
     n, width = 0, rows.shape[1]
     for i in range(at, len(slots)):
         if i + SOON < len(slots):

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from vedette.native.budget import BOUND, check_bytes
 from vedette.operators.moving_join import cells
+from vedette.operators.moving_join.cells import Cells
 from vedette.operators.moving_join.meetings import MEETING_BYTES, Meetings
 from vedette.operators.moving_join.motion_rows import SIDES, TIME, UNTIL
 
@@ -30,25 +31,20 @@ CROWD = 8  # entries an object, on average, at most
 
 @dataclass
 class SweptGrid:
-    """Entry `i` of cell `c` stands at place `bounds[c, 0] + i`; those from `bounds[c, k]` on are of kind `k`.
+    """Objects by the cells of the boxes that they sweep."""
 
-    Kinds: 0 begins here along the first axis only, 1 along both, 2 along the second only, 3 along neither.
-    """
-
-    geometry: NDArray[np.float64]  # where the grid begins along each axis, and cells a unit; and the time
-    shape: NDArray[np.int64]  # cells along each axis, and the column of each axis in the rows
-    bounds: NDArray[np.int32]  # (cells, 5)
-    limits: NDArray[np.int32]  # where the room of a cell ends
-    slots: NDArray[np.int32]  # by place
-    boxes: NDArray[np.float32]  # by place: low and high along each axis, and the end, from where the grid begins
-    spans: NDArray[np.int32]  # by object: the first and last cell along each axis; -1 where it is not here
+    cells: Cells
     n_used: int  # places
-    expected: float = 4.0  # meetings of one object, at most, as found of late
+    expected: float = 4.0  # pairs of one object, at most, as found recently
+
+    @property
+    def shape(self) -> NDArray[np.int64]:
+        """The number of cells along each of two axes, and the column of each axis in the rows."""
+        return self.cells.shape
 
     @property
     def nbytes(self) -> int:
-        arrays = self.bounds, self.limits, self.slots, self.boxes, self.spans
-        return sum(array.nbytes for array in arrays)
+        return sum(array.nbytes for array in self.cells)
 
     @classmethod
     def build(
@@ -56,7 +52,8 @@ class SweptGrid:
     ) -> SweptGrid:
         """A grid over the rows at some slots, for times from `since` on; in the memory of an old one, where it fits."""
         geometry, shape = _choose_cells(rows, slots, since)
-        spans = np.empty((len(rows), 4), np.int32) if old is None or len(old.spans) != len(rows) else old.spans
+        is_old_fit = old is not None and len(old.cells.spans) == len(rows)
+        spans = old.cells.spans if old is not None and is_old_fit else np.empty((len(rows), 4), np.int32)
         spans[:] = -1
         while True:
             n_cells = int(shape[0] * shape[1])
@@ -68,31 +65,28 @@ class SweptGrid:
             geometry[2:4] /= 2
         n_used = cells.leave_room(bounds, limits)
         room = n_used + n_used // 4 + 64
-        if old is not None and n_used + n_used // 8 < len(old.slots) < 2 * room:
-            entries, boxes = old.slots, old.boxes
+        if old is not None and n_used + n_used // 8 < len(old.cells.entries) < 2 * room:
+            entries, boxes = old.cells.entries, old.cells.boxes
         else:
             entries, boxes = np.empty(room, np.int32), np.empty((room, 5), np.float32)
         slots = slots[cells.order_by_cell(spans[slots], shape)]
         cells.fill(rows, slots, since, geometry, shape, bounds, entries, boxes)
         expected = cls.expected if old is None else old.expected
-        return cls(geometry, shape, bounds, limits, entries, boxes, spans, n_used, expected)
+        return cls(Cells(geometry, shape, bounds, limits, entries, boxes, spans), n_used, expected)
 
     def insert(self, rows: NDArray[np.float64], slots: NDArray[np.int32], since: float) -> bool:
         """Put objects in that are not here; False where there is no room, and then the grid is of no use any more."""
-        if len(self.spans) < len(rows):
+        n = len(self.cells.spans)
+        if n < len(rows):
             spans = np.full((len(rows), 4), -1, np.int32)
-            spans[: len(self.spans)] = self.spans
-            self.spans = spans
-        self.n_used = cells.insert(
-            rows, slots, since, self.geometry, self.shape, self.spans, self.bounds, self.limits, self.slots,
-            self.boxes, self.n_used,
-        )  # fmt: skip
+            spans[:n] = self.cells.spans
+            self.cells = self.cells._replace(spans=spans)
+        self.n_used = cells.insert(rows, slots, since, self.cells, self.n_used)
         return self.n_used >= 0
 
     def remove(self, slots: NDArray[np.int32]) -> None:
         """Take objects out; those that are not here are left out."""
-        slots = slots[slots < len(self.spans)]
-        cells.remove(slots, self.shape, self.spans, self.bounds, self.slots, self.boxes)
+        cells.remove(slots[slots < len(self.cells.spans)], self.cells)
 
     def find(
         self,
@@ -106,7 +100,7 @@ class SweptGrid:
 
         The slots of the former are in the column `a`. Raises OverBudgetError where they exceed the bound.
         """
-        spans = cells.find_cells(rows, slots, since, self.geometry, self.shape)
+        spans = cells.find_cells(rows, slots, since, self.cells.geometry, self.shape)
         if len(slots) > FEW:
             order = cells.order_by_cell(spans, self.shape)
             slots, spans = slots[order], spans[order]
@@ -115,10 +109,8 @@ class SweptGrid:
         most = BOUND.n_bytes // MEETING_BYTES
         while True:
             found = Meetings.empty(min(room, most - done + len(others)))  # enough for one object in any case
-            n, at = cells.find(
-                rows, slots, spans, at, others, is_left_out, since, self.geometry, self.shape, self.bounds, self.slots,
-                self.boxes, candidates, found.a, found.b, found.starts, found.ends,
-            )  # fmt: skip
+            out = cells.Found(found.a, found.b, found.starts, found.ends)
+            n, at = cells.find(rows, slots, spans, at, others, is_left_out, since, self.cells, candidates, out)
             parts.append(found.take(slice(n)))
             if at == len(slots):
                 break

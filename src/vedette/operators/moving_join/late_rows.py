@@ -29,10 +29,10 @@ def take_rows(rows: MovingRows, of: MovingSet, now: float, late: str, name: str)
 
     If rows are late, all are ordered by the times that they report.
     """
+    if not len(rows) or rows.times.min() >= now:
+        return rows, 0
     is_late = rows.times < now
     n_late = int(np.count_nonzero(is_late))
-    if not n_late:
-        return rows, 0
     if late == "error":
         first = int(np.argmin(rows.times))
         raise RowError(

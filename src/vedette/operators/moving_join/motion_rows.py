@@ -1,8 +1,8 @@
 """Motions as rows, one after the other in memory, which is how the loops over candidates read them.
 
-A row holds when the motion was so, until when it is looked at, and for each dimension the low side, the high side and
-the speeds of both. Two rows are compared as `motions.meet` has it, from the later of both times on: so the answer is
-the same whenever it is asked for.
+A row holds the time of the motion, the end until which it is used, and for each dimension the low side, the high side
+and the speeds of both. Two rows are compared from the later of both times on, so the answer does not depend on when the
+question is asked.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def meet_rows(rows: Doubles, row: int, others: Doubles, other: int) -> tuple[flo
 
 @kernel
 def _narrow(first: float, last: float, gap: float, speed: float) -> tuple[float, float]:
-    """As `vedette.operators.moving_join.motions.narrow`."""
+    """The part of [first, last] in which a gap that is `gap` at 0 and widens at `speed` is not below zero."""
     moment = -gap / (1.0 if speed == 0.0 else speed)
     begin = -np.inf if speed <= 0.0 else moment
     begin = np.inf if (speed == 0.0) & (gap < 0.0) else begin

@@ -390,8 +390,8 @@ def _tables(a: Any, b: Any) -> Tables:
 def _times_of(read: Sequence[MovingRows], until: float | None) -> NDArray[np.float64]:
     """The times of rows and `until`, which no row may exceed."""
     for rows, name in zip(read, SETS, strict=True):
-        last = int(np.argmax(rows.times)) if len(rows) and rows.is_timed else -1
-        if until is not None and last >= 0 and rows.times[last] > until:
+        if until is not None and rows.is_timed and len(rows) and rows.times.max() > until:
+            last = int(np.argmax(rows.times))
             raise RowError(f"row {last} of set {name} is of {rows.times[last]:g}, but the update of {until:g}")
     times = [rows.times for rows in read if rows.is_timed]
     if not any(map(len, times)) and until is None and all(rows.is_timed for rows in read):

@@ -35,12 +35,8 @@ class PairCalendar:
         self.n_added = 0  # pairs ever
         self._origin, self._width = now, horizon / SLICES
         self._stamp = 0
-        self._stamps = [np.zeros(0, np.int32), np.zeros(0, np.int32)]  # by object: its last update
-        self._marks = np.empty((0, 3), np.int32)  # by place: the slots of a and b, and the stamp
-        self._spans = np.empty((0, 2))  # by place: first and last moment
-        self._chain = np.empty(0, np.int32)  # by chunk of places: the next of the same bucket
-        self._drawers = kernels.empty_buckets()
-        self._counts = np.array([-1, 0, 0], np.int64)
+        self._stamps = kernels.Stamps(np.zeros(0, np.int32), np.zeros(0, np.int32))
+        self._places = kernels.empty_places()
         self._n_settled = 0  # pairs after the last tidying
         self._n_changes = 0  # pairs added or gone since
 
@@ -51,31 +47,28 @@ class PairCalendar:
     @property
     def n_kept(self) -> int:
         """Pairs that are kept, and such as have gone but still take room."""
-        return int(self._drawers[:, kernels.PAIRS].sum())
+        return int(self._places.buckets[:, kernels.PAIRS].sum())
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in self._store)
+        return sum(array.nbytes for array in (*self._stamps, *self._places))
 
     def advance(self, now: float) -> None:
         """Let time pass: what begins is moved, what has ended goes."""
         self.now = now
-        if kernels.slice_of(now, self._origin, self._width) > self._counts[kernels.SLICE]:
+        if kernels.slice_of(now, self._origin, self._width) > self._places.counts[kernels.SLICE]:
             self._reserve(FEW)
-            kernels.advance(now, self._origin, self._width, *self._store)
+            kernels.advance(self._slices, self._stamps, self._places)
 
     def begin_step(self, n_a: int, n_b: int) -> None:
         """From here on what is added is newer. Objects stand at slots below `n_a` and `n_b`."""
-        for side, n in enumerate((n_a, n_b)):
-            if n > len(self._stamps[side]):
-                stamps = np.zeros(n + n // ROOM, np.int32)
-                stamps[: len(self._stamps[side])] = self._stamps[side]
-                self._stamps[side] = stamps
+        if n_a > len(self._stamps.a) or n_b > len(self._stamps.b):
+            self._stamps = kernels.Stamps(_grown(self._stamps.a, n_a), _grown(self._stamps.b, n_b))
         if self._stamp == LAST_STAMP:
             self._tidy()
             for stamps in self._stamps:
                 stamps[:] = 0
-            self._marks[:, 2] = self._stamp = 0
+            self._places.marks[:, 2] = self._stamp = 0
         self._stamp += 1
 
     def remove(self, slots: tuple[NDArray[np.int32], NDArray[np.int32]], n_pairs: int) -> None:
@@ -86,12 +79,9 @@ class PairCalendar:
 
     def add(self, pairs: Meetings) -> None:
         """Keep pairs; those that have ended are left out."""
-        at = 0
+        at, columns = 0, kernels.Pairs(pairs.a, pairs.b, pairs.starts, pairs.ends)
         while True:
-            at = kernels.add(
-                pairs.a, pairs.b, pairs.starts, pairs.ends, at, self._stamp,
-                self.now, self._origin, self._width, *self._store,
-            )  # fmt: skip
+            at = kernels.add(columns, at, self._stamp, self._slices, self._places)
             if at == len(pairs):
                 break
             self._reserve((len(pairs) - at) // kernels.CHUNK + FEW)
@@ -106,50 +96,68 @@ class PairCalendar:
     def at(self, time: float) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The slots of all pairs that meet at one time, not before now."""
         until = kernels.slice_of(time, self._origin, self._width)
-        n = kernels.count(until, self._drawers, self._counts)
+        n = kernels.count(until, self._places)
         a, b = empty_int32(n + 1), empty_int32(n + 1)
-        n = kernels.snapshot(time, until, a, b, *self._store)
+        n = kernels.snapshot(time, until, a, b, self._stamps, self._places)
         return a[:n], b[:n]
 
     def all(self) -> Meetings:
         """All pairs, in no order."""
         pairs = Meetings.empty(self.n_kept + 1)
-        n = kernels.list_all(self.now, pairs.a, pairs.b, pairs.starts, pairs.ends, *self._store)
+        columns = kernels.Pairs(pairs.a, pairs.b, pairs.starts, pairs.ends)
+        n = kernels.list_all(self.now, columns, self._stamps, self._places)
         return pairs.take(slice(n))
 
     def rename(self, moved: list[NDArray[np.int32]]) -> None:
         """Follow objects to their new slots, `moved[side][old]`; the slots of objects that are gone are given up."""
         self._tidy()
-        for side in range(2):
-            living = np.flatnonzero(moved[side] >= 0)
-            stamps = np.zeros(len(living), np.int32)
-            stamps[moved[side][living]] = self._stamps[side][living]
-            self._stamps[side] = stamps
-        kernels.rename(moved[0], moved[1], self._marks, self._chain, self._drawers)
+        renamed = []
+        for stamps, new_slots in zip(self._stamps, moved, strict=True):
+            living = np.flatnonzero(new_slots >= 0)
+            renamed.append(np.zeros(len(living), np.int32))
+            renamed[-1][new_slots[living]] = stamps[living]
+        self._stamps = kernels.Stamps(*renamed)
+        kernels.rename(moved[0], moved[1], self._places)
 
     @property
-    def _store(self) -> tuple[Any, ...]:
-        """What the kernels take."""
-        return (*self._stamps, self._marks, self._spans, self._chain, self._drawers, self._counts)
+    def _slices(self) -> kernels.Slices:
+        return kernels.Slices(self.now, self._origin, self._width)
 
     def _tidy(self) -> None:
-        kernels.tidy(self.now, *self._store)
-        n_used = int(self._drawers[:, kernels.CHUNKS].sum())
-        if (len(self._chain) - n_used) * ROOM > 2 * n_used + ROOM * FEW:
-            kernels.compact(n_used, self._marks, self._spans, self._chain, self._drawers, self._counts)
+        kernels.tidy(self.now, self._stamps, self._places)
+        n_chunks, n_used = len(self._places.chain), self._n_used
+        if (n_chunks - n_used) * ROOM > 2 * n_used + ROOM * FEW:
+            kernels.compact(n_used, self._places)
             self._resize(n_used + n_used // ROOM)
         self._n_settled, self._n_changes = self.n_kept, 0
 
-    def _reserve(self, n_chunks: int) -> None:
-        """Room for so many chunks more."""
-        n_free = len(self._chain) - int(self._drawers[:, kernels.CHUNKS].sum())
-        if n_free < n_chunks:
-            self._resize(len(self._chain) + max(n_chunks - n_free, len(self._chain) // ROOM))
+    @property
+    def _n_used(self) -> int:
+        """Chunks in use."""
+        return int(self._places.buckets[:, kernels.CHUNKS].sum())
+
+    def _reserve(self, n_more: int) -> None:
+        """Make room for more chunks."""
+        n_chunks = len(self._places.chain)
+        n_free = n_chunks - self._n_used
+        if n_free < n_more:
+            self._resize(n_chunks + max(n_more - n_free, n_chunks // ROOM))
 
     def _resize(self, n_chunks: int) -> None:
-        self._marks = _resized(self._marks, n_chunks * kernels.CHUNK)
-        self._spans = _resized(self._spans, n_chunks * kernels.CHUNK)
-        self._chain = _resized(self._chain, n_chunks)
+        marks, spans, chain, buckets, counts = self._places
+        n = n_chunks * kernels.CHUNK
+        self._places = kernels.Places(
+            _resized(marks, n), _resized(spans, n), _resized(chain, n_chunks), buckets, counts
+        )
+
+
+def _grown(stamps: NDArray[np.int32], n: int) -> NDArray[np.int32]:
+    """Stamps of at least `n` objects; those of new ones are 0."""
+    if n <= len(stamps):
+        return stamps
+    grown = np.zeros(n + n // ROOM, np.int32)
+    grown[: len(stamps)] = stamps
+    return grown
 
 
 def _resized(array: NDArray[Any], n: int) -> NDArray[Any]:

@@ -335,8 +335,10 @@ def _find_twins(ids: Any) -> NDArray[np.int32] | None:
     slots = empty_slots(len(ids))
     if isinstance(ids, np.ndarray):
         return None if insert_numbers(ids, 0, len(ids), slots) < 0 else find_numbers(ids, ids, slots)
-    buffers = string_buffers(ids)
-    return None if insert_strings(*buffers, 0, len(ids), slots) < 0 else find_strings(*buffers, *buffers, slots)
+    offsets, data = string_buffers(ids)
+    if insert_strings(offsets, data, 0, len(ids), slots) < 0:
+        return None
+    return find_strings(offsets, data, offsets, data, slots)
 
 
 def _concat(ids: list[Any]) -> Any:

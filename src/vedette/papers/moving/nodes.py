@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.native.kernels import kernel
-from vedette.operators.moving_join.motions import Motions, meet
+from vedette.operators.moving_join.motions import Motions
+from vedette.papers.moving.meet import meet
 from vedette.papers.moving.swept_region import HIGH, HIGH_SPEED, LOW, LOW_SPEED
 
 NONE = -1

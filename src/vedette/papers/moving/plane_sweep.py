@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.native.kernels import kernel
-from vedette.operators.moving_join.motions import meet
+from vedette.papers.moving.meet import meet
 from vedette.papers.moving.nodes import Slots, find_slack
 from vedette.papers.moving.swept_region import HIGH, HIGH_SPEED, LOW, LOW_SPEED
 from vedette.papers.moving.tally import COMPARISONS
