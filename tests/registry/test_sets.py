@@ -44,7 +44,7 @@ def test_a_set_tells_what_it_is(registry: vd.Registry) -> None:
         ("match", {"schema": "x double", "time_zone": "Mars"}, vd.SchemaError, "unknown time zone 'Mars'"),
         ("match", {"schema": "x double", "windows": "rows"}, vd.RegistryError, "a set of kind match has no windows"),
         ("window join", {"schema": "x double"}, vd.SchemaError, "a window join has a schema for each stream"),
-        ("window join", {"left": "x double"}, vd.SchemaError, "a join is of two streams or more"),
+        ("window join", {"left": "x double"}, vd.SchemaError, "a join needs two or more streams"),
         ("window join", {"left": "x double", "right": "y double", "windows": "row"}, vd.RegistryError, "mean 'rows'"),
         ("band join", {"schema": "x double"}, vd.SchemaError, "a band join is over numbers and has no schema"),
     ],

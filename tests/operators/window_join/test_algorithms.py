@@ -202,7 +202,7 @@ def test_an_algorithm_is_named_as_it_is_in_the_paper():
     with pytest.raises(vd.QueryError) as error:
         vd.JoinQuerySet(left="x double", right="x double", index="SJ-join")
     assert str(error.value) == (
-        "unknown index 'SJ-join' of joins; the names are: SJ-Join, IBS-JS; without one, ordered lists answer; "
+        "unknown index 'SJ-join' of joins; the names are: SJ-Join, IBS-JS; by default ordered lists are used; "
         "did you mean 'SJ-Join'?"
     )
     with pytest.raises(

@@ -30,13 +30,13 @@ def pairs_of(table):
 @pytest.mark.parametrize(
     ("streams", "sentence"),
     [
-        ({}, "a join is of two streams or more, of different names, such as JoinQuerySet("),
-        ({"left": FIELDS}, "of two streams or more, of different names"),
-        ({"left": FIELDS, "LEFT": FIELDS}, "of different names"),
-        ({"left": FIELDS, "query": FIELDS}, "but not 'query', as a column of answers is named; got 'query'"),
-        ({"left": FIELDS, "Query": FIELDS}, "but not 'query', as a column of answers is named; got 'Query'"),
-        ({"left": FIELDS, "a.b": FIELDS}, "a stream's name is of letters, digits and _"),
-        ({"left": FIELDS, "": FIELDS}, "a stream's name is of letters, digits and _"),
+        ({}, "a join needs two or more streams with different names, such as JoinQuerySet("),
+        ({"left": FIELDS}, "two or more streams with different names"),
+        ({"left": FIELDS, "LEFT": FIELDS}, "with different names"),
+        ({"left": FIELDS, "query": FIELDS}, "and is not 'query', which is a column of answers; got 'query'"),
+        ({"left": FIELDS, "Query": FIELDS}, "and is not 'query', which is a column of answers; got 'Query'"),
+        ({"left": FIELDS, "a.b": FIELDS}, "a stream's name consists of letters, digits and _"),
+        ({"left": FIELDS, "": FIELDS}, "a stream's name consists of letters, digits and _"),
         ({"left": FIELDS, "right": "x"}, "stream 'right': cannot read the schema at 'x'"),
         ({"left": FIELDS, "right": ""}, "stream 'right': a schema needs at least one field"),
         ({"left": FIELDS, "right": "x float"}, "stream 'right': field 'x' has unknown type 'float'"),
@@ -230,7 +230,7 @@ def test_options_that_make_no_sense_are_refused_at_the_door(options, sentence):
 
 def test_a_window_of_time_needs_the_kind_of_length_that_its_times_have():
     for within, known in (
-        ("10 seconds", "times of the left stream are of type bigint, so that within has to be a number"),
+        ("10 seconds", "times of the left stream are of type bigint, so within must be a number"),
     ):
         with pytest.raises(vd.QueryError) as caught:
             join_set(within=within).window(left_time="at", right_time="at")
@@ -238,7 +238,7 @@ def test_a_window_of_time_needs_the_kind_of_length_that_its_times_have():
         assert "query 'q' has a duration" in str(caught.value)
     join = join_set(within="10 seconds").window(left_time="when", right_time="when")
     with pytest.raises(
-        vd.QueryError, match="times of the left stream are of type double, so that within has to be a number"
+        vd.QueryError, match="times of the left stream are of type double, so within must be a number"
     ):
         join.step(left={"n": [1], "when": [0.5]})
     join.step(left={"n": [1], "when": np.array([0], "datetime64[us]")})
@@ -246,7 +246,7 @@ def test_a_window_of_time_needs_the_kind_of_length_that_its_times_have():
     join = join_set(within=10).window(left_time="when", right_time="when")
     moments = np.array([0], "datetime64[us]")
     with pytest.raises(
-        vd.QueryError, match="so that within has to be a duration such as '10 seconds'; query 'q' has a number"
+        vd.QueryError, match="so within must be a duration such as '10 seconds'; query 'q' has a number"
     ):
         join.step(left={"n": [1], "when": moments})
     assert join.n_rows == 0
@@ -351,9 +351,9 @@ def test_types_of_ids_and_times_stay_as_they_began():
     join.step(left=ROWS)
     with pytest.raises(vd.RowError, match="left rows: ids were of type string so far; 'id' now holds bigint"):
         join.step(left=ROWS | {"id": [1, 2]})
-    with pytest.raises(vd.RowError, match="times were bigint so far, and are double now"):
+    with pytest.raises(vd.RowError, match="times were bigint so far; these are double"):
         join.step(left=ROWS | {"when": [7.0, 8.0]})
-    with pytest.raises(vd.RowError, match="times were bigint so far, and are timestamp now"):
+    with pytest.raises(vd.RowError, match="times were bigint so far; these are timestamp"):
         join.step(right=ROWS | {"when": np.array([1, 2], "datetime64[us]")})
     assert join.n_rows == 2
     assert pairs_of(join.step(right={"id": [7], "n": [2], "when": [6]})) == [("q", "a", 7)]
@@ -365,7 +365,7 @@ def test_a_step_that_would_keep_too_much_changes_nothing():
     join.step(left=rows)
     state = join.save()
     sentence = (
-        "max_state_rows is 3, but the join keeps 2 rows and would keep 4; shorten the windows, allow more rows, or tell"
+        "max_state_rows is 3, but the join keeps 2 rows and would keep 4; shorten the windows, allow more rows, or call"
     )
     for step in ({"left": {"n": [0, 1, 2], "when": [1, 7, 8]}}, {"right": rows}):  # the first with a late row
         with pytest.raises(vd.RowError, match=re.escape(sentence)):
@@ -389,7 +389,7 @@ def test_the_type_of_times_is_open_until_a_step_is_taken():
         join.step(left={"n": [1, 2], "when": [5, 6]})
     join.step(left={"n": [1], "when": [5.5]})
     assert join.n_rows == 1
-    with pytest.raises(vd.RowError, match="times were double so far, and are bigint now"):
+    with pytest.raises(vd.RowError, match="times were double so far; these are bigint"):
         join.step(left={"n": [1], "when": [6]})
 
 

@@ -1,4 +1,4 @@
-"""Other ways to join two windows than by ordered lists, by name: those of Lim et al., loaded when one is asked for."""
+"""The window joins of Lim et al., by name, for comparison with ordered lists. They are loaded on first use."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from vedette.operators.window_join.stream_selections import BoxesOf
 
 
 class JoinAlgorithm(Protocol):
-    """What makes a pair finder from the boxes of each stream, and describes it."""
+    """Makes a pair finder from the boxes of each stream, and describes it."""
 
     summary: str
 
     def __call__(self, boxes_of: BoxesOf) -> PairFinder: ...
 
     def describe(self, edge: Edge, branches: Branches) -> str:
-        """How a join condition is answered, in words."""
+        """A text that says how a join condition is evaluated."""
 
 
 _HOME = "vedette.papers.duality.window_joins"

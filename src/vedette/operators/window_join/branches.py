@@ -1,4 +1,4 @@
-"""Branches: the disjuncts of standing joins, in groups of those that link the streams in the same way."""
+"""Branches: the disjuncts of join queries, in groups that link the streams in the same way."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from vedette.language import Link
 from vedette.language.links import SIGN
 from vedette.native.damage import check, check_fields, check_shape, check_within
 
-EVERY_ROW = -1  # the selection of a stream that a query says nothing about
+EVERY_ROW = -1  # the selection of a stream that a query does not constrain
 
 
 @dataclass(frozen=True)
 class Edge:
-    """How a row of one of two streams finds those of the other; `streams` are in the order of the link's sides."""
+    """How a row of one of two streams finds rows of the other. `streams` are in the order of the link's sides."""
 
     streams: tuple[int, int]
     equalities: tuple[Link, ...]
@@ -36,7 +36,7 @@ class Signature:
     is_duration: tuple[bool, ...]  # by stream: its window is a length of time, not a number
 
     def validate(self, streams: Sequence[str], schema: Schema) -> None:
-        """Raise DamageError unless what came from a file links these streams, all of them and each once."""
+        """Raise DamageError unless a signature from a file links all of these streams, each once."""
         check_fields(self)
         check(len(self.counts) == len(self.is_duration) == len(streams), "the windows are not those of the streams")
         check(len(self.edges) == len(streams) - 1, "the links are not those of the streams")
@@ -50,15 +50,16 @@ class Signature:
                 link.validate(schema)
                 own = {streams[each] for each in edge.streams}
                 check(set(link.streams) == own, "a link is of other streams than its edge")
-            check(all(link.kind == SIGN for link in edge.equalities), "an equality is none")
+            check(all(link.kind == SIGN for link in edge.equalities), "an equality is not an equality of two values")
             check(edge.link is None or edge.link.type.name != "string", "strings have no order here")
             if edge.link is not None:
-                check(edge.link.streams == tuple(streams[each] for each in edge.streams), "a link is turned round")
+                own_order = tuple(streams[each] for each in edge.streams)
+                check(edge.link.streams == own_order, "the streams of a link are in another order")
         for link in self.conditions:
             link.validate(schema)
 
     def to_parts(self) -> list[Any]:
-        """What a file keeps."""
+        """The content for a file."""
         edges = [
             [list(e.streams), [x.to_json() for x in e.equalities], e.link and e.link.to_json()] for e in self.edges
         ]
@@ -108,7 +109,7 @@ class Branches:
                 check_shape(array, (rows, len(self)), "an array of branches")
         for chosen, n in zip(self.selections, n_selections, strict=True):
             check_within(chosen, 0, n - 1, "the selections of branches")
-        check((self.units >= 0).all() and (self.numbers >= 0).all(), "a window is below nothing")
+        check((self.units >= 0).all() and (self.numbers >= 0).all(), "a window is below 0")
 
     def take(self, chosen: NDArray[Any]) -> Branches:
         return Branches(*(getattr(self, name)[..., chosen] for name in self.__dataclass_fields__))
@@ -116,7 +117,7 @@ class Branches:
 
 @dataclass(frozen=True)
 class Hop:
-    """A step of a probe: from a stream whose row is known to one whose rows are looked for."""
+    """A step of a probe: from a stream whose row is known to a stream that is searched."""
 
     edge: int
     from_stream: int
@@ -125,7 +126,7 @@ class Hop:
 
 
 def hops_from(edges: Sequence[Edge], stream: int) -> list[Hop]:
-    """The way of a probe from one stream to all others, along the edges."""
+    """The steps of a probe from one stream to all others, along the edges."""
     known, hops = {stream}, []
     waiting = set(range(len(edges)))
     while waiting:

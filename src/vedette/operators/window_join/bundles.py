@@ -1,9 +1,8 @@
-"""Bundles: branches that select the same rows of both streams and differ in the range of their link alone.
+"""Bundles: branches that select the same rows of both streams and differ only in the range of their link.
 
-Probing for each of them costs a search a branch and row, though most find nothing. A bundle asks the other way round:
-for each pair of rows that its branches may join, in which of the ranges the value of their link is. That is a match of
-values with ranges, for which there are indexes. Which way is shorter depends on how many pairs there are; every batch
-decides anew.
+Probing costs one search per branch and row, though most find nothing. A bundle works the other way round: for each pair
+of rows that its branches may join, it finds the ranges that contain the value of the link. That is a match of values
+with ranges, for which there are indexes. Which way is cheaper depends on the number of pairs, so every batch decides.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from vedette.native.ordering import GREATEST, GREATEST_INFINITE, LEAST, LEAST_IN
 from vedette.operators.window_join.probes import DOUBLES, INTEGERS, link_value
 
 LEAST_BUNDLE = 64  # fewer branches are probed one by one
-PAIR_COST, PROBE_COST = 25, 80  # nanoseconds, about, for a pair that is matched and for a branch that is probed
+PAIR_COST, PROBE_COST = 25, 80  # nanoseconds, about, to match a pair and to probe a branch
 
 
 class RangeIndex(Protocol):
-    """Ranges of numbers, which tells for each value in which of them it is."""
+    """An index that finds the ranges that contain each value."""
 
     @property
     def nbytes(self) -> int: ...
@@ -38,7 +37,7 @@ IndexMaker = Callable[[Ranges], RangeIndex]  # of doubles or of whole numbers
 
 
 class Bundle:
-    """Branches of one group with one list on either side, of which there are many."""
+    """Many branches of one group with the same list on either side."""
 
     def __init__(self, kind: int, branches: NDArray[np.int32], windows: list[NDArray[Any]]) -> None:
         self.kind = kind
@@ -46,7 +45,7 @@ class Bundle:
         self.windows = windows  # by stream, of each branch
         self.longest = [each.max() for each in windows]
         self.is_even = all((each == each[0]).all() for each in windows)  # all branches have the same windows
-        self.index: RangeIndex | None = None  # made when it is first asked for
+        self.index: RangeIndex | None = None  # built on first use
 
     @property
     def nbytes(self) -> int:
@@ -56,7 +55,7 @@ class Bundle:
         return len(self.branches)
 
     def is_shorter(self, n_rows: int, n_pairs: int) -> bool:
-        """Whether to match so many pairs costs less than to probe for each branch and row."""
+        """Whether matching this many pairs costs less than probing for each branch and row."""
         return n_pairs * PAIR_COST < n_rows * len(self) * PROBE_COST
 
     def match(
@@ -67,7 +66,7 @@ class Bundle:
         highs: NDArray[np.int64],
         make: IndexMaker,
     ) -> Matches:
-        """For pairs of keys, the branches in whose ranges their value is, as places in `branches`."""
+        """For pairs of keys, the branches whose ranges contain their value, as places in `branches`."""
         if self.index is None:
             self.index = make(_to_ranges(self.kind, lows[self.branches], highs[self.branches]))
         if self.kind == DOUBLES:
@@ -82,7 +81,7 @@ def find_bundles(
     stands: NDArray[np.bool_],
     windows: list[NDArray[Any]],
 ) -> list[Bundle]:
-    """The branches that stand and have the same lists on both sides, where they are many."""
+    """Active branches with the same lists on both sides, if there are many of them."""
     standing = np.flatnonzero(stands).astype(np.int32)
     pairs = lists[0][standing].astype(np.int64) << 32 | lists[1][standing]
     order = np.argsort(pairs, kind="stable")
@@ -97,7 +96,7 @@ def find_bundles(
 def _to_ranges(kind: int, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> Ranges:
     """Closed ranges of keys as ranges of values."""
     least, greatest = (LEAST, GREATEST) if kind != DOUBLES else (LEAST_INFINITE, NAN_KEY)
-    if kind == DOUBLES:  # no double has the key -1, next to that of both zeros, nor one between infinity and NaN
+    if kind == DOUBLES:  # no double has the key -1, next to the key of both zeros, or a key between infinity and NaN
         lows, highs = np.where(lows == -1, 0, lows), np.where(highs == -1, -2, highs)
         highs = np.where((highs > GREATEST_INFINITE) & (highs < NAN_KEY), GREATEST_INFINITE, highs)
     is_empty = (lows > highs) | (lows > greatest) | (highs < least)
@@ -131,7 +130,7 @@ def _subtract_doubles(firsts: NDArray[np.int64], seconds: NDArray[np.int64]) -> 
 def _subtract(
     kind: int, firsts: NDArray[np.int64], seconds: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The values of a link that is no difference of doubles, and whether they fit."""
+    """The values of a link that is not a difference of doubles, and whether they fit into 64 bits."""
     values, valid = np.empty(len(firsts), np.int64), np.ones(len(firsts), np.bool_)
     for i in range(len(firsts)):
         values[i] = link_value(kind, firsts[i], seconds[i])

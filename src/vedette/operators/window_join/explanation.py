@@ -1,4 +1,4 @@
-"""The plan of a set of joins in words."""
+"""The plan of a set of joins as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def explain(queries: JoinQuerySet) -> str:
-    """How each group of branches finds its pairs, why so, and what selects rows of each stream."""
+    """How each group of branches finds its pairs, why, and what selects rows of each stream."""
     n_queries = count(len(queries), "query", "queries")
     lines = [f"{n_queries} at version {queries.version} over {', '.join(queries.streams)}"]
     if queries.index is not None and len(queries):
@@ -62,7 +62,7 @@ def _describe_group(signature: Signature, branches: Branches, streams: list[str]
 
 
 def _count_bundled(signature: Signature, branches: Branches) -> int:
-    """How many branches are of bundles (see `operators/join_bundles`), but for windows of very different lengths."""
+    """How many branches are of bundles (see `bundles`), except for windows of very different lengths."""
     if len(signature.edges) > 1 or signature.edges[0].link is None:
         return 0
     _, counts = np.unique(branches.selections, axis=1, return_counts=True)

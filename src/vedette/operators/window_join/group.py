@@ -1,4 +1,4 @@
-"""A group of branches at work: for each edge and side the ordered lists of what its branches select.
+"""A group of branches: for each edge and side, ordered lists of the rows that its branches select.
 
 Branches that select the same rows of a stream share a list, unless their windows differ by more than a factor of two:
 a list keeps rows for the longest window of its branches.
@@ -28,7 +28,7 @@ PROBES_AT_ONCE = 1 << 22
 class Selected:
     """New rows of a stream by selection: those of `selections[i]` are `rows[starts[i] : starts[i + 1]]`.
 
-    They are in the order of the codes and keys of some port.
+    They are in the order of the codes and keys of a port.
     """
 
     selections: NDArray[np.int32]  # in order, each once
@@ -97,7 +97,7 @@ class Port:
         return self.lists.nbytes + sum(each.nbytes for each in own)
 
     def follow(self, selections: NDArray[np.int32], windows: NDArray[Any]) -> NDArray[np.int32]:
-        """Give lists to the branches that are new, at the end of the selections; the lists that are to be filled."""
+        """Assign lists to the new branches, at the end of the selections. Returns the lists to fill."""
         n_before, n_lists = len(self.list_of), self.lists.n
         new_windows = windows[n_before:]
         classes = np.frexp(new_windows.astype(np.float64))[1].astype(np.int64) + (1 << 11)
@@ -136,7 +136,7 @@ class Port:
         return Arrivals(lists, starts, rows)
 
     def fill(self, lists: NDArray[np.int32], selected: Selected, times: NDArray[Any], shift: int) -> None:
-        """Put rows into some lists alone, in the place of what they have."""
+        """Replace the rows of some lists."""
         self.lists.clear(lists)
         everything = self.arrivals(selected)
         kept = np.flatnonzero(np.isin(everything.lists, lists))
@@ -147,10 +147,10 @@ class Port:
         self._insert(Arrivals(everything.lists[kept], starts, rows), times, shift, None, None)
 
     def insert(self, selected: Selected, times: NDArray[Any], shift: int, horizon: Any, n_before: int | None) -> None:
-        """Put new rows into the lists that select them, and let go what no later row joins with where room is short.
+        """Insert new rows into the lists that select them, and drop expired rows of lists that are full.
 
-        `horizon` is the time before which no row of another stream comes any more, and `n_before`, where windows count,
-        how many rows there were before; None where that lets nothing go.
+        No later row of another stream is before `horizon`. `n_before` is the number of earlier rows, for windows that
+        count rows. None means that no row has expired.
         """
         self._insert(self.arrivals(selected), times, shift, horizon, n_before)
 
@@ -197,7 +197,7 @@ class JoinGroup:
     def follow(
         self, branches: Branches, is_gone: NDArray[np.bool_], time_dtype: Any
     ) -> list[tuple[Port, NDArray[Any]]]:
-        """Take up the branches as they are now: more than before, and some gone; the lists that are new, by port."""
+        """Update the branches: there may be new ones, and removed ones. Returns the new lists by port."""
         is_new = self.branches is None or len(branches) != len(self.branches)
         has_gone = is_new or not np.array_equal(is_gone, self.is_gone)
         self.branches, self.is_gone = branches, is_gone
@@ -224,9 +224,9 @@ class JoinGroup:
     def probes(
         self, selected: Selected, bundled: Sequence[Bundle], share: Share
     ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-        """The branches that selected rows of a share begin, and the rows, branch by branch in their order; in slices.
+        """The probes of a share: branches, and their selected rows in order; in slices.
 
-        Branches of bundles that are matched are left out.
+        Branches of matched bundles are left out.
         """
         stream = share.stream
         assert self.branches is not None
@@ -251,7 +251,7 @@ class JoinGroup:
 
 
 def slices(lengths: NDArray[Any], most: int) -> list[tuple[int, int]]:
-    """Consecutive slices whose lengths come to `most` at most, where one alone is not longer."""
+    """Consecutive slices with a total length of at most `most`, or of one element."""
     ends = np.cumsum(np.abs(lengths.astype(np.int64)))
     found, start, done = [], 0, 0
     while start < len(lengths):
@@ -262,7 +262,7 @@ def slices(lengths: NDArray[Any], most: int) -> list[tuple[int, int]]:
 
 
 def _spread(firsts: NDArray[Any], lasts: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All places from `firsts[i]` to `lasts[i]`, for each i, and which i it is for."""
+    """All places from `firsts[i]` to `lasts[i]`, for each i, and the i of each place."""
     counts = lasts - firsts
     which = np.repeat(np.arange(len(firsts)), counts)
     return which, np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts) + firsts[which]

@@ -1,9 +1,9 @@
-"""The window join: new rows of several streams against the windows of the others, for all standing joins at once.
+"""The window join: new rows of several streams against the windows of the others, for all queries at once.
 
-As in Kang et al. (Lim et al. 2006, section 6), a row that arrives probes the windows of the other streams, joins its
-own, and lets go what has expired there. Here a batch does so as one: all new rows first join the lists of what is
-selected, then probe those of the other streams for what came before them. So a pair is found once, by the later of its
-rows, and the work is that of selecting rows and of reporting pairs.
+As in Kang et al. (Lim et al. 2006, section 6), a new row probes the windows of the other streams, is inserted into its
+own window, and expired rows are dropped. Here this is done per batch: all new rows are first inserted into the lists of
+selected rows, then probe the lists of the other streams for earlier rows. So each pair is found once, by its later row,
+and the cost is that of selecting rows and reporting pairs.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from vedette.operators.window_join.probes import (
 )
 from vedette.operators.window_join.window_rows import StreamRows
 
-CANDIDATES_AT_ONCE = 1 << 23  # pairs that are looked at together, if the answer may have so many
-FEW_CANDIDATES = 1 << 16  # so many are looked at together however small the answer has to be
+CANDIDATES_AT_ONCE = 1 << 23  # pairs that are checked together, if the answer may be that large
+FEW_CANDIDATES = 1 << 16  # pairs that are checked together, however small the answer has to be
 PAIR_BYTES = 12  # of a pair of two streams
-BUNDLE_BYTES = 1 << 26  # of matches of a bundle that are looked at together
-FEW_CODES = 1 << 16  # so many codes of values that are gone are always borne
+BUNDLE_BYTES = 1 << 26  # of matches of a bundle that are checked together
+FEW_CODES = 1 << 16  # up to this number, codes of values without a row are kept
 
-# The selections that rows of a stream are in: (stream, columns, number of rows) -> matches.
+# The selections that contain rows of a stream: (stream, columns, number of rows) -> matches.
 Selector = Callable[[int, dict[str, Column], int], Matches]
 
 
@@ -75,7 +75,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class _NewRows:
-    """What `find` needs to know about the rows that were inserted last, by stream."""
+    """The rows that were inserted last, by stream, as `find` needs them."""
 
     times: list[NDArray[Any]]
     firsts: list[int]  # the number of the first new row
@@ -84,26 +84,26 @@ class _NewRows:
 
 
 class PairFinder(Protocol):
-    """Another way to find pairs of two streams than ordered lists (see `window_joins`)."""
+    """Finds pairs of two streams without ordered lists (see `algorithms`)."""
 
     @property
     def nbytes(self) -> int: ...
 
     def follow(self) -> None:
-        """Other branches stand than before."""
+        """The branches have changed."""
 
     def find(
         self, join: WindowJoin, firsts: Sequence[int], limits: Sequence[Sequence[NDArray[np.int64]]]
     ) -> Iterator[tuple[JoinGroup, NDArray[np.int32], list[NDArray[np.int32]]]]:
-        """The branches of a group and the rows that join by them, by stream, but for the conditions of the group.
+        """The branches of a group and the rows that they join, by stream. The group's conditions are not checked.
 
-        By stream, new rows are those from `firsts` on, and `limits` tells, for each of them, how many rows of either
-        stream came before it.
+        By stream, `firsts` is the first new row, and `limits` has, for each new row, the number of earlier rows of
+        either stream.
         """
 
 
 class WindowJoin:
-    """The windows of all streams, and the groups of branches that stand."""
+    """The windows of all streams, and the groups of active branches."""
 
     def __init__(
         self,
@@ -119,13 +119,13 @@ class WindowJoin:
         self.time_dtype = time_dtype
         self.time_zone = time_zone
         self.streams = [StreamRows(time_dtype) for _ in streams]
-        self.clocks: list[Any] = [None] * len(self.names)  # by stream: no earlier row comes any more
+        self.clocks: list[Any] = [None] * len(self.names)  # by stream: later rows are not before this time
         self.groups: dict[Signature, JoinGroup] = {}
         self.n_failed = 0
-        self._passed: list[Any] | None = None  # in a step with late rows, by stream: how far the others had come
+        self._passed: list[Any] | None = None  # in a step with late rows, by stream: the earliest clock of the others
         self._new = _NewRows([], [], {}, [])
         self._sink = PairSink()
-        self._bases = [0] * len(self.names)  # by stream: rows of pairs that are reported count from here on
+        self._bases = [0] * len(self.names)  # by stream: reported rows are numbered from here
         self._codes: dict[Any, EdgeCodes] = {}
         self._keys: dict[Any, RowKeys] = {}
 
@@ -137,7 +137,7 @@ class WindowJoin:
 
     @property
     def n_rows(self) -> int:
-        """The rows that are kept."""
+        """The number of kept rows."""
         return sum(map(len, self.streams))
 
     # Queries.
@@ -145,7 +145,7 @@ class WindowJoin:
     def follow(
         self, groups: dict[Signature, tuple[Branches, NDArray[np.bool_]]], select: Selector, *, anew: bool = False
     ) -> None:
-        """Let these branches stand: more than before, some of them gone; with `anew`, others than before."""
+        """Update the branches: some are new, some are removed. With `anew`, all are replaced."""
         if anew:
             self.groups, self._codes, self._keys = {}, {}, {}
         new_lists = []
@@ -167,7 +167,7 @@ class WindowJoin:
                         port.fill(lists, selected, stream.times.values, stream.first)
 
     def has_too_many_codes(self) -> bool:
-        """Whether most codes are of values that no row has any more, so that it is time to begin anew."""
+        """Whether most codes are of values without a row, so that codes should be numbered again."""
         return any(len(codes) > 4 * self.n_rows + FEW_CODES for codes in self._codes.values())
 
     def _make_group(self, signature: Signature) -> JoinGroup:
@@ -185,12 +185,12 @@ class WindowJoin:
         return JoinGroup(signature, ports, kinds)
 
     def _lone_edge(self, link: Link) -> Edge:
-        """An edge of one link alone. Strings have no keys but codes, and all that is asked of them is to be equal."""
+        """An edge of a single link. Strings have codes instead of keys: they can only be compared for equality."""
         first, second = (self.names.index(name) for name in link.streams)
         return Edge((first, second), (link,), None) if link.type.name == "string" else Edge((first, second), (), link)
 
     def _keys_of(self, edge: Edge, side: int, stream: int) -> RowKeys:
-        """The keys of a stream's rows on one side of an edge; groups that have the same share them."""
+        """The keys of a stream's rows on one side of an edge. Groups share them."""
         names = tuple(link.name for link in edge.equalities)
         place = (stream, names, None if edge.link is None else (edge.link.name, side))
         if place not in self._keys:
@@ -199,14 +199,14 @@ class WindowJoin:
             key = None if edge.link is None else edge.link.sides[side]
             keys = RowKeys(equalities, codes, key, self.time_zone)
             rows = self.streams[stream]
-            keys.append(rows.read(), len(rows))  # what failed of these was counted when they came
+            keys.append(rows.read(), len(rows))  # failures were counted when the rows arrived
             self._keys[place] = keys
         return self._keys[place]
 
     # Rows.
 
     def insert(self, batches: Sequence[Batch], select: Selector, bases: Sequence[int]) -> list[Share]:
-        """Put new rows, each stream's in order, into the windows. Then call `find` with each share, and `finish`.
+        """Insert new rows, each stream's in order, into the windows. Then call `find` with each share, and `finish`.
 
         Rows of a stream are reported as numbers from its base on. Late rows join with those that were still in their
         windows before this call.
@@ -259,16 +259,16 @@ class WindowJoin:
     def find(self, share: Share, most: int = UNBOUNDED) -> Iterator[JoinedRows]:
         """The pairs that a share of the new rows makes.
 
-        They come in pieces of about `most` bytes, and of no more than the pairs of one slice of candidates besides.
+        They come in pieces of about `most` bytes, plus at most the pairs of one slice of candidates.
         """
-        self._sink.n = 0  # a call that was not read to its end may have left some
+        self._sink.n = 0  # an earlier call may not have been read to its end
         for pairs in self._probe(share, most) if self.finder is None else self._ask(self.finder, share):
             yield from self._sink.take()
             yield pairs
         yield from self._sink.take()
 
     def finish(self) -> None:
-        """All pairs of the new rows are found: the clocks of the streams go on."""
+        """All pairs of the new rows are found: advance the clocks of the streams."""
         for number, times in enumerate(self._new.times):
             if len(times):
                 self.advance(number, times[-1])
@@ -307,12 +307,12 @@ class WindowJoin:
                 yield from self._hop(group, hops, branches, known, number, first, limits, most)
 
     def advance(self, stream: int, time: Any) -> None:
-        """No row of the stream comes any more that is before a time."""
+        """Later rows of the stream are not before this time."""
         clock = self.clocks[stream]
         self.clocks[stream] = time if clock is None else max(clock, time)
 
     def expire(self, longest: Sequence[Any], most: Sequence[int]) -> None:
-        """Let the rows go that are in no window of these lengths and numbers, by stream; a length below 0 is none."""
+        """Drop rows outside all windows of these lengths and row counts, by stream. A length below 0 is no window."""
         for number, stream in enumerate(self.streams):
             n = self.count_expired(longest[number], most[number], stream.times.values, self._horizon(number))
             if n:
@@ -323,7 +323,7 @@ class WindowJoin:
 
     @staticmethod
     def count_expired(longest: Any, most: int, times: NDArray[Any], horizon: Any) -> int:
-        """How many of the first rows of a stream no later row joins with."""
+        """How many of the first rows of a stream are expired: no later row joins with them."""
         n = max(0, len(times) - most)
         if longest >= 0 and n:
             if horizon is None:
@@ -333,7 +333,7 @@ class WindowJoin:
         return n
 
     def _horizon(self, stream: int) -> Any:
-        """The time before which no row of another stream comes any more, or None where that is not known."""
+        """Later rows of other streams are not before this time; None if that is unknown."""
         return horizon_of(self.clocks, stream)
 
     # Probes.
@@ -349,7 +349,7 @@ class WindowJoin:
         limits: list[NDArray[np.int64]],
         most: int,
     ) -> Iterator[JoinedRows]:
-        """Extend rows that are known of some streams by those of the next, and so on to the last."""
+        """Extend known rows of some streams by rows of the next stream, recursively up to the last."""
         if not hops:
             yield from self._check(group, branches, known)
             return
@@ -367,7 +367,7 @@ class WindowJoin:
         if hop.from_stream != origin or sum(each is not None for each in known) > 1 or self._passed is not None:
             latest = self._latest(known)
             if self._passed is not None and self._passed[hop.to_stream] is not None:
-                latest = np.maximum(latest, self._passed[hop.to_stream])  # what is older than that is gone
+                latest = np.maximum(latest, self._passed[hop.to_stream])  # older rows have expired
         elif not group.signature.counts[origin]:
             own_windows = group.windows[origin]
         new_times = self.streams[origin].times.values[first - self.streams[origin].first :]
@@ -411,7 +411,7 @@ class WindowJoin:
         limits: NDArray[np.int64],
         most: int,
     ) -> Iterator[JoinedRows] | None:
-        """What new rows make with the rows before them by the branches of a bundle; None where probing is shorter."""
+        """The pairs of new rows with earlier rows by the branches of a bundle; None if probing is cheaper."""
         own_port, port = self._ports_of(group, hop)
         assert group.branches is not None
         one = bundle.branches[:1]
@@ -439,7 +439,7 @@ class WindowJoin:
         limits: NDArray[np.int64],
         most: int,
     ) -> Iterator[JoinedRows]:
-        """What the runs of the bundle's list make with the new rows."""
+        """The pairs of new rows with the runs of the bundle's list."""
         own_port, port = self._ports_of(group, hop)
         origin, to_stream = self.streams[hop.from_stream], self.streams[hop.to_stream]
         counts = group.signature.counts
@@ -467,7 +467,7 @@ class WindowJoin:
         limits: NDArray[np.int64],
         most: int,
     ) -> Iterator[JoinedRows]:
-        """JoinedRows of rows with the branches in whose ranges their value is; so many rows at a time as fit."""
+        """Pairs of rows with the branches whose ranges contain their value, as many rows at a time as fit."""
 
         def find(start: int, end: int) -> Matches:
             return bundle.match(keys[0][start:end], keys[1][start:end], lows, highs, self.make_index)
@@ -502,7 +502,7 @@ class WindowJoin:
         firsts: Sequence[int],
         limits: NDArray[np.int64],
     ) -> NDArray[np.bool_]:
-        """Which pairs have, as the earlier of their rows, one that was still in its window when the step began."""
+        """Which pairs have an earlier row that was still in its window before the step."""
         assert self._passed is not None
         first, second = rows
         is_second_earlier = first >= firsts[0]
@@ -517,7 +517,7 @@ class WindowJoin:
 
     @staticmethod
     def _ports_of(group: JoinGroup, hop: Hop) -> tuple[Port, Port]:
-        """The ports of the stream from which a hop goes, and of that to which it does."""
+        """The ports of the stream where a hop starts, and of the stream where it ends."""
         first, second = group.ports[hop.edge]
         return (first, second) if hop.is_first else (second, first)
 
@@ -530,7 +530,7 @@ class WindowJoin:
         return np.asarray(self.streams[stream].times.values[rows - self.streams[stream].first])
 
     def _check(self, group: JoinGroup, branches: NDArray[np.int32], rows: list[NDArray[np.int32]]) -> list[JoinedRows]:
-        """What is in time with each other, where there are several, and fulfils the conditions that no edge has."""
+        """The rows that are in each other's windows, if there are several, and fulfil the group's conditions."""
         signature = group.signature
         assert group.branches is not None
         keep = np.ones(len(branches), np.bool_)
@@ -566,13 +566,13 @@ def kind_of(link: Link) -> int:
 
 
 def ages_of(times: NDArray[Any], now: Any) -> NDArray[Any]:
-    """How long ago times are; what is beyond all doubles is infinitely long ago."""
+    """The ages of times. An age beyond the range of doubles is infinite."""
     with np.errstate(over="ignore"):
         return np.asarray(now - times)
 
 
 def horizon_of(clocks: Sequence[Any], stream: int) -> Any:
-    """The earliest of the other streams' clocks, or None where one has none."""
+    """The earliest of the other streams' clocks, or None if one has no clock."""
     others = [clock for number, clock in enumerate(clocks) if number != stream]
     return None if None in others else min(others)
 
@@ -582,7 +582,7 @@ _NO_ROWS: list[NDArray[np.int32]] = []
 
 
 def _rows_before(batches: Sequence[Batch], firsts: Sequence[int], stream: int) -> list[NDArray[np.int64]]:
-    """For each new row of a stream, by stream, how many rows came before it: ordered by time, then by stream."""
+    """For each new row of a stream, by stream, the number of earlier rows, in the order of time, then of streams."""
     times = batches[stream].times
     limits = []
     for number, batch in enumerate(batches):
@@ -592,7 +592,7 @@ def _rows_before(batches: Sequence[Batch], firsts: Sequence[int], stream: int) -
 
 
 def _by_selection(matches: Matches, keys: RowKeys, first: int, shift: int) -> Selected:
-    """Matches by selection instead of by row, and within one in the order of the keys; rows count from `first` on."""
+    """Matches by selection instead of by row, in the order of the keys. Rows are numbered from `first`."""
     if not len(matches.positions):
         return Selected(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.int32))
     order = keys.order_from(first - shift)
@@ -605,7 +605,7 @@ def _by_selection(matches: Matches, keys: RowKeys, first: int, shift: int) -> Se
 def _list_by_selection(
     starts: NDArray[np.int64], positions: NDArray[np.int32], order: NDArray[np.int64], first: int, n: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
-    """The selections that have rows, where theirs start, and the rows."""
+    """The selections with rows, where their rows start, and the rows."""
     counts = np.zeros(n + 1, np.int64)
     for position in positions:
         counts[position] += 1

@@ -28,7 +28,7 @@ LONGEST_TEXT = 127  # bytes of a text that is kept; a longer one is known by a d
 
 
 class Codes:
-    """A numbering of values, or of pairs of numbers, which grows as new ones are seen."""
+    """Numbers values, or pairs of numbers. New values get the next numbers."""
 
     def __init__(self) -> None:
         self._values = Ids()
@@ -58,7 +58,7 @@ class Codes:
 
 
 class EdgeCodes:
-    """The codes of all equalities between two streams together: several values are numbered as one."""
+    """One code for all equalities between two streams: several values are numbered together."""
 
     def __init__(self, n_equalities: int) -> None:
         self._each = [Codes() for _ in range(n_equalities)]
@@ -81,7 +81,7 @@ class EdgeCodes:
 
 
 class RowKeys:
-    """The code and the key of each row that is kept of a stream, on its side of an edge."""
+    """The code and the key of each kept row of a stream, on its side of an edge."""
 
     def __init__(self, equalities: Sequence[Typed], codes: EdgeCodes, key: Typed | None, time_zone: str) -> None:
         self._equalities = equalities
@@ -100,7 +100,7 @@ class RowKeys:
         return RowKeyArrays(self.codes.values, self.keys.values)
 
     def append(self, columns: dict[str, Column], n_rows: int) -> int:
-        """Compute those of new rows; for how many something failed."""
+        """Compute those of new rows. Returns the number of failed evaluations."""
         keys, codes, n_failed = np.zeros(n_rows, np.int64), np.zeros(n_rows, np.int32), 0
         valid = np.ones(n_rows, np.bool_)
         if self._key is not None:
@@ -128,7 +128,7 @@ class RowKeys:
         return parts[0] if len(parts) == 1 else np.concatenate(parts), n_failed
 
     def order_from(self, place: int) -> NDArray[np.int64]:
-        """The rows from a place on in the order of their codes and keys, counted from that place."""
+        """The order of the rows from a place on by code and key; rows are numbered from that place."""
         codes, keys = self.codes.values[place:], self.keys.values[place:]
         if self._equalities:
             return np.lexsort((keys, codes))

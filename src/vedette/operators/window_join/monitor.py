@@ -1,7 +1,4 @@
-"""The operator of window joins: the rows of several streams as they come, and the pairs that they make.
-
-What its answers mean is written in docs/operators.md.
-"""
+"""The operator of window joins: joins new rows of several streams. See docs/operators.md for its answers."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ from vedette.settings import settings
 if TYPE_CHECKING:
     from vedette.operators.window_join.query_set import JoinQuerySet
 
-ROWS_AT_ONCE = 4096  # at least; else as many as are kept
+ROWS_AT_ONCE = 4096  # or as many as are kept, if that is more
 PAIRS_AT_ONCE = 1 << 20  # whose residuals are checked together
 _MOST_NUMBER = (1 << 31) - 1
 
@@ -41,7 +38,7 @@ _STATE = JoinState()
 
 
 class JoinMonitor:
-    """Rows of several streams in their windows, and what standing joins make of each new one.
+    """Joins new rows of several streams with the rows in their windows.
 
     >>> from vedette import JoinQuerySet
     >>> pairs = JoinQuerySet(orders="id string, price double", offers="id string, price double")
@@ -82,16 +79,16 @@ class JoinMonitor:
 
     def clear(self) -> None:
         """Forget all rows."""
-        self._begun: JoinUndo | None = None  # a step that is not over
+        self._begun: JoinUndo | None = None  # an unfinished step
         streams = self.queries.streams
         self.id_types = [self._known_id_type(*each) for each in zip(streams, self.options.ids, strict=True)]
         self.n_late = 0
         self.n_numbered = [0] * len(streams)  # rows that got a number, or an id, by stream
         self.join = self.make_join()
-        self.followed: tuple[int, int] | None = None  # the epoch and version of the queries that stand in the join
+        self.followed: tuple[int, int] | None = None  # the epoch and version of the queries in the join
         self.saved_rows: list[int] | None = None  # by stream, the next row when the state was last saved
-        self.longest: list[Any] = [-1] * len(streams)  # by stream, the longest window, below 0 where there is none
-        self.most = [0] * len(streams)  # and the most rows of one that counts
+        self.longest: list[Any] = [-1] * len(streams)  # by stream, the longest window of time, below 0 if there is none
+        self.most = [0] * len(streams)  # by stream, the largest window that counts rows
 
     def __repr__(self) -> str:
         streams, queries = ", ".join(self.queries.streams), count(len(self.queries), "query", "queries")
@@ -99,17 +96,17 @@ class JoinMonitor:
 
     @property
     def n_rows(self) -> int:
-        """The number of rows in the state, of all streams."""
+        """The number of kept rows of all streams."""
         return self.join.n_rows
 
     @property
     def n_failed(self) -> int:
-        """For how many rows and pairs an expression failed, as a division by zero does."""
+        """The number of rows and pairs for which an expression failed, such as a division by zero."""
         return self.join.n_failed
 
     @property
     def nbytes(self) -> int:
-        """The memory of the state; that of the queries comes on top."""
+        """The memory of the state, without the queries."""
         return self.join.nbytes
 
     def step(self, **rows: Any) -> pa.Table:
@@ -132,7 +129,7 @@ class JoinMonitor:
         return self._step(rows, most, is_whole=False)
 
     def _step(self, rows: dict[str, Any], most: int, *, is_whole: bool) -> Iterator[pa.Table]:
-        """The pairs in tables of about `most` bytes; with `is_whole` in one table, or AnswerError."""
+        """The pairs in tables of about `most` bytes. With `is_whole` they are one table, or AnswerError is raised."""
         undo = JoinUndo(self)
         batches = self._take_rows(rows)
         if batches is None:
@@ -142,12 +139,12 @@ class JoinMonitor:
         try:
             yield from self._join_parts(self._cut(batches), batches, most, is_whole)
         except BaseException:
-            if self._begun is undo:  # else the join has gone on since
+            if self._begun is undo:  # else another step was made since
                 undo.apply(self)
             raise
 
     def _take_rows(self, rows: dict[str, Any]) -> list[Batch] | None:
-        """The new rows in their order, counted; None as long as there was no row and the type of times is unknown."""
+        """The new rows in order, numbered. None if there was no row yet and the type of times is unknown."""
         known_type = self.time_type
         read = self._read(rows)
         if self.options.has_times and not self.time_type:
@@ -195,11 +192,11 @@ class JoinMonitor:
         pairs = JoinedRows.concat(found, len(batches))
         if self.join.has_too_many_codes():
             self._begin_anew()
-        self._begun = None  # from here on the step stands
+        self._begun = None  # from here on the step cannot be undone
         yield to_table(pairs, self.queries, ids)
 
     def _find_once(self, part: list[Batch], bases: Sequence[int], most: int, is_whole: bool) -> Iterator[JoinedRows]:
-        """The pairs that a part of the rows makes, each once a query, though two branches of a query may find it.
+        """The pairs of a part of the rows, each once per query, though two branches of a query may find it.
 
         Repeats have the same new row and the same query, so they are in the same share of the part.
         """
@@ -223,7 +220,7 @@ class JoinMonitor:
     def _find_distinct(
         self, share: Share, bases: Sequence[int], most: int, *, is_whole: bool, can_be_cut: bool
     ) -> JoinedRows | None:
-        """The pairs of a share, each once a query. None if they take more than `most` bytes and the share can be cut.
+        """The pairs of a share, each once per query. None if they exceed `most` bytes and the share can be cut.
 
         With `is_whole`, AnswerError if they take more.
         """
@@ -244,7 +241,7 @@ class JoinMonitor:
         return drop_repeats(JoinedRows.concat(held, n_streams), self.queries)
 
     def _find(self, share: Share, bases: Sequence[int], most: int) -> Iterator[JoinedRows]:
-        """The pairs that a share of the rows makes, for which the residuals hold."""
+        """The pairs of a share of the rows for which the residuals hold."""
         pieces = self.join.find(share, most)
         while True:
             with naming(self.queries.ids_at):
@@ -256,10 +253,10 @@ class JoinMonitor:
                 yield checked
 
     def advance(self, time: Any = None, /, **times: Any) -> None:
-        """No more rows come that are before a time, of any stream; rows that were kept for such are let go.
+        """Declare that later rows of all streams are not before a time. Rows that expire are dropped.
 
-        `advance(left=t)` tells it of one stream alone: rows of the others are kept for the rows that it lacks. It tells
-        nothing before the first row, unless the type of times is known from the schema.
+        `advance(left=t)` declares it for one stream only. The call has no effect before the first row, unless the type
+        of times is known from the schema.
         """
         named = {self._number(stream): each for stream, each in times.items()}
         if time is not None:
@@ -294,16 +291,16 @@ class JoinMonitor:
     # Inside.
 
     def follow(self) -> None:
-        """Let the queries of the set's current version stand."""
+        """Use the queries of the set's current version."""
         now = (self.queries.epoch, self.queries.version)
         if self.followed == now:
             return
         self._check_windows(self.time_type if self.options.has_times else "")
         if self.followed is not None:
-            self.join.expire(self.longest, self.most)  # a new query sees what those before it kept
+            self.join.expire(self.longest, self.most)  # a new query sees the rows that earlier queries kept
         for number, stream in enumerate(self.join.streams):
             if stream.use_fields(self._types_of(number)):
-                self.saved_rows = None  # a delta could not tell it from one that is used again
+                self.saved_rows = None  # a delta cannot express it
         groups = self.queries.groups()
         anew = self.followed is None or self.followed[0] != now[0]
         self.join.follow(groups, self._select, anew=anew)
@@ -311,23 +308,23 @@ class JoinMonitor:
         self.longest, self.most = self._windows_of(groups)
 
     def _begin_anew(self) -> None:
-        """Number rows and codes from 0 on."""
+        """Number rows and codes again from 0."""
         for stream in self.join.streams:
             stream.first = 0
         self.saved_rows = None
         self.join.follow(self.queries.groups(), self._select, anew=True)
 
     def set_time_type(self, time_type: str) -> None:
-        """Times are of this type from the first row on."""
+        """Set the type of times, at the first row."""
         if self.time_type and self.time_type != time_type:
-            raise RowError(f"times were {self.time_type} so far, and are {time_type} now")
+            raise RowError(f"times were {self.time_type} so far; these are {time_type}")
         if not self.time_type:
             self._check_windows(time_type)
             self.time_type = time_type
             self.join = self.make_join()
 
     def _known_id_type(self, stream: str, id_: str | None) -> Type | None:
-        """The type of a stream's ids before there are any; None where nobody can tell."""
+        """The type of a stream's ids before the first row; None if unknown."""
         if id_ is None:
             return Type("bigint")
         field = self.queries.schema_of(stream).find(id_)
@@ -384,7 +381,7 @@ class JoinMonitor:
             return self.queries.selections(number).match(columns, n_rows)
 
     def _cut(self, batches: Sequence[Batch]) -> list[list[Batch]]:
-        """The rows of a step in parts about as large as what is kept, so that work follows the windows."""
+        """The rows of a step in parts about as large as the kept rows, so that the cost follows the windows."""
         n_rows = sum(map(len, batches))
         if any(stream.end + n_rows > _MOST_NUMBER for stream in self.join.streams):
             self._begin_anew()
@@ -403,7 +400,7 @@ class JoinMonitor:
         return parts
 
     def _all_ids(self, batches: Sequence[Batch]) -> list[Column]:
-        """The ids of the rows that are kept, and of those to come."""
+        """The ids of the kept rows and of the new ones."""
         ids = []
         for number, stream in enumerate(self.join.streams):
             kept = [] if stream.ids is None else [stream.ids.whole().values]
@@ -434,7 +431,7 @@ class JoinMonitor:
         return pairs
 
     def _windows_of(self, groups: dict[Any, Any]) -> tuple[list[Any], list[int]]:
-        """By stream, the longest window of time, below 0 where there is none, and the most rows of one that counts."""
+        """By stream, the longest window of time, below 0 if there is none, and the largest window that counts rows."""
         n = len(self.queries.streams)
         longest: list[Any] = [-1] * n
         most = [0] * n
@@ -451,7 +448,7 @@ class JoinMonitor:
         return longest, most
 
     def _check_windows(self, time_type: str) -> None:
-        """Raise unless every query's windows can be told by times of this type; empty: there are none."""
+        """Raise unless the windows of all queries fit times of this type. Empty: there are no times."""
         for signature, (branches, is_gone) in self.queries.groups().items():
             for number, stream in enumerate(self.queries.streams):
                 if signature.counts[number] or is_gone.all():
@@ -469,7 +466,7 @@ class JoinMonitor:
                     )
                 wanted = "a duration such as '10 seconds'" if time_type == "timestamp" else "a number"
                 raise QueryError(
-                    f"times of the {stream} stream are of type {time_type}, so that within has to be {wanted}; query "
+                    f"times of the {stream} stream are of type {time_type}, so within must be {wanted}; query "
                     f"{query!r} has {'a duration' if is_duration else 'a number'}"
                 )
 
@@ -490,7 +487,7 @@ class JoinMonitor:
         if n_after > most:
             raise RowError(
                 f"is {most:,}, but the join keeps {count(self.join.n_rows, 'row')} and would keep {n_after:,}; shorten "
-                f"the windows, allow more rows, or tell with advance() how far the streams have come",
+                f"the windows, allow more rows, or call advance() with the time that the streams have reached",
                 option="max_state_rows",
             )
 

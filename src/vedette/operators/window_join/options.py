@@ -1,4 +1,4 @@
-"""What a window join was asked for, checked at the door."""
+"""The options of a window join, validated."""
 
 from __future__ import annotations
 

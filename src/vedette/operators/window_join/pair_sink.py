@@ -1,4 +1,4 @@
-"""Room for the pairs of a step, which are written where they stay."""
+"""A buffer for the pairs of a step. Pairs are written once and not copied."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vedette.native.buffers import empty_int32
 
 @dataclass(frozen=True)
 class JoinedRows:
-    """Rows that join: positions of queries, and by stream the numbers of rows, counted from some base on."""
+    """Rows that join: positions of queries, and by stream the numbers of rows, counted from a base."""
 
     queries: NDArray[np.int32]
     rows: list[NDArray[np.int32]]
@@ -38,7 +38,7 @@ class JoinedRows:
 
 
 class PairSink:
-    """Columns of pairs of two streams, with room for about as many as were found lately."""
+    """Columns of pairs of two streams, with room for about as many pairs as recent steps had."""
 
     def __init__(self) -> None:
         self.n = 0
@@ -46,7 +46,7 @@ class PairSink:
         self._columns: list[NDArray[np.int32]] = []
 
     def reserve(self, n: int) -> tuple[NDArray[np.int32], list[NDArray[np.int32]]]:
-        """The columns of queries and of rows, by stream, with room for so many more."""
+        """The columns of queries and of rows, by stream, with room for `n` more pairs."""
         room = len(self._columns[0]) if self._columns else 0
         if self.n + n > room:
             columns = [empty_int32(max(self.n + n, self._expected, 2 * self.n)) for _ in range(3)]
@@ -56,7 +56,7 @@ class PairSink:
         return self._columns[0], self._columns[1:]
 
     def take(self) -> list[JoinedRows]:
-        """The pairs, if there are some; the sink is empty then."""
+        """Return the pairs, if there are any, and empty the sink."""
         n, columns = self.n, self._columns
         self._expected = max(n + n // 8, self._expected * 7 // 8)
         self.n, self._columns = 0, []

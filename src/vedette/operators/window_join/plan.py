@@ -1,8 +1,8 @@
-"""The plan of standing joins: what each stream selects, and by which links a row of one finds its rows of another.
+"""The plan of join queries: what is selected from each stream, and which links connect rows of two streams.
 
-A query in disjunctive normal form is one *branch* a disjunct: a *selection* of each stream, links between streams, and
-conditions that are checked at last. Branches with the same links form a group, which is probed in one go. Between two
-streams all equalities together are one code, and one more link, a difference rather than a sign, is the order within.
+Each disjunct of a query in disjunctive normal form is a *branch*: a *selection* of each stream, links between streams,
+and conditions that are checked last. Branches with the same links form a group, which is probed together. Between two
+streams all equalities are one code, and one more link, preferably a difference, is the order within a code.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Windows:
 
 @dataclass
 class Selections:
-    """What is selected from one stream, as boxes and residuals of selections, which count from 0."""
+    """What is selected from one stream: boxes and residuals of selections, which are numbered from 0."""
 
     n: int
     blocks: list[BoxBlock]
@@ -117,7 +117,7 @@ def _part_residuals(
 
 
 def _carry_over(block: BoxBlock, links: dict[str, Link]) -> BoxBlock:
-    """The block with what is said of a field said also of those that are equal to it: fewer rows are selected."""
+    """The block with the ranges of a field copied to the fields that are equal to it: fewer rows are selected."""
     ranges = dict(block.ranges)
     equal = [
         [side.name for side in links[name].sides]
@@ -198,7 +198,7 @@ def _alike(queries: NDArray[Any], values: list[Any], windows: Windows) -> list[t
 def _choose_edges(
     links: list[Link], equal: tuple[bool, ...], streams: Sequence[str]
 ) -> tuple[tuple[Edge, ...], list[int | None], list[int]]:
-    """A tree over the streams, with the strongest links first; the link of each edge, and those left to be checked."""
+    """A tree over the streams with the strongest links first: the link of each edge, and the links left to check."""
     by_pair: dict[frozenset[str], list[int]] = {}
     for place, link in enumerate(links):
         by_pair.setdefault(frozenset(link.streams), []).append(place)
@@ -235,7 +235,7 @@ def _choose_edges(
                 links[rest[0]] if rest else None,
             )
         )
-    for stream in streams[1:]:  # nothing links it: each row with each
+    for stream in streams[1:]:  # no link: a cross join
         if find(stream) != find(streams[0]):
             root[find(stream)] = find(streams[0])
             edges.append(Edge((0, list(streams).index(stream)), (), None))
@@ -257,7 +257,7 @@ def _select(
     queries: NDArray[np.int64],
     residuals: Sequence[Residual],
 ) -> NDArray[np.int32]:
-    """The selection of each branch; those that say the same of the stream are one."""
+    """The selection of each branch. Equal constraints on the stream are one selection."""
     with_residual = [np.isin(queries, residual.queries) for residual in residuals]
     has_residual = np.logical_or.reduce(with_residual) if with_residual else np.zeros(len(queries), np.bool_)
     if not ranges and not has_residual.any():

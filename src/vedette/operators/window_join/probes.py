@@ -1,8 +1,8 @@
 """Probes: from a row of one stream to the rows of another that join with it, as runs of an ordered list.
 
-The value of a link falls or rises along a list that is in the order of one side, so what lies in a range of values is a
-run, found by halving with the very comparison that the query makes: nothing is rounded twice. NaN and infinite values
-break that order; where they may, the run is all that has the code, and every row of it is compared.
+The value of a link falls or rises along a list that is in the order of one side, so the rows in a range of values are a
+run. It is found by binary search with the same comparison as in the query, so nothing is rounded twice. NaN and
+infinite values break that order; if they occur, the run is all rows with the code, and each row is compared.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Taken(NamedTuple):
 
 @kernel
 def link_value(kind: int, first: int, second: int) -> int:
-    """The value of a link as a key: a sign, or a difference; one beyond 64 bits is moved to the end it is beyond."""
+    """The value of a link as a key: a sign, or a difference. A difference beyond 64 bits is clamped."""
     if kind == SIGN:
         return int(first > second) - int(first < second)
     if kind == DOUBLES:
@@ -244,7 +244,7 @@ def name_pairs(
     out_rows: NDArray[np.int32],
     n: int,
 ) -> None:
-    """Put the query and the own row of probes, as often as they have taken a row, into the two arrays from `n` on."""
+    """Write the query and the own row of each probe, once for each row that it has taken, from `n` on."""
     for i in range(first, last):
         query, row = queries[branches[i]], np.int32(rows[i] - base)
         for at in range(n, n + taken[i]):
@@ -262,7 +262,7 @@ def _may_overflow(key: int, least: int, greatest: int) -> bool:
 
 @kernel
 def _first_code(codes: NDArray[np.int32], begin: int, end: int, code: int) -> int:
-    """The first place from whose code on none is below."""
+    """The first place whose code is not below `code`."""
     while begin < end:
         middle = (begin + end) >> 1
         if codes[middle] < code:
@@ -276,7 +276,7 @@ def _first_code(codes: NDArray[np.int32], begin: int, end: int, code: int) -> in
 def _first_past(
     keys: NDArray[np.int64], begin: int, end: int, kind: int, key: int, is_first: bool, bound: int, is_in: bool
 ) -> int:
-    """The first place whose value has passed the bound, or reached it where it `is_in`: by leaps, then by halving."""
+    """The first place whose value is past the bound, or at it if `is_in`: by leaps, then by binary search."""
     step = 1
     while begin + step < end and not _is_past(keys[begin + step - 1], kind, key, is_first, bound, is_in):
         begin += step

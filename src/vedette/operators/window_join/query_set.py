@@ -1,7 +1,7 @@
-"""The join query set: standing joins over the rows of several streams, in one process.
+"""The join query set: join queries over the rows of several streams, in one process.
 
-Each query is compiled to branches (see `plan`), which are kept in groups and only ever appended. Once more
-queries are gone than stand, all are numbered anew.
+Each query is compiled to branches (see `plan`), which are kept in groups and only appended. When more queries are
+removed than active, the active ones are numbered again.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from vedette.settings import settings
 if TYPE_CHECKING:
     from vedette.operators.window_join.monitor import JoinMonitor
 
-FEW_GONE = 1024  # so many removed queries are always borne
+FEW_GONE = 1024  # removed queries up to this number never cause a compaction
 
 
 class JoinQuerySet(StandingSet):
-    """Standing joins over two streams or more, each with a schema of its own under its name.
+    """Join queries over two or more named streams, each with its own schema.
 
     >>> pairs = JoinQuerySet(left="symbol string, price double", right="symbol string, price double")
     >>> pairs.add("near", "left.symbol = right.symbol AND abs(left.price - right.price) <= 0.5", rows=100)
@@ -47,8 +47,8 @@ class JoinQuerySet(StandingSet):
     >>> join.step(left={"symbol": ["IBM"], "price": [40.0]}, right={"symbol": ["IBM"], "price": [40.25]}).to_pylist()
     [{'query': 'near', 'left': 0, 'right': 0}]
 
-    Texts name fields by their stream: `left.price`. `time_zone` is that of dates and of timestamps without a zone.
-    Between two streams, `index` names another algorithm than ordered lists, to compare with: "SJ-Join" or "IBS-JS".
+    Texts name fields by their stream: `left.price`. `time_zone` is the time zone for dates and for timestamps without
+    one. For two streams, `index` names an algorithm to compare ordered lists with: "SJ-Join" or "IBS-JS".
     """
 
     kind = "joins"
@@ -57,29 +57,29 @@ class JoinQuerySet(StandingSet):
         self._schemas = {name: _read_schema(name, schema) for name, schema in streams.items()}
         if len({name.lower() for name in streams}) < max(2, len(streams)):
             raise SchemaError(
-                f"a join is of two streams or more, of different names, such as "
+                f"a join needs two or more streams with different names, such as "
                 f'JoinQuerySet(left="id bigint, x double", right="id bigint, y double"); got: '
                 f"{', '.join(streams) or 'none'}"
             )
         for name in streams:
             if not name.isidentifier() or name.lower() == "query":
                 raise SchemaError(
-                    f"a stream's name is of letters, digits and _, but not 'query', as a column of answers is named; "
-                    f"got {name!r}"
+                    f"a stream's name consists of letters, digits and _, and is not 'query', which is a column of "
+                    f"answers; got {name!r}"
                 )
         _check_index(index, list(streams))
         self.index = index
         self.schema = Schema.of_streams(self._schemas)
         self.time_zone = check_time_zone(time_zone)
-        self.epoch = 0  # how often all was numbered anew
+        self.epoch = 0  # how often queries were numbered again
         self._ids = Ids()
         self._versions = Versions()
         self._selections = [StreamSelections(self._own_schema(name)) for name in streams]
         self._groups: dict[Signature, list[Branches]] = {}
         self._residuals: list[Residual] = []  # of several streams
         self._n_branches = np.empty(0, np.int32)  # by query
-        self._used_fields: tuple[tuple[int, int], dict[str, list[str]]] | None = None  # and the version they are of
-        self._lock = threading.RLock()  # readers compile what waits, one at a time
+        self._used_fields: tuple[tuple[int, int], dict[str, list[str]]] | None = None  # with their epoch and version
+        self._lock = threading.RLock()  # readers compile pending changes, one at a time
 
     def __repr__(self) -> str:
         streams = ", ".join(f"{name}={str(schema)!r}" for name, schema in self._schemas.items())
@@ -92,7 +92,7 @@ class JoinQuerySet(StandingSet):
 
     @property
     def nbytes(self) -> int:
-        """The memory of the compiled set, ids and versions included."""
+        """The memory of the compiled set, including ids and versions."""
         with self._lock:
             for selections in self._selections:
                 selections.compile()
@@ -101,11 +101,11 @@ class JoinQuerySet(StandingSet):
         return sum(int(each.nbytes) for each in (*arrays, *rest))
 
     def schema_of(self, stream: str) -> Schema:
-        """The schema of a stream, as it was given."""
+        """The schema of a stream."""
         return self._schemas[stream]
 
     def fields_of(self, stream: str) -> list[str]:
-        """The fields of a stream that queries use; its rows need no others."""
+        """The fields of a stream that queries use. Its rows need no other fields."""
         if self._used_fields is None or self._used_fields[0] != (self.epoch, self.version):
             self._used_fields = (self.epoch, self.version), self._find_fields()
         return self._used_fields[1][stream]
@@ -121,29 +121,29 @@ class JoinQuerySet(StandingSet):
             for stream, schema in self._schemas.items()
         }
 
-    # Changes. Each either happens as a whole, under one new version, or raises and changes nothing.
+    # Changes. Each is applied as a whole under one new version, or raises and changes nothing.
 
     def add(self, query_id: str | int, text: str, *, within: Any = None, rows: Any = None) -> None:
-        """Let a query stand over a window of time, `within="10 seconds"`, or of so many `rows` of each stream.
+        """Add a query over a window of time, `within="10 seconds"`, or of the last `rows` of each stream.
 
-        A dict gives each stream its own: `within={"left": "10 seconds", "right": "1 minute"}`. Where the time column is
-        a number, so is `within`.
+        A dict sets the window of each stream: `within={"left": "10 seconds", "right": "1 minute"}`. If the time column
+        is a number, so is `within`.
         """
         self._add([query_id], [text], within, rows)
 
     def add_many(self, ids: Any, texts: Sequence[str] | Any, *, within: Any = None, rows: Any = None) -> None:
-        """Let many queries stand at once, with one window for all or a list with one a query."""
+        """Add many queries at once, with one window for all or a list with one for each query."""
         self._add(ids, as_texts(texts), within, rows)
 
     def replace(self, query_id: str | int, text: str, *, within: Any = None, rows: Any = None) -> None:
-        """Give a standing query another text and window."""
+        """Replace the text and the window of a query."""
         position = self._must_find(query_id)
         self._add([query_id], [text], within, rows, replaced=[position])
 
     def apply(self, changes: Changes) -> None:
-        """Make the changes that a registry tells, all at once; versions and marks are the registry's.
+        """Apply the changes of a registry, all at once. Versions and marks are the registry's.
 
-        Queries that came and went in between are left out: joins are of the queries that stand when rows come.
+        Queries that were added and removed in between are left out: rows join by the queries of their step.
         """
         lives = Revisions.read(changes, self._ids, self._versions)
         stays = np.flatnonzero(lives.ends == STANDING)
@@ -163,18 +163,18 @@ class JoinQuerySet(StandingSet):
         self._settle()
 
     def check(self, text: str) -> list[str]:
-        """Warnings about a text; raises QueryError if it is wrong. Nothing is registered."""
+        """Warnings about a text. Raises QueryError if it is invalid. The set does not change."""
         return check_text(text, self.schema, self.time_zone)
 
     # Answers.
 
     def window(self, *, late: str = "drop", max_state_rows: int | None = None, **columns: str | None) -> JoinMonitor:
-        """An operator that joins rows as they come; docs/operators.md tells what its answers mean.
+        """An operator that joins new rows (see docs/operators.md).
 
-        `left_time` and `left_id` name the columns of the left stream's times and ids, and so for every stream. Without
-        an id column rows are named by their number; without a time column they are in the order in which they come.
-        `late` rows, older than the last of their stream, are dropped or applied. `max_state_rows` bounds the rows that
-        are kept of all streams.
+        `left_time` and `left_id` name the time and id columns of the left stream, and so for every stream. Without an
+        id column rows are identified by their number; without a time column they are in the order of arrival. `late`:
+        rows older than the last row of their stream are dropped ("drop") or applied ("apply"). `max_state_rows` limits
+        the number of kept rows of all streams.
         """
         from vedette.operators.window_join.monitor import JoinMonitor
         from vedette.operators.window_join.options import JoinOptions
@@ -182,7 +182,7 @@ class JoinQuerySet(StandingSet):
         return JoinMonitor(self, JoinOptions.read(self.streams, columns, late, max_state_rows))
 
     def explain(self) -> str:
-        """How the queries are evaluated, and why, in words."""
+        """A text that says how the queries are evaluated, and why."""
         from vedette.operators.window_join.explanation import explain
 
         return explain(self)
@@ -237,12 +237,12 @@ class JoinQuerySet(StandingSet):
         check_type(self._n_branches, NDArray[np.int32], "the branches of joins")
         check(np.array_equal(self._n_branches, n_branches), "branches of joins are missing")
         for selections, counts in zip(self._selections, uses, strict=True):
-            check(np.array_equal(selections.uses, counts), "selections of joins are not used as they were")
+            check(np.array_equal(selections.uses, counts), "the use counts of selections are wrong")
 
     # For monitors.
 
     def groups(self) -> dict[Signature, tuple[Branches, NDArray[np.bool_]]]:
-        """All branches by group, and which of them are gone."""
+        """All branches by group, and which of them are removed."""
         is_gone = self._versions.is_gone
         with self._lock:
             joined = {signature: self._join(signature) for signature in self._groups}
@@ -263,12 +263,12 @@ class JoinQuerySet(StandingSet):
         return self._ids.at(np.unique(np.concatenate(users)))
 
     def make_finder(self) -> PairFinder | None:
-        """What finds pairs instead of ordered lists, where that was asked for."""
+        """The algorithm that finds pairs instead of ordered lists, or None."""
         return None if self.index is None else ALGORITHMS[self.index](lambda stream: self._selections[stream].boxes())
 
     @property
     def residuals(self) -> list[Residual]:
-        """What is left to be checked of rows that join, by position of the query."""
+        """What is left to check on rows that join, by position of the query."""
         return self._residuals
 
     @property
@@ -287,7 +287,7 @@ class JoinQuerySet(StandingSet):
         return any(any(signature.counts) for signature in self._standing_signatures())
 
     def shared_equality(self) -> dict[str, str] | None:
-        """By stream, a field on which every query equates all streams; None where there is none."""
+        """By stream, a field on which every query equates all streams; or None."""
         shared: set[frozenset[tuple[str, str]]] | None = None
         for signature in self._standing_signatures():
             equal = set()
@@ -387,7 +387,7 @@ class JoinQuerySet(StandingSet):
             self._compact()
 
     def _compact(self) -> None:
-        """Forget removed queries; those that stand get new positions."""
+        """Forget removed queries. The others get new positions."""
         with self._lock:
             is_gone = self._versions.is_gone
             moved = (np.cumsum(~is_gone) - 1).astype(np.int32)
@@ -429,7 +429,7 @@ def _read_schema(stream: str, schema: Any) -> Schema:
 def _check_index(index: str | None, streams: list[str]) -> None:
     if index is None:
         return
-    names = f"the names are: {', '.join(ALGORITHMS)}; without one, ordered lists answer"
+    names = f"the names are: {', '.join(ALGORITHMS)}; by default ordered lists are used"
     if index not in ALGORITHMS:
         raise QueryError(f"unknown index {index!r} of joins; {names}{nearest(str(index), ALGORITHMS)}")
     if len(streams) > 2:
@@ -445,7 +445,7 @@ def _links(signature: Signature) -> Iterable[Any]:
 
 
 def _equated(signature: Signature) -> list[dict[str, str]]:
-    """Fields that are equal to each other, by stream, as far as plain fields are equated with plain fields."""
+    """Fields that are equal to each other, by stream. Only plain fields are considered."""
     classes: list[dict[str, str]] = []
     for edge in signature.edges:
         for link in edge.equalities:

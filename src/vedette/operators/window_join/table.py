@@ -1,4 +1,4 @@
-"""What a window join found, as an Arrow table: the query, and by stream the id of the row, as dictionaries."""
+"""The pairs of a window join as an Arrow table: the query, and by stream the id of the row, as dictionaries."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from vedette.operators.window_join.pair_sink import JoinedRows
 if TYPE_CHECKING:
     from vedette.operators.window_join.query_set import JoinQuerySet
 
-FEW = 4  # with fewer pairs than a fourth of the ids, only those that are named are copied
+FEW = 4  # with fewer pairs than a fourth of the ids, only ids that occur are copied
 
 
 def drop_repeats(pairs: JoinedRows, queries: JoinQuerySet) -> JoinedRows:
-    """Each pair once a query, where a query has several branches that may both hold it."""
+    """Each pair once per query, though several branches of a query may find it."""
     is_repeated = queries.is_repeated
     if not is_repeated.any():
         return pairs
@@ -38,7 +38,7 @@ def drop_repeats(pairs: JoinedRows, queries: JoinQuerySet) -> JoinedRows:
 
 
 def to_table(pairs: JoinedRows, queries: JoinQuerySet, ids: Sequence[Column]) -> pa.Table:
-    """One line a pair. By stream, `ids` are those of the rows, by their number."""
+    """One row per pair. `ids` are the ids of the rows, by stream and number."""
     arrays = [_dictionary(pairs.queries, queries.ids)]
     for rows, column in zip(pairs.rows, ids, strict=True):
         if FEW * len(rows) < len(column):

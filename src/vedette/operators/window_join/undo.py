@@ -1,7 +1,7 @@
-"""What a step of a window join changes, kept so that a step that is refused, or not read to its end, can be undone.
+"""The state of a window join before a step, so that a refused or unread step can be undone.
 
-Rows that are kept grow at their end and are dropped from their front, so a mark is enough to go back. Lists and codes
-are not kept: after an undo, the next step makes them from the rows, as after `load`.
+Kept rows grow at the end and are dropped from the front, so a mark is enough to go back. Lists and codes are not saved:
+after an undo, the next step builds them from the rows, as after `load`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from vedette.operators.window_join.monitor import JoinMonitor
 
 _ATTRIBUTES = ("time_type", "id_types", "n_late", "n_numbered", "saved_rows", "longest", "most")
-_NO_EPOCH = -1  # another than that of every query set
+_NO_EPOCH = -1  # no query set has it
 
 
 class JoinUndo:
@@ -35,5 +35,5 @@ class JoinUndo:
             stream.go_back(mark)
         join = monitor.join = monitor.make_join()
         join.streams, join.clocks, join.n_failed = self._streams, self._clocks, self._n_failed
-        # The queries of that version stood. Another epoch makes the lists anew.
+        # The queries of that version were active. Another epoch makes the next step build the lists again.
         monitor.followed = None if self._followed is None else (_NO_EPOCH, self._followed[1])

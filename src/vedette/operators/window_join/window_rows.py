@@ -1,7 +1,7 @@
-"""The rows of one stream's windows: what is kept of each until no query can join with it any more.
+"""The rows of one stream's windows, kept until no query can join with them.
 
-Rows are numbered in the order of arrival, and leave in that order. Columns grow at the end and are cut off at the
-front, both in passing. What was there is never overwritten, so a mark, at no cost per row, is enough to go back.
+Rows are numbered in the order of arrival, and expire in that order. Columns grow at the end and are dropped from the
+front. Old values are never overwritten, so a mark, at no cost per row, is enough to go back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MANY_PIECES = 16  # of strings, before they are put together
 
 
 class GrowingArray:
-    """Values at the end of which more are put, and from whose front some are dropped."""
+    """Values that are appended at the end and dropped from the front."""
 
     def __init__(self, dtype: Any) -> None:
         self._values = np.empty(0, dtype)
@@ -55,7 +55,7 @@ class GrowingArray:
         return self._values, self._start, self._end
 
     def go_back(self, mark: tuple[Any, ...]) -> None:
-        """Hold the values again that there were when the mark was taken."""
+        """Restore the values at the time of the mark."""
         self._values, self._start, self._end = mark
 
 

@@ -1,4 +1,4 @@
-"""The windows of standing joins as their owners write them: lengths of time, or numbers of rows, by stream."""
+"""Reads the windows of join queries: durations, or numbers of rows, by stream."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _MOST_ROWS = 1 << 40
 
 
 def read_windows(within: Any, rows: Any, streams: Sequence[str], n: int, ids: Sequence[Any] | None = None) -> Windows:
-    """The windows of `n` queries. `within` and `rows` are one for all, a list with one a query, or a dict by stream.
+    """The windows of `n` queries. `within` and `rows` are one for all, a list with one per query, or a dict by stream.
 
-    Where there is one a query, what is wrong names the query by its id.
+    With one per query, errors name the query by its id.
     """
     shape = (len(streams), n)
     windows = Windows(np.zeros(shape, np.bool_), np.zeros(shape, np.bool_), np.zeros(shape, np.int64), np.zeros(shape))
@@ -51,7 +51,7 @@ def read_windows(within: Any, rows: Any, streams: Sequence[str], n: int, ids: Se
 
 
 def read_each_window(told: Sequence[Mapping[str, Any]], streams: Sequence[str]) -> Windows:
-    """The windows of queries that are told one by one, as {"within": ..., "rows": ...}."""
+    """The windows of queries from dicts {"within": ..., "rows": ...}."""
     n = len(told)
     each = [
         [_by_stream(window.get(name), name, streams) for name in ("within", "rows")] for window in told
@@ -91,7 +91,7 @@ def _is_many(value: Any) -> bool:
 
 
 def _each(value: Any, name: str, n: int) -> Sequence[Any]:
-    """The window of each query, from one for all or from a list, an array or a column with one a query."""
+    """The window of each query, from one for all or from a list, an array or a column with one per query."""
     if not _is_many(value):
         return [value] * n
     if len(value) != n:
@@ -102,7 +102,7 @@ def _each(value: Any, name: str, n: int) -> Sequence[Any]:
 def _read_one(
     read: Callable[[Any], Any], told: Sequence[Any], query: int, ids: Sequence[Any] | None, given: Any
 ) -> Any:
-    """The window of one query; where it has one of its own, an error names it."""
+    """The window of one query. If windows are given per query, an error names the query."""
     try:
         return read(told[query])
     except QueryError as error:
