@@ -143,7 +143,7 @@ def test_a_step_that_is_left_open_does_not_touch_what_the_monitor_does_after_it(
         USES[use](monitor, rows)
         USES[use](expected, rows)
         if end == "next":
-            with pytest.raises(RowError, match="the monitor was used otherwise before all pieces"):
+            with pytest.raises(RowError, match="the monitor was used before all pieces"):
                 next(left)
         left.close()
 

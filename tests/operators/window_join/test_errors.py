@@ -229,17 +229,13 @@ def test_options_that_make_no_sense_are_refused_at_the_door(options, sentence):
 
 
 def test_a_window_of_time_needs_the_kind_of_length_that_its_times_have():
-    for within, known in (
-        ("10 seconds", "times of the left stream are of type bigint, so within must be a number"),
-    ):
+    for within, known in (("10 seconds", "times of the left stream are of type bigint, so within must be a number"),):
         with pytest.raises(vd.QueryError) as caught:
             join_set(within=within).window(left_time="at", right_time="at")
         assert known in str(caught.value)
         assert "query 'q' has a duration" in str(caught.value)
     join = join_set(within="10 seconds").window(left_time="when", right_time="when")
-    with pytest.raises(
-        vd.QueryError, match="times of the left stream are of type double, so within must be a number"
-    ):
+    with pytest.raises(vd.QueryError, match="times of the left stream are of type double, so within must be a number"):
         join.step(left={"n": [1], "when": [0.5]})
     join.step(left={"n": [1], "when": np.array([0], "datetime64[us]")})
     assert join.n_rows == 1

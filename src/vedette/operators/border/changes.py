@@ -1,8 +1,8 @@
 """Changes: which queries of a part a key enters and which it leaves, when it moves from one row to the next.
 
-Two ways lead to the answer. Region segments read the borders between the two rows (BMQ-Index, Lee et al., sections 3
-and 4); or both rows are matched and the difference is taken (DiffRMQ, section 5), which is cheaper for long moves, and
-the only way where a query is more than a box. For every group of boxes and every move the cheaper one is taken.
+There are two ways. Region segments read the boundaries between the two rows (BMQ-Index, Lee et al., sections 3 and 4).
+Or both rows are matched and the difference is computed (DiffRMQ, section 5), which is cheaper for long moves, and the
+only way if a query is more than a box. For every group of boxes and every move the cheaper way is used.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SPLIT_COST = 80.0  # a move, where some are followed and others compared
 
 
 class BorderIndex:
-    """The borders of a part's queries. Region segments are made when a move first calls for them."""
+    """The boundaries of a part's queries. Region segments are built when a move first needs them."""
 
     def __init__(self, part: Part) -> None:
         self.part = part
@@ -85,7 +85,7 @@ class BorderIndex:
     def find_crossings(
         self, columns: dict[str, Column], n_rows: int, before: NDArray[np.int64], after: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The queries that each move goes clean through: columns of moves and queries."""
+        """The queries that each move jumps over: columns of moves and queries."""
         return find_crossings(self.part, self._crossed, columns, n_rows, before, after)
 
 
@@ -152,7 +152,7 @@ class _Line:
 
 
 def _choose(n_read: NDArray[np.int64], compare_cost: float) -> float:
-    """How many entries a move may read to be followed: any number, none (-1), or so many that it pays."""
+    """How many entries a move may read to be followed: any number, none (-1), or as many as pay off."""
     walked = np.where(n_read < 0, compare_cost, WALK_COST + READ_COST * n_read)
     split = np.minimum(walked, compare_cost).sum() + SPLIT_COST * len(n_read)
     best = min(walked.sum(), compare_cost * len(n_read), split)
@@ -165,7 +165,7 @@ def _choose(n_read: NDArray[np.int64], compare_cost: float) -> float:
 def _count_walks(
     cells: Cells, before: NDArray[np.int64], after: NDArray[np.int64], cell_costs: NDArray[np.float64], most: float
 ) -> int:
-    """How many moves cost so much at most, at so much for each cell that they go on each axis."""
+    """How many moves cost at most a limit, with a cost for each cell that they move on each axis."""
     n = 0
     for move in range(len(before)):
         if before[move] >= 0 and after[move] >= 0:

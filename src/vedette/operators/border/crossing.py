@@ -1,7 +1,7 @@
-"""Crossing: boxes that a key jumps clean through between two rows, by the straight line from one to the other.
+"""Crossing: boxes that a key jumps over between two rows, on the straight line from one to the other.
 
 Numbers, dates and timestamps move along the line; any other field must be inside the box at both rows. Only boxes can
-be crossed: queries with a residual are not looked at.
+be crossed: queries with a residual are ignored.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def find_crossings(
     before: NDArray[np.int64],
     after: NDArray[np.int64],
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The queries that each move goes through, of which neither row is inside: columns of moves and queries.
+    """The queries that each move jumps over, with neither row inside: columns of moves and queries.
 
-    `segments` are made as needed.
+    `segments` are built as needed.
     """
     both = np.flatnonzero((before >= 0) & (after >= 0))
     olds, news = before[both], after[both]
@@ -126,7 +126,7 @@ def _is_inside(
     olds: NDArray[np.int64],
     news: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
-    """Whether one of the two rows is inside the query of each code, by whatever box."""
+    """Whether one of the two rows is inside the query of each code, by any of its boxes."""
     moves, places = np.unique(codes >> 32, return_inverse=True)
     inside = np.zeros(len(codes), np.bool_)
     for rows in (olds, news):

@@ -1,9 +1,9 @@
 """DiffRMQ: what a key enters and leaves when it moves, as the difference of what matches before and after.
 
-What Lee et al., section 5, compare BMQ-Index with: any index that tells which boxes hold a row is asked for the old row
-and for the new one, and queries that hold both are taken out. A row that ends one move and begins the next is matched
-once. Costs all matches of both rows, however few of them change, and nothing for the length of the move; so it wins
-where moves are long, and is the only way where a query is more than a box.
+Lee et al., section 5, compare BMQ-Index with it. Any index matches the old row and the new one, and queries that match
+both are removed. A row that ends one move and begins the next is matched once. The cost is all matches of both rows,
+however few of them change; the length of the move does not matter. So it wins for long moves, and is the only way if a
+query is more than a box.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOVES_AT_ONCE = 1 << 15  # whose rows are matched together, so that the answers 
 
 
 class Matching(Protocol):
-    """What DiffRMQ asks of an index; to change, it needs `insert` and `remove` as well."""
+    """What DiffRMQ needs of an index; `insert` and `remove` as well if it changes."""
 
     def match(self, cells: NDArray[np.int32]) -> Matches: ...
 
@@ -51,14 +51,14 @@ class DiffRMQ:
         ids: NDArray[np.int32],
         n_cells: Sequence[int],
     ) -> Self:
-        """Index the boxes by such an index, and compare what it matches."""
+        """Build the index over the boxes."""
         made = cls(index_class.build(firsts, lasts, ids, n_cells), 0, int(ids.max(initial=-1)) + 1)
         made._check_ids(ids)
         return made
 
     @property
     def nbytes(self) -> int:
-        """The memory of the index; what a comparison needs is given back after it."""
+        """The memory of the index. A comparison frees its memory afterwards."""
         return self.index.nbytes
 
     def changes(
@@ -81,13 +81,13 @@ class DiffRMQ:
         return find_differences(match, before, after, cells.shape[1], stamps, self.first_id)[0]
 
     def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
-        """Take in boxes of the same axes, as the index does."""
+        """Insert boxes on the same axes, as the index does."""
         self._check_ids(ids)
         _as_changing(self.index).insert(firsts, lasts, ids)
         self.n_ids = max(self.n_ids, int(ids.max(initial=-1)) + 1 - self.first_id)
 
     def remove(self, ids: NDArray[np.int32]) -> None:
-        """Let all boxes of these ids go, as the index does."""
+        """Remove all boxes of these ids, as the index does."""
         _as_changing(self.index).remove(ids)
 
     def _check_ids(self, ids: NDArray[np.int32]) -> None:
@@ -111,7 +111,7 @@ def find_differences(
     stamps: NDArray[np.int32],
     first_query: int,
 ) -> tuple[Runs, int]:
-    """Match the rows of the moves, some at a time, and take the difference of what follows upon each other."""
+    """Match the rows of the moves, some at a time, and compare consecutive answers."""
     found = [empty_int32(0)]
     n_failed = n_found = 0
     counts = np.zeros((2, len(before)), np.int32)
@@ -176,7 +176,7 @@ def _difference(
     out: NDArray[np.int32],
     counts: NDArray[np.int32],
 ) -> int:
-    """A query bears the move's stamp when the new row matches it, and the negated one when both rows do."""
+    """A query has the move's stamp if the new row matches it, and the negated stamp if both rows do."""
     n = np.int64(0)
     for move in range(len(before)):
         stamp = np.int32(move + 1)

@@ -1,7 +1,7 @@
-"""Dwell: an enter is reported only once the key has been inside for long enough, and its exit only then.
+"""Dwell: an enter is emitted only after the key has been inside for the dwell time, and its exit only then.
 
-The enter bears the moment at which that was: the time of entering plus the dwell time. It is decided at the key's
-next row, and comes before what that row changes; or by time itself, where somebody says how late it is.
+The time of the enter event is the time of entering plus the dwell time. It is decided at the key's next row, before
+what that row changes, or by `advance`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from vedette.native.kernels import kernel
 from vedette.operators.border.events import CROSS, ENTER, Events
 from vedette.operators.border.moves import Moves
 
-_DROPPED, _REPORTED, _OPEN = 0, 1, 2  # what becomes of an event
+_DROPPED, _REPORTED, _OPEN = 0, 1, 2  # outcomes of an event
 
 
 def settle_dwell(
@@ -29,7 +29,7 @@ def settle_dwell(
 ) -> tuple[Events, NDArray[Any], Events, NDArray[Any]]:
     """The events to report with their times, and the enters that stay open with the time of entering.
 
-    `open_*` are the enters that were open before, of keys that these moves are about.
+    `open_*` are the enters that were open before, of the keys of these moves.
     """
     crosses, borders = events.take(events.kinds == CROSS), events.take(events.kinds != CROSS)
     was_open = np.arange(len(open_slots) + len(borders)) < len(open_slots)
@@ -38,7 +38,7 @@ def settle_dwell(
     kinds = np.concatenate([np.full(len(open_slots), ENTER, np.int8), borders.kinds])
     reasons = np.concatenate([open_reasons, borders.reasons])
     times = np.concatenate([open_times.astype(moves.times.dtype), moves.times[borders.moves]])
-    order = np.lexsort((~was_open, all_moves, queries, moves.slots[all_moves]))  # what was open comes first
+    order = np.lexsort((~was_open, all_moves, queries, moves.slots[all_moves]))  # open enters come first
     everything = Events(all_moves, queries, kinds, reasons).take(order)
     times, was_open = times[order], was_open[order]
     slots = moves.slots[everything.moves]
@@ -75,7 +75,7 @@ def _settle(
     outcomes: NDArray[np.int8],
     due_moves: NDArray[np.int32],
 ) -> None:
-    """Go through the events of each pair in turn; an enter waits until its time has come or the key leaves."""
+    """Process the events of each pair in order. An enter waits until its dwell time is over or the key leaves."""
     n = len(is_first)
     waiting = -1
     for event in range(n):

@@ -18,7 +18,7 @@ from vedette.queries.set_view import SetView
 
 TIME_TYPES = {"timestamp": pa.timestamp("us", tz="UTC"), "bigint": pa.int64(), "double": pa.float64()}
 EVENT_BYTES = 18  # of an event in a table: the codes of key, query, event and reason, and the time
-_MANY = 64  # a dictionary of so many times the values it is used for is made anew
+_MANY = 64  # a dictionary with 64 times the values that are used is replaced by a smaller one
 
 
 def to_table(
@@ -68,7 +68,7 @@ def _encode_queries(queries: NDArray[np.int32], view: SetView) -> pa.DictionaryA
 
 
 def _encode(codes: NDArray[np.int32], values: pa.Array, *, may_repeat: bool) -> pa.DictionaryArray:
-    """A dictionary array; `may_repeat` where the values may hold one twice."""
+    """A dictionary array. `may_repeat`: a value may occur twice in `values`."""
     if may_repeat and len(values) <= _MANY * len(codes):
         return encode_distinct(codes, values)
     if may_repeat or len(values) > _MANY * len(codes):

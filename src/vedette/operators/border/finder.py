@@ -1,8 +1,8 @@
 """The events of a batch of moves: what changes between two rows of a key, under queries that change as well.
 
-Queries that stood when a key was last seen and stand now are followed by the borders of each part. Those that were
-added since are matched with the new row alone, and those that were removed with the old row alone; of a query that was
-replaced the old form is thus compared with the new one.
+Queries that were active when a key was last seen and are active now are followed by the boundaries of each part. Added
+queries are matched with the new row only, and removed queries with the old row only. So the old revision of a replaced
+query is compared with the new one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NO_LIMIT = np.iinfo(np.int32).max
 
 @dataclass
 class BorderFinder:
-    """Finds events, and keeps the borders of the parts for as long as the parts last."""
+    """Finds events, and keeps the boundaries of the parts as long as the parts exist."""
 
     _borders: dict[int, BorderIndex] = field(default_factory=dict)
 
@@ -42,9 +42,9 @@ class BorderFinder:
         seen: NDArray[np.int32],
         crosses: bool,
     ) -> tuple[Runs, list[Events], int]:
-        """What the moves change, what else happens, and how many comparisons failed.
+        """What the moves change, other events, and the number of failed comparisons.
 
-        `seen` has the version of each move's old row. Runs are of queries that stood before and after.
+        `seen` has the version of each move's old row. Runs are of queries that were active before and after.
         """
         stale = np.flatnonzero((moves.before >= 0) & (seen < view.versions.current))
         limits = np.empty(0, np.int64)
@@ -100,7 +100,7 @@ def to_events(runs: Runs, moves: Moves) -> Events:
 
 
 def reasons_of(runs: Runs, moves: Moves) -> NDArray[np.int8]:
-    """Why: a first row only enters, and a last one only leaves."""
+    """The reason: a first row only enters, and a last row only leaves."""
     if not moves.lacks_rows:
         return np.zeros(len(runs), np.int8)
     by_move = np.where(moves.before < 0, FIRST, np.where(moves.after < 0, EXPIRED, MOVED))
@@ -154,11 +154,11 @@ def _match_rows(part: Part, columns: dict[str, Column], rows: NDArray[np.int64])
 
 
 def _settle_replaced(view: SetView, entered: _Pairs, left: _Pairs, seen: NDArray[np.int32]) -> list[Events]:
-    """Enters and exits of queries that changed; where both forms of a replaced query hold, nothing happens."""
+    """Enters and exits of queries that changed. There is no event if both revisions of a replaced query hold."""
     retained = view.retained
     if not len(retained):
         return [Events.of(entered.moves, entered.queries, ENTER, ADDED)]
-    successors = view.ids.find(retained.ids.read_all()).astype(np.int64)  # by number: where its id stands now
+    successors = view.ids.find(retained.ids.read_all()).astype(np.int64)  # by number: the position of its id now
     known = np.flatnonzero(successors >= 0)
     successors[known[view.versions.is_gone[successors[known]]]] = -1
     stays_left = np.isin(_codes(left.moves, successors[left.queries]), _codes(entered.moves, entered.queries))
@@ -180,7 +180,7 @@ def _codes(moves: NDArray[np.int64], queries: NDArray[np.int64]) -> NDArray[np.i
 def _had_form(
     entered: _Pairs, successors: NDArray[np.int64], retained: Retained, seen: NDArray[np.int32]
 ) -> NDArray[np.bool_]:
-    """Whether an older form of each entered query stood when the key was last seen."""
+    """Whether an older revision of each entered query was active when the key was last seen."""
     order = np.argsort(successors, kind="stable")
     firsts = np.searchsorted(successors[order], entered.queries, side="left")
     lasts = np.searchsorted(successors[order], entered.queries, side="right")
@@ -194,7 +194,7 @@ def _had_form(
 
 
 def unify(view: SetView, events: Events) -> Events:
-    """The events with all forms of a query under its one number."""
+    """The events with one number for all revisions of a query."""
     removed = np.flatnonzero(events.queries >= view.first_retained)
     if not len(removed):
         return events

@@ -1,7 +1,7 @@
-"""Entries in the order of their keys, in arrays, some of which come and go: what lies behind them moves up or down.
+"""Arrays of entries in the order of their keys. When entries are inserted or removed, those behind them move.
 
-`places[key]` is where the entries of a key begin. A change costs what it brings, and one move of the arrays from the
-first entry that changes on; nothing is sorted anew.
+`places[key]` is where the entries of a key begin. A change costs its own size, and one move of the arrays from the
+first changed entry on. Nothing is sorted again.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ FEW = 64  # entries for which no array is made smaller
 
 
 def fit(array: NDArray[Any], axis: int, n_used: int, n_needed: int) -> NDArray[Any]:
-    """The array, or a copy of what is used of it, that has room for so many on that axis.
+    """The array, or a copy of its used part, with room for this many entries on that axis.
 
-    One without room grows by half at least; one of which three quarters would be empty gets what is needed.
+    An array without room grows by at least half. One that would be three quarters empty shrinks.
     """
     n_room = array.shape[axis]
     if n_needed <= n_room <= 4 * n_needed + FEW:
@@ -35,7 +35,7 @@ def fit(array: NDArray[Any], axis: int, n_used: int, n_needed: int) -> NDArray[A
 
 @kernel
 def open_gaps(values: NDArray[np.int32], n: int, places: NDArray[np.int64], new_values: NDArray[np.int32]) -> None:
-    """Put each new value before the one of the `n` that stands at its place; places rise, and there is room."""
+    """Insert each new value before the value at its place. Places are ascending, and there is room."""
     end = n
     for i in range(len(places) - 1, -1, -1):
         for place in range(end - 1, places[i] - 1, -1):
@@ -46,7 +46,7 @@ def open_gaps(values: NDArray[np.int32], n: int, places: NDArray[np.int64], new_
 
 @kernel
 def close_gaps(values: NDArray[np.int32], n: int, places: NDArray[np.int64]) -> None:
-    """Take the values at these places, which rise, out of the `n`."""
+    """Remove the values at these places, which are ascending, from the first `n`."""
     for i in range(len(places)):
         end = places[i + 1] if i + 1 < len(places) else n
         for place in range(places[i] + 1, end):
@@ -55,7 +55,7 @@ def close_gaps(values: NDArray[np.int32], n: int, places: NDArray[np.int64]) -> 
 
 @kernel
 def move_places(places: NDArray[np.int32], keys: NDArray[np.int64], sign: int, n_before: int) -> None:
-    """Let places follow entries that come (1) or go (-1) under these keys, which rise, and `n_before` before all."""
+    """Update places for inserted (1) or removed (-1) entries with these ascending keys, `n_before` before all."""
     n = 0
     first = 0
     if n_before == 0 and len(keys) > 0:

@@ -1,8 +1,8 @@
-"""What is remembered of each key of a stream: its last row, when that was, and under which version it was seen.
+"""The state of each key of a stream: its last row, its time, and the version under which it was seen.
 
-Keys have slots, and everything else is columns by slot. Strings are kept once each. A key that is freed keeps its
-slot until the freed are most; then the others move up. Nothing here depends on how queries are compiled, so that a
-state outlives every change of them.
+Keys have slots, and everything else is columns by slot. Each distinct string is kept once. A freed key keeps its slot
+until most slots are free; then the others move up. Nothing depends on how queries are compiled, so a state stays valid
+when they change.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from vedette.data.ids import Ids
 from vedette.data.schema import Field, Type
 from vedette.native.buffers import grown
 
-FEW_FREED = 1024  # so many freed slots are always borne
+FEW_FREED = 1024  # up to this number, freed slots are kept
 _EMPTY = pa.scalar("", pa.large_string())
 
 
@@ -44,7 +44,7 @@ class KeyState:
         return arrays + self.keys.nbytes + sum(column.nbytes for column in self.columns.values())
 
     def use_fields(self, fields: list[Field]) -> None:
-        """Keep these fields of every row from now on; what was not kept before is null."""
+        """Keep these fields of every row from now on. Fields that were not kept before are null."""
         wanted = {field.name: field for field in fields}
         self.columns = {name: column for name, column in self.columns.items() if name in wanted}
         for name, field in wanted.items():
@@ -52,7 +52,7 @@ class KeyState:
                 self.columns[name] = SlotColumn(field.type, len(self.times))
 
     def find_slots(self, keys: NDArray[np.int64] | pa.LargeStringArray) -> NDArray[np.int32]:
-        """The slot of each key; keys that were not there get one."""
+        """The slot of each key. New keys get one."""
         slots = self.keys.find(keys)
         unknown = np.flatnonzero(slots < 0)
         if len(unknown):
@@ -74,7 +74,7 @@ class KeyState:
     def put(
         self, slots: NDArray[np.int32], times: NDArray[Any], version: int | NDArray[np.int32], rows: dict[str, Column]
     ) -> None:
-        """These rows are the last ones of their keys, each of which is named once."""
+        """Set the last rows of these keys, each of which occurs once."""
         self.n_living += int(np.count_nonzero(~self.lives[slots]))
         self.lives[slots] = True
         self.times[slots] = times
@@ -85,7 +85,7 @@ class KeyState:
     def put_some(
         self, slots: NDArray[np.int32], times: NDArray[Any], versions: NDArray[np.int32], rows: dict[str, Column]
     ) -> None:
-        """As `put`, where some fields may lack: they are null."""
+        """As `put`. Missing fields are null."""
         missing = {name: null_column(self.columns[name].type, len(slots)) for name in self.columns.keys() - rows.keys()}
         self.put(slots, times, versions, {**rows, **missing})
 
@@ -95,7 +95,7 @@ class KeyState:
         self.lives[slots] = False
 
     def pack(self) -> NDArray[np.int32] | None:
-        """Give up the slots of freed keys once they are most; then the new slot of each old one, or -1."""
+        """Remove the slots of freed keys when they are most. Returns the new slot of each old one, or -1."""
         if len(self) <= 2 * self.n_living + FEW_FREED:
             return None
         living = np.flatnonzero(self.lives[: len(self)]).astype(np.int32)

@@ -1,8 +1,7 @@
 """Margins: a key leaves a range only when its value is outside by more than the margin.
 
-What a key is inside of then depends on the way it came. A pair of a key and a query lingers while the last row is
-outside the query but within the margin; the queries with their ranges widened, compiled like any others, tell whether
-it still is.
+So whether a key is inside depends on its earlier rows. A pair of a key and a query lingers while the last row is
+outside the query but within the margin. Queries with widened ranges, compiled like any others, decide that.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from vedette.queries.parts import decompile
 from vedette.queries.planner import compile_part
 from vedette.queries.set_view import SetView
 
-_LINGERS = -1  # the kind of what was open before, among events
-_MOST_AT_ONCE = 64  # moves of a pair that are looked at together
-_PAIRS_AT_ONCE = 1 << 16  # pairs that are looked at together
+_LINGERS = -1  # the kind of pairs that were open before, among events
+_MOST_AT_ONCE = 64  # moves of a pair that are checked together
+_PAIRS_AT_ONCE = 1 << 16  # pairs that are checked together
 _INT64 = np.iinfo(np.int64)
 
 
 class Margins:
-    """By field, how far outside a range a value may be; and the parts with their ranges widened so."""
+    """By field, how far outside a range a value may be; and the parts with ranges widened by that."""
 
     def __init__(self, margins: dict[str, float], schema: Schema) -> None:
         self.margins = margins
@@ -51,7 +50,7 @@ class Margins:
     ) -> tuple[Events, Events]:
         """The events that remain, and the pairs that linger after the last move of their key.
 
-        `open_*` are the pairs that lingered before, of keys that these moves are about. `seen` has the version of each
+        `open_*` are the pairs that lingered before, of the keys of these moves. `seen` has the version of each
         move's old row. A query that was replaced since is compared without a margin.
         """
         is_border = events.kinds != CROSS
@@ -139,7 +138,7 @@ class Margins:
     def _hold(
         self, view: SetView, columns: dict[str, Column], rows: NDArray[np.int64], queries: NDArray[np.int32]
     ) -> NDArray[np.bool_]:
-        """Whether each query, widened, holds the row; no row is in none, and a query that is gone holds none."""
+        """Whether each query, widened, holds the row. A missing row, or a removed query, does not."""
         holds = np.zeros(len(rows), np.bool_)
         current = {id(part) for part in view.parts.compiled}
         self._widened = {number: each for number, each in self._widened.items() if number in current}

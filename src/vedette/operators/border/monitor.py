@@ -1,7 +1,7 @@
 """Border monitoring of a keyed stream: which queries each key enters and leaves, batch by batch.
 
-The monitor keeps the last row of each key, and the pairs that margins and dwell times leave open. What its answers
-mean is written in docs/operators.md.
+The monitor keeps the last row of each key, and the pairs that margins and dwell times leave open. See docs/operators.md
+for its answers.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class BorderMonitor:
         self.queries = queries
         self.n_late = 0  # rows that came too late and were dropped
         self.n_null_keys = 0  # rows without a key that were dropped
-        self.n_failed = 0  # comparisons that ANSI mode would have failed the job over
-        self._finder = queries.shared(BorderFinder)  # the borders of the parts, which all monitors of the set share
+        self.n_failed = 0  # comparisons that would fail a job in ANSI mode
+        self._finder = queries.shared(BorderFinder)  # shared by all monitors of the set
         self._margins = Margins(options.margins(queries.schema), queries.schema)
-        self._underway: Undo | None = None  # of a step whose pieces are not all taken
+        self._underway: Undo | None = None  # of a step whose pieces are not all read
         self.clear()
 
     def clear(self) -> None:
@@ -84,33 +84,33 @@ class BorderMonitor:
 
     @property
     def nbytes(self) -> int:
-        """The memory of the state and of the region segments; that of the queries comes on top."""
+        """The memory of the state and of the region segments, without the queries."""
         return self._finder.nbytes + self.keys.nbytes + self.lingering.nbytes + self.pending.nbytes
 
     def step(self, rows: Any, *, advance: bool = True) -> pa.Table:
         """The events of a batch of rows: columns key, time, query, event and reason.
 
-        Rows are taken by key and in time order, so events of a key come in the order of its rows. With `advance`, keys
-        leave that have been silent for longer than `expire_after` before the greatest time seen; the answer is then
-        that to the rows in time order, one by one. Raises AnswerError, and changes nothing, where the events exceed the
-        setting max_answer_bytes; `step_batches` has no such limit.
+        Rows are processed by key and in time order, so events of a key are in the order of its rows. With `advance`,
+        keys expire that were silent for longer than `expire_after` before the greatest time seen; the answer is then
+        the same as for the rows one by one in time order. Raises AnswerError, and changes nothing, if the events exceed
+        the setting max_answer_bytes. `step_batches` has no such limit.
         """
         return _join(self._step(rows, advance, max_answer_bytes()), "step_batches")
 
     def step_batches(self, rows: Any, *, advance: bool = True, max_bytes: int | None = None) -> Iterator[pa.Table]:
         """The events of `step` in pieces of at most `max_bytes`, by default the setting answer_batch_bytes.
 
-        The monitor moves on when the iteration ends, which is after the last piece: `next` once does not move it. If
-        the iteration stops earlier, the monitor is as it was before. So it is when the monitor is used otherwise in
-        between (another step or advance, save, load, a delta, clear); the iteration then raises RowError.
+        The monitor changes when the iteration ends, after the last piece. If the iteration stops earlier, the step is
+        undone. It is also undone if the monitor is used in between (another step or advance, save, load, a delta,
+        clear); the iteration then raises RowError.
         """
         return self._step(rows, advance, settings().answer_batch_bytes if max_bytes is None else max_bytes)
 
     def advance(self, time: Any) -> pa.Table:
-        """The events that the passing of time alone decides, up to a time before which no more rows come.
+        """The events up to a time that later rows are not before.
 
-        Keys leave that have been silent for too long, and enters are reported whose dwell time is over. Raises
-        AnswerError as `step` does; `advance_batches` has no such limit.
+        Keys expire that were silent for too long, and enters are emitted whose dwell time is over. Raises AnswerError
+        as `step` does. `advance_batches` has no such limit.
         """
         return _join(self._advance(time, max_answer_bytes()), "advance_batches")
 
@@ -127,26 +127,26 @@ class BorderMonitor:
         yield from self._take_pieces(self._take_time(time, most), undo)
 
     def _begin(self) -> Undo:
-        """What would undo the step that begins now."""
+        """Begin a step. Returns what undoes it."""
         self._abandon()
         self._underway = Undo.of(self)
         return self._underway
 
     def _abandon(self) -> None:
-        """Undo the step whose pieces are not all taken, if there is one; its iteration cannot go on."""
+        """Undo the unfinished step, if there is one. Its iteration cannot continue."""
         undo, self._underway = self._underway, None
         if undo is not None:
             undo.apply(self)
 
     def _take_pieces(self, pieces: Iterator[pa.Table], undo: Undo) -> Generator[pa.Table, None, None]:
-        """The pieces of a step, which is undone unless all are taken."""
+        """The pieces of a step. It is undone unless all are read."""
         try:
             for piece in pieces:
                 yield piece
                 if self._underway is not undo:
                     raise RowError(
-                        "the monitor was used otherwise before all pieces of this step were taken, so the step was "
-                        "undone; take all pieces first, then use the monitor again"
+                        "the monitor was used before all pieces of this step were read, so the step was undone; read "
+                        "all pieces first, then use the monitor again"
                     )
             self._underway = None
         finally:
@@ -221,11 +221,11 @@ class BorderMonitor:
     # Inside.
 
     def _nothing(self, view: SetView) -> pa.Table:
-        """No event, as long as no row was ever seen and nobody knows the type of the time."""
+        """An empty table, before the first row, when the type of the time is unknown."""
         return to_table(Events.none(), np.empty(0, np.int32), np.empty(0, np.int64), "bigint", self.keys, view)
 
     def set_time_type(self, time_type: str) -> None:
-        """Times are of this type from the first row on."""
+        """Set the type of times, at the first row."""
         if self.time_type and self.time_type != time_type:
             raise RowError(f"times were {self.time_type} so far; {self.options.time!r} is now {time_type}")
         if not self.time_type:
@@ -249,14 +249,14 @@ class BorderMonitor:
         kind = "integer" if isinstance(batch.keys, np.ndarray) else "string"
         if self.keys.keys.kind not in (None, kind) and len(batch):
             raise RowError(f"keys were {self.keys.keys.kind}s so far; {options.key!r} now holds {kind}s")
-        if batch.time_type:  # else the columns are empty and of no type
+        if batch.time_type:  # else the columns are empty and have no type
             self.set_time_type(batch.time_type)
             if self.keys.keys.kind is None and not batch.n_null_keys:
                 self.keys.keys.kind = kind
         return batch
 
     def _join_rows(self, moves: Moves, batch: KeyedRows | None) -> dict[str, Column]:
-        """The last rows of the keys, then those of the batch, as moves count them."""
+        """The last rows of the keys, then the rows of the batch, as moves number them."""
         joined = self.keys.rows(moves.known)
         if batch is not None:
             for name, column in joined.items():
@@ -300,7 +300,7 @@ class BorderMonitor:
     def _settle(
         self, view: SetView, moves: Moves, columns: dict[str, Column], seen: NDArray[np.int32], events: Events
     ) -> tuple[Events, NDArray[Any]]:
-        """The events as margins and dwell times let them be, and their times. What is open changes at the end."""
+        """The events after margins and dwell times, and their times. Open pairs change at the end."""
         is_touched = np.zeros(len(self.keys), np.bool_)
         is_touched[moves.slots] = True
         staying = []
@@ -323,7 +323,7 @@ class BorderMonitor:
         return events, times
 
     def _open(self, view: SetView, pairs: KeyQueryPairs) -> tuple[KeyQueryPairs, NDArray[np.int32]]:
-        """Open pairs with the numbers of their queries, less those of queries that nobody knows any more."""
+        """Open pairs with the numbers of their queries, without those of forgotten queries."""
         queries = view.number(pairs.ids) if len(pairs) else np.empty(0, np.int32)
         known = np.flatnonzero(view.is_known(queries))
         return KeyQueryPairs(pairs.slots[known], None, pairs.times[known], pairs.reasons[known]), queries[known]
@@ -336,7 +336,7 @@ class BorderMonitor:
         self.changes.note(slots)
 
     def _find_expired(self, view: SetView, clock: Any, most: int) -> Generator[pa.Table, None, NDArray[np.int32]]:
-        """The events of keys that have been silent too long. Returns their slots, which are to be freed then."""
+        """The events of expired keys. Returns their slots, which must be freed afterwards."""
         expire_after = self.options.duration("expire_after", self.time_type)
         if expire_after is None:
             return np.empty(0, np.int32)
@@ -349,7 +349,7 @@ class BorderMonitor:
         return silent
 
     def _free(self, silent: NDArray[np.int32]) -> None:
-        """Let keys leave."""
+        """Free the slots of expired keys."""
         if not len(silent):
             return
         keys = self.keys
@@ -358,7 +358,7 @@ class BorderMonitor:
         self.pack()
 
     def pack(self) -> None:
-        """Give up the slots of keys without a row once they are most."""
+        """Remove the slots of keys without a row when they are most."""
         moved = self.keys.pack()
         if moved is not None:
             self.changes.move_slots(moved)
@@ -381,7 +381,7 @@ class BorderMonitor:
 
 @dataclass(frozen=True)
 class _Found:
-    """A table of events, whose dictionaries take no memory of their own."""
+    """A table of events. Its dictionaries share memory with the state and the set."""
 
     table: pa.Table
 
@@ -391,7 +391,7 @@ class _Found:
 
 
 def _join(pieces: Generator[pa.Table, None, None], other: str) -> pa.Table:
-    """All pieces as one table; raises AnswerError where they exceed the limit on answers, which `other` has not."""
+    """All pieces as one table. Raises AnswerError if they exceed the limit on answers, and advises `other`."""
     tables: list[pa.Table] = []
     n_events = 0
     with closing(pieces):

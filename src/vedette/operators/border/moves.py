@@ -22,7 +22,7 @@ class Moves:
 
     before: NDArray[np.int64]
     after: NDArray[np.int64]
-    slots: NDArray[np.int32]  # the key of each move; moves of a key follow upon each other
+    slots: NDArray[np.int32]  # the key of each move; moves of a key are consecutive
     times: NDArray[Any]  # when it happens
     known: NDArray[np.int32]  # slots of the keys that had a last row
     kept: NDArray[np.int64]  # rows of the batch by key and time, without those that are late
@@ -35,13 +35,13 @@ class Moves:
 
     @classmethod
     def away(cls, slots: NDArray[np.int32], times: NDArray[Any]) -> Moves:
-        """Keys that leave at some time, each after its last row."""
+        """Keys that leave at these times, each after its last row."""
         n = len(slots)
         nothing = np.empty(0, np.int64), np.empty(0, np.int32)
         return cls(np.arange(n), np.full(n, -1, np.int64), slots, times, slots, *nothing, times[:0], 0)
 
     def part(self, start: int, end: int) -> tuple[Moves, NDArray[np.int64]]:
-        """Some of the moves, about no more rows than they name; and those rows."""
+        """Some of the moves, and the rows that they refer to."""
         before, after = self.before[start:end], self.after[start:end]
         rows = np.unique(np.concatenate([before, after]))
         rows = rows[rows >= 0]
@@ -89,9 +89,9 @@ def find_moves(
 ) -> Moves:
     """Link the rows of a batch, given by the slot of their key and their time.
 
-    Rows of a key are taken in time order, ties as they came. A key that was silent for longer than `expire_after` makes
-    two moves at its next row: away at the moment it expired, and in anew. It was silent from its latest time until the
-    row, or until `clock`, the time at which the batch begins, whichever is later.
+    Rows of a key are processed in time order, ties in the order of arrival. A key that was silent for longer than
+    `expire_after` makes two moves at its next row: away when it expired, and in again. It was silent from its latest
+    time until the row, or until `clock`, the time at which the batch begins, whichever is later.
     """
     order = order_rows(slots, times, len(state))
     kept, before = np.empty(len(order), np.int64), np.empty(len(order), np.int64)

@@ -1,4 +1,4 @@
-"""What a border monitor was asked for, checked at the door."""
+"""The options of a border monitor, validated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBERS = ("bigint", "double", "decimal")
 
 @dataclass(frozen=True)
 class MonitorOptions:
-    """The options of `QuerySet.border`, as they were given."""
+    """The options of `QuerySet.border`."""
 
     key: str
     time: str
@@ -28,7 +28,7 @@ class MonitorOptions:
     cross: bool = False
 
     def check(self, schema: Schema) -> None:
-        """Raise QueryError where an option cannot be."""
+        """Raise QueryError if an option is invalid."""
         for name in ("key", "time"):
             value = getattr(self, name)
             if not isinstance(value, str) or not value:
@@ -60,7 +60,7 @@ class MonitorOptions:
         return None if value is None else read_duration(value, name, time_type)
 
     def margins(self, schema: Schema) -> dict[str, float]:
-        """By field of numbers, how far outside a range a value may be before the key leaves it."""
+        """By numeric field, how far outside a range a value may be before the key leaves it."""
         if self.margin is None:
             return {}
         numbers = [field.name for field in schema if field.type.name in _NUMBERS]

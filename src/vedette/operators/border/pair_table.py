@@ -1,6 +1,6 @@
-"""KeyQueryPairs of a key and a query about which something is still open, beside the last rows of the keys.
+"""Open pairs of a key and a query, beside the last rows of the keys.
 
-A query is known by its owner's id, so that pairs outlive any change of the set.
+A query is identified by its id, so pairs stay valid when the set changes.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ class PairTable:
         return self._pool.nbytes + sum(array.nbytes for array in arrays)
 
     def at(self, is_chosen: NDArray[np.bool_]) -> KeyQueryPairs:
-        """The pairs of some keys, told by slot."""
+        """The pairs of some keys, given by slot."""
         return self._pairs(is_chosen[self._slots])
 
     def take(self, is_chosen: NDArray[np.bool_]) -> KeyQueryPairs:
-        """The pairs of some keys, told by slot, which are no longer here then."""
+        """Remove and return the pairs of some keys, given by slot."""
         return self.take_pairs(is_chosen[self._slots])
 
     def take_until(self, time: Any) -> KeyQueryPairs:
-        """The pairs that are open since that time or longer, which are no longer here then."""
+        """Remove and return the pairs that are open since that time or longer."""
         return self.take_pairs(self._times <= time)
 
     def take_pairs(self, chosen: NDArray[np.bool_]) -> KeyQueryPairs:
@@ -67,7 +67,7 @@ class PairTable:
         return taken
 
     def put(self, pairs: KeyQueryPairs) -> None:
-        """Add pairs that are not here yet."""
+        """Add new pairs."""
         if not len(pairs):
             return
         if len(self._pool) > 2 * len(self) + 1024:

@@ -180,7 +180,7 @@ class RSList:
     def count_read(
         self, cells: NDArray[np.int32], before: NDArray[np.int64], after: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """How many entries each move would read, at most; to tell that is a few look-ups. -1: it cannot be followed."""
+        """How many entries each move would read, at most; costs a few look-ups. -1: it cannot be followed."""
         n_read = np.empty(len(before), np.int64)
         _count_read(cells[0], before, after, self.steps, self.shifts, self.places, self.null, n_read)
         return n_read

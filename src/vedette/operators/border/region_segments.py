@@ -2,8 +2,8 @@
 
 The RS lists of BMQ-Index (Lee et al., section 4). On each axis a box is listed twice, by the cell where it starts and
 by the cell where it ends, and a move reads only the lists between its old and its new cell; what changes on one axis is
-checked on the others. Wins where moves cross few borders, those of boxes elsewhere included. Boxes come and go in
-place, which moves the entries behind them. 40 bytes a box and axis.
+checked on the others. Wins if moves cross few boundaries, including those of boxes elsewhere. Boxes are inserted and
+removed in place, which moves the entries behind them. Takes 40 bytes per box and axis.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class RSLists:
     def count_read(
         self, cells: NDArray[np.int32], before: NDArray[np.int64], after: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """How many entries each move would read, at most; to tell that is a few look-ups. -1: it cannot be followed."""
+        """How many entries each move would read, at most; costs a few look-ups. -1: it cannot be followed."""
         n_read = np.empty(len(before), np.int64)
         _count_read(cells, before, after, self.shifts, self.axis_places, self.places, n_read)
         return n_read

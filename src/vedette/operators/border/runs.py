@@ -1,6 +1,6 @@
 """Runs: what each of many moves leaves and enters, one after the other, with counts instead of a move for each.
 
-A move is told once and not with every change, so that what is written follows what is found.
+A move is stored once and not with every change, so that memory follows the number of changes.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Runs:
     def columns(
         self, slots: NDArray[np.int32], times: NDArray[Any]
     ) -> tuple[NDArray[np.int32], NDArray[Any], NDArray[np.int8]]:
-        """What two arrays by move say of each change, and whether it is EXIT or ENTER."""
+        """The elements of two arrays by move for each change, and whether it is EXIT or ENTER."""
         n = len(self)
         out_slots, out_kinds = empty_int32(n + SLACK), empty_int8(n + SLACK)
         out_times: NDArray[Any] = empty_int64(n + SLACK).view(times.dtype)
@@ -77,7 +77,7 @@ class Runs:
         return out_slots[:n], out_times[:n], out_kinds[:n]
 
     def spread(self, by_move: NDArray[Any]) -> NDArray[Any]:
-        """What an array by move says of each change."""
+        """The elements of an array by move for each change."""
         return np.repeat(by_move, self.counts.sum(axis=0))
 
 
@@ -134,7 +134,7 @@ def _drop_returns(
     out: NDArray[np.int32],
     out_counts: NDArray[np.int32],
 ) -> int:
-    """A query bears the move's stamp when it is left, and the negated one when it is entered as well."""
+    """A query has the move's stamp if it is left, and the negated stamp if it is also entered."""
     at = n = np.int64(0)
     for move in range(counts.shape[1]):
         stamp = np.int32(move + 1)
@@ -163,7 +163,7 @@ def _write_columns(
     out_times: NDArray[Any],
     out_kinds: NDArray[np.int8],
 ) -> None:
-    """Write move by move, eight at once; what is written too much, the next one overwrites."""
+    """Write move by move, eight at once. The next move overwrites what was written too much."""
     n = np.int64(0)
     for move in range(counts.shape[1]):
         n_exits, n_all = counts[EXIT, move], counts[EXIT, move] + counts[ENTER, move]

@@ -1,4 +1,4 @@
-"""What brings a border monitor back to where it was before a step that was refused, or not taken to its end."""
+"""The state of a border monitor before a step, so that a refused or unfinished step can be undone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ATTRIBUTES = ("clock", "lingering", "pending", "n_late", "n_null_keys", "n_fail
 
 @dataclass
 class Undo:
-    """The state before a step, as far as the step changes it.
+    """What a step changes, as it was before.
 
     Keys that got a slot keep it, without a row, until the slots are packed.
     """
