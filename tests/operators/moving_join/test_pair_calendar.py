@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numba import config
 
+from vedette.operators.moving_join import meetings
 from vedette.operators.moving_join import pair_calendar as module
 from vedette.operators.moving_join.meetings import Meetings, differ, net
 from vedette.operators.moving_join.pair_calendar import PairCalendar
@@ -110,7 +111,9 @@ def test_the_sum_of_changes_is_that_of_their_signs():
     assert sorted(found) == [(-1, 3, 1.0), (1, 3, 2.0), (1, 7, 0.0), (1, 9, 0.0)]
 
 
-def test_pairs_that_stay_as_they_were_do_not_differ():
+@pytest.mark.parametrize("many", [10, 1000])
+def test_pairs_that_stay_as_they_were_do_not_differ(monkeypatch, many):
+    monkeypatch.setattr(meetings, "MANY", many)
     random = np.random.default_rng(7)
     a, b = np.divmod(random.permutation(400).astype(np.int32), 20)
     gone = Meetings(a[:200], b[:200], random.integers(0, 3, 200).astype(float), np.full(200, 5.0))

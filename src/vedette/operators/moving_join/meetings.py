@@ -13,6 +13,8 @@ from vedette.native.buffers import empty_int32, empty_int64
 from vedette.native.hashing import empty_slots, find_numbers, insert_numbers
 
 MEETING_BYTES = 24
+MANY = 4096  # pairs from which on it is worth to look at moments first
+CODE_BITS = 20
 
 
 @dataclass(frozen=True)
@@ -68,21 +70,38 @@ def differ(old: Meetings, new: Meetings, since: float = -np.inf) -> tuple[Meetin
 
     No pair of `new` starts before `since`.
     """
-    later = np.flatnonzero(old.starts >= since)
-    if not len(later) or not len(new):
+    old_places, new_places = np.flatnonzero(old.starts >= since), np.arange(len(new))
+    if not len(old_places) or not len(new):
         return old, new
-    keys = old.keys[later]
+    if len(new) > MANY:  # few have moments that also occur in the other set of pairs
+        old_codes, new_codes = _codes(old), _codes(new)
+        old_places = old_places[_occurs(old_codes[old_places], new_codes)]
+        new_places = np.flatnonzero(_occurs(new_codes, old_codes[old_places]))
+    keys = old.keys[old_places]
     slots = empty_slots(len(keys))
     insert_numbers(keys, 0, len(keys), slots)
-    twins = find_numbers(new.keys, keys, slots)
-    found = np.flatnonzero(twins >= 0)
-    places = later[twins[found]]
+    twins = find_numbers(new.keys[new_places], keys, slots)
+    found = new_places[twins >= 0]
+    places = old_places[twins[twins >= 0]]
     is_same = (new.starts[found] == old.starts[places]) & (new.ends[found] == old.ends[places])
     if not is_same.any():
         return old, new
     is_old, is_new = np.ones(len(old), np.bool_), np.ones(len(new), np.bool_)
     is_old[places[is_same]] = is_new[found[is_same]] = False
     return old.take(is_old), new.take(is_new)
+
+
+def _codes(pairs: Meetings) -> NDArray[np.int64]:
+    """A number of CODE_BITS bits for each pair, equal for equal moments."""
+    starts, ends = ((moments + 0.0).view(np.uint64) for moments in (pairs.starts, pairs.ends))  # -0.0 equals 0.0
+    mixed = starts * np.uint64(0x9E3779B97F4A7C15) ^ ends * np.uint64(0xC2B2AE3D27D4EB4F)
+    return (mixed >> np.uint64(64 - CODE_BITS)).astype(np.int64)
+
+
+def _occurs(codes: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
+    occurs = np.zeros(1 << CODE_BITS, np.bool_)
+    occurs[others] = True
+    return occurs[codes]
 
 
 def net(changes: Sequence[tuple[int, Meetings]]) -> list[tuple[int, Meetings]]:
