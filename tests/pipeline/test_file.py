@@ -111,7 +111,7 @@ def test_a_small_file_is_read_with_all_that_it_leaves_out(tmp_path):
             "there is on 'at'; set source.watermark",
         ),
         ('set = "alerts"', 'set = "alerts"\nversion = "x"', "registry.version: it is 'x'; it takes a whole number"),
-        ('[[sink]]\nformat = "console"', "", "sink: it is missing; where the answers go"),
+        ('[[sink]]\nformat = "console"', "", "sink: it is missing; where answers are written"),
         (
             '[[sink]]\nformat = "console"',
             '[sink]\nformat = "console"',

@@ -90,9 +90,9 @@ def test_a_change_that_fails_leaves_nothing(alerts: vd.Registry) -> None:
         alerts.add_many("alerts", ["b", "a"], ["price < 2", "price < 3"])
     with pytest.raises(vd.QueryError, match="query 'c': unknown field 'prize'; the schema has: price, symbol; did you"):
         alerts.add_many("alerts", ["b", "c"], ["price < 2", "prize < 3"])
-    with pytest.raises(vd.QueryError, match="no query 'z' stands in set 'alerts'"):
+    with pytest.raises(vd.QueryError, match="no query 'z' exists in set 'alerts'"):
         alerts.remove_many("alerts", ["a", "z"])
-    with pytest.raises(vd.QueryError, match="no query 'z' stands in set 'alerts'"):
+    with pytest.raises(vd.QueryError, match="no query 'z' exists in set 'alerts'"):
         alerts.replace("alerts", "z", "price < 1")
     with pytest.raises(ZeroDivisionError), alerts.change("alerts") as change:
         change.add("b", f"price < {len(standing(alerts)) // 0}")

@@ -100,14 +100,14 @@ def test_a_change_first_ends_what_is_due_so_its_id_is_free(alerts: vd.Registry, 
     assert alerts.add("alerts", "a", "price < 9", expect_version=3) == 5
 
     assert [each.state for each in alerts.history("alerts", "a")] == ["expired", "active"]
-    with pytest.raises(vd.QueryError, match="no query 'b' stands in set 'alerts'"):
+    with pytest.raises(vd.QueryError, match="no query 'b' exists in set 'alerts'"):
         alerts.remove("alerts", "b")
 
 
 def test_an_expired_query_cannot_be_replaced(alerts: vd.Registry, clock: Any) -> None:
     clock.advance(11)
 
-    with pytest.raises(vd.QueryError, match="no query 'a' stands in set 'alerts'"):
+    with pytest.raises(vd.QueryError, match="no query 'a' exists in set 'alerts'"):
         alerts.replace("alerts", "a", ttl="1 hour")
 
     assert alerts.replace("alerts", "c", expires_at="never") == 5

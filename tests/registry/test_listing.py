@@ -129,7 +129,7 @@ def test_a_history_tells_each_life_and_why_it_ended(alerts: vd.Registry, clock: 
     assert seconds == [0, 10, 17]
     assert [(each.ended_at - began).total_seconds() for each in revisions if each.ended_at] == [10, 17, 17]
     with pytest.raises(
-        vd.QueryError, match="no query 'a' stands in set 'alerts' any more: it was removed with version 5"
+        vd.QueryError, match="no query 'a' exists in set 'alerts' any more: it was removed with version 5"
     ):
         alerts.get("alerts", "a")
     for unknown in ("b", 7, None, True):

@@ -281,7 +281,7 @@ def test_a_parked_query_that_is_removed_is_listed_as_removed(registry: vd.Regist
 
     assert [each.id for each in registry.list("alerts", state="removed")] == ["a"]
     assert [each.state for each in registry.history("alerts", "b")] == ["parked", "active"]
-    with pytest.raises(vd.QueryError, match="no query 'a' stands in set 'alerts' any more: it was removed"):
+    with pytest.raises(vd.QueryError, match="no query 'a' exists in set 'alerts' any more: it was removed"):
         registry.get("alerts", "a")
     assert registry.changes("alerts", since=1, until=2).removed_ids == ["a", "b"]
 

@@ -1,4 +1,4 @@
-"""A pipeline's file: what it may say, and how it is read. Every mistake is told with its key, all of them at once."""
+"""A pipeline file: its keys, and how it is read. All errors are reported at once, each with its key."""
 
 from __future__ import annotations
 
@@ -36,13 +36,15 @@ def _read_trigger(value: Any) -> Any:
 
 
 class RegistryPart(Section):
-    """Which queries stand."""
+    """The query set of the pipeline."""
 
-    url: Text = Field(description="the registry, as in: sqlite:///alerts.db, or postgresql://user@host/name")
+    url: Text = Field(description="the registry: sqlite:///alerts.db, or postgresql://user@host/name")
     set: Text = Field(description="the name of the query set")
-    version: int | None = Field(None, description="a version to stay at; left out, the set is followed as it changes")
-    snapshots: Text | None = Field(None, description="where compiled sets are kept, a folder or a store's address")
-    retry_seconds: float = Field(30, description="seconds for which a database out of reach is tried again", gt=0)
+    version: int | None = Field(None, description="a fixed version; by default the set is followed as it changes")
+    snapshots: Text | None = Field(None, description="the place of compiled sets, a folder or the address of a store")
+    retry_seconds: float = Field(
+        30, description="seconds for which calls are retried if the database cannot be reached", gt=0
+    )
 
 
 # In any case of letters, as Spark takes it.
@@ -55,12 +57,16 @@ LogLevel = Annotated[
 class SparkPart(Section):
     """The Spark session."""
 
-    master: Text | None = Field(None, description="where Spark runs; unless Spark is configured otherwise, local[*]")
-    remote: Text | None = Field(None, description="a Spark Connect server instead, as in: sc://host")
-    packages: list[Text] = Field(default_factory=list, description="Maven coordinates of connectors to fetch")
-    jars: list[Text] = Field(default_factory=list, description="files of connectors, * for all of a folder")
-    log_level: LogLevel = Field("OFF", description="what Spark itself says on standard error")
-    settings: Options = Field(default_factory=dict, description="settings of Spark, under their full names")
+    master: Text | None = Field(
+        None, description="the Spark master; by default what Spark is configured with, or local[*]"
+    )
+    remote: Text | None = Field(None, description="a Spark Connect server instead: sc://host")
+    packages: list[Text] = Field(default_factory=list, description="Maven coordinates of connectors to download")
+    jars: list[Text] = Field(
+        default_factory=list, description="jar files of connectors; * matches all files of a folder"
+    )
+    log_level: LogLevel = Field("OFF", description="log level of Spark on standard error")
+    settings: Options = Field(default_factory=dict, description="Spark settings, by their full names")
 
     @property
     def server(self) -> str | None:
@@ -80,22 +86,22 @@ class SparkPart(Section):
 class PipelineFile(Section):
     """Source, registry, operator and sinks of a pipeline that `vedette run` runs."""
 
-    name: Text = Field("", description="names the pipeline in Spark and in what is logged")
-    checkpoint: Text = Field(description="the folder in which Spark keeps how far each sink has come")
+    name: Text = Field("", description="the name of the pipeline in Spark and in logs")
+    checkpoint: Text = Field(description="the folder of Spark's checkpoints")
     trigger: Annotated[Text | None, BeforeValidator(_read_trigger)] = Field(
-        None, description="how often a micro-batch starts, as in: 10 seconds; or: available now"
+        None, description="how often a micro-batch starts: 10 seconds, or: available now"
     )
-    source: Source | None = Field(None, description="where the rows come from")
-    sources: dict[str, Source] | None = Field(None, description="of a join: where the rows of each stream come from")
-    registry: RegistryPart = Field(description="the table that tells which queries stand")
-    operator: Operator = Field(description="the table that tells what is done with the rows")
-    sink: list[Sink] = Field(description="where the answers go: one table [[sink]] or more", min_length=1)
+    source: Source | None = Field(None, description="the stream of rows")
+    sources: dict[str, Source] | None = Field(None, description="for a join: the streams of rows, by name")
+    registry: RegistryPart = Field(description="the query set")
+    operator: Operator = Field(description="the operator and its options")
+    sink: list[Sink] = Field(description="where answers are written: one or more tables [[sink]]", min_length=1)
     spark: SparkPart = Field(SparkPart.model_validate({}), description="the Spark session")
 
     @model_validator(mode="before")
     @classmethod
     def _name_sinks(cls, data: Any) -> Any:
-        """A sink without a name has that of its format."""
+        """The default name of a sink is its format."""
         sinks = data.get("sink") if isinstance(data, dict) else None
         if not isinstance(sinks, list):
             return data
@@ -125,7 +131,7 @@ class PipelineFile(Section):
 
     @property
     def streams(self) -> dict[str, Source]:
-        """The sources by stream; of a single one the stream has no name."""
+        """The sources by stream; a single stream has no name."""
         if self.sources is not None:
             return self.sources
         assert self.source is not None
@@ -134,7 +140,7 @@ class PipelineFile(Section):
 
 @dataclass(frozen=True)
 class ReadFile:
-    """A pipeline's file, and what hides the environment's secrets."""
+    """A pipeline file, and the variables whose values must not be shown."""
 
     path: Path
     plan: PipelineFile
@@ -142,7 +148,7 @@ class ReadFile:
 
     @classmethod
     def read(cls, path: Path, environment: Mapping[str, str] | None = None) -> ReadFile:
-        """The file, checked; raises a FileError with all that is wrong, a line for each."""
+        """The validated file; raises FileError with all errors, one per line."""
         try:
             written = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
@@ -171,7 +177,7 @@ def _list_mistakes(path: Path, mistakes: list[Mistake]) -> str:
 
 
 def _find_unreadable(plan: PipelineFile) -> list[Mistake]:
-    """Mistakes about files beside the pipeline's own."""
+    """Errors in files that the pipeline file refers to."""
     given = {
         f"{'source' if not stream else f'sources.{stream}'}.avro_schema": source.avro_schema
         for stream, source in plan.streams.items()

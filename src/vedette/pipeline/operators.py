@@ -30,7 +30,9 @@ class Match(OperatorSection):
     """Which queries each row matches."""
 
     kind: Literal["match"]
-    output: Literal["pairs", "list"] = Field("pairs", description="a row per query, or one with a list of them")
+    output: Literal["pairs", "list"] = Field(
+        "pairs", description="one row per matching query, or one row with a list of queries"
+    )
 
 
 class Border(OperatorSection):
@@ -39,13 +41,13 @@ class Border(OperatorSection):
     kind: Literal["border"]
     key: Text = Field(description="the column that names the object")
     time: Text = Field(description="the column with the time")
-    late: Literal["drop", "apply"] = Field("drop", description="rows older than the key's last")
-    null_key: Literal["error", "drop"] = Field("error", description="rows without a key")
-    expire_after: Length | None = Field(None, description="a key silent for longer leaves")
-    dwell: Length | None = Field(None, description="who enters is told after that long inside")
-    margin: float | dict[str, float] | None = Field(None, description="how far outside a key must be to leave")
-    cross: bool = Field(False, description="tell who jumps clean through between two rows")
-    shards: Shards | None = Field(None, description="parts of the state; a checkpoint fixes it")
+    late: Literal["drop", "apply"] = Field("drop", description="what to do with rows older than the key's last")
+    null_key: Literal["error", "drop"] = Field("error", description="what to do with rows without a key")
+    expire_after: Length | None = Field(None, description="keys without rows for longer than this leave all queries")
+    dwell: Length | None = Field(None, description="report an enter only after this time inside")
+    margin: float | dict[str, float] | None = Field(None, description="how far outside a key must be before it leaves")
+    cross: bool = Field(False, description="report queries that a key crosses between two rows")
+    shards: Shards | None = Field(None, description="parts of the state; fixed by the checkpoint")
 
 
 class WindowJoin(OperatorSection):
@@ -55,10 +57,10 @@ class WindowJoin(OperatorSection):
     kind: Literal["window join"]
     time: ByStream | None = Field(None, description="the column with the time, or one by stream")
     id: ByStream = Field("id", description="the column with the row's id, or one by stream")
-    late: Literal["drop", "apply"] = Field("drop", description="rows older than the stream's last")
-    max_state_rows: Count | None = Field(None, description="stop before a shard keeps more rows than these")
+    late: Literal["drop", "apply"] = Field("drop", description="what to do with rows older than the stream's last")
+    max_state_rows: Count | None = Field(None, description="stop if a shard would keep more rows than this")
     layout: Literal["equality", "grid", "one"] | None = Field(None, description="which rows meet in which shard")
-    shards: Shards | None = Field(None, description="parts of the state; a checkpoint fixes it")
+    shards: Shards | None = Field(None, description="parts of the state; fixed by the checkpoint")
 
 
 class BandJoin(OperatorSection):
@@ -66,14 +68,14 @@ class BandJoin(OperatorSection):
 
     has_streams: ClassVar[bool] = True
     kind: Literal["band join"]
-    report: Literal["pairs", "queries"] = Field("pairs", description="the pairs, or only the bands that have any")
+    report: Literal["pairs", "queries"] = Field("pairs", description="the pairs, or only the ids of affected bands")
     id: ByStream = Field("id", description="the column with the value's id, or one by stream")
     value: ByStream = Field("value", description="the column with the value, or one by stream")
     op: ByStream | None = Field(None, description="the column that says insert or delete, or one by stream")
-    known_id: Literal["error", "replace"] = Field("error", description="an id that has a value already")
-    unknown_id: Literal["log", "report", "error"] = Field("log", description="a deletion of an id without a value")
-    max_state_rows: Count | None = Field(None, description="stop before a shard keeps more rows than these")
-    shards: Shards | None = Field(None, description="parts of the state; a checkpoint fixes it")
+    known_id: Literal["error", "replace"] = Field("error", description="what to do if an id already has a value")
+    unknown_id: Literal["log", "report", "error"] = Field("log", description="what to do if a deleted id has no value")
+    max_state_rows: Count | None = Field(None, description="stop if a shard would keep more rows than this")
+    shards: Shards | None = Field(None, description="parts of the state; fixed by the checkpoint")
 
 
 class MovingJoin(OperatorSection):
@@ -85,8 +87,10 @@ class MovingJoin(OperatorSection):
     time: Text = Field("time", description="the column with the time")
     removed: Text | None = Field(None, description="a boolean column: true if the object is removed")
     expire_overdue: bool = Field(False, description="whether objects that miss an update leave the result")
-    late: Literal["apply", "drop", "error"] = Field("apply", description="rows older than the last micro-batch")
-    shards: Shards | None = Field(None, description="parts of the state; a checkpoint fixes it")
+    late: Literal["apply", "drop", "error"] = Field(
+        "apply", description="what to do with rows older than the last micro-batch"
+    )
+    shards: Shards | None = Field(None, description="parts of the state; fixed by the checkpoint")
 
 
 AnyOperator = Match | Border | WindowJoin | BandJoin | MovingJoin

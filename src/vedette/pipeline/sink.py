@@ -1,4 +1,4 @@
-"""Where answers go: any format that Spark writes as a stream. Each sink is a Spark query of its own."""
+"""Sinks of answers: any format that Spark writes as a stream. Each sink is a separate Spark query."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from vedette.pipeline.section import Options, Section, Text
 
 
 class Sink(Section):
-    """Answers, cut to the rows and columns that are wanted, encoded, and written."""
+    """Answers are filtered, selected, encoded and written, in this order."""
 
     name: Text = Field(
-        "", description="names the sink in progress and its folder in the checkpoint", pattern=r"^[\w.-]+$"
+        "",
+        description="the name of the sink in progress reports, and of its folder in the checkpoint",
+        pattern=r"^[\w.-]+$",
     )
     format: Text = Field(description="a format that Spark writes as a stream: kafka, parquet, json, console, delta")
-    path: Text | None = Field(None, description="the folder or table; the same as the option of that name")
-    options: Options = Field(default_factory=dict, description="options of Spark's writer for that format")
-    where: Text | None = Field(None, description="an expression that answers must fulfil to be written here")
-    select: list[Text] = Field(default_factory=list, description="expressions that make the columns to be written")
+    path: Text | None = Field(None, description="the folder or table; the same as the option `path`")
+    options: Options = Field(default_factory=dict, description="options of Spark's writer")
+    where: Text | None = Field(None, description="a condition on answers")
+    select: list[Text] = Field(default_factory=list, description="expressions for the columns to write")
     encode: Literal["columns", "json", "avro"] = Field(
         "columns", description="how answers are written: as columns, or in one column `value` as JSON or Avro"
     )
-    avro_schema: Text | None = Field(None, description="of Avro: the schema to write in, or the name of a file")
-    key: Text | None = Field(None, description="beside an encoded value: an expression for the column `key`")
+    avro_schema: Text | None = Field(None, description="the Avro schema to write, or the name of a file with it")
+    key: Text | None = Field(None, description="with an encoded value: an expression for the column `key`")
     partition_by: list[Text] = Field(default_factory=list, description="columns that become folders")
 
     @model_validator(mode="after")

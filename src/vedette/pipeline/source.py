@@ -1,4 +1,4 @@
-"""Where rows come from: any format that Spark reads as a stream, and how its columns become the rows' own."""
+"""Sources of rows: any format that Spark reads as a stream, and how it is decoded."""
 
 from __future__ import annotations
 
@@ -17,33 +17,31 @@ LINES = ("csv", "json", "xml")  # of which some records may be malformed
 
 
 class Watermark(Section):
-    """How late rows may come: behind the latest time of a column, by that much."""
+    """Spark's watermark: how late rows may be, by a time column."""
 
     column: Text = Field(description="the column with the time")
-    delay: Duration = Field(description="how late rows may come, as in: 10 minutes")
+    delay: Duration = Field(description="how late rows may be: 10 minutes")
 
 
 class Source(Section):
     """A stream: read by Spark, decoded, and cut to the columns and rows that are wanted, in this order."""
 
     format: Text = Field(description="a format that Spark reads as a stream: kafka, parquet, json, csv, rate, delta")
-    path: Text | None = Field(None, description="the folder or table; the same as the option of that name")
-    options: Options = Field(default_factory=dict, description="options of Spark's reader for that format")
-    fields: Text | None = Field(
-        None, alias="schema", description="the fields as Spark writes them, as in: symbol string, price double"
-    )
+    path: Text | None = Field(None, description="the folder or table; the same as the option `path`")
+    options: Options = Field(default_factory=dict, description="options of Spark's reader")
+    fields: Text | None = Field(None, alias="schema", description="the fields: symbol string, price double")
     decode: Literal["columns", "json", "avro"] = Field(
-        "columns", description="how the fields are told: as columns, or in one column as JSON or Avro"
+        "columns", description="where the fields are: in columns, or in one column as JSON or Avro"
     )
-    column: Text = Field("value", description="the column that holds JSON or Avro, or an expression that makes it")
-    avro_schema: Text | None = Field(None, description="of Avro: the schema, or the name of a file that has it")
+    column: Text = Field("value", description="the column with JSON or Avro, or an expression for it")
+    avro_schema: Text | None = Field(None, description="the Avro schema, or the name of a file with it")
     malformed: Literal["drop", "null", "fail"] = Field(
-        "drop", description="what cannot be decoded or parsed: drop and count it, take its fields for null, or stop"
+        "drop", description="records that cannot be decoded: drop and count them, read their fields as null, or fail"
     )
-    keep: list[Text] = Field(default_factory=list, description="columns to keep beside those that are decoded")
-    select: list[Text] = Field(default_factory=list, description="expressions that make the columns of the rows")
-    where: Text | None = Field(None, description="an expression that rows must fulfil")
-    watermark: Watermark | None = Field(None, description="the column with the time, and how late rows may come")
+    keep: list[Text] = Field(default_factory=list, description="columns to keep besides the decoded ones")
+    select: list[Text] = Field(default_factory=list, description="expressions for the columns of the rows")
+    where: Text | None = Field(None, description="a condition on rows")
+    watermark: Watermark | None = Field(None, description="the column with the time, and how late rows may be")
 
     @field_validator("fields")
     @classmethod

@@ -43,10 +43,10 @@ class Registry:
     >>> registry.changes("alerts", since=0).added_ids
     ['cheap-ibm']
 
-    Each change of a set is one transaction and makes one new version; docs/operations.md tells what that means. `url`
-    is such as sqlite:///alerts.db or postgresql://user:password@host/database. The tables are made where there are
-    none, unless `create` is False. `snapshots` is where compiled sets are kept. A database that is locked or out
-    of reach is tried again for `retry_seconds`. A registry may be used by several threads, and pickled.
+    Each change of a set is one transaction and creates one version; see docs/operations.md. `url` is such as
+    sqlite:///alerts.db or postgresql://user:password@host/database. Missing tables are created, unless `create` is
+    False. `snapshots` is the place of compiled sets. If the database is locked or cannot be reached, calls are retried
+    for `retry_seconds`. A registry can be used by several threads, and pickled.
     """
 
     def __init__(
@@ -66,12 +66,12 @@ class Registry:
 
     @property
     def database(self) -> Database:
-        """The database, for what follows the registry."""
+        """The database."""
         return self._database
 
     @property
     def snapshot_files(self) -> SnapshotFiles:
-        """Where compiled sets are kept, opened once in each process."""
+        """The files of compiled sets, opened once in each process."""
         from vedette.registry.snapshots.files import SnapshotFiles, place_of
 
         if self._snapshot_files is None or self._snapshot_files.process != os.getpid():
@@ -79,7 +79,7 @@ class Registry:
         return self._snapshot_files
 
     def close(self) -> None:
-        """Give back all connections. A later call opens new ones."""
+        """Close all connections. A later call opens new ones."""
         self._database.close()
 
     # Sets.
@@ -100,10 +100,10 @@ class Registry:
     ) -> SetInfo:
         """Create an empty set of a kind: match, border, window join, band join or moving join.
 
-        `ids` says whether the ids of queries are of "string" or "integer"; else the first ones do, or a pipeline that
-        follows the set before there are any, which makes them strings.
+        `ids` is the type of the queries' ids, "string" or "integer". By default the first ids decide, or a pipeline
+        that follows the set before there are any, which makes them strings.
 
-        A window join has a schema for each stream, left="..." and right="...", and says with `windows` whether its
+        A window join has a schema for each stream, left="..." and right="...", and `windows` says whether its
         queries have windows of "time" (the default), of "rows", or of "any" sort. Band joins and moving joins have no
         schema. The queries of a moving join are zones, in two `dimensions` unless this is 3.
 
@@ -114,11 +114,11 @@ class Registry:
         )
 
     def sets(self) -> builtins.list[SetInfo]:
-        """All sets, by name."""
+        """All sets, sorted by name."""
         return self._database.read(sets.list_sets)
 
     def set(self, name: str) -> SetInfo:
-        """A set, as it is now."""
+        """The current state of a set."""
         return self._database.read(lambda connection: sets.find_set(self._database, connection, name))
 
     def drop(self, name: str) -> None:
@@ -139,12 +139,12 @@ class Registry:
         sample: Any = None,
         max_match_share: Any = None,
     ) -> int:
-        """Give a set another schema, or a dict of them by stream; the version from which it is in force.
+        """Change the schema of a set, or a dict of schemas by stream; returns the version from which it applies.
 
-        Refused where standing queries do not fit it, and the error lists them as `broken`; `force` parks those.
-        Also refused where the set's sample cannot be read under it, unless by `force`.
+        Refused if active queries do not fit it: the error lists them as `broken`. `force` parks those queries. Also
+        refused if the set's sample does not fit it, unless `force` is set.
 
-        Or give it another `sample` or `max_match_share` for new queries; max_match_share="none" clears both.
+        Or change the `sample` or `max_match_share` for new queries; max_match_share="none" clears both.
         """
         info = self.set(name)
         if sample is None and max_match_share is None:
@@ -155,11 +155,11 @@ class Registry:
         alter_sample(self._database, info, sample, max_match_share, clear=clear)
         return info.version
 
-    # Changes. Each is one transaction and makes one version, or raises and changes nothing. With `expect_version` the
-    # set must be at that version; where another writer was first, ConflictError.
+    # Changes. Each is one transaction and creates one version, or raises and changes nothing. With `expect_version` the
+    # set must be at that version; otherwise ConflictError is raised.
 
     def change(self, name: str, *, expect_version: int | None = None) -> Change:
-        """Several steps as one change: `with registry.change("alerts") as change:`, and then change.add and others."""
+        """Several steps as one change: `with registry.change("alerts") as change:`, then change.add and others."""
         return Change(self._database, self.set(name), expect_version)
 
     def add(
@@ -201,17 +201,17 @@ class Registry:
         expect_version: int | None = None,
         **given: Any,
     ) -> int:
-        """Change a query that stands or is parked; the new version. It keeps what is not given."""
+        """Change a query that is active or parked; returns the new version. The query keeps what is not given."""
         change = self.change(name, expect_version=expect_version)
         change.replace(query_id, text, **given)
         return change.commit()
 
     def remove(self, name: str, query_id: str | int, *, expect_version: int | None = None) -> int:
-        """Let a query stand no longer; the new version."""
+        """Remove a query; returns the new version."""
         return self.remove_many(name, [query_id], expect_version=expect_version)
 
     def remove_many(self, name: str, ids: Any, *, expect_version: int | None = None) -> int:
-        """Let many queries stand no longer; the new version."""
+        """Remove queries; returns the new version. If any id is unknown, none is removed."""
         change = self.change(name, expect_version=expect_version)
         change.remove_many(ids)
         return change.commit()
@@ -219,11 +219,11 @@ class Registry:
     # Queries.
 
     def get(self, name: str, query_id: str | int) -> QueryInfo:
-        """A query that stands, or is parked."""
+        """A query that is active or parked."""
         return self._look(name, lambda connection, info: listing.get_query(connection, info, query_id))
 
     def find_ids(self, name: str, ids: Any) -> dict[Any, str]:
-        """Those of these ids whose queries stand or are parked, each with its state: "active" or "parked"."""
+        """Those of these ids whose queries exist, each with its state: "active" or "parked"."""
         return self._look(name, lambda connection, info: listing.find_ids(self._database, connection, info, ids))
 
     def list(
@@ -249,41 +249,41 @@ class Registry:
         return self._look(name, find, ends_due=at is None)
 
     def history(self, name: str, query_id: str | int) -> builtins.list[QueryInfo]:
-        """The revisions of a query, oldest first: what it was, from when to when, and why it ended."""
+        """The revisions of a query, oldest first: its text, from when to when, and why it ended."""
         return self._look(name, lambda connection, info: listing.get_history(connection, info, query_id))
 
     # Versions.
 
     def changes(self, name: str, since: int, until: int | None = None) -> Changes:
-        """What changed after a version, up to and with another, or the current one, as columns."""
+        """What changed after a version, up to and including another, by default the current one, as columns."""
         if until is None:
             self.end_due(name)
         return reader.read_changes(self._database, name, since, until)
 
     def active(self, name: str, at: int | None = None, **options: Any) -> Iterator[Changes]:
-        """All queries that stood at a version, or stand, in pieces: the added queries of each piece."""
+        """All queries that are active, or were at a version, in pieces: the added queries of each piece."""
         if at is None:
             self.end_due(name)
         return reader.read_active(self._database, name, at, **options)
 
     def marks(self, name: str, until: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The versions that are remembered, up to one, and the mark of each."""
+        """The versions that can be read, up to one, and the mark of each."""
         return reader.read_marks(self._database, name, until)
 
     def schema_at(self, name: str, version: int) -> tuple[dict[str, str], str]:
-        """The schemas by stream, and the time zone, that were in force at a version."""
+        """The schemas by stream, and the time zone, at a version."""
         return reader.read_schema_at(self._database, name, version)
 
     def pin(self, pipeline: str, batch: int, name: str | SetInfo, *, run: str | None = None) -> int:
-        """The version of a set that a batch of a pipeline is evaluated against: the same for all who ask.
+        """The version of a set that a batch of a pipeline is evaluated against: the same on every call.
 
-        `run` tells runs of the pipeline apart. A new run may repeat the newest batch; one before it is refused.
+        `run` identifies a run of the pipeline. A new run may repeat the newest batch; an earlier one is refused.
         """
         info = name if isinstance(name, SetInfo) else self.set(name)
         return pins.pin_version(self._database, info, pipeline, batch, run).version
 
     def pins(self, name: str | None = None) -> builtins.list[PinnedStream]:
-        """What is pinned for the batches of each stream, of all sets or of one; the latest first."""
+        """The pins of each stream, of all sets or of one; the latest first."""
         if name is not None:
             self.set(name)
         return self._database.read(lambda connection: pins.list_pins(connection, name))
@@ -291,10 +291,10 @@ class Registry:
     def unpin(
         self, stream: str, *, from_batch: int | None = None, name: str | None = None, dry_run: bool = False
     ) -> int:
-        """Delete the pins of a stream, all or from a batch on, of all sets or of one; how many there were.
+        """Delete the pins of a stream, all or from a batch on, of all sets or of one; returns how many.
 
-        Those batches see the current version when they are repeated. The stream must not run meanwhile. Versions that
-        only these pins needed can be forgotten then. With `dry_run` nothing is deleted.
+        These batches see the current version when they are repeated. The stream must not be running. Versions that only
+        these pins needed can then be forgotten. With `dry_run` nothing is deleted.
         """
         if from_batch is not None and (isinstance(from_batch, bool) or not isinstance(from_batch, int)):
             raise RegistryError(f"from_batch is a batch's number; got {from_batch!r}")
@@ -308,9 +308,9 @@ class Registry:
         return self._database.write(lambda connection: pins.unpin(connection, stream, from_batch, row))
 
     def end_due(self, name: str | SetInfo) -> SetInfo:
-        """End what has expired by now, under one version; the set after that.
+        """End queries that have expired, under one version; returns the set after that.
 
-        Who came to read does not wait: where we may not write, or another holds the set, what is due stands on.
+        A reader does not wait: if the database is read-only, or another process holds the set, they stay active.
         """
 
         def look(connection: Connection) -> tuple[SetInfo, bool]:
@@ -331,33 +331,33 @@ class Registry:
         return self._database.read(lambda connection: sets.find_set(self._database, connection, info))
 
     def forget(self, name: str, before: Any) -> int:
-        """Forget queries that ended before a version, a datetime, or so long ago ("30 days"); the oldest version left.
+        """Forget queries that ended before a version, a datetime, or a time ago ("30 days"); the oldest version left.
 
-        What streams need to start again stays, however long they were silent: the version that the newest batch of each
-        has pinned, and of borders and band joins those that their states may be of. `unpin` lets it go.
+        What streams need to restart is kept: the version that the newest batch of each has pinned, and for borders and
+        band joins the versions that their states may refer to. `unpin` releases it.
         """
         return retention.forget(self._database, self.set(name), before)
 
-    # What follows it.
+    # Pipelines.
 
     def follow(self, name: str, version: int | None = None) -> Followed:
-        """What the transforms of vedette.spark take instead of a query set: the set as it changes, or one version."""
+        """A handle that transforms of vedette.spark take in place of a set: the set as it changes, or one version."""
         from vedette.registry.read.followed import Followed
 
         return Followed.of(self, name, version)
 
     def compact(self, name: str) -> Any:
-        """Write a compiled snapshot of a set, so that who opens it next has little to compile."""
+        """Write a compiled snapshot of a set, so that opening it is fast."""
         from vedette.registry.snapshots.bases import compact
 
         return compact(self, name)
 
     def stats(self) -> RegistryStats:
-        """What is in the registry, in numbers."""
+        """The size of the registry and its sets, in numbers."""
         return inspection.collect_stats(self._database)
 
     def verify(self, name: str | None = None) -> builtins.list[str]:
-        """What is wrong in the tables of all sets, or of one: a sentence each, none where all is well."""
+        """Faults in the tables of all sets, or of one, one sentence each; empty if there are none."""
         if name is not None:
             self.set(name)
         return inspection.find_faults(self._database, name)

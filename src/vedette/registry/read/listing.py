@@ -29,7 +29,7 @@ def get_query(connection: Connection, info: SetInfo, query_id: Any) -> QueryInfo
     last = get_history(connection, info, query_id)[-1]
     if last.state not in (ACTIVE, PARKED):
         raise QueryError(
-            f"no query {query_id!r} stands in set {info.name!r} any more: it was {last.state} with version "
+            f"no query {query_id!r} exists in set {info.name!r} any more: it was {last.state} with version "
             f"{last.removed_version}"
         )
     return last

@@ -1,4 +1,4 @@
-"""A change of a set: steps gathered in memory, written as one transaction and one version."""
+"""A change of a set: steps are collected in memory and written as one transaction and one version."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from vedette.registry.write.writer import Writer
 
 
 class Change:
-    """What `registry.change` gives: `add`, `replace` and `remove` gather, and all happens when the block ends.
+    """Several steps as one change: `add`, `replace` and `remove` collect steps, which are written when the block ends.
 
-    Texts and ids are checked then, all together. An error inside the block, or then, leaves the set as it was.
+    Texts and ids are checked at the end, all together. An error leaves the set unchanged.
     """
 
     def __init__(self, database: Database, info: SetInfo, expect_version: int | None = None) -> None:
@@ -109,7 +109,7 @@ class Change:
         self._gather(REMOVE, ids, Given())
 
     def commit(self) -> int:
-        """Make the change; the version that it made, or the current one where there was nothing to change."""
+        """Write the change; returns the new version, or the current one if nothing changes."""
         edit = Edit.of(self._steps)
         if not edit and self._expect_version is None:
             self.version = self._info.version

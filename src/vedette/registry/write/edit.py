@@ -1,4 +1,4 @@
-"""What the steps of a change come to: each query is added, replaced or removed once, whatever happened in between."""
+"""The net effect of the steps of a change: each query is added, replaced or removed once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLUMNS = (*STORED, "metadata", "expires_at")  # of a revision: what its owner g
 
 
 class _Kept:
-    """In place of a value that a replaced query keeps."""
+    """Marks a value that a replaced query keeps."""
 
     def __repr__(self) -> str:
         return "kept"
@@ -39,23 +39,23 @@ class Rows:
 
 @dataclass(frozen=True)
 class Edit:
-    """What a change does to the set as it was before."""
+    """What a change does to a set."""
 
     added: Rows = field(default_factory=Rows)
     replaced: Rows = field(default_factory=Rows)
     removed: Sequence[Any] = ()
-    passing: Sequence[Any] = ()  # added and removed again, so they must not stand before
+    passing: Sequence[Any] = ()  # added and removed again, so they must not exist before
 
     def __bool__(self) -> bool:
         return any(len(ids) for ids in (self.added.ids, self.replaced.ids, self.removed, self.passing))
 
     @property
     def ids(self) -> Sequence[Any]:
-        """Some of the ids that the change names."""
+        """One id of each action."""
         return [*self.added.ids[:1], *self.replaced.ids[:1], *self.removed[:1], *self.passing[:1]]
 
     def check_texts(self, info: SetInfo, selectivity: Selectivity | None) -> None:
-        """Raise QueryError where a text is wrong."""
+        """Raise QueryError if a text is invalid."""
         for rows in (self.added, self.replaced):
             if "text" not in rows.values:
                 continue
@@ -69,7 +69,7 @@ class Edit:
 
     @classmethod
     def of(cls, steps: Sequence[Step]) -> Edit:
-        """All steps in one. Raises QueryError where a step does not follow from those before it."""
+        """All steps as one edit. Raises QueryError if a step contradicts an earlier one."""
         if len(steps) == 1:
             (step,) = steps
             rows = Rows(step.ids, step.values)
@@ -93,7 +93,7 @@ class Edit:
 def _follow(
     before: tuple[bool, dict[str, Any] | None] | None, action: str, query_id: Any, values: dict[str, Any]
 ) -> tuple[bool, dict[str, Any] | None]:
-    """What is known of a query after a step."""
+    """The state of a query after a step."""
     if before is None:
         return action != ADD, None if action == REMOVE else values
     stood, known = before
@@ -102,7 +102,7 @@ def _follow(
             raise QueryError(f"id {query_id!r} is added twice in one change; ids must be distinct")
         return stood, {name: values.get(name) for name in COLUMNS}  # nothing is kept of what stood before
     if known is None:
-        raise QueryError(f"query {query_id!r} does not stand any more: the same change has removed it")
+        raise QueryError(f"query {query_id!r} no longer exists: the same change has removed it")
     return stood, None if action == REMOVE else known | values
 
 

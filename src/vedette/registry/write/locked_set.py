@@ -1,4 +1,4 @@
-"""A set while a transaction has it for itself: what is due ends, versions are made, and at last its row is written."""
+"""A set that a transaction has locked: expired queries end, versions are created, and its row is written."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class LockedSet:
         return id_column(self.id_kind)
 
     def find_made(self, mark: int) -> int | None:
-        """The version with that mark: made by an attempt before, of which only the answer was lost."""
+        """The version with that mark, if an earlier attempt created it and only its answer was lost."""
         told = select(versions.c.version).where(versions.c.set_id == self.row, versions.c.mark == mark)
         return self.connection.scalar(told)
 
@@ -69,7 +69,7 @@ class LockedSet:
         return self.version
 
     def end(self, *which: ColumnElement[bool], reason: str) -> int:
-        """Under the current version, end those revisions of the set which stand and are told by `which`; how many."""
+        """End the active revisions that match `which` under the current version; returns how many."""
         ended = {"removed": self.version, "reason": reason, "ended_at": self.now}
         told = revisions.c.set_id == self.row, revisions.c.removed.is_(None), *which
         n = self.connection.execute(update(revisions).where(*told).values(ended)).rowcount
@@ -77,7 +77,7 @@ class LockedSet:
         return n
 
     def end_due(self) -> None:
-        """End what has expired by now, all under one version of its own."""
+        """End expired queries, under one separate version."""
         if self.connection.scalar(select(is_due(self.row, self.now))):
             self.advance()
             self.end(revisions.c.expires_at.is_not(None), revisions.c.expires_at <= self.now, reason=EXPIRED)
@@ -104,7 +104,7 @@ def new_mark() -> int:
 
 
 def is_due(set_row: int, now: int) -> ColumnElement[bool]:
-    """Whether something stands in the set whose time has come."""
+    """Whether the set has active queries that have expired."""
     due = (
         revisions.c.set_id == set_row,
         revisions.c.removed.is_(None),

@@ -1,4 +1,4 @@
-"""The named sets of a registry: made, found and dropped."""
+"""The named sets of a registry: create, find and drop."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _read_dimensions(kind: str, dimensions: Any) -> int | None:
 def _read_sample(
     name: str, kind: str, schemas: Mapping[str, str], time_zone: str, sample: Any, max_match_share: Any
 ) -> tuple[float | None, dict[str, str] | None]:
-    """The share and the sample of a new set, as they are kept."""
+    """The share and the sample of a new set, as they are stored."""
     if sample is None and max_match_share is None:
         return None, None
     check_kind(kind, name)
@@ -123,7 +123,7 @@ def _read_sample(
 
 
 def read_given_schemas(kind: str, schema: Any, streams: Mapping[str, Any]) -> dict[str, str]:
-    """The schemas of a set by stream, checked, as they are kept."""
+    """The validated schemas of a set by stream, as they are stored."""
     if isinstance(schema, Mapping):
         streams, schema = {**schema, **streams}, None
     if set(streams) == {""}:
@@ -170,7 +170,7 @@ def find_set(database: Database, connection: Connection, which: str | SetInfo) -
 
 
 def drop_set(database: Database, info: SetInfo) -> list[str]:
-    """Delete a set with all its queries, versions and pins; the files of its snapshots, which nobody knows any more."""
+    """Delete a set with all its queries, versions and pins; returns the files of its snapshots, to be deleted."""
     attempts = count()
     files: list[str] = []
 

@@ -1,6 +1,6 @@
-"""The steps of a change as its owner takes them: queries added, replaced or removed, read into columns and checked.
+"""The steps of a change: queries that are added, replaced or removed, read into columns and checked.
 
-Texts are checked by compiling them, all of a change together.
+Texts are checked by compiling them, all texts of a change together.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _read_written(info: SetInfo, given: Given) -> dict[str, Any]:
 
 
 def read_ids(ids: Any, info: SetInfo) -> list[str] | list[int]:
-    """Ids as the owner gives them, checked: of the set's kind, none null, none twice, none that a database refuses."""
+    """Validated ids: of the set's type, not null, distinct, and storable in a database."""
     known = Ids()
     known.kind = info.id_kind
     read = known.read(ids)
@@ -106,7 +106,7 @@ def read_ids(ids: Any, info: SetInfo) -> list[str] | list[int]:
 
 
 def kind_of(ids: Sequence[Any]) -> str | None:
-    """The kind of ids that were read."""
+    """The type of ids that were read."""
     return None if not len(ids) else INTEGER if isinstance(ids[0], int) else STRING
 
 
@@ -151,7 +151,7 @@ def _read_expiries(expires_at: Any, ttl: Any, ids: Sequence[Any]) -> list[int | 
 
 
 def _as_list(value: Any) -> list[Any] | None:
-    """A list, an array or a column with one value a query; None where it is one for all."""
+    """A list, an array or a column with one value per query; None if there is one value for all."""
     if isinstance(value, (str, bytes, Mapping)) or getattr(value, "ndim", 1) == 0:
         return None
     if hasattr(value, "to_pylist"):

@@ -1,4 +1,4 @@
-"""How a change is written: under a lock of the set, as one transaction and one version."""
+"""Writes a change: under a lock of the set, as one transaction and one version."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Writer:
         self.expect_version = expect_version
 
     def write(self, info: SetInfo) -> int:
-        """The new version. Either all of the edit is in it, or an error is raised and nothing has changed."""
+        """Write the edit; returns the new version. If an error is raised, nothing has changed."""
         while True:
             info = self._checked(info)
             mark = new_mark()
@@ -45,13 +45,13 @@ class Writer:
                 outcome = self.database.write(self._work(info, mark, attempts))
             except IntegrityError:
                 self._explain_twice(info)
-                continue  # who was in the way has gone
+                continue  # the conflicting query has gone
             if isinstance(outcome, int):
                 return outcome
             info = outcome  # its schema has changed since the texts were checked
 
     def _checked(self, info: SetInfo) -> SetInfo:
-        """The set whose schema the texts fit."""
+        """Check the texts; returns the set with the schema that they fit."""
         try:
             self.edit.check_texts(info, selectivity_of(self.database, info))
         except QueryError:
@@ -102,7 +102,7 @@ class Writer:
             locked.id_kind = kinds.pop()
 
     def _end(self, locked: LockedSet) -> Rows:
-        """End what is replaced and removed; the replaced ones with what they keep filled in."""
+        """End replaced and removed queries; returns the replaced ones with the values that they keep."""
         edit = self.edit
         if len(edit.passing):
             for query_id in _ids_of(locked, revisions.c.removed.is_(None), locked.among(edit.passing)):
@@ -122,7 +122,7 @@ class Writer:
         return replaced
 
     def _find_parked(self, locked: LockedSet) -> set[Any]:
-        """Which of the queries that are replaced or removed are parked. None may be added, or keep its text."""
+        """The parked queries among those replaced or removed. A parked query cannot be added, or keep its text."""
         edit = self.edit
         named = [*edit.added.ids, *edit.passing, *edit.replaced.ids, *edit.removed]
         parked = set(_ids_of(locked, revisions.c.is_parked, locked.among(named)))
@@ -133,7 +133,7 @@ class Writer:
         return parked
 
     def _fill(self, locked: LockedSet, rows: Rows) -> Rows:
-        """The rows with all that they keep of the revisions before them, standing or parked."""
+        """The rows with the values that they keep from the revisions before them, active or parked."""
         kept = [name for name in COLUMNS if name not in rows.values or KEPT in rows.values[name]]
         if not len(rows.ids) or not kept:
             return rows
@@ -151,7 +151,7 @@ class Writer:
         return Rows(rows.ids, values)
 
     def _explain_twice(self, info: SetInfo) -> None:
-        """Raise for the first of the added ids that stands already, if one still does."""
+        """Raise for the first added id that already exists, if one still does."""
 
         def find(connection: Connection) -> list[Any]:
             locked = LockedSet(self.database, connection, info)
@@ -168,7 +168,7 @@ class Writer:
 
 
 def why_not_added(query_id: Any, state: str, info: SetInfo) -> str:
-    """Why a query is not added, or keeps its text, under an id that stands or is parked."""
+    """Why a query cannot be added, or keep its text, under an id that exists."""
     if state == PARKED:
         return (
             f"query {query_id!r} is parked in set {info.name!r}: its text does not fit the schema any more; "
@@ -178,10 +178,10 @@ def why_not_added(query_id: Any, state: str, info: SetInfo) -> str:
 
 
 def _check_known(info: SetInfo, ids: Sequence[Any], known: Container[Any]) -> None:
-    """Raise for the first that is not known."""
+    """Raise for the first unknown id."""
     for query_id in ids:
         if query_id not in known:
-            raise QueryError(f"no query {query_id!r} stands in set {info.name!r}")
+            raise QueryError(f"no query {query_id!r} exists in set {info.name!r}")
 
 
 def _ids_of(locked: LockedSet, *which: Any) -> list[Any]:
@@ -190,7 +190,7 @@ def _ids_of(locked: LockedSet, *which: Any) -> list[Any]:
 
 
 def insert_revisions(locked: LockedSet, rows: Rows) -> None:
-    """Let queries stand from the current version on."""
+    """Add queries under the current version."""
     n = len(rows.ids)
     if not n:
         return
