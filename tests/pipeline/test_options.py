@@ -10,7 +10,9 @@ from pydantic_core import PydanticUndefined
 
 import vedette as vd
 from vedette import spark as vs
-from vedette.cli import app
+from vedette.cli.border import border
+from vedette.cli.join import join
+from vedette.cli.moving import moving
 from vedette.pipeline.operators import BandJoin, Border, MovingJoin, OperatorSection, WindowJoin
 
 # What an operator decides by. Names of columns and files are not among them.
@@ -28,25 +30,25 @@ OPTIONS = (
     "layout",
 )
 OPERATORS: dict[str, dict[str, Any]] = {
-    "border": {"python": vd.QuerySet.border, "spark": vs.border, "file": Border, "cli": app.border_command},
+    "border": {"python": vd.QuerySet.border, "spark": vs.border, "file": Border, "cli": border},
     "window join": {
         "python": vd.JoinQuerySet.window,
         "spark": vs.window_join,
         "file": WindowJoin,
-        "cli": app.join_command,
+        "cli": join,
     },
     "band join": {
         "python": vd.BandQuerySet.monitor,
         "spark": vs.band_join,
         "file": BandJoin,
-        "cli": app.join_command,
+        "cli": join,
     },
     "moving join": {
         "python": vd.MovingJoin,
         "zones": vd.ZoneSet.monitor,
         "spark": vs.moving_join,
         "file": MovingJoin,
-        "cli": app.moving_command,
+        "cli": moving,
     },
 }
 # Where an option is not, and why.
