@@ -59,14 +59,14 @@ def test_a_file_of_another_format_is_refused(file):
     data[8] = 99
     file.write_bytes(data)
 
-    with pytest.raises(vd.SnapshotError, match="has format 99; this Vedette reads format 3: save the set again"):
+    with pytest.raises(vd.SnapshotError, match="has format 99; this Vedette reads format 4: save the set again"):
         vd.QuerySet.load(file)
 
 
 def test_bytes_of_another_format_are_refused():
     queries = bytearray(vd.BandQuerySet().to_bytes())
     queries[8] = 2
-    with pytest.raises(vd.SnapshotError, match=r"^the saved query set has format 2; .* format 3: save the set again$"):
+    with pytest.raises(vd.SnapshotError, match=r"^the saved query set has format 2; .* format 4: save the set again$"):
         vd.BandQuerySet.from_bytes(bytes(queries))
 
 

@@ -1,6 +1,6 @@
 """Boxes as bits, on any number of axes: per axis and bucket of cells a bitmap of the boxes that reach into it.
 
-Wins where a row matches a percent of all boxes or more, on many axes, and for a few hundred boxes. A row ANDs one
+Best where a row matches one percent of all boxes or more, on many axes, and for a few hundred boxes. A row ANDs one
 bitmap per axis, clears the boxes that begin above it or end below it inside its buckets, and reads out the bits. Costs
 a bit per box, axis and bucket, about 140 bytes a box and axis where there are many boxes.
 """
@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +27,7 @@ MIN_BUCKETS = 512  # per axis and at most; the true number is between half of th
 MAX_BUCKETS = 1024
 BOXES_PER_BUCKET = 64
 ONE_CALL = 1 << 20  # rows times boxes up to which one kernel call does everything
+CELL, BOX = 0, 1  # rows of the arrays of ends
 SLACK = 64  # bits of a word that may be read out too much
 
 # The places of the set bits of each byte, eight to a byte.
@@ -44,19 +44,17 @@ class _Bits(NamedTuple):
     axis_buckets: NDArray[np.int64]
     bitmaps: NDArray[np.int64]
     first_starts: NDArray[np.int64]
-    first_cells: NDArray[np.int32]
-    first_boxes: NDArray[np.int32]
+    firsts: NDArray[np.int32]
     last_starts: NDArray[np.int64]
-    last_cells: NDArray[np.int32]
-    last_boxes: NDArray[np.int32]
+    lasts: NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class Bitmaps:
     """Axis `a` has the buckets from `axis_buckets[a]` on, each of `2 ** shifts[a]` cells.
 
-    The boxes that begin inside bucket `b`, not with it, are `first_boxes[first_starts[b]:first_starts[b + 1]]`, ordered
-    by their first cells, which stand in `first_cells`; likewise those that end inside it, by their last cells.
+    The boxes that begin inside bucket `b`, not with it, are `firsts[BOX, first_starts[b]:first_starts[b + 1]]`, ordered
+    by their first cells, which are in `firsts[CELL]`; likewise those that end inside it, by their last cells.
     """
 
     n_fields: ClassVar[range] = ANY_FIELDS
@@ -68,13 +66,11 @@ class Bitmaps:
     offset: int  # the id of box 0 where ids are consecutive, else -1
     shifts: NDArray[np.int64]
     axis_buckets: NDArray[np.int64]
-    bitmaps: NDArray[np.int64]  # (buckets, words): bit b of word w stands for box 64 w + b
+    bitmaps: NDArray[np.int64]  # (buckets, words): bit b of word w is for box 64 w + b
     first_starts: NDArray[np.int64]
-    first_cells: NDArray[np.int32]
-    first_boxes: NDArray[np.int32]
+    firsts: NDArray[np.int32]
     last_starts: NDArray[np.int64]
-    last_cells: NDArray[np.int32]
-    last_boxes: NDArray[np.int32]
+    lasts: NDArray[np.int32]
 
     @classmethod
     def build(
@@ -104,27 +100,35 @@ class Bitmaps:
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
-        n_rows, bits = cells.shape[1], self._bits
+        n_rows = cells.shape[1]
         if n_rows * len(self.ids) <= ONE_CALL:
-            return Matches(*_match(cells, bits))
-        most = len(self.ids) + SLACK
-        return collect(n_rows, most, lambda done, starts, positions: _fill(cells, done, starts, positions, bits))
-
-    @cached_property
-    def _bits(self) -> _Bits:
-        return _Bits(
+            # Plain arguments: a tuple would make the call of a single row slower.
+            found = _match(
+                cells,
+                self.ids,
+                self.offset,
+                self.shifts,
+                self.axis_buckets,
+                self.bitmaps,
+                self.first_starts,
+                self.firsts,
+                self.last_starts,
+                self.lasts,
+            )
+            return Matches(*found)
+        bits = _Bits(
             self.ids,
             self.offset,
             self.shifts,
             self.axis_buckets,
             self.bitmaps,
             self.first_starts,
-            self.first_cells,
-            self.first_boxes,
+            self.firsts,
             self.last_starts,
-            self.last_cells,
-            self.last_boxes,
+            self.lasts,
         )
+        most = len(self.ids) + SLACK
+        return collect(n_rows, most, lambda done, starts, positions: _fill(cells, done, starts, positions, bits))
 
     def validate(self, n_cells: Sequence[int], ids: range) -> None:
         check_fields(self)
@@ -143,14 +147,11 @@ class Bitmaps:
         check_shape(self.bitmaps, (sum(n_buckets), n_words), "the bitmaps")
         if n % 64:
             check(not (self.bitmaps[:, -1] >> np.int64(n % 64)).any(), "bitmaps have bits of boxes that are not there")
-        for starts, cells, boxes in (
-            (self.first_starts, self.first_cells, self.first_boxes),
-            (self.last_starts, self.last_cells, self.last_boxes),
-        ):
+        for starts, ends in ((self.first_starts, self.firsts), (self.last_starts, self.lasts)):
             check_shape(starts, (sum(n_buckets) + 1,), "the starts of ends")
-            check_shape(cells, boxes.shape, "the cells of ends")
-            check_starts(starts, boxes.size, "the starts of ends")
-            check_within(boxes, 0, n - 1, "the boxes of ends")
+            check(ends.ndim == 2 and len(ends) == 2, "the ends of boxes are of another shape")
+            check_starts(starts, ends.shape[1], "the starts of ends")
+            check_within(ends[BOX], 0, n - 1, "the boxes of ends")
 
     def has_boxes(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> bool:
         """Whether the bits, and the lists of ends, of a valid index are those of these boxes."""
@@ -161,10 +162,7 @@ class Bitmaps:
         masks = ((1 << self.shifts) - 1)[:, None]
         begins = _list_ends(firsts, (firsts & masks) != 0, self.shifts, self.axis_buckets)
         ends = _list_ends(lasts, ((lasts + 1) & masks) != 0, self.shifts, self.axis_buckets)
-        own = (
-            (self.first_starts, self.first_cells, self.first_boxes),
-            (self.last_starts, self.last_cells, self.last_boxes),
-        )
+        own = (self.first_starts, self.firsts), (self.last_starts, self.lasts)
         return np.array_equal(bitmaps, self.bitmaps) and all(map(_are_same_ends, own, (begins, ends)))
 
     @property
@@ -172,9 +170,12 @@ class Bitmaps:
         return count_bytes(self)
 
 
-def _are_same_ends(own: tuple[NDArray[Any], ...], given: tuple[NDArray[Any], ...]) -> bool:
+_Ends = tuple[NDArray[np.int64], NDArray[np.int32]]
+
+
+def _are_same_ends(own: _Ends, given: _Ends) -> bool:
     """Whether two lists of ends are equal; boxes with the same end come in any order."""
-    (starts, cells, boxes), (given_starts, given_cells, given_boxes) = own, given
+    (starts, (cells, boxes)), (given_starts, (given_cells, given_boxes)) = own, given
     if not np.array_equal(starts, given_starts) or not np.array_equal(cells, given_cells):
         return False
     buckets = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -184,8 +185,8 @@ def _are_same_ends(own: tuple[NDArray[Any], ...], given: tuple[NDArray[Any], ...
 
 def _list_ends(
     cells: NDArray[np.int32], inside: NDArray[np.bool_], shifts: NDArray[np.int64], axis_buckets: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """Per bucket the boxes with an end inside it, by that end: starts, ends, boxes."""
+) -> _Ends:
+    """Per bucket the boxes with an end inside it, by that end: starts, and cells and boxes."""
     n_listed = np.zeros(int(axis_buckets[-1]) + 1, np.int64)
     listed_cells, listed_boxes = [], []
     for axis, shift in enumerate(shifts):
@@ -196,7 +197,7 @@ def _list_ends(
         n_buckets = int(axis_buckets[axis + 1] - axis_buckets[axis])
         counts = np.bincount(listed_cells[-1] >> shift, minlength=n_buckets)
         n_listed[axis_buckets[axis] + 1 : axis_buckets[axis + 1] + 1] = counts
-    return np.cumsum(n_listed), np.concatenate(listed_cells), np.concatenate(listed_boxes)
+    return np.cumsum(n_listed), np.stack([np.concatenate(listed_cells), np.concatenate(listed_boxes)])
 
 
 @kernel
@@ -245,9 +246,21 @@ def _order_by_bucket(
 
 
 @kernel
-def _match(cells: NDArray[np.int32], bits: _Bits) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _match(
+    cells: NDArray[np.int32],
+    ids: NDArray[np.int32],
+    offset: int,
+    shifts: NDArray[np.int64],
+    axis_buckets: NDArray[np.int64],
+    bitmaps: NDArray[np.int64],
+    first_starts: NDArray[np.int64],
+    firsts: NDArray[np.int32],
+    last_starts: NDArray[np.int64],
+    lasts: NDArray[np.int32],
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     starts = np.zeros(cells.shape[1] + 1, np.int64)
-    positions = np.empty(cells.shape[1] * len(bits.ids) + SLACK, np.int32)
+    positions = np.empty(cells.shape[1] * len(ids) + SLACK, np.int32)
+    bits = _Bits(ids, offset, shifts, axis_buckets, bitmaps, first_starts, firsts, last_starts, lasts)
     _fill(cells, 0, starts, positions, bits)
     return starts, positions[: starts[-1]].copy()
 
@@ -262,8 +275,7 @@ def _fill(
 ) -> int:
     """Write the matches of rows from `done` on while there is room; how many rows are done then."""
     ids, offset, shifts, axis_buckets, bitmaps = bits.ids, bits.offset, bits.shifts, bits.axis_buckets, bits.bitmaps
-    first_starts, first_cells, first_boxes = bits.first_starts, bits.first_cells, bits.first_boxes
-    last_starts, last_cells, last_boxes = bits.last_starts, bits.last_cells, bits.last_boxes
+    first_starts, firsts, last_starts, lasts = bits.first_starts, bits.firsts, bits.last_starts, bits.lasts
     n_words = bitmaps.shape[1]
     words = np.empty(n_words, np.int64)
     out = starts[done]
@@ -281,13 +293,13 @@ def _fill(
             cell = cells[axis, row]
             bucket = axis_buckets[axis] + (cell >> shifts[axis])
             j = first_starts[bucket + 1] - 1
-            while j >= first_starts[bucket] and first_cells[j] > cell:
-                box = np.int64(first_boxes[j])
+            while j >= first_starts[bucket] and firsts[CELL, j] > cell:
+                box = np.int64(firsts[BOX, j])
                 words[box >> 6] &= ~(np.int64(1) << (box & 63))
                 j -= 1
             j = last_starts[bucket]
-            while j < last_starts[bucket + 1] and last_cells[j] < cell:
-                box = np.int64(last_boxes[j])
+            while j < last_starts[bucket + 1] and lasts[CELL, j] < cell:
+                box = np.int64(lasts[BOX, j])
                 words[box >> 6] &= ~(np.int64(1) << (box & 63))
                 j += 1
         for w in range(n_words):

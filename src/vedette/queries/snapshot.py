@@ -27,7 +27,7 @@ from vedette.native.damage import check
 from vedette.queries.match import EveryRow, Group, Part
 from vedette.queries.screen import Screen
 
-FORMAT = 3
+FORMAT = 4
 _MAGIC = b"VEDETTE\0"
 _CLASSES: dict[str, Any] = {
     each.__name__: each
