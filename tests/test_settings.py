@@ -38,7 +38,7 @@ def test_the_environment_overrides_the_file(tmp_path, monkeypatch):
     [
         ("snapshot_dri = '/x'", "unknown setting 'snapshot_dri'.*did you mean 'snapshot_dir'"),
         ("inline_bytes = 'many'", "setting 'inline_bytes' is 'many'; it takes a whole number above 0"),
-        ("inline_bytes =", "is no TOML"),
+        ("inline_bytes =", "is not valid TOML"),
         ("file_mode = 640", "setting 'file_mode' is 640; it takes permissions as chmod does, such as \"0640\""),
         ("file_mode = '0440'", "setting 'file_mode' is '0440'; .* the owner must be able to read and write"),
         ("directory_mode = 'open'", "setting 'directory_mode' is 'open'; it takes permissions .* such as \"0750\""),

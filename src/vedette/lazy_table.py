@@ -1,6 +1,6 @@
-"""A table of names whose values are imported when they are asked for.
+"""A table of names whose values are imported when first used.
 
-A layer may name what is above it in such a table, so that it is found by name without being imported.
+With it, a layer can list modules of a higher layer by name without importing them.
 """
 
 from __future__ import annotations

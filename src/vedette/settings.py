@@ -145,7 +145,7 @@ def _read_file(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise FileError(f"cannot read the settings file {file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FileError(f"{file} is no TOML: {error}") from None
+        raise FileError(f"{file} is not valid TOML: {error}") from None
 
 
 def _warn_of_unknown(variables: Iterable[str]) -> None:

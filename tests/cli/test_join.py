@@ -406,8 +406,8 @@ def test_one_file_is_no_join(run, tmp_path):
     ("query", "message"),
     [
         (("b", "left.price <", "1 s", ""), "line 3: query 'b'"),
-        (("b", "price < 1", "1 s", ""), "stands without its stream; write left.price or right.price"),
-        (("b", "middle.price < 1", "1 s", ""), "there is no stream 'middle'; the streams are: left, right"),
+        (("b", "price < 1", "1 s", ""), "needs its stream; write left.price or right.price"),
+        (("b", "middle.price < 1", "1 s", ""), "unknown stream 'middle'; the streams are: left, right"),
         (
             ("b", NEAR, "", ""),
             "line 3: query 'b': it has no window for the left stream; give it one in a column",

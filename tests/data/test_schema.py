@@ -40,7 +40,7 @@ def test_a_schema_is_an_arrow_schema():
         ("x", "cannot read the schema at 'x'"),
         ("x double,", "ends in a comma"),
         ("x double y double", "expected a comma"),
-        ("x double, X string", "stands twice"),
+        ("x double, X string", "is in the schema twice"),
         ("x doubel", "did you mean 'double'?"),
         ("x int", "use bigint"),
         ("x float", "use double"),

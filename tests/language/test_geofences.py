@@ -439,7 +439,7 @@ NEAR = "ST_DWithin(ST_Point(lon, lat), ST_Point({}), {})"
         ),
         (
             CONTAINS.format("'POINT (1 2)'"),
-            "a POINT is no polygon; a geofence is a POLYGON or a MULTIPOLYGON",
+            "a POINT is not a polygon; a geofence is a POLYGON or a MULTIPOLYGON",
             "'POINT (1 2)'",
         ),
         (CONTAINS.format("'MULTIPOLYGON EMPTY'"), "the polygon is empty; write", "'MULTIPOLYGON EMPTY'"),
@@ -483,8 +483,12 @@ NEAR = "ST_DWithin(ST_Point(lon, lat), ST_Point({}), {})"
         ("ST_Contains(ST_GeomFromText('POINT (1 2)'), lon)", "a point is needed here: ST_Point(lon, lat)", "lon"),
         ("ST_Contains(ST_Point(lon, lat), ST_GeomFromText('x'))", "ST_Contains takes the polygon first", None),
         ("ST_Within(ST_GeomFromText('x'), ST_Point(lon, lat))", "ST_Contains takes the polygon first", None),
-        ("ST_Point(lon, lat)", "ST_Point stands inside ST_Contains, ST_Within, ST_Intersects or ST_DWithin only", None),
-        ("ST_GeomFromText('x') = 'x'", "ST_GeomFromText stands inside ST_Contains", None),
+        (
+            "ST_Point(lon, lat)",
+            "ST_Point can be used only inside ST_Contains, ST_Within, ST_Intersects or ST_DWithin",
+            None,
+        ),
+        ("ST_GeomFromText('x') = 'x'", "ST_GeomFromText can be used only inside ST_Contains", None),
         ("ST_Point(lon) > 3", "st_point takes 2 arguments, got 1", None),
         ("ST_Distance(ST_Point(lon, lat), ST_Point(1, 2)) < 3", "unsupported function 'st_distance'", None),
     ],

@@ -15,14 +15,14 @@ from vedette.errors import QueryError
 
 SQUARE = "(0 0, 4 0, 4 3, 0 3, 0 0)"
 REFUSED = {
-    "GEOMETRYCOLLECTION (" * 5000 + f"POLYGON ({SQUARE})" + ")" * 5000: "a GEOMETRYCOLLECTION is no polygon",
-    " " * 500 + "geometrycollection(" * 5000 + ")" * 5000: "a GEOMETRYCOLLECTION is no polygon",
-    f"GEOMETRYCOLLECTION (POLYGON ({SQUARE}))": "a GEOMETRYCOLLECTION is no polygon",
+    "GEOMETRYCOLLECTION (" * 5000 + f"POLYGON ({SQUARE})" + ")" * 5000: "a GEOMETRYCOLLECTION is not a polygon",
+    " " * 500 + "geometrycollection(" * 5000 + ")" * 5000: "a GEOMETRYCOLLECTION is not a polygon",
+    f"GEOMETRYCOLLECTION (POLYGON ({SQUARE}))": "a GEOMETRYCOLLECTION is not a polygon",
     "MULTIPOLYGON (" + "(" * 5000 + "0 0" + ")" * 5000: "invalid geometry",
-    "(" * 5000: "is no polygon",
-    "POLYGON ((0 0, 4 0, 4 NaN, 0 0))": "a coordinate is no finite number",
-    "POLYGON ((0 0, 4 0, 4 -Infinity, 0 0))": "a coordinate is no finite number",
-    "POLYGON ((0 0, 4 0, 4 1e999, 0 0))": "a coordinate is no finite number",
+    "(" * 5000: "is not a polygon",
+    "POLYGON ((0 0, 4 0, 4 NaN, 0 0))": "a coordinate is not a finite number",
+    "POLYGON ((0 0, 4 0, 4 -Infinity, 0 0))": "a coordinate is not a finite number",
+    "POLYGON ((0 0, 4 0, 4 1e999, 0 0))": "a coordinate is not a finite number",
     "POLYGON ((-1e308 -1e308, 1e308 -1e308, 1e308 1e308, -1e308 -1e308))": r"beyond 1e\+150",
     "POLYGON EMPTY": "the polygon is empty",
     "MULTIPOLYGON EMPTY": "the polygon is empty",

@@ -123,7 +123,7 @@ def test_try_forgives_its_own_failure_and_not_that_of_its_operands() -> None:
 
 @pytest.mark.parametrize("text", ["lower(s) LIKE 'a\\\\'", "(s LIKE 'a\\\\b') IS NULL", "'abc' LIKE '/a' ESCAPE '/'"])
 def test_a_literal_pattern_with_a_stray_escape_is_refused_wherever_it_stands(text: str) -> None:
-    with pytest.raises(QueryError, match="in a LIKE pattern stands before %, _ or itself"):
+    with pytest.raises(QueryError, match="in a LIKE pattern must be followed by %, _ or itself"):
         compile_texts([text], schema)
 
 

@@ -127,7 +127,7 @@ def test_a_small_file_is_read_with_all_that_it_leaves_out(tmp_path):
             "trigger: it is 'now'; it takes a duration such as '10 seconds'",
         ),
         ('checkpoint = "c"', 'checkpont = "c"', "checkpont: unknown key"),
-        ('checkpoint = "c"', "checkpoint = ", "is no TOML"),
+        ('checkpoint = "c"', "checkpoint = ", "is not valid TOML"),
         (
             "[operator]",
             '[spark]\nremote = "sc://host"\npackages = ["a:b:1"]\n[operator]',

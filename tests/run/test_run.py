@@ -585,7 +585,7 @@ def test_a_stream_that_is_not_there_is_told_with_its_key(run, tmp_path, kind):
     code, _, err = run("run", file)
 
     assert code == 2
-    assert "operator.id: there is no stream 'lft'; the set 'pairs' is about: left, right" in err
+    assert "operator.id: unknown stream 'lft'; the set 'pairs' is about: left, right" in err
 
 
 @pytest.mark.full
@@ -720,7 +720,7 @@ def test_a_secret_in_what_java_refuses_is_hidden(run, registry, write, monkeypat
     ("text", "options", "message"),
     [
         ("[sauce]", [], "mistakes\n  "),
-        ("[source", [], "is no TOML"),
+        ("[source", [], "is not valid TOML"),
         ("", ["--metrics", "high"], "--metrics takes a port, or host:port; got 'high'"),
     ],
 )

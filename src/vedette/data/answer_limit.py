@@ -11,7 +11,7 @@ def max_answer_bytes() -> int:
 
 
 def check_answer(n: int, n_bytes: int, noun: str, advice: str) -> None:
-    """Raise AnswerError if an answer of `n` pairs or events, in so many bytes, exceeds the limit."""
+    """Raise AnswerError if an answer of `n` pairs or events exceeds the limit."""
     if n_bytes > settings().max_answer_bytes:
         raise too_large(f"has {count(n, noun)} in {n_bytes:,} bytes", advice)
 

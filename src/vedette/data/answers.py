@@ -1,4 +1,4 @@
-"""Answers: a batch of rows beside what it matched, as one row per pair or as a list per row.
+"""Answers: a batch of rows with what it matched, as one row per pair or as a list per row.
 
 The columns of the rows are kept as they are; a list column is laid over the matches without a copy of the counts. An
 answer is cut before it is copied, so that a piece takes a bounded number of bytes whatever the rows and queries are.

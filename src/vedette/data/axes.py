@@ -1,8 +1,8 @@
 """Axes: one field seen through the queries, and how a value finds its cell on it.
 
 The cuts of an axis are the sorted distinct constants that queries compare the field with. Cell `2i + 1` is cut `i`,
-cell `2i` the gap below it, cell `2m` the gap above the last of `m` cuts, and cell `2m + 1` is null. From here on all
-is integers.
+cell `2i` the gap below it, cell `2m` the gap above the last of `m` cuts, and cell `2m + 1` is null. After this step
+everything is an integer.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class NumberAxis:
     def validate(self) -> None:
         check_fields(self)
         check(self.cuts.ndim == self.table.ndim == 1 and len(self.table) > 1, "an axis has arrays of another shape")
-        check(self.cuts.dtype in (np.int64, np.float64), "the cuts of an axis of numbers are no numbers")
+        check(self.cuts.dtype in (np.int64, np.float64), "the cuts of an axis of numbers are not numbers")
         check(np.isfinite([self.base, self.scale]).all() and self.scale >= 0.0, "the steps of an axis are not finite")
         rises = self.cuts[1:] > self.cuts[:-1]
         if len(rises) and np.isnan(self.cuts[-1]):
@@ -249,7 +249,7 @@ def _mark_nulls(cells: Cells, column: Column, n_cells: int) -> Cells:
 
 
 def _distinct(ordered: NDArray[Any]) -> NDArray[Any]:
-    """The distinct values of a sorted array; -0.0 and 0.0 are one, and so are all NaN, which stand last."""
+    """The distinct values of a sorted array. -0.0 equals 0.0; all NaN are equal and come last."""
     if len(ordered) == 0:
         return ordered
     keep = np.ones(len(ordered), np.bool_)

@@ -190,7 +190,7 @@ def writable(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _numbers(array: pa.Array, to: pa.DataType) -> NDArray[Any]:
-    """The values buffer as NumPy sees it; what stands under nulls is whatever was there."""
+    """The values buffer as a NumPy array; values at nulls are arbitrary."""
     if array.type != to:
         array = array.cast(to, safe=not pa.types.is_floating(to))
     dtype = to.to_pandas_dtype()

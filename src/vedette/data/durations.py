@@ -106,7 +106,7 @@ def _read_text(text: str) -> int | None:
 
 
 def number_or_duration(text: str | None) -> str | int | float | None:
-    """A number where the text is one, for times that are numbers; else a duration such as '5 minutes' as it stands.
+    """A number where the text is one, for times that are numbers; else a duration such as '5 minutes', unchanged.
 
     >>> number_or_duration("90"), number_or_duration("1.5"), number_or_duration("5 minutes")
     (90, 1.5, '5 minutes')

@@ -40,7 +40,7 @@ class Frame:
         return self._column_at(place)
 
     def count_rows(self, or_else: str = "") -> int:
-        """The length of the columns; raises RowError where one is no array, or longer than another."""
+        """The length of the columns; raises RowError if one is not an array, or lengths differ."""
         if self._n_rows is None:
             columns = [self._column_at(place) for place in range(len(self.names))]
             for name, column in zip(self.names, columns, strict=True):

@@ -1,7 +1,7 @@
-"""The owners' ids, by position, and the way back from an id to its position.
+"""The owners' ids by position, and the lookup from an id to its position.
 
 Ids are strings or 64-bit integers, one kind in a set. They are kept as Arrow lays them out and only ever appended, so
-an Arrow array over them costs nothing, and stays valid. A hash table of positions leads back: 8 to 16 bytes an id.
+an Arrow array over them costs nothing, and stays valid. A hash table finds positions: 8 to 16 bytes per id.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ STRING, INTEGER = "string", "integer"
 
 
 class Ids:
-    """A growing column of ids. `find` leads to the newest position of an id."""
+    """A growing column of ids. `find` returns the newest position of an id."""
 
     def __init__(self) -> None:
         self.kind: str | None = None  # fixed by the first ids
@@ -123,7 +123,7 @@ class Ids:
     def to_parts(self, room: int = 0) -> tuple[str | None, list[NDArray[Any]], int]:
         """The kind, the arrays and the number of ids, for a file.
 
-        With room for so many more, who maps the file can add ids to it without a copy of all.
+        `room` reserves space, so that a process that maps the file can add ids without copying all of them.
         """
         n, n_bytes = self._n, int(self._offsets[self._n]) if self.kind != INTEGER else 0
         if self.kind == INTEGER:
@@ -145,7 +145,7 @@ class Ids:
     def validate(self) -> None:
         """Raise DamageError unless ids from a file, `find` included, are as they were saved."""
         check_type(self.kind, str | None, "the kind of ids")
-        check(self.kind in (None, STRING, INTEGER), "ids are of a kind that there is not")
+        check(self.kind in (None, STRING, INTEGER), "ids are of an unknown kind")
         check_type(self._n, int, "the number of ids")
         check(0 <= self._n < 1 << 31 and (self.kind is not None or not self._n), "there cannot be so many ids")
         if self.kind == INTEGER:
@@ -158,12 +158,12 @@ class Ids:
         check_type(self._slots, NDArray[np.int32], "the hash table of ids")
         check_slots(self._slots, self._n)
 
-    def check_distinct(self, stands: NDArray[np.bool_]) -> None:
-        """Raise DamageError unless `find` leads to each id that stands. So no two that stand are equal."""
+    def check_distinct(self, is_active: NDArray[np.bool_]) -> None:
+        """Raise DamageError unless `find` returns the position of each active id. So no two active ids are equal."""
         if self.kind == INTEGER:
-            leads = leads_to_numbers(self._numbers[: self._n], self._slots, stands)
+            leads = leads_to_numbers(self._numbers[: self._n], self._slots, is_active)
         else:
-            leads = leads_to_strings(self._offsets[: self._n + 1], self._data, self._slots, stands)
+            leads = leads_to_strings(self._offsets[: self._n + 1], self._data, self._slots, is_active)
         check(leads, "the hash table is not that of the ids")
 
 
@@ -217,7 +217,7 @@ def item(ids: NDArray[np.int64] | pa.LargeStringArray, place: int) -> str | int:
 
 
 def _find_twice(ids: NDArray[np.int64] | pa.LargeStringArray) -> int:
-    """The place of an id that stood before, or -1."""
+    """The index of an id that occurs earlier, or -1."""
     if len(ids) < 2:
         return -1
     slots = empty_slots(len(ids))

@@ -1,4 +1,4 @@
-"""Rows of a stream that has keys and times: what is needed beside the fields that queries use."""
+"""Rows of a stream with keys and times: the columns needed in addition to the fields that queries use."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def read_keys(
 
 
 def read_times(frame: Frame, schema: Schema, time_zone: str, name: str) -> tuple[NDArray[Any], str]:
-    """The times of the rows, all of which have one, and their type; that is empty where there is no row to tell."""
+    """The times of the rows, none of which is null, and their type; the type is empty if there are no rows."""
     values, field = _find_column(frame, schema, name, "time")
     if field.type.name == "null":
         if len(values):
@@ -134,7 +134,7 @@ _NEAR = {
 
 
 def _are_far(times: NDArray[Any], time_type: str) -> bool:
-    """Whether some of the times, none of which is NaN, cannot be computed with."""
+    """Whether some of the times are too large to compute with. None is NaN."""
     farthest = np.inf if time_type == "double" else FARTHEST
     return bool(len(times)) and bool(times.max() >= farthest or times.min() <= -farthest)
 
@@ -154,7 +154,7 @@ def _find_column(frame: Frame, schema: Schema, name: str, role: str) -> tuple[An
 
 
 def _type_of(type_: pa.DataType) -> str:
-    """The type, by our name, of a column that the schema does not know."""
+    """The type name of a column that is not in the schema."""
     if isinstance(type_, (pa.DictionaryType, pa.RunEndEncodedType)):
         type_ = type_.value_type
     kinds = pa.types

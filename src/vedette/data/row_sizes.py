@@ -65,7 +65,7 @@ def decoded_bytes_per_row(array: pa.Array) -> NDArray[np.int64]:
         return np.ones(len(array), np.int64)
     sizes: NDArray[np.int64]
     if _types.is_large_string(values.type):
-        offsets, _ = string_buffers(values)  # of which only those are read that the codes name
+        offsets, _ = string_buffers(values)  # only those that the codes name are read
         sizes = offsets[codes.astype(np.int64) + 1] - offsets[codes] + _OFFSET
     else:
         sizes = bytes_per_row(values)[codes]

@@ -22,7 +22,7 @@ from vedette.data.schema import Field, Schema, arrow_type
 from vedette.errors import RowError, closest, nearest, shown
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_ONE_VALUE = {  # what a row that is matched by itself holds for a type
+_ONE_VALUE = {  # what a single row holds for a type
     "bigint": "a whole number from -2^63 to 2^63 - 1",
     "double": "a float or an int",
     "decimal": "a decimal.Decimal or an int that fits the type",
@@ -37,7 +37,10 @@ _NUMBERS = {"double": np.dtype(np.float64), "bigint": np.dtype(np.int64)}
 def read_rows(
     rows: Any, schema: Schema, fields: Collection[str], time_zone: str, *, or_else: str = ", or use match_one"
 ) -> tuple[dict[str, Column], int]:
-    """The columns of the named fields, and the number of rows. `or_else` is told to who gives values for columns."""
+    """The columns of the named fields, and the number of rows.
+
+    `or_else` is the advice for a caller that passes values instead of columns.
+    """
     frame = as_frame(rows)
     n_rows = frame.count_rows(or_else)
     columns = {}
@@ -77,14 +80,14 @@ def read_row(row: Mapping[str, Any], schema: Schema, fields: Collection[str], ti
 
 
 def _find_folded(row: Mapping[str, Any], name: str, schema: Schema) -> Any:
-    """The value under the name in another case, or None; raises where a name that is no field looks misspelt."""
+    """The value under the name in another case, or None; raises if a name that is not a field looks misspelt."""
     for key in row:
         if str(key).lower() == name.lower():
             return row[key]
     misspelt = closest(name, [str(key) for key in row if schema.find(str(key)) is None])
     if misspelt:
         raise RowError(
-            f"the row lacks field {name!r}, which queries use, but has {misspelt!r}, which is no field; "
+            f"the row lacks field {name!r}, which queries use, but has {misspelt!r}, which is not a field; "
             f"rename it, or give {name!r} as None for null"
         )
     return None

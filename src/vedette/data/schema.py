@@ -52,7 +52,7 @@ class Schema:
     """
 
     fields: tuple[Field, ...]
-    streams: tuple[str, ...] = ()  # of a schema of pairs: the streams whose names stand before those of the fields
+    streams: tuple[str, ...] = ()  # of a schema of pairs: the streams, whose names prefix those of the fields
 
     @classmethod
     def of_streams(cls, schemas: Mapping[str, Schema]) -> Schema:
@@ -90,7 +90,7 @@ class Schema:
         seen: set[str] = set()
         for field in self.fields:
             if field.name.lower() in seen:
-                raise SchemaError(f"field {field.name!r} stands twice in the schema (names differ by more than case)")
+                raise SchemaError(f"field {field.name!r} is in the schema twice (names must differ by more than case)")
             seen.add(field.name.lower())
 
     def __iter__(self) -> Iterator[Field]:
@@ -115,7 +115,7 @@ class Schema:
         return self._by_folded_name.get(name.lower())
 
     def unknown_field(self, name: str) -> str:
-        """The sentence for a name that is no field."""
+        """The error message for a name that is not a field."""
         return f"unknown field {name!r}; the schema has: {', '.join(sorted(self.names))}{nearest(name, self.names)}"
 
     def find_stream(self, name: str) -> str | None:
@@ -123,15 +123,15 @@ class Schema:
         return next((stream for stream in self.streams if stream.lower() == name.lower()), None)
 
     def unknown_stream(self, name: str) -> str:
-        """The sentence for a name before a dot that is no stream."""
-        return f"there is no stream {name!r}; the streams are: {', '.join(self.streams)}{nearest(name, self.streams)}"
+        """The error message for a name before a dot that is not a stream."""
+        return f"unknown stream {name!r}; the streams are: {', '.join(self.streams)}{nearest(name, self.streams)}"
 
     def needs_stream(self, name: str) -> str:
         """The sentence for a field that is named without its stream."""
         having = [f"{stream}.{name}" for stream in self.streams if self.find(f"{stream}.{name}")]
         if not having:
             return self.unknown_field(name)
-        return f"field {name!r} stands without its stream; write {' or '.join(having)}"
+        return f"field {name!r} needs its stream; write {' or '.join(having)}"
 
     def to_arrow(self) -> pa.Schema:
         """The Arrow schema with which such rows are read from files."""

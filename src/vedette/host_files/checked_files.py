@@ -37,7 +37,7 @@ def is_checked(state: os.stat_result, check: str) -> bool:
 
 
 def note_checked(state: os.stat_result, check: str) -> None:
-    """Let all processes of this account know that a file in this state has passed the check."""
+    """Record, for all processes of this account, that a file in this state has passed the check."""
     name = _name(state, check)
     _checked.add(name)
     folder = _folder()
@@ -60,7 +60,7 @@ def has_digest(path: Path, digest: str) -> bool:
 
 
 def file_digest(path: Path, n_bytes: int) -> str:
-    """The BLAKE2 digest of a file, of so many bytes, in hexadecimal."""
+    """The BLAKE2 digest of a file in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=n_bytes)).hexdigest()
 

@@ -33,7 +33,7 @@ class FileLease:
                 fcntl.flock(handle, fcntl.LOCK_SH)
             if is_at(handle, path):
                 return cls(handle)
-            os.close(handle)  # it was deleted before the lock was ours
+            os.close(handle)  # it was deleted before we got the lock
 
     def release(self) -> None:
         """End the lease. A child process that was forked meanwhile keeps it until it ends."""

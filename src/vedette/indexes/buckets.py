@@ -1,6 +1,6 @@
 """Boxes on one axis, listed by bucket: those that only touch the bucket are tested, those that cover it are copied.
 
-Wins on one axis for any number of boxes. A bucket is as wide as keeps its tests below a twelfth of its copies (or at
+Best on one axis for any number of boxes. A bucket is as wide as keeps its tests below a twelfth of its copies (or at
 `FEW_TESTS`), so work follows the output; memory stays near 50 bytes a box where a row meets ten, and below 130 however
 widths are distributed. Lists of covering boxes are the covering construct intervals of Wu, Chen and Yu, section 2, with
 cuts chosen from the boxes. Lim et al., section 5, sort the rows of a batch for locality; fetching ahead does better: 40
@@ -26,7 +26,7 @@ from vedette.native.prefetch import prefetch
 from vedette.native.vectors import copy_eight
 
 COPIES_PER_TEST = 12  # in a bucket; with 3, a hundred matches of a million boxes take twice as long
-FEW_TESTS = 4  # a bucket may always have so many tests; tests come in fours, made up with words that never hold
+FEW_TESTS = 4  # a bucket may always have this many tests; they come in fours, filled up with words that never match
 MAX_BUCKET_CELLS = 1 << 15  # offsets within a bucket have 15 bits
 FAR, NEAR, NEXT = 16, 8, 3  # rows ahead for which a slot, the begin of a block and the rest of it are fetched
 FETCHED = 256  # words of a block at most: what follows, the processor fetches by itself
@@ -382,7 +382,7 @@ def _validate(
         if n_tests < FEW_TESTS or n_covering < 0 or after > end or slot >= n_slots or low != slot << shift:
             return False
         for i in range(words + n_tests, after):
-            # The id beside a word that holds nothing is 0, whatever ids there are.
+            # The id of a word that never matches is 0, even if 0 is not an id.
             is_spare = i < words + 2 * n_tests and entries[i - n_tests] == 0 and entries[i] == 0
             if not is_spare and not first_id <= entries[i] < end_id:
                 return False

@@ -2,7 +2,7 @@
 
 The boxes in the spatial join window of a cluster are found once; then for each of them which rows it holds. For that
 the rows of a cluster are ranked on every axis, and for every rank there is a bitmap of the rows up to it: a box holds
-the rows that two such bitmaps tell apart on every axis. The bits are turned from boxes to rows, 64 by 64, and when all
+the rows in which two such bitmaps differ on every axis. The bits are turned from boxes to rows, 64 by 64, and when all
 rows are counted, read out to where each row's list belongs.
 """
 
@@ -21,7 +21,7 @@ from vedette.native.bits import count_ones, lowest_one, without_lowest
 from vedette.native.kernels import kernel
 
 STEPS = 2048  # in which the rows of a cluster are sorted
-LINE = 8  # rows whose words are neighbours: memory brings so many at once
+LINE = 8  # rows whose words are adjacent: one cache line
 
 
 class ClusteredRows(NamedTuple):
@@ -145,7 +145,7 @@ def read_clusters(
     bits: NDArray[np.int64],
     positions: NDArray[np.int32],
 ) -> None:
-    """Write the list of each row, whose lengths `row_starts` has told so far."""
+    """Write the list of each row. `row_starts` has the lengths before, and the starts after."""
     n_rows, n_words = len(order), count_words(n_dc)
     for row in range(n_rows):
         row_starts[row + 1] += row_starts[row]

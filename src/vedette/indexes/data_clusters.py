@@ -67,8 +67,8 @@ def choose_cluster_size(
 ) -> tuple[int, float]:
     """The number of rows in a cluster, N_dc, that makes a row cheapest, for rows in Hilbert order; and nanoseconds.
 
-    `firsts` and `lasts` are a sample of the boxes, (axes, boxes), of which there are `n_boxes`. Of `every` so many
-    rows of the batch one may be given, which tells nearly the same.
+    `firsts` and `lasts`, (axes, boxes), are a sample of the `n_boxes` boxes. Only one in `every` rows of the batch may
+    be given, which gives nearly the same result.
     """
     sizes = [size for size in SIZES if size == SIZES[0] or size < 2 * every * len(order)]
     costs = [estimate_row_cost(cells, order, size, firsts, lasts, n_boxes, count_pages, every) for size in sizes]

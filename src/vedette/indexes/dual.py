@@ -2,7 +2,7 @@
 
 Rows and boxes are dual (Lim et al., section 5): a few rows are looked up among the boxes, but a batch is cut into
 clusters of rows that lie close to each other, and boxes are looked up among these. The more rows a batch has, the
-smaller are the regions of its clusters, and the fewer boxes meet one. Wins on batches of thousands of rows where a row
+smaller are the regions of its clusters, and the fewer boxes meet one. Best for batches of thousands of rows where a row
 by itself takes a microsecond or more: many wide boxes on many axes. Costs what the first index does, and about 12
 bytes a box and axis. Which of both answers is decided for each batch, from a part of its rows.
 """
@@ -25,7 +25,7 @@ from vedette.indexes.index import ANY_FIELDS, Index, Validated, as_cells, count_
 from vedette.native.damage import check, check_fields
 
 MIN_ROWS = 1024  # of a batch that may be joined
-EVERY = 4  # of so many rows one is looked at to decide
+EVERY = 4  # one of this many rows is examined to decide
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Dual:
 
     @classmethod
     def estimate(cls, facts: BoxFacts) -> list[Estimate]:
-        """None: the planner puts a grid file beside the index that it has chosen."""
+        """None: the planner adds a grid file to the index that it has chosen."""
         return []
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
@@ -82,7 +82,7 @@ class Dual:
         self.by_batch.validate(n_cells, ids)
 
     def has_boxes(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> bool:
-        """Whether both have these boxes, as far as it can be told."""
+        """Whether both have these boxes, as far as that can be checked."""
         by_row: Any = self.by_row
         return bool(
             (not hasattr(by_row, "has_boxes") or by_row.has_boxes(firsts, lasts, ids))

@@ -1,4 +1,4 @@
-"""What a row would cost under an index: the facts that an index can tell it from, and its estimate.
+"""What a row would cost under an index: the facts that an estimate is based on, and the estimate.
 
 Costs are nanoseconds on one core of the machine of docs/benchmarks.md. Only their ratios matter; `python -m benchmarks
 run planner` shows where they are wrong.
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from vedette.indexes.index import sample_boxes
 
 SAMPLE = 4096  # boxes that an estimate looks at
-SELECTIVE_AXES = 4  # of which pairs are considered
+SELECTIVE_AXES = 4  # whose pairs are considered
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 The query index of Spatial Join CQ (Lim et al., sections 5.2 to 5.5), after Whang and Krishnamurthy, "The Multilevel
 Grid File" (1991). A box on n axes is a point in the transform space of 2n axes: its first and its last cells. So large
 boxes that overlap do not make regions of the directory overlap. A batch of rows is cut into data clusters in Hilbert
-order, and each looks into the file once. Wins over trees where boxes are wide on many axes; costs about 12 bytes a box
+order, and each looks into the file once. Beats trees where boxes are wide on many axes; costs about 12 bytes a box
 and axis. Departures from the paper: a region is halved on the axis that divides it most evenly, not on each in turn;
-entries know the bounds of their points; nothing is merged when boxes go, but when half have gone it is built anew.
+entries know the bounds of their points; removed boxes leave gaps, and when half are removed it is rebuilt.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class MLGF:
     def choose_cluster_size(
         self, cells: NDArray[np.int32], order: NDArray[np.int64], every: int = 1
     ) -> tuple[int, float]:
-        """N_dc for rows in Hilbert order, of which one in `every` is given; and nanoseconds a row."""
+        """N_dc for rows in Hilbert order, if one in `every` rows is given; and nanoseconds per row."""
         return choose_cluster_size(cells, order, *self._sample, len(self), self._count_pages, every)
 
     def find(self, lows: NDArray[np.int32], highs: NDArray[np.int32]) -> Matches:
@@ -171,18 +171,18 @@ class MLGF:
         )
 
     def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
-        """Take in boxes of the same axes."""
+        """Add boxes on the same axes."""
         self._insert(*as_boxes(firsts, lasts, ids, self.n_cells))
 
     def remove(self, ids: NDArray[np.int32]) -> None:
-        """Let all boxes of these ids go."""
+        """Remove all boxes with these ids."""
         taken = np.arange(PAGE) < self.sizes[:, None]
         places = np.flatnonzero(taken & np.isin(self.page_ids, ids))
         remove_places(places, self.points, self.page_ids, self.sizes, self.counts)
         if self.counts[N_REMOVED] > self.counts[N_POINTS] + PAGE:
             firsts, lasts, left = self.boxes()
-            anew = type(self).build(firsts, lasts, left, self.n_cells.tolist())
-            self.__dict__.update(anew.__dict__)
+            rebuilt = type(self).build(firsts, lasts, left, self.n_cells.tolist())
+            self.__dict__.update(rebuilt.__dict__)
 
     def boxes(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
         """First cells, last cells and ids of all boxes."""

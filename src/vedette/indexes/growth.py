@@ -1,4 +1,4 @@
-"""Matches of unknown number, written row by row in one pass into room that grows when it runs out."""
+"""Matches of unknown number, written row by row in one pass into a buffer that grows when it is full."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from vedette.data.matches import Matches
 from vedette.native.budget import BOUND, OverBudgetError
 from vedette.native.buffers import empty_int32, empty_int64
 
-FIRST_ROOM = 1 << 20  # how it is used up tells what all rows will need
+FIRST_ROOM = 1 << 20  # how fast it fills shows what all rows will need
 
-# Writes the matches of rows from the given one on while there is room, and tells the row it stopped at.
+# Writes the matches of rows from the given one on while there is room; returns the row at which it stopped.
 Fill = Callable[[int, NDArray[np.int64], NDArray[np.int32]], int]
 
 

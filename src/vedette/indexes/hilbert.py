@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vedette.indexes.index import as_cells
 from vedette.native.kernels import kernel
 
-KEY_BITS = 63  # of all axes together; of more axes than that, only so many are looked at
+KEY_BITS = 63  # of all axes together; axes beyond this number are ignored
 SPARE_BITS = 2  # four times as many places as points: more would sort what lies in one cluster anyway
 
 
@@ -46,7 +46,7 @@ def hilbert_keys(places: NDArray[np.int32], n_bits: int) -> NDArray[np.int64]:
 
 
 def choose_bits(n_axes: int, n_points: int) -> int:
-    """Bits of each axis, enough to tell so many points apart."""
+    """Bits of each axis, enough to distinguish `n_points` points."""
     n_axes = max(1, min(n_axes, KEY_BITS))
     wanted = -(-(n_points.bit_length() + SPARE_BITS) // n_axes)
     return max(1, min(wanted, KEY_BITS // n_axes, 31))

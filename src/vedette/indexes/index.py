@@ -1,9 +1,9 @@
-"""What every index is: boxes in cell space that tell which of them hold each row of a batch.
+"""The interface of indexes: boxes in cell space, and which of them hold each row of a batch.
 
 An index is a dataclass whose fields are NumPy arrays, numbers, or another index, so that it pickles and maps from a
-file as it is. Those that the planner takes are frozen: a query set makes a new part of what comes, so a batch sees one
-version. Those of the literature also have `insert` and `remove`, which change them in place; no row is to be matched
-meanwhile. Null is an ordinary cell, the last of its axis.
+file as it is. Indexes that the planner chooses are frozen: a query set makes a new part for new queries, so a batch
+sees one version. Those of papers also have `insert` and `remove`, which change them in place; do not match rows at
+the same time. Null is an ordinary cell, the last of its axis.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class TooLargeError(ValueError):
-    """An index would take far more memory than its boxes are worth; another one should answer for them."""
+    """An index would need too much memory for these boxes; use another one."""
 
 
-SMALL_BATCH = 256  # up to here one kernel call does everything
+SMALL_BATCH = 256  # up to this size one kernel call does everything
 MOST_IN_ONE_CALL = 1 << 20  # matches that such a call may write; more are counted first, then written
 
 
@@ -42,8 +42,8 @@ class Index(Protocol):
     ) -> Self:
         """Index the boxes of closed cell ranges `firsts[axis, box]` to `lasts[axis, box]`.
 
-        A box whose first cell is above its last holds nothing; others lie within the cells of their axes, of which
-        there are `n_cells[axis]`, or are refused. Ids may repeat.
+        A box whose first cell is above its last is empty. Other boxes must lie within the `n_cells[axis]` cells of
+        their axes. Ids may repeat.
         """
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
@@ -70,24 +70,24 @@ class PlannedIndex(Index, Protocol):
 
 
 class Validated(Index, Protocol):
-    """An index that a file keeps as it is. Others are kept as their boxes, and built when the file is loaded."""
+    """An index that is saved as it is. Others are saved as their boxes, and built again when the file is loaded."""
 
     def validate(self, n_cells: Sequence[int], ids: range) -> None:
-        """Raise DamageError unless an index from a file, over axes of so many cells, is safe to match with.
+        """Raise DamageError unless an index from a file, over axes with these numbers of cells, is safe to match with.
 
-        Then every look-up stays within the arrays, ends, and finds none but these ids.
+        Then every lookup stays within the arrays, ends, and finds only these ids.
         """
 
 
 @dataclasses.dataclass(frozen=True)
 class KeptAsBoxes:
-    """What a file has in the place of an index that cannot be validated; its group has the boxes."""
+    """Replaces, in a file, an index that cannot be validated; its group has the boxes."""
 
-    name: str  # under which it is asked for
+    name: str  # of the index
 
 
 def as_cells(cells: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The same cells in the one array type that kernels are compiled for: contiguous, writable int32."""
+    """The same cells in the array type that kernels are compiled for: contiguous, writable int32."""
     flags = cells.flags
     if cells.dtype == np.int32 and flags.c_contiguous and flags.writeable:
         return cells
@@ -100,10 +100,10 @@ def as_boxes(
     ids: NDArray[np.int32],
     n_cells: Sequence[int] | NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """The boxes that hold something, in the one array type that kernels are compiled for.
+    """The boxes that are not empty, in the array type that kernels are compiled for.
 
-    Kernels trust that boxes lie within the cells of their axes. An index that has nothing by cell may leave out how
-    many there are: then only cells below the first are refused.
+    Kernels trust that boxes lie within the cells of their axes. An index without arrays by cell may omit `n_cells`:
+    then only cells below 0 are refused.
     """
     alive = (firsts <= lasts).all(axis=0)
     if not alive.all():
@@ -119,7 +119,7 @@ def as_boxes(
 def _refuse_outside(
     firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: Sequence[int] | NDArray[np.int64] | None
 ) -> None:
-    """Say which box is the first that lies beyond its axes."""
+    """Name the first box that lies outside its axes."""
     ends = np.full(len(firsts), np.iinfo(np.int64).max) if n_cells is None else np.array(n_cells, np.int64)
     axis, box = np.argwhere((firsts < 0) | (lasts >= ends[:, None]))[0].tolist()
     cells = "cells from 0 on" if n_cells is None else f"the cells 0 to {ends[axis] - 1}"
@@ -128,7 +128,7 @@ def _refuse_outside(
 
 
 def check_given(**given: int | None) -> None:
-    """Refuse a parameter of an index, where one is given, that is below one."""
+    """Refuse a parameter of an index that is given and below 1."""
     for name, value in given.items():
         if value is not None and value < 1:
             raise ValueError(f"{name} is 1 or more, or left out to be chosen; got {value}")
@@ -147,7 +147,7 @@ def count_bytes(index: Any) -> int:
 
 
 def sample_boxes(n: int, n_sampled: int) -> NDArray[np.int64]:
-    """Some of `n` boxes, at random: queries often come in turns of a few shapes, which equal steps would not meet."""
+    """Some of `n` boxes, at random: queries often alternate between a few shapes, and equal steps may miss some."""
     if n <= n_sampled:
         return np.arange(n)
     return np.sort(np.random.default_rng(n).integers(0, n, n_sampled))

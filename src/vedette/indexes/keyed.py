@@ -1,6 +1,6 @@
 """Boxes of one cell on axis 0 and a range on axis 1: `symbol = 'IBM' AND price < 40`.
 
-Wins wherever queries name a key: a row meets the boxes of its own key alone, at the price of a lookup. The ends of each
+Best where queries name a key: a row meets only the boxes of its own key, at the price of a lookup. The ends of each
 key are ranked by themselves and laid one key after another on a single axis, on which `Lists` or `Buckets` answers;
 about 70 bytes a box.
 """
@@ -131,7 +131,7 @@ def _rank(keyed_ends: NDArray[np.int64], n_keys: int) -> tuple[NDArray[np.int32]
             while (spread >> keys[key, 1]) > n_ends:
                 keys[key, 1] += 1
             keys[key, 3] = (spread >> keys[key, 1]) + 1
-            n_slots += keys[key, 3] + 1  # the last tells where the ends stop
+            n_slots += keys[key, 3] + 1  # the last says where the ends stop
 
     slot_ends = np.empty(n_slots, np.int32)
     for key in range(n_keys):

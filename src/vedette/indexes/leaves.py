@@ -13,10 +13,10 @@ from vedette.indexes.index import sample_boxes
 from vedette.native.kernels import kernel
 
 BYTES_PER_BOX = 240
-FEW_TESTS = 8  # a leaf may always have so many tests
+FEW_TESTS = 8  # a leaf may always have this many tests
 SAMPLE = 2048  # boxes that the choice of the leaf looks at
 MAX_SHIFT = 15  # offsets within a leaf have 15 bits
-SPLIT = 2  # a split halves each side so many times
+SPLIT = 2  # a split halves each side this many times
 SLACK = 16  # room for what is copied too much
 
 

@@ -1,7 +1,7 @@
 """Boxes on one axis, listed by cell: a row is one lookup and one copy, without a test.
 
-Wins where boxes span few cells: equality, or ranges that seldom overlap (a match or two a row). Costs 4 bytes for each
-cell and for each cell of each box; `fits` tells whether that is little.
+Best where boxes span few cells: equality, or ranges that seldom overlap (one or two matches per row). Costs 4 bytes per
+cell and per cell of each box; `fits` returns whether that is little.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from vedette.native.vectors import copy_eight
 BYTES_PER_BOX = 60
 SMALL_BYTES = 1 << 18  # lists of few boxes may be long: they stay in the second cache
 FAR, NEAR = 16, 8  # rows ahead for which the start of a list and the list are fetched
-SLACK = 8  # eight boxes are copied without asking whether there are so many
+SLACK = 8  # eight boxes are copied at once, even if there are fewer
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Boxes on two axes, listed by leaf: those that only touch the leaf are tested, those that cover it are copied.
 
-Wins at low selectivity on two axes, as fast as lists by cell at a tenth of their memory. Leaves form a grid, fine
+Best at low selectivity on two axes, as fast as lists by cell at a tenth of their memory. Leaves form a grid, fine
 enough to keep tests below a quarter of the matches or as fine as `BYTES_PER_BOX` allows; a crowded leaf splits in
 4 x 4, again and again, like a quadtree. Covered leaves are the virtual construct rectangles of Wu, Chen and Yu,
 section 3. Rows come as they are, with leaves fetched ahead: sorting them first (Lim et al., section 5) costs more.
@@ -86,7 +86,7 @@ class Quadtree:
 
     shift_x: int  # a leaf of the grid is 2 ** shift_x cells by 2 ** shift_y
     shift_y: int
-    n_y: int  # leaf (x, y) of the grid stands at table[x * n_y + y]
+    n_y: int  # leaf (x, y) of the grid is at table[x * n_y + y]
     grouped: int  # 1 where blocks are grouped, else 0
     most: int  # the most ids of any block, and slack
     table: NDArray[np.int32]

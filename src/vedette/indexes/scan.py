@@ -1,6 +1,6 @@
 """Every row compared with every box, on any number of axes.
 
-Wins where boxes come and go too fast to be worth an index, for building it is a copy, and ties with the others for some
+Best for boxes that change too fast to be worth an index, because building it is a copy; ties with the others for some
 tens of boxes. A row costs the number of boxes times the number of axes, in vector instructions.
 """
 

@@ -1,6 +1,6 @@
 """An index on the most selective one or two axes, its candidates checked on the others.
 
-Wins on three and more axes where one or two of them leave few candidates, such as a key and a range. Costs the inner
+Best on three and more axes where one or two of them leave few candidates, such as a key and a range. Costs the inner
 index and 8 bytes a box and further axis; a candidate costs about as much as a match.
 """
 
@@ -25,7 +25,7 @@ from vedette.native.damage import check, check_fields, check_shape, check_within
 from vedette.native.kernels import kernel
 from vedette.native.prefetch import prefetch
 
-CHUNK_ROWS = 1 << 16  # so many rows are probed before their candidates are checked
+CHUNK_ROWS = 1 << 16  # this many rows are probed before their candidates are checked
 AHEAD = 16  # candidates ahead for which the ends are fetched
 
 

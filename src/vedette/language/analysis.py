@@ -1,6 +1,6 @@
-"""Typing: a tree as written becomes a tree whose casts are those Spark would put in.
+"""Typing: a tree as written becomes a typed tree with the casts that Spark would insert.
 
-An operand of a type that cannot be there is a QueryError, as Spark's DATATYPE_MISMATCH is an error.
+An operand of an invalid type is a QueryError, like Spark's DATATYPE_MISMATCH.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CASTS: dict[str, tuple[str, ...]] = {  # from -> to, where Spark allows the cas
 
 
 class NeedsSizesError(Exception):
-    """The tree cannot be typed while decimals of several sizes are taken together."""
+    """The tree cannot be typed while decimals of several sizes are compiled together."""
 
 
 class Analyser:
@@ -61,7 +61,7 @@ class Analyser:
         if op == "literal":
             kind = self.kinds[node.slot]
             if node.negated and kind.name in ("string", "date", "timestamp"):
-                self.refuse(node, f"a minus before a {kind.name} is not taken")
+                self.refuse(node, f"a minus before a {kind.name} is not supported")
             return self.made(node, "slot", self.kinds[node.slot].type, slot=node.slot)
         if op == "constant":
             if node.name == "null":
@@ -107,7 +107,7 @@ class Analyser:
                 self.refuse(node, schema.needs_stream(name))
         else:
             if not schema.streams:
-                reason = "a name with a dot is not taken; use the field's name alone, in backquotes if it has a dot"
+                reason = "a name with a dot is not supported; use the field's name alone, in backquotes if it has a dot"
                 self.refuse(node, reason)
             if schema.find_stream(node.name) is None:
                 self.refuse(node, schema.unknown_stream(node.name))
@@ -136,7 +136,7 @@ class Analyser:
         if typed.type == NULL:  # such as CASE WHEN b THEN NULL END: null in any type
             return Typed("cast", to, (typed,), start=typed.start, end=typed.end)
         if typed.type.name not in _CASTS or to.name not in _CASTS[typed.type.name]:
-            self.refuse(node, f"{self.shown(typed)} as {to} is not taken")
+            self.refuse(node, f"{self.shown(typed)} as {to} is not supported")
         return Typed("cast", to, (typed,), start=typed.start, end=typed.end)
 
     def explicit_cast(self, node: Written) -> Typed:
@@ -145,7 +145,7 @@ class Analyser:
         assert to is not None
         if inner.type != NULL and to.name not in _CASTS[inner.type.name]:
             hint = f"; from {inner.type.name} casts go to: {', '.join(_CASTS[inner.type.name])}"
-            self.refuse(node, f"a cast of {inner.type} to {to} is not taken{hint}")
+            self.refuse(node, f"a cast of {inner.type} to {to} is not supported{hint}")
         cast = self.cast(node, inner, to)
         if cast.op == "cast" and cast is not inner:
             cast = Typed("cast", to, cast.args, value="explicit", start=node.start, end=node.end)
@@ -156,7 +156,7 @@ class Analyser:
         return self.as_truth(node, self.read(node))
 
     def logic(self, node: Written) -> Typed:
-        """AND or OR. Spark reads a string as a condition only beside one, in the pairs that it makes of a chain."""
+        """AND or OR. Spark casts a string to a condition only next to one, in the pairs that it makes of a chain."""
         operands = [self.read(arg) for arg in node.args]
         for pair in _pairs_of_chain(0, len(operands) - 1):
             types = {operands[place].type for place in pair}
@@ -212,7 +212,7 @@ class Analyser:
         return self.made(node, "in", BOOLEAN, *(self.cast(node, item, to) for item in items))
 
     def _sized(self, typed: Typed, other: Typed) -> Typed:
-        """An integer literal beside a decimal: Spark takes it as a decimal of its own few digits."""
+        """An integer literal next to a decimal: Spark casts it to a decimal with just its digits."""
         if typed.op == "slot" and is_integral(typed.type) and other.type.name == "decimal":
             kind = self.kinds[typed.slot]
             return Typed("cast", Type("decimal", kind.precision, 0), (typed,), start=typed.start, end=typed.end)
@@ -228,7 +228,7 @@ class Analyser:
             to = BIGINT if op == "div" else DOUBLE
         if to is None or to.name not in NUMERIC:
             shown = f"{self.shown(left)} {op} {self.shown(right)}"
-            self.refuse(node, f"{shown} is not taken; arithmetic is on numbers")
+            self.refuse(node, f"{shown} is not supported; arithmetic is on numbers")
         if op == "div":
             if not is_integral(to):
                 self.refuse(node, "DIV is taken between integers only")

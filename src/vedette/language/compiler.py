@@ -151,7 +151,7 @@ def _compile_shape(
 
 @dataclass(frozen=True)
 class _Slots:
-    """What the tree says of each literal: whether a minus stands before it, and whether its text shapes the plan."""
+    """What the tree says about each literal: whether it has a minus, and whether its text is part of the shape."""
 
     negated: tuple[bool, ...]
     escapes: tuple[str | None, ...]  # the escape character, of a LIKE pattern
@@ -304,7 +304,7 @@ def _compile_group(
             slots_of_polygons = [fence.args[2].slot for fence in plan.fences if fence.op in POLYGON_TESTS]
             check_vertices([columns[slot] for slot in slots_of_polygons], slots_of_polygons, limits)
         for fence in plan.fences:
-            leaf.bounds(fence)  # wherever it stands, it must make sense
+            leaf.bounds(fence)  # it must be valid, wherever it is
         form, loose = both_tracked([form_of(node, wanted, leaf.form) for node, wanted in plan.linked])
         if limits is not None:
             limits.check("max_boxes", len(form.disjuncts))
@@ -353,7 +353,7 @@ def _try_out(rests: Sequence[Residual], links: dict[str, Link], time_zone: str) 
 
 
 def _check_numbers(group: _Group, slots: _Slots) -> None:
-    """Raise SlotError for a number that Spark refuses, wherever it stands."""
+    """Raise SlotError for a number that Spark refuses, wherever it is."""
     for slot, kind in enumerate(group.kinds):
         if kind.name in ("bigint", "decimal", "double"):
             try:

@@ -233,7 +233,7 @@ class _Evaluation:
         return Vector(values, valid, failed if failed.any() else None, lost if lost.any() else None)
 
     def _membership(self, node: Typed, args: list[Vector]) -> Vector:
-        """IN as the comparisons it stands for, from left to right until one is TRUE."""
+        """IN as a series of comparisons, from left to right until one is TRUE."""
         tests = [compare("=", args[0], arg, node.args[0].type).settled() for arg in args[1:]]
         return self._logic(tests, short=True)
 

@@ -1,7 +1,7 @@
 """The nodes of a predicate: first as written, then typed.
 
 Both are frozen and comparable, so that a shape's tree is a key. Constants are slots: the tree of `price < 40` and of
-`price < 7` is one tree, and the values stand beside it.
+`price < 7` is one tree, and the values are kept separately.
 """
 
 from __future__ import annotations

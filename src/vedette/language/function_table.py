@@ -27,7 +27,7 @@ MOST_ARGUMENTS = 99
 class Function:
     """A function of the language.
 
-    `call` is how a query calls it: arguments in brackets are optional, and `...` stands for more of them. `type_call`
+    `call` is how a query calls it: arguments in brackets are optional, and `...` means more of them. `type_call`
     turns the written call into a typed node. An evaluator of None means that this node is not a call of the function
     but an operator, such as `%` for `mod`.
 

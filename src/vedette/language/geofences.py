@@ -42,7 +42,7 @@ def read_fence(analyser: Analyser, node: Written) -> Typed:
     op = node.op
     if op in ("st_point", "st_geomfromtext"):
         name = "ST_Point" if op == "st_point" else "ST_GeomFromText"
-        analyser.refuse(node, f"{name} stands inside ST_Contains, ST_Within, ST_Intersects or ST_DWithin only")
+        analyser.refuse(node, f"{name} can be used only inside ST_Contains, ST_Within, ST_Intersects or ST_DWithin")
     if op == "st_dwithin":
         return _read_circle(analyser, node)
     first, second = node.args

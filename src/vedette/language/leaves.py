@@ -147,7 +147,7 @@ class Leaf:
         return either([Form([{field.name: band}]) for band in _between_cuts(cuts)])
 
     def _cut(self, field: Typed, constant: Typed, *, exact: bool = False) -> Cut | None:
-        """Where a constant lies among the field's values; None where it is no constant or the cast is not monotone.
+        """Where a constant lies among the field's values; None if it is not a constant or the cast is not monotone.
 
         With `exact`, a bigint and a decimal are compared without rounding, whatever their digits.
         """

@@ -22,7 +22,7 @@ def find_too_long(texts: Sequence[str], limits: Settings) -> dict[int, QueryErro
     try:
         if max(map(len, texts), default=0) <= limits.max_text_length:
             return {}
-    except TypeError:  # one is no text, which is refused later
+    except TypeError:  # one is not a text, which is refused later
         pass
     found: dict[int, QueryError] = {}
     for place, text in enumerate(texts):
@@ -73,7 +73,7 @@ def _measure_parentheses(plain: str) -> tuple[int, int, int]:
 
 
 def check_vertices(polygons: Sequence[Sequence[str]], slots: Sequence[int], limits: Settings) -> None:
-    """Refuse texts whose polygons, by slot and text, have too many vertices: a SlotError tells which."""
+    """Refuse texts whose polygons, by slot and text, have too many vertices: a SlotError says which."""
     for position, written in enumerate(zip(*polygons, strict=True)):
         counts = [wkt.count(",") + 1 for wkt in written]
         try:

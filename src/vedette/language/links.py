@@ -135,7 +135,7 @@ def _sign(node: Typed, wanted: bool, links: dict[str, Link]) -> Typed | None:
     is_ordered = type_.name in _ORDERED and type_.precision <= INT64_DECIMAL_PRECISION
     is_equality = node.op == ("=" if wanted else "<>")
     if not is_ordered and not (type_.name == "string" and is_equality):
-        return None  # strings have codes, which tell what is equal and no more
+        return None  # strings have codes, which can only be compared for equality
     link = make_link(SIGN, first, second, type_)
     links[link.name] = link
     return Typed("link", BOOLEAN, name=link.name, value=node.op)
@@ -169,6 +169,6 @@ def _are_sides(first: Typed, second: Typed) -> bool:
 
 
 def _stream_of(node: Typed) -> str | None:
-    """The one stream of which an expression has fields, or None."""
+    """The only stream whose fields an expression uses, or None."""
     streams = {each.name.partition(".")[0] for each in node.walk() if each.op == "field"}
     return streams.pop() if len(streams) == 1 else None

@@ -119,11 +119,11 @@ def check_numbers(raws: Sequence[str], kind: str, negated: bool) -> None:
                 raise BadLiteralError(f"{shortened(raw, 60)} is beyond 64 bits", position)
         if kind == "decimal" and len(raw) > MAX_PRECISION:
             if "e" in raw.lower():
-                raise BadLiteralError("a decimal with an exponent is not taken; write its digits", position)
+                raise BadLiteralError("a decimal with an exponent is not supported; write its digits", position)
             if size_of(raw, kind)[0] > MAX_PRECISION:
                 raise BadLiteralError(f"{shortened(raw, 60)} has more than {MAX_PRECISION} digits", position)
         elif kind == "decimal" and ("e" in raw or "E" in raw):
-            raise BadLiteralError("a decimal with an exponent is not taken; write its digits", position)
+            raise BadLiteralError("a decimal with an exponent is not supported; write its digits", position)
         if kind == "double" and not np.isfinite(float(raw.rstrip("dD"))):
             raise BadLiteralError(f"{shortened(raw, 60)} is beyond the range of a double", position)
 
@@ -163,7 +163,7 @@ def _unescape(found: re.Match[str]) -> str:
 
 
 def text_of(raw: str) -> str:
-    """What stands between the quotes of a string, DATE or TIMESTAMP literal."""
+    """The text between the quotes of a string, DATE or TIMESTAMP literal."""
     quote = min(place for place in (raw.find("'"), raw.find('"')) if place >= 0)
     return _unquote(raw[quote:])
 
@@ -176,7 +176,7 @@ def physical(raws: Sequence[str], kind: str, negated: bool, to: Type, zone: str)
     if kind in ("int", "bigint", "decimal", "double"):
         return _physical_number(raws, kind, negated, to)
     if kind == "date":
-        days = _read_all([text_of(raw) for raw in raws], parse_date, "is no date; write DATE '2024-12-31'")
+        days = _read_all([text_of(raw) for raw in raws], parse_date, "is not a date; write DATE '2024-12-31'")
         if to.name == "date":
             return np.array(days, np.int64)
         if to.name == "timestamp":
@@ -189,7 +189,7 @@ def physical(raws: Sequence[str], kind: str, negated: bool, to: Type, zone: str)
         texts = [text_of(raw) for raw in raws]
         if to.name != "timestamp":
             raise BadLiteralError(f"a timestamp cannot become {to} here", 0)
-        hint = "is no timestamp; write TIMESTAMP '2024-12-31 23:59:59'"
+        hint = "is not a timestamp; write TIMESTAMP '2024-12-31 23:59:59'"
         return np.array(_read_all(texts, lambda text: parse_timestamp(text, zone), hint), np.int64)
     return cast_strings(read_strings(raws), to, zone)
 

@@ -13,7 +13,7 @@ from vedette.data.schema import Type
 
 _SPACES = "".join(map(chr, range(0x21)))  # what Java's String.trim removes
 _SPACES_AND_CONTROLS = _SPACES + "\x7f"  # what Spark's own trim removes
-# Possessive, so that a long string that is no number is given up at once.
+# Possessive, so that a long string that is not a number fails at once.
 _INTEGER = re.compile(r"([+-]?)0*+(\d*+)", re.ASCII)
 _DOUBLE = re.compile(r"([+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?)[fFdD]?", re.ASCII)
 _HEX = r"[\da-fA-F]"

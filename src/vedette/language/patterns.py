@@ -16,16 +16,16 @@ _LONGEST = 10_000  # of a piece with `_` between two %; the time to find it grow
 _LONGEST_PATTERN = 2_000_000  # characters; the memory to read a pattern is about 80 bytes a character
 _LONGEST_KEPT = 2_000  # of a pattern whose matcher is kept for later batches
 
-ESCAPE_RULE = "stands before %, _ or itself; double it to mean itself"
+ESCAPE_RULE = "must be followed by %, _ or itself; double it to mean itself"
 BAD_PATTERN = "bad: "  # in the place of a class, before the reason why a pattern is invalid
 
 
 class BadPatternError(Exception):
-    """The escape character stands before something it cannot escape, or a piece is too long."""
+    """The escape character precedes something it cannot escape, or a piece is too long."""
 
 
 def parts_of(pattern: str, escape: str) -> list[str]:
-    """The pattern in pieces: '%', '_', or '=' followed by a character that stands for itself."""
+    """The pattern in pieces: '%', '_', or '=' followed by a literal character."""
     if len(pattern) > _LONGEST_PATTERN:
         raise BadPatternError(f"a LIKE pattern has {len(pattern):,} characters; at most {_LONGEST_PATTERN:,}")
     parts: list[str] = []
@@ -143,7 +143,7 @@ class _Piece:
             self._strings = list(_strings_of(parts))
 
     def _mark(self, parts: list[str]) -> None:
-        """Bit i of a character's mask: the character may stand at place i of the piece."""
+        """Bit i of a character's mask: the character may be at place i of the piece."""
         bits: dict[str, int] = {}
         for place, part in enumerate(parts):
             bits[part[1:]] = bits.get(part[1:], 0) | 1 << place  # "_" itself has no character: ""
@@ -151,7 +151,7 @@ class _Piece:
         self._masks = {character: mask | self._others for character, mask in bits.items()}
 
     def is_at(self, text: str, place: int) -> bool:
-        """Whether the piece stands at a place of the text."""
+        """Whether the piece is at a place of the text."""
         if self.string is not None:
             return text.startswith(self.string, place)
         if self.length > _SHORT:
@@ -159,7 +159,7 @@ class _Piece:
         return self._expression.match(text, place) is not None
 
     def find(self, text: str, start: int, end: int) -> int:
-        """The first place from `start` on where the piece stands and ends by `end`, or -1."""
+        """The first place from `start` on where the piece is and ends by `end`, or -1."""
         if self.string is not None:
             return text.find(self.string, start, end)
         if not self._masks:

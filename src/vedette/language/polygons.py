@@ -59,7 +59,7 @@ def _why_not_parsed(text: str) -> str:
     word = text.lstrip()[:100].partition("(")[0].strip().upper()
     if word.startswith(_NAMES):
         return ""
-    return f"a {shortened(word, 40)} is no polygon; a geofence is a POLYGON or a MULTIPOLYGON"
+    return f"a {shortened(word, 40)} is not a polygon; a geofence is a POLYGON or a MULTIPOLYGON"
 
 
 def why_not_parsed(texts: pa.LargeStringArray) -> str:
@@ -69,12 +69,12 @@ def why_not_parsed(texts: pa.LargeStringArray) -> str:
 
 
 def _parse(texts: Sequence[str]) -> NDArray[Any]:
-    """The geometries; None where a text is no WKT."""
+    """The geometries; None if a text is not WKT."""
     import shapely
 
     wkts = np.empty(len(texts), object)
     wkts[:] = texts
-    with np.errstate(all="ignore"):  # infinite coordinates are told later
+    with np.errstate(all="ignore"):  # infinite coordinates are reported later
         try:
             return np.asarray(shapely.from_wkt(wkts, on_invalid="ignore"), object)
         except NotImplementedError:  # a curve among them
@@ -89,7 +89,7 @@ def _fault(text: str, geometry: Any) -> str:
     if geometry is None:
         return _why_unreadable(text)
     if geometry.geom_type not in ("Polygon", "MultiPolygon"):
-        return f"a {geometry.geom_type.upper()} is no polygon; a geofence is a POLYGON or a MULTIPOLYGON"
+        return f"a {geometry.geom_type.upper()} is not a polygon; a geofence is a POLYGON or a MULTIPOLYGON"
     if geometry.is_empty:
         return f"the polygon is empty; write {_EXAMPLE}"
     if shapely.is_valid(geometry):
@@ -110,7 +110,8 @@ def _ring_at(geometry: Any, place: str) -> str:
     parts = shapely.get_parts(geometry)
     for number, polygon in enumerate(parts, start=1):
         for ring, line in enumerate([polygon.exterior, *polygon.interiors], start=1):
-            distance = shapely.distance(line, point)
+            with np.errstate(all="ignore"):  # coordinates may be infinite
+                distance = shapely.distance(line, point)
             nearest.append((distance, bool(shapely.is_valid(shapely.polygons(line))), -number, -ring))
     _, _, number, ring = min(nearest)
     return f"ring {-ring}" if len(parts) == 1 else f"ring {-ring} of polygon {-number}"
@@ -128,8 +129,8 @@ def _why_unreadable(text: str) -> str:
         return f"invalid geometry: a ring is not closed: its last point must be its first, as in {_EXAMPLE}"
     if re.match(r"\s*SRID", text, re.IGNORECASE):
         return "a geofence has no SRID: its coordinates are those of the fields; leave it out"
-    told = said[:1].lower() + said[1:]
-    return f"invalid geometry: {told}; write {_EXAMPLE}"
+    reason = said[:1].lower() + said[1:]
+    return f"invalid geometry: {reason}; write {_EXAMPLE}"
 
 
 class Polygons:

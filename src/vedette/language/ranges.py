@@ -287,11 +287,11 @@ def _first(is_there: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def after_prefix(prefix: str) -> str | None:
-    """The first string after all strings that begin with `prefix`, or None where there is none."""
+    """The first string after all strings that begin with `prefix`, or None if there is none."""
     for length in range(len(prefix), 0, -1):
         code = ord(prefix[length - 1])
         if code < 0x10FFFF:
-            code = 0xE000 if code + 1 == 0xD800 else code + 1  # surrogates are no characters
+            code = 0xE000 if code + 1 == 0xD800 else code + 1  # surrogates are not characters
             return prefix[: length - 1] + chr(code)
     return None
 

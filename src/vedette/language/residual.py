@@ -1,6 +1,6 @@
 """Residuals: what of a predicate is not a box, checked on candidate pairs of a row and a query.
 
-One residual serves all queries of a shape. Its expression is one typed tree; where a literal stood, the tree has a
+One residual serves all queries of a shape. Its expression is one typed tree; in place of each literal, the tree has a
 slot, and `constants` holds that slot's values, one per query.
 """
 
@@ -27,7 +27,7 @@ from vedette.native.damage import check, check_type, check_within
 
 @dataclass(frozen=True, eq=False)
 class Residual:
-    """A predicate over pairs: `evaluate` tells for which pairs it is TRUE."""
+    """A predicate over pairs: `evaluate` returns for which pairs it is TRUE."""
 
     queries: NDArray[np.int64]
     expression: Typed

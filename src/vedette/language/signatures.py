@@ -79,7 +79,7 @@ def same_number(analyser: Analyser, node: Written) -> Typed:
     """The result has the type of the argument."""
     inner = _number(analyser, node)
     if inner.type.precision > _MOST_EXACT_DIGITS:
-        analyser.refuse(node, f"{node.op} of {analyser.shown(inner)} is not taken: Spark rounds beyond 34 digits")
+        analyser.refuse(node, f"{node.op} of {analyser.shown(inner)} is not supported: Spark rounds beyond 34 digits")
     return analyser.made(node, node.op, inner.type, inner)
 
 

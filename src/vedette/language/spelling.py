@@ -19,17 +19,17 @@ SLOT_NAME = re.compile(r"__literal_(\d+)__")
 CALL = "__call_"  # before the name of a function, so that sqlglot reads it as one it does not know, by its arguments
 _FORBIDDEN = re.compile(r"--|/\*|;|:|\[|\{|@|\$|\?|->|(?<!<)=>")
 _MEANINGS = {
-    "--": "comments are not taken; remove it",
-    "/*": "comments are not taken; remove it",
+    "--": "comments are not supported; remove it",
+    "/*": "comments are not supported; remove it",
     ";": "a query is one expression; remove the semicolon",
 }
-# Words that are no names. Every one of them in a text must be found again in the tree.
+# Words that are not names. Each one in a text must be in the tree, too.
 _KEYWORDS = frozenset(
     {"AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "RLIKE", "ILIKE", "IS", "NULL", "TRUE", "FALSE"}
     | {"CASE", "WHEN", "THEN", "ELSE", "END", "CAST", "TRY_CAST", "AS", "ESCAPE", "DISTINCT", "FROM", "DIV"}
 )
 _OPERANDS = frozenset({"END", "NULL", "TRUE", "FALSE"})  # keywords that end an operand
-# Words left to sqlglot, because the error then says more. Fields of these names stand in backquotes.
+# Words left to sqlglot, because the error then says more. Fields with these names need backquotes.
 _TELLING = frozenset(
     {"decimal", "dec", "numeric", "over", "select", "exists", "any", "all", "some", "with", "interval", "symmetric"}
 )
@@ -62,7 +62,7 @@ def check_characters(skeleton: str) -> None:
     number = re.search(r"(?<![\w.])[0-9]\w*[A-Za-z_]\w*", plain)
     if number:
         reason = (
-            f"{number.group()} is no number: the suffixes are L, D and BD; a name that begins with a digit stands in ``"
+            f"{number.group()} is not a number: the suffixes are L, D and BD; put a name that begins with a digit in ``"
         )
         raise QueryError(reason, skeleton, number.start(), number.end())
     _check_parentheses(plain, skeleton)
@@ -104,7 +104,7 @@ def with_names(skeleton: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def _named(found: re.Match[str], is_type: bool) -> str:
-    """A word as sqlglot should see it: a name in backquotes, so that it is no keyword; a function as an unknown one."""
+    """A word for sqlglot: a name in backquotes, so that it is not a keyword; a function as an unknown one."""
     word = found.group()
     if word[0] in "`'\"" or word.isdigit() or word.upper() in _KEYWORDS or word.lower() in _TELLING:
         return word
@@ -154,7 +154,7 @@ def _tokens_of(skeleton: str) -> list[tuple[str, int]]:
         elif word in _KEYWORDS:
             after_operand = word == "NOT" and k > 0 and _ends_operand(found[k - 1][0])
             if after_operand and after[1:2] and after[1] not in ("IN", "BETWEEN", "LIKE", "RLIKE", "ILIKE"):
-                raise QueryError("syntax error: NOT cannot stand here", skeleton, place, place + 3)
+                raise QueryError("syntax error: NOT is not possible here", skeleton, place, place + 3)
             kind = word
         elif token in _COMPARING:
             kind = "compare"
@@ -163,7 +163,7 @@ def _tokens_of(skeleton: str) -> list[tuple[str, int]]:
                 raise QueryError("syntax error: write NOT here", skeleton, place, place + 1)
             kind = "NOT"
         elif token == "+" and not _ends_operand(found[k - 1][0] if k else ""):
-            raise QueryError("a + before a value is not taken; leave it out", skeleton, place, place + 1)
+            raise QueryError("a + before a value is not supported; leave it out", skeleton, place, place + 1)
         else:
             kind = "name" if re.match(r"[`\w'\"\0]", token) else token
         tokens.append((kind, place))

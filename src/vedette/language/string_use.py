@@ -24,7 +24,7 @@ from vedette.native.budget import cut_by_bytes
 STRING_BYTES_AT_ONCE = 1 << 24  # of strings that an evaluation reads and makes, about
 MOST_STRING_BYTES = 1 << 30  # for a single pair; one that needs more fails
 VALUES_AT_ONCE = 1 << 26  # of all nodes
-_SMALL = 80  # bytes of a number or a date as a string, and of a Python string beside its characters, at most
+_SMALL = 80  # bytes of a number or a date as a string, and of a Python string without its characters, at most
 _PYTHON_WIDTH = 4
 _PATTERN_WIDTH = 12  # a pattern of LIKE as a Python string, and twice in pieces
 _IN_ARROW = {"=", "<>", "<", "<=", ">", ">=", "<=>", "in", "case"} | {each.name for each in TABLE if each.in_arrow}

@@ -57,7 +57,7 @@ def parse_skeleton(skeleton: str) -> Written:
         raise _syntax_error(error, text, origins, skeleton) from None
     except RecursionError:
         raise QueryError("the condition nests too deeply; flatten it (setting max_nesting)") from None
-    except Exception:  # sqlglot stumbles over some texts that are no SQL, such as 0e01.5BD
+    except Exception:  # sqlglot fails on some texts that are not SQL, such as 0e01.5BD
         raise QueryError("syntax error: the text cannot be read as a condition", skeleton) from None
     if len(trees) != 1 or trees[0] is None:
         raise QueryError("the text is empty; write a condition, such as price < 40", skeleton)
@@ -67,7 +67,7 @@ def parse_skeleton(skeleton: str) -> Written:
             written = reader.read(trees[0])
     except QueryError:
         raise
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # a node built as no text of ours builds it
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # a node that no valid text produces
         raise QueryError("syntax error: the text cannot be read as a condition", skeleton) from None
     except RecursionError:
         raise QueryError("the condition nests too deeply; flatten it (setting max_nesting)") from None
@@ -117,7 +117,7 @@ def _syntax_error(error: Any, text: str, origins: list[tuple[int, int]], skeleto
     return QueryError(f"syntax error at {shown}{hint}", skeleton, start, max(end, start + 1))
 
 
-# What is meant by signs of other languages, and the words that a misspelt one may stand for.
+# The equivalents of operators of other languages, and the words that may be misspelt.
 _SPELLINGS = {"&&": "; write AND", "&": "; write AND", "||": "; write OR", "|": "; write OR"}
 _KEYWORDS = ("AND", "OR", "NOT", "BETWEEN", "IN", "IS", "NULL", "LIKE", "ESCAPE", "CASE", "WHEN", "THEN", "ELSE", "END")
 
@@ -135,14 +135,14 @@ class _Reader:
         if not hasattr(node, "comments"):
             raise QueryError("syntax error: something is missing")
         if node.comments:
-            self.refuse(node, "comments are not taken; remove it")
+            self.refuse(node, "comments are not supported; remove it")
         if kind in COMPARISONS:
             return self._binary(node, COMPARISONS[kind])
         if kind in _ARITHMETIC:
             return self._arithmetic(node, kind)
         reader = getattr(self, f"_read_{kind.lower()}", None)
         if reader is None:
-            self.refuse(node, f"{_describe(node)} is not taken")
+            self.refuse(node, f"{_describe(node)} is not supported")
         written: Written = reader(node)
         return written
 
@@ -175,7 +175,7 @@ class _Reader:
         """Refuse arguments of the node other than those known here."""
         for name, value in node.args.items():
             if name not in known and name not in _HARMLESS and value not in (None, False, []):
-                self.refuse(node, f"{_describe(node)} with {name.replace('_', ' ').upper()} is not taken")
+                self.refuse(node, f"{_describe(node)} with {name.replace('_', ' ').upper()} is not supported")
 
     def tight(self, node: Any, operator: str) -> Written:
         """An operand that must be parenthesised where it is itself a condition, as Spark would group it otherwise."""
@@ -233,7 +233,7 @@ class _Reader:
         self.only(node, "this", "table")
         identifier, stream = node.this, node.args.get("table")
         if type(identifier).__name__ != "Identifier":
-            self.refuse(node, f"{_describe(node)} is not taken")
+            self.refuse(node, f"{_describe(node)} is not supported")
         self.count("name")
         slot = None if identifier.args.get("quoted") else SLOT_NAME.fullmatch(identifier.this)
         if slot:
@@ -269,14 +269,14 @@ class _Reader:
         if kind in ("Null", "Boolean"):
             constant = self.read(node.expression)
             return self.made(node, "isnull", operand) if kind == "Null" else self.made(node, "<=>", operand, constant)
-        self.refuse(node, "IS takes NULL, TRUE or FALSE")
+        self.refuse(node, "IS must be followed by NULL, TRUE or FALSE")
 
     def _read_nullsafeneq(self, node: Any) -> Written:
         return self.made(node, "not", self._binary(node, "<=>"))
 
     def _read_between(self, node: Any) -> Written:
         if node.args.get("symmetric"):
-            self.refuse(node, "BETWEEN SYMMETRIC is not taken; write the smaller end first")
+            self.refuse(node, "BETWEEN SYMMETRIC is not supported; write the smaller end first")
         self.only(node, "this", "low", "high")
         self.count("BETWEEN", "AND")
         parts = [self.tight(node.args[name], "BETWEEN") for name in ("this", "low", "high")]
@@ -284,7 +284,7 @@ class _Reader:
 
     def _read_in(self, node: Any) -> Written:
         if node.args.get("query") is not None:
-            self.refuse(node, "a subquery is not taken; list the values")
+            self.refuse(node, "a subquery is not supported; list the values")
         self.only(node, "this", "expressions")
         items = node.args.get("expressions") or []
         if not items:
@@ -295,7 +295,7 @@ class _Reader:
     def _read_like(self, node: Any, escape: str = "\\") -> Written:
         self.only(node, "this", "expression", "negate")
         if type(node.expression).__name__ in ("Any", "All", "Tuple"):
-            self.refuse(node, "LIKE ANY and LIKE ALL are not taken; join single LIKEs with OR and AND")
+            self.refuse(node, "LIKE ANY and LIKE ALL are not supported; join single LIKEs with OR and AND")
         self.count("LIKE", *["NOT"] * bool(node.args.get("negate")))
         like = self.made(node, "like", self.tight(node.this, "LIKE"), self.tight(node.expression, "LIKE"), name=escape)
         return self.made(node, "not", like) if node.args.get("negate") else like
@@ -309,10 +309,10 @@ class _Reader:
         return self._read_like(node.this, literal.this)
 
     def _read_regexplike(self, node: Any) -> Written:
-        self.refuse(node, "RLIKE is not taken; use LIKE, startswith, endswith or contains")
+        self.refuse(node, "RLIKE is not supported; use LIKE, startswith, endswith or contains")
 
     def _read_ilike(self, node: Any) -> Written:
-        self.refuse(node, "ILIKE is not taken; use lower(field) LIKE 'pattern'")
+        self.refuse(node, "ILIKE is not supported; use lower(field) LIKE 'pattern'")
 
     def _read_cast(self, node: Any) -> Written:
         self.only(node, "this", "to")
@@ -332,7 +332,7 @@ class _Reader:
         parameters = [int(digits) for digits in written]
         if name is None or (to.expressions and name != "decimal"):
             known = "bigint, int, double, decimal, boolean, string, date, timestamp"
-            self.refuse(node, f"a cast to {to.sql('spark')} is not taken; types are: {known}")
+            self.refuse(node, f"a cast to {to.sql('spark')} is not supported; types are: {known}")
         if parameters:
             self.count("(", *["name"] * len(parameters), *[","] * (len(parameters) - 1))
         if name == "decimal":
@@ -367,7 +367,7 @@ class _Reader:
             self.refuse(node, "a literal cannot be called; an operator or a comma is missing before the parenthesis")
         if name not in FUNCTIONS:
             if name in RANDOM:
-                self.refuse(node, f"the non-deterministic function {name!r} is not taken")
+                self.refuse(node, f"the non-deterministic function {name!r} is not supported")
             self.refuse(node, f"unsupported function {name!r}{nearest(name, FUNCTIONS)} {function_list()}")
         self.only(node, "this", "expressions")
         args = node.expressions

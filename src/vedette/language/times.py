@@ -79,14 +79,14 @@ def parse_timestamp(text: str, zone: str) -> int | None:
 
 
 def _zone_named(text: str) -> str:
-    """A zone as Java names it: some short names stand for others, and some of Python's names are none."""
+    """A zone as Java names it: some short names mean others, and some of Python's names are not valid."""
     if text in _NO_ZONES or text.startswith(("posix/", "right/")):
         raise ValueError(f"no time zone {text!r}")
     return _SHORT_ZONES.get(text, text)
 
 
 def days_of(year: int, month: int, day: int) -> int | None:
-    """Days since 1970 of a date in the Gregorian calendar extended both ways, or None where there is no such date."""
+    """Days since 1970 of a date in the Gregorian calendar extended both ways, or None if the date does not exist."""
     cycles, year_in_cycle = divmod(year - 1, 400)
     try:
         return dt.date(year_in_cycle + 1, month, day).toordinal() - 719_163 + cycles * _DAYS_PER_CYCLE
@@ -116,7 +116,7 @@ class Zone:
 
     def __post_init__(self) -> None:
         if _offset_of(self.name) is None:
-            ZoneInfo(self.name)  # raises for a name there is none of
+            ZoneInfo(self.name)  # raises for an unknown name
 
     def offset(self, instant: int) -> int:
         """Seconds east of UTC at an instant."""

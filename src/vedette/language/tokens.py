@@ -41,7 +41,7 @@ _SYNTACTIC = re.compile(
 
 @dataclass
 class Shape:
-    """The texts of one shape: where they stand in the call, and their literals as written, one tuple a text."""
+    """The texts of one shape: their places in the call, and their literals as written, one tuple per text."""
 
     skeleton: str
     indices: list[int] = field(default_factory=list)
@@ -76,7 +76,7 @@ def cut_texts(texts: Sequence[str]) -> list[Shape]:
 
 
 def place_in_text(skeleton: str, literals: tuple[str, ...], place: int) -> int:
-    """Where `place` of the skeleton stands in the text it was cut from."""
+    """The place in the text that `place` of the skeleton was cut from."""
     marks = skeleton.count(MARK, 0, place)
     return place + sum(len(literal) - 1 for literal in literals[:marks])
 
@@ -106,7 +106,7 @@ def _refuse_surrogates(text: str) -> None:
 
 
 def _cut_with_names(text: str) -> tuple[str, tuple[str, ...]]:
-    """The same for a text with backquoted names, whose insides are no literals."""
+    """The same for a text with backquoted names, which contain no literals."""
     if MARK in text:
         raise QueryError("the text holds a NUL character; remove it", text.replace(MARK, "?"), text.index(MARK))
     skeleton: list[str] = []
@@ -136,7 +136,7 @@ def _recut(shape: Shape, texts: Sequence[str]) -> list[Shape]:
 
 
 def _absorb(shape: Shape) -> list[Shape]:
-    """The words DATE and TIMESTAMP moved from the skeleton into the strings they stand before."""
+    """The words DATE and TIMESTAMP moved from the skeleton into the strings that follow them."""
     words = {shape.skeleton.count(MARK, 0, found.end()): found for found in _TYPED.finditer(shape.skeleton)}
     skeleton = _TYPED.sub("", shape.skeleton)
     absorbed, other = Shape(skeleton), Shape(shape.skeleton)

@@ -28,7 +28,7 @@ _known: set[tuple[Typed, str]] = set()
 
 
 class TrialError(Exception):
-    """A shape raises. `always` tells that it raises whatever the literals are."""
+    """A shape raises. `always` means that it raises for all literals."""
 
     def __init__(self, error: Exception, *, always: bool) -> None:
         super().__init__(str(error))
@@ -82,7 +82,7 @@ def _as_type(values: Any, from_: Type, to: Type, zone: str, zero: Any) -> Any:
         vector = cast(Vector(values), from_, to, zone)
     except MemoryError:
         raise
-    except Exception:  # there is no such cast
+    except Exception:  # the cast does not exist
         return zero
     if not vector.usable[0] or isinstance(vector.values, pa.Array) != (to.name == "string"):
         return zero

@@ -18,7 +18,7 @@ def is_integral(type_: Type) -> bool:
 
 
 def as_decimal(type_: Type) -> Type:
-    """The decimal an integer becomes beside a decimal."""
+    """The decimal that an integer becomes next to a decimal."""
     return Type("decimal", _INTEGRAL[type_.name], 0) if is_integral(type_) else type_
 
 
@@ -33,7 +33,7 @@ def wider_decimal(a: Type, b: Type) -> Type:
 
 
 def wider(a: Type, b: Type) -> Type | None:
-    """The common type of two types, strings left aside; None where there is none."""
+    """The common type of two types, without strings; None if there is none."""
     if a == b or b == NULL:
         return a
     if a == NULL:

@@ -63,7 +63,7 @@ def _validate_node(node: Typed, schema: Schema, constants: Sequence[Any]) -> Non
         check(_is_of(constants[node.slot], filler(type_, 0)), "a constant is of another type")
     elif node.op in POLYGON_TESTS:
         polygon = node.args[2]
-        check(polygon.op == "slot" and polygon.type.name == "string", "a polygon is no constant")
+        check(polygon.op == "slot" and polygon.type.name == "string", "a polygon is not a constant")
         check(all(arg.type.name in NUMERIC for arg in node.args[:2]), "a point has no coordinates")
     elif node.op == "case":
         check(len(node.args) % 2 == 1, "case has another number of arguments")
@@ -95,7 +95,7 @@ def check_evaluation(expression: Typed, constants: Sequence[Any], time_zone: str
     from vedette.language.evaluation import evaluate_pairs
     from vedette.language.polygons import Polygons, why_not_parsed
 
-    check(expression.type == BOOLEAN, "an expression is no condition")
+    check(expression.type == BOOLEAN, "an expression is not a condition")
     slots = {node.args[2].slot for node in expression.walk() if node.op in POLYGON_TESTS}
     check(not any(why_not_parsed(constants[slot]) for slot in slots), "a polygon nests too deeply or holds NUL")
     polygons = {slot: Polygons(constants[slot]) for slot in slots}

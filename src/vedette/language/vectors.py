@@ -20,7 +20,7 @@ class Vector:
     """Values in the physical form of their type. A mask that is None is False everywhere, `valid` True everywhere.
 
     `failed` marks pairs whose evaluation failed and has not yet met a comparison; `lost` those where one did, and was
-    made null. What stands in `values` where a pair is null or failed is arbitrary.
+    made null. Values of pairs that are null or failed are arbitrary.
     """
 
     values: Any

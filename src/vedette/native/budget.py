@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 UNBOUNDED = 1 << 62
-GROWTH = 16  # a piece has at most so many times the rows of the piece before it
+GROWTH = 16  # a piece has at most this many times the rows of the piece before it
 
 
 class OverBudgetError(Exception):
@@ -45,7 +45,7 @@ def bounded(n_bytes: int) -> Iterator[None]:
 
 
 def check_bytes(n_bytes: int) -> None:
-    """Raise OverBudgetError if so many bytes exceed the bound."""
+    """Raise OverBudgetError if `n_bytes` exceeds the bound."""
     if n_bytes > BOUND.n_bytes:
         raise OverBudgetError(n_bytes)
 

@@ -20,7 +20,7 @@ MOST = 1 << 62  # whole numbers go up to here: differences of two of them fit in
 
 
 class DamageError(ValueError):
-    """What a file says cannot be so."""
+    """The content of a file is damaged."""
 
 
 def check(holds: Any, wrong: str) -> None:
@@ -64,7 +64,7 @@ def _hints(class_: Any) -> dict[str, Any]:
 
 def _fits(value: Any, hint: Any) -> bool:
     origin = typing.get_origin(hint)
-    if hint is Any or getattr(hint, "_is_protocol", False):  # which class may stand here, its owner checks
+    if hint is Any or getattr(hint, "_is_protocol", False):  # its owner checks which classes are allowed
         return True
     if origin is np.ndarray:
         dtype = typing.get_args(typing.get_args(hint)[1])[0]

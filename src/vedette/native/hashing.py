@@ -27,16 +27,16 @@ def has_room(slots: NDArray[np.int32], n: int) -> bool:
 
 
 def check_slots(slots: NDArray[np.int32], n: int) -> None:
-    """Raise DamageError unless a table from a file holds positions below `n`, and a search in it ends soon."""
+    """Raise DamageError unless a table from a file holds positions below `n`, and searches in it are short."""
     size = len(slots)
     check(slots.ndim == 1 and slots.dtype == np.int32 and size > 1 and size & (size - 1) == 0, "a hash table is cut")
     n_filled, n_probes = _measure(slots, n)
-    check(n_filled >= 0, "a hash table leads to what is not there")
+    check(n_filled >= 0, "a hash table has a position out of range")
     check(n_filled <= n and 3 * n_filled <= 2 * size and n_probes <= MOST_PROBES, "a hash table is too full")
 
 
 def leads_to_numbers(numbers: NDArray[np.int64], slots: NDArray[np.int32], wanted: NDArray[np.bool_]) -> bool:
-    """Whether a search in a table that is checked leads from each wanted number to its own position."""
+    """Whether a search in a checked table finds the position of each wanted number."""
     sure = _leads_to(_hash_numbers(numbers), slots, wanted)
     if sure < 0:
         return bool((find_numbers(numbers, numbers, slots) == np.arange(len(numbers)))[wanted].all())
@@ -65,7 +65,7 @@ def _measure(slots: NDArray[np.int32], n: int) -> tuple[int, float]:
             run += 1
             continue
         if first_run < 0:
-            first_run = run  # it goes on with the last one
+            first_run = run  # it continues the last one
         else:
             n_probes += np.float64(run) * run
         run = 0
@@ -75,7 +75,7 @@ def _measure(slots: NDArray[np.int32], n: int) -> tuple[int, float]:
 
 @kernel
 def _leads_to(hashes: NDArray[np.int64], slots: NDArray[np.int32], wanted: NDArray[np.bool_]) -> int:
-    """Whether a search leads to each wanted position; -1 where that is not sure, as there are equal hashes."""
+    """Whether a search finds each wanted position; -1 if that is unknown because hashes are equal."""
     mask = len(slots) - 1
     for position in range(len(hashes)):
         if position + AHEAD < len(hashes):
@@ -110,7 +110,7 @@ def _hash_strings(offsets: NDArray[np.int64], data: NDArray[np.uint8]) -> NDArra
 
 @kernel
 def insert_numbers(numbers: NDArray[np.int64], start: int, end: int, slots: NDArray[np.int32]) -> int:
-    """Enter the positions [start, end); of equal numbers the last stays. Returns one that was there before, or -1."""
+    """Insert the positions [start, end); of equal numbers the last one is kept. Returns a repeated position, or -1."""
     mask = len(slots) - 1
     twice = -1
     for position in range(start, end):

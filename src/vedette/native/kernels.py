@@ -1,4 +1,4 @@
-"""The one decorator under which compiled loops stand.
+"""The decorator of all compiled loops.
 
 A kernel is a free function over NumPy arrays. It releases the GIL and is cached on disk, so a process with a warm cache
 starts without compiling. With NUMBA_DISABLE_JIT=1 kernels are plain Python, slow and steppable.
@@ -37,13 +37,13 @@ def kernel(function: Function) -> Function:
     compile_: Any = functools.partial(numba.njit, nogil=True, error_model="numpy")
     try:
         compiled = compile_(cache=True)(function)
-    except (RuntimeError, OSError):  # neither beside the source nor in the user's folder can a file be written
+    except (RuntimeError, OSError):  # no file can be written next to the source or in the user's folder
         return compile_()(function)  # type: ignore[no-any-return]
     return compiled if _keep_in_files(compiled, function) else compile_()(function)  # type: ignore[no-any-return]
 
 
 def _keep_in_files(compiled: Any, function: Callable[..., object]) -> bool:
-    """Let a kernel be kept in files of ours, in a folder that is safe; whether it is kept in a safe folder at all."""
+    """Cache a kernel in our own files, in a safe folder. Returns whether it is cached in a safe folder at all."""
     cache = compiled._cache
     folder = choose_folder(cache.cache_path)
     numbered: Any = getattr(cache, "_cache_file", None)
@@ -56,7 +56,7 @@ def _keep_in_files(compiled: Any, function: Callable[..., object]) -> bool:
 
 
 def _rebuild(rebuild: Callable[..., Any], *arguments: Any) -> Any:
-    """A kernel from what its file has, or None: then it is compiled anew."""
+    """A kernel from its file, or None: then it is compiled again."""
     try:
         return rebuild(*arguments)
     except Exception:  # the file is no longer what this Numba, or this machine, can use
@@ -64,7 +64,7 @@ def _rebuild(rebuild: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _plain(function: Function) -> Function:
-    """The function as it is, but silent where hashes wrap around or infinities meet, as compiled ones are."""
+    """The plain function, without warnings about overflow and invalid operations, as for compiled ones."""
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
@@ -75,11 +75,11 @@ def _plain(function: Function) -> Function:
 
 
 class KernelFiles:
-    """The cache of one kernel: a file for each signature, whose name tells all that its code was made of.
+    """The cache of one kernel: a file per signature, whose name depends on everything that its code was made of.
 
-    Numba's own files bear numbers, which an index gives out without a lock: of two processes that compile two
-    signatures at once, both may take one number, and from then on one signature runs the other's code. And they go by
-    the kernel's own source alone, though the code of other kernels and the constants of other modules are in them.
+    Numba's own files have numbers, which an index assigns without a lock: two processes that compile two signatures at
+    once may get the same number, and from then on one signature runs the code of the other. They also depend on the
+    source of the kernel alone, although they contain code of other kernels and constants of other modules.
     """
 
     def __init__(self, function: Callable[..., object], folder: Path, name: str, source_stamp: object) -> None:
@@ -175,7 +175,7 @@ def _note_sources(module: str) -> None:
 
 
 def _defined_in(value: object, user: str) -> str | None:
-    """The module of a kernel, an intrinsic or a class, if it is of our package or of the user's."""
+    """The module of a kernel, an intrinsic or a class, if it belongs to our package or to the package of the user."""
     module = getattr(value, "__module__", None)
     packages = {name.partition(".")[0] for name in (__name__, user)}
     return module if isinstance(module, str) and module.partition(".")[0] in packages else None
@@ -183,7 +183,7 @@ def _defined_in(value: object, user: str) -> str | None:
 
 @functools.cache
 def _source_digest(module: str) -> str:
-    """Of a module's file as it is now; nothing for what has none, as at a prompt."""
+    """The digest of a module's current file; empty for a module without one, as at a prompt."""
     loaded: Any = sys.modules.get(module)
     file = getattr(loaded, "__file__", None)
     if file is None:

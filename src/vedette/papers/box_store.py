@@ -1,4 +1,4 @@
-"""Boxes that come and go, by number: what an index that changes keeps of them.
+"""Boxes by number that are added and removed: what a changing index keeps of them.
 
 A box that comes gets a number that no other has; one that goes sets its number free. Indexes list numbers, which stay
 small, and tell ids, which may repeat. 8 bytes a box and axis, and 4 a box.
@@ -64,7 +64,7 @@ class BoxStore:
         return np.flatnonzero(held).astype(np.int32)
 
     def release(self, numbers: NDArray[np.int32]) -> None:
-        """Let boxes go."""
+        """Remove boxes."""
         self.firsts[:, numbers], self.lasts[:, numbers], self.ids[numbers] = 1, 0, -1
         self.free = np.concatenate([self.free, numbers[::-1]])
         self.first_id = find_first_id(self.ids)

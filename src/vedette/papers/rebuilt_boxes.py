@@ -1,4 +1,4 @@
-"""Boxes over which something is laid when an index is built, as segments or places are, and laid anew as they change.
+"""Boxes over which something is laid when an index is built, as segments or places are, and laid again as they change.
 
 What is laid suits the boxes that it was laid over. When half as many have come since as there are, it is laid over all
 of them. So a box that comes is laid over about twice, and an index that is filled by and by is like one that is built
@@ -25,7 +25,7 @@ class RebuiltBoxes(BoxStore):
     n_came: int  # boxes, since something was laid
 
     def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
-        """Take in boxes of the same axes."""
+        """Add boxes on the same axes."""
         firsts, lasts, ids = as_boxes(firsts, lasts, ids, self.count_cells())
         n_came = self.n_came + len(ids)
         if n_came < max(FEW, (len(self) + len(ids)) / 2):
@@ -41,7 +41,7 @@ class RebuiltBoxes(BoxStore):
         )
 
     def remove(self, ids: NDArray[np.int32]) -> None:
-        """Let all boxes of these ids go."""
+        """Remove all boxes with these ids."""
         numbers = self.find(ids)
         self.unlist_boxes(numbers)
         self.release(numbers)

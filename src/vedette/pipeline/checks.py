@@ -43,7 +43,7 @@ def check_set(plan: PipelineFile, queries: SetInfo) -> None:
         unknown = [stream for stream in given if stream not in streams] if isinstance(given, dict) else []
         if unknown:
             known = f"the set {queries.name!r} is about: {', '.join(streams)}"
-            raise FileError(f"operator.{name}: there is no stream {unknown[0]!r}; {known}")
+            raise FileError(f"operator.{name}: unknown stream {unknown[0]!r}; {known}")
     if isinstance(operator, WindowJoin):
         _check_windows(operator, queries)
     options = options_of(operator, streams)

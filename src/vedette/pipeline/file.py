@@ -154,7 +154,7 @@ class ReadFile:
         except OSError as error:
             raise FileError(f"cannot read {path}: {error.strerror}; `vedette init` writes an example") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise FileError(f"{path} is no TOML: {error}") from None
+            raise FileError(f"{path} is not valid TOML: {error}") from None
         variables = Variables(os.environ if environment is None else environment, path.absolute().parent)
         data = variables.put_in(written)
         mistakes = list(variables.mistakes)

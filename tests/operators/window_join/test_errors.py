@@ -52,10 +52,10 @@ def test_streams_that_make_no_join_are_refused(streams, sentence):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("n < right.n", "field 'n' stands without its stream; write left.n or right.n"),
+        ("n < right.n", "field 'n' needs its stream; write left.n or right.n"),
         ("left.n < price", "unknown field 'price'; the schema has: left.at, left.d, left.k"),
-        ("lft.n < right.n", "there is no stream 'lft'; the streams are: left, right; did you mean 'left'?"),
-        ("middle.n < right.n", "there is no stream 'middle'; the streams are: left, right"),
+        ("lft.n < right.n", "unknown stream 'lft'; the streams are: left, right; did you mean 'left'?"),
+        ("middle.n < right.n", "unknown stream 'middle'; the streams are: left, right"),
         ("left.m < right.n", "unknown field 'left.m'; the schema has: left.at"),
         ("left.nn < right.n", "did you mean 'left.n'?"),
         ("left < right", "unknown field 'left'"),
@@ -80,7 +80,7 @@ def test_a_text_that_is_wrong_is_refused_with_its_place(text, sentence):
 
 def test_a_bad_text_among_many_is_named_by_its_id():
     pairs = vd.JoinQuerySet(left=FIELDS, right=FIELDS)
-    with pytest.raises(vd.QueryError, match="query 'b': field 'n' stands without its stream") as caught:
+    with pytest.raises(vd.QueryError, match="query 'b': field 'n' needs its stream") as caught:
         pairs.add_many(["a", "b"], ["left.n < right.n", "n < right.n"], rows=5)
     assert "n < right.n\n  ^" in str(caught.value)
     assert len(pairs) == 0
@@ -308,7 +308,7 @@ def test_rows_that_are_wrong_are_refused_as_a_whole(change, sentence):
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        ({"lft": ROWS}, "there is no stream 'lft'; the streams are: left, right; did you mean 'left'?"),
+        ({"lft": ROWS}, "unknown stream 'lft'; the streams are: left, right; did you mean 'left'?"),
         (
             {"left": 5},
             "left rows: rows are an Arrow table or batch, a pandas or polars frame, or a dict of arrays; got int",
@@ -392,7 +392,7 @@ def test_the_type_of_times_is_open_until_a_step_is_taken():
 @pytest.mark.parametrize(
     ("times", "sentence"),
     [
-        ({"lft": 5}, "there is no stream 'lft'; the streams are: left, right; did you mean 'left'?"),
+        ({"lft": 5}, "unknown stream 'lft'; the streams are: left, right; did you mean 'left'?"),
         ({"left": "noon"}, "a time is a whole number; got 'noon'"),
         ({"left": 5.5}, "a time is a whole number; got 5.5"),
         ({"left": float("nan")}, "a time is a whole number; got nan"),

@@ -180,5 +180,5 @@ def test_the_smallest_case():
     assert join.step(left={"x": [1.0, 2.0]}, right={"x": [1.5, 3.0]}).to_pylist() == [
         {"query": "less", "left": 1, "right": 1}
     ]
-    with pytest.raises(vd.RowError, match="there is no stream 'lft'; the streams are: left, right"):
+    with pytest.raises(vd.RowError, match="unknown stream 'lft'; the streams are: left, right"):
         join.step(lft={"x": [1.0]})

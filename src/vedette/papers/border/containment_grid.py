@@ -7,7 +7,7 @@ half of it, and so on down to single cells. Their numbers tell which contains wh
 shifting the number of its cell to the right. Costs a look-up a level for each row, up to twice as many listings a box,
 and 8 bytes a cell, or 16 once boxes have come or gone. A box that comes or goes changes the lists of its intervals.
 When many have come, segments are laid anew, of another length, which is ours. `Buckets` and `Lists` take half the time
-where a row meets few boxes; it is there to be compared with.
+where a row meets few boxes; it exists for comparison.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ longest edges that it covers, from its first end up and down again to its last. 
 the markers of the edges that pass over it. Costs a walk of about 2 log n steps a row, and about log n markers a box.
 A box that comes or goes touches its own markers, and those that its ends, as nodes, cut or set free. A marker is the
 number of a box, whose ends one has to know to move it. A list that never changed does not keep them: nodes tell them.
-`Buckets` and `Lists` do the same work faster; it is there to be compared with.
+`Buckets` and `Lists` do the same work faster; it exists for comparison.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class ISList(BoxStore):
         return matches
 
     def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
-        """Take in boxes of the same axis."""
+        """Add boxes on the same axis."""
         self._open()
         numbers = self.keep(*as_boxes(firsts, lasts, ids, [END]))
         self.n_inserts += 1
@@ -124,7 +124,7 @@ class ISList(BoxStore):
         self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends, len(numbers))
 
     def remove(self, ids: NDArray[np.int32]) -> None:
-        """Let all boxes of these ids go."""
+        """Remove all boxes with these ids."""
         self._open()
         numbers = self.find(ids)
         self.listed = remove_boxes(numbers, self.firsts, self.lasts, self._towers, self._lists)

@@ -119,7 +119,7 @@ class ConstructIntervals(RebuiltBoxes):
 
     @classmethod
     def model(cls) -> Model:
-        """What the choice of L rests on."""
+        """The model behind the choice of L."""
         count_parts = count_logarithmic_parts if cls.is_logarithmic() else count_simple_parts
         return Model(count_parts, cls.count_lengths, lambda longest: len(cls.find_differences(longest)))
 

@@ -142,7 +142,7 @@ class VCR(RebuiltBoxes):
 
     @staticmethod
     def model(is_overlapped: bool = False) -> Model:
-        """What the choice of L rests on."""
+        """The model behind the choice of L."""
         count_parts = count_overlapped_parts if is_overlapped else count_logarithmic_parts
         return Model(count_parts, int.bit_length, lambda longest: 2 * longest - 1)
 

@@ -1,7 +1,7 @@
 """Direct lists: boxes on one axis, listed under every place that they cover.
 
 The Dlist of Wu, Chen and Yu, section 2.5: a row is one look-up and one copy, the fastest there is, and a box costs 4
-bytes for every place, the most there is. It is there to be compared with; `Lists` is the same over cells, built once.
+bytes for every place, the most there is. It exists for comparison; `Lists` is the same over cells, built once.
 """
 
 from __future__ import annotations

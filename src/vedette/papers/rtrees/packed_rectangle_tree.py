@@ -1,9 +1,9 @@
-"""A packed R-tree: boxes on any number of axes in Hilbert order, so many to a node, up to one root.
+"""A packed R-tree: boxes on any number of axes in Hilbert order, a fixed number per node, up to one root.
 
 Packing after Roussopoulos and Leifker ("Direct Spatial Search on Pictorial Databases Using Packed R-trees", SIGMOD
 1985), in the order of Kamel and Faloutsos ("On Packing R-trees", CIKM 1993): by the place of a box's middle on the
 Hilbert curve. Nodes are full and need no links. It is built ten times as fast as an R-tree that grows, and about as
-fast to ask. Costs 8 bytes a box and axis, and a little. What comes or goes is packed anew with all others.
+fast to ask. Costs 8 bytes a box and axis, and a little. A change packs all boxes again.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class PackedRTree:
         )
 
     def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
-        """Take in boxes of the same axes."""
+        """Add boxes on the same axes."""
         firsts, lasts, ids = as_boxes(firsts, lasts, ids)
         own_firsts, own_lasts = self._boxes
         self._become(
@@ -79,7 +79,7 @@ class PackedRTree:
         )
 
     def remove(self, ids: NDArray[np.int32]) -> None:
-        """Let all boxes of these ids go."""
+        """Remove all boxes with these ids."""
         firsts, lasts = self._boxes
         kept = ~np.isin(self.ids, ids)
         self._become(firsts[:, kept], lasts[:, kept], self.ids[kept])

@@ -1,9 +1,9 @@
-"""An R-tree: boxes on any number of axes in nested bounding boxes, that come and go one by one.
+"""An R-tree: boxes on any number of axes in nested bounding boxes, added and removed one by one.
 
 Guttman, "R-trees: A Dynamic Index Structure for Spatial Searching" (SIGMOD 1984), with quadratic splits, which Wu, Chen
 and Yu compare VCR with in section 3.6. A row goes down into every node whose bounds hold it; where boxes overlap, so do
-the bounds, and it visits many. Costs about 16 bytes a box and axis. `Quadtree` does the same work faster; it is there
-to be compared with.
+the bounds, and it visits many. Costs about 16 bytes a box and axis. `Quadtree` does the same work faster; it exists
+for comparison.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ class RTree:
         )
 
     def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
-        """Take in boxes of the same axes."""
+        """Add boxes on the same axes."""
         self._insert(*as_boxes(firsts, lasts, ids))
 
     def remove(self, ids: NDArray[np.int32]) -> None:
-        """Let all boxes of these ids go."""
+        """Remove all boxes with these ids."""
         while True:
             taken = (self.levels == 0)[:, None] & (np.arange(CAPACITY + 1) < self.sizes[:, None])
             found = np.argwhere(taken & np.isin(self.children, ids))
