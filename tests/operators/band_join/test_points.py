@@ -62,8 +62,11 @@ class Machine(RuleBasedStateMachine):
         points = self.points
         if points.n_blocks == 0:
             return
-        cell = find_cell(bound, points.blocks.grid, points.blocks.words)
-        block, place = find_first(0.0, bound, cell, points.blocks, points.n_blocks)
+        blocks = points.blocks
+        cell = find_cell(bound, blocks.grid, blocks.words)
+        block, place = find_first(
+            0.0, bound, cell, blocks.values, blocks.order, blocks.firsts, blocks.begun, points.n_blocks
+        )
         before = sum(points.blocks.sizes[:block]) + place
         assert before == sum(value <= bound for value in self.values.values())
 
@@ -83,7 +86,7 @@ def test_adding_one_by_one_keeps_blocks_half_full_and_memory_linear():
     assert points.nbytes < 60 * len(values)
 
 
-def test_removing_one_by_one_gives_memory_back():
+def test_removing_one_by_one_frees_memory():
     points = Points()
     values = np.random.default_rng(1).random(N)
     points.add(values, np.arange(N, dtype=np.int32))
@@ -95,7 +98,7 @@ def test_removing_one_by_one_gives_memory_back():
     assert points.nbytes < 100 * len(points) + 10_000
 
 
-def test_a_few_far_values_do_not_thin_the_table_out():
+def test_a_few_far_values_do_not_make_the_table_sparse():
     points = Points()
     values = np.random.default_rng(1).random(N)
     values[: N // 500] *= 1e12

@@ -42,6 +42,8 @@ def find_pairs_by_groups(
     row, first_group, n_out = progress
     values, names, order = blocks.values, blocks.names, blocks.order
     cover_lows, cover_highs, singles = table.cover_lows, table.cover_highs, table.singles
+    starts, sizes, points = table.starts, table.sizes, table.points
+    lows, low_names, highs, high_names = lists.lows, lists.low_names, lists.highs, lists.high_names
     bands_out, points_out, shifts_out = out.bands, out.points, out.shifts
     kept, found_blocks = np.empty(n_groups + 1, np.int32), np.empty(n_groups, np.int32)
     places = np.empty(n_groups, np.int8)
@@ -60,22 +62,21 @@ def find_pairs_by_groups(
             start = end = 0
             point = np.inf
             if single < 0:
-                start, end = table.starts[group], table.starts[group] + table.sizes[group]
-                point = table.points[group]
+                start, end, point = starts[group], starts[group] + sizes[group], points[group]
             at = order[block]
             shifted = values[at, place] + shift
             while True:
                 n = 1
                 if single < 0:
-                    n = count_holding(shifted, point, lists, start, end)
+                    n = count_holding(shifted, point, lows, highs, start, end)
                 if n_out + n > len(bands_out) - 8:
                     return row, group, begin
                 if single >= 0:
                     bands_out[n_out], points_out[n_out], shifts_out[n_out] = single, names[at, place], name
                 elif shifted <= point:
-                    write_list(lists.low_names, start, n, names[at, place], name, out, n_out)
+                    write_list(low_names, start, n, names[at, place], name, bands_out, points_out, shifts_out, n_out)
                 else:
-                    write_list(lists.high_names, start, n, names[at, place], name, out, n_out)
+                    write_list(high_names, start, n, names[at, place], name, bands_out, points_out, shifts_out, n_out)
                 n_out += n
                 place += 1
                 if place == values.shape[1] or values[at, place] == np.inf:
@@ -107,7 +108,9 @@ def find_affected_by_groups(
 
     In a group of one band any value in its cover will do.
     """
-    points, singles, grid, words = table.points, table.singles, blocks.grid, blocks.words
+    points, singles, starts, sizes = table.points, table.singles, table.starts, table.sizes
+    values, order, firsts, begun = blocks.values, blocks.order, blocks.firsts, blocks.begun
+    grid, words, lows, highs = blocks.grid, blocks.words, lists.lows, lists.highs
     # Groups that may still get a value nearer to their point, and where it would have to be: at first in their covers.
     groups, n_left = np.arange(n_groups, dtype=np.int32), n_groups
     lows_left, highs_left = table.cover_lows, table.cover_highs
@@ -142,10 +145,12 @@ def find_affected_by_groups(
         for i in range(n_others):
             point = points[groups[others[i]]]
             cell = find_cell(point - shift, grid, words)
-            found_blocks[i], places[i] = find_first(shift, point, cell, blocks, n_blocks)
+            found_blocks[i], places[i] = find_first(shift, point, cell, values, order, firsts, begun, n_blocks)
         for i in range(n_others):
             group = groups[others[i]]
-            nearest, next_ = _read_nearest(shift, points[group], found_blocks[i], places[i], blocks, n_blocks)
+            nearest, next_ = _read_nearest(
+                shift, points[group], found_blocks[i], places[i], values, order, firsts, n_blocks
+            )
             if not is_met[group]:
                 is_met[group], met[n_met] = True, group
                 left[group], right[group] = nearest, next_
@@ -160,8 +165,8 @@ def find_affected_by_groups(
                 lows_left[others[i]] = left[group]
             if right[group] == right[group]:
                 highs_left[others[i]] = right[group]
-            end = table.starts[group] + table.sizes[group] - 1
-            if left[group] >= lists.lows[end] or right[group] <= lists.highs[end]:  # all its bands are affected
+            end = starts[group] + sizes[group] - 1
+            if left[group] >= lows[end] or right[group] <= highs[end]:  # all its bands are affected
                 lows_left[others[i]], highs_left[others[i]] = np.inf, -np.inf
                 n_done += 1
         if n_done * 8 > n_left:
@@ -187,7 +192,7 @@ def _screen(
     if n_blocks == 0:
         return 0
     grid, words = blocks.grid, blocks.words
-    least, greatest = blocks.firsts[0], find_last(blocks, n_blocks)
+    least, greatest = blocks.firsts[0], find_last(blocks.values, blocks.order, n_blocks)
     n = 0
     for group in range(n_groups):
         low, high = cover_lows[group] - shift, cover_highs[group] - shift
@@ -217,15 +222,16 @@ def _locate(
 
     This is a separate loop, so that a mispredicted branch on a value does not wait for the search.
     """
-    values, order, grid, words = blocks.values, blocks.order, blocks.grid, blocks.words
+    values, order, firsts, begun = blocks.values, blocks.order, blocks.firsts, blocks.begun
+    grid, words = blocks.grid, blocks.words
     n = 0
     for i in range(n_kept):
         if i + AHEAD < n_kept:
-            fetch_block(find_cell(cover_lows[kept[i + AHEAD]] - shift, grid, words), blocks)
+            fetch_block(find_cell(cover_lows[kept[i + AHEAD]] - shift, grid, words), values, order, begun)
         group = kept[i]
         low = cover_lows[group]
         cell = find_cell(low - shift, grid, words)
-        block, place = find_first(shift, low, cell, blocks, n_blocks)
+        block, place = find_first(shift, low, cell, values, order, firsts, begun, n_blocks)
         if place == values.shape[1] or values[order[block], place] == np.inf:
             block, place = block + 1, 0
             if block == n_blocks:
@@ -237,16 +243,23 @@ def _locate(
 
 @kernel
 def _read_nearest(
-    shift: float, point: float, block: int, place: int, blocks: Blocks, n_blocks: int
+    shift: float,
+    point: float,
+    block: int,
+    place: int,
+    values: NDArray[np.float64],
+    order: NDArray[np.int32],
+    firsts: NDArray[np.float64],
+    n_blocks: int,
 ) -> tuple[float, float]:
     """The greatest shifted value up to a group's point, and the least above it, which is here; NaN if there is none."""
     if point == np.inf:  # nothing is above
-        return find_last(blocks, n_blocks) + shift, np.nan
-    values, row = blocks.values, blocks.order[block]
+        return find_last(values, order, n_blocks) + shift, np.nan
+    row = order[block]
     nearest = values[row, place - 1] + shift if place > 0 else np.nan
     if place < values.shape[1] and values[row, place] < np.inf:
         return nearest, values[row, place] + shift
-    return nearest, blocks.firsts[block + 1] + shift if block + 1 < n_blocks else np.nan
+    return nearest, firsts[block + 1] + shift if block + 1 < n_blocks else np.nan
 
 
 @kernel

@@ -77,6 +77,8 @@ def find_pairs_by_points(
     """Write pairs from a shift and value on, until room runs out; the shift and value to continue with, and the end."""
     row, first_value, at = progress
     starts, sizes, groups, points = table.starts, table.sizes, order.groups, order.points[:n_groups]
+    lows, low_names, highs, high_names = lists.lows, lists.low_names, lists.highs, lists.high_names
+    bands_out, points_out, shifts_out = out.bands, out.points, out.shifts
     while row < len(shifts.values):
         shift, name = shifts.values[row], shifts.names[row]
         for i in range(first_value, len(values)):
@@ -86,19 +88,19 @@ def find_pairs_by_points(
             place = _find_next(tree[0], middle, shifted)
             while place < n_groups:  # groups whose points are not below
                 start, end = starts[groups[place]], starts[groups[place]] + sizes[groups[place]]
-                n = count_up_to(shifted, lists.lows, start, end)
-                if at + n > len(out.bands) - 8:
+                n = count_up_to(shifted, lows, start, end)
+                if at + n > len(bands_out) - 8:
                     return row, i, begin
-                write_list(lists.low_names, start, n, names[i], name, out, at)
+                write_list(low_names, start, n, names[i], name, bands_out, points_out, shifts_out, at)
                 at += n
                 place = _find_next(tree[0], place + 1, shifted)
             place = _find_next(tree[1], 0, -shifted)
             while place < middle:
                 start, end = starts[groups[place]], starts[groups[place]] + sizes[groups[place]]
-                n = count_down_to(shifted, lists.highs, start, end)
-                if at + n > len(out.bands) - 8:
+                n = count_down_to(shifted, highs, start, end)
+                if at + n > len(bands_out) - 8:
                     return row, i, begin
-                write_list(lists.high_names, start, n, names[i], name, out, at)
+                write_list(high_names, start, n, names[i], name, bands_out, points_out, shifts_out, at)
                 at += n
                 place = _find_next(tree[1], place + 1, -shifted)
         first_value = 0

@@ -27,6 +27,8 @@ def find_pairs_by_shifts(
     After the last group the shift is the number of shifts.
     """
     first_row, group, n_out = progress
+    bands_out, points_out, shifts_out = out.bands, out.points, out.shifts
+    lows, low_names, highs, high_names = lists.lows, lists.low_names, lists.highs, lists.high_names
     numbers, values, names, order = shifts.values, blocks.values, blocks.names, blocks.order
     kept, found_blocks = np.empty(len(numbers) + 1, np.int32), np.empty(len(numbers), np.int32)
     places = np.empty(len(numbers), np.int8)
@@ -43,11 +45,11 @@ def find_pairs_by_shifts(
             at = order[block]
             shifted = values[at, place] + shift
             while True:
-                n = count_holding(shifted, point, lists, start, end)
-                if n_out + n > len(out.bands) - 8:
+                n = count_holding(shifted, point, lows, highs, start, end)
+                if n_out + n > len(bands_out) - 8:
                     return row, group, begin
-                listed = lists.low_names if shifted <= point else lists.high_names
-                write_list(listed, start, n, names[at, place], name, out, n_out)
+                listed = low_names if shifted <= point else high_names
+                write_list(listed, start, n, names[at, place], name, bands_out, points_out, shifts_out, n_out)
                 n_out += n
                 place += 1
                 if place == values.shape[1] or values[at, place] == np.inf:
@@ -76,7 +78,7 @@ def _screen(
     if n_blocks == 0:
         return 0
     grid, words = blocks.grid, blocks.words
-    least, greatest = blocks.firsts[0], find_last(blocks, n_blocks)
+    least, greatest = blocks.firsts[0], find_last(blocks.values, blocks.order, n_blocks)
     n = 0
     for row in range(len(shifts)):
         low, high = below - shifts[row], beyond - shifts[row]
@@ -103,12 +105,13 @@ def _locate(
     places: NDArray[np.int8],
 ) -> int:
     """Of the screened shifts keep those that do bring a value into the cover, and find the first value; how many."""
-    values, order, grid, words = blocks.values, blocks.order, blocks.grid, blocks.words
+    values, order, firsts, begun = blocks.values, blocks.order, blocks.firsts, blocks.begun
+    grid, words = blocks.grid, blocks.words
     n = 0
     for i in range(n_kept):
         row = kept[i]
         cell = find_cell(below - shifts[row], grid, words)
-        block, place = find_first(shifts[row], below, cell, blocks, n_blocks)
+        block, place = find_first(shifts[row], below, cell, values, order, firsts, begun, n_blocks)
         if place == values.shape[1] or values[order[block], place] == np.inf:
             block, place = block + 1, 0
             if block == n_blocks:

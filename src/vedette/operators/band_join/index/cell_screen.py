@@ -1,8 +1,8 @@
-"""Whether a group's cover may hold a shifted value, in whole numbers: cells of covers, less the cells of a shift.
+"""Whether a group's cover may hold a shifted value, in integers: the cells of the cover minus the cells of the shift.
 
-The cells of covers in the table over some values are computed once and serve every shift until bands or the table
-change. A look is a subtraction and a test of a few bits: two thirds of what it takes with doubles (see `by_groups`).
-Roundings are met by a margin; where numbers are so large that it would not do, doubles are used.
+The cells of covers in the table over some values are computed once and are used for every shift until bands or the
+table change. A look is a subtraction and a test of a few bits: two thirds of the time with doubles (see `by_groups`). A
+margin covers rounding errors; where numbers are too large for it, doubles are used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from vedette.native.kernels import kernel
 from vedette.operators.band_join.index.point_blocks import Blocks, find_last
 
-MARGIN = 2.0**-10  # of a cell; roundings are less, as long as values and covers are within FAR cells
+MARGIN = 2.0**-10  # of a cell; rounding errors are less while values and covers are within FAR cells
 FAR = 2.0**40
 FAR_SHIFT = 2.0**30  # cells; cells of covers are kept up to twice as far
 WIDE = 200  # more cells than are looked at; such covers are always kept
@@ -76,7 +76,7 @@ def is_near(shift: float, blocks: Blocks, n_blocks: int) -> bool:
     grid = blocks.grid
     if n_blocks == 0 or not abs(shift) * grid[1] < FAR_SHIFT:
         return False
-    first, last = blocks.firsts[0], find_last(blocks, n_blocks)
+    first, last = blocks.firsts[0], find_last(blocks.values, blocks.order, n_blocks)
     farthest = max(max(abs(first), abs(last)), max(abs(first - grid[0]), abs(last - grid[0])))
     return bool(farthest * grid[1] < FAR)
 
@@ -90,7 +90,7 @@ def screen_cells(shift: float, cells: CoverCells, blocks: Blocks, n_blocks: int,
     down = np.int64(np.ceil(moved + MARGIN))
     wider = down - np.int64(np.floor(moved - MARGIN))
     least = np.int64(np.floor((blocks.firsts[0] - grid[0]) * grid[1])) - 1
-    greatest = np.int64(np.ceil((find_last(blocks, n_blocks) - grid[0]) * grid[1])) + 1
+    greatest = np.int64(np.ceil((find_last(blocks.values, blocks.order, n_blocks) - grid[0]) * grid[1])) + 1
     n = 0
     for group in range(len(firsts)):
         cell, more = np.int64(firsts[group]) - down, np.int64(spans[group]) + wider

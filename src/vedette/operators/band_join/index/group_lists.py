@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from vedette.native.kernels import kernel
 from vedette.native.vectors import copy_eight
-from vedette.operators.band_join.index.group_arrays import BandLists, GroupTable, PairColumns
+from vedette.operators.band_join.index.group_arrays import BandLists, GroupTable
 
 
 @kernel
@@ -33,19 +33,26 @@ def count_down_to(number: float, highs: NDArray[np.float64], start: int, end: in
 
 
 @kernel
-def count_holding(number: float, point: float, lists: BandLists, start: int, end: int) -> int:
+def count_holding(
+    number: float, point: float, lows: NDArray[np.float64], highs: NDArray[np.float64], start: int, end: int
+) -> int:
     """How many bands of a group hold a number of its cover: they are the first of the one list, or of the other."""
-    if number <= point:
-        return count_up_to(number, lists.lows, start, end)
-    return count_down_to(number, lists.highs, start, end)
+    return count_up_to(number, lows, start, end) if number <= point else count_down_to(number, highs, start, end)
 
 
 @kernel
 def write_list(
-    listed: NDArray[np.int32], start: int, n: int, point: int, shift: int, out: PairColumns, at: int
+    listed: NDArray[np.int32],
+    start: int,
+    n: int,
+    point: int,
+    shift: int,
+    bands: NDArray[np.int32],
+    points: NDArray[np.int32],
+    shifts: NDArray[np.int32],
+    at: int,
 ) -> None:
     """Write `n` listed bands with a point and a shift."""
-    bands, points, shifts = out.bands, out.points, out.shifts
     for i in range(0, n, 8):  # eight at a time, whatever follows: most lists are short
         copy_eight(bands, at + i, listed, start + i)
         for j in range(8):

@@ -1,8 +1,8 @@
-"""The smallest stabbing partition: bands in groups that each share a point, as few groups as can be.
+"""The smallest stabbing partition: bands in groups that share a point, in as few groups as possible.
 
-The greedy algorithm of section 2.2: bands in the order of their lower ends, a group going on while it has a point in
-common. Of each group the band that ends first is a *witness*: witnesses are disjoint, so no partition has fewer groups
-than there are witnesses. That bound still holds while bands come and go, as long as the witnesses stand.
+The greedy algorithm of section 2.2: bands in the order of their lower ends, in one group while they have a point in
+common. The band of a group that ends first is its *witness*. Witnesses are disjoint, so no partition has fewer groups
+than witnesses. The bound also holds for the witnesses that are left after changes.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from vedette.native.kernels import kernel
 
 @dataclass(frozen=True)
 class Partition:
-    """Group `g` is of the bands `order[starts[g]:starts[g + 1]]`, by lower end, and all of them hold `points[g]`."""
+    """Group `g` has the bands `order[starts[g]:starts[g + 1]]`, by lower end; all of them contain `points[g]`."""
 
     order: NDArray[np.int32]
     starts: NDArray[np.int64]
     points: NDArray[np.float64]
-    witnesses: NDArray[np.int32]  # of each group a band; they are disjoint
+    witnesses: NDArray[np.int32]  # one band per group; they are disjoint
 
     def __len__(self) -> int:
         return len(self.points)
 
 
 def find_partition(lows: NDArray[np.float64], highs: NDArray[np.float64]) -> Partition:
-    """The bands [lows[q], highs[q]] in as few groups as can be; O(n log n)."""
+    """The bands [lows[q], highs[q]] in as few groups as possible; O(n log n)."""
     order = np.argsort(lows, kind="stable").astype(np.int32)
     starts, points, witnesses = np.empty(len(order) + 1, np.int64), np.empty(len(order)), np.empty(len(order), np.int32)
     n = _find_groups(lows, highs, order, starts, points, witnesses)
@@ -65,7 +65,7 @@ def _find_groups(
 
 @kernel
 def find_middle(low: float, high: float) -> float:
-    """A point of a band, in its middle where both ends are finite; finite, if the band has such."""
+    """A point of a band: its middle if both ends are finite, otherwise a finite point if there is one."""
     if low == -np.inf or high == np.inf:
         return 0.0 if low < high and low == -high else (low if low > -np.inf else high)
     return min(max(low, 0.5 * low + 0.5 * high), high)

@@ -1,9 +1,9 @@
-"""Values in order, that come and go: short sorted blocks under a directory, with a table that leads to them.
+"""Values in order, with insertions and deletions: short sorted blocks, a directory, and a table that leads to them.
 
-A block holds up to 32 values; one that is full is cut in two. The table divides the range of values into cells: a bit
-tells whether a cell has ever held a value, which puts most narrow bands aside at one look, and for each stretch of
-cells is kept how many blocks begin below it. Adding or removing a value moves one block, and now and then the
-directory. About 25 bytes a value.
+A block holds up to 32 values; a full one is divided in two. The table divides the range of values into cells: a bit
+tells whether a cell has ever held a value, which excludes most narrow bands at one look. For each stretch of cells it
+has the number of blocks that begin below it. Adding or removing a value moves one block, and sometimes the directory.
+About 25 bytes per value.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from vedette.operators.band_join.index.point_blocks import (
     remove_from_blocks,
 )
 
-CELLS = 32  # cells a value
-TAIL = 200  # where one in so many values at either end lies far out, the table ends before: it would be thin
-FAR = 4  # times the range without them
-MANY = 4  # so many-th part of the values, added or removed at once, is a reason to make all blocks anew
+CELLS = 32  # cells per value
+TAIL = 200  # one in this many values at either end may be outside the table, which would be too sparse otherwise,
+FAR = 4  # if they make the range this many times as long
+MANY = 4  # all blocks are rebuilt if one in this many values is added or removed at once
 FEW_BLOCKS = 16
-FEW_SHIFTS = 4  # so many at once, or asked for again, make the cells of covers worth finding
+FEW_SHIFTS = 4  # finding the cells of covers pays off for this many shifts, or at the second look-up
 
 
 def _no_blocks() -> Blocks:
@@ -66,7 +66,7 @@ class Points:
         return sum(array.nbytes for array in (*self.blocks, *self.cells))
 
     def add(self, values: NDArray[np.float64], names: NDArray[np.int32]) -> None:
-        """Finite values, whose names are not here yet."""
+        """Add finite values with new names."""
         if self.n == 0 or len(values) * MANY > self.n + FEW_BLOCKS:
             old_values, old_names = self.in_order()
             self._make(np.concatenate([old_values, values]), np.concatenate([old_names, names]))
@@ -77,7 +77,7 @@ class Points:
         self._note(len(values))
 
     def remove(self, values: NDArray[np.float64], names: NDArray[np.int32]) -> None:
-        """Values that are here under these names."""
+        """Remove values that are here under these names."""
         if len(values) * MANY > self.n:
             old_values, old_names = self.in_order()
             kept = ~np.isin(old_names, names)
@@ -110,7 +110,7 @@ class Points:
         return self.cells
 
     def _note(self, n_changes: int) -> None:
-        """Make the blocks anew once the table no longer fits, or blocks are mostly empty."""
+        """Rebuild the blocks when the table is out of date, or blocks are mostly empty."""
         self.n_changes += n_changes
         if self.n_changes > self.n + FEW_BLOCKS * BLOCK or self.n_blocks * FILL > 4 * self.n + FEW_BLOCKS * FILL:
             self._make(*self.in_order())
@@ -162,7 +162,7 @@ def _find_grid(values: NDArray[np.float64], n_cells: int) -> NDArray[np.float64]
 
 
 def _find_range(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Where most of the values, which are in order, begin, and how far they reach."""
+    """The start and the length of the range of most of the values, which are in order."""
     n_out = len(values) // TAIL
     with np.errstate(over="ignore"):
         span, inner = values[-1] - values[0], values[-1 - n_out] - values[n_out]
