@@ -131,7 +131,7 @@ TestGroups = Machine.TestCase
 TestGroups.settings = examples(0.6, stateful_step_count=15)
 
 
-def test_points_of_many_bands_have_several_groups_that_are_cut_as_they_grow():
+def test_a_point_of_many_bands_has_several_groups_that_are_divided_as_they_grow():
     random = np.random.default_rng(1)
     n = 6_000 if SLOW else 20_000
     highs = random.exponential(1, n)
@@ -154,7 +154,7 @@ def test_points_of_many_bands_have_several_groups_that_are_cut_as_they_grow():
 
 
 @pytest.mark.parametrize("n_clusters", [1, 30, 1_000])
-def test_groups_stay_few_and_are_seldom_made_anew_as_bands_come_and_go(n_clusters):
+def test_groups_stay_few_and_are_rarely_rebuilt_as_bands_change(n_clusters):
     """Where bands that come are like those that go, a change costs less than one band put into place anew."""
     n, n_changes = (500, 1_000) if SLOW else (5_000, 20_000)
     _, lows, highs = plain.clusters(1, n + n_changes, n_clusters, 1e-4, scattered=0.05)
@@ -171,7 +171,7 @@ def test_groups_stay_few_and_are_seldom_made_anew_as_bands_come_and_go(n_cluster
 
 
 @pytest.mark.parametrize("n", [600, 1_200] if SLOW else [2_000, 8_000])
-def test_the_worst_sequence_of_changes_is_paid_for_by_its_length(n):
+def test_the_cost_of_the_worst_sequence_of_changes_is_bounded_by_its_length(n):
     """Bands that each hold no point of any group, though all of them share one, made again and again.
 
     Each time the groups are made anew, more than SLACK / 2 changes have gone by, so that a change costs at most
@@ -191,7 +191,7 @@ def test_the_worst_sequence_of_changes_is_paid_for_by_its_length(n):
     assert (groups.n_made - n) / n_changes <= 2 * (n + SLACK) / SLACK
 
 
-def test_a_set_that_grows_from_nothing_is_made_anew_a_few_times_only():
+def test_a_set_that_grows_from_empty_is_rebuilt_only_a_few_times():
     n = 2_000 if SLOW else 20_000
     _, lows, highs = plain.clusters(1, n, n, 1e-6)
     groups = Groups()
@@ -221,7 +221,7 @@ def brute(values, lows, highs, shift):
     return plain.pairs(values.tolist(), list(zip(lows.tolist(), highs.tolist(), strict=True)), float(shift))
 
 
-def test_the_way_is_taken_that_is_the_least_work():
+def test_the_cheapest_way_is_chosen():
     n = 500 if SLOW else 20_000
     _, lows, highs = plain.clusters(1, n, n, 1e-7)
     groups, few, many = Groups.build(lows, highs), Points(), Points()
@@ -239,7 +239,7 @@ def test_the_way_is_taken_that_is_the_least_work():
     assert lookup.choose_way(Groups.build(lows[:1], highs[:1]), many, n // 10) == lookup.BY_SHIFTS
 
 
-def test_a_wrong_guess_of_the_room_does_no_harm():
+def test_a_wrong_guess_of_the_number_of_pairs_does_not_change_the_answer():
     points = Points()
     points.add(np.zeros(3), np.arange(3, dtype=np.int32))
     found = find_pairs(Groups.build(np.zeros(1), np.ones(1)), points, np.zeros(1), np.zeros(1, np.int32), 10**15)
@@ -247,7 +247,7 @@ def test_a_wrong_guess_of_the_room_does_no_harm():
     assert found[1].tolist() == [0, 1, 2]
 
 
-def test_many_new_points_at_once_are_put_into_place_as_a_whole(monkeypatch):
+def test_many_new_points_at_once_rebuild_the_groups(monkeypatch):
     monkeypatch.setattr(groups_module, "MANY_GROUPS", 32)
     n = 2_000
     _, lows, highs = plain.clusters(1, n, n, 1e-9)
@@ -260,7 +260,7 @@ def test_many_new_points_at_once_are_put_into_place_as_a_whole(monkeypatch):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_differences_near_the_greatest_double_are_found_again_and_again(way, monkeypatch):
+def test_differences_near_the_greatest_double_are_found(way, monkeypatch):
     """The second time by cells of covers, whose differences with the first value overflow."""
     monkeypatch.setattr(lookup, "choose_way", lambda *_: way)
     values, bands = [-1.7e308, -0.0, 0.3, 1.7e308], [(7e307, 1.7e308), (1e308, 1e308), (1.7e308, float("inf"))]

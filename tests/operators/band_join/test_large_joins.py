@@ -67,7 +67,7 @@ def assert_same(join, twin):
 @pytest.mark.parametrize("way", [lookup.BY_GROUPS, lookup.BY_SHIFTS, lookup.BY_POINTS, None])
 @given(some=bands, history=steps, most=st.integers(1, 300))
 @examples(0.4)
-def test_pieces_put_together_are_all_pairs(way, some, history, most):
+def test_batches_together_are_all_pairs(way, some, history, most):
     with pytest.MonkeyPatch.context() as patch:
         if way is not None:
             patch.setattr(lookup, "choose_way", lambda *_: way)
@@ -128,7 +128,7 @@ def test_a_delete_with_too_many_pairs_is_refused_and_changes_nothing(limited):
     assert_same(join, twin)
 
 
-def test_a_refresh_with_too_many_pairs_is_refused_and_can_be_read_in_pieces(limited):
+def test_a_refresh_with_too_many_pairs_is_refused_and_can_be_read_in_batches(limited):
     queries, join, twin, right = full_join()
     limited(5200)
     queries.add_many([f"new {number}" for number in range(21)], [-5] * 21, [5] * 21)
@@ -153,7 +153,7 @@ def test_the_pairs_of_a_query_beyond_the_limit_are_refused(limited):
         join.pairs("q0")
 
 
-def test_a_join_whose_pieces_are_not_read_to_the_end_is_as_before():
+def test_a_join_whose_batches_are_not_read_to_the_end_does_not_change():
     _, join, twin, right = full_join()
 
     pieces = join.insert_batches(left=rows({50: 1}), right=right, max_bytes=1000)
@@ -167,7 +167,7 @@ def test_a_join_whose_pieces_are_not_read_to_the_end_is_as_before():
 
 
 @pytest.mark.parametrize("changes", ["values", "queries", "clear"])
-def test_a_join_that_changes_while_pieces_are_read_says_so(changes):
+def test_a_join_that_changes_while_batches_are_read_raises(changes):
     queries, join, _, right = full_join()
     pieces = join.insert_batches(right=right, max_bytes=1000)
     next(pieces)
@@ -183,7 +183,7 @@ def test_a_join_that_changes_while_pieces_are_read_says_so(changes):
         next(pieces)
 
 
-def test_affected_queries_come_as_one_piece():
+def test_affected_queries_are_one_batch():
     queries, *_ = two_joins([(-9, 18)] * 20)
     join = queries.monitor(report="queries")
     assert [each.num_rows for each in join.insert_batches(left=rows({1: 1}), max_bytes=10)] == [0]

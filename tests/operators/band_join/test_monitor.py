@@ -169,7 +169,7 @@ def bands():
     return made
 
 
-def test_a_pair_is_reported_when_it_comes_and_when_it_goes(bands):
+def test_a_pair_is_reported_when_it_is_added_and_when_it_is_retracted(bands):
     join = bands.monitor()
 
     assert lines(join.insert(left={"id": ["a"], "value": [5.0]})) == []
@@ -194,7 +194,7 @@ def test_answers_are_arrow_tables_with_the_ids_as_dictionaries(bands):
     assert bands.monitor(report="queries").insert(left={"id": [1], "value": [0]}).column_names == ["query"]
 
 
-def test_tables_of_one_join_can_be_put_together(bands):
+def test_tables_of_one_join_can_be_concatenated(bands):
     join = bands.monitor()
     tables = [join.insert(left={"id": [1], "value": [5.0]}), join.insert(right={"id": [7], "value": [4.5]})]
     bands.remove("near")
@@ -204,7 +204,7 @@ def test_tables_of_one_join_can_be_put_together(bands):
     assert sorted(lines(together)) == [(-1, "near", 1, 7), (1, "above", 1, 7), (1, "near", 1, 7)]
 
 
-def test_a_query_is_named_once_a_call_however_many_pairs_it_gets(bands):
+def test_a_query_is_named_once_per_call_however_many_pairs_it_gets(bands):
     join = bands.monitor(report="queries")
     join.insert(left={"id": range(100), "value": np.linspace(0, 1, 100)})
 
@@ -213,7 +213,7 @@ def test_a_query_is_named_once_a_call_however_many_pairs_it_gets(bands):
     assert sorted(names(join.delete(right=range(11)))) == ["above", "near"]
 
 
-def test_a_query_that_comes_reports_the_pairs_that_stand_at_the_next_call(bands):
+def test_a_new_query_reports_existing_pairs_at_the_next_call(bands):
     join = bands.monitor()
     join.insert(left={"id": ["a"], "value": [5.0]}, right={"id": ["b"], "value": [2.0]})
     bands.add("three", 3, 3)
@@ -225,7 +225,7 @@ def test_a_query_that_comes_reports_the_pairs_that_stand_at_the_next_call(bands)
     assert lines(join.refresh()) == []
 
 
-def test_a_query_that_is_replaced_reports_only_what_differs(bands):
+def test_a_replaced_query_reports_only_the_difference(bands):
     join = bands.monitor()
     join.insert(left={"id": [1, 2, 3], "value": [0.0, 1.0, 2.0]}, right={"id": [0], "value": [0.0]})
     bands.remove("above")
@@ -235,7 +235,7 @@ def test_a_query_that_is_replaced_reports_only_what_differs(bands):
     assert sorted(lines(join.refresh())) == [(-1, "near", 1, 0), (1, "near", 3, 0)]
 
 
-def test_a_query_that_comes_and_goes_between_two_calls_reports_nothing(bands):
+def test_a_query_that_is_added_and_removed_between_two_calls_reports_nothing(bands):
     join = bands.monitor()
     join.insert(left={"id": [1], "value": [0.0]}, right={"id": [0], "value": [0.0]})
     bands.add("brief", -1, 1)
@@ -244,7 +244,7 @@ def test_a_query_that_comes_and_goes_between_two_calls_reports_nothing(bands):
     assert lines(join.refresh()) == []
 
 
-def test_the_queries_that_come_affect_nobody_where_only_queries_are_reported(bands):
+def test_new_queries_are_not_reported_as_affected(bands):
     join = bands.monitor(report="queries")
     join.insert(left={"id": [1], "value": [0.0]}, right={"id": [0], "value": [0.0]})
     bands.add("new", -1, 1)
@@ -253,7 +253,7 @@ def test_the_queries_that_come_affect_nobody_where_only_queries_are_reported(ban
     assert sorted(names(join.delete(right=[0]))) == ["above", "near", "new"]
 
 
-def test_what_was_never_inserted_is_named_and_counted(bands):
+def test_unknown_ids_of_a_deletion_are_listed_and_counted(bands):
     join = bands.monitor()
     join.insert(left={"id": ["a", "b"], "value": [1.0, 2.0]})
 
@@ -307,7 +307,7 @@ def test_values_are_deleted_by_a_list_of_ids_or_by_rows_with_an_id(bands, ids):
         ({"id": "r12"}, "field 'id' holds 'r12', not an array"),
     ],
 )
-def test_what_names_no_values_to_delete_is_refused(bands, ids, words):
+def test_invalid_ids_of_a_deletion_are_refused(bands, ids, words):
     join = bands.monitor()
     join.insert(left={"id": ["r", "1", "2", "id"], "value": [0.0] * 4})
 
@@ -317,13 +317,13 @@ def test_what_names_no_values_to_delete_is_refused(bands, ids, words):
     assert (join.n_left, join.n_unknown) == (4, 0)
 
 
-def test_a_monitor_tells_what_it_is(bands):
+def test_the_repr_of_a_monitor_has_its_sizes(bands):
     join = bands.monitor(report="queries")
     join.insert(left={"id": [1], "value": [0.0]}, right={"id": [1, 2], "value": [0.0, 1.0]})
     assert repr(join) == f"BandMonitor({len(bands)} queries, 1 left value, 2 right values, report='queries')"
 
 
-def test_an_id_may_come_back_with_another_value(bands):
+def test_a_deleted_id_can_be_inserted_with_another_value(bands):
     join = bands.monitor()
     join.insert(right={"id": ["s"], "value": [0.0]})
     join.insert(left={"id": ["r"], "value": [100.0]})
@@ -347,7 +347,7 @@ def test_an_id_may_come_back_with_another_value(bands):
         pl.DataFrame({"id": ["a", "b"], "value": [1.0, 2.0]}),
     ],
 )
-def test_rows_come_in_many_forms(bands, rows):
+def test_rows_are_read_in_many_forms(bands, rows):
     join = bands.monitor()
     join.insert(right={"id": [1], "value": [1.5]})
 
@@ -375,7 +375,7 @@ def test_rows_come_in_many_forms(bands, rows):
         ({"id": ["x", "x"], "value": [1.0, 2.0]}, "left ids: id 'x' is given twice"),
         ({"id": [None], "value": [1.0]}, "left ids: an id is null"),
         ({"id": [7], "value": [1.0]}, "left ids: the ids of this set are strings; got the integer 7"),
-        ({"id": ["old"], "value": [1.0]}, "left id 'old' has a value already; delete it first, or use another id"),
+        ({"id": ["old"], "value": [1.0]}, "left id 'old' already has a value; delete it first, or use another id"),
         ([1.0], "rows are an Arrow table or batch, a pandas or polars frame, or a dict of arrays; got list"),
     ],
 )
@@ -410,7 +410,7 @@ def test_a_bad_option_is_refused(bands, options, words):
     assert words in str(caught.value)
 
 
-def test_more_values_than_allowed_are_refused_before_any_is_in(bands):
+def test_more_values_than_allowed_are_refused_before_any_is_inserted(bands):
     join = bands.monitor(max_state_rows=3)
     join.insert(left={"id": [1, 2], "value": [0.0, 0.0]})
 
@@ -424,7 +424,7 @@ def test_more_values_than_allowed_are_refused_before_any_is_in(bands):
     assert join.insert(right={"id": [1], "value": [0.0]}).num_rows == 4
 
 
-def test_memory_is_given_back_as_values_go(bands):
+def test_memory_is_freed_as_values_are_deleted(bands):
     n = 3_000 if SLOW else 30_000
     bands.remove("above")
     join = bands.monitor()
@@ -439,7 +439,7 @@ def test_memory_is_given_back_as_values_go(bands):
 
 
 @pytest.mark.full
-def test_a_large_batch_is_what_its_values_are_one_by_one():
+def test_a_large_batch_gives_the_pairs_of_its_values_one_by_one():
     n = 200 if SLOW else 3_000
     random = np.random.default_rng(1)
     bands = vd.BandQuerySet()
@@ -465,24 +465,24 @@ def test_a_large_batch_is_what_its_values_are_one_by_one():
     assert sum(line[1] % (n // 20) == 0 for line in batch) == expected
 
 
-def test_explain_tells_the_structure_and_why(bands):
+def test_explain_names_the_structure_and_the_reason(bands):
     join = bands.monitor()
     join.insert(left={"id": [1, 2], "value": [0.0, 1.0]})
 
     told = join.explain()
     assert "2 queries at version 1" in told
     assert "2 left values and 0 right values" in told
-    assert (
-        "stabbing groups: each band holds one of 1 point (no fewer can), in 1 group; memory is that of values" in told
-    )
-    assert "a left value meets nothing: there are no right values" in told
+    assert "stabbing groups: each band holds one of 1 point (the minimum), in 1 group; memory is that of values" in told
+    assert "a left value has no pairs: there are no right values" in told
     assert "a right value is looked up by groups: each group once in a table over 2 left values" in told
-    assert "the tree of Lemma 5 would look up in logarithmic time, but hold 2 intervals and follow no change" in told
+    assert (
+        "the tree of Lemma 5 would look up in logarithmic time, but hold 2 intervals, and it could not change" in told
+    )
     assert "nothing to report yet" in vd.BandQuerySet().monitor().explain()
     assert "only the values next to its point" in bands.monitor(report="queries").explain()
 
 
-def test_explain_tells_when_values_are_so_few_that_they_are_looked_up():
+def test_explain_says_when_few_values_are_looked_up_by_points():
     bands = vd.BandQuerySet()
     bands.add_many(range(2_000), np.arange(2_000.0), np.arange(2_000.0) + 0.5)
     join = bands.monitor()

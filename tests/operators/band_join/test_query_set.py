@@ -50,7 +50,7 @@ def test_ends_may_be_infinite_equal_or_one_for_all(bands):
     assert bands.band("b") == (-1.0, 2.0)
 
 
-def test_none_is_no_end(bands):
+def test_none_means_unbounded(bands):
     bands.add("below", None, 1)
     bands.add_many(["all", "above"], pa.array([None, 2.0]), None)
     bands.replace("q1", 0, None)
@@ -67,15 +67,15 @@ def test_none_is_no_end(bands):
         (lambda bands: bands.add("x", 1, 0.5), "low 1 of band 'x' is above its high 0.5; a band is low <= high"),
         (
             lambda bands: bands.add("x", math.nan, 1),
-            "low of band 'x' is NaN; use None or float('-inf') where there is no end",
+            "low of band 'x' is NaN; use None or float('-inf') for an unbounded band",
         ),
         (
             lambda bands: bands.add_many(["x", "y"], 1, [2, math.nan]),
-            "high of band 'y' is NaN; use None or float('inf') where there is no end",
+            "high of band 'y' is NaN; use None or float('inf') for an unbounded band",
         ),
         (
             lambda bands: bands.add_many(["x", "y"], pd.Series([1.0, math.nan]), 5),
-            "low of band 'y' is NaN; use None or float('-inf') where there is no end",
+            "low of band 'y' is NaN; use None or float('-inf') for an unbounded band",
         ),
         (lambda bands: bands.add_many(["x", "y"], [0, 5], [1, 4]), "low 5 of band 'y' is above its high 4"),
         (lambda bands: bands.add_many(["x", "y"], [0], [1, 4]), "got 1 lows but 2 ids; each band needs both ends"),
@@ -100,7 +100,7 @@ def test_a_wrong_change_is_refused_and_changes_nothing(bands, change, words):
     assert bands.band("q1") == (-0.5, 0.5)
 
 
-def test_no_ids_are_no_change():
+def test_an_empty_change_makes_no_version():
     bands = vd.BandQuerySet()
     bands.add(1, 0, 1)
     bands.add_many([], [], [])
@@ -109,7 +109,7 @@ def test_no_ids_are_no_change():
     assert bands.version == 1
 
 
-def test_a_set_travels_and_goes_on(bands, tmp_path):
+def test_a_saved_or_pickled_set_can_be_changed_further(bands, tmp_path):
     bands.add_many([f"x{i}" for i in range(300)], np.arange(300.0), np.arange(300.0) + 2)
     bands.remove("x5")
     bands.save(tmp_path / "bands.vedette")
@@ -136,7 +136,7 @@ def test_another_kind_of_file_is_refused(bands, tmp_path):
         vd.BandQuerySet.from_bytes("bands")
 
 
-def test_ids_of_removed_queries_are_forgotten_in_time(bands):
+def test_ids_of_removed_queries_are_dropped_eventually(bands):
     n = 2_000 if SLOW else 20_000
     join = bands.monitor()
     join.insert(left={"id": [1], "value": [0.0]}, right={"id": [1], "value": [0.0]})
@@ -151,7 +151,7 @@ def test_ids_of_removed_queries_are_forgotten_in_time(bands):
     assert [row["query"] for row in join.insert(right={"id": [2], "value": [0.25]}).to_pylist()] == ["q1"]
 
 
-def test_a_monitor_that_was_not_asked_for_long_misses_nothing(bands):
+def test_a_monitor_that_was_not_called_for_long_misses_no_change(bands):
     join = bands.monitor()
     join.insert(left={"id": [1], "value": [0.0]}, right={"id": [1], "value": [0.0]})
     bands.add("early", -1, 1)
@@ -164,7 +164,7 @@ def test_a_monitor_that_was_not_asked_for_long_misses_nothing(bands):
     assert [(row["sign"], row["query"]) for row in join.refresh().to_pylist()] == [(1, "early")]
 
 
-def test_many_single_changes_are_cheap_for_who_asks_between_them(bands):
+def test_many_single_changes_with_calls_between_them_are_cheap(bands):
     n = 200 if SLOW else 2_000
     join = bands.monitor(report="queries")
     join.insert(left={"id": [1], "value": [0.0]})

@@ -21,7 +21,7 @@ def test_it_finds_what_brute_force_finds(intervals, wanted):
     assert sorted(tree.stab(wanted).tolist()) == expected
 
 
-def test_a_way_through_the_tree_is_short():
+def test_the_tree_is_not_deep():
     n = 500
     firsts = np.random.default_rng(1).random(n)
     tree = IntervalTree.build(firsts, firsts + 1e-6)

@@ -75,7 +75,7 @@ def test_differences_that_overflow_are_infinite(structure):
 
 
 @every_structure
-def test_nothing_is_found_where_nothing_is(structure):
+def test_empty_structures_find_nothing(structure):
     for values, bands in (([], []), ([1.0], []), ([], [(0.0, 1.0)]), ([5.0], [(0.0, 1.0)])):
         index = build(structure, values, bands)
 
@@ -147,7 +147,7 @@ def test_an_interval_of_definition_1_has_its_values_on_both_sides_of_the_point(p
 
 
 @given(problem=plain.problems())
-def test_a_number_stabs_the_beginning_of_a_groups_lists(problem):
+def test_a_number_stabs_the_first_bands_of_a_groups_lists(problem):
     """Lemma 3."""
     from vedette.papers.bands.interval_tree import IntervalTree
 

@@ -1,4 +1,4 @@
-"""The ends of bands as owners hold them, read into arrays."""
+"""Reading the ends of bands."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _NO_END = {"low": -np.inf, "high": np.inf}
 
 
 def read_ends(lows: Any, highs: Any, n_bands: int, ids: Any = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The lower and upper ends of so many bands; one number stands for all, and None for no end.
+    """The lower and upper ends of `n_bands` bands; one number is used for all, and None means unbounded.
 
-    Raises QueryError where no band can be; it names the band by its id, where these are given as `Ids.read` does.
+    Raises QueryError for an invalid band, and names it by its id if ids are given, as from `Ids.read`.
     """
     read = [_read_side(values, name, n_bands, ids) for values, name in ((lows, "low"), (highs, "high"))]
     crossed = np.flatnonzero(read[0] > read[1])
@@ -36,7 +36,7 @@ def _read_side(values: Any, name: str, n_bands: int, ids: Any) -> NDArray[np.flo
     if len(values) != n_bands:
         raise QueryError(f"got {len(values)} {name}s but {n_bands} ids; each band needs both ends")
     if isinstance(getattr(values, "dtype", None), np.dtype) and values.dtype.kind == "f":
-        values = np.asarray(values, np.float64)  # in which pandas has NaN for what was computed and for what is missing
+        values = np.asarray(values, np.float64)  # pandas has NaN for computed NaN and for missing values
     try:
         column = read_values(values, Field(name, Type("double")), "UTC")
     except RowError:
@@ -47,7 +47,7 @@ def _read_side(values: Any, name: str, n_bands: int, ids: Any) -> NDArray[np.flo
     is_nan = np.isnan(ends)
     if is_nan.any():
         band = _band(ids, int(np.argmax(is_nan)))
-        raise QueryError(f"{name} of {band} is NaN; use None or float('{_NO_END[name]:g}') where there is no end")
+        raise QueryError(f"{name} of {band} is NaN; use None or float('{_NO_END[name]:g}') for an unbounded band")
     return ends
 
 

@@ -1,4 +1,4 @@
-"""How a band join is answered, in words."""
+"""Explains in words how a band join is answered."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def explain(monitor: BandMonitor) -> str:
     if not len(groups):
         return f"{lines[0]}\n  nothing to report yet"
     points, least = count(groups.n_points, "point"), groups.least_points
-    fewest = "no fewer can" if least == groups.n_points else f"at least {least:,} are needed"
+    fewest = "the minimum" if least == groups.n_points else f"at least {least:,} are needed"
     lines.append(
         f"  stabbing groups: each band holds one of {points} ({fewest}), in {count(groups.n_groups, 'group')}; "
         f"memory is that of values and bands"
@@ -33,11 +33,13 @@ def explain(monitor: BandMonitor) -> str:
     lines += [f"  {_describe_look_up(groups, *sides)}" for sides in _sides(monitor)]
     n_intervals = max(monitor.n_left, monitor.n_right) * groups.n_points
     lines.append(
-        f"  beyond that the work follows what is reported; the tree of Lemma 5 would look up in logarithmic time, but "
-        f"hold {count(n_intervals, 'interval')} and follow no change"
+        f"  the rest of the work follows the output; the tree of Lemma 5 would look up in logarithmic time, but hold "
+        f"{count(n_intervals, 'interval')}, and it could not change"
     )
     if monitor.report == "queries":
-        lines.append("  of each group only the values next to its point are looked at: queries are named, not pairs")
+        lines.append(
+            "  in each group only the values next to its point are looked at, because the answer is queries, not pairs"
+        )
     return "\n".join(lines)
 
 
@@ -46,12 +48,12 @@ def _sides(monitor: BandMonitor) -> list[tuple[Side, Side]]:
 
 
 def _describe_look_up(groups: Groups, side: Side, other: Side) -> str:
-    """What a value that comes or goes on a side makes necessary."""
+    """How a value of a side is looked up."""
     name, values = SIDES[side.sign], count(len(other), f"{SIDES[other.sign]} value")
     if not len(other):
-        return f"a {name} value meets nothing: there are no {SIDES[other.sign]} values"
+        return f"a {name} value has no pairs: there are no {SIDES[other.sign]} values"
     if choose_way(groups, other.points, 1) == BY_POINTS:
-        return f"a {name} value is looked up by points: each of {values} in a tree over the groups, which are more"
+        return f"a {name} value is looked up by points: each of {values} in a tree over the groups"
     return f"a {name} value is looked up by groups: each group once in a table over {values}"
 
 

@@ -1,4 +1,4 @@
-"""What bands were before they changed, for as long as somebody may ask."""
+"""What bands were before they changed, for as long as a monitor or a saved state may need it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 from vedette.native.buffers import grown
 from vedette.native.damage import check, check_shape, check_type, check_within
 
-RETAINED = 10_000  # so many changed bands stay known, or as many as stand
+RETAINED = 10_000  # at least this many changed bands stay known, or as many as there are queries
 
 Bands = tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]
 
 
 class BandHistory:
-    """By change: the version that made it, the name of the band, and its ends before, NaN where it did not stand."""
+    """By change: its version, the name of the band, and its ends before, NaN where it did not exist."""
 
     def __init__(self) -> None:
-        self.first = 0  # what changed after this version is known
+        self.first = 0  # changes after this version are known
         self._n = 0
         self._versions = np.empty(0, np.int32)
         self._names = np.empty(0, np.int32)
@@ -38,7 +38,7 @@ class BandHistory:
     def note(
         self, version: int, names: NDArray[np.int32], lows: NDArray[np.float64], highs: NDArray[np.float64]
     ) -> None:
-        """The version changed these bands, whose ends were so before."""
+        """Record that a version changed these bands, with their ends before."""
         n = self._n + len(names)
         for name, new in (("_versions", version), ("_names", names), ("_lows", lows), ("_highs", highs)):
             column = grown(getattr(self, name), self._n, n)
@@ -49,12 +49,12 @@ class BandHistory:
     def since(self, version: int) -> Bands:
         """The bands that changed after a version, each once, and their ends at that version."""
         start = int(np.searchsorted(self._versions[: self._n], version, side="right"))
-        names, places = np.unique(self._names[start : self._n], return_index=True)  # of a name the first
+        names, places = np.unique(self._names[start : self._n], return_index=True)  # the first change of each name
         return names, self._lows[start : self._n][places], self._highs[start : self._n][places]
 
-    def forget(self, n_standing: int, needed: int) -> None:
-        """Forget the oldest changes once they are twice too many, but none after the version that is still needed."""
-        most = max(RETAINED, n_standing)
+    def forget(self, n_bands: int, needed: int) -> None:
+        """Drop the oldest changes when there are twice too many, but none after the version that is still needed."""
+        most = max(RETAINED, n_bands)
         if self._n <= 2 * most:
             return
         last = min(int(self._versions[self._n - most - 1]), needed)
@@ -68,7 +68,7 @@ class BandHistory:
         self._names = new_names[self.names]
 
     def to_parts(self) -> list[object]:
-        """What a file keeps."""
+        """What a file holds."""
         used = slice(0, self._n)
         return [self.first, self._versions[used], self._names[used], self._lows[used], self._highs[used]]
 
@@ -87,9 +87,9 @@ class BandHistory:
         return history
 
     def validate(self, n_names: int, version: int) -> None:
-        """Raise DamageError unless changes from a file are of so many names, up to a version."""
+        """Raise DamageError unless changes from a file are of `n_names` names and of versions up to `version`."""
         check_type(self.first, int, "the first version of changes")
-        check(0 <= self.first <= version, "the first version of changes cannot be so")
+        check(0 <= self.first <= version, "the first version of changes is out of range")
         for numbers in (self._versions, self._names):
             check_type(numbers, NDArray[np.int32], "the changes of bands")
             check_shape(numbers, (self._n,), "the changes of bands")

@@ -1,9 +1,9 @@
-"""The band join: how the answer changes when values come and go, and when bands do.
+"""The band join: how the answer changes when values or bands are added and removed.
 
-A value that comes or goes on one side shifts the points of the other (see `papers/bands/rounding`). Bands that come
-or go meet the values of the smaller side one by one.
+A value of one side shifts the points of the other (see `papers/bands/rounding`). For a band that is added or removed,
+all values of the smaller side are looked up.
 
-Pairs are found before values change, in pieces, so that a change that makes too many pairs can be refused.
+Pairs are found before values change, in batches, so that a change with too many pairs can be refused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PAIR_BYTES = 13  # a sign, a query and two values
 
 @dataclass(frozen=True)
 class PairChanges:
-    """Pairs that are new (sign 1) or gone (-1), as columns: the query, and the slots of both values."""
+    """Pairs that are added (sign 1) or retracted (-1), as columns: the query, and the slots of both values."""
 
     sign: int
     queries: NDArray[np.int32]
@@ -45,7 +45,7 @@ class PairChanges:
 
 @dataclass(frozen=True)
 class NewValues:
-    """Values that are about to be put on a side."""
+    """Values that will be inserted on a side."""
 
     side: Side
     other: Side
@@ -66,7 +66,7 @@ class Insertion:
     unknown: list[Any] = field(default_factory=list)
 
     def find_pairs(self, groups: Groups, most: int) -> Iterator[PairChanges]:
-        """The pairs that the values make, each once, in pieces of about `most` bytes. Call it before `apply`."""
+        """The pairs of the values, each once, in batches of about `most` bytes. Call it before `apply`."""
         for each in self.new:
             yield from _find_pairs(groups, each.side, each.other.points, each.shifts, each.slots, 1, most)
         if len(self.new) == 2:
@@ -76,7 +76,7 @@ class Insertion:
             yield from _find_pairs(groups, second.side, points, second.shifts, second.slots, 1, most)
 
     def new_ids(self, side: Side) -> Any:
-        """The ids that get a slot on a side; None where there are none."""
+        """The ids that get a slot on a side, or None."""
         for each in self.new:
             if each.side is side:
                 return side.new_ids(each.ids, each.slots)
@@ -87,18 +87,18 @@ class Insertion:
             each.side.put(each.ids, each.values, each.slots)
 
     def tidy(self) -> None:
-        """Nothing has become free."""
+        """Nothing was freed."""
 
 
 @dataclass(frozen=True)
 class Deletion:
-    """Values of one side or both that go: the side, the other one, and the slots. `unknown` ids have no value."""
+    """Values of one side or both to delete: the side, the other one, and the slots. `unknown` ids have no value."""
 
     gone: Sequence[tuple[Side, Side, NDArray[np.int32]]]
     unknown: list[Any]
 
     def find_pairs(self, groups: Groups, most: int) -> Iterator[PairChanges]:
-        """The pairs that the values are in, each once, in pieces of about `most` bytes. Call it before `apply`."""
+        """The pairs of the values, each once, in batches of about `most` bytes. Call it before `apply`."""
         is_gone = None
         for side, other, slots in self.gone:
             for found in _find_pairs(groups, side, other.points, side.shifts(slots), slots, -1, most):
@@ -115,13 +115,13 @@ class Deletion:
             side.free(slots)
 
     def tidy(self) -> None:
-        """Give up slots that are free; slots of pairs are of no use after it."""
+        """Pack the slots; the slots of found pairs are invalid afterwards."""
         for side, _, _ in self.gone:
             side.pack()
 
 
 def insert_affected(groups: Groups, new: NewValues) -> NDArray[Any]:
-    """Put new values on a side; the queries that get pairs, each once."""
+    """Insert new values on a side; the queries that get pairs, each once."""
     new.side.put(new.ids, new.values, new.slots)
     return find_affected(groups, new.other.points, new.shifts)
 
@@ -135,10 +135,10 @@ def delete_affected(groups: Groups, side: Side, other: Side, slots: NDArray[np.i
 def find_all_pairs(
     left: Side, right: Side, lows: NDArray[np.float64], highs: NDArray[np.float64], sign: int, most: int
 ) -> Iterator[PairChanges]:
-    """All pairs of some bands, in pieces of about `most` bytes; a query is the place of its band."""
+    """All pairs of some bands, in batches of about `most` bytes; a query is the position of its band."""
     groups = Groups.build(lows, highs)
     side, other = (left, right) if len(left) < len(right) else (right, left)
-    shifts, slots = side.points.in_order()  # in order, so that look-ups lie close to each other
+    shifts, slots = side.points.in_order()  # in order, so that look-ups are close to each other
     for queries, others, own in find_pair_batches(groups, other.points, shifts, slots, most // PAIR_BYTES):
         yield _to_changes(side, queries, own, others, sign)
 
@@ -150,10 +150,10 @@ def change_bands(
     new: tuple[NDArray[np.float64], NDArray[np.float64]],
     most: int,
 ) -> Iterator[PairChanges]:
-    """What pairs go and come when bands change from old to new; NaN where there was none, or is none any more.
+    """The pairs that are retracted and added when bands change from old to new; NaN where a band does not exist.
 
-    A query is the place of its band. Pairs of both the old and the new band are not told. Pieces have about `most`
-    bytes.
+    A query is the position of its band. Pairs of both the old and the new band are not reported. Batches have about
+    `most` bytes.
     """
     for sign, (lows, highs), (other_lows, other_highs) in ((-1, old, new), (1, new, old)):
         there = np.flatnonzero(lows == lows)

@@ -1,6 +1,6 @@
-"""The monitor of a band join: two changing sets of values, and how the answers of all standing queries change.
+"""The monitor of a band join: two changing sets of values, and how the answers of all queries change.
 
-What its answers mean is written in docs/operators.md.
+docs/operators.md defines its answers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _STATE = BandState()
 
 
 class BandMonitor:
-    """Values that come and go on two sides, and the pairs, or queries, that this changes.
+    """Values of two sides that are inserted and deleted, and the pairs, or queries, that this changes.
 
     >>> from vedette import BandQuerySet
     >>> bands = BandQuerySet()
@@ -64,14 +64,14 @@ class BandMonitor:
         self.queries = queries
         self.report = report
         self.max_state_rows = max_state_rows
-        self.n_unknown = 0  # ids that were to be deleted and had no value, ever
+        self.n_unknown = 0  # unknown ids in deletions, in total
         self.unknown: list[str] | list[int] = []  # those of the last call
         self.clear()
 
     def clear(self) -> None:
-        """Forget all values."""
+        """Remove all values."""
         self.left, self.right = Side(1), Side(-1)
-        self.version = self.queries.version  # of the queries, as the answers so far have it
+        self.version = self.queries.version  # of the queries, as of the last answer
 
     def __repr__(self) -> str:
         values = f"{count(self.n_left, 'left value')}, {count(self.n_right, 'right value')}"
@@ -87,14 +87,14 @@ class BandMonitor:
 
     @property
     def nbytes(self) -> int:
-        """The memory of the values; that of the queries comes on top."""
+        """The memory of the values, without that of the queries."""
         return self.left.nbytes + self.right.nbytes
 
     def insert(self, left: Any = None, right: Any = None) -> pa.Table:
-        """Put values in, rows with an `id` and a `value`; the pairs that are new, or the queries that are affected.
+        """Insert values, rows with an `id` and a `value`; the new pairs, or the queries that are affected.
 
-        Raises RowError, and changes nothing, where a value is no finite number or its id has one already. Raises
-        AnswerError, and changes nothing, where the pairs exceed the setting max_answer_bytes; `insert_batches` has no
+        Raises RowError, and changes nothing, if a value is not finite or its id already has one. Raises
+        AnswerError, and changes nothing, if the pairs exceed the setting max_answer_bytes; `insert_batches` has no
         such limit.
         """
         change = self._read_insertion(left, right)
@@ -106,10 +106,10 @@ class BandMonitor:
     def insert_batches(
         self, left: Any = None, right: Any = None, *, max_bytes: int | None = None
     ) -> Iterator[pa.Table]:
-        """The answer of `insert` in pieces of at most `max_bytes`, by default the setting answer_batch_bytes.
+        """The answer of `insert` in batches of at most `max_bytes`, by default the setting answer_batch_bytes.
 
-        The values are in with the last piece. If the iteration stops before it, the monitor is as it was before. A
-        piece may be larger where two values alone are a pair of so many queries.
+        The values are inserted with the last batch. If the iteration stops earlier, the monitor does not change. A
+        batch may be larger if a single pair of values belongs to very many queries.
         """
         if self.report == "queries":
             yield self.insert(left, right)
@@ -117,10 +117,10 @@ class BandMonitor:
             yield from self._change_batches(self._read_insertion(left, right), max_bytes)
 
     def delete(self, left: Any = None, right: Any = None) -> pa.Table:
-        """Take values out by their ids; the pairs that are gone, or the queries that are affected.
+        """Delete values by their ids; the retracted pairs, or the queries that are affected.
 
-        Ids are a list or an array, or rows with an `id`, as `insert` takes them.
-        Ids without a value are listed in `unknown`, counted in `n_unknown`, and otherwise left out.
+        Ids are a list, an array, or rows with a column `id`. Unknown ids are listed in `unknown`, counted in
+        `n_unknown`, and otherwise ignored.
         Raises AnswerError as `insert` does; `delete_batches` has no such limit.
         """
         change = self._read_deletion(left, right)
@@ -134,31 +134,31 @@ class BandMonitor:
     def delete_batches(
         self, left: Any = None, right: Any = None, *, max_bytes: int | None = None
     ) -> Iterator[pa.Table]:
-        """The answer of `delete` in pieces, as `insert_batches` gives them."""
+        """The answer of `delete` in batches, as from `insert_batches`."""
         if self.report == "queries":
             yield self.delete(left, right)
         else:
             yield from self._change_batches(self._read_deletion(left, right), max_bytes)
 
     def refresh(self) -> pa.Table:
-        """What the queries that came, went or were replaced since the last call change. Every call does this first.
+        """The pairs that change because queries were added, removed or replaced since the last call.
 
-        With report="queries" nothing: only values affect queries there. Raises AnswerError as `insert` does;
-        `refresh_batches` has no such limit.
+        Every other call reports them, too. With report="queries" the answer is empty. Raises AnswerError as `insert`
+        does; `refresh_batches` has no such limit.
         """
         if self.report == "pairs":
             return self._change(Insertion([]), "take the pairs with refresh_batches")
         return self._to_queries(Insertion([]), [])
 
     def refresh_batches(self, *, max_bytes: int | None = None) -> Iterator[pa.Table]:
-        """The answer of `refresh` in pieces, as `insert_batches` gives them."""
+        """The answer of `refresh` in batches, as from `insert_batches`."""
         if self.report == "queries":
             yield self.refresh()
         else:
             yield from self._change_batches(Insertion([]), max_bytes)
 
     def pairs(self, query_id: str | int) -> pa.Table:
-        """The pairs of one standing query, as of now: columns left and right. Raises AnswerError as `insert` does."""
+        """The current pairs of one query: columns left and right. Raises AnswerError as `insert` does."""
         low, high = self.queries.band(query_id)
         most = max_answer_bytes()
         pieces = find_all_pairs(self.left, self.right, np.array([low]), np.array([high]), 1, most)
@@ -172,7 +172,7 @@ class BandMonitor:
     # Saving.
 
     def save(self) -> bytes:
-        """The whole state: the values of both sides, and the version of the queries they were seen under."""
+        """The whole state: the values of both sides, and the version of the queries."""
         return _STATE.save(self)
 
     def load(self, blob: bytes) -> None:
@@ -222,12 +222,12 @@ class BandMonitor:
         return Deletion(gone, unknown)
 
     def _change(self, change: Change, advice: str) -> pa.Table:
-        """Make a change; its pairs as a whole."""
+        """Make a change; all its pairs at once."""
         most = max_answer_bytes()
         return self._finish(change, _collect(self._find(change, most), most, advice))
 
     def _change_batches(self, change: Change, max_bytes: int | None) -> Iterator[pa.Table]:
-        """Make a change; its pairs in pieces."""
+        """Make a change; its pairs in batches."""
         most = settings().answer_batch_bytes if max_bytes is None else max_bytes
         now, ids = self._moment(), self.queries.query_ids()
         held: list[PairChanges] = []
@@ -245,11 +245,11 @@ class BandMonitor:
         yield self._finish(change, held)
 
     def _moment(self) -> tuple[Any, ...]:
-        """What is another one once values or queries have changed."""
+        """A value that differs after values or queries have changed."""
         return self.queries.version, self.left, self.left.n_calls, self.right, self.right.n_calls
 
     def _find(self, change: Change, most: int) -> Iterator[PairChanges]:
-        """Follow the queries to their current version, then make the change: the pairs of both. Nothing changes."""
+        """The pairs of the change, and of the queries that changed since the last call. Nothing changes yet."""
         groups = self.queries.groups()
         yield from self._follow(most)
         yield from change.find_pairs(groups, most)
@@ -285,7 +285,7 @@ class BandMonitor:
 
 
 def _collect(pieces: Iterator[PairChanges], most: int, advice: str) -> list[PairChanges]:
-    """All pieces; raises AnswerError where they exceed `most` bytes together."""
+    """All batches; raises AnswerError if they exceed `most` bytes together."""
     found, n = [], 0
     for each in pieces:
         n += len(each)

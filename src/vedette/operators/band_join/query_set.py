@@ -1,4 +1,4 @@
-"""The band query set: standing band joins over two changing sets of numbers, in one process."""
+"""The band query set: band joins over two changing sets of numbers, in one process."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from vedette.settings import settings
 if TYPE_CHECKING:
     from vedette.operators.band_join.monitor import BandMonitor
 
-FEW_GONE = 1024  # so many names of removed queries are always borne
+FEW_GONE = 1024  # up to this many names of removed queries are always kept
 
 
 class BandQuerySet(SavedSet):
-    """Standing queries J(low, high): the pairs of a left value r and a right value s with low <= r - s <= high.
+    """Queries J(low, high): the pairs of a left value r and a right value s with low <= r - s <= high.
 
-    The difference is rounded to a double, and then compared. Ends may be infinite.
+    The difference is rounded to a double before it is compared. Ends are inclusive and may be infinite.
 
     >>> bands = BandQuerySet()
     >>> bands.add("close", -0.5, 0.5)
@@ -47,26 +47,26 @@ class BandQuerySet(SavedSet):
     kind = "bands"
 
     def __init__(self) -> None:
-        self._ids = Ids()  # an id keeps its place, its name here, also while it does not stand
+        self._ids = Ids()  # an id keeps its position, its name here, after its query is removed
         self._lows = np.empty(0)
         self._highs = np.empty(0)
-        self._stands = np.zeros(0, np.bool_)
-        self._n_standing = 0
+        self._exists = np.zeros(0, np.bool_)
+        self._n_existing = 0
         self._versions = Versions()
         self._history = BandHistory()
-        self._retained_versions = 0  # for so many versions changes stay known
+        self._retained_versions = 0  # changes stay known for this many versions
         self._groups: Groups | None = None
         self._waiting: list[NDArray[np.int32]] = []  # names that changed since the groups were last up to date
         self._monitors: weakref.WeakSet[BandMonitor] = weakref.WeakSet()
         self._lock = threading.RLock()  # readers bring the groups up to date, one at a time
 
     def __len__(self) -> int:
-        """The number of queries that stand."""
-        return self._n_standing
+        """The number of queries."""
+        return self._n_existing
 
     def __contains__(self, query_id: object) -> bool:
         try:
-            return self._find_standing(query_id) >= 0
+            return self._find_existing(query_id) >= 0
         except QueryError:
             return False
 
@@ -80,24 +80,24 @@ class BandQuerySet(SavedSet):
 
     @property
     def ids(self) -> pa.Array:
-        """The ids of the queries that stand."""
+        """The ids of the queries."""
         ids = self._ids.to_arrow()
         return ids if len(ids) == len(self) else ids.take(pa.array(self._names()))
 
     @property
     def nbytes(self) -> int:
         """The memory of the set: its queries, their ids, groups and history."""
-        own = self._lows.nbytes + self._highs.nbytes + self._stands.nbytes
+        own = self._lows.nbytes + self._highs.nbytes + self._exists.nbytes
         return own + self._ids.nbytes + self._versions.nbytes + self._history.nbytes + self.groups().nbytes
 
-    # Changes. Each either happens as a whole, under one new version, or raises and changes nothing.
+    # Changes. Each is made as a whole, under one new version, or raises and changes nothing.
 
     def add(self, query_id: str | int, low: float | None, high: float | None) -> None:
-        """Let a query stand; None is no end. Raises QueryError if its ends are wrong or its id already exists."""
+        """Add a query; None means unbounded. Raises QueryError if its ends are invalid or its id already exists."""
         self.add_many([query_id], [low], [high])
 
     def add_many(self, ids: Any, lows: Any, highs: Any) -> None:
-        """Let many queries stand at once; `lows` and `highs` are arrays, or one number for all, and None is no end."""
+        """Add many queries; `lows` and `highs` are arrays, or one number for all, and None means unbounded."""
         read, names = self._read_new(ids)
         settings().check("max_queries", len(self) + len(read))
         new_lows, new_highs = read_ends(lows, highs, len(read), read)
@@ -107,40 +107,40 @@ class BandQuerySet(SavedSet):
         self._put(read, names, new_lows, new_highs)
 
     def replace(self, query_id: str | int, low: float | None, high: float | None) -> None:
-        """Give a standing query another band."""
+        """Replace the band of a query."""
         names = np.array([self._must_find(query_id)], np.int32)
         lows, highs = read_ends([low], [high], 1, self._ids.take(names))
         self._versions.advance([*content.of_ids(self._ids.take(names)), lows.data, highs.data])
         self._change(names, self._lows[names], self._highs[names], lows, highs)
 
     def remove(self, query_id: str | int) -> None:
-        """Let a query stand no longer."""
+        """Remove a query."""
         if isinstance(query_id, (list, tuple, set)):
             raise QueryError("remove takes one id; use remove_many for several")
         self._remove(np.array([self._must_find(query_id)], np.int32))
 
     def remove_many(self, ids: Any) -> None:
-        """Let many queries stand no longer."""
+        """Remove queries. If any id is unknown, none is removed."""
         names = self._find_all(ids)
         if len(names):
             self._remove(names)
 
     def begin(self, version: int, mark: int) -> None:
-        """Let an empty set begin at a version of a registry, of which it knows the mark; `apply` goes on from there."""
+        """Let an empty set start at a version of a registry, with its mark; `apply` continues from there."""
         begin(self._versions, version, mark)
         self._history.first = version
 
     def apply(self, changes: Changes) -> None:
-        """Make the changes that a registry tells, version by version; versions and marks are the registry's."""
+        """Apply the changes of a registry, version by version; versions and marks are those of the registry."""
         lows, highs = read_ends(
             () if changes.lows is None else changes.lows,
             () if changes.highs is None else changes.highs,
             changes.n_added,
         )
         start = int(np.searchsorted(changes.added_versions, self.version, side="right"))
-        if start:  # what stands as the set begins
+        if start:  # the queries that the set starts with
             if self.version > self._versions.first:
-                raise QueryError(f"the set is at version {self.version}; got queries of versions that it has already")
+                raise QueryError(f"the set is at version {self.version}; got queries of earlier versions")
             self._put(*self._read_new(changes.added_ids[:start]), lows[:start], highs[:start])
             self._history = BandHistory()
             self._history.first = self.version
@@ -158,13 +158,13 @@ class BandQuerySet(SavedSet):
                 start = end
 
     def retain(self, versions: int = RETAINED_VERSIONS) -> None:
-        """Let it be known for at least so many versions what has changed, whoever asks."""
+        """Keep changes known for at least this many versions, for states that are loaded later."""
         self._retained_versions = max(self._retained_versions, versions)
 
     # Answers.
 
     def monitor(self, *, report: str = "pairs", max_state_rows: int | None = None) -> BandMonitor:
-        """A monitor of two changing sets of values; docs/operators.md tells what its answers mean.
+        """A monitor of two changing sets of values; docs/operators.md defines its answers.
 
         It reports "pairs", or only the "queries" that are affected. `max_state_rows` bounds the values of both sides.
         """
@@ -174,13 +174,13 @@ class BandQuerySet(SavedSet):
         self._monitors.add(monitor)
         return monitor
 
-    # What a file keeps.
+    # What a file holds.
 
     def _to_content(self) -> dict[str, Any]:
         n, groups = len(self._ids), self.groups()
         return {
             "ids": self._ids.to_parts(),
-            "bands": [self._lows[:n], self._highs[:n], self._stands[:n]],
+            "bands": [self._lows[:n], self._highs[:n], self._exists[:n]],
             "versions": self._versions.to_parts(),
             "history": self._history.to_parts(),
             "groups": groups.to_parts(),
@@ -190,8 +190,8 @@ class BandQuerySet(SavedSet):
     def _from_content(cls, saved: dict[str, Any], *, is_checked: bool) -> BandQuerySet:
         made = cls()
         made._ids = Ids.from_parts(*saved["ids"])
-        made._lows, made._highs, made._stands = saved["bands"]
-        made._n_standing = int(np.count_nonzero(made._stands))
+        made._lows, made._highs, made._exists = saved["bands"]
+        made._n_existing = int(np.count_nonzero(made._exists))
         check(saved["versions"][1] == 0, "a band has a version")
         made._versions = Versions.from_parts(*saved["versions"])
         made._history = BandHistory.from_parts(*saved["history"])
@@ -201,56 +201,56 @@ class BandQuerySet(SavedSet):
         return made
 
     def _validate(self) -> None:
-        """Raise DamageError unless what came from a file is safe to join with."""
+        """Raise DamageError unless content from a file is safe to join with."""
         self._ids.validate()
         n = len(self._ids)
         self._ids.check_distinct(np.ones(n, np.bool_))
         self._versions.validate(0)
-        for array, hint in ((self._lows, np.float64), (self._highs, np.float64), (self._stands, np.bool_)):
+        for array, hint in ((self._lows, np.float64), (self._highs, np.float64), (self._exists, np.bool_)):
             check_type(array, NDArray[hint], "the ends of bands")  # type: ignore[valid-type]
             check_shape(array, (n,), "the ends of bands")
-        check((self._lows[self._stands] <= self._highs[self._stands]).all(), "a band ends before it begins")
+        check((self._lows[self._exists] <= self._highs[self._exists]).all(), "a band ends before it begins")
         self._history.validate(n, self.version)
         assert self._groups is not None
-        self._groups.validate(self._lows, self._highs, self._stands)
+        self._groups.validate(self._lows, self._highs, self._exists)
 
     # For monitors.
 
     def groups(self) -> Groups:
-        """The bands that stand, by name, in stabbing groups."""
+        """The bands, by name, in stabbing groups."""
         with self._lock:
             if self._groups is None:
                 self._groups = Groups()
                 self._waiting = [self._names()]
             if self._waiting:
                 names = np.unique(np.concatenate(self._waiting)) if len(self._waiting) > 1 else self._waiting[0]
-                standing = names[self._stands[names]]
-                self._groups.change(self._groups.among(names), standing, self._lows[standing], self._highs[standing])
+                existing = names[self._exists[names]]
+                self._groups.change(self._groups.among(names), existing, self._lows[existing], self._highs[existing])
                 self._waiting = []
             return self._groups
 
     def query_ids(self) -> Ids:
-        """The ids by name, also of queries that were removed lately."""
+        """The ids by name, including those of queries that were removed lately."""
         return self._ids
 
     def changes_since(self, version: int) -> tuple[Bands, Bands]:
-        """The bands that changed after a version: their names and ends at that version, and the same now."""
+        """The bands that changed after a version: their names and ends at that version, and their ends now."""
         names, lows, highs = self._history.since(version)
-        stands = self._stands[names]
-        now = np.where(stands, self._lows[names], np.nan), np.where(stands, self._highs[names], np.nan)
+        exists = self._exists[names]
+        now = np.where(exists, self._lows[names], np.nan), np.where(exists, self._highs[names], np.nan)
         return (names, lows, highs), (names, *now)
 
     @property
     def oldest_version(self) -> int:
-        """The version from which on it is known what has changed."""
+        """Changes after this version are known."""
         return self._history.first
 
     def history_mark(self, version: int) -> int | None:
-        """A checksum of all changes up to a version, by which a saved state knows its set."""
+        """A checksum of all changes up to a version, by which a saved state recognises its set."""
         return self._versions.mark(version)
 
     def band(self, query_id: str | int) -> tuple[float, float]:
-        """The ends of a standing query."""
+        """The ends of a query."""
         name = self._must_find(query_id)
         return float(self._lows[name]), float(self._highs[name])
 
@@ -261,7 +261,7 @@ class BandQuerySet(SavedSet):
         self._remove_names(names)
 
     def _put(self, read: Any, names: NDArray[np.int32], lows: NDArray[np.float64], highs: NDArray[np.float64]) -> None:
-        """Under the current version queries stand that did not; `names` are below 0 where an id is new."""
+        """Add queries under the current version; `names` are negative where an id is new."""
         unknown = np.flatnonzero(names < 0)
         if len(unknown):
             n_before = len(self._ids)
@@ -269,7 +269,7 @@ class BandQuerySet(SavedSet):
             names[unknown] = np.arange(n_before, len(self._ids), dtype=np.int32)
             self._lows = grown(self._lows, n_before, len(self._ids))
             self._highs = grown(self._highs, n_before, len(self._ids))
-            self._stands = grown(self._stands, n_before, len(self._ids))
+            self._exists = grown(self._exists, n_before, len(self._ids))
         none = np.full(len(names), np.nan)
         self._change(names, none, none, lows, highs)
 
@@ -285,14 +285,14 @@ class BandQuerySet(SavedSet):
         lows: NDArray[np.float64],
         highs: NDArray[np.float64],
     ) -> None:
-        """Under the current version these bands change from old to new, NaN where they do not stand."""
+        """Change bands from old to new under the current version; NaN where a band does not exist."""
         self._history.note(self.version, names, old_lows, old_highs)
-        self._n_standing += int(np.count_nonzero(lows == lows)) - int(np.count_nonzero(old_lows == old_lows))
+        self._n_existing += int(np.count_nonzero(lows == lows)) - int(np.count_nonzero(old_lows == old_lows))
         self._lows[names], self._highs[names] = lows, highs
-        self._stands[names] = lows == lows
+        self._exists[names] = lows == lows
         if self._groups is not None:
             self._waiting.append(names)
-            if sum(map(len, self._waiting)) > FEW_GONE + len(self):  # nobody asks
+            if sum(map(len, self._waiting)) > FEW_GONE + len(self):  # nobody uses the groups
                 self._groups, self._waiting = None, []
         needed = (each.version for each in self._monitors if each.report == "pairs")
         oldest = self.version - self._retained_versions
@@ -301,8 +301,8 @@ class BandQuerySet(SavedSet):
             self._compact()
 
     def _compact(self) -> None:
-        """Forget the ids of queries that are gone and that no change names any more."""
-        is_kept = self._stands[: len(self._ids)].copy()
+        """Drop the ids of removed queries that no known change refers to."""
+        is_kept = self._exists[: len(self._ids)].copy()
         is_kept[self._history.names] = True
         kept = np.flatnonzero(is_kept).astype(np.int32)
         ids = Ids()
@@ -312,19 +312,19 @@ class BandQuerySet(SavedSet):
         new_names[kept] = np.arange(len(kept), dtype=np.int32)
         self._history.rename(new_names)
         self._ids, self._groups, self._waiting = ids, None, []
-        self._lows, self._highs, self._stands = self._lows[kept], self._highs[kept], self._stands[kept]
+        self._lows, self._highs, self._exists = self._lows[kept], self._highs[kept], self._exists[kept]
 
     def _names(self) -> NDArray[np.int32]:
-        """The names of the queries that stand."""
-        return np.flatnonzero(self._stands[: len(self._ids)]).astype(np.int32)
+        """The names of the queries."""
+        return np.flatnonzero(self._exists[: len(self._ids)]).astype(np.int32)
 
     def _read_new(self, ids: Any, removed: Any = ()) -> tuple[Any, NDArray[np.int32]]:
-        """Ids of which none stands but for those that are removed, and their names, below 0 where they have none."""
+        """Ids of new queries, which may only exist if they are in `removed`, and their names, negative where new."""
         check_in_order(ids)
         read = self._ids.read(ids)
         names = self._ids.find(read)
         known = names[names >= 0]
-        standing = known[self._stands[known]]
+        standing = known[self._exists[known]]
         if len(removed):
             standing = standing[~np.isin(standing, removed)]
         if len(standing):
@@ -333,22 +333,22 @@ class BandQuerySet(SavedSet):
         return read, names
 
     def _find_all(self, ids: Any) -> NDArray[np.int32]:
-        """The names of ids, all of which must stand."""
+        """The names of ids, all of which must exist."""
         read = self._ids.read(ids)
         names = self._ids.find(read)
         unknown = np.flatnonzero(names < 0)
         if not len(unknown):
-            unknown = np.flatnonzero(~self._stands[names])
+            unknown = np.flatnonzero(~self._exists[names])
         if len(unknown):
             raise QueryError(f"no query {item(read, int(unknown[0]))!r} in this set")
         return names
 
-    def _find_standing(self, query_id: object) -> int:
+    def _find_existing(self, query_id: object) -> int:
         name = int(self._ids.find(self._ids.read([query_id]))[0])
-        return name if name >= 0 and self._stands[name] else -1
+        return name if name >= 0 and self._exists[name] else -1
 
     def _must_find(self, query_id: object) -> int:
-        name = self._find_standing(query_id)
+        name = self._find_existing(query_id)
         if name < 0:
             raise QueryError(f"no query {query_id!r} in this set")
         return name

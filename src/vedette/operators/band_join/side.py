@@ -11,11 +11,11 @@ from vedette.data.ids import Ids, take_ids
 from vedette.native.buffers import grown
 from vedette.operators.band_join.index.points import Points
 
-FEW_FREED = 1024  # so many freed slots are always borne
+FEW_FREED = 1024  # up to this many freed slots are always kept
 
 
 class Side:
-    """Values by slot. An id keeps its slot, also when its value is gone, until slots are packed.
+    """Values by slot. An id keeps its slot after its value is removed, until slots are packed.
 
     `sign` is 1 for the left side and -1 for the right: a value times it, plus another's, is the difference of the two.
     """
@@ -27,8 +27,8 @@ class Side:
         self.lives = np.zeros(0, np.bool_)
         self.points = Points()
         self.n_calls = 0  # of `put` and `free`
-        self.expected = 0  # pairs that one value of this side made lately
-        self._is_changed: NDArray[np.bool_] | None = None  # by slot, since the last save; None: any may be
+        self.expected = 0  # recent number of pairs per value of this side
+        self._is_changed: NDArray[np.bool_] | None = None  # by slot, since the last save; None: not known
 
     def __len__(self) -> int:
         return len(self.points)
@@ -46,11 +46,11 @@ class Side:
         """The slot of each id, or -1 where it has no value."""
         slots = self.ids.find(ids)
         if len(self.ids):
-            slots[~self.lives[slots]] = -1  # where it is -1 already, whatever the last slot is
+            slots[~self.lives[slots]] = -1  # -1 stays -1, whatever the last slot is
         return slots
 
     def shifts(self, slots: NDArray[np.int32]) -> NDArray[np.float64]:
-        """By how much the values at these slots move the points of the other side."""
+        """By how much the values at these slots shift the points of the other side."""
         return self.values[slots] * self.sign
 
     def slots_for(self, ids: NDArray[np.int64] | Any) -> NDArray[np.int32]:
@@ -61,12 +61,12 @@ class Side:
         return slots
 
     def new_ids(self, ids: NDArray[np.int64] | Any, slots: NDArray[np.int32]) -> NDArray[np.int64] | Any:
-        """Those of the ids, at slots that `slots_for` gave, that have no slot yet."""
+        """Those of the ids, with slots from `slots_for`, that have no slot yet."""
         unknown = np.flatnonzero(slots >= len(self.ids))
         return ids if len(unknown) == len(slots) else take_ids(ids, unknown)
 
     def put(self, ids: NDArray[np.int64] | Any, values: NDArray[np.float64], slots: NDArray[np.int32]) -> None:
-        """Values of ids that have none, at the slots that `slots_for` gave."""
+        """Set the values of ids that have none, at slots from `slots_for`."""
         self.n_calls += 1
         n_before = len(self.ids)
         new = self.new_ids(ids, slots)
@@ -82,14 +82,14 @@ class Side:
         self._note(slots)
 
     def free(self, slots: NDArray[np.int32]) -> None:
-        """Forget the values at these slots."""
+        """Remove the values at these slots."""
         self.n_calls += 1
         self.points.remove(self.shifts(slots), slots)
         self.lives[slots] = False
         self._note(slots)
 
     def pack(self) -> None:
-        """Give up the slots of freed values once they are most."""
+        """Drop the slots of removed values when most slots are of such."""
         if len(self.ids) <= 2 * len(self) + FEW_FREED:
             return
         living = self.living
@@ -102,16 +102,16 @@ class Side:
         self.ids, self.values, self.lives = ids, self.values[living], np.ones(len(living), np.bool_)
         self._is_changed = None
 
-    # What has changed since the state was last saved.
+    # What changed since the state was last saved.
 
     def begin_log(self) -> None:
-        """From here on changes are noted."""
+        """Note changes from here on."""
         self._is_changed = np.zeros(len(self.lives), np.bool_)
 
     def take_log(self) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
-        """The slots that were put or freed since the last call, each once: those that live, and those that do not.
+        """The slots that changed since the last call, each once: those with a value, and those without.
 
-        None where they are not known: slots were packed, or nobody asked before.
+        None where they are not known: slots were packed, or this is the first call.
         """
         if self._is_changed is None:
             self.begin_log()

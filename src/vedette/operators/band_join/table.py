@@ -17,9 +17,9 @@ from vedette.operators.band_join.side import Side
 def to_pair_table(
     changes: Sequence[PairChanges], queries: Ids, left: Side, right: Side, new: tuple[Any, Any] = (None, None)
 ) -> pa.Table:
-    """One line a change, in the order of the changes. The ids are not copied, unless there are `new` ones.
+    """One row per change, in the order of the changes. Ids are copied only if there are `new` ones.
 
-    Those are ids, of the left and of the right, that get the next slots.
+    These are ids, of the left and of the right, that get the next slots.
     """
     names = [_with_new(_names(*each), more) for each, more in zip(_kinds(left, right), new, strict=True)]
     signs = _join([np.full(len(each), each.sign, np.int8) for each in changes], np.int8)
@@ -33,7 +33,7 @@ def to_pair_table(
 
 
 def to_query_table(names: NDArray[np.int32], queries: Ids) -> pa.Table:
-    """One line a query."""
+    """One row per query."""
     return pa.Table.from_arrays([_dictionary(names, queries.to_arrow())], ["query"])
 
 
@@ -42,7 +42,7 @@ def _join(parts: Sequence[NDArray[Any]], dtype: Any = np.int32) -> NDArray[Any]:
 
 
 def _kinds(left: Side, right: Side) -> tuple[tuple[Ids, str | None], tuple[Ids, str | None]]:
-    """The ids of both sides, and what kind they are; where a side has none yet, as the other's."""
+    """The ids of both sides, and their kind; a side without ids takes that of the other."""
     return (left.ids, left.ids.kind or right.ids.kind), (right.ids, right.ids.kind or left.ids.kind)
 
 

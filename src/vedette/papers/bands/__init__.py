@@ -1,9 +1,8 @@
-"""Which values of a changing set come into which of many bands, when all of them are shifted by one number.
+"""Which values of a changing set are in which of many bands, when all values are shifted by one number.
 
 Agarwal, Xie, Yang and Yu, "Monitoring Continuous Band-Join Queries over Dynamic Data" (2005). A band join asks for the
-pairs of a left value r and a right value s with a <= r - s <= b. A value that comes or goes on one side shifts all
-values of the other side (see `rounding`), and two questions are asked: which pairs of value and band meet, and which
-bands get a value at all.
+pairs of a left value r and a right value s with a <= r - s <= b. A value of one side shifts all values of the other
+side (see `rounding`), and there are two questions: which shifted value is in which band, and which bands hold any.
 """
 
 from vedette.operators.band_join.index.groups import Groups
@@ -15,7 +14,7 @@ from vedette.papers.bands.scan import Scan
 from vedette.papers.bands.stabbing_groups import StabbingGroups
 from vedette.papers.bands.stabbing_set import StabbingSet
 
-# Structures over a fixed set of values and bands, by name; the last is the one that band joins are answered with.
+# Structures over a fixed set of values and bands, by name; the last is the one that band joins use.
 STRUCTURES: dict[str, type[Scan | DifferenceTree | StabbingSet | Mixed | StabbingGroups]] = {
     "Scan": Scan,
     "DifferenceTree": DifferenceTree,

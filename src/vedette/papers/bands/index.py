@@ -1,6 +1,6 @@
-"""What every structure over a fixed set of values and bands is, so that they can be compared.
+"""The interface of all structures over a fixed set of values and bands, so that they can be compared.
 
-Values and bands are known by their place. A structure is a frozen dataclass of arrays, so it pickles as it is.
+Values and bands are named by their position. A structure is a frozen dataclass of arrays, so it can be pickled.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The scan: values and bands, both sorted, are merged at every question.
+"""The scan: sorted values and sorted bands are merged for every query.
 
 The structure known before the paper (its section 1, from PSoup): O(m + n) size, O(m + n + k) time for m values, n bands
-and k answers. Nothing to keep up to date but two sorted lists; wins where bands are few, or where most give an answer.
+and k answers. Only two sorted lists are stored. Fast if there are few bands, or if most bands hold a value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from vedette.papers.bands.index import Pairs
 
 @dataclass(frozen=True)
 class Scan:
-    """Values in order, bands in the order of their lower ends, and the places of both."""
+    """Values in order, bands in the order of their lower ends, and the positions of both."""
 
     values: NDArray[np.float64]
     value_names: NDArray[np.int32]
@@ -62,7 +62,7 @@ def _count(
     firsts: NDArray[np.int64],
     counts: NDArray[np.int64],
 ) -> int:
-    """The first value in each band, and how many follow in it; how many in all."""
+    """The first value in each band and the number of values in it; the total number."""
     n, first = 0, 0
     for band in range(len(lows)):
         while first < len(values) and values[first] + shift < lows[band]:

@@ -1,4 +1,4 @@
-"""Stabbing groups over a table of the values: what band joins are answered with.
+"""Stabbing groups over a table of the values: the structure that band joins use.
 
 Not in the paper: the groups of Lemma 3, and instead of a tree over values and groups, of O(m tau) size, one look into
 a table over the values for each group (see `lookup`). O(m + n) size, O(tau + k) time for m values, n bands, tau points
