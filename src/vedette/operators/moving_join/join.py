@@ -173,6 +173,8 @@ class IntersectionJoin:
 
     def _known(self, of: MovingSet, step: Step, rates: UpdateRates) -> NDArray[np.int32]:
         """The slots of objects that are there before a step and are changed by it."""
+        if not len(step.rows) and not len(step.removed):
+            return _NONE
         slots = of.find(step.ids)
         slots = slots[slots >= 0]
         if not of.stands and len(slots):
