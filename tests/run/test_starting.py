@@ -177,3 +177,11 @@ def test_packages_that_cannot_be_had_are_named(tmp_path, monkeypatch):
         "spark: Spark's Java process ended as it started, and says above why; can its packages be had: "
         "org.apache.spark:spark-avro_2.13:9.9.9?"
     )
+
+
+def test_a_checkpoint_of_a_stream_that_was_killed_in_its_first_batch_is_explained():
+    from vedette.spark.failures import reason_of
+
+    said = reason_of(Exception("[STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY] The checkpoint location is not empty"))
+
+    assert "killed in its first micro-batch, before it emitted anything: delete the folder of this sink" in said
