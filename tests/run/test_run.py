@@ -402,7 +402,7 @@ def test_what_init_writes_runs_serves_metrics_and_stops_when_asked(run, tmp_path
     assert run("init", folder)[0] == 2  # it overwrites nothing
 
     file = folder / "pipeline.toml"
-    file.write_text(file.read_text().replace("[registry]\n", "[registry]\npatience = 600\n"))
+    file.write_text(file.read_text().replace("[registry]\n", "[registry]\nretry_seconds = 600\n"))
     command = [sys.executable, "-c", "from vedette.cli import main; main()", "run", str(file)]
     with (tmp_path / "out").open("wb") as out_file, (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen([*command, "--log", "json", "--metrics", "0"], stdout=out_file, stderr=log)
@@ -660,7 +660,7 @@ def write_join(folder, operator, name, schema):
 
 def test_a_registry_out_of_reach_is_exit_code_4(run, tmp_path, write):
     file = write()
-    url = 'url = "postgresql://me:${PASSWORD:-hush hush}@127.0.0.1:1/none"\npatience = 0.5'
+    url = 'url = "postgresql://me:${PASSWORD:-hush hush}@127.0.0.1:1/none"\nretry_seconds = 0.5'
     file.write_text(file.read_text().replace(f'url = "sqlite:///{tmp_path}/alerts.db"', url))
 
     code, _, err = run("run", file)
