@@ -47,7 +47,7 @@ class Ran:
 
 
 def watch(registry, tmp_path, at=None):
-    part = RegistryPart(url=f"sqlite:///{tmp_path}/alerts.db", set="alerts", at=at)
+    part = RegistryPart(url=f"sqlite:///{tmp_path}/alerts.db", set="alerts", version=at)
     return Watch(registry, part, Status.begin("ticks", ["events"]), Shown())
 
 
