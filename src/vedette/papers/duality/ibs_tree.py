@@ -10,7 +10,7 @@ predicate. Trees stay balanced as treaps do; a rotation moves the lists of two n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
 
@@ -52,11 +52,6 @@ class ListedBoxes(NamedTuple):
     starts: NDArray[np.int32]
     sizes: NDArray[np.int32]
     listed: NDArray[np.int32]
-
-
-Change = Callable[
-    [NDArray[np.int32], Boxes, ChangingNodes, Lists, NDArray[np.int32], NDArray[np.int8]], NDArray[np.int32]
-]
 
 
 @dataclass
@@ -141,7 +136,8 @@ class IBS(BoxStore):
         self.always = np.concatenate([self.always, numbers[self.needed[numbers] == 0]])
         self._reserve_nodes(2 * firsts.size)
         n_free = np.array([len(self.free_nodes)])
-        self._change(insert_boxes, numbers, n_free)
+        boxes, nodes, lists, marks = self._changing(n_free)
+        self.listed = insert_boxes(numbers, boxes, nodes, lists, self.listed, marks)
         self.free_nodes = self.free_nodes[: n_free[0]].copy()
         self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends)
 
@@ -150,18 +146,19 @@ class IBS(BoxStore):
         numbers = self.find(ids)
         self.free_nodes = np.concatenate([self.free_nodes, np.zeros(2 * len(self.firsts) * len(numbers), np.int32)])
         n_free = np.array([len(self.free_nodes) - 2 * len(self.firsts) * len(numbers)])
-        self._change(remove_boxes, numbers, n_free)
+        boxes, nodes, lists, marks = self._changing(n_free)
+        self.listed = remove_boxes(numbers, boxes, nodes, lists, self.listed, marks)
         self.free_nodes = self.free_nodes[: n_free[0]].copy()
         self.release(numbers)
         self.needed[numbers] = -1
         self.always = self.always[~np.isin(self.always, numbers)]
         self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends)
 
-    def _change(self, change: Change, numbers: NDArray[np.int32], n_free: NDArray[np.int64]) -> None:
+    def _changing(self, n_free: NDArray[np.int64]) -> tuple[Boxes, ChangingNodes, Lists, NDArray[np.int8]]:
         boxes = Boxes(self.firsts, self.lasts, self.n_cells)
         tree, lists = Tree(self.roots, self.values, self.children), Lists(self.starts, self.sizes, self.ends)
         nodes = ChangingNodes(tree, self.priorities, self.uses, self.free_nodes, n_free)
-        self.listed = change(numbers, boxes, nodes, lists, self.listed, np.zeros(len(self.ids), np.int8))
+        return boxes, nodes, lists, np.zeros(len(self.ids), np.int8)
 
     def _reserve_nodes(self, n_wanted: int) -> None:
         n_more = n_wanted - len(self.free_nodes)

@@ -92,4 +92,5 @@ def advance(monitor: ZoneShard, time: datetime.datetime, plan: dict[str, Any]) -
 def _lines_of(ids: Any, n_lines: int) -> Any:
     if isinstance(ids, np.ndarray):
         return packing.lines_of_numbers(ids, n_lines)
-    return packing.lines_of_strings(*string_buffers(ids), n_lines)
+    offsets, data = string_buffers(ids)
+    return packing.lines_of_strings(offsets, data, n_lines)
