@@ -434,7 +434,7 @@ def test_what_is_wrong_with_a_query_is_told_with_its_line_or_skipped(run, tmp_pa
 def test_windows_that_do_not_suit_the_times_are_told(run, tmp_path):
     code, _, err = run(*join(tmp_path, *TIMED, queries=[("near", NEAR, 5, "")]))
 
-    assert (code, "within has to be a duration such as '10 seconds'; query 'near' has a number" in err) == (2, True)
+    assert (code, "within must be a duration such as '10 seconds'; query 'near' has a number" in err) == (2, True)
 
 
 def test_what_is_wrong_with_a_row_of_a_later_batch_is_told_with_how_many_come_before(run, tmp_path, monkeypatch):

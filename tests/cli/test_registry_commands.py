@@ -792,7 +792,7 @@ def test_without_a_registry_or_with_several_sets_one_must_be_named(run, url, mon
 
     assert "choose one with --set: alerts, more" in run("query", "list")[2]
     monkeypatch.delenv("VEDETTE_REGISTRY")
-    assert "there is no registry; name one with --registry" in run("query", "list")[2]
+    assert "no registry is given; use --registry" in run("query", "list")[2]
 
 
 @pytest.mark.parametrize(
