@@ -257,7 +257,7 @@ def test_a_forced_schema_parks_what_it_breaks_until_it_is_replaced_or_removed(re
     ):
         with pytest.raises(vd.QueryError, match=r"query 'b' is parked in set 'alerts'.*replace it with another text"):
             wrong()
-    with pytest.raises(vd.QueryError, match="no query 'z' stands"):
+    with pytest.raises(vd.QueryError, match="no query 'z' exists"):
         registry.remove_many("alerts", ["a", "b", "z"])
     assert registry.set("alerts").n_parked == 2
     registry.replace("alerts", "b", "price < 2")
@@ -266,7 +266,7 @@ def test_a_forced_schema_parks_what_it_breaks_until_it_is_replaced_or_removed(re
     assert registry.list("alerts", state="parked") == []
     assert (registry.set("alerts").n_active, registry.set("alerts").n_parked) == (2, 0)
     assert [each.state for each in registry.history("alerts", "b")] == ["parked", "active"]
-    with pytest.raises(vd.QueryError, match="no query 'c' stands"):
+    with pytest.raises(vd.QueryError, match="no query 'c' exists"):
         registry.remove("alerts", "c")
     assert registry.verify() == []
 

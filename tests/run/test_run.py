@@ -341,7 +341,7 @@ def test_a_registry_that_cannot_be_written_is_told_and_a_version_of_it_runs(spar
     assert err.startswith(f"vedette: {file}: registry: the registry's database sqlite:///file")
     assert " is read-only, and which version a micro-batch sees is written down there; " in err
     assert err.endswith("let the pipeline write, or stay at a version: version = 1 under [registry]\n")
-    file.write_text(file.read_text().replace('set = "alerts"', 'set = "alerts"\nat = 1'))
+    file.write_text(file.read_text().replace('set = "alerts"', 'set = "alerts"\nversion = 1'))
     assert run("run", file)[0] == 0
     assert rows_of(tmp_path / "hits", "price", "version") == [(39.0, 1), (39.5, 1)]
 
@@ -594,7 +594,7 @@ def test_a_frozen_version_is_checked_against_the_schema_that_it_had(spark, run, 
     file = write(BORDER + "\nmargin = { price = 0.5 }")
 
     assert "operator.margin names 'price'" in run("run", file)[2]  # there is no price now
-    file.write_text(file.read_text().replace('set = "alerts"', 'set = "alerts"\nat = 1'))
+    file.write_text(file.read_text().replace('set = "alerts"', 'set = "alerts"\nversion = 1'))
     code, _, err = run("run", file)
 
     assert code == 0, err
@@ -758,6 +758,6 @@ def test_a_frozen_version_starts_with_the_queries_that_stood_in_it(run, registry
     monkeypatch.setattr("vedette.run.pipeline.Pipeline.open", refuse)
     registry.add("alerts", "dear", "price > 100")
     file = write()
-    file.write_text(file.read_text().replace('set = "alerts"', 'set = "alerts"\nat = 1'))
+    file.write_text(file.read_text().replace('set = "alerts"', 'set = "alerts"\nversion = 1'))
 
     assert "set 'alerts' for border, 1 query, version 1, for good" in run("run", file)[2]

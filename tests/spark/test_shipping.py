@@ -167,7 +167,7 @@ def test_a_worker_refuses_a_file_that_was_changed_after_the_driver_wrote_it(tmp_
     parcel = shipping.pack(many_queries(), tmp_path)
     path = Path(parcel.path)
     changed = vd.QuerySet.load(path)
-    (part,) = changed.standing().parts.compiled
+    (part,) = changed.view().parts.compiled
     part.axes["price"].cuts[15] = 7.25  # a constant: nothing but the digest tells
     changed.save(path)
     assert len(vd.QuerySet.load(path)) == 200_000

@@ -51,7 +51,7 @@ def assert_same(join, twin, until):
 
 @given(
     history=steps,
-    most=st.integers(0, 300),
+    most=st.integers(1, 300),
     starts=st.booleans(),
     options=st.sampled_from([{}, {"expire_overdue": True}, {"static": "b"}]),
 )
