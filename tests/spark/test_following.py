@@ -241,7 +241,7 @@ def test_what_cannot_be_followed_is_refused_at_the_door(spark, registry):
         vs.border(followed, key="symbol", time="ts")
     with pytest.raises(vd.PipelineError, match=r"vs.match follows sets of kind match or border; set 'bands'"):
         vs.match(registry.follow("bands"))
-    with pytest.raises(vd.PipelineError, match=r"takes a QuerySet; got str; to follow a set of a registry, give"):
+    with pytest.raises(vd.PipelineError, match=r"takes a QuerySet; got str; to follow a set of a registry, pass"):
         vs.match("alerts")
 
 
