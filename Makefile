@@ -1,7 +1,7 @@
 # Every command sets up what it needs: a virtual environment in .venv, the packages, and Java 17 or later.
 
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 COVERAGE := --cov=vedette --cov-report=
 WITHOUT_JIT := tests/data/test_axes.py tests/indexes tests/operators tests/papers tests/queries
 export PYTHONHASHSEED := 0

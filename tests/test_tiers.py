@@ -20,9 +20,7 @@ def test_each_test_of_this_run_is_in_exactly_one_tier(request):
 def collect(tmp_path, text, *options):
     """Collect a test file below the rules of this repository."""
     (tmp_path / "test_it.py").write_text(text)
-    (tmp_path / "pytest.ini").write_text(
-        "[pytest]\nmarkers =\n    fast: f\n    full: f\n    matrix: m\n    xdist_group: g\n"
-    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    fast: f\n    full: f\n    matrix: m\n")
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "tests.tiers", *options, str(tmp_path)]
     return subprocess.run(command, cwd=tmp_path, env={"PYTHONPATH": str(TESTS.parent)}, capture_output=True, text=True)
 

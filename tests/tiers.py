@@ -37,7 +37,6 @@ FULL_PATHS = (
     "tests/test_zip.py",
 )
 FULL_FIXTURES = frozenset({"broker", "cluster", "jars", "spark"})
-SPARK_GROUP = "spark"
 ROOT = Path(__file__).parent.parent
 
 
@@ -49,12 +48,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f"{item.nodeid} is in several tiers: {', '.join(marked)}; mark it with one")
         if not marked:
             item.add_marker(default_tier(item))
-        item.add_marker(pytest.mark.xdist_group(SPARK_GROUP if _shares_session(item) else item.path.as_posix()))
-    items.sort(key=lambda item: not _shares_session(item))  # the longest group starts first
+    items.sort(key=lambda item: not _needs_session(item))  # the longest files start first
 
 
-def _shares_session(item: pytest.Item) -> bool:
-    """Whether a test runs in the process that has the only Spark session of the fast tier."""
+def _needs_session(item: pytest.Item) -> bool:
+    """Whether a test of the fast tier needs a Spark session."""
     return "spark" in getattr(item, "fixturenames", ()) and marked_tiers(item) == ["fast"]
 
 
