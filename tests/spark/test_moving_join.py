@@ -374,7 +374,7 @@ def test_columns_that_are_missing_or_no_numbers_are_refused(frame):
 
 def test_what_is_no_frame_and_a_stream_beside_a_batch_are_refused(spark, frame, tmp_path):
     write_sets(tmp_path, [fleets.make_rows(1, 1, seed=1)], [])
-    with pytest.raises(vd.PipelineError, match=r"vs.moving_join joins DataFrames; b_updates is of type list"):
+    with pytest.raises(vd.PipelineError, match=r"vs.moving_join takes a ZoneSet or a DataFrame; got list"):
         join(frame, [])
     with pytest.raises(vd.PipelineError, match=r"a_updates is a stream and b_updates is a batch; read all with"):
         join(read_stream(spark, tmp_path / "a"), frame)

@@ -359,7 +359,7 @@ def test_queries_that_changed_are_those_of_a_join_in_one_piece(spark, tmp_path):
         ({"right_id": "idd"}, r"right_id 'idd' is not a column of the right DataFrame; .*did you mean 'id'"),
         ({"right_id": "price"}, r"right_id 'price' is double; an id is a string or a whole number"),
         ({"left_time": "symbol"}, r"left_time 'symbol' is string; a time is a timestamp or a number"),
-        ({"left_time": "price"}, r"within has to be a number; query 'near' has a duration"),
+        ({"left_time": "price"}, r"within must be a number; query 'near' has a duration"),
         ({"left_time": None}, r"left_time is missing: the right stream has a time column"),
         ({"left_id": None}, r"left_id is the name of a column; got None"),
         ({"middle_id": "id"}, r"window takes no 'middle_id'; it takes: left_time, left_id, right_time, right_id"),
