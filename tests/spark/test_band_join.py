@@ -280,7 +280,7 @@ def test_queries_that_changed_are_told_with_the_next_micro_batch(spark, tmp_path
         ({"unknown_id": "no"}, r"unknown_id is one of: 'log', 'report', 'error'; got 'no'"),
         (
             {"unknown_id": "report", "report": "queries"},
-            r"unknown_id is \"report\", which names ids beside pairs; .*use",
+            r"unknown_id is \"report\", which names ids beside pairs; .*use \"log\" or \"error\"$",
         ),
         ({"max_state_rows": 0}, r"max_state_rows is a whole number above 0, or None; got 0"),
         ({"shards": "4"}, r"shards is a whole number from 1 to 10,000; got '4'"),

@@ -12,7 +12,10 @@ from vedette.spark.workers.border import check_rows
 def test_null_keys_are_told_or_dropped():
     batch = pa.record_batch([pa.array(["a", None, None]), pa.array([1, 2, None])], names=["key", "at"])
 
-    with pytest.raises(vd.RowError, match=r"the key, column 'key', is null in 2 rows; filter .*use .drop."):
+    with pytest.raises(
+        vd.RowError,
+        match=r"null_key is 'error', and the key, column 'key', is null in 2 rows; filter .*, or use 'drop'$",
+    ):
         check_rows(batch, {"null_key": "error"})
     assert check_rows(batch, {"null_key": "drop"}).to_pylist() == [{"key": "a", "at": 1}]
 
