@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from vedette.errors import RegistryError, nearest
+from vedette.errors import RegistryError, nearest, shown
 from vedette.registry.forms import BAND, TEXT, WINDOWED_TEXT, ZONE, Form
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def find_kind(name: Any) -> Kind:
     kind = KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
         raise RegistryError(
-            f"unknown kind {name!r:.100} of set; kinds are: {', '.join(KINDS)}{nearest(str(name), KINDS)}"
+            f"unknown kind {shown(name)} of set; kinds are: {', '.join(KINDS)}{nearest(str(name), KINDS)}"
         )
     return kind
 

@@ -189,3 +189,8 @@ def test_a_damaged_file_of_zones_is_refused():
 
     with pytest.raises(vd.SnapshotError, match="a low side is above its high side"):
         ZoneSet.from_bytes(zones.to_bytes())
+
+
+def test_a_side_of_very_many_digits_is_refused_in_few_words():
+    with pytest.raises(vd.QueryError, match=r"^x_low of a zone must be a number; got an integer of [\d,]+ bits$"):
+        ZoneSet().add("bay", x_low=10**5_000, x_high=1, y_low=0, y_high=1)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vedette.data.ids import item
 from vedette.data.rows import read_values
 from vedette.data.schema import Field, Type
-from vedette.errors import QueryError, RowError, nearest
+from vedette.errors import QueryError, RowError, nearest, shown
 from vedette.operators.moving_join.motion_rows import FARTHEST
 from vedette.operators.moving_join.rows import AXES
 
@@ -59,7 +59,7 @@ def _read_side(values: Any, name: str, n_zones: int, ids: Any) -> NDArray[np.flo
     try:
         column = read_values(values, Field(name, Type("double")), "UTC")
     except RowError:
-        raise QueryError(f"{name} of a zone must be a number; got {next(iter(values))!r:.100}") from None
+        raise QueryError(f"{name} of a zone must be a number; got {shown(next(iter(values)))}") from None
     read = np.array(column.values, np.float64)
     if column.valid is not None:
         read[~column.valid] = np.nan

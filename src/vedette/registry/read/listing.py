@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, cast, func, lite
 from sqlalchemy.dialects.postgresql import JSONB
 
 from vedette.data.ids import INTEGER, STRING
-from vedette.errors import QueryError, RegistryError, nearest
+from vedette.errors import QueryError, RegistryError, nearest, shown
 from vedette.registry.read.query_info import ACTIVE, EXPIRED, PARKED, REMOVED, QueryInfo
 from vedette.registry.read.reader import check_version, plain_version
 from vedette.registry.read.set_info import SetInfo
@@ -83,7 +83,7 @@ def list_queries(
         if last is None:
             raise QueryError(
                 f"after is the last id of the page before; the ids of this set are {info.id_kind or STRING}s; got "
-                f"{after!r:.100}, which cannot be one"
+                f"{shown(after)}, which cannot be one"
             )
         wanted.append(column > last)
     for name, value in (metadata or {}).items():
@@ -137,7 +137,7 @@ def _has_prefix(info: SetInfo, column: Any, prefix: str) -> list[ColumnElement[b
     if not isinstance(prefix, str) or info.id_kind == INTEGER:
         raise QueryError(f"a prefix is the beginning of a string; got {prefix!r}, and the ids are {info.id_kind}s")
     if not is_text(prefix):
-        raise QueryError(f"an id holds neither NUL nor half a surrogate pair, so none begins with {prefix!r:.100}")
+        raise QueryError(f"an id holds neither NUL nor half a surrogate pair, so none begins with {shown(prefix)}")
     bounds = [column >= prefix]
     end = prefix.rstrip("\U0010ffff")
     if end:  # the next string after all that begin so; surrogates are no characters
@@ -151,7 +151,7 @@ def _has_metadata(database: Database, name: str, value: Any) -> ColumnElement[bo
     if not isinstance(name, str) or not (value is None or isinstance(value, (str, int, float, bool))):
         raise QueryError(f"metadata is looked up by strings, numbers, booleans and None; got {name!r}: {value!r}")
     if not is_text(name) or (isinstance(value, str) and not is_text(value)):
-        raise QueryError(f"metadata holds neither NUL nor half a surrogate pair; got {name!r}: {value!r:.100}")
+        raise QueryError(f"metadata holds neither NUL nor half a surrogate pair; got {name!r}: {shown(value)}")
     try:
         wanted = json.dumps(value, allow_nan=False)
         in_sqlite = float(value) if isinstance(value, int) and not is_number(value) else value  # as it reads it

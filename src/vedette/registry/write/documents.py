@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vedette.errors import QueryError
+from vedette.errors import QueryError, shown
 
 
 def write_metadata(metadata: Any, ids: Sequence[Any]) -> list[str | None]:
@@ -18,7 +18,7 @@ def write_metadata(metadata: Any, ids: Sequence[Any]) -> list[str | None]:
     if metadata is None or isinstance(metadata, Mapping):
         return [_write_metadata(metadata)] * n
     if isinstance(metadata, str) or not isinstance(metadata, Sequence):
-        raise QueryError(f"metadata is a dict for all queries, or a list with one a query; got {metadata!r:.100}")
+        raise QueryError(f"metadata is a dict for all queries, or a list with one a query; got {shown(metadata)}")
     if len(metadata) != n:
         raise QueryError(f"got {len(metadata)} metadata for {n} queries; give one for all, or one a query")
     return [_write_of(query_id, each) for query_id, each in zip(ids, metadata, strict=True)]
@@ -35,7 +35,7 @@ def _write_metadata(metadata: Any) -> str | None:
     if not metadata and (metadata is None or isinstance(metadata, Mapping)):
         return None
     if not isinstance(metadata, Mapping) or not all(isinstance(name, str) for name in metadata):
-        raise QueryError(f"metadata is a dict with names for keys, such as {{'owner': 'ann'}}; got {metadata!r:.100}")
+        raise QueryError(f"metadata is a dict with names for keys, such as {{'owner': 'ann'}}; got {shown(metadata)}")
     try:
         text = json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         text.encode()

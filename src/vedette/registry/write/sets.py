@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, false, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from vedette.data.schema import Schema, check_time_zone
-from vedette.errors import RegistryError, SchemaError, nearest
+from vedette.errors import RegistryError, SchemaError, nearest, shown
 from vedette.operators.window_join.query_set import JoinQuerySet
 from vedette.queries.selectivity import read_selectivity
 from vedette.registry.forms import WINDOWED_TEXT, ZONE
@@ -41,7 +41,7 @@ def create_set(
 ) -> SetInfo:
     """Create an empty set, at version 0."""
     if not is_text(name) or not name or len(name.encode()) > 1000:
-        raise RegistryError(f"a set's name is a text of 1 to 1,000 bytes of UTF-8 without NUL; got {name!r:.100}")
+        raise RegistryError(f"a set's name is a text of 1 to 1,000 bytes of UTF-8 without NUL; got {shown(name)}")
     find_kind(kind)
     windows, dimensions = _read_windows(kind, windows), _read_dimensions(kind, dimensions)
     if ids not in (None, *ID_KINDS):
@@ -103,7 +103,7 @@ def _read_dimensions(kind: str, dimensions: Any) -> int | None:
             raise RegistryError(f"a set of kind {kind} has no dimensions; only moving joins have")
         return None
     if isinstance(dimensions, bool) or dimensions not in (None, 2, 3):
-        raise RegistryError(f"dimensions must be 2 or 3; got {dimensions!r:.100}")
+        raise RegistryError(f"dimensions must be 2 or 3; got {shown(dimensions)}")
     return int(dimensions or 2)
 
 
