@@ -98,7 +98,7 @@ def test_a_step_beyond_the_limit_is_refused_with_what_would_work(limited):
 
 @given(
     st.lists(st.sampled_from(TEXTS), min_size=1, max_size=8), st.lists(st.tuples(rows, rows), max_size=6),
-    st.integers(0, 200), st.sampled_from([1, 3, 4096]), st.booleans(), st.data(),
+    st.integers(1, 200), st.sampled_from([1, 3, 4096]), st.booleans(), st.data(),
 )  # fmt: skip
 @examples(0.8)
 def test_a_refused_step_changes_nothing(texts, batches, most, n_at_once, has_times, data):
