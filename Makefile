@@ -1,7 +1,7 @@
 # Every command sets up what it needs: a virtual environment in .venv, the packages, and Java 17 or later.
 
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
+PYTEST := $(BIN)/python -m pytest -q --dist loadfile
 COVERAGE := --cov=vedette --cov-report=
 WITHOUT_JIT := tests/data/test_axes.py tests/indexes tests/operators tests/papers tests/queries
 export PYTHONHASHSEED := 0
@@ -16,14 +16,12 @@ demo: .venv/.ready-run  ## Match 100,000 queries with a Spark stream, check the 
 	@$(BIN)/vedette demo
 
 test: .venv/.ready-dev lint  ## Run the checks and the fast tests
-	HYPOTHESIS_PROFILE=fast $(PYTEST) -m fast
+	HYPOTHESIS_PROFILE=fast $(PYTEST) -n 2 -m fast $(COVERAGE)
 
-test-all: .venv/.ready-dev  ## Run the slow tests, all random tests in full, and the tests without JIT; report coverage
-	$(PYTEST) -m full
-	rm -f .coverage
-	$(PYTEST) -m fast $(COVERAGE)
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "fast or full" $(COVERAGE) --cov-append $(WITHOUT_JIT)
-	$(BIN)/python -m coverage report --skip-covered
+test-all: test  ## Run these, the slow tests, all random tests in full, and the tests without JIT; report coverage
+	$(PYTEST) -n 3 -m "full or (fast and hypothesis)"
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -n 2 -m "fast or full" $(COVERAGE) --cov-append $(WITHOUT_JIT)
+	$(BIN)/python -m coverage report --skip-covered --fail-under=90
 
 test-matrix: .venv/.ready-dev  ## Run what takes hours: long random tests, several Spark versions
 	$(BIN)/python scripts/test-matrix

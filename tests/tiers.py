@@ -1,6 +1,6 @@
 """The three tiers of tests. Each test is in exactly one, as a marker: `fast`, `full` or `matrix`.
 
-`make test` runs `fast`, `make test-all` runs `full`, and `make test-matrix` runs `matrix`. A marker on a test or its
+`make test` runs `fast`, `make test-all` also `full`, and `make test-matrix` runs `matrix`. A marker on a test or its
 module decides. Without one, a test is `full` if its file is listed here, if it needs a broker or PostgreSQL, or if it
 has a parameter from `vedette.papers`; all others are `fast`. A test that needs a Spark session is `full`, too; one pass
 of every operator is marked `fast`.

@@ -34,7 +34,7 @@ class Run:
     commits_at_kills: list  # by stream
 
 
-@pytest.fixture(scope="module", params=RUNS)
+@pytest.fixture(scope="module", params=[pytest.param("sqlite", marks=pytest.mark.matrix), "postgresql"])
 def run(request, tmp_path_factory):
     directory = tmp_path_factory.mktemp("following")
     if request.param == "sqlite":
