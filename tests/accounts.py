@@ -51,7 +51,7 @@ def start(script, *arguments, temporary, uid=None, **variables):
     )
 
 
-def hear(process):
+def read_line(process):
     """The next line that a process prints."""
     line = process.stdout.readline()
     assert line, process.communicate()[1]

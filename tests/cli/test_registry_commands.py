@@ -766,7 +766,10 @@ def test_a_table_is_for_people(run, url):
         (["query", "add", "a", "price < 1", "--metadata", "x"], "--metadata is name=value"),
         (["query", "add", "a", "price < 1", "--ttl", "soon"], "vedette: "),
         (["query", "add", "a", "price < 1", "--expires-at", "soon"], "--expires-at is a time"),
-        (["query", "add", "a", "price < 1", "--expect-version", "7"], "see what is new since version 7, and try"),
+        (
+            ["query", "add", "a", "price < 1", "--expect-version", "7"],
+            "read the changes since version 7, and try again",
+        ),
         (["query", "remove"], "no id is given"),
         (["query", "remove", "nobody"], "nobody"),
         (["query", "show", "nobody"], "nobody"),
@@ -775,7 +778,10 @@ def test_a_table_is_for_people(run, url):
         (["query", "import", "no.csv"], "cannot read no.csv"),
         (["set", "create", "alerts", "--schema", "x double"], "alerts"),
         (["set", "create", "b", "--kind", "mach", "--schema", "x double"], "match"),
-        (["set", "create", "b", "--ids", "int", "--schema", "x double"], "ids are of: string, integer; got 'int'"),
+        (
+            ["set", "create", "b", "--ids", "int", "--schema", "x double"],
+            "ids must be one of: string, integer; got 'int'",
+        ),
         (["set", "alter", "alerts"], "give the new schema with --schema"),
     ],
 )
@@ -817,7 +823,7 @@ def test_a_registry_that_is_not_there_is_told_and_not_made(run, tmp_path, monkey
     code, out, err = run(*arguments, "--registry", f"sqlite:///{place}")
 
     assert (code, out) == (2, "")
-    assert err == f"vedette: there is no registry in sqlite:///{place}; `vedette set create` makes one\n"
+    assert err == f"vedette: no registry in sqlite:///{place}; create one with `vedette set create`\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -836,7 +842,7 @@ def test_a_registry_that_a_pipeline_names_is_not_made(run, tmp_path):
     code, _, err = run("run", file)
 
     assert code == 2
-    assert "there is no registry in " in err
+    assert "no registry in " in err
     assert list(tmp_path.iterdir()) == [file]
 
 
@@ -898,7 +904,7 @@ def test_an_export_of_a_set_that_is_dropped_and_made_again_meanwhile_is_refused(
     monkeypatch.setattr("vedette.cli.jobs.query_export.to_row", make_again)
     code, _, err = run("query", "export", "-o", tmp_path / "out.csv")
 
-    assert (code, err) == (2, "vedette: set 'alerts' was dropped since it was asked for; ask for it anew\n")
+    assert (code, err) == (2, "vedette: set 'alerts' was dropped; if it was created again, read it again by its name\n")
     assert not (tmp_path / "out.csv").exists()
 
 

@@ -43,7 +43,7 @@ def test_a_file_goes_with_its_last_user_killed_or_not(tmp_path):
     file = tmp_path / "file"
     file.touch()
     first, second = (accounts.start(HOLD, file, temporary=tmp_path) for _ in range(2))
-    assert [accounts.hear(each) for each in (first, second)] == ["held", "held"]
+    assert [accounts.read_line(each) for each in (first, second)] == ["held", "held"]
     remove_unused(file)
     assert file.exists()
     first.kill()
@@ -79,7 +79,7 @@ def test_processes_that_take_leases_and_delete_at_once_never_hold_a_file_that_is
 
 def test_scratch_directories_are_deleted_also_after_a_kill_and_not_while_in_use(tmp_path):
     process = accounts.start(SCRATCH, tmp_path, temporary=tmp_path)
-    accounts.hear(process)
+    accounts.read_line(process)
     with scratch_directory(tmp_path) as own:
         remove_scratch(tmp_path)
         assert len(list(tmp_path.iterdir())) == 2

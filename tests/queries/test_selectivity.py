@@ -76,7 +76,7 @@ def test_a_sample_need_not_have_fields_that_no_query_uses():
     assert len(queries) == 1
 
 
-def test_a_sample_may_be_a_stream_that_is_read_once():
+def test_a_sample_may_be_a_stream_that_can_be_read_only_once():
     stream = pa.table(SAMPLE).to_reader()
 
     queries = vd.QuerySet(SCHEMA, sample=stream, max_match_share=0.5)

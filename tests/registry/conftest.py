@@ -14,7 +14,7 @@ from vedette.registry.store.database import Database
 
 @pytest.fixture(scope="session")
 def cluster() -> postgres.Cluster:
-    """The PostgreSQL of this session; where there is none, the test is skipped and says why."""
+    """The PostgreSQL of this session; without it, the test is skipped with the reason."""
     try:
         return postgres.cluster()
     except postgres.UnavailableError as reason:
@@ -53,7 +53,7 @@ def registry(open_registry: Callable[..., vd.Registry]) -> vd.Registry:
 
 
 class Clock:
-    """The database's clock, in the hands of a test."""
+    """A clock of the database that a test controls."""
 
     def __init__(self) -> None:
         self.microseconds = 1_700_000_000_000_000

@@ -1,4 +1,4 @@
-"""A registry's set in plain Python: revisions, each from the version that added it to the one that ended it."""
+"""A registry's set in plain Python: revisions, each from the version that added it to the version that ended it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Model:
         self.version = 0
         self.revisions: list[Revision] = []
 
-    def standing(self, version: int | None = None) -> dict[Any, str]:
+    def active(self, version: int | None = None) -> dict[Any, str]:
         at = self.version if version is None else version
         return {
             revision.query_id: revision.text

@@ -21,7 +21,7 @@ def alerts(registry: vd.Registry) -> vd.Registry:
     return registry
 
 
-def standing(registry: vd.Registry) -> dict[Any, str | None]:
+def active(registry: vd.Registry) -> dict[Any, str | None]:
     return {each.id: each.text for each in registry.list("alerts", limit=None)}
 
 
@@ -38,11 +38,11 @@ def test_steps_of_one_change_are_one_version(alerts: vd.Registry) -> None:
         change.remove("e")
 
     assert change.version == 2
-    assert standing(alerts) == {"a": "price < 5", "c": "price < 6", "d": "price < 4"}
-    told = alerts.changes("alerts", since=1)
-    assert told.versions.tolist() == [2]
-    assert sorted(told.removed_ids) == ["a", "b", "c"]
-    assert sorted(zip(told.added_ids, told.texts or [], strict=True)) == [
+    assert active(alerts) == {"a": "price < 5", "c": "price < 6", "d": "price < 4"}
+    changes = alerts.changes("alerts", since=1)
+    assert changes.versions.tolist() == [2]
+    assert sorted(changes.removed_ids) == ["a", "b", "c"]
+    assert sorted(zip(changes.added_ids, changes.texts or [], strict=True)) == [
         ("a", "price < 5"),
         ("c", "price < 6"),
         ("d", "price < 4"),
@@ -57,19 +57,19 @@ def test_steps_of_one_change_are_one_version(alerts: vd.Registry) -> None:
         ("band join", {}, {"lows": [], "highs": []}),
     ],
 )
-def test_changes_have_the_columns_of_the_kind_also_where_nothing_changed(
+def test_changes_have_the_columns_of_the_kind_even_if_nothing_changed(
     registry: vd.Registry, kind: str, given: dict[str, Any], columns: dict[str, Any]
 ) -> None:
     registry.create("set", kind=kind, **given)
 
-    told = registry.changes("set", since=0)
+    changes = registry.changes("set", since=0)
 
-    found = {name: getattr(told, name) for name in ("texts", "windows", "lows", "highs")}
+    found = {name: getattr(changes, name) for name in ("texts", "windows", "lows", "highs")}
     assert {name: list(column) for name, column in found.items() if column is not None} == columns
-    assert (told.until, told.n_added, told.added_versions.tolist()) == (None, 0, [])
+    assert (changes.until, changes.n_added, changes.added_versions.tolist()) == (None, 0, [])
 
 
-def test_many_are_replaced_and_keep_what_is_not_given(alerts: vd.Registry) -> None:
+def test_replaced_queries_keep_what_is_not_given(alerts: vd.Registry) -> None:
     end = datetime.datetime(2999, 1, 1, tzinfo=datetime.UTC)
     alerts.add_many("alerts", ["a", "b"], ["price < 1", "price < 2"], metadata={"owner": "z"}, expires_at=end)
 
@@ -83,25 +83,25 @@ def test_many_are_replaced_and_keep_what_is_not_given(alerts: vd.Registry) -> No
     ]
 
 
-def test_a_change_that_fails_leaves_nothing(alerts: vd.Registry) -> None:
+def test_a_failed_change_changes_nothing(alerts: vd.Registry) -> None:
     alerts.add("alerts", "a", "price < 1")
 
     with pytest.raises(vd.QueryError, match="id 'a' already exists in set 'alerts'; use replace"):
         alerts.add_many("alerts", ["b", "a"], ["price < 2", "price < 3"])
     with pytest.raises(vd.QueryError, match="query 'c': unknown field 'prize'; the schema has: price, symbol; did you"):
         alerts.add_many("alerts", ["b", "c"], ["price < 2", "prize < 3"])
-    with pytest.raises(vd.QueryError, match="no query 'z' exists in set 'alerts'"):
+    with pytest.raises(vd.QueryError, match="no query 'z' in set 'alerts'"):
         alerts.remove_many("alerts", ["a", "z"])
-    with pytest.raises(vd.QueryError, match="no query 'z' exists in set 'alerts'"):
+    with pytest.raises(vd.QueryError, match="no query 'z' in set 'alerts'"):
         alerts.replace("alerts", "z", "price < 1")
     with pytest.raises(ZeroDivisionError), alerts.change("alerts") as change:
-        change.add("b", f"price < {len(standing(alerts)) // 0}")
+        change.add("b", f"price < {len(active(alerts)) // 0}")
 
-    assert standing(alerts) == {"a": "price < 1"}
+    assert active(alerts) == {"a": "price < 1"}
     assert alerts.set("alerts").version == 1
 
 
-def test_to_change_nothing_makes_no_version(alerts: vd.Registry) -> None:
+def test_an_empty_change_creates_no_version(alerts: vd.Registry) -> None:
     alerts.add("alerts", "a", "price < 1")
 
     assert alerts.add_many("alerts", [], []) == 1
@@ -112,18 +112,18 @@ def test_to_change_nothing_makes_no_version(alerts: vd.Registry) -> None:
     assert alerts.set("alerts").version == 1
 
 
-def test_who_expects_another_version_is_told_and_changes_nothing(open_registry: Callable[..., vd.Registry]) -> None:
+def test_a_change_that_expects_another_version_is_refused(open_registry: Callable[..., vd.Registry]) -> None:
     one, other = open_registry(), open_registry()
     one.create("alerts", schema="price double")
     seen = one.set("alerts").version
 
     assert other.add("alerts", "a", "price < 1", expect_version=seen) == 1
-    with pytest.raises(vd.ConflictError, match="set 'alerts' is at version 1, not 0: another writer was first"):
+    with pytest.raises(vd.ConflictError, match="is at version 1, not at the expected version 0: another writer"):
         one.add("alerts", "b", "price < 2", expect_version=seen)
     with pytest.raises(vd.ConflictError), one.change("alerts", expect_version=0) as change:
         change.remove("a")
 
-    assert standing(one) == {"a": "price < 1"}
+    assert active(one) == {"a": "price < 1"}
     assert one.remove("alerts", "a", expect_version=1) == 2
 
 
@@ -142,11 +142,11 @@ def test_a_replaced_query_keeps_what_is_not_given(alerts: vd.Registry) -> None:
     assert (second.text, second.metadata, second.expires_at) == ("price < 2", {"owner": "bob"}, end)
     assert (third.text, third.metadata, third.expires_at) == ("price < 2", {}, None)
     assert [each.state for each in alerts.history("alerts", "a")] == ["replaced"] * 3 + ["active"]
-    with pytest.raises(vd.QueryError, match="replace needs what to replace"):
+    with pytest.raises(vd.QueryError, match="replace needs at least one new value: a text"):
         alerts.replace("alerts", "a")
 
 
-def test_a_query_added_anew_keeps_nothing_of_the_one_before(alerts: vd.Registry) -> None:
+def test_a_query_that_is_removed_and_added_again_keeps_no_old_values(alerts: vd.Registry) -> None:
     alerts.add("alerts", "a", "price < 1", metadata={"owner": "ann"})
 
     with alerts.change("alerts") as change:
@@ -156,19 +156,19 @@ def test_a_query_added_anew_keeps_nothing_of_the_one_before(alerts: vd.Registry)
     assert alerts.get("alerts", "a").metadata == {}
 
 
-def test_a_batch_may_have_one_metadata_and_expiry_or_one_a_query(alerts: vd.Registry) -> None:
+def test_metadata_and_expiry_are_one_for_all_queries_or_one_per_query(alerts: vd.Registry) -> None:
     end = datetime.datetime(2100, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
 
     alerts.add_many("alerts", ["a", "b"], ["price < 1"] * 2, metadata={"k": [1, {"x": None}]}, ttl="1 day")
     alerts.add_many("alerts", ["c", "d"], ["price < 1"] * 2, metadata=[{"k": 1}, None], expires_at=[end, "never"])
 
-    told = {each.id: each for each in alerts.list("alerts")}
-    assert [told[each].metadata for each in "abcd"] == [{"k": [1, {"x": None}]}] * 2 + [{"k": 1}, {}]
-    assert told["a"].expires_at == told["a"].created_at + datetime.timedelta(days=1)
-    assert [told[each].expires_at for each in "cd"] == [end, None]
+    queries = {each.id: each for each in alerts.list("alerts")}
+    assert [queries[each].metadata for each in "abcd"] == [{"k": [1, {"x": None}]}] * 2 + [{"k": 1}, {}]
+    assert queries["a"].expires_at == queries["a"].created_at + datetime.timedelta(days=1)
+    assert [queries[each].expires_at for each in "cd"] == [end, None]
 
 
-def test_ends_of_life_may_be_a_column_in_which_nat_is_no_end(alerts: vd.Registry) -> None:
+def test_expiries_may_be_a_column_in_which_nat_means_never(alerts: vd.Registry) -> None:
     end = datetime.datetime(2100, 1, 1, tzinfo=datetime.UTC)
     frame = pd.DataFrame({"id": ["a", "b"], "text": ["price < 1"] * 2, "end": [pd.Timestamp(end), pd.NaT]})
 
@@ -182,78 +182,87 @@ def test_ends_of_life_may_be_a_column_in_which_nat_is_no_end(alerts: vd.Registry
     alerts.add("alerts", "i", "price < 1", expires_at=pd.Timestamp(end))
     alerts.replace("alerts", "i", expires_at=pd.NaT)
 
-    told = {each.id: each for each in alerts.list("alerts")}
-    day_later = told["g"].created_at + datetime.timedelta(days=1)
-    assert [told[each].expires_at for each in "abcdefghi"] == [end, None] * 3 + [day_later, None, None]
+    queries = {each.id: each for each in alerts.list("alerts")}
+    day_later = queries["g"].created_at + datetime.timedelta(days=1)
+    assert [queries[each].expires_at for each in "abcdefghi"] == [end, None] * 3 + [day_later, None, None]
 
 
 @pytest.mark.parametrize(
-    ("ends", "said"),
+    ("ends", "message"),
     [
-        (pd.Series(pd.to_datetime(["2100-01-01", None])), "query 'a': expires_at is a datetime with.*got one without"),
-        (np.array(["2100-01-01", "NaT"], "M8[ns]"), r"query 'a': expires_at is a datetime with.*got np.datetime64\("),
-        (np.array([5.0, np.nan]), "query 'a': expires_at is a datetime with"),
-        (pd.Series([pd.NaT]), "got 1 expiries for 2 queries; give one for all, or one a query"),
-        ({"a": None, "b": None}, "expires_at is a datetime with a time zone"),
+        (
+            pd.Series(pd.to_datetime(["2100-01-01", None])),
+            "query 'a': expires_at must be a datetime.*00 without one",
+        ),
+        (
+            np.array(["2100-01-01", "NaT"], "M8[ns]"),
+            r"query 'a': expires_at must be a.*got np.datetime64\(",
+        ),
+        (np.array([5.0, np.nan]), "query 'a': expires_at must be a datetime with"),
+        (pd.Series([pd.NaT]), "got 1 expiries for 2 queries; give one for all queries, or one per query"),
+        ({"a": None, "b": None}, "expires_at must be a datetime with a time zone"),
     ],
     ids=["naive", "NumPy", "numbers", "one", "dict"],
 )
-def test_a_column_of_ends_of_life_that_cannot_be_read_is_refused(alerts: vd.Registry, ends: Any, said: str) -> None:
-    with pytest.raises(vd.QueryError, match=said):
+def test_an_invalid_column_of_expiries_is_refused(alerts: vd.Registry, ends: Any, message: str) -> None:
+    with pytest.raises(vd.QueryError, match=message):
         alerts.add_many("alerts", ["a", "b"], ["price < 1"] * 2, expires_at=ends)
 
     assert alerts.set("alerts").version == 0
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
-        ({"metadata": "x"}, "metadata is a dict"),
-        ({"metadata": {1: 2}}, "metadata is a dict with names for keys"),
-        ({"metadata": {"x": float("nan")}}, "metadata is what JSON can say"),
-        ({"metadata": {"x": object()}}, "metadata is what JSON can say"),
-        ({"metadata": {"x": "\0"}}, "metadata holds the character NUL"),
-        ({"metadata": {"x": "\ud800"}}, "metadata is what JSON can say"),
-        ({"expires_at": datetime.datetime(2100, 1, 1)}, "expires_at is a datetime with a time zone.*got one without"),
-        ({"expires_at": "tomorrow"}, "expires_at is a datetime with a time zone.*got 'tomorrow'"),
+        ({"metadata": "x"}, "metadata must be one dict for all queries or a list with one dict per query; got 'x'"),
+        ({"metadata": {1: 2}}, "metadata must be a dict with string keys, such as"),
+        ({"metadata": {"x": float("nan")}}, "metadata must be valid JSON"),
+        ({"metadata": {"x": object()}}, "metadata must be valid JSON"),
+        ({"metadata": {"x": "\0"}}, "metadata contains the character NUL"),
+        ({"metadata": {"x": "\ud800"}}, "metadata must be valid JSON"),
+        (
+            {"expires_at": datetime.datetime(2100, 1, 1)},
+            "expires_at must be a datetime with a.*00:00 without one",
+        ),
+        ({"expires_at": "tomorrow"}, "expires_at must be a datetime with a time zone.*got 'tomorrow'"),
         ({"ttl": "soon"}, "ttl is a duration such as '5 minutes'; got 'soon'"),
-        ({"ttl": "1 day", "expires_at": "never"}, "two ends, expires_at and ttl; give one"),
+        ({"ttl": "1 day", "expires_at": "never"}, "expires_at and ttl are both given; give one"),
         ({"low": 1.0}, "set 'alerts' is of kind match; its queries have no 'low'"),
         ({"within": "1 s"}, "set 'alerts' is of kind match; its queries have no 'within'"),
     ],
 )
-def test_what_is_given_wrongly_is_named(alerts: vd.Registry, given: dict[str, Any], said: str) -> None:
-    with pytest.raises(vd.QueryError, match=said):
+def test_an_invalid_argument_is_named(alerts: vd.Registry, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(vd.QueryError, match=message):
         alerts.add("alerts", "a", "price < 1", **given)
 
     assert alerts.set("alerts").version == 0
 
 
 @pytest.mark.parametrize(
-    ("ids", "texts", "said"),
+    ("ids", "texts", "message"),
     [
         (["a", "a"], ["price < 1"] * 2, "id 'a' is given twice"),
         (["a", None], ["price < 1"] * 2, "an id is null"),
         (["a", 1], ["price < 1"] * 2, "ids are all strings or all 64-bit integers"),
         ([2**70], ["price < 1"], "ids are all strings or all 64-bit integers"),
-        (["a\0"], ["price < 1"], "an id holds the character NUL"),
-        (["ä" * 501], ["price < 1"], "an id has at most 1,000 bytes"),
+        (["a\0"], ["price < 1"], "an id contains the character NUL"),
+        (["ä" * 501], ["price < 1"], "an id can have at most 1,000 bytes"),
         (["a", "b"], ["price < 1"], "got 2 ids but 1 texts"),
         (["a"], "price < 1", "got one string"),
-        (["a"], None, "set 'alerts' is of kind match: a query needs its text"),
+        (["a"], None, "set 'alerts' is of kind match: a query needs a text"),
         (["a"], [5], "query 'a': a query is a text, not int"),
         (["a"], ["symbol = '\0'"], "NUL"),
         (["a"], ["symbol = '\ud800'"], "surrogate"),
     ],
 )
-def test_ids_and_texts_are_checked_at_the_door(alerts: vd.Registry, ids: Any, texts: Any, said: str) -> None:
-    with pytest.raises(vd.QueryError, match=said):
+def test_invalid_ids_and_texts_are_refused(alerts: vd.Registry, ids: Any, texts: Any, message: str) -> None:
+    with pytest.raises(vd.QueryError, match=message):
         alerts.add_many("alerts", ids, texts)
 
     assert alerts.set("alerts").version == 0
 
 
-def test_ids_of_a_set_are_of_one_kind_fixed_by_the_first(open_registry: Callable[..., vd.Registry]) -> None:
+def test_the_first_id_decides_the_type_of_all_ids_of_a_set(open_registry: Callable[..., vd.Registry]) -> None:
     one, other = open_registry(), open_registry()
     one.create("alerts", schema="price double")
     early = other.change("alerts")
@@ -273,7 +282,7 @@ def test_ids_of_a_set_are_of_one_kind_fixed_by_the_first(open_registry: Callable
     assert [each.id for each in one.list("alerts")] == [-7, 5]
 
 
-def test_any_character_may_stand_in_ids_texts_and_metadata(alerts: vd.Registry) -> None:
+def test_ids_texts_and_metadata_may_contain_any_character(alerts: vd.Registry) -> None:
     strange = ["", " ", "a\tb\nc\\N\\.", "\\.", "ü€😀", "'quoted' \"so\"", "%s ? :x {}", "NULL", "\r\n"]
     texts = [f"symbol = '{each}'" if "'" not in each and "\\" not in each else "price < 1" for each in strange]
 
@@ -289,7 +298,7 @@ def test_any_character_may_stand_in_ids_texts_and_metadata(alerts: vd.Registry) 
     assert alerts.set("alerts").n_active == 0
 
 
-def test_a_registry_can_be_pickled_and_goes_on(alerts: vd.Registry) -> None:
+def test_a_pickled_registry_works(alerts: vd.Registry) -> None:
     alerts.add("alerts", "a", "price < 1")
 
     again = pickle.loads(pickle.dumps(alerts))
@@ -298,18 +307,18 @@ def test_a_registry_can_be_pickled_and_goes_on(alerts: vd.Registry) -> None:
     again.close()
 
 
-def test_versions_that_are_not_there_are_refused(alerts: vd.Registry) -> None:
+def test_unknown_versions_are_refused(alerts: vd.Registry) -> None:
     alerts.add("alerts", "a", "price < 1")
 
     for since in (2, -1):
         with pytest.raises(vd.RegistryError, match=f"set 'alerts' has no version {since}; it is at version 1"):
             alerts.changes("alerts", since=since)
-    with pytest.raises(vd.RegistryError, match="since is a version, a whole number; got 'x'"):
+    with pytest.raises(vd.RegistryError, match="since must be a version, an integer; got 'x'"):
         alerts.changes("alerts", since="x")  # type: ignore[arg-type]
     assert len(alerts.changes("alerts", since=1)) == 0
 
 
-def test_a_change_over_another_schema_than_there_is_now_is_checked_again(
+def test_a_change_is_checked_again_if_the_schema_has_changed(
     open_registry: Callable[..., vd.Registry],
 ) -> None:
     one, other = open_registry(), open_registry()
@@ -324,4 +333,4 @@ def test_a_change_over_another_schema_than_there_is_now_is_checked_again(
     with pytest.raises(vd.QueryError, match="query 'a': unknown field 'price'"):
         early.commit()
     assert late.commit() == 2
-    assert standing(one) == {"b": "cost < 1"}
+    assert active(one) == {"b": "cost < 1"}

@@ -1,4 +1,4 @@
-"""Several processes on one registry: all changes happen, each as a whole, and nobody sees half of one."""
+"""Several processes use one registry: all changes are applied, and no reader sees a part of one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from registry import writers
 
 import vedette as vd
 
-# Processes of their own, which need not import everything again each time.
+# A fork server, so that each process need not import everything again.
 OTHERS = multiprocessing.get_context("forkserver")
 OTHERS.set_forkserver_preload(["registry.writers", "vedette.registry.registry", "psycopg"])
 
@@ -28,9 +28,7 @@ def check_pairs(ids: set[str]) -> None:
     assert lefts == rights
 
 
-def test_processes_that_write_at_once_all_succeed_and_nobody_reads_half_a_change(
-    url: str, registry: vd.Registry
-) -> None:
+def test_concurrent_writers_all_succeed_and_readers_see_whole_changes_only(url: str, registry: vd.Registry) -> None:
     registry.create("alerts", schema="price double")
     with ProcessPoolExecutor(3, mp_context=OTHERS) as pool:
         done = [pool.submit(writers.add_pairs, url, writer, 15) for writer in range(3)]
@@ -51,7 +49,7 @@ def test_processes_that_write_at_once_all_succeed_and_nobody_reads_half_a_change
     assert registry.verify() == []
 
 
-def test_of_two_who_expect_one_version_one_is_refused_and_tries_again(url: str, registry: vd.Registry) -> None:
+def test_if_two_writers_expect_one_version_one_is_refused_and_retries(url: str, registry: vd.Registry) -> None:
     registry.create("alerts", schema="price double")
     registry.add("alerts", "counter", "price < 0")
 
@@ -64,7 +62,7 @@ def test_of_two_who_expect_one_version_one_is_refused_and_tries_again(url: str, 
     assert n_late > 0
 
 
-def test_a_killed_writer_leaves_whole_changes_only(url: str, registry: vd.Registry) -> None:
+def test_a_killed_writer_leaves_only_whole_changes(url: str, registry: vd.Registry) -> None:
     registry.create("alerts", schema="price double")
     chance = random.Random(0)
     for _ in range(2):
@@ -78,8 +76,8 @@ def test_a_killed_writer_leaves_whole_changes_only(url: str, registry: vd.Regist
         writer.kill()
         writer.join()
 
-        told = registry.set("alerts")
-        assert told.n_active == 2000 * told.version
+        info = registry.set("alerts")
+        assert info.n_active == 2000 * info.version
         assert registry.verify() == []
         registry.remove_many("alerts", [each.id for each in registry.list("alerts", limit=None)])
         registry.drop("alerts")
@@ -108,7 +106,7 @@ def test_threads_share_one_registry(registry: vd.Registry) -> None:
     assert (registry.set("alerts").version, registry.set("alerts").n_active) == (60, 60)
 
 
-def test_processes_that_open_a_new_registry_at_once_make_it_once(url: str) -> None:
+def test_processes_that_open_a_new_registry_concurrently_create_it_once(url: str) -> None:
     with ProcessPoolExecutor(4, mp_context=OTHERS) as pool:
         pool.submit(time.time).result()
         done = [pool.submit(writers.open_at, url, time.time() + 1) for _ in range(4)]
@@ -120,7 +118,7 @@ def test_processes_that_open_a_new_registry_at_once_make_it_once(url: str) -> No
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # other tests may have left threads
-def test_a_forked_process_opens_connections_of_its_own(registry: vd.Registry) -> None:
+def test_a_forked_process_opens_its_own_connections(registry: vd.Registry) -> None:
     registry.create("alerts", schema="price double")
     registry.add("alerts", "a", "price < 1")
     fork = multiprocessing.get_context("fork")
@@ -135,7 +133,7 @@ def test_a_forked_process_opens_connections_of_its_own(registry: vd.Registry) ->
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_batch_that_is_read_while_others_write_is_of_one_version(url: str, registry: vd.Registry, seed: int) -> None:
+def test_a_batch_that_is_read_during_writes_sees_one_version(url: str, registry: vd.Registry, seed: int) -> None:
     registry.create("alerts", schema="price double")
     chance = random.Random(seed)
     with ProcessPoolExecutor(1, mp_context=OTHERS) as pool:

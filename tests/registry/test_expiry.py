@@ -1,4 +1,4 @@
-"""Queries that end by themselves: whoever comes first after their time ends them, all under one version."""
+"""Queries that expire: the first call after their expiry ends them, all under one version."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _clock(clock: Any) -> None:
     """Before the first query is added."""
 
 
-def test_what_is_due_ends_under_one_version_by_whoever_comes(alerts: vd.Registry, clock: Any) -> None:
+def test_the_next_call_ends_expired_queries_under_one_version(alerts: vd.Registry, clock: Any) -> None:
     clock.advance(9.999)
     assert alerts.set("alerts").n_active == len(alerts.list("alerts")) == 4
 
@@ -35,9 +35,9 @@ def test_what_is_due_ends_under_one_version_by_whoever_comes(alerts: vd.Registry
 
     assert [each.id for each in alerts.list("alerts")] == ["c", "d"]
     assert [query_id for piece in alerts.active("alerts") for query_id in piece.added_ids] == ["c", "d"]
-    told = alerts.changes("alerts", since=3)
-    assert told.versions.tolist() == [4]
-    assert (sorted(told.removed_ids), told.added_ids) == (["a", "b"], [])
+    changes = alerts.changes("alerts", since=3)
+    assert changes.versions.tolist() == [4]
+    assert (sorted(changes.removed_ids), changes.added_ids) == (["a", "b"], [])
     assert alerts.set("alerts").n_active == 2
 
 
@@ -53,7 +53,7 @@ def test_what_is_due_ends_under_one_version_by_whoever_comes(alerts: vd.Registry
     ],
     ids=["list", "changes", "pin", "history", "active", "end_due"],
 )
-def test_each_way_to_look_ends_what_is_due(alerts: vd.Registry, clock: Any, come: Callable[[vd.Registry], Any]) -> None:
+def test_every_read_ends_expired_queries(alerts: vd.Registry, clock: Any, come: Callable[[vd.Registry], Any]) -> None:
     clock.advance(11)
 
     come(alerts)
@@ -63,14 +63,14 @@ def test_each_way_to_look_ends_what_is_due(alerts: vd.Registry, clock: Any, come
     assert alerts.set("alerts").version == 4
 
 
-def test_what_stood_at_a_version_is_read_without_ending_what_is_due(alerts: vd.Registry, clock: Any) -> None:
+def test_reading_a_version_does_not_end_expired_queries(alerts: vd.Registry, clock: Any) -> None:
     clock.advance(11)
 
     assert [query_id for piece in alerts.active("alerts", at=1) for query_id in piece.added_ids] == ["a", "b"]
     assert alerts.set("alerts").version == 3
 
 
-def test_who_reads_does_not_wait_for_who_changes_the_set_though_something_is_due(
+def test_a_reader_does_not_wait_for_a_writer_even_if_queries_have_expired(
     alerts: vd.Registry, open_registry: Callable[..., vd.Registry], clock: Any
 ) -> None:
     reader = open_registry(retry_seconds=60)
@@ -89,41 +89,41 @@ def test_who_reads_does_not_wait_for_who_changes_the_set_though_something_is_due
 
     found, seconds = alerts.database.write(change_for_long)
 
-    assert found == [["a", "b", "c", "d"]] * 3  # nobody could end them
+    assert found == [["a", "b", "c", "d"]] * 3  # the set was locked, so they are still active
     assert seconds < 30
     assert [each.id for each in reader.list("alerts")] == ["c", "d"]
 
 
-def test_a_change_first_ends_what_is_due_so_its_id_is_free(alerts: vd.Registry, clock: Any) -> None:
+def test_a_change_first_ends_expired_queries_so_their_ids_can_be_added(alerts: vd.Registry, clock: Any) -> None:
     clock.advance(11)
 
     assert alerts.add("alerts", "a", "price < 9", expect_version=3) == 5
 
     assert [each.state for each in alerts.history("alerts", "a")] == ["expired", "active"]
-    with pytest.raises(vd.QueryError, match="no query 'b' exists in set 'alerts'"):
+    with pytest.raises(vd.QueryError, match="no query 'b' in set 'alerts'"):
         alerts.remove("alerts", "b")
 
 
 def test_an_expired_query_cannot_be_replaced(alerts: vd.Registry, clock: Any) -> None:
     clock.advance(11)
 
-    with pytest.raises(vd.QueryError, match="no query 'a' exists in set 'alerts'"):
+    with pytest.raises(vd.QueryError, match="no query 'a' in set 'alerts'"):
         alerts.replace("alerts", "a", ttl="1 hour")
 
     assert alerts.replace("alerts", "c", expires_at="never") == 5
 
 
-def test_a_query_that_is_due_when_it_comes_is_still_told(alerts: vd.Registry, clock: Any) -> None:
+def test_a_query_that_is_added_after_its_expiry_is_in_the_changes(alerts: vd.Registry, clock: Any) -> None:
     past = alerts.get("alerts", "d").created_at
 
     alerts.add("alerts", "late", "price < 5", expires_at=past)
 
     assert [each.id for each in alerts.list("alerts", prefix="l")] == []
-    told = alerts.changes("alerts", since=3)
-    assert (told.added_ids, told.removed_ids, told.versions.tolist()) == (["late"], ["late"], [4, 5])
+    changes = alerts.changes("alerts", since=3)
+    assert (changes.added_ids, changes.removed_ids, changes.versions.tolist()) == (["late"], ["late"], [4, 5])
 
 
-def test_time_passes_by_the_databases_own_clock(registry: vd.Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expiry_uses_the_clock_of_the_database(registry: vd.Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     registry.create("alerts", schema="price double")
     registry.add("alerts", "short", "price < 1", ttl="0.3 seconds")
@@ -138,18 +138,20 @@ def test_time_passes_by_the_databases_own_clock(registry: vd.Registry, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("end", "said"),
+    ("end", "message"),
     [
         ({"expires_at": "0001-01-01T00:00:00+14:00"}, "between the years 1 and 9999 in UTC"),
         ({"expires_at": "9999-12-31T23:59:59-14:00"}, "between the years 1 and 9999 in UTC"),
         ({"ttl": datetime.timedelta.max}, "3,000 years at most"),
     ],
 )
-def test_an_end_that_no_datetime_can_say_is_refused(registry: vd.Registry, end: dict[str, Any], said: str) -> None:
+def test_an_expiry_outside_the_range_of_datetime_is_refused(
+    registry: vd.Registry, end: dict[str, Any], message: str
+) -> None:
     registry.create("alerts", schema="price double")
     given = {name: datetime.datetime.fromisoformat(each) if name != "ttl" else each for name, each in end.items()}
 
-    with pytest.raises(vd.QueryError, match=said):
+    with pytest.raises(vd.QueryError, match=message):
         registry.add("alerts", "a", "price < 1", **given)
 
     last = datetime.datetime.max.replace(tzinfo=datetime.UTC)

@@ -1,4 +1,4 @@
-"""Databases, their logs and compiled sets are created for their owner alone, unless the settings say otherwise."""
+"""Only the owner can use databases, their logs and compiled sets, unless the settings allow more."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_registry_on_sqlite_and_its_snapshots_have_the_modes_of_the_settings(t
     registry.close()
 
 
-# Works with a registry as an account of a group: imports first, then becomes that account.
+# Uses a registry as an account of a group. It imports first, then switches to that account.
 MEMBER = """if True:
     import sys
     import vedette as vd
@@ -58,7 +58,7 @@ MEMBER = """if True:
     from vedette.settings import settings
     snapshots.FEW_CHANGES = 0
     settings(), vd.QuerySet("x double").match_one({"x": 1.0})
-    warm = vd.Registry(f"sqlite:///{sys.argv[1]}.db")  # what is imported late
+    warm = vd.Registry(f"sqlite:///{sys.argv[1]}.db")  # imports the lazy modules
     warm.create("alerts", schema="x double")
     warm.add("alerts", "a", "x < 5")
     warm.compact("alerts")
@@ -74,7 +74,7 @@ MEMBER = """if True:
 """
 
 
-def test_accounts_of_a_group_share_a_registry_with_the_modes_of_the_page(tmp_path):
+def test_accounts_of_a_group_share_a_registry_with_the_documented_modes(tmp_path):
     accounts.open_to_all(tmp_path)
     shared = tmp_path / "shared"
     shared.mkdir()
@@ -84,14 +84,14 @@ def test_accounts_of_a_group_share_a_registry_with_the_modes_of_the_page(tmp_pat
     page = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
     modes = dict(re.findall(r"(VEDETTE_(?:FILE|DIRECTORY)_MODE)=(\d+)", page))
     first = accounts.start(MEMBER, "a", temporary=tmp_path, **modes)
-    assert accounts.hear(first) == "a"
+    assert accounts.read_line(first) == "a"
     second = accounts.start(MEMBER, "b", temporary=tmp_path, uid=accounts.others()[-1], **modes)
 
-    assert accounts.hear(second) == "a b"
+    assert accounts.read_line(second) == "a b"
     assert [accounts.end(each) for each in (first, second)] == [[], []]
 
 
-def test_a_database_that_is_there_keeps_its_mode(tmp_path):
+def test_an_existing_database_keeps_its_mode(tmp_path):
     file = tmp_path / "alerts.db"
     file.touch()
     file.chmod(0o644)
@@ -100,13 +100,13 @@ def test_a_database_that_is_there_keeps_its_mode(tmp_path):
     assert stat.S_IMODE(file.stat().st_mode) == 0o644
 
 
-def test_a_database_that_is_only_to_be_read_is_not_created(tmp_path):
+def test_a_database_in_read_only_mode_is_not_created(tmp_path):
     with pytest.raises(vd.RegistryError):
         vd.Registry(f"sqlite:///file:{tmp_path}/alerts.db?mode=ro&uri=true", retry_seconds=0)
     assert not list(tmp_path.iterdir())
 
 
-def test_without_a_place_snapshots_are_in_the_directory_of_this_account(tmp_path, monkeypatch):
+def test_by_default_snapshots_are_in_the_directory_of_this_account(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     place = place_of(None, None)
 
@@ -116,8 +116,8 @@ def test_without_a_place_snapshots_are_in_the_directory_of_this_account(tmp_path
     assert place_of(None, None) == "/mnt/shared"
 
 
-def test_a_temporary_directory_that_cannot_be_used_is_told(tmp_path, monkeypatch):
+def test_an_unusable_temporary_directory_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
 
-    with pytest.raises(vd.FileError, match="cannot keep snapshots in the temporary directory: No such file"):
+    with pytest.raises(vd.FileError, match="cannot store snapshots in the temporary directory: No such file"):
         place_of(None, None)

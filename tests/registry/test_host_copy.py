@@ -1,4 +1,4 @@
-"""A file of a store is downloaded once per host, whoever asks at once, and whoever is killed on the way."""
+"""A file of a store is downloaded once per host, even if processes ask concurrently or are killed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vedette.registry.snapshots import host_copy
 CONTENT = b"a compiled set " * 10_000
 CHECKSUM = hashlib.blake2b(CONTENT, digest_size=16).hexdigest()
 FILE = "uid-7-0f0f.queries"
-# A process that fetches when it is told to, from a store that notes who opens it. `how` is how the store answers.
+# A process that fetches a file on request, from a store that logs each opening. `how` is the store's behaviour.
 OPENER = """if True:
     import sys, time
     from contextlib import contextmanager
@@ -62,7 +62,7 @@ OPENER = """if True:
 
 @pytest.fixture
 def host(tmp_path):
-    """Starts openers, which are at the door when it returns."""
+    """Starts openers, which are ready when it returns."""
     (tmp_path / "bucket").mkdir()
     (tmp_path / "bucket" / FILE).write_bytes(CONTENT)
     started = []
@@ -70,7 +70,7 @@ def host(tmp_path):
     def start(how="plain", stalled=100, file=FILE, n=1):
         made = [accounts.start(OPENER, tmp_path, file, CHECKSUM, how, stalled, temporary=tmp_path) for _ in range(n)]
         started.extend(made)
-        assert {accounts.hear(each) for each in made} == {"ready"}
+        assert {accounts.read_line(each) for each in made} == {"ready"}
         return made
 
     yield start
@@ -93,45 +93,45 @@ def copies(tmp_path):
     return sorted(each.name for each in (tmp_path / f"vedette-{os.geteuid()}" / "downloads").iterdir())
 
 
-def test_processes_that_ask_at_once_make_one_download_and_share_one_file(tmp_path, host):
+def test_concurrent_processes_share_one_download(tmp_path, host):
     openers = host(n=6)
     begin(*openers)
-    said = {accounts.hear(each) for each in openers}
+    message = {accounts.read_line(each) for each in openers}
 
     assert n_downloads(tmp_path) == 1
-    assert len(said) == 1
+    assert len(message) == 1
     assert copies(tmp_path) == [FILE]
     (late,) = host()
     begin(late)
-    assert {accounts.hear(late)} == said
+    assert {accounts.read_line(late)} == message
     assert n_downloads(tmp_path) == 1
 
 
 def test_if_the_process_that_downloads_is_killed_another_takes_over(tmp_path, host):
     (first,) = host("hangs")
     begin(first)
-    assert accounts.hear(first) == "half"
+    assert accounts.read_line(first) == "half"
     others = host(n=3)
     begin(*others)
     time.sleep(0.5)
     assert copies(tmp_path) == [f"{FILE}.part"]
     first.kill()
-    said = {accounts.hear(each) for each in others}
+    message = {accounts.read_line(each) for each in others}
 
-    assert len(said) == 1
-    assert said.pop().endswith(FILE)
+    assert len(message) == 1
+    assert message.pop().endswith(FILE)
     assert n_downloads(tmp_path) == 2
     assert copies(tmp_path) == [FILE]
 
 
-def test_a_download_that_hangs_is_waited_for_no_longer_than_the_bound_and_told(tmp_path, host):
+def test_a_hanging_download_is_an_error_after_the_time_limit(tmp_path, host):
     (first,) = host("hangs")
     begin(first)
-    assert accounts.hear(first) == "half"
+    assert accounts.read_line(first) == "half"
     (second,) = host(stalled=1)
     begin(second)
 
-    assert accounts.hear(second) == (
+    assert accounts.read_line(second) == (
         f"FileError another process of this host is downloading {FILE} and has made no progress for 1 seconds, at "
         f"{first_bytes(tmp_path):,} bytes; end that process, or try again later"
     )
@@ -141,55 +141,55 @@ def first_bytes(tmp_path):
     return (tmp_path / f"vedette-{os.geteuid()}" / "downloads" / f"{FILE}.part").stat().st_size
 
 
-def test_a_download_that_is_slow_but_goes_on_is_waited_for(tmp_path, host):
+def test_a_slow_download_that_makes_progress_is_waited_for(tmp_path, host):
     (first,) = host("slow")
     begin(first)
     (second,) = host(stalled=1.5)
-    begin(second)  # the whole takes longer than the bound
+    begin(second)  # the whole download takes longer than the limit
 
-    assert accounts.hear(second) == accounts.hear(first)
+    assert accounts.read_line(second) == accounts.read_line(first)
     assert n_downloads(tmp_path) == 1
 
 
-def test_a_download_that_fails_leaves_nothing_and_the_next_succeeds(tmp_path, host):
+def test_a_failed_download_leaves_nothing_and_the_next_succeeds(tmp_path, host):
     (first,) = host("fails")
     begin(first)
-    assert "cannot read the snapshot uid-7-0f0f.queries" in accounts.hear(first)
+    assert "cannot read the snapshot uid-7-0f0f.queries" in accounts.read_line(first)
     assert copies(tmp_path) == []
     (second,) = host()
     begin(second)
-    assert accounts.hear(second).endswith(FILE)
+    assert accounts.read_line(second).endswith(FILE)
 
 
-def test_a_file_that_is_damaged_in_the_store_is_told_and_not_kept(tmp_path, host):
+def test_a_file_that_is_damaged_in_the_store_is_an_error_and_not_kept(tmp_path, host):
     (tmp_path / "bucket" / FILE).write_bytes(CONTENT[:-1])
     (opener,) = host()
     begin(opener)
 
-    assert accounts.hear(opener).startswith("SnapshotError the snapshot uid-7-0f0f.queries is damaged")
+    assert accounts.read_line(opener).startswith("SnapshotError the snapshot uid-7-0f0f.queries is damaged")
     assert copies(tmp_path) == []
 
 
-def test_a_copy_stays_while_a_process_uses_it_and_goes_when_the_next_comes(tmp_path, host):
+def test_a_copy_is_kept_while_used_and_deleted_by_the_next_fetch(tmp_path, host):
     for version in (8, 9):
         (tmp_path / "bucket" / f"uid-{version}-0f.queries").write_bytes(CONTENT)
     (first,), (second,), (third,) = host(), host(file="uid-8-0f.queries"), host(file="uid-9-0f.queries")
     begin(first)
-    accounts.hear(first)
+    accounts.read_line(first)
     begin(second)
-    accounts.hear(second)
+    accounts.read_line(second)
     assert copies(tmp_path) == [FILE, "uid-8-0f.queries"]
     first.kill()
     second.kill()
     first.wait()
     second.wait()
     begin(third)
-    accounts.hear(third)
+    accounts.read_line(third)
 
     assert copies(tmp_path) == ["uid-9-0f.queries"]
 
 
-def test_abandoned_drafts_and_copies_that_nobody_used_for_long_are_deleted(tmp_path):
+def test_abandoned_drafts_and_long_unused_copies_are_deleted(tmp_path):
     for name in ("a-1-0.queries", "b-1-0.queries", "b-1-0.queries.part"):
         (tmp_path / name).touch()
     os.utime(tmp_path / "a-1-0.queries", (0, 0))
@@ -198,7 +198,7 @@ def test_abandoned_drafts_and_copies_that_nobody_used_for_long_are_deleted(tmp_p
     assert [each.name for each in tmp_path.iterdir()] == ["b-1-0.queries"]
 
 
-def test_an_error_on_the_way_is_raised_and_leaves_no_draft(tmp_path):
+def test_an_error_during_a_download_is_raised_and_leaves_no_draft(tmp_path):
     def download(target):
         target.write(b"half")
         raise vd.FileError("no")

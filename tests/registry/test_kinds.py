@@ -1,4 +1,4 @@
-"""The table of kinds: what the registry, pipeline files, Spark and the CLI know of a kind, they know from its row."""
+"""The table of kinds, which the registry, pipeline files, Spark and the CLI read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_row_makes_an_empty_set_of_its_class(name: str) -> None:
     assert hasattr(made, "apply")
 
 
-def test_every_operator_has_a_kind_made_for_it() -> None:
+def test_every_operator_has_its_own_kind() -> None:
     operators = {operator for kind in KINDS.values() for operator in kind.operators}
 
     assert operators == set(KINDS)
@@ -37,14 +37,14 @@ def test_every_operator_has_a_kind_made_for_it() -> None:
     assert all(kinds_for(operator)[0].name == operator for operator in operators)
 
 
-def test_what_a_form_stores_are_columns_of_the_table_of_revisions() -> None:
+def test_stored_columns_of_a_form_are_columns_of_the_table_of_revisions() -> None:
     assert set(STORED) <= set(revisions.c.keys())
     assert set(STORED) | {"within", "rows"} == set(ARGUMENTS) | {"windows"}
 
 
 def test_an_unknown_kind_is_refused_with_the_nearest_one() -> None:
     with pytest.raises(
-        vd.RegistryError, match=r"unknown kind 'moving joins' of set; kinds are: .*did you mean 'moving join'"
+        vd.RegistryError, match=r"unknown kind of set: 'moving joins'; kinds are: .*did you mean 'moving join'"
     ):
         find_kind("moving joins")
     with pytest.raises(vd.RegistryError, match="unknown kind"):

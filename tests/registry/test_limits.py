@@ -1,4 +1,4 @@
-"""Limits in a registry: on what is written, not on what is read."""
+"""Limits in a registry apply to writes, not to reads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def alerts(registry: vd.Registry) -> vd.Registry:
     return registry
 
 
-def test_what_a_user_writes_into_a_registry_is_limited(alerts, set_limits):
+def test_limits_apply_to_what_a_user_writes(alerts, set_limits):
     set_limits(max_terms=1, max_list_values=1, max_queries=3)
 
     with pytest.raises(QueryError, match=r"query 'c': .* 2 terms .*; the limit is 1 \(setting max_terms\)"):
@@ -35,7 +35,7 @@ def test_what_a_user_writes_into_a_registry_is_limited(alerts, set_limits):
     assert alerts.set("alerts").n_active == 3
 
 
-def test_a_set_that_was_filled_under_higher_limits_is_read_followed_and_altered(alerts, set_limits):
+def test_a_set_that_exceeds_the_limits_can_be_read_followed_and_altered(alerts, set_limits):
     set_limits(max_terms=1, max_list_values=1, max_boxes=1, max_queries=1, max_text_length=1, max_nesting=1)
 
     followed = alerts.follow("alerts")

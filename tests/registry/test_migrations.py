@@ -1,4 +1,4 @@
-"""The steps that make the tables: old registries are brought up to date, new ones go through all of them."""
+"""Migrations: old registries are brought up to date, and new ones run all of them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ NOTE = "a note with each query"
 
 
 def where(index: Any) -> list[str]:
-    """Of which rows an index is."""
+    """The condition of a partial index."""
     options = index.get("dialect_options", {})
-    return [" ".join(str(told).split()) for name, told in options.items() if name.endswith("_where")]
+    return [" ".join(str(condition).split()) for name, condition in options.items() if name.endswith("_where")]
 
 
 def describe(registry: vd.Registry) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def describe(registry: vd.Registry) -> dict[str, Any]:
 
 
 def make_as_in_code(registry: vd.Registry) -> None:
-    """Make the tables anew, as the code has them, without any step."""
+    """Create the tables again as the code declares them, without migrations."""
 
     def make(connection: Connection) -> None:
         METADATA.drop_all(connection)
@@ -62,7 +62,7 @@ def make_as_in_code(registry: vd.Registry) -> None:
 
 @pytest.fixture
 def learn_note(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
-    """Becomes a Vedette to come, whose code knows one more column, which one more step adds."""
+    """Simulates a later Vedette with one more column and the migration that adds it."""
     note: Column[str] = Column("note", Text)
 
     def add_note(connection: Connection) -> None:
@@ -79,21 +79,24 @@ def learn_note(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
 
 
 def notes(registry: vd.Registry) -> list[tuple[Any, ...]]:
-    told = text("SELECT name, note FROM vedette_revisions ORDER BY name")
-    return registry.database.read(lambda connection: [tuple(each) for each in connection.execute(told)])
+    statement = text("SELECT name, note FROM vedette_revisions ORDER BY name")
+    return registry.database.read(lambda connection: [tuple(each) for each in connection.execute(statement)])
 
 
-def test_the_steps_make_the_tables_that_the_code_has(registry: vd.Registry) -> None:
+def test_the_migrations_make_the_tables_that_the_code_declares(registry: vd.Registry) -> None:
     made = describe(registry)
     indexes = made["vedette_revisions"]["indexes"].values()
-    assert (len(indexes), sum(bool(told) for _, _, told in indexes)) == (8, 7)  # all are seen, with their conditions
+    assert (len(indexes), sum(bool(condition) for _, _, condition in indexes)) == (
+        8,
+        7,
+    )  # with their conditions
 
     make_as_in_code(registry)
 
     assert made == describe(registry), "tables.py has changed: add a step to migrations.py that does the same"
 
 
-def test_an_old_registry_is_brought_up_to_date_with_its_queries(
+def test_an_old_registry_is_migrated_with_its_queries(
     open_registry: Callable[..., vd.Registry], learn_note: Callable[[], None]
 ) -> None:
     old = open_registry()
@@ -109,13 +112,13 @@ def test_an_old_registry_is_brought_up_to_date_with_its_queries(
         ("b", "price < 2"),
     ]
     assert notes(new) == [("a", "old"), ("b", "old"), ("c", None)]
-    assert notes(open_registry()) == notes(new)  # a step is made once
+    assert notes(open_registry()) == notes(new)  # a migration runs once
     made = describe(new)
     make_as_in_code(new)
     assert made == describe(new)
 
 
-def test_a_new_registry_goes_through_all_steps(
+def test_a_new_registry_runs_all_migrations(
     open_registry: Callable[..., vd.Registry], learn_note: Callable[[], None]
 ) -> None:
     learn_note()
@@ -131,7 +134,7 @@ def test_a_new_registry_goes_through_all_steps(
     assert made[-1][1] == NOTE
 
 
-def test_a_step_that_fails_leaves_the_registry_at_the_step_before(
+def test_a_failed_migration_changes_nothing(
     open_registry: Callable[..., vd.Registry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = open_registry()
@@ -152,7 +155,7 @@ def test_a_step_that_fails_leaves_the_registry_at_the_step_before(
 @pytest.mark.parametrize(
     ("is_postgres", "digest"), [(False, "3f0570b3f679b853"), (True, "05473ee2f4442f28")], ids=["sqlite", "postgres"]
 )
-def test_the_first_step_is_what_it_was_when_it_was_published(is_postgres: bool, digest: str) -> None:
+def test_the_first_migration_never_changes(is_postgres: bool, digest: str) -> None:
     statements = "\n".join(first_tables.statements(is_postgres))
 
     found = hashlib.blake2b(statements.encode(), digest_size=8).hexdigest()

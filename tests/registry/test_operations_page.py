@@ -1,4 +1,4 @@
-"""What the page of operations shows is what happens."""
+"""The commands on the operations page do what the page says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import vedette as vd
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 
 
-def test_the_registry_of_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_on_the_operations_page_do_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     page = PAGE.read_text(encoding="utf-8").partition("## SQLite and PostgreSQL")[0]
     blocks = re.findall(r"^( *)```python\n(.*?)^ *```", page, re.MULTILINE | re.DOTALL)

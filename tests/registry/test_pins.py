@@ -1,4 +1,4 @@
-"""A batch has one version, for all who ask, for ever."""
+"""A batch has one version, for every process and for every repetition."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def count_pins(registry: vd.Registry) -> int:
     )
 
 
-def test_the_first_who_asks_decides(alerts: vd.Registry, open_registry: Callable[..., vd.Registry]) -> None:
+def test_the_first_call_decides_the_version_of_a_batch(
+    alerts: vd.Registry, open_registry: Callable[..., vd.Registry]
+) -> None:
     other = open_registry()
 
     first = alerts.pin("job", 0, "alerts")
@@ -41,17 +43,19 @@ def test_the_first_who_asks_decides(alerts: vd.Registry, open_registry: Callable
     assert other.pin("other job", 0, "alerts") == 2
 
 
-def test_many_who_ask_at_once_are_told_the_same(alerts: vd.Registry, open_registry: Callable[..., vd.Registry]) -> None:
+def test_concurrent_calls_return_the_same_version(
+    alerts: vd.Registry, open_registry: Callable[..., vd.Registry]
+) -> None:
     workers = [open_registry() for _ in range(4)]
-    told: dict[int, set[int]] = {batch: set() for batch in range(12)}
+    answers: dict[int, set[int]] = {batch: set() for batch in range(12)}
     errors: list[BaseException] = []
     gate = threading.Barrier(5)
 
     def work(worker: vd.Registry) -> None:
         try:
-            for batch in told:
+            for batch in answers:
                 gate.wait(60)
-                told[batch].add(worker.pin("job", batch, "alerts"))
+                answers[batch].add(worker.pin("job", batch, "alerts"))
         except BaseException as error:
             errors.append(error)
             gate.abort()
@@ -59,21 +63,21 @@ def test_many_who_ask_at_once_are_told_the_same(alerts: vd.Registry, open_regist
     threads = [threading.Thread(target=work, args=(worker,)) for worker in workers]
     for thread in threads:
         thread.start()
-    for batch in told:
+    for batch in answers:
         gate.wait(60)
         alerts.add("alerts", 100 + batch, "price < 5")
     for thread in threads:
         thread.join()
 
     assert errors == []
-    assert [len(versions) for versions in told.values()] == [1] * len(told)
-    pinned = [min(versions) for versions in told.values()]
+    assert [len(versions) for versions in answers.values()] == [1] * len(answers)
+    pinned = [min(versions) for versions in answers.values()]
     assert pinned == sorted(pinned)
-    # What was committed before the batch began counts in it.
+    # A change that was committed before the batch began is visible in it.
     assert all(version >= 1 + batch for batch, version in enumerate(pinned))
 
 
-def test_pins_of_old_batches_are_cleaned(alerts: vd.Registry, clock: Any) -> None:
+def test_pins_of_old_batches_are_deleted(alerts: vd.Registry, clock: Any) -> None:
     for batch in range(20):
         alerts.pin("job", batch, "alerts")
     alerts.pin("silent", 7, "alerts")
@@ -86,7 +90,7 @@ def test_pins_of_old_batches_are_cleaned(alerts: vd.Registry, clock: Any) -> Non
     clock.advance(8 * 86_400)
     alerts.pin("job", 1050, "alerts")
 
-    assert count_pins(alerts) == 2  # this one, and the newest of the pipeline that is silent
+    assert count_pins(alerts) == 2  # this one, and the newest of the silent pipeline
     alerts.add("alerts", 2, "price < 2")
     assert alerts.pin("silent", 8, "alerts") == 1
 
@@ -115,19 +119,19 @@ def test_pins_do_not_wait_for_a_long_change_and_see_what_was_committed_before(
     cluster.drop_database(url)
 
 
-def test_a_pin_of_another_set_in_the_same_row_is_not_taken(alerts: vd.Registry) -> None:
+def test_a_pin_of_a_dropped_set_with_the_same_row_is_not_used(alerts: vd.Registry) -> None:
     info = alerts.set("alerts")
     alerts.drop("alerts")
     alerts.create("alerts", schema="price double")
     alerts.pin("job", 1, "alerts")
 
-    with pytest.raises(vd.RegistryError, match="set 'alerts' was dropped meanwhile"):
+    with pytest.raises(vd.RegistryError, match="set 'alerts' was dropped by another process"):
         alerts.pin("job", 1, info)
 
 
 def test_a_pin_needs_a_name_and_a_number(alerts: vd.Registry) -> None:
     for pipeline, batch in [("", 1), (None, 1), ("job", "1"), ("job", True)]:
-        with pytest.raises(vd.RegistryError, match="a pin is of a pipeline's name and a batch's number"):
+        with pytest.raises(vd.RegistryError, match="a pin needs the name of a pipeline and the number of a batch"):
             alerts.pin(pipeline, batch, "alerts")  # type: ignore[arg-type]
 
 
@@ -136,7 +140,7 @@ def test_a_pin_of_a_set_that_was_dropped_is_refused(alerts: vd.Registry) -> None
     alerts.drop("alerts")
     alerts.create("alerts", schema="price double")
 
-    with pytest.raises(vd.RegistryError, match="set 'alerts' was dropped meanwhile"):
+    with pytest.raises(vd.RegistryError, match="set 'alerts' was dropped by another process"):
         alerts.pin("job", 1, info)
 
 
@@ -144,35 +148,35 @@ def test_a_new_run_repeats_the_newest_batch_with_its_version(alerts: vd.Registry
     assert [alerts.pin("job", batch, "alerts", run="a") for batch in (0, 1)] == [1, 1]
     alerts.add("alerts", 2, "price < 2")
 
-    assert alerts.pin("job", 1, "alerts", run="b") == 1  # which was not committed
+    assert alerts.pin("job", 1, "alerts", run="b") == 1  # it was not committed
     assert alerts.pin("job", 2, "alerts", run="b") == 2
-    assert alerts.pin("job", 1, "alerts", run="b") == 1  # a task that is late
+    assert alerts.pin("job", 1, "alerts", run="b") == 1  # a late task
     assert alerts.pin("job", 0, "alerts", run="a") == 1
     assert alerts.pin("job", 2, "alerts", run="c") == 2
 
 
-def test_a_checkpoint_that_was_copied_or_put_back_is_told_with_the_way_out(alerts: vd.Registry) -> None:
+def test_a_copied_or_restored_checkpoint_is_an_error_with_a_remedy(alerts: vd.Registry) -> None:
     for batch in range(4):
         alerts.pin("job", batch, "alerts", run="a")
     alerts.add("alerts", 2, "price < 2")
 
-    with pytest.raises(vd.RegistryError, match="was copied or put back") as told:
+    with pytest.raises(vd.RegistryError, match="was copied, or restored to an older state") as caught:
         alerts.pin("job", 2, "alerts", run="b")
-    assert "`vedette registry unpin job --from-batch 2`" in str(told.value)
+    assert "`vedette registry unpin job --from-batch 2`" in str(caught.value)
 
     assert alerts.unpin("job", from_batch=2) == 2
     assert [alerts.pin("job", batch, "alerts", run="b") for batch in (2, 3, 4)] == [2, 2, 2]
     assert alerts.pin("job", 1, "alerts", run="a") == 1
 
 
-def test_pins_of_unknown_runs_are_taken(alerts: vd.Registry) -> None:
+def test_pins_of_unknown_runs_are_used(alerts: vd.Registry) -> None:
     for batch in range(3):
-        alerts.pin("job", batch, "alerts")  # as versions of Vedette that knew no runs
+        alerts.pin("job", batch, "alerts")  # without a run
     assert alerts.pin("job", 1, "alerts", run="b") == 1
     assert alerts.pin("job", 1, "alerts") == 1
 
 
-def test_what_a_silent_stream_has_pinned_last_is_not_forgotten(alerts: vd.Registry, clock: Any) -> None:
+def test_the_last_pinned_version_of_a_silent_stream_is_not_forgotten(alerts: vd.Registry, clock: Any) -> None:
     alerts.pin("silent", 7, "alerts")
     for number in range(2, 6):
         alerts.add("alerts", number, "price < 2")
@@ -186,7 +190,7 @@ def test_what_a_silent_stream_has_pinned_last_is_not_forgotten(alerts: vd.Regist
     assert alerts.forget("alerts", before=5) == 5
 
 
-def test_a_pinned_version_that_is_forgotten_is_told_with_the_way_out(alerts: vd.Registry) -> None:
+def test_a_forgotten_pinned_version_is_an_error_with_a_remedy(alerts: vd.Registry) -> None:
     alerts.pin("job", 3, "alerts", run="a")
     alerts.add("alerts", 2, "price < 2")
     alerts.add("alerts", 3, "price < 3")
@@ -195,14 +199,14 @@ def test_a_pinned_version_that_is_forgotten_is_told_with_the_way_out(alerts: vd.
     for ask in (alerts.follow("alerts").pin, lambda stream, batch: alerts.pin(stream, batch, "alerts", run="b")):
         with pytest.raises(
             vd.RegistryError, match="is pinned to version 1 of set 'alerts', which is forgotten"
-        ) as told:
+        ) as caught:
             ask("job", 3)
-        assert "`vedette registry unpin job --from-batch 3`" in str(told.value)
+        assert "`vedette registry unpin job --from-batch 3`" in str(caught.value)
     alerts.unpin("job", from_batch=3)
     assert alerts.follow("alerts").pin("job", 3) == 3
 
 
-def test_streams_are_listed_with_what_they_have_pinned(alerts: vd.Registry, clock: Any) -> None:
+def test_streams_are_listed_with_their_pins(alerts: vd.Registry, clock: Any) -> None:
     alerts.create("other", schema="price double")
     alerts.pin("old", 5, "alerts")
     clock.advance(60)
@@ -217,7 +221,7 @@ def test_streams_are_listed_with_what_they_have_pinned(alerts: vd.Registry, cloc
     assert (alerts.pins()[0].pinned_at - alerts.pins()[1].pinned_at).total_seconds() == 60
 
 
-def test_only_what_is_named_is_unpinned(alerts: vd.Registry) -> None:
+def test_only_the_named_pins_are_deleted(alerts: vd.Registry) -> None:
     alerts.create("other", schema="price double")
     for name in ("alerts", "other"):
         for batch in range(3):
@@ -226,7 +230,7 @@ def test_only_what_is_named_is_unpinned(alerts: vd.Registry) -> None:
     assert alerts.unpin("job", from_batch=1, name="other", dry_run=True) == 2
     assert alerts.unpin("job", from_batch=1, name="other") == 2
     assert [(each.set_name, each.last_batch) for each in alerts.pins()] == [("alerts", 2), ("other", 0)]
-    with pytest.raises(vd.RegistryError, match="stream 'jb' has no pins; streams that have: job; did you"):
+    with pytest.raises(vd.RegistryError, match="stream 'jb' has no pins; streams with pins are: job; did you"):
         alerts.unpin("jb", name="alerts")
-    with pytest.raises(vd.RegistryError, match="from_batch is a batch's number; got 'x'"):
+    with pytest.raises(vd.RegistryError, match="from_batch must be the number of a batch; got 'x'"):
         alerts.unpin("job", from_batch="x")  # type: ignore[arg-type]

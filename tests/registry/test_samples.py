@@ -1,4 +1,4 @@
-"""A set's sample: queries that match too much of it are refused by every writer."""
+"""The sample of a set: every writer refuses queries that match too much of it."""
 
 from __future__ import annotations
 
@@ -58,22 +58,22 @@ def test_the_sample_and_the_share_of_a_set_are_altered_and_cleared(guarded):
         guarded.alter("alerts", max_match_share=0.5)
 
 
-def test_a_schema_under_which_the_sample_cannot_be_read_is_refused_unless_by_force(guarded):
-    told = r"the sample of set 'alerts' cannot be read .* give the set another sample"
+def test_a_schema_that_the_sample_does_not_fit_is_refused_without_force(guarded):
+    message = r"the sample of set 'alerts' does not fit its schema .* give the set another sample"
 
-    with pytest.raises(RegistryError, match=told):
+    with pytest.raises(RegistryError, match=message):
         guarded.alter("alerts", "x string, s string")
     assert guarded.set("alerts").version == 0
     assert guarded.verify("alerts") == []
 
     guarded.alter("alerts", "x string, s string", force=True)
-    with pytest.raises(RegistryError, match=told):
+    with pytest.raises(RegistryError, match=message):
         guarded.add("alerts", "a", "x = '1'")
     (fault,) = guarded.verify("alerts")
-    assert fault.startswith("the sample of set 'alerts' cannot be read under the schema")
+    assert fault.startswith("the sample of set 'alerts' does not fit its schema")
 
 
-def test_a_sample_may_be_a_stream_that_is_read_once(registry):
+def test_a_sample_may_be_a_stream_that_can_be_read_only_once(registry):
     registry.create("alerts", schema="x double", sample=pa.table(SAMPLE).to_reader(), max_match_share=0.5)
     with pytest.raises(QueryError, match=BROAD):
         registry.add("alerts", "all", "x > 0")
@@ -82,8 +82,8 @@ def test_a_sample_may_be_a_stream_that_is_read_once(registry):
     registry.add("alerts", "all", "x > 0")
 
 
-def test_a_sample_is_not_given_and_cleared_at_once(guarded):
-    with pytest.raises(RegistryError, match=r'max_match_share="none" clears the sample; give a sample or clear it'):
+def test_giving_and_clearing_a_sample_in_one_call_is_refused(guarded):
+    with pytest.raises(RegistryError, match=r'"none" clears the sample, but a sample is given; give only one'):
         guarded.alter("alerts", sample={"x": [1.0]}, max_match_share="none")
     assert guarded.set("alerts").max_match_share == 0.5
 
@@ -95,7 +95,7 @@ def test_a_first_sample_needs_a_share(registry):
         registry.alter("alerts", sample={"x": [1.0]})
 
 
-def test_values_of_every_type_are_kept_exactly(registry):
+def test_sample_values_of_every_type_are_stored_exactly(registry):
     schema = "b boolean, d date, t timestamp, m decimal(20,2), i bigint"
     sample = {
         "b": [True, None], "d": [datetime.date(2024, 1, 2), None], "m": [Decimal("1.25"), None], "i": [2**62, None],
@@ -120,7 +120,7 @@ def test_values_of_every_type_are_kept_exactly(registry):
         ({"schema": "x double", "sample": 5}, RowError, "int"),
     ],
 )
-def test_a_wrong_sample_is_refused(registry, options, error, message):
+def test_an_invalid_sample_is_refused(registry, options, error, message):
     with pytest.raises(error, match=message):
         registry.create("alerts", **{"sample": SAMPLE, "max_match_share": 0.5} | options)
     assert registry.sets() == []
@@ -132,7 +132,7 @@ def test_a_set_with_a_sample_is_dropped(guarded):
     guarded.add("alerts", "all", "TRUE")
 
 
-def test_a_database_is_let_go_although_the_sample_stays_in_memory(tmp_path):
+def test_a_cached_sample_does_not_keep_the_database_open(tmp_path):
     registry = vd.Registry(f"sqlite:///{tmp_path / 'registry.db'}")
     registry.create("alerts", schema="x double, s string", sample=SAMPLE, max_match_share=0.5)
     registry.add("alerts", "half", "x < 3")
@@ -156,7 +156,7 @@ MIXED = {
 
 
 @pytest.mark.parametrize("name", MIXED)
-def test_a_sample_is_read_as_rows_are_and_refused_for_the_same_reasons(guarded, name):
+def test_a_sample_is_read_like_rows_with_the_same_errors(guarded, name):
     sample, words = MIXED[name]
 
     with pytest.raises(RowError, match=words):

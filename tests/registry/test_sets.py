@@ -1,4 +1,4 @@
-"""Named sets of each kind: made, listed, altered, dropped; and how long they remember."""
+"""Named sets of each kind: create, list, alter, drop and forget."""
 
 from __future__ import annotations
 
@@ -15,61 +15,61 @@ import vedette as vd
 from vedette.registry.read import retention
 
 
-def test_a_set_tells_what_it_is(registry: vd.Registry) -> None:
+def test_a_set_has_a_kind_schema_and_version(registry: vd.Registry) -> None:
     registry.create("alerts", schema="symbol string, price double", time_zone="Europe/Berlin")
     registry.create("fences", "border", vd.Schema.parse("x double"))
     registry.create("pairs", "window join", left="x double", right="y double, z bigint", windows="any")
     registry.create("bands", "band join")
 
-    told = registry.sets()
+    infos = registry.sets()
 
-    assert [(each.name, each.kind, each.schema, each.time_zone, each.windows) for each in told] == [
+    assert [(each.name, each.kind, each.schema, each.time_zone, each.windows) for each in infos] == [
         ("alerts", "match", {"": "symbol string, price double"}, "Europe/Berlin", None),
         ("bands", "band join", {}, "UTC", None),
         ("fences", "border", {"": "x double"}, "UTC", None),
         ("pairs", "window join", {"left": "x double", "right": "y double, z bigint"}, "UTC", "any"),
     ]
-    assert {(each.version, each.n_active, each.id_kind) for each in told} == {(0, 0, None)}
-    assert len({each.uid for each in told}) == 4
+    assert {(each.version, each.n_active, each.id_kind) for each in infos} == {(0, 0, None)}
+    assert len({each.uid for each in infos}) == 4
     assert registry.set("pairs").streams == ["left", "right"]
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "error", "said"),
+    ("kind", "given", "error", "message"),
     [
-        ("mach", {"schema": "x double"}, vd.RegistryError, "unknown kind 'mach' of set.*did you mean 'match'"),
-        ("match", {}, vd.SchemaError, "a set of kind match has one schema"),
-        ("match", {"left": "x double"}, vd.SchemaError, "a set of kind match has one schema"),
+        ("mach", {"schema": "x double"}, vd.RegistryError, "unknown kind of set: 'mach'.*did you mean 'match'"),
+        ("match", {}, vd.SchemaError, "a set of kind match needs one schema"),
+        ("match", {"left": "x double"}, vd.SchemaError, "a set of kind match needs one schema"),
         ("match", {"schema": "x dubel"}, vd.SchemaError, "unknown type 'dubel'"),
         ("match", {"schema": "x double", "time_zone": "Mars"}, vd.SchemaError, "unknown time zone 'Mars'"),
         ("match", {"schema": "x double", "windows": "rows"}, vd.RegistryError, "a set of kind match has no windows"),
-        ("window join", {"schema": "x double"}, vd.SchemaError, "a window join has a schema for each stream"),
+        ("window join", {"schema": "x double"}, vd.SchemaError, "a window join has one schema per stream"),
         ("window join", {"left": "x double"}, vd.SchemaError, "a join needs two or more streams"),
         ("window join", {"left": "x double", "right": "y double", "windows": "row"}, vd.RegistryError, "mean 'rows'"),
-        ("band join", {"schema": "x double"}, vd.SchemaError, "a band join is over numbers and has no schema"),
+        ("band join", {"schema": "x double"}, vd.SchemaError, "a band join has no schema; create the set without one"),
     ],
 )
-def test_a_set_that_cannot_be_is_refused(
-    registry: vd.Registry, kind: str, given: dict[str, Any], error: type[Exception], said: str
+def test_an_invalid_set_is_refused(
+    registry: vd.Registry, kind: str, given: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         registry.create("set", kind, **given)
 
     assert registry.sets() == []
 
 
-def test_a_name_is_taken_once(registry: vd.Registry) -> None:
+def test_names_of_sets_are_unique(registry: vd.Registry) -> None:
     registry.create("alerts", schema="x double")
 
-    with pytest.raises(vd.RegistryError, match="there is a set 'alerts' already; take another name, or drop it first"):
+    with pytest.raises(vd.RegistryError, match="set 'alerts' already exists; use another name, or drop it first"):
         registry.create("alerts", schema="x double")
     for name in ("", None, "a\0", "ü" * 501):
-        with pytest.raises(vd.RegistryError, match="a set's name is a text of 1 to 1,000 bytes"):
+        with pytest.raises(vd.RegistryError, match="the name of a set must be 1 to 1,000 bytes"):
             registry.create(name, schema="x double")  # type: ignore[arg-type]
 
 
-def test_a_set_that_does_not_exist_is_named_with_those_that_do(registry: vd.Registry) -> None:
-    with pytest.raises(vd.RegistryError, match=r"there is no set 'alert' in the registry .*; it has no sets yet"):
+def test_the_error_about_an_unknown_set_lists_the_existing_ones(registry: vd.Registry) -> None:
+    with pytest.raises(vd.RegistryError, match=r"no set 'alert' in the registry .*; it has no sets yet"):
         registry.set("alert")
     registry.create("alerts", schema="x double")
 
@@ -77,7 +77,7 @@ def test_a_set_that_does_not_exist_is_named_with_those_that_do(registry: vd.Regi
         registry.add("alert", "a", "x < 1")
 
 
-def test_a_set_that_is_dropped_leaves_nothing(registry: vd.Registry) -> None:
+def test_a_dropped_set_leaves_nothing(registry: vd.Registry) -> None:
     first = registry.create("alerts", schema="x double")
     registry.create("others", schema="x double")
     for name in ("alerts", "others"):
@@ -92,12 +92,12 @@ def test_a_set_that_is_dropped_leaves_nothing(registry: vd.Registry) -> None:
     assert second.uid != first.uid
     assert (registry.set("alerts").version, registry.list("alerts")) == (0, [])
     assert [each.id for each in registry.list("others")] == ["a"]
-    with pytest.raises(vd.RegistryError, match="set 'alerts' was dropped meanwhile; nothing was changed"):
+    with pytest.raises(vd.RegistryError, match="set 'alerts' was dropped by another process; nothing was changed"):
         waiting.commit()
     assert registry.verify() == []
 
 
-def test_window_joins_keep_their_windows(registry: vd.Registry) -> None:
+def test_window_joins_store_their_windows(registry: vd.Registry) -> None:
     registry.create("pairs", "window join", left="x double", right="x double", windows="any")
     text = "left.x = right.x"
 
@@ -132,7 +132,7 @@ def test_window_joins_keep_their_windows(registry: vd.Registry) -> None:
         registry.add("pairs", "h", "left.y = right.x", rows=5)
 
 
-def test_a_window_join_takes_the_windows_it_is_made_for(registry: vd.Registry) -> None:
+def test_a_window_join_accepts_only_its_sort_of_windows(registry: vd.Registry) -> None:
     registry.create("by time", "window join", left="x double", right="x double")
     registry.create("by rows", "window join", left="x double", right="x double", windows="rows")
 
@@ -142,7 +142,7 @@ def test_a_window_join_takes_the_windows_it_is_made_for(registry: vd.Registry) -
         registry.add("by rows", "a", "left.x = right.x", within="1 s")
 
 
-def test_band_joins_keep_their_ends(registry: vd.Registry) -> None:
+def test_band_joins_store_their_ends(registry: vd.Registry) -> None:
     registry.create("bands", "band join")
 
     registry.add("bands", 1, low=-0.5, high=0.1 + 0.2)
@@ -150,25 +150,25 @@ def test_band_joins_keep_their_ends(registry: vd.Registry) -> None:
     registry.replace("bands", 1, low=1, high=2, metadata={"owner": "ann"})
     registry.replace("bands", 1, metadata={"owner": "bob"})
 
-    told = {each.id: (each.low, each.high, each.text) for each in registry.list("bands")}
-    assert told == {1: (1.0, 2.0, None), 2: (-math.inf, 0.0, None), 3: (5e-324, math.inf, None)}
+    bands = {each.id: (each.low, each.high, each.text) for each in registry.list("bands")}
+    assert bands == {1: (1.0, 2.0, None), 2: (-math.inf, 0.0, None), 3: (5e-324, math.inf, None)}
     changes = registry.changes("bands", since=0)
     assert changes.lows is not None
     assert changes.highs is not None
     assert changes.lows.tolist() == [-0.5, -math.inf, 5e-324, 1.0, 1.0]
     assert changes.highs.tolist() == [0.1 + 0.2, 0.0, math.inf, 2.0, 2.0]
     assert (changes.texts, changes.windows) == (None, None)
-    for given, said in [
+    for given, message in [
         ({"low": 1.0}, "a query needs low and high; one may be None"),
         ({"low": 2.0, "high": 1.0}, "low 2 of band 4 is above its high 1"),
         ({"low": math.nan, "high": 1.0}, "is NaN"),
         ({"text": "x < 1", "low": 1, "high": 2}, "its queries have no 'text'"),
     ]:
-        with pytest.raises(vd.QueryError, match=said):
+        with pytest.raises(vd.QueryError, match=message):
             registry.add("bands", 4, **given)  # type: ignore[arg-type]
 
 
-def test_a_band_without_an_end_is_taken_as_a_band_query_set_takes_it(registry: vd.Registry) -> None:
+def test_an_unbounded_band_is_read_as_in_a_band_query_set(registry: vd.Registry) -> None:
     registry.create("bands", "band join")
     held = vd.BandQuerySet()
     for query, low, high in (("below", None, 1.0), ("above", 2.0, None), ("all", None, None)):
@@ -193,40 +193,44 @@ def test_a_band_without_an_end_is_taken_as_a_band_query_set_takes_it(registry: v
     found = [sorted(join.insert(**values).column("query").to_pylist()) for join in joins]
     assert found[0] == found[1] == ["a", "above", "all", "b"]
     registry.create("alerts", schema="price double")
-    registry.add("alerts", "cheap", "price < 1", low=None)  # None is nothing, where there are no bands
+    registry.add("alerts", "cheap", "price < 1", low=None)  # None means not given, except in bands
     with pytest.raises(vd.QueryError, match="its queries have no 'low'"):
         registry.add("alerts", "dear", "price > 1", low=1.0)
 
 
 @pytest.mark.parametrize("ids", [["first", "second"], [7, 8]])
-def test_of_many_windows_bands_and_ends_of_life_the_wrong_one_is_named(registry: vd.Registry, ids: list[Any]) -> None:
+def test_the_error_names_the_query_with_the_invalid_window_band_or_expiry(
+    registry: vd.Registry, ids: list[Any]
+) -> None:
     registry.create("pairs", "window join", left="x double", right="x double", windows="any")
     registry.create("bands", "band join")
     texts, second = ["left.x = right.x"] * 2, re.escape(repr(ids[1]))
 
-    for given, said in [
+    for given, message in [
         ({"within": ["1 s", "soon"]}, f"^query {second}: .*'soon'"),
         ({"rows": {"left": 3, "right": [1, 0]}}, f"^query {second}: rows is a whole number above 0"),
-        ({"rows": 3, "metadata": [{}, {"owner": math.nan}]}, f"^query {second}: metadata is what JSON can say"),
+        ({"rows": 3, "metadata": [{}, {"owner": math.nan}]}, f"^query {second}: metadata must be valid JSON"),
         ({"rows": 3, "ttl": ["1 day", "soon"]}, f"^query {second}: ttl is a duration"),
     ]:
-        with pytest.raises(vd.QueryError, match=said):
+        with pytest.raises(vd.QueryError, match=message):
             registry.add_many("pairs", ids, texts, **given)
-    for given, said in [
+    for given, message in [
         ({"lows": [0, 2], "highs": 1}, f"^low 2 of band {second} is above its high 1"),
         ({"lows": 0, "highs": [1, math.nan]}, f"^high of band {second} is NaN"),
     ]:
-        with pytest.raises(vd.QueryError, match=said):
+        with pytest.raises(vd.QueryError, match=message):
             registry.add_many("bands", ids, **given)
 
     assert (registry.set("pairs").version, registry.set("bands").version) == (0, 0)
 
 
-def test_another_schema_that_breaks_queries_is_refused_with_the_list_of_them(registry: vd.Registry) -> None:
+def test_a_schema_that_makes_queries_invalid_is_refused_with_their_list(registry: vd.Registry) -> None:
     registry.create("alerts", schema="price double, volume bigint")
     registry.add_many("alerts", ["a", "b", "c"], ["price < 1", "volume > 5", "volume > price"])
 
-    with pytest.raises(vd.RegistryError, match="the new schema breaks 2 standing queries of set 'alerts'") as caught:
+    with pytest.raises(
+        vd.RegistryError, match="2 active queries are invalid under the new schema of set 'alerts'"
+    ) as caught:
         registry.alter("alerts", "price double, symbol string")
 
     assert [query_id for query_id, _ in caught.value.broken] == ["b", "c"]
@@ -236,7 +240,7 @@ def test_another_schema_that_breaks_queries_is_refused_with_the_list_of_them(reg
     assert registry.add("alerts", "d", "symbol = 'x'") == 3
 
 
-def test_a_forced_schema_parks_what_it_breaks_until_it_is_replaced_or_removed(registry: vd.Registry) -> None:
+def test_a_forced_schema_parks_invalid_queries_until_they_are_replaced_or_removed(registry: vd.Registry) -> None:
     registry.create("alerts", schema="price double, volume bigint")
     registry.add_many("alerts", ["a", "b", "c"], ["price < 1", "volume > 5", "volume > 6"], metadata={"owner": "ann"})
 
@@ -247,8 +251,8 @@ def test_a_forced_schema_parks_what_it_breaks_until_it_is_replaced_or_removed(re
         ("b", "parked"),
         ("c", "parked"),
     ]
-    told = registry.set("alerts")
-    assert (told.n_active, told.n_parked, told.schema, told.schema_version) == (1, 2, {"": "price double"}, 2)
+    info = registry.set("alerts")
+    assert (info.n_active, info.n_parked, info.schema, info.schema_version) == (1, 2, {"": "price double"}, 2)
     assert registry.changes("alerts", since=1).removed_ids == ["b", "c"]
     assert registry.get("alerts", "b").state == "parked"
     for wrong in (
@@ -257,7 +261,7 @@ def test_a_forced_schema_parks_what_it_breaks_until_it_is_replaced_or_removed(re
     ):
         with pytest.raises(vd.QueryError, match=r"query 'b' is parked in set 'alerts'.*replace it with another text"):
             wrong()
-    with pytest.raises(vd.QueryError, match="no query 'z' exists"):
+    with pytest.raises(vd.QueryError, match="no query 'z' in set 'alerts'"):
         registry.remove_many("alerts", ["a", "b", "z"])
     assert registry.set("alerts").n_parked == 2
     registry.replace("alerts", "b", "price < 2")
@@ -266,12 +270,12 @@ def test_a_forced_schema_parks_what_it_breaks_until_it_is_replaced_or_removed(re
     assert registry.list("alerts", state="parked") == []
     assert (registry.set("alerts").n_active, registry.set("alerts").n_parked) == (2, 0)
     assert [each.state for each in registry.history("alerts", "b")] == ["parked", "active"]
-    with pytest.raises(vd.QueryError, match="no query 'c' exists"):
+    with pytest.raises(vd.QueryError, match="no query 'c' in set 'alerts'"):
         registry.remove("alerts", "c")
     assert registry.verify() == []
 
 
-def test_a_parked_query_that_is_removed_is_listed_as_removed(registry: vd.Registry) -> None:
+def test_a_removed_parked_query_is_listed_as_removed(registry: vd.Registry) -> None:
     registry.create("alerts", schema="price double, volume bigint")
     registry.add_many("alerts", ["a", "b"], ["volume > 5", "volume > 6"])
     registry.alter("alerts", "price double", force=True)
@@ -281,13 +285,13 @@ def test_a_parked_query_that_is_removed_is_listed_as_removed(registry: vd.Regist
 
     assert [each.id for each in registry.list("alerts", state="removed")] == ["a"]
     assert [each.state for each in registry.history("alerts", "b")] == ["parked", "active"]
-    with pytest.raises(vd.QueryError, match="no query 'a' exists in set 'alerts' any more: it was removed"):
+    with pytest.raises(vd.QueryError, match="no query 'a' in set 'alerts': it was removed"):
         registry.get("alerts", "a")
     assert registry.changes("alerts", since=1, until=2).removed_ids == ["a", "b"]
 
 
 @pytest.mark.parametrize(("kind", "oldest"), [("match", 6), ("border", 3), ("band join", 3)])
-def test_forgetting_spares_what_states_of_running_pipelines_may_be_of(
+def test_versions_that_state_of_pipelines_may_refer_to_are_not_forgotten(
     registry: vd.Registry, monkeypatch: pytest.MonkeyPatch, kind: str, oldest: int
 ) -> None:
     monkeypatch.setattr(retention, "RETAINED_VERSIONS", 3)
@@ -317,7 +321,7 @@ def test_the_schema_of_each_version_is_known(registry: vd.Registry) -> None:
         registry.alter("bands", None)
 
 
-def test_a_schema_is_checked_against_what_comes_meanwhile(
+def test_a_schema_change_checks_queries_that_are_added_concurrently(
     open_registry: Callable[..., vd.Registry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from vedette.registry.write import alteration
@@ -337,13 +341,13 @@ def test_a_schema_is_checked_against_what_comes_meanwhile(
 
     monkeypatch.setattr(alteration, "read_active", read_slowly)
 
-    with pytest.raises(vd.RegistryError, match="breaks 2 standing queries") as caught:
+    with pytest.raises(vd.RegistryError, match="2 active queries are invalid under") as caught:
         one.alter("alerts", "price double")
 
     assert sorted(query_id for query_id, _ in caught.value.broken) == ["c", "d"]
 
 
-def test_what_another_alters_meanwhile_is_not_undone(
+def test_a_schema_change_does_not_undo_a_concurrent_one(
     open_registry: Callable[..., vd.Registry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from vedette.registry.write import alteration
@@ -351,21 +355,21 @@ def test_what_another_alters_meanwhile_is_not_undone(
     one, other = open_registry(), open_registry()
     one.create("alerts", schema="price double")
     one.add("alerts", "a", "price < 1")
-    read_active, meanwhile = alteration.read_active, list[dict[str, Any]]()
+    read_active, concurrent = alteration.read_active, list[dict[str, Any]]()
 
     def read_slowly(*arguments: Any) -> Any:
         yield from read_active(*arguments)
-        if meanwhile:
-            other.alter("alerts", **meanwhile.pop())
+        if concurrent:
+            other.alter("alerts", **concurrent.pop())
 
     monkeypatch.setattr(alteration, "read_active", read_slowly)
 
-    meanwhile.append({"schema": "price double, volume bigint"})
+    concurrent.append({"schema": "price double, volume bigint"})
     assert one.alter("alerts", time_zone="Europe/Paris") == 3
-    meanwhile.append({"time_zone": "Asia/Tokyo"})
+    concurrent.append({"time_zone": "Asia/Tokyo"})
     assert one.alter("alerts", "price double, size bigint") == 5
-    meanwhile.append({"schema": "price double"})
-    assert one.alter("alerts", "price double, volume bigint") == 7  # of two who give a schema, the last is right
+    concurrent.append({"schema": "price double"})
+    assert one.alter("alerts", "price double, volume bigint") == 7  # if two writers give a schema, the last one applies
 
     assert [one.schema_at("alerts", version) for version in (3, 5, 7)] == [
         ({"": "price double, volume bigint"}, "Europe/Paris"),
@@ -375,7 +379,7 @@ def test_what_another_alters_meanwhile_is_not_undone(
     assert one.verify() == []
 
 
-def test_what_is_forgotten_cannot_be_read_and_all_later_versions_can(registry: vd.Registry) -> None:
+def test_forgotten_versions_cannot_be_read_and_later_ones_can(registry: vd.Registry) -> None:
     registry.create("alerts", schema="price double")
     for i in range(6):
         registry.add("alerts", f"q{i}", f"price < {i}")
@@ -394,19 +398,19 @@ def test_what_is_forgotten_cannot_be_read_and_all_later_versions_can(registry: v
         later.marks.tolist(),
     )
     with pytest.raises(
-        vd.RegistryError, match="version 6 of set 'alerts' is forgotten; the oldest that can be read is 7"
+        vd.RegistryError, match="version 6 of set 'alerts' is forgotten; the oldest readable version is 7"
     ):
         registry.changes("alerts", since=6)
     with pytest.raises(vd.RegistryError, match="is forgotten"):
         _at(registry, 3)
     assert registry.set("alerts").oldest == 7
     assert registry.marks("alerts")[0].tolist() == [7, 8, 9, 10, 11]
-    with pytest.raises(vd.QueryError, match="there is no query 'q0' in set 'alerts', and none is remembered"):
+    with pytest.raises(vd.QueryError, match="no query 'q0' in set 'alerts', and its history has none either"):
         registry.history("alerts", "q0")
     assert registry.verify() == []
 
 
-def test_forgetting_takes_a_moment_or_an_age_and_spares_what_is_pinned(registry: vd.Registry, clock: Any) -> None:
+def test_forget_takes_a_time_or_an_age_and_keeps_pinned_versions(registry: vd.Registry, clock: Any) -> None:
     registry.create("alerts", schema="price double")
     moments = []
     for i in range(5):
@@ -424,27 +428,27 @@ def test_forgetting_takes_a_moment_or_an_age_and_spares_what_is_pinned(registry:
     assert registry.forget("alerts", before=6) == 6
     clock.advance(8 * 86_400)
     registry.add("alerts", 9, "price < 1")
-    assert registry.forget("alerts", before=7) == 6  # the stream may start again
+    assert registry.forget("alerts", before=7) == 6  # the stream may restart
     registry.unpin("job")
     assert registry.forget("alerts", before=7) == 7
     with pytest.raises(vd.RegistryError, match="has no version 8"):
         registry.forget("alerts", before=8)
 
 
-def test_the_registry_in_numbers(registry: vd.Registry) -> None:
+def test_stats_count_queries_versions_and_pins(registry: vd.Registry) -> None:
     registry.create("alerts", schema="price double")
     registry.add_many("alerts", ["a", "b"], ["price < 1"] * 2)
     registry.remove("alerts", "a")
     registry.pin("job", 1, "alerts")
 
-    told = registry.stats()
+    stats = registry.stats()
 
-    assert told.database_bytes > 0
-    (alerts,) = told.sets
+    assert stats.database_bytes > 0
+    (alerts,) = stats.sets
     assert (alerts.info.n_active, alerts.n_remembered, alerts.n_versions, alerts.n_pins) == (1, 1, 3, 1)
 
 
-def test_tables_that_disagree_are_told(registry: vd.Registry) -> None:
+def test_verify_reports_inconsistent_tables(registry: vd.Registry) -> None:
     from sqlalchemy import text
 
     registry.create("alerts", schema="price double")
@@ -458,8 +462,8 @@ def test_tables_that_disagree_are_told(registry: vd.Registry) -> None:
         registry.database.write(lambda connection, statement=statement: connection.execute(text(statement)))  # type: ignore[misc]
 
     assert registry.verify() == [
-        "set 'alerts': 1 query stand, but its row says 7",
-        "set 'alerts': 1 revision with versions that cannot be",
+        "set 'alerts': 1 active query, but its row says 7",
+        "set 'alerts': 1 revision with impossible versions",
         "set 'alerts': 1 version since version 0, but it is at 1",
         "set 'alerts': query 'a': unknown field 'prize'; the schema has: price; did you mean 'price'?",
     ]

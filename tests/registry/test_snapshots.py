@@ -1,4 +1,4 @@
-"""Compiled bases of a set: every version opens as it stood, whatever became of files, and one process makes them."""
+"""Compiled bases of a set: every version opens exactly, even without its files, and one process writes them."""
 
 from __future__ import annotations
 
@@ -47,22 +47,22 @@ def registry(open_registry, tmp_path):
 
 
 def fill(registry, n_versions=12, seed=1):
-    """Change the set at random; by version what stands."""
-    random, standing, states = np.random.default_rng(seed), {}, [{}]
+    """Change the set at random; returns the active queries by version."""
+    random, active, states = np.random.default_rng(seed), {}, [{}]
     for _ in range(n_versions):
         with registry.change("alerts") as change:
             for number in random.permutation(6)[: random.integers(1, 4)].tolist():
                 low, query = int(random.integers(0, 8)), f"q{number}"
-                if query not in standing:
+                if query not in active:
                     change.add(query, f"x BETWEEN {low} AND {low + 2}")
                 elif low % 2:
                     change.replace(query, f"x BETWEEN {low} AND {low + 2}")
                 else:
                     change.remove(query)
-                    del standing[query]
+                    del active[query]
                     continue
-                standing[query] = low
-        states.append(dict(standing))
+                active[query] = low
+        states.append(dict(active))
     return states
 
 
@@ -83,7 +83,7 @@ def files(tmp_path):
     return sorted((tmp_path / "bases").glob("*.queries"))
 
 
-def test_every_version_opens_as_it_stood_with_and_without_bases(registry, tmp_path):
+def test_every_version_opens_exactly_with_and_without_bases(registry, tmp_path):
     states = fill(registry)
     bases = bases_of(registry)
     for round_ in range(2):
@@ -94,12 +94,12 @@ def test_every_version_opens_as_it_stood_with_and_without_bases(registry, tmp_pa
             if round_:
                 assert matched(bases.build(version)) == expected(states[version])
     assert [each.version for each in bases._list(12)] == [12, 11, 7]
-    bases.compact(2)  # for a pipeline that is frozen there
+    bases.compact(2)  # for a pipeline at this fixed version
     assert [each.version for each in bases._list(12)] == [12, 11, 2]
     assert len(files(tmp_path)) == 3
 
 
-def test_a_set_moves_forward_by_what_is_new(registry):
+def test_a_set_moves_forward_by_applying_changes(registry):
     states = fill(registry)
     followed = registry.follow("alerts")
     queries = followed.open(2)
@@ -109,7 +109,7 @@ def test_a_set_moves_forward_by_what_is_new(registry):
 
 
 @pytest.mark.parametrize("harm", ["missing", "damaged", "empty", "of another set", "recomputed"])
-def test_a_base_that_cannot_be_read_is_built_anew_with_a_warning(registry, tmp_path, caplog, harm):
+def test_an_unreadable_base_is_built_again_with_a_warning(registry, tmp_path, caplog, harm):
     states = fill(registry)
     made = registry.compact("alerts")
     path = tmp_path / "bases" / made.file
@@ -121,7 +121,7 @@ def test_a_base_that_cannot_be_read_is_built_anew_with_a_warning(registry, tmp_p
         path.write_bytes(content)
     elif harm == "empty":
         path.write_bytes(b"")
-    elif harm == "recomputed":  # other constants under a checksum that fits: only the digest tells
+    elif harm == "recomputed":  # other constants with a correct checksum: only the digest detects it
         with_checksum = bytearray(path.read_bytes().replace(np.float64(3).tobytes(), np.float64(3.5).tobytes()))
         with_checksum[12:16] = zlib.crc32(with_checksum[16:]).to_bytes(4, "little")
         path.write_bytes(with_checksum)
@@ -132,7 +132,7 @@ def test_a_base_that_cannot_be_read_is_built_anew_with_a_warning(registry, tmp_p
         queries = bases_of(registry).open(12).queries
 
     assert matched(queries) == expected(states[12])
-    assert "the snapshot of set 'alerts' at version 12 cannot be used, and is built anew" in caplog.text
+    assert "cannot use the snapshot of set 'alerts' at version 12, so it is built again" in caplog.text
     caplog.clear()
     assert matched(bases_of(registry).open(12).queries) == expected(states[12])
     assert [each.name for each in files(tmp_path)] == [made.file]
@@ -157,7 +157,7 @@ def test_the_digest_of_a_base_is_computed_once_per_host_and_state_of_the_file(re
     digest = checked_files.file_digest
     monkeypatch.setattr(checked_files, "file_digest", lambda path, n: digested.append(path) or digest(path, n))
     where.fetch(made.file, made.checksum)
-    where.fetch(made.file, made.checksum)  # of a copy, the file itself is checked once as well
+    where.fetch(made.file, made.checksum)  # a copy is checked once as well
     n_digested = len(digested)
     monkeypatch.setattr(checked_files, "_checked", set())  # another process of this host
     for _ in range(3):
@@ -169,7 +169,7 @@ def test_the_digest_of_a_base_is_computed_once_per_host_and_state_of_the_file(re
     assert len(digested) == n_digested + 1
 
 
-def test_a_full_disk_while_compacting_leaves_everything_as_it_was(registry, tmp_path, monkeypatch, caplog):
+def test_a_full_disk_during_compaction_changes_nothing(registry, tmp_path, monkeypatch, caplog):
     states = fill(registry)
     bases = bases_of(registry)
     bases.compact(4)
@@ -190,7 +190,7 @@ def test_a_full_disk_while_compacting_leaves_everything_as_it_was(registry, tmp_
 
 
 class FullDisk(io.FileIO):
-    """A file on a disk that has room for so many bytes of it."""
+    """A file on a disk with space for `room` bytes."""
 
     def __init__(self, path, mode, room):
         super().__init__(path, mode)
@@ -205,9 +205,7 @@ class FullDisk(io.FileIO):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.9])
-def test_a_disk_that_is_full_in_the_middle_of_a_base_leaves_the_old_one_and_nothing_half(
-    registry, tmp_path, monkeypatch, share
-):
+def test_a_disk_that_becomes_full_while_a_base_is_written_leaves_the_old_base(registry, tmp_path, monkeypatch, share):
     states = fill(registry)
     registry.add_many("alerts", [f"many-{number}" for number in range(2000)], ["x > 99"] * 2000)
     bases = bases_of(registry)
@@ -231,7 +229,7 @@ def test_a_disk_that_is_full_in_the_middle_of_a_base_leaves_the_old_one_and_noth
     assert [each.version for each in bases._list(13)] == [12]
     assert matched(bases.open(12).queries) == expected(
         states[12]
-    )  # from the old base, and the next from it and changes
+    )  # from the old base, and the next one from it and changes
     assert (matched(bases.open(13).queries), len(bases.open(13).queries)) == (
         expected(states[12]),
         len(states[12]) + 2000,
@@ -239,7 +237,7 @@ def test_a_disk_that_is_full_in_the_middle_of_a_base_leaves_the_old_one_and_noth
     assert registry.compact("alerts").version == 13
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next(registry, tmp_path):
+def test_the_next_write_removes_files_of_a_killed_process(registry, tmp_path):
     fill(registry, 3)
     made = registry.compact("alerts")
     left = tmp_path / "bases" / f".{made.file.replace('-3', '-2')}.0f0f"
@@ -251,36 +249,36 @@ def test_what_a_killed_process_left_is_removed_by_the_next(registry, tmp_path):
     assert len(files(tmp_path)) == 2
 
 
-def test_compaction_is_under_a_lease_that_ends_by_itself(registry, clock):
+def test_compaction_needs_a_lease_that_expires(registry, clock):
     fill(registry, 2)
     row, database = registry.set("alerts").row, registry.database
     with Lease.take(database, row, "compaction"):
         assert Lease.take(database, row, "compaction") is None
     dead = Lease.take(database, row, "compaction")
-    dead._done.set()  # its process renews it no more
+    dead._done.set()  # its process no longer renews it
     assert Lease.take(database, row, "compaction") is None
     clock.advance(31)
     assert registry.compact("alerts").version == 2
 
 
-def test_whoever_notices_that_much_has_changed_compacts_and_others_take_it_up(registry):
+def test_a_process_that_finds_many_changes_compacts_and_others_use_the_base(registry):
     states = fill(registry)
     bases = bases_of(registry)
     bases.compact(3)
     opened = bases.open(3)
     bases.move(opened, 12)
-    assert bases.is_outgrown(opened)
+    assert bases.is_outdated(opened)
     assert not bases.has_newer(opened, 12)
     bases.compact_soon(12)
     for thread in threading.enumerate():
         if thread.name == "vedette-compaction":
             thread.join(300)
     assert bases.has_newer(opened, 12)
-    anew = bases.open(12)
-    assert (anew.base, anew.n_changes, matched(anew.queries)) == (12, 0, expected(states[12]))
+    again = bases.open(12)
+    assert (again.base, again.n_changes, matched(again.queries)) == (12, 0, expected(states[12]))
 
 
-def test_a_base_built_from_the_database_knows_what_was_removed_lately(registry, monkeypatch):
+def test_a_base_that_is_built_from_the_database_has_recently_removed_queries(registry, monkeypatch):
     monkeypatch.setattr(snapshots, "RETAINED_VERSIONS", 2)
     for number in range(4):
         registry.add("alerts", f"q{number}", "x < 5")
@@ -305,17 +303,17 @@ def test_bases_may_be_in_a_store_and_are_copied_once_to_this_host(open_registry,
 
     assert matched(bases_of(registry).open(12).queries) == expected(states[12])
     assert copy.exists()
-    copy.write_bytes(b"torn")  # a copy that is not as it was written is copied again
+    copy.write_bytes(b"torn")  # a damaged copy is copied again
     assert matched(bases_of(registry).open(12).queries) == expected(states[12])
     assert not caplog.records
     (tmp_path / "bucket" / made.file).write_bytes(b"torn")
     copy.unlink()
     with caplog.at_level(logging.WARNING):
         assert matched(bases_of(registry).open(12).queries) == expected(states[12])
-    assert "is damaged: its checksum does not fit" in caplog.text
+    assert "is damaged: its checksum is wrong" in caplog.text
 
 
-def test_a_handle_can_be_pickled_tells_no_secret_and_may_be_frozen(registry):
+def test_a_handle_can_be_pickled_shows_no_secrets_and_may_have_a_fixed_version(registry):
     states = fill(registry)
     followed = pickle.loads(pickle.dumps(registry.follow("alerts")))
     frozen = registry.follow("alerts", version=5)
@@ -325,13 +323,13 @@ def test_a_handle_can_be_pickled_tells_no_secret_and_may_be_frozen(registry):
     assert followed.current_version() == followed.pin("p", 1) == 13
     assert frozen.current_version() == frozen.pin("p", 1) == 5
     assert matched(frozen.open(5)) == expected(states[5])
-    assert type(followed).from_facts(followed.to_facts()) == followed
+    assert type(followed).from_plain(followed.to_plain()) == followed
     secret = type(followed)(**{**vars(followed), "url": "postgresql://ann:hunter2@db/alerts"})
     assert "hunter2" not in repr(secret)
     assert "hunter2" not in str(secret)
 
 
-def test_a_set_that_is_made_again_or_altered_asks_for_a_new_start(registry):
+def test_a_pipeline_must_restart_if_its_set_is_altered_or_created_again(registry):
     fill(registry)
     followed = registry.follow("alerts")
     assert followed.pin("p", 1) == 12
@@ -344,11 +342,11 @@ def test_a_set_that_is_made_again_or_altered_asks_for_a_new_start(registry):
     assert matched(again.open(12)) == matched(registry.follow("alerts", version=12).open(12))
     registry.drop("alerts")
     registry.create("alerts", kind="border", schema="x double, y double")
-    with pytest.raises(vd.RegistryError, match="was dropped and made again since this pipeline began to follow it"):
+    with pytest.raises(vd.RegistryError, match="was dropped and created again since this pipeline began to follow it"):
         again.pin("p", 4)
 
 
-def test_queries_that_a_new_schema_parks_do_not_stand_in_batches_of_before(registry):
+def test_queries_that_a_new_schema_parks_are_not_active_in_earlier_batches(registry):
     registry.add("alerts", "fits", "1 < 2")
     registry.add("alerts", "breaks", "x > 2")
     before = registry.follow("alerts").pin("p", 1)
@@ -360,7 +358,7 @@ def test_queries_that_a_new_schema_parks_do_not_stand_in_batches_of_before(regis
     assert not followed.bases.can_move(opened, followed.current_version())
 
 
-def test_a_set_that_is_dropped_leaves_no_file(registry, tmp_path):
+def test_a_dropped_set_leaves_no_file(registry, tmp_path):
     fill(registry)
     registry.compact("alerts")
     assert files(tmp_path)
@@ -370,7 +368,7 @@ def test_a_set_that_is_dropped_leaves_no_file(registry, tmp_path):
     assert not files(tmp_path)
 
 
-def test_a_border_set_that_is_built_knows_what_was_removed_before_the_base_of_a_state(registry):
+def test_a_border_set_that_is_built_has_queries_removed_since_the_version_of_a_state(registry):
     registry.add("alerts", "goes", "x < 5")
     registry.add("alerts", "stays", "x < 9")
     registry.remove("alerts", "goes")
@@ -379,7 +377,7 @@ def test_a_border_set_that_is_built_knows_what_was_removed_before_the_base_of_a_
     assert queries.view().retained.ids.to_arrow().to_pylist() == ["goes"]
 
 
-def test_a_frozen_set_is_not_mixed_up_with_another_of_its_name(registry):
+def test_a_set_at_a_fixed_version_is_not_confused_with_another_of_its_name(registry):
     fill(registry)
     registry.compact("alerts")
     frozen = registry.follow("alerts", version=5)
@@ -390,11 +388,11 @@ def test_a_frozen_set_is_not_mixed_up_with_another_of_its_name(registry):
     registry.compact("alerts")
 
     for work in (lambda: frozen.open(5), lambda: frozen.open(12), lambda: frozen.advance(queries, 7)):
-        with pytest.raises(vd.RegistryError, match="set 'alerts' was dropped since it was asked for"):
+        with pytest.raises(vd.RegistryError, match="set 'alerts' was dropped; if it was created again, read it again"):
             work()
 
 
-def test_a_version_with_a_base_opens_though_it_is_forgotten_and_no_later_one_goes_on_from_it(registry, caplog):
+def test_a_forgotten_version_with_a_base_opens_but_later_ones_do_not_use_that_base(registry, caplog):
     states = fill(registry)
     frozen = registry.follow("alerts", version=5)
     frozen.bases.compact(5)
@@ -408,23 +406,21 @@ def test_a_version_with_a_base_opens_though_it_is_forgotten_and_no_later_one_goe
     assert registry.verify() == []
 
 
-def test_a_batch_from_before_an_altered_schema_leaves_no_base(registry, tmp_path):
+def test_a_batch_from_before_a_schema_change_writes_no_base(registry, tmp_path):
     states = fill(registry)
     registry.alter("alerts", "x double, y double")
     bases = bases_of(registry)
 
     assert matched(bases.open(12).queries) == expected(states[12])
-    with pytest.raises(
-        vd.RegistryError, match="version 12 of set 'alerts' is of another schema than that of version 13"
-    ):
+    with pytest.raises(vd.RegistryError, match="of version 12 of set 'alerts': its schema was altered with version 13"):
         bases.compact(12)
     bases.compact_soon(12)
     assert files(tmp_path) == []
     assert str(registry.follow("alerts", version=12).open(12).schema) == "x double"
 
 
-def put_back(registry, version):
-    """Let the database be as it was at a version, as if it were restored from a backup."""
+def restore(registry, version):
+    """Restore the database to an earlier version, as from a backup."""
     info = registry.set("alerts")
 
     def work(connection):
@@ -432,27 +428,27 @@ def put_back(registry, version):
         ended = revisions.c.set_id == info.row, revisions.c.removed > version
         connection.execute(revisions.update().where(*ended).values(removed=None, reason=None, ended_at=None))
         connection.execute(versions.delete().where(versions.c.set_id == info.row, versions.c.version > version))
-        standing = (
+        active = (
             select(func.count()).where(revisions.c.set_id == info.row, revisions.c.removed.is_(None)).scalar_subquery()
         )
-        connection.execute(sets.update().where(sets.c.id == info.row).values(version=version, n_active=standing))
+        connection.execute(sets.update().where(sets.c.id == info.row).values(version=version, n_active=active))
 
     registry.database.write(work)
 
 
-def test_a_set_of_a_history_that_is_no_more_does_not_move_on(registry):
+def test_a_set_of_a_lost_history_does_not_move_forward(registry):
     fill(registry)
     followed = registry.follow("alerts")
     queries = followed.open(9)
-    put_back(registry, 4)
+    restore(registry, 4)
     for number in range(8):
         registry.add("alerts", f"other {number}", "x < 5")
 
-    with pytest.raises(reader.HistoryError, match="what has changed in set 'alerts' since version 9 is not known"):
+    with pytest.raises(reader.HistoryError, match="the changes of set 'alerts' since version 9 are unknown"):
         followed.advance(queries, 12)
 
 
-def test_a_base_that_is_not_on_this_host_stays_known_and_is_written_here_too(registry, tmp_path, caplog):
+def test_a_base_that_is_missing_on_this_host_stays_recorded_and_is_written_here_too(registry, tmp_path, caplog):
     states = fill(registry)
     made = registry.compact("alerts")
     (tmp_path / "bases").rename(tmp_path / "elsewhere")
@@ -463,7 +459,7 @@ def test_a_base_that_is_not_on_this_host_stays_known_and_is_written_here_too(reg
     assert [each.name for each in files(tmp_path)] == [made.file]
 
 
-def test_a_base_of_another_format_stays_known_where_none_is_written_in_its_place(registry, tmp_path, monkeypatch):
+def test_a_base_of_another_format_stays_recorded_unless_it_is_replaced(registry, tmp_path, monkeypatch):
     states = fill(registry)
     made = registry.compact("alerts")
     monkeypatch.setattr(snapshot, "FORMAT", 99)
@@ -475,7 +471,7 @@ def test_a_base_of_another_format_stays_known_where_none_is_written_in_its_place
 
 @pytest.fixture
 def stored(open_registry, tmp_path, monkeypatch):
-    """A registry whose bases are in a store, and where this host copies them to."""
+    """A registry whose bases are in a store, and the directory of this host's copies."""
     store = pyarrow.fs.SubTreeFileSystem(str(tmp_path), pyarrow.fs.LocalFileSystem())
     fakes = type("Fakes", (), {"from_uri": staticmethod(lambda uri: (store, "bucket"))})
     monkeypatch.setattr(snapshot_files.fs, "FileSystem", fakes)
@@ -485,7 +481,7 @@ def stored(open_registry, tmp_path, monkeypatch):
     return made, tmp_path / "host" / f"vedette-{os.geteuid()}" / "downloads"
 
 
-def test_copies_of_older_bases_are_removed_from_the_host_and_those_of_other_sets_stay(stored):
+def test_copies_of_older_bases_are_deleted_and_those_of_other_sets_are_kept(stored):
     registry, cache = stored
     fill(registry, 4)
     first = registry.compact("alerts")
@@ -500,7 +496,7 @@ def test_copies_of_older_bases_are_removed_from_the_host_and_those_of_other_sets
 
 
 @pytest.mark.parametrize("full", ["fetch", "write"])
-def test_a_full_disk_of_the_host_is_a_sentence_without_keys(stored, monkeypatch, full):
+def test_the_error_about_a_full_disk_shows_no_keys(stored, monkeypatch, full):
     registry, _ = stored
     fill(registry, 4)
     made = registry.compact("alerts")
@@ -519,7 +515,7 @@ def test_a_full_disk_of_the_host_is_a_sentence_without_keys(stored, monkeypatch,
 
 
 class FullStore:
-    """A store that takes half of a file."""
+    """A store that accepts half of a file."""
 
     def __init__(self, store):
         self._store = store
@@ -537,7 +533,7 @@ class FullStore:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_store_that_is_full_in_the_middle_of_a_base_keeps_no_half_of_it(stored, tmp_path):
+def test_a_store_that_becomes_full_while_a_base_is_written_keeps_no_partial_file(stored, tmp_path):
     registry, _ = stored
     states = fill(registry, 4)
     made = registry.compact("alerts")
@@ -558,7 +554,7 @@ def test_a_store_that_is_full_in_the_middle_of_a_base_keeps_no_half_of_it(stored
     "place",
     ["foo://KEY:SECRET@bucket", "foo://KEY:SE/CRET@bucket/a", "foo://KEY:SE?CRET@bucket", "foo://bucket?k=SECRET"],
 )
-def test_a_place_that_cannot_be_used_is_shown_without_keys(open_registry, place):
+def test_the_error_about_an_unusable_place_shows_no_keys(open_registry, place):
     registry = open_registry(snapshots=place)
     registry.create("alerts", schema="x double")
     with pytest.raises(vd.RegistryError, match="cannot use snapshots='foo://") as caught:
@@ -567,7 +563,7 @@ def test_a_place_that_cannot_be_used_is_shown_without_keys(open_registry, place)
     assert not any(secret in str(caught.value) for secret in ("KEY", "SECRET", "CRET", "SE/", "SE?"))
 
 
-def test_a_store_is_opened_once_in_a_process(stored, monkeypatch):
+def test_a_store_is_opened_once_per_process(stored, monkeypatch):
     registry, _ = stored
     fill(registry, 2)
     bases_of(registry).open(2)
@@ -576,7 +572,7 @@ def test_a_store_is_opened_once_in_a_process(stored, monkeypatch):
     assert len(bases_of(registry).open(2).queries) == len(registry.list("alerts"))
 
 
-def test_to_compact_a_set_that_was_dropped_is_refused_and_leaves_no_file(registry, tmp_path, monkeypatch):
+def test_compacting_a_dropped_set_is_refused_and_leaves_no_file(registry, tmp_path, monkeypatch):
     fill(registry, 4)
     bases = bases_of(registry)
     build = bases.build
@@ -587,13 +583,13 @@ def test_to_compact_a_set_that_was_dropped_is_refused_and_leaves_no_file(registr
         return built
 
     monkeypatch.setattr(bases, "build", build_slowly)
-    for _ in range(2):  # while it is compiled, and before
+    for _ in range(2):  # dropped during compilation, and before it
         with pytest.raises(vd.RegistryError, match="dropped"):
             bases.compact(4)
     assert files(tmp_path) == []
 
 
-def test_to_compact_writes_a_base_again_whose_file_is_gone(registry, tmp_path):
+def test_compacting_writes_a_base_again_if_its_file_is_missing(registry, tmp_path):
     states = fill(registry)
     (tmp_path / "bases" / registry.compact("alerts").file).unlink()
 
@@ -603,16 +599,16 @@ def test_to_compact_writes_a_base_again_whose_file_is_gone(registry, tmp_path):
     assert matched(bases_of(registry).open(12).queries) == expected(states[12])
 
 
-def test_a_base_is_not_forgotten_because_the_database_was_away(registry, monkeypatch, caplog):
+def test_a_base_stays_recorded_if_the_database_is_unreachable(registry, monkeypatch, caplog):
     states = fill(registry)
     made = registry.compact("alerts")
     bases = bases_of(registry)
 
-    def away(_):
+    def unreachable(_):
         raise vd.RegistryError("the database cannot be reached", is_retryable=True)
 
     with monkeypatch.context() as patch:
-        patch.setattr(bases, "mark_of", away)
+        patch.setattr(bases, "mark_of", unreachable)
         with pytest.raises(vd.RegistryError, match="cannot be reached"):
             bases.open(12)
 
@@ -621,17 +617,17 @@ def test_a_base_is_not_forgotten_because_the_database_was_away(registry, monkeyp
     assert not caplog.records
 
 
-def test_the_file_of_a_base_that_is_forgotten_goes_with_it(registry, tmp_path, monkeypatch):
+def test_the_file_of_a_base_is_deleted_with_its_record(registry, tmp_path, monkeypatch):
     states = fill(registry)
     made = registry.compact("alerts")
-    monkeypatch.setattr(snapshots, "FEW_CHANGES", 1000)  # none is written in its place
+    monkeypatch.setattr(snapshots, "FEW_CHANGES", 1000)  # no new one is written
     vd.QuerySet("x double").save(tmp_path / "bases" / made.file)
 
     assert matched(bases_of(registry).open(12).queries) == expected(states[12])
     assert (list(bases_of(registry)._list(12)), files(tmp_path)) == ([], [])
 
 
-def test_a_base_that_another_wrote_in_place_of_a_damaged_one_stays(registry, tmp_path):
+def test_a_base_that_replaced_a_damaged_one_is_kept(registry, tmp_path):
     fill(registry)
     made = registry.compact("alerts")
 
@@ -641,7 +637,7 @@ def test_a_base_that_another_wrote_in_place_of_a_damaged_one_stays(registry, tmp
     assert [each.name for each in files(tmp_path)] == [made.file]
 
 
-def test_a_base_that_is_written_just_before_its_set_is_dropped_leaves_no_file(registry, tmp_path, monkeypatch):
+def test_a_base_that_is_written_while_its_set_is_dropped_leaves_no_file(registry, tmp_path, monkeypatch):
     fill(registry)
     drop_set = named_sets.drop_set
 

@@ -1,4 +1,4 @@
-"""Sets of kind moving join: their queries are zones, with versions, expiries and compiled snapshots like all others."""
+"""Sets of kind moving join: their queries are zones, with versions, expiry and compiled snapshots."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_zones_are_added_replaced_and_removed(registry: vd.Registry) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"x_low": 0, "x_high": 1}, "a zone needs all its sides: x_low, x_high, y_low, y_high; got no y_low"),
         (UNIT | {"x_low": 2}, "x_low 2 of zone 'q' is above its x_high 1"),
@@ -63,18 +63,18 @@ def test_zones_are_added_replaced_and_removed(registry: vd.Registry) -> None:
         (UNIT | {"low": 1}, "of kind moving join; its queries have no 'low'"),
     ],
 )
-def test_a_zone_that_cannot_be_is_refused_and_changes_nothing(
-    registry: vd.Registry, given: dict[str, Any], said: str
+def test_an_invalid_zone_is_refused_and_changes_nothing(
+    registry: vd.Registry, given: dict[str, Any], message: str
 ) -> None:
     registry.create("zones", kind="moving join")
 
-    with pytest.raises(vd.QueryError, match=said):
+    with pytest.raises(vd.QueryError, match=message):
         registry.add("zones", "q", **given)
 
     assert registry.set("zones").version == 0
 
 
-def test_an_argument_that_no_query_has_is_a_type_error(registry: vd.Registry) -> None:
+def test_an_unknown_argument_is_a_type_error(registry: vd.Registry) -> None:
     registry.create("zones", kind="moving join")
 
     with pytest.raises(TypeError, match=r"unexpected argument 'x_lo'; .*did you mean 'x_low'"):
@@ -92,10 +92,10 @@ def test_other_kinds_have_no_sides_and_no_dimensions(registry: vd.Registry) -> N
         registry.create("others", schema="price double", dimensions=2)
     with pytest.raises(vd.RegistryError, match="dimensions must be 2 or 3; got 4"):
         registry.create("zones", kind="moving join", dimensions=4)
-    with pytest.raises(vd.SchemaError, match="a moving join is over numbers and has no schema"):
+    with pytest.raises(vd.SchemaError, match="a moving join has no schema; create the set without one"):
         registry.create("zones", kind="moving join", schema="x double")
     registry.create("zones", kind="moving join")
-    with pytest.raises(vd.SchemaError, match="a moving join is over numbers and has no schema"):
+    with pytest.raises(vd.SchemaError, match="a moving join has no schema; create the set without one"):
         registry.alter("zones", "x double")
     with pytest.raises(vd.RegistryError, match="is of kind moving join, which has no schema to alter"):
         registry.alter("zones", time_zone="UTC")
@@ -125,7 +125,7 @@ def test_zones_expire(registry: vd.Registry, clock: Any) -> None:
 def test_the_compiled_set_has_the_zones_of_each_version(
     registry: vd.Registry, open_registry: Callable[..., vd.Registry]
 ) -> None:
-    """Whether it is built, mapped from a snapshot, or moved forward."""
+    """For a set that is built, mapped from a snapshot, or moved forward."""
     registry.create("zones", kind="moving join")
     random, now = np.random.default_rng(5), dict[str, list[float]]()
     states, kept = [dict(now)], registry.follow("zones").open(0)
@@ -150,7 +150,7 @@ def test_the_compiled_set_has_the_zones_of_each_version(
     assert registry.verify("zones") == []
 
 
-def test_a_large_set_of_zones_is_opened_from_its_snapshot(registry: vd.Registry) -> None:
+def test_a_large_set_of_zones_opens_from_its_snapshot(registry: vd.Registry) -> None:
     registry.create("zones", kind="moving join", ids="integer")
     lows = np.arange(3000.0)
     registry.add_many("zones", np.arange(3000), x_low=lows, x_high=lows + 1, y_low=0, y_high=1)

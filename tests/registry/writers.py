@@ -1,4 +1,4 @@
-"""What other processes do to a registry while a test looks on."""
+"""Work that other processes do on a registry during a test."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 import vedette as vd
 
-vd.QuerySet("price double").check("price < 1")  # load what checks texts, once for all who are forked from here
+vd.QuerySet("price double").check("price < 1")  # imports the parser once, before processes are forked
 
 
 def add_pairs(url: str, writer: int, n: int) -> list[int]:
-    """Add pairs of queries, each pair in one change; now and then remove one. The versions that were made."""
+    """Add pairs of queries, each pair in one change, and sometimes remove one; returns the created versions."""
     registry = vd.Registry(url, retry_seconds=200)
     made = []
     for i in range(n):
@@ -28,17 +28,17 @@ _gates: list[Barrier] = []
 
 
 def meet_at(gate: Barrier) -> None:
-    """Let the first who read here wait until the others have read too."""
+    """Make the first reader of this process wait until the others have read too."""
     _gates.append(gate)
 
 
 def count_up(url: str, n: int) -> int:
-    """Replace one query n times by the next number, while others do the same; how often it was late."""
+    """Replace one query n times by the next number, while others do the same; returns the number of conflicts."""
     registry = vd.Registry(url, retry_seconds=200)
     n_late = 0
     for _ in range(n):
         while True:
-            # What it says and the version are of one state, or the change is refused.
+            # If the text and the version are from different states, the change is refused.
             version = registry.set("alerts").version
             number = int(str(registry.get("alerts", "counter").text).rpartition(" ")[2])
             if _gates:
@@ -60,7 +60,7 @@ def add_for_ever(url: str, size: int) -> None:
 
 
 def open_at(url: str, moment: float) -> Any:
-    """Open a registry, as others do at the same moment."""
+    """Open a registry at the same time as other processes."""
     time.sleep(max(0.0, moment - time.time()))
     registry = vd.Registry(url, retry_seconds=200)
     names = [each.name for each in registry.sets()]

@@ -71,7 +71,9 @@ def test_integers_that_come_before_the_first_micro_batch_ask_for_a_new_start(spa
     registry.create("alerts", schema="x double")
     feed = Feed(spark, registry, tmp_path)
 
-    with pytest.raises(Exception, match="the first ids of set 'alerts' came after this pipeline began, and are integ"):
+    with pytest.raises(
+        Exception, match="the first ids of set 'alerts' were added after this pipeline started and are integ"
+    ):
         feed.take(meanwhile=lambda: registry.add("alerts", 7, "x > 1"))
 
     assert feed.take() == t.LongType()

@@ -247,7 +247,7 @@ def test_what_cannot_be_followed_is_refused_at_the_door(spark, registry):
 
 def test_sqlite_followed_from_another_host_is_refused(registry):
     registry.create("alerts", schema=SCHEMA)
-    facts = registry.follow("alerts").to_facts() | {"host": "elsewhere"}
+    facts = registry.follow("alerts").to_plain() | {"host": "elsewhere"}
     parcel = {"token": "", "sender": vd.__version__, "followed": facts, "version": None}
     with pytest.raises(
         vd.PipelineError, match=r"a file of host elsewhere, and a Spark worker on .*; use a registry on PostgreSQL"
@@ -259,7 +259,7 @@ def test_a_worker_moves_its_set_forward_and_loads_anew_when_asked_for_an_older_v
     registry.create("alerts", schema="x double")
     for number in range(6):
         registry.add("alerts", number, f"x > {number}")
-    parcel = {"token": "", "sender": vd.__version__, "followed": registry.follow("alerts").to_facts()}
+    parcel = {"token": "", "sender": vd.__version__, "followed": registry.follow("alerts").to_plain()}
     monkeypatch.setattr(following, "_kept", following._Kept())
     opened = [following.open_queries({**parcel, "version": version}) for version in (2, 4, 4, 6, 3)]
 

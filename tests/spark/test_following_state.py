@@ -80,7 +80,7 @@ def alerts(tmp_path):
     followed = registry.follow("alerts")
 
     def open_at(version, since=None):
-        facts = {"token": "", "sender": vd.__version__, "followed": followed.to_facts(), "version": version}
+        facts = {"token": "", "sender": vd.__version__, "followed": followed.to_plain(), "version": version}
         return following.open_queries(facts | {"mark": followed.mark_of(version)}, since).queries
 
     yield registry, open_at
@@ -124,7 +124,7 @@ def test_a_repeated_batch_is_of_the_schema_that_the_stream_has_now(alerts):
     before = open_at(4)
     registry.alter("alerts", "x double, y double")
     followed = registry.follow("alerts")
-    facts = {"token": "", "sender": vd.__version__, "followed": followed.to_facts(), "version": 4}
+    facts = {"token": "", "sender": vd.__version__, "followed": followed.to_plain(), "version": 4}
     again = following.open_queries(facts | {"mark": followed.mark_of(4)}).queries
 
     assert (str(before.schema), str(again.schema)) == ("x double", "x double, y double")
@@ -167,7 +167,7 @@ def test_band_joins_go_on_from_a_state_whose_base_is_older_than_what_is_forgotte
     assert followed.pin("stream", 7) == 6
     registry.forget("bands", before=6)
 
-    facts = {"token": "", "sender": vd.__version__, "followed": followed.to_facts(), "version": 6}
+    facts = {"token": "", "sender": vd.__version__, "followed": followed.to_plain(), "version": 6}
     goes_on = following.open_queries(facts, since=2).queries.monitor()
     goes_on.load(blob)
     assert [(row["sign"], row["query"]) for row in goes_on.refresh().to_pylist()] == [(1, "b4")]
@@ -181,7 +181,7 @@ def test_band_joins_go_on_from_a_state_older_than_what_bases_remember(tmp_path, 
     registry.create("bands", kind="band join")
     for number in range(6):
         registry.add("bands", f"b{number}", low=number, high=number + 1)
-    parcel = {"token": "", "sender": vd.__version__, "followed": registry.follow("bands").to_facts()}
+    parcel = {"token": "", "sender": vd.__version__, "followed": registry.follow("bands").to_plain()}
     monitor = following.open_queries({**parcel, "version": 2}).queries.monitor()
     monitor.insert(left={"id": [1], "value": [4.5]}, right={"id": [1], "value": [0.0]})
     blob = monitor.save()

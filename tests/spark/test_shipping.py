@@ -81,7 +81,7 @@ WORKER = """if True:
 @pytest.mark.full
 def test_of_two_drivers_with_one_set_either_may_end_and_the_file_goes_with_the_last(tmp_path, is_killed):
     first, second = (accounts.start(DRIVER, temporary=tmp_path) for _ in range(2))
-    path, same = (Path(accounts.hear(each)) for each in (first, second))
+    path, same = (Path(accounts.read_line(each)) for each in (first, second))
     assert path == same
     assert path.stat().st_nlink == 1
     if is_killed:
@@ -97,7 +97,7 @@ def test_of_two_drivers_with_one_set_either_may_end_and_the_file_goes_with_the_l
 
 def test_what_killed_drivers_left_is_deleted_by_the_next_and_what_others_use_is_not(tmp_path, monkeypatch):
     killed = accounts.start(DRIVER, temporary=tmp_path)
-    path = Path(accounts.hear(killed))
+    path = Path(accounts.read_line(killed))
     killed.kill()
     killed.communicate()
     assert path.exists()
@@ -130,7 +130,7 @@ def test_two_accounts_use_the_same_set_at_once(tmp_path, place):
     accounts.open_to_all(tmp_path)
     chosen = [] if place == "the temporary directory" else [tmp_path]
     started = [accounts.start(DRIVER, *chosen, temporary=tmp_path, uid=uid) for uid in accounts.others()]
-    paths = [Path(accounts.hear(each)) for each in started]
+    paths = [Path(accounts.read_line(each)) for each in started]
 
     assert len(set(paths)) == len(paths)
     assert {stat.S_IMODE(path.stat().st_mode) for path in paths} == {0o600}

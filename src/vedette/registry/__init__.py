@@ -1,1 +1,1 @@
-"""Which queries stand, in a database: named sets, their versions and changes, and what follows them."""
+"""Query sets in a database: named sets, their versions and changes, and handles with which pipelines follow them."""

@@ -1,6 +1,7 @@
-"""How a query is written, by kind of set: as arguments, in the database, in files and in answers.
+"""The forms of a query: a text, a text with a window, a band, or a zone.
 
-A text, a text with a window, a band, or a zone. `vedette.registry.kinds` says which kind of set has which form.
+A form defines how a query is written as arguments, in the database, in files and in answers. `vedette.registry.kinds`
+says which kind of set has which form.
 """
 
 from __future__ import annotations
@@ -28,33 +29,33 @@ Columns = dict[str, list[Any]]
 class Form:
     """One form. Subclasses read and write it."""
 
-    words: tuple[str, str]  # one query, many queries
+    words: tuple[str, str]  # the noun for one query, and for many
     arguments: tuple[str, ...]  # of `add` and `replace`
     plurals: Mapping[str, str]  # arguments of `add_many` that have another name there
     stored: tuple[str, ...]  # columns of the table of revisions
-    written: tuple[str, ...]  # columns of files, beside the id
-    needed: tuple[str, ...]  # those that a file must have
-    needs: str  # what a line of a file has, in words
+    written: tuple[str, ...]  # columns of files, besides the id
+    needed: tuple[str, ...]  # columns that a file must have
+    needs: str  # what a line of a file must contain, for messages
     nullable: tuple[str, ...] = ()  # arguments for which None is a value
 
     def read(self, given: Mapping[str, Any], info: SetInfo, ids: Sequence[Any], *, is_new: bool) -> Columns:
-        """The columns to store, one value per query; empty if nothing is given for queries that exist."""
+        """The columns to store, one value per query; empty if an existing query keeps its values."""
         raise NotImplementedError
 
     def to_changes(self, columns: Sequence[list[Any]]) -> dict[str, Any]:
-        """Stored columns, as `Changes` has them."""
+        """Stored columns as arguments of `Changes`."""
         raise NotImplementedError
 
     def to_record(self, query: QueryInfo) -> dict[str, Any]:
-        """A query under the names of the columns of files, with plain values."""
+        """A query as a dict with the column names of files, with plain values."""
         raise NotImplementedError
 
     def to_line(self, query: QueryInfo) -> dict[str, Any]:
-        """The same with cells that any file can hold: strings and numbers."""
+        """The same, with strings and numbers only, so that any file format can store them."""
         return self.to_record(query)
 
     def take(self, *cells: Any) -> dict[str, Any]:
-        """The arguments of `add` from the cells of a line, in the order of `written`; raises QueryError."""
+        """The arguments of `add` from the cells of a line, in the order of `written`. Raises QueryError."""
         raise NotImplementedError
 
 
@@ -66,7 +67,7 @@ class TextForm(Form):
 
         if "text" not in given:
             if is_new:
-                raise QueryError(f"set {info.name!r} is of kind {info.kind}: a query needs its text")
+                raise QueryError(f"set {info.name!r} is of kind {info.kind}: a query needs a text")
             return {}
         texts = list(as_texts(given["text"]))
         if len(texts) != len(ids):
@@ -84,7 +85,7 @@ class TextForm(Form):
 
 
 class WindowedTextForm(TextForm):
-    """A predicate over several streams, and a window of time or of rows."""
+    """A predicate over several streams, and a window of time or rows."""
 
     def read(self, given: Mapping[str, Any], info: SetInfo, ids: Sequence[Any], *, is_new: bool) -> Columns:
         from vedette.operators.window_join.windows import read_windows
@@ -204,7 +205,7 @@ def take_text(text: Any) -> str:
 
 
 def _named(ids: Sequence[Any]) -> Any:
-    """Ids as `item` takes them."""
+    """Ids in the type that `vedette.data.ids.item` reads."""
     return np.array(ids) if len(ids) and isinstance(ids[0], int) else ids
 
 
@@ -222,7 +223,7 @@ def _take_number(name: str, cell: Any) -> float:
 
 
 def _take_size(name: str, value: Any) -> Any:
-    """The length of a window: for all streams, or a JSON object by stream."""
+    """The length of a window: one value for all streams, or a JSON object with one value per stream."""
     from vedette.data.durations import number_or_duration
 
     if isinstance(value, str) and value.lstrip().startswith("{"):

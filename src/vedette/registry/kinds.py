@@ -1,6 +1,6 @@
-"""The kinds of query sets: one row each, which the registry, pipeline files, Spark and the CLI read.
+"""The table of kinds of query sets. The registry, pipeline files, Spark and the CLI read it.
 
-To add an operator with query sets of its own, write its folder and its transform, and add a row to `KINDS`.
+To add an operator with its own query sets, write its folder and its transform, and add a row to `KINDS`.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ class Kind:
 
     name: str
     set_class: tuple[str, str]  # module and name; imported when first used
-    make: Callable[[Any, SetInfo], Any]  # an empty set, from its class and what the registry knows of it
+    make: Callable[[Any, SetInfo], Any]  # makes an empty set from its class and its row in the registry
     form: Form  # how a query is written
-    schemas: Literal["one", "streams", "none"]
-    operators: tuple[str, ...]  # that can use such a set
-    keeps_removed: bool = False  # states of pipelines need queries that were removed
+    schemas: Literal["one", "streams", "none"]  # one schema, one per stream, or no schema
+    operators: tuple[str, ...]  # the operators that can use such a set
+    keeps_removed: bool = False  # the state of pipelines refers to removed queries
 
     @property
     def has_samples(self) -> bool:
-        """Whether new queries can be checked against a sample of rows."""
+        """Whether new queries can be tested on a sample of rows."""
         return self.schemas == "one"
 
     def load_class(self) -> Any:
-        """The class of the sets."""
+        """The class of the sets, imported on the first call."""
         module, name = self.set_class
         return getattr(import_module(module), name)
 
@@ -76,17 +76,17 @@ KINDS = {
 
 
 def find_kind(name: Any) -> Kind:
-    """The kind of that name; raises RegistryError if there is none."""
+    """The kind with that name. Raises RegistryError if the name is unknown."""
     kind = KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
         raise RegistryError(
-            f"unknown kind {shown(name)} of set; kinds are: {', '.join(KINDS)}{nearest(str(name), KINDS)}"
+            f"unknown kind of set: {shown(name)}; kinds are: {', '.join(KINDS)}{nearest(str(name), KINDS)}"
         )
     return kind
 
 
 def kinds_for(operator: str) -> Sequence[Kind]:
-    """The kinds that an operator can use, the one made for it first."""
+    """The kinds that an operator can use, its own kind first."""
     return sorted(
         (kind for kind in KINDS.values() if operator in kind.operators), key=lambda kind: kind.name != operator
     )

@@ -1,4 +1,4 @@
-"""The registry: named sets of standing queries in a database, with versions, for applications and running pipelines."""
+"""The registry: named query sets with versions, in a database that applications and running pipelines share."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Registry:
-    """Named sets of standing queries, in a SQLite file or in PostgreSQL.
+    """Named query sets in a SQLite file or in PostgreSQL.
 
     >>> import tempfile, pathlib
     >>> registry = Registry(f"sqlite:///{pathlib.Path(tempfile.mkdtemp(), 'alerts.db')}")
@@ -43,10 +43,10 @@ class Registry:
     >>> registry.changes("alerts", since=0).added_ids
     ['cheap-ibm']
 
-    Each change of a set is one transaction and creates one version; see docs/operations.md. `url` is such as
-    sqlite:///alerts.db or postgresql://user:password@host/database. Missing tables are created, unless `create` is
-    False. `snapshots` is the place of compiled sets. If the database is locked or cannot be reached, calls are retried
-    for `retry_seconds`. A registry can be used by several threads, and pickled.
+    Each change of a set is one transaction and creates one version; see docs/operations.md. Examples of `url`:
+    sqlite:///alerts.db, postgresql://user:password@host/database. Missing tables are created, unless `create` is
+    False. `snapshots` is the directory or object store for compiled sets. If the database is locked or unreachable,
+    calls are retried for `retry_seconds`. A registry can be used by several threads, and pickled.
     """
 
     def __init__(
@@ -66,12 +66,12 @@ class Registry:
 
     @property
     def database(self) -> Database:
-        """The database."""
+        """The connection to the database."""
         return self._database
 
     @property
     def snapshot_files(self) -> SnapshotFiles:
-        """The files of compiled sets, opened once in each process."""
+        """The files of compiled sets, opened once per process."""
         from vedette.registry.snapshots.files import SnapshotFiles, place_of
 
         if self._snapshot_files is None or self._snapshot_files.process != os.getpid():
@@ -100,12 +100,12 @@ class Registry:
     ) -> SetInfo:
         """Create an empty set of a kind: match, border, window join, band join or moving join.
 
-        `ids` is the type of the queries' ids, "string" or "integer". By default the first ids decide, or a pipeline
-        that follows the set before there are any, which makes them strings.
+        `ids` is the type of the queries' ids, "string" or "integer". By default the first added query decides. If a
+        pipeline follows the set before that, ids are strings.
 
-        A window join has a schema for each stream, left="..." and right="...", and `windows` says whether its
-        queries have windows of "time" (the default), of "rows", or of "any" sort. Band joins and moving joins have no
-        schema. The queries of a moving join are zones, in two `dimensions` unless this is 3.
+        A window join has a schema per stream, left="..." and right="...". `windows` says whether its queries have
+        windows of "time" (the default), of "rows", or either ("any"). Band joins and moving joins have no schema. The
+        queries of a moving join are zones; `dimensions` is 2 (the default) or 3.
 
         With a `sample` of rows, queries that match more than `max_match_share` of it are refused.
         """
@@ -122,7 +122,7 @@ class Registry:
         return self._database.read(lambda connection: sets.find_set(self._database, connection, name))
 
     def drop(self, name: str) -> None:
-        """Delete a set with all its queries, their history and compiled snapshots."""
+        """Delete a set with its queries, history and compiled snapshots."""
         from vedette.registry.snapshots.bases import Snapshots
 
         info = self.set(name)
@@ -139,24 +139,26 @@ class Registry:
         sample: Any = None,
         max_match_share: Any = None,
     ) -> int:
-        """Change the schema of a set, or a dict of schemas by stream; returns the version from which it applies.
+        """Change the schema of a set; returns the version from which it applies. A window join takes a dict by stream.
 
-        Refused if active queries do not fit it: the error lists them as `broken`. `force` parks those queries. Also
-        refused if the set's sample does not fit it, unless `force` is set.
+        If active queries are invalid under the new schema, RegistryError is raised and lists them as `broken`. With
+        `force`, those queries are parked instead. An invalid sample is also an error, unless `force` is set.
 
-        Or change the `sample` or `max_match_share` for new queries; max_match_share="none" clears both.
+        A separate call changes the `sample` or the `max_match_share`; max_match_share="none" clears both.
         """
         info = self.set(name)
         if sample is None and max_match_share is None:
             return alteration.alter_set(self._database, info, schema, time_zone, force)
         if schema is not None or time_zone is not None:
-            raise RegistryError("alter the schema first, and then the sample or max_match_share, in a call of its own")
+            raise RegistryError(
+                "alter the schema and time zone in one call, and the sample and max_match_share in a second one"
+            )
         clear = max_match_share == "none"
         alter_sample(self._database, info, sample, max_match_share, clear=clear)
         return info.version
 
-    # Changes. Each is one transaction and creates one version, or raises and changes nothing. With `expect_version` the
-    # set must be at that version; otherwise ConflictError is raised.
+    # Changes. Each is one transaction and creates one version, or raises and changes nothing. ConflictError is raised
+    # if `expect_version` is given and the set is at another version.
 
     def change(self, name: str, *, expect_version: int | None = None) -> Change:
         """Several steps as one change: `with registry.change("alerts") as change:`, then change.add and others."""
@@ -201,7 +203,7 @@ class Registry:
         expect_version: int | None = None,
         **given: Any,
     ) -> int:
-        """Change a query that is active or parked; returns the new version. The query keeps what is not given."""
+        """Change an active or parked query; returns the new version. Arguments that are not given keep their values."""
         change = self.change(name, expect_version=expect_version)
         change.replace(query_id, text, **given)
         return change.commit()
@@ -219,11 +221,11 @@ class Registry:
     # Queries.
 
     def get(self, name: str, query_id: str | int) -> QueryInfo:
-        """A query that is active or parked."""
+        """An active or parked query."""
         return self._look(name, lambda connection, info: listing.get_query(connection, info, query_id))
 
     def find_ids(self, name: str, ids: Any) -> dict[Any, str]:
-        """Those of these ids whose queries exist, each with its state: "active" or "parked"."""
+        """The ids that exist, each with its state: "active" or "parked"."""
         return self._look(name, lambda connection, info: listing.find_ids(self._database, connection, info, ids))
 
     def list(
@@ -237,10 +239,10 @@ class Registry:
         limit: int | None = 100,
         at: int | None = None,
     ) -> builtins.list[QueryInfo]:
-        """A page of queries in the order of their ids, those after an id; with `limit=None` all of them.
+        """A page of queries in id order, beginning after the id `after`; with `limit=None` all of them.
 
-        `state`: standing, parked, removed or expired. `metadata`: names that a query's metadata has with these values.
-        `at`: those that stood at a version, so that all pages are of one, whatever changes between them.
+        `state`: active, parked, removed or expired. `metadata`: names and values that a query's metadata must have.
+        `at`: list the queries that were active at a version, so that all pages show the same version.
         """
 
         def find(connection: Connection, info: SetInfo) -> builtins.list[QueryInfo]:
@@ -249,25 +251,25 @@ class Registry:
         return self._look(name, find, ends_due=at is None)
 
     def history(self, name: str, query_id: str | int) -> builtins.list[QueryInfo]:
-        """The revisions of a query, oldest first: its text, from when to when, and why it ended."""
+        """The revisions of a query, oldest first: text, start, end, and the reason for the end."""
         return self._look(name, lambda connection, info: listing.get_history(connection, info, query_id))
 
     # Versions.
 
     def changes(self, name: str, since: int, until: int | None = None) -> Changes:
-        """What changed after a version, up to and including another, by default the current one, as columns."""
+        """The changes after version `since`, up to and including `until` (default: the current version), as columns."""
         if until is None:
             self.end_due(name)
         return reader.read_changes(self._database, name, since, until)
 
     def active(self, name: str, at: int | None = None, **options: Any) -> Iterator[Changes]:
-        """All queries that are active, or were at a version, in pieces: the added queries of each piece."""
+        """All queries that are active now, or were at version `at`, in pieces: the added queries of each piece."""
         if at is None:
             self.end_due(name)
         return reader.read_active(self._database, name, at, **options)
 
     def marks(self, name: str, until: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The versions that can be read, up to one, and the mark of each."""
+        """The readable versions up to and including `until`, and the mark of each."""
         return reader.read_marks(self._database, name, until)
 
     def schema_at(self, name: str, version: int) -> tuple[dict[str, str], str]:
@@ -283,7 +285,7 @@ class Registry:
         return pins.pin_version(self._database, info, pipeline, batch, run).version
 
     def pins(self, name: str | None = None) -> builtins.list[PinnedStream]:
-        """The pins of each stream, of all sets or of one; the latest first."""
+        """The pins of each stream, of all sets or of one, latest first."""
         if name is not None:
             self.set(name)
         return self._database.read(lambda connection: pins.list_pins(connection, name))
@@ -291,26 +293,26 @@ class Registry:
     def unpin(
         self, stream: str, *, from_batch: int | None = None, name: str | None = None, dry_run: bool = False
     ) -> int:
-        """Delete the pins of a stream, all or from a batch on, of all sets or of one; returns how many.
+        """Delete the pins of a stream, all or from `from_batch` on, of all sets or of one; returns how many.
 
-        These batches see the current version when they are repeated. The stream must not be running. Versions that only
-        these pins needed can then be forgotten. With `dry_run` nothing is deleted.
+        If these batches are repeated, they see the current version. The stream must not be running. Versions that only
+        these pins needed can be forgotten afterwards. With `dry_run` nothing is deleted.
         """
         if from_batch is not None and (isinstance(from_batch, bool) or not isinstance(from_batch, int)):
-            raise RegistryError(f"from_batch is a batch's number; got {from_batch!r}")
+            raise RegistryError(f"from_batch must be the number of a batch; got {from_batch!r}")
         row = None if name is None else self.set(name).row
         known = [each.stream for each in self.pins(name)]
         if stream not in known:
-            what = f"; streams that have: {', '.join(known[:10])}" if known else ""
+            what = f"; streams with pins are: {', '.join(known[:10])}" if known else ""
             raise RegistryError(f"stream {stream!r} has no pins{what}{nearest(str(stream), known)}")
         if dry_run:
             return self._database.read(lambda connection: pins.count_pins(connection, stream, from_batch, row))
         return self._database.write(lambda connection: pins.unpin(connection, stream, from_batch, row))
 
     def end_due(self, name: str | SetInfo) -> SetInfo:
-        """End queries that have expired, under one version; returns the set after that.
+        """End expired queries under one version; returns the set after that.
 
-        A reader does not wait: if the database is read-only, or another process holds the set, they stay active.
+        This does not wait: if the database is read-only or another process has locked the set, they stay active.
         """
 
         def look(connection: Connection) -> tuple[SetInfo, bool]:
@@ -331,17 +333,17 @@ class Registry:
         return self._database.read(lambda connection: sets.find_set(self._database, connection, info))
 
     def forget(self, name: str, before: Any) -> int:
-        """Forget queries that ended before a version, a datetime, or a time ago ("30 days"); the oldest version left.
+        """Forget queries that ended before a version, a datetime, or an age ("30 days"); returns the oldest version.
 
-        What streams need to restart is kept: the version that the newest batch of each has pinned, and for borders and
-        band joins the versions that their states may refer to. `unpin` releases it.
+        What streams need for a restart is kept: the version that the newest batch of each has pinned, and for border
+        monitoring and band joins the versions that their state may refer to. `unpin` releases these versions.
         """
         return retention.forget(self._database, self.set(name), before)
 
     # Pipelines.
 
     def follow(self, name: str, version: int | None = None) -> Followed:
-        """A handle that transforms of vedette.spark take in place of a set: the set as it changes, or one version."""
+        """A handle that the transforms of vedette.spark accept as a set: it follows changes, or stays at `version`."""
         from vedette.registry.read.followed import Followed
 
         return Followed.of(self, name, version)
@@ -353,11 +355,11 @@ class Registry:
         return compact(self, name)
 
     def stats(self) -> RegistryStats:
-        """The size of the registry and its sets, in numbers."""
+        """The size of the registry and of each set."""
         return inspection.collect_stats(self._database)
 
     def verify(self, name: str | None = None) -> builtins.list[str]:
-        """Faults in the tables of all sets, or of one, one sentence each; empty if there are none."""
+        """Inconsistencies in the tables of all sets, or of one, one sentence each; empty if there are none."""
         if name is not None:
             self.set(name)
         return inspection.find_faults(self._database, name)

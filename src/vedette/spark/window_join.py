@@ -153,7 +153,7 @@ class _Side:
 def _check_frames(frames: Mapping[str, Any]) -> None:
     """Raise where a set stands in the place of a DataFrame, as it does where one is forgotten."""
     for name, rows in frames.items():
-        if not hasattr(rows, "isStreaming") and (hasattr(rows, "shared_equality") or hasattr(rows, "to_facts")):
+        if not hasattr(rows, "isStreaming") and (hasattr(rows, "shared_equality") or hasattr(rows, "to_plain")):
             raise PipelineError(
                 f"{_CALL} takes the DataFrames first, then the set; {name} is of type {type(rows).__name__}, where a "
                 f"DataFrame should stand; is one forgotten?"

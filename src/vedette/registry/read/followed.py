@@ -1,4 +1,4 @@
-"""A set of a registry as pipelines take it: it changes while they run, and each of their batches sees one version."""
+"""A handle with which a pipeline follows a set: the set changes while it runs, and each batch sees one version."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from vedette.registry.store.times import as_datetime, read_moment
 if TYPE_CHECKING:
     from vedette.registry.registry import Registry
 
-_registries: dict[tuple[str, str | None, int], Registry] = {}  # of this process, which a fork does not inherit
+_registries: dict[tuple[str, str | None, int], Registry] = {}  # the process id is in the key: forks open their own
 
 
 @dataclass(frozen=True, repr=False)
 class Followed:
-    """A small handle that can be pickled: which set, in which database, and what transforms must know of it.
+    """A small handle that can be pickled: the set, its database, and what transforms need to know about it.
 
     >>> import tempfile, pathlib, vedette as vd
     >>> registry = vd.Registry(f"sqlite:///{pathlib.Path(tempfile.mkdtemp(), 'alerts.db')}")
@@ -41,11 +41,11 @@ class Followed:
     ['cheap']
     """
 
-    url: str  # with the password, if there is one; it is never shown
+    url: str  # may contain a password; never shown
     snapshots: str | None
     retry_seconds: float
-    info: SetInfo  # as it was when it was asked for, or at the version at which it is frozen
-    version: int | None  # a version, where it is frozen
+    info: SetInfo  # read when the handle was made; if `version` is fixed, the state at that version
+    version: int | None  # the fixed version; None: follow changes
     host: str = field(default_factory=socket.gethostname)
 
     @classmethod
@@ -58,8 +58,8 @@ class Followed:
             texts, time_zone = registry.schema_at(name, version)
 
             def find(connection: Connection) -> int:
-                told = schemas.c.set_id == info.row, schemas.c.version <= version
-                return int(connection.scalar(select(func.max(schemas.c.version)).where(*told)) or 0)
+                until = schemas.c.set_id == info.row, schemas.c.version <= version
+                return int(connection.scalar(select(func.max(schemas.c.version)).where(*until)) or 0)
 
             info = replace(info, schema=texts, time_zone=time_zone, schema_version=database.read(find))
         url = database.url
@@ -71,8 +71,8 @@ class Followed:
         return cls(url.render_as_string(hide_password=False), snapshots, database.retry_seconds, info, version)
 
     def __repr__(self) -> str:
-        frozen = "" if self.version is None else f", version={self.version}"
-        return f"Followed({self.name!r} in {show_address(make_url(self.url))}{frozen})"
+        version = "" if self.version is None else f", version={self.version}"
+        return f"Followed({self.name!r} in {show_address(make_url(self.url))}{version})"
 
     @property
     def name(self) -> str:
@@ -80,7 +80,7 @@ class Followed:
 
     @property
     def uid(self) -> str:
-        """What tells the set from another one of its name, made after it was dropped."""
+        """A unique id: a set that is dropped and created again under the same name has another one."""
         return self.info.uid
 
     @property
@@ -93,31 +93,31 @@ class Followed:
 
     @property
     def id_kind(self) -> str | None:
-        """string or integer; None where it is not known yet, and will be string when a batch is pinned."""
+        """string or integer; None if it is not known yet. The first pinned batch then makes it string."""
         return self.info.id_kind
 
     @property
     def streams(self) -> list[str]:
-        """The names of the streams, of a window join."""
+        """The names of the streams of a window join."""
         return self.info.streams
 
     @property
     def schema(self) -> Schema:
-        """The schema of the rows, of a set for matching or border monitoring."""
+        """The schema of the rows, for sets of kind match or border."""
         return Schema.parse(self.info.schema[""])
 
     def schema_of(self, stream: str) -> Schema:
-        """The schema of a stream, of a window join."""
+        """The schema of a stream of a window join."""
         return Schema.parse(self.info.schema[stream])
 
     @property
     def is_local(self) -> bool:
-        """Whether the database is a file, which only this host has."""
+        """Whether the database is a file, which other hosts cannot open."""
         return self.url.startswith("sqlite")
 
     @property
     def registry(self) -> Registry:
-        """The registry, opened once in each process."""
+        """The registry, opened once per process."""
         from vedette.registry.registry import Registry
 
         key = (self.url, self.snapshots, os.getpid())
@@ -128,7 +128,7 @@ class Followed:
     # Versions.
 
     def current_version(self) -> int:
-        """The version that stands now, after what is due has ended; where it is frozen, always the same."""
+        """The current version, after expired queries have ended; the fixed version if there is one."""
         if self.version is not None:
             return self.version
         info = self.registry.end_due(self.name)
@@ -137,13 +137,13 @@ class Followed:
         return info.version
 
     def pin(self, pipeline: str, batch: int) -> int:
-        """The version that a batch of a pipeline is evaluated against: the same for all who ask, whenever they do."""
+        """The version that a batch of a pipeline is evaluated against: the same on every call, in every process."""
         if self.version is not None:
             return self.version
         return self.pin_marked(pipeline, batch).version
 
     def pin_marked(self, pipeline: str, batch: int, run: str | None = None) -> Pin:
-        """The same of a set that is not frozen, with the mark by which a compiled set knows its history."""
+        """The pin of a batch, with the mark of its version, for a set without a fixed version."""
         try:
             pin = pin_version(self.registry.database, self.info, pipeline, batch, run)
         except DroppedError:
@@ -151,30 +151,30 @@ class Followed:
             raise
         except ReadOnlyError:
             raise ReadOnlyError(
-                f"the registry's database {self.registry.database} is read-only, and which version a micro-batch sees "
-                f"is written down there; let the pipeline write, or follow the set with "
-                f"version={self.info.version}, which stays"
+                f"the registry's database {self.registry.database} is read-only, but following a set records there "
+                f"which version each micro-batch sees; grant the pipeline write access, or follow the set with the "
+                f"fixed version={self.info.version}"
             ) from None
         self._check_schema(pin.schema_version, pin.version)
         self._check_ids(pin.id_kind)
         return pin
 
     def mark_of(self, version: int) -> int | None:
-        """The mark of a version; None where it is forgotten."""
+        """The mark of a version; None if the version is forgotten."""
         return self.bases.mark_of(version)
 
     # Compiled sets.
 
     def blank(self) -> Any:
-        """A set of the same kind and schema without queries, to check options with."""
+        """An empty set of the same kind and schema, for checking options."""
         return make_empty(self.info)
 
     def open(self, version: int) -> Any:
-        """The compiled set at exactly that version."""
+        """The compiled set at a version."""
         return self.bases.open(version).queries
 
     def advance(self, queries: Any, version: int) -> None:
-        """Bring a set that `open` gave forward to a later version, in place."""
+        """Update a set that `open` returned to a later version, in place."""
         self.bases.move(OpenSet(queries, queries.version), version)
 
     @property
@@ -182,40 +182,40 @@ class Followed:
         """The compiled bases of the set."""
         return Snapshots(self.registry, self.info)
 
-    # On the way to other processes.
+    # Serialization for other processes.
 
-    def to_facts(self) -> dict[str, Any]:
-        """All of it in plain values, so that a process without this package can read them."""
-        facts = asdict(self)
-        facts["info"]["created_at"] = read_moment(self.info.created_at, "created_at")
-        return facts
+    def to_plain(self) -> dict[str, Any]:
+        """The handle as plain values, which a process without this package can unpickle."""
+        values = asdict(self)
+        values["info"]["created_at"] = read_moment(self.info.created_at, "created_at")
+        return values
 
     @classmethod
-    def from_facts(cls, facts: dict[str, Any]) -> Followed:
-        info = facts["info"] | {"created_at": as_datetime(facts["info"]["created_at"])}
-        return cls(**{**facts, "info": SetInfo(**info)})
+    def from_plain(cls, values: dict[str, Any]) -> Followed:
+        info = values["info"] | {"created_at": as_datetime(values["info"]["created_at"])}
+        return cls(**{**values, "info": SetInfo(**info)})
 
     def _check(self, now: SetInfo) -> None:
-        """Raise where the set is not the one that was asked for."""
+        """Raise RegistryError if the set was dropped and created again."""
         if now.uid != self.uid:
             raise RegistryError(
-                f"set {self.name!r} was dropped and made again since this pipeline began to follow it; start the "
-                f"pipeline again, with a new checkpoint"
+                f"set {self.name!r} was dropped and created again since this pipeline began to follow it; start the "
+                f"pipeline again with a new checkpoint"
             )
 
     def _check_schema(self, altered: int, version: int) -> None:
-        """Raise where the set has another schema by that version."""
+        """Raise RegistryError if the set has another schema at that version."""
         if altered > self.info.schema_version and version >= altered:
             raise RegistryError(
-                f"the schema of set {self.name!r} was altered with version {altered}, after this pipeline "
-                f"began to follow it; start the pipeline again, with rows that have the new schema"
+                f"the schema of set {self.name!r} was altered with version {altered}, after this pipeline began to "
+                f"follow it; start the pipeline again with rows that have the new schema"
             )
 
     def _check_ids(self, id_kind: str) -> None:
-        """Raise where ids, which were not there when this was asked for, are not as answers have them."""
+        """Raise RegistryError if the first ids were added after this handle was made, and are not strings."""
         if self.id_kind is None and id_kind != STRING:
             raise RegistryError(
-                f"the first ids of set {self.name!r} came after this pipeline began, and are {id_kind}s, where its "
-                f"answers have strings; start the pipeline again; a set is made for {id_kind}s beforehand with "
+                f"the first ids of set {self.name!r} were added after this pipeline started and are {id_kind}s, but "
+                f"its answers have strings; start the pipeline again; to avoid this, create the set with "
                 f"registry.create(..., ids={id_kind!r})"
             )

@@ -1,4 +1,4 @@
-"""What is in a registry, in numbers, and whether its tables agree with each other."""
+"""The size of a registry, and whether its tables are consistent."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from vedette.registry.write.steps import check_texts
 
 @dataclass(frozen=True)
 class SetStats:
-    """A set in numbers."""
+    """The size of a set."""
 
     info: SetInfo
-    n_remembered: int  # revisions that ended and are not forgotten
+    n_remembered: int  # revisions that have ended and are not forgotten
     n_versions: int
     n_pins: int
     n_snapshots: int
     snapshot_bytes: int
-    last_snapshot: int | None  # its version
+    last_snapshot: int | None  # the version of the newest one
 
 
 @dataclass(frozen=True)
 class RegistryStats:
-    """A registry in numbers."""
+    """The size of a registry."""
 
     database: str
     database_bytes: int
@@ -45,8 +45,9 @@ def collect_stats(database: Database) -> RegistryStats:
             size = connection.scalar(text("SELECT pg_database_size(current_database())"))
         else:
             size = connection.scalar(text("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"))
-        told = [_stats_of(connection, each) for each in list_sets(connection)]
-        return RegistryStats(str(database), int(size or 0), told)
+        return RegistryStats(
+            str(database), int(size or 0), [_stats_of(connection, each) for each in list_sets(connection)]
+        )
 
     return database.read(read)
 
@@ -68,7 +69,7 @@ def _stats_of(connection: Connection, info: SetInfo) -> SetStats:
 
 
 def find_faults(database: Database, name: str | None = None) -> list[str]:
-    """What is wrong in the tables, a sentence each; nothing in a registry that is whole."""
+    """The inconsistencies of the tables, one sentence each; empty if there are none."""
     infos = [info for info in database.read(list_sets) if name in (None, info.name)]
     return [fault for info in infos for fault in _faults_of(database, info)]
 
@@ -86,7 +87,7 @@ def _faults_of(database: Database, info: SetInfo) -> list[str]:
             faults.append(f"set {info.name!r}: {error.reason}")
     try:
         selectivity_of(database, info)
-    except RegistryError as error:  # it names the set
+    except RegistryError as error:  # its message contains the name of the set
         faults.append(str(error))
     return faults
 
@@ -98,20 +99,20 @@ def _count_faults(connection: Connection, info: SetInfo) -> list[str]:
         return int(connection.scalar(select(func.count(what)).where(*where)) or 0)
 
     faults = []
-    told = {
-        "stand": (info.n_active, revisions.c.removed.is_(None)),
-        "are parked": (info.n_parked, revisions.c.is_parked),
+    recorded = {
+        "active": (info.n_active, revisions.c.removed.is_(None)),
+        "parked": (info.n_parked, revisions.c.is_parked),
     }
-    for what, (n_told, which) in told.items():
+    for state, (n_recorded, which) in recorded.items():
         n_found = number(own, which)
-        if n_found != n_told:
-            faults.append(f"{count(n_found, 'query', 'queries')} {what}, but its row says {n_told:,}")
+        if n_found != n_recorded:
+            faults.append(f"{count(n_found, f'{state} query', f'{state} queries')}, but its row says {n_recorded:,}")
     wrong = or_(
         revisions.c.removed <= revisions.c.added, revisions.c.added > info.version, revisions.c.removed > info.version
     )
     n_wrong = number(own, wrong)
     if n_wrong:
-        faults.append(f"{count(n_wrong, 'revision', 'revisions')} with versions that cannot be")
+        faults.append(f"{count(n_wrong, 'revision')} with impossible versions")
     n_versions = number(versions.c.set_id == info.row, versions.c.version >= info.oldest, what=versions.c.version)
     if n_versions != info.version - info.oldest + 1:
         faults.append(f"{count(n_versions, 'version')} since version {info.oldest}, but it is at {info.version}")

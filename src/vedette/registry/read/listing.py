@@ -1,4 +1,4 @@
-"""Queries as people look for them: one by its id, its history, and pages of many."""
+"""Looks queries up: one query by its id, its history, and pages of many queries."""
 
 from __future__ import annotations
 
@@ -25,12 +25,11 @@ STATES = (ACTIVE, PARKED, REMOVED, EXPIRED)
 
 
 def get_query(connection: Connection, info: SetInfo, query_id: Any) -> QueryInfo:
-    """The revision of a query that stands, or is parked."""
+    """The active or parked revision of a query."""
     last = get_history(connection, info, query_id)[-1]
     if last.state not in (ACTIVE, PARKED):
         raise QueryError(
-            f"no query {query_id!r} exists in set {info.name!r} any more: it was {last.state} with version "
-            f"{last.removed_version}"
+            f"no query {query_id!r} in set {info.name!r}: it was {last.state} with version {last.removed_version}"
         )
     return last
 
@@ -38,18 +37,18 @@ def get_query(connection: Connection, info: SetInfo, query_id: Any) -> QueryInfo
 def get_history(connection: Connection, info: SetInfo, query_id: Any) -> list[QueryInfo]:
     """All revisions of a query, oldest first."""
     found: list[Any] = []
-    known = _as_kept(info, query_id)
+    known = _as_stored(info, query_id)
     if known is not None:
         is_it = and_(revisions.c.set_id == info.row, id_column(info.id_kind) == known)
-        for stands in (revisions.c.removed.is_not(None), revisions.c.removed.is_(None)):
-            found += connection.execute(select(revisions).where(is_it, stands).order_by(revisions.c.removed)).all()
+        for state in (revisions.c.removed.is_not(None), revisions.c.removed.is_(None)):
+            found += connection.execute(select(revisions).where(is_it, state).order_by(revisions.c.removed)).all()
     if not found:
-        raise QueryError(f"there is no query {query_id!r} in set {info.name!r}, and none is remembered")
+        raise QueryError(f"no query {query_id!r} in set {info.name!r}, and its history has none either")
     return [QueryInfo.of(revision) for revision in found]
 
 
 def find_ids(database: Database, connection: Connection, info: SetInfo, ids: Any) -> dict[Any, str]:
-    """Those of these ids whose queries stand or are parked, and which of both. All travel in one statement."""
+    """The ids that exist, each with its state, active or parked. All ids are sent in one statement."""
     read = read_ids(ids, info)
     if not read or info.id_kind is None:
         return {}
@@ -57,8 +56,8 @@ def find_ids(database: Database, connection: Connection, info: SetInfo, ids: Any
     is_one = among(database, column, info.id_kind, read)
     found: dict[Any, str] = {}
     for state in (ACTIVE, *([PARKED] if info.n_parked else [])):
-        told = select(column).where(revisions.c.set_id == info.row, _in_state(info, state), is_one)
-        found |= dict.fromkeys(connection.scalars(told), state)
+        ids_in_state = select(column).where(revisions.c.set_id == info.row, _in_state(info, state), is_one)
+        found |= dict.fromkeys(connection.scalars(ids_in_state), state)
     return found
 
 
@@ -73,46 +72,46 @@ def list_queries(
     limit: int | None,
     at: int | None,
 ) -> list[QueryInfo]:
-    """A page of queries in the order of their ids: those in a state now, or those that stood at a version."""
+    """A page of queries in id order: those in a state now, or those that were active at a version."""
     column: Any = id_column(info.id_kind)
     wanted = [revisions.c.set_id == info.row, column.is_not(None)]
     if prefix is not None:
         wanted += _has_prefix(info, column, prefix)
     if after is not None:
-        last = _as_kept(info, after)
+        last = _as_stored(info, after)
         if last is None:
             raise QueryError(
-                f"after is the last id of the page before; the ids of this set are {info.id_kind or STRING}s; got "
-                f"{shown(after)}, which cannot be one"
+                f"after must be the last id of the previous page; the ids of set {info.name!r} are "
+                f"{info.id_kind or STRING}s; got {shown(after)}"
             )
         wanted.append(column > last)
     for name, value in (metadata or {}).items():
         wanted.append(_has_metadata(database, name, value))
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-        raise RegistryError(f"limit is a whole number, or None for all; got {limit!r}")
+        raise RegistryError(f"limit must be an integer of at least 0, or None for all; got {shown(limit)}")
     most = None if limit is None else min(limit, LARGEST)
     found: Select[Any] = select(revisions).where(*wanted).order_by(column).limit(most)
     if at is None:
         return [QueryInfo.of(revision) for revision in connection.execute(found.where(_in_state(info, state)))]
     if state != ACTIVE:
-        raise RegistryError(f"at a version only what stood is listed; got state={state!r}")
+        raise RegistryError(f"with at, only active queries are listed; got state={state!r}; omit state or at")
     at = plain_version(at)
     check_version(info, at, "at")
     return [QueryInfo.of(revision) for revision in _find_at(connection, found, column, at, most)]
 
 
 def _find_at(connection: Connection, found: Select[Any], column: Any, at: int, most: int | None) -> list[Any]:
-    """Of what is to be found, what stood at a version, standing or ended since: each part has an index of its own."""
-    there = revisions.c.added + 0 <= at  # not by the index of versions, which would be sorted by id for every page
-    still = connection.execute(found.where(revisions.c.removed.is_(None), there)).all()
-    if still and len(still) == most:  # so that all pages together go through what has ended once
+    """Those of `found` that were active at a version. Active and ended revisions have separate indexes."""
+    was_added = revisions.c.added + 0 <= at  # + 0 keeps the database from using the index of versions, sorted per page
+    still = connection.execute(found.where(revisions.c.removed.is_(None), was_added)).all()
+    if still and len(still) == most:  # so that all pages together read the ended revisions only once
         found = found.where(column <= getattr(still[-1], column.name))
-    ended = connection.execute(found.where(revisions.c.removed.is_not(None), revisions.c.removed > at, there)).all()
+    ended = connection.execute(found.where(revisions.c.removed.is_not(None), revisions.c.removed > at, was_added)).all()
     return sorted([*still, *ended], key=attrgetter(column.name))[:most]
 
 
-def _as_kept(info: SetInfo, query_id: Any) -> str | int | None:
-    """An id as the set keeps it; None where no query of the set can have it."""
+def _as_stored(info: SetInfo, query_id: Any) -> str | int | None:
+    """An id as the set stores it; None if no query of the set can have it."""
     if info.id_kind == INTEGER:
         return int(query_id) if is_number(query_id) else None
     return str(query_id) if is_text(query_id) else None
@@ -128,35 +127,40 @@ def _in_state(info: SetInfo, state: str) -> ColumnElement[bool]:
     later = revisions.alias("later")
     column = id_column(info.id_kind).name
     same = later.c.set_id == revisions.c.set_id, later.c[column].is_not(None), later.c[column] == revisions.c[column]
-    stands = select(later.c.id).where(*same, later.c.removed.is_(None)).exists()
+    is_active = select(later.c.id).where(*same, later.c.removed.is_(None)).exists()
     ended_later = select(later.c.id).where(*same, later.c.removed > revisions.c.removed).exists()
-    return and_(revisions.c.removed.is_not(None), revisions.c.reason == state, ~stands, ~ended_later)
+    return and_(revisions.c.removed.is_not(None), revisions.c.reason == state, ~is_active, ~ended_later)
 
 
 def _has_prefix(info: SetInfo, column: Any, prefix: str) -> list[ColumnElement[bool]]:
     if not isinstance(prefix, str) or info.id_kind == INTEGER:
-        raise QueryError(f"a prefix is the beginning of a string; got {prefix!r}, and the ids are {info.id_kind}s")
+        raise QueryError(
+            f"prefix must be the first characters of string ids; got {shown(prefix)}, and the ids of set "
+            f"{info.name!r} are {info.id_kind or STRING}s"
+        )
     if not is_text(prefix):
-        raise QueryError(f"an id holds neither NUL nor half a surrogate pair, so none begins with {shown(prefix)}")
+        raise QueryError(f"prefix contains NUL or half a surrogate pair, which no id can contain; got {shown(prefix)}")
     bounds = [column >= prefix]
     end = prefix.rstrip("\U0010ffff")
-    if end:  # the next string after all that begin so; surrogates are no characters
+    if end:  # the first string after all with this prefix; surrogates are not characters
         following = ord(end[-1]) + 1
         bounds.append(column < end[:-1] + chr(0xE000 if 0xD800 <= following < 0xE000 else following))
     return bounds
 
 
 def _has_metadata(database: Database, name: str, value: Any) -> ColumnElement[bool]:
-    """Whether a query's metadata has that name with that value."""
+    """Whether a query's metadata has this name with this value."""
     if not isinstance(name, str) or not (value is None or isinstance(value, (str, int, float, bool))):
-        raise QueryError(f"metadata is looked up by strings, numbers, booleans and None; got {name!r}: {value!r}")
+        raise QueryError(
+            f"metadata values to look up must be strings, numbers, booleans or None; got {shown(name)}: {shown(value)}"
+        )
     if not is_text(name) or (isinstance(value, str) and not is_text(value)):
-        raise QueryError(f"metadata holds neither NUL nor half a surrogate pair; got {name!r}: {shown(value)}")
+        raise QueryError(f"metadata cannot contain NUL or half a surrogate pair; got {shown(name)}: {shown(value)}")
     try:
         wanted = json.dumps(value, allow_nan=False)
-        in_sqlite = float(value) if isinstance(value, int) and not is_number(value) else value  # as it reads it
+        in_sqlite = float(value) if isinstance(value, int) and not is_number(value) else value  # as SQLite reads it
     except (ValueError, OverflowError) as error:
-        raise QueryError(f"metadata is what JSON can say; {error}") from None
+        raise QueryError(f"metadata must be valid JSON: {error}") from None
     if database.is_postgres:
         return cast(revisions.c.metadata, JSONB)[name] == cast(literal(wanted), JSONB)
     each = func.json_each(revisions.c.metadata).table_valued("key", "value", "type")

@@ -1,13 +1,14 @@
-"""Which version each batch of a stream is evaluated against: the first who asks decides, all others are told it.
+"""Pins: the version of a set that each batch of a stream is evaluated against.
 
-Spark repeats a batch that it has not committed, so a pin must outlive the process. Pins are kept for the last batches
-of a stream; of a stream that is silent for long only the newest stays, and the version that it names is not forgotten
-until somebody deletes the pin.
+The first task of a batch writes the pin; all others read it. Spark repeats a batch that it has not committed, so a pin
+must outlive the process. The pins of the last batches of a stream are kept. If a stream is silent for long, only its
+newest pin is kept, and the version of that pin is not forgotten until the pin is deleted.
 
-Spark commits a batch before it begins the next. So a new run of a stream may repeat the newest pinned batch and none
-before it. If it does, its checkpoint was copied or put back, and the old pin is not what it should see: it is refused.
+Spark commits a batch before it begins the next. So a new run of a stream can repeat the newest pinned batch, but no
+earlier one. If it asks for an earlier one, its checkpoint was copied or restored, and that is an error: the old pin
+belongs to another run.
 
-The type of ids in the answers of a pipeline never changes, so the first pin of a set without a type of ids makes them
+The type of ids in the answers of a pipeline never changes. If a set has no type of ids yet, its first pin makes them
 strings.
 """
 
@@ -41,48 +42,50 @@ class Pin:
 
     version: int
     mark: int
-    schema_version: int  # of the set now: from which its schema is in force
-    id_kind: str  # of the set now
+    schema_version: int  # the version from which the current schema of the set applies
+    id_kind: str  # the type of ids of the set
 
 
 @dataclass(frozen=True)
 class PinnedStream:
-    """What is pinned for the batches of a stream."""
+    """The pinned batches of a stream."""
 
     set_name: str
     stream: str
     first_batch: int
     last_batch: int
     version: int  # of the last batch
-    pinned_at: datetime  # the last batch
+    pinned_at: datetime  # of the last batch
 
 
 def pin_version(database: Database, info: SetInfo, pipeline: str, batch: int, run: str | None = None) -> Pin:
-    """The version of the set in that batch: the current one, after what is due has ended, where nobody has asked.
+    """The pin of a batch. If it does not exist, expired queries end and the current version is pinned.
 
-    With `run`, which tells the runs of a pipeline apart, a pin of another run is taken only for its newest batch.
+    `run` identifies a run of the pipeline. A pin of another run is used only for the newest batch of that run.
 
-    Only where something is due, or the kind of the ids is open, the set is locked: who changes it for long holds no
-    batch up in PostgreSQL.
+    The set is locked only if queries have expired or the type of ids is not known. So in PostgreSQL, a long change
+    does not delay batches.
     """
     if not isinstance(pipeline, str) or not pipeline or isinstance(batch, bool) or not isinstance(batch, int):
-        raise RegistryError(f"a pin is of a pipeline's name and a batch's number; got {pipeline!r} and {batch!r}")
+        raise RegistryError(
+            f"a pin needs the name of a pipeline and the number of a batch; got {pipeline!r} and {batch!r}"
+        )
     is_it = pins.c.set_id == sets.c.id, pins.c.pipeline == pipeline, pins.c.batch == batch
     marked = versions.c.set_id == sets.c.id, versions.c.version == pins.c.version
     joined = sets.outerjoin(pins, and_(*is_it)).outerjoin(versions, and_(*marked))
-    told = select(pins.c.version, versions.c.mark, sets.c.schema_version, sets.c.id_kind, _is_passed(run))
-    query = told.select_from(joined).where(sets.c.uid == info.uid)
+    columns = pins.c.version, versions.c.mark, sets.c.schema_version, sets.c.id_kind, _is_outdated(run)
+    query = select(*columns).select_from(joined).where(sets.c.uid == info.uid)
 
     def find(connection: Connection) -> Any:
         found = connection.execute(query).first()
         if found is None:
-            raise DroppedError(f"set {info.name!r} was dropped meanwhile; nothing was changed")
-        if found.is_passed:
+            raise DroppedError(f"set {info.name!r} was dropped by another process; nothing was changed")
+        if found.is_outdated:
             raise RegistryError(
-                f"batch {batch} of stream {pipeline!r} was answered before, by another run that has gone on to later "
-                f"batches: the checkpoint was copied or put back to an older state. {_way_out(pipeline, batch)}. For a "
-                f"copy of a stream that goes on, write another UUID into the file `metadata` of the copied checkpoint "
-                f"instead, and delete `.metadata.crc`"
+                f"batch {batch} of stream {pipeline!r} was answered by another run, which has continued with later "
+                f"batches: the checkpoint was copied, or restored to an older state. {_remedy(pipeline, batch)}. If "
+                f"the original stream also continues, write another UUID into the file `metadata` of the copied "
+                f"checkpoint instead, and delete `.metadata.crc`"
             )
         return found
 
@@ -103,16 +106,18 @@ def pin_version(database: Database, info: SetInfo, pipeline: str, batch: int, ru
             sets.c.id, literal(pipeline), literal(batch), sets.c.version, literal(now), literal(run, Text)
         )
         now_current = now_current.where(sets.c.uid == info.uid).with_for_update(read=True, key_share=True)
-        columns = ["set_id", "pipeline", "batch", "version", "made_at", "run"]
-        asked = database.insert_into(pins).from_select(columns, now_current).on_conflict_do_nothing()
-        is_first = connection.execute(asked.returning(pins.c.version)).first() is not None  # of several who ask
+        names = ["set_id", "pipeline", "batch", "version", "made_at", "run"]
+        insertion = database.insert_into(pins).from_select(names, now_current).on_conflict_do_nothing()
+        is_first = connection.execute(insertion.returning(pins.c.version)).first() is not None  # of several tasks
         if is_first and batch % _CLEANED_EVERY == 0:
             _clean(connection, info.row, pipeline, batch, now)
         return find(connection)
 
     made = database.write(pin)
     if made.version is None:
-        raise RegistryError(f"the pin of batch {batch} of pipeline {pipeline!r} was deleted as it was made; ask again")
+        raise RegistryError(
+            f"the pin of batch {batch} of stream {pipeline!r} was deleted while it was written; try again"
+        )
     return _to_pin(made, info, pipeline, batch)
 
 
@@ -120,63 +125,63 @@ def _to_pin(found: Any, info: SetInfo, pipeline: str, batch: int) -> Pin:
     if found.mark is None:
         raise RegistryError(
             f"batch {batch} of stream {pipeline!r} is pinned to version {found.version} of set {info.name!r}, which is "
-            f"forgotten, or was lost as the database was put back to an older state. {_way_out(pipeline, batch)}"
+            f"forgotten, or was lost when the database was restored to an older state. {_remedy(pipeline, batch)}"
         )
     return Pin(found.version, found.mark, found.schema_version, found.id_kind)
 
 
-def _way_out(pipeline: str, batch: int) -> str:
+def _remedy(pipeline: str, batch: int) -> str:
     return (
-        f"To answer this batch and those after it with the current version, stop the stream, run "
+        f"To answer this batch and later ones with the current version, stop the stream, run "
         f"`vedette registry unpin {pipeline} --from-batch {batch}`, and start it again"
     )
 
 
-def _is_passed(run: str | None) -> ColumnElement[bool]:
-    """Whether a pin is of another run, which has pinned a later batch."""
+def _is_outdated(run: str | None) -> ColumnElement[bool]:
+    """Whether a pin belongs to another run, which has pinned a later batch."""
     if run is None:
-        return literal(False).label("is_passed")
-    is_passed = and_(pins.c.run != run, _has_newer(lambda newer: newer.c.run != run))
-    return func.coalesce(is_passed, False).label("is_passed")
+        return literal(False).label("is_outdated")
+    is_outdated = and_(pins.c.run != run, _has_newer(lambda newer: newer.c.run != run))
+    return func.coalesce(is_outdated, False).label("is_outdated")
 
 
 def _clean(connection: Connection, set_row: int, pipeline: str, batch: int, now: int) -> None:
-    """Delete the pins of old batches, and those of silent pipelines but the newest."""
+    """Delete the pins of old batches, and of silent pipelines all but the newest pin."""
     own = pins.c.set_id == set_row
     connection.execute(delete(pins).where(own, pins.c.pipeline == pipeline, pins.c.batch <= batch - KEPT_BATCHES))
     connection.execute(delete(pins).where(own, pins.c.made_at < now - KEPT_DAYS * _DAY, _has_newer()))
 
 
 def pinned_versions(connection: Connection, set_row: int) -> list[int]:
-    """The versions that the newest batch of each stream needs: it may start again, however long it was silent."""
+    """The versions that the newest batch of each stream needs: a stream may restart after any time."""
     newest = pins.c.set_id == set_row, ~_has_newer()
     return [int(version) for version in connection.scalars(select(pins.c.version).where(*newest))]
 
 
 def list_pins(connection: Connection, set_name: str | None = None) -> list[PinnedStream]:
-    """What is pinned, by set and stream."""
-    told = select(sets.c.name, pins.c.pipeline, pins.c.batch, pins.c.version, pins.c.made_at)
-    told = told.join(sets, sets.c.id == pins.c.set_id).where(~_has_newer())
-    first = pins.alias("first")
-    same = first.c.set_id == pins.c.set_id, first.c.pipeline == pins.c.pipeline
-    told_first = told.add_columns(select(func.min(first.c.batch)).where(*same).scalar_subquery())
+    """The pinned batches, by set and stream."""
+    same_stream = pins.alias("same_stream")
+    same = same_stream.c.set_id == pins.c.set_id, same_stream.c.pipeline == pins.c.pipeline
+    first_batch = select(func.min(same_stream.c.batch)).where(*same).scalar_subquery()
+    columns = sets.c.name, pins.c.pipeline, first_batch, pins.c.batch, pins.c.version, pins.c.made_at
+    newest = select(*columns).join(sets, sets.c.id == pins.c.set_id).where(~_has_newer())
     if set_name is not None:
-        told_first = told_first.where(sets.c.name == set_name)
+        newest = newest.where(sets.c.name == set_name)
     order = sets.c.name, pins.c.made_at.desc(), pins.c.pipeline
-    found: Any = connection.execute(told_first.order_by(*order)).all()
+    found: Any = connection.execute(newest.order_by(*order)).all()
     return [
         PinnedStream(name, stream, first, last, version, as_datetime(made_at))
-        for name, stream, last, version, made_at, first in found
+        for name, stream, first, last, version, made_at in found
     ]
 
 
 def unpin(connection: Connection, stream: str, from_batch: int | None = None, set_row: int | None = None) -> int:
-    """Delete the pins of a stream, from a batch on or all; how many."""
+    """Delete the pins of a stream, all or from a batch on; returns how many."""
     return int(connection.execute(delete(pins).where(*_which(stream, from_batch, set_row))).rowcount)
 
 
 def count_pins(connection: Connection, stream: str, from_batch: int | None = None, set_row: int | None = None) -> int:
-    """How many `unpin` would delete."""
+    """How many pins `unpin` would delete."""
     counted = select(func.count()).select_from(pins).where(*_which(stream, from_batch, set_row))
     return int(connection.scalar(counted) or 0)
 
@@ -191,7 +196,7 @@ def _which(stream: str, from_batch: int | None, set_row: int | None) -> list[Col
 
 
 def _has_newer(more: Callable[[Any], ColumnElement[bool]] | None = None) -> ColumnElement[bool]:
-    """Whether the stream of a pin has pinned a later batch of the same set, which fulfils more."""
+    """Whether the stream of a pin has pinned a later batch of the same set, for which `more` holds."""
     newer = pins.alias("newer")
     same = [newer.c.set_id == pins.c.set_id, newer.c.pipeline == pins.c.pipeline, newer.c.batch > pins.c.batch]
     if more is not None:

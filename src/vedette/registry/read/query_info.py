@@ -1,4 +1,4 @@
-"""What a registry tells of a query: one revision of it, from the version that added it to the one that ended it."""
+"""A query as the registry returns it: one revision, from the version that added it to the version that ended it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ ACTIVE, REMOVED, REPLACED, EXPIRED, PARKED = "active", "removed", "replaced", "e
 
 @dataclass(frozen=True)
 class QueryInfo:
-    """A query as it stands, or as it stood."""
+    """One revision of a query."""
 
     id: str | int
-    state: str  # standing, or why it ended: removed, replaced, expired, or parked by a change of the schema
-    text: str | None  # None in kinds whose queries are no texts
+    state: str  # active, or why it ended: removed, replaced, expired, or parked by a change of the schema
+    text: str | None  # None in kinds whose queries are not texts
     window: dict[str, Any] | None  # {"within": ...} or {"rows": ...}, in window joins
     low: float | None  # in band joins
     high: float | None
@@ -34,7 +34,7 @@ class QueryInfo:
 
     @classmethod
     def of(cls, revision: Any) -> QueryInfo:
-        """What a row of the table of revisions tells."""
+        """From a row of the table of revisions."""
         return cls(
             revision.name if revision.number is None else revision.number,
             revision.reason or ACTIVE,

@@ -1,7 +1,7 @@
-"""What is read of a set by version: its changes after one, and all that stands at one, in columns.
+"""Reads a set by version: its changes after one version, or all active queries at one version, as columns.
 
-What is true of a version never changes, so a set of any size is read in pieces, each in a transaction of its own, and
-all pieces together tell that version exactly.
+A version never changes once it exists. So a set of any size can be read in pieces, each in its own transaction, and
+the pieces together are exactly that version.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, select, tuple_
 
-from vedette.errors import RegistryError
+from vedette.errors import RegistryError, shown
 from vedette.queries.set_changes import Changes
 from vedette.registry.kinds import KINDS
 from vedette.registry.read.set_info import SetInfo
@@ -22,19 +22,19 @@ from vedette.registry.store.database import Database
 from vedette.registry.store.tables import id_column, revisions, schemas, versions
 from vedette.registry.write.sets import find_set
 
-_EACH = 100_000  # queries that are read at a time
+_EACH = 100_000  # queries per piece
 
 
 class HistoryError(RegistryError):
-    """What has changed since a version is not known: it is forgotten, or was of another history."""
+    """The changes since a version are unknown: the version is forgotten, or belongs to another history."""
 
 
 def read_changes(
     database: Database, which: str | SetInfo, since: int, until: int | None, mark: int | None = None
 ) -> Changes:
-    """The changes after one version, up to and with another, or the last.
+    """The changes after version `since`, up to and including `until` (default: the current version).
 
-    With `mark`, the first version must have it; HistoryError where it has not, or is forgotten.
+    With `mark`, HistoryError is raised if version `since` has another mark or is forgotten.
     """
 
     since, until = plain_version(since), plain_version(until)
@@ -44,17 +44,17 @@ def read_changes(
         last = info.version if until is None else until
         if mark is not None and mark != _mark_of(connection, info, since):
             raise HistoryError(
-                f"what has changed in set {info.name!r} since version {since} is not known: the version is forgotten, "
-                f"or the database was put back to an older state meanwhile; open the set anew"
+                f"the changes of set {info.name!r} since version {since} are unknown: the version is forgotten, or the "
+                f"database was restored to an older state; open the set again"
             )
         check_version(info, since, "since")
         check_version(info, last, "until")
         if last <= since:
             return Changes(_numbers([]), _numbers([]), **_columns(info, []))
-        told = select(versions.c.version, versions.c.mark).where(
+        marked = select(versions.c.version, versions.c.mark).where(
             versions.c.set_id == info.row, versions.c.version > since, versions.c.version <= last
         )
-        numbers = connection.execute(told.order_by(versions.c.version)).all()
+        numbers = connection.execute(marked.order_by(versions.c.version)).all()
         gone = select(id_column(info.id_kind), revisions.c.removed).where(
             revisions.c.set_id == info.row, revisions.c.removed > since, revisions.c.removed <= last
         )
@@ -73,9 +73,9 @@ def read_changes(
 
 
 def read_active(database: Database, which: str | SetInfo, at: int | None, each: int = _EACH) -> Iterator[Changes]:
-    """All that stood at a version, oldest first, in pieces: their added queries are under the version that added them.
+    """All queries that were active at a version, oldest first, in pieces. Each query has the version that added it.
 
-    The last piece, and no other, has the version itself with its mark, so pieces can be applied one after another.
+    Only the last piece has the version itself with its mark, so pieces can be applied one after another.
     """
     info = database.read(lambda connection: find_set(database, connection, which))
     version = info.version if at is None else plain_version(at)
@@ -102,57 +102,57 @@ def read_active(database: Database, which: str | SetInfo, at: int | None, each: 
 
 
 def read_marks(database: Database, name: str, until: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The versions that can still be read, up to one, and the mark of each."""
+    """The readable versions up to and including `until`, and the mark of each."""
 
     def read(connection: Connection) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         info = find_set(database, connection, name)
         last = info.version if until is None else until
-        told = select(versions.c.version, versions.c.mark).where(
+        readable = select(versions.c.version, versions.c.mark).where(
             versions.c.set_id == info.row, versions.c.version <= last, versions.c.version >= info.oldest
         )
-        found = connection.execute(told.order_by(versions.c.version)).all()
+        found = connection.execute(readable.order_by(versions.c.version)).all()
         return _numbers([version for version, _ in found]), _numbers([mark for _, mark in found])
 
     return database.read(read)
 
 
 def read_schema_at(database: Database, name: str, version: int) -> tuple[dict[str, str], str]:
-    """The schemas by stream, and the time zone, that were in force at a version."""
+    """The schemas by stream, and the time zone, at a version."""
     version = plain_version(version)
 
     def read(connection: Connection) -> tuple[dict[str, str], str]:
         info = find_set(database, connection, name)
         check_version(info, version, "at")
-        told = select(schemas.c.schemas, schemas.c.time_zone).where(
+        until = select(schemas.c.schemas, schemas.c.time_zone).where(
             schemas.c.set_id == info.row, schemas.c.version <= version
         )
-        text, time_zone = connection.execute(told.order_by(schemas.c.version.desc()).limit(1)).one()
+        text, time_zone = connection.execute(until.order_by(schemas.c.version.desc()).limit(1)).one()
         return json.loads(text), time_zone
 
     return database.read(read)
 
 
 def plain_version(version: Any) -> Any:
-    """A version of NumPy's as a number of Python's: SQLite would take it for bytes, which are above all numbers."""
+    """A NumPy integer as a Python one: SQLite would read it as bytes, which compare greater than any number."""
     return int(version) if isinstance(version, np.integer) else version
 
 
 def check_version(info: SetInfo, version: Any, name: str) -> None:
-    """Raise RegistryError where the set has no such version, or not any more."""
+    """Raise RegistryError if the set does not have this version, or has forgotten it."""
     if isinstance(version, bool) or not isinstance(version, (int, np.integer)):
-        raise RegistryError(f"{name} is a version, a whole number; got {version!r}")
+        raise RegistryError(f"{name} must be a version, an integer; got {shown(version)}")
     if version > info.version or version < 0:
         raise RegistryError(f"set {info.name!r} has no version {version}; it is at version {info.version}")
     if version < info.oldest:
         raise RegistryError(
-            f"version {version} of set {info.name!r} is forgotten; the oldest that can be read is {info.oldest}"
+            f"version {version} of set {info.name!r} is forgotten; the oldest readable version is {info.oldest}"
         )
 
 
 def _mark_of(connection: Connection, info: SetInfo, version: int) -> int | None:
-    """None where the version is forgotten, or not yet there."""
-    told = select(versions.c.mark).where(versions.c.set_id == info.row, versions.c.version == version)
-    return None if version < info.oldest else connection.scalar(told)
+    """The mark of a version; None if it is forgotten or does not exist yet."""
+    mark = select(versions.c.mark).where(versions.c.set_id == info.row, versions.c.version == version)
+    return None if version < info.oldest else connection.scalar(mark)
 
 
 def _select_queries(info: SetInfo) -> Any:
@@ -162,7 +162,7 @@ def _select_queries(info: SetInfo) -> Any:
 
 
 def _fetch(connection: Connection, statement: Any) -> Sequence[Any]:
-    """Rows as the driver gives them: twice as fast as those of SQLAlchemy."""
+    """Rows as the driver returns them: twice as fast as SQLAlchemy's own rows."""
     result = connection.execute(statement)
     found: Sequence[Any] = result.cursor.fetchall()
     result.close()
@@ -170,7 +170,7 @@ def _fetch(connection: Connection, statement: Any) -> Sequence[Any]:
 
 
 def _columns(info: SetInfo, found: Sequence[Any]) -> dict[str, Any]:
-    """What `_select_queries` found, as Changes has it."""
+    """What `_select_queries` found, as arguments of Changes."""
     form = KINDS[info.kind].form
     columns = [list(column) for column in zip(*found, strict=True)] or [[] for _ in range(3 + len(form.stored))]
     return {"added_versions": _numbers(columns[1]), "added_ids": columns[2], **form.to_changes(columns[3:])}

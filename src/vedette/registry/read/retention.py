@@ -1,4 +1,4 @@
-"""How long a registry remembers: removed queries and old versions stay until they are forgotten on request."""
+"""Forgets removed queries and old versions on request. Until then they are kept."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from vedette.registry.write.locked_set import LockedSet
 
 
 def forget(database: Database, info: SetInfo, before: Any) -> int:
-    """Forget what ended before a version, a moment, or so long ago ("30 days"); the oldest version that can be read.
+    """Forget queries that ended before a version, a time, or an age ("30 days"); returns the oldest readable version.
 
-    What the newest batch of each stream has pinned stays; of borders and band joins also the versions before it which
-    their states may be of.
+    Versions that the newest batch of each stream has pinned are kept; for border monitoring and band joins, also the
+    versions before them that their state may refer to.
     """
     n_needed = RETAINED_VERSIONS if KINDS[info.kind].keeps_removed else 0
 
     def work(connection: Connection) -> int:
-        locked = LockedSet(database, connection, info, alone=True)  # who pins now is waited for
+        locked = LockedSet(database, connection, info, alone=True)  # waits until other processes have written pins
         pinned = pinned_versions(connection, info.row)
         oldest = min([_read_before(locked, before), *(version - n_needed for version in pinned)])
         oldest = max(oldest, locked.info.oldest)
         own = revisions.c.set_id == info.row
         connection.execute(delete(revisions).where(own, revisions.c.removed <= oldest, ~revisions.c.is_parked))
-        has_base = select(snapshots.c.version).where(snapshots.c.set_id == info.row)  # which is known by its mark
+        has_base = select(snapshots.c.version).where(snapshots.c.set_id == info.row)  # a base needs its version's mark
         old = versions.c.set_id == info.row, versions.c.version < oldest, versions.c.version.not_in(has_base)
         connection.execute(delete(versions).where(*old))
-        in_force = select(func.max(schemas.c.version)).where(schemas.c.set_id == info.row, schemas.c.version <= oldest)
-        was = schemas.c.set_id == info.row, schemas.c.version < in_force.scalar_subquery()
-        connection.execute(delete(schemas).where(*was))
+        needed = select(func.max(schemas.c.version)).where(schemas.c.set_id == info.row, schemas.c.version <= oldest)
+        older = schemas.c.set_id == info.row, schemas.c.version < needed.scalar_subquery()
+        connection.execute(delete(schemas).where(*older))
         connection.execute(update(sets).where(sets.c.id == info.row).values(oldest=oldest))
         return oldest
 
@@ -47,7 +47,7 @@ def forget(database: Database, info: SetInfo, before: Any) -> int:
 
 
 def _read_before(locked: LockedSet, before: Any) -> int:
-    """The version that was in force then."""
+    """The version that was current at `before`."""
     if isinstance(before, (str, datetime.timedelta)):
         moment = locked.now - int(read_duration(before, "before", "timestamp"))
     elif isinstance(before, datetime.datetime):

@@ -1,4 +1,4 @@
-"""What a registry tells of a set: its kind, schema and version, and how many queries stand."""
+"""A set as the registry returns it: its kind, schema and version, and the number of active queries."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class SetInfo:
     """A named set at one moment."""
 
     name: str
-    uid: str  # another one when a set of the same name is dropped and made again
+    uid: str  # unique: changes if the set is dropped and created again
     kind: str  # one of vedette.registry.kinds.KINDS
     schema: dict[str, str]  # by stream; a single stream is under ""; empty for kinds without a schema
-    schema_version: int  # from which the schema is in force
+    schema_version: int  # the version from which the schema applies
     time_zone: str
-    windows: str | None  # of window joins: whether windows are of "time", of "rows" or "any"
-    id_kind: str | None  # string or integer; None until it is said, or fixed by the first ids or micro-batch
+    windows: str | None  # in window joins: "time", "rows" or "any"
+    id_kind: str | None  # string or integer; None until the owner, the first ids or the first micro-batch decide
     version: int
-    oldest: int  # the oldest version that can still be read
+    oldest: int  # the oldest readable version
     n_active: int
     n_parked: int
     created_at: datetime.datetime
@@ -39,13 +39,13 @@ class SetInfo:
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> SetInfo:
-        told: dict[str, Any] = {name: row[name] for name in cls.__dataclass_fields__ if name in row}
-        told |= {"schema": json.loads(row["schemas"]), "created_at": as_datetime(row["created_at"]), "row": row["id"]}
-        return cls(**told)
+        values: dict[str, Any] = {name: row[name] for name in cls.__dataclass_fields__ if name in row}
+        values |= {"schema": json.loads(row["schemas"]), "created_at": as_datetime(row["created_at"]), "row": row["id"]}
+        return cls(**values)
 
     @property
     def streams(self) -> list[str]:
-        """The names of the streams, of a window join."""
+        """The names of the streams of a window join."""
         return [name for name in self.schema if name]
 
     def read_schema(self) -> Schema | None:
@@ -54,7 +54,7 @@ class SetInfo:
 
 
 def read_schemas(schemas: Mapping[str, str]) -> Schema | None:
-    """The schema of texts, of one stream or of several together."""
+    """The schema that texts are compiled over, of one stream or of several together."""
     if not schemas:
         return None
     if "" in schemas:

@@ -1,8 +1,8 @@
-"""Compiled bases of a registry's sets: files that processes map, so that opening a set reads only what is new.
+"""Compiled bases of a registry's sets: files that processes map, so that opening a set reads only later changes.
 
-A base is a set at one version. Who opens a later one maps the newest base before it and applies the changes since. Who
-notices that these have become many writes a new base, one process at a time. A base that is missing or damaged is
-built anew from the database.
+A base is a compiled set at one version. To open a later version, a process maps the newest base before it and applies
+the changes since. A process that finds too many changes writes a new base; only one process does so at a time. A
+missing or damaged base is rebuilt from the database.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from vedette.registry.write.sets import find_set
 if TYPE_CHECKING:
     from vedette.registry.registry import Registry
 
-FEW_CHANGES = 1000  # are always borne
-GROWN = 20  # a base is too old when one in so many of the queries has changed since
+FEW_CHANGES = 1000  # up to so many changes never require a new base
+GROWN = 20  # a base is outdated if more than one in 20 queries has changed since
 KEPT_BASES = 2
 COMPACTION = "compaction"
 _log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A base as the database knows it."""
+    """A base, as recorded in the database."""
 
     version: int
     file: str
@@ -52,7 +52,7 @@ class Snapshot:
 
 @dataclass
 class OpenSet:
-    """A compiled set, the version of the base that it came from, and how many queries came or went since."""
+    """A compiled set, the version of its base, and the number of queries that were added or removed since."""
 
     queries: Any
     base: int
@@ -60,7 +60,7 @@ class OpenSet:
 
 
 class Snapshots:
-    """The bases of one set. `info` has the schema that they are compiled with."""
+    """The bases of one set, compiled with the schema of `info`."""
 
     def __init__(self, registry: Registry, info: SetInfo) -> None:
         self._database = registry.database
@@ -71,8 +71,8 @@ class Snapshots:
     # Opening.
 
     def open(self, version: int, since: int | None = None) -> OpenSet:
-        """The set at a version. With `since`, what has changed after that version is known to band joins."""
-        self._find()  # or it was dropped
+        """The set at a version. With `since`, a band join can also read the changes after that version."""
+        self._find()  # raises if it was dropped
         opened = self._open_base(version)
         if opened is None and version >= self._info.schema_version and self._is_large(version):
             self._make_base(version)
@@ -83,9 +83,9 @@ class Snapshots:
         return opened
 
     def move(self, opened: OpenSet, version: int) -> None:
-        """Bring a set forward to a version, in place.
+        """Update a set to a later version, in place.
 
-        HistoryError where it has to be opened anew: its own version is forgotten, or is of another history.
+        Raises HistoryError if it must be opened again: its version is forgotten, or belongs to another history.
         """
         if opened.queries.version == version:
             return
@@ -95,36 +95,36 @@ class Snapshots:
         opened.n_changes += changes.n_added + changes.n_removed
 
     def can_move(self, opened: OpenSet, version: int) -> bool:
-        """Whether a set can be brought forward to a version; not backward, nor to another schema."""
+        """Whether `move` can update a set to a version: not to an earlier one, nor to another schema."""
         now: int = opened.queries.version
         return now <= version and (now >= self._info.schema_version or now == version)
 
     def prepare(self, version: int) -> None:
-        """See that there is a base near a version, so that whoever opens it has little to compile."""
+        """Make sure that a version has a base near it, so that opening it compiles little."""
         if self._info.schema_version <= version:
             newest = next(self._list(version), None)
             if self._count_changes(0 if newest is None else newest.version, version) > FEW_CHANGES:
                 opened = self._open_moved(version)
-                if opened is None or self.is_outgrown(opened):
+                if opened is None or self.is_outdated(opened):
                     self._make_base(version)
 
-    def is_outgrown(self, opened: OpenSet) -> bool:
-        """Whether so much has changed since the base that it is time for another."""
+    def is_outdated(self, opened: OpenSet) -> bool:
+        """Whether so much has changed since the base that a new one should be written."""
         return opened.n_changes > max(FEW_CHANGES, len(opened.queries) // GROWN)
 
     def has_newer(self, opened: OpenSet, version: int) -> bool:
-        """Whether there is a newer base than the one that a set came from, up to a version."""
+        """Whether a newer base than that of `opened` exists, up to a version."""
         return next((each.version > opened.base for each in self._list(version)), False)
 
     def mark_of(self, version: int) -> int | None:
-        """The mark of a version; None where it is forgotten, and has no base."""
-        told = select(versions.c.mark).where(versions.c.set_id == self._info.row, versions.c.version == version)
-        return self._database.read(lambda connection: connection.scalar(told))
+        """The mark of a version; None if it is forgotten and has no base."""
+        mark = select(versions.c.mark).where(versions.c.set_id == self._info.row, versions.c.version == version)
+        return self._database.read(lambda connection: connection.scalar(mark))
 
-    # Making.
+    # Writing.
 
     def build(self, version: int, since: int | None = None) -> Any:
-        """The set at a version, from the database alone, with what is known of queries that were removed lately."""
+        """The set at a version, compiled from the database, with recently removed queries if the kind needs them."""
         info = self._info
         now = self._find()
         check_version(now, version, "version")
@@ -136,19 +136,18 @@ class Snapshots:
         queries = make_empty(info)
         queries.begin(first, self.mark_of(first) or 0)
         for piece in read_active(self._database, info, first):
-            fitting = piece if version >= info.schema_version else _take_fitting(piece, queries)
-            queries.apply(replace(fitting, versions=piece.versions[:0], marks=piece.marks[:0]))
+            valid = piece if version >= info.schema_version else _take_valid(piece, queries)
+            queries.apply(replace(valid, versions=piece.versions[:0], marks=piece.marks[:0]))
         queries.apply(read_changes(self._database, info, first, version))
         return queries
 
     def compact(self, version: int) -> Snapshot:
-        """Write a base of a version, unless there is one. Raises, and leaves all as it was, where that cannot be."""
-        self._open_base(version)  # notes which cannot be read here
+        """Write a base of a version, unless one exists. If an error is raised, nothing has changed."""
+        self._open_base(version)  # finds the bases that cannot be read here
         return self._under_lease(version)
 
     def compact_soon(self, version: int) -> None:
-        """Write a base of a version in the background, unless somebody does already."""
-
+        """Write a base of a version in the background, unless another process is doing so."""
         if version < self._info.schema_version:
             return
 
@@ -158,48 +157,48 @@ class Snapshots:
                 if lease is not None:
                     with lease:
                         opened = self._open_moved(version)
-                        if opened is None or self.is_outgrown(opened):
+                        if opened is None or self.is_outdated(opened):
                             self._compact(version, opened)
             except VedetteError as error:
-                _log.warning("set %r was not compacted: %s", self._info.name, error)
+                _log.warning("cannot compact set %r: %s", self._info.name, error)
 
         threading.Thread(target=work, name="vedette-compaction", daemon=True).start()
 
-    # Dropping.
+    # Deleting.
 
     def remove(self, files: list[str]) -> None:
-        """Delete the files of bases that nobody knows of any more."""
+        """Delete files of bases that are no longer recorded."""
         for file in files:
             self._files.remove(file)
 
-    # Inside.
+    # Private.
 
     def _open_base(self, version: int) -> OpenSet | None:
-        """The newest base up to a version that can be read; those that are damaged are forgotten."""
+        """The newest readable base up to a version. Records of damaged bases are deleted."""
         for each in self._list(version):
             if each.version in self._unusable:
                 continue
-            mark = self.mark_of(each.version)  # a database that is away says nothing about the base
+            mark = self.mark_of(each.version)  # outside the try: an unreachable database is not a damaged base
             try:
                 queries: Any = KINDS[self._info.kind].load_class().load(self._files.fetch(each.file, each.checksum))
                 if (queries.version, queries.history_mark(each.version)) != (each.version, mark):
-                    raise RegistryError("it is of another set, or of another history")
+                    raise RegistryError("it belongs to another set or another history")
                 return OpenSet(_retaining(self._info, queries), each.version)
             except VedetteError as error:
                 _log.warning(
-                    "the snapshot of set %r at version %d cannot be used, and is built anew: %s",
+                    "cannot use the snapshot of set %r at version %d, so it is built again: %s",
                     self._info.name,
                     each.version,
                     error,
                 )
                 self._unusable.add(each.version)
-                # Others may be able to read what is not on this host, or of another format.
+                # Other processes may be able to read a file that is not on this host, or has another format.
                 if isinstance(error, RegistryError) or self._files.is_damaged(each.file, each.checksum):
                     self._forget(each)
         return None
 
     def _forget(self, base: Snapshot) -> None:
-        """Let nobody know of a base any more, and delete its file, unless there is another in its place by now."""
+        """Delete the record and the file of a base, unless it was replaced meanwhile."""
         own = snapshots.c.set_id == self._info.row, snapshots.c.version == base.version
         it = delete(snapshots).where(*own, snapshots.c.checksum == base.checksum)
         try:
@@ -210,25 +209,25 @@ class Snapshots:
             self.remove([base.file] if n_forgotten else [])
 
     def _open_moved(self, version: int) -> OpenSet | None:
-        """The set at a version from its newest base, if there is one."""
+        """The set at a version, from its newest base; None if it has no base."""
         opened = self._open_base(version)
         if opened is not None:
             self.move(opened, version)
         return opened
 
     def _make_base(self, version: int) -> None:
-        """Write a base, or wait for who does; without one the set is built for this process alone."""
+        """Write a base, or wait for another process that does. Without a base, this process builds its own set."""
         try:
             self._under_lease(version)
         except VedetteError as error:
-            _log.warning("there is no snapshot of set %r, and none can be written: %s", self._info.name, error)
+            _log.warning("set %r has no snapshot, and cannot write one: %s", self._info.name, error)
 
     def _under_lease(self, version: int) -> Snapshot:
-        """The base of a version, or one near it that another process has made meanwhile."""
+        """The base of a version, or one near it that another process has written meanwhile."""
         if version < self._info.schema_version:
             raise RegistryError(
-                f"version {version} of set {self._info.name!r} is of another schema than that of version "
-                f"{self._info.schema_version}, so that it has no snapshot with this one"
+                f"cannot write a snapshot of version {version} of set {self._info.name!r}: its schema was altered with "
+                f"version {self._info.schema_version}; use that version or a later one"
             )
         waits_until = time.monotonic() + 20 * LEASE_SECONDS
         while True:
@@ -242,7 +241,10 @@ class Snapshots:
             if newest is not None and self._count_changes(newest.version, version) <= FEW_CHANGES:
                 return newest
             if time.monotonic() > waits_until:
-                raise RegistryError(f"another process has been compacting set {self._info.name!r} for very long")
+                raise RegistryError(
+                    f"another process has been compacting set {self._info.name!r} for {20 * LEASE_SECONDS:.0f} "
+                    f"seconds; try again later, or end that process"
+                )
             time.sleep(0.1)
 
     def _compact(self, version: int, opened: OpenSet | None) -> Snapshot:
@@ -255,16 +257,18 @@ class Snapshots:
             self.remove(self._database.write(lambda connection: self._record(connection, made)))
         except (IntegrityError, DroppedError):
             self.remove([file])
-            raise DroppedError(f"set {self._info.name!r} was dropped meanwhile; it has no snapshot") from None
+            raise DroppedError(
+                f"set {self._info.name!r} was dropped by another process; no snapshot was written"
+            ) from None
         self._unusable.discard(version)
         return made
 
     def _record(self, connection: Connection, made: Snapshot) -> list[str]:
-        """Let all know of a base; the files of those that are too old by now."""
+        """Record a base; returns the files of bases that are now too old."""
         find_set(self._database, connection, self._info)
         values = {**vars(made), "made_at": self._database.now(connection)}
-        asked = self._database.insert_into(snapshots).values(set_id=self._info.row, **values)
-        connection.execute(asked.on_conflict_do_update(index_elements=["set_id", "version"], set_=values))
+        insertion = self._database.insert_into(snapshots).values(set_id=self._info.row, **values)
+        connection.execute(insertion.on_conflict_do_update(index_elements=["set_id", "version"], set_=values))
         own = snapshots.c.set_id == self._info.row
         known = connection.execute(
             select(snapshots.c.version, snapshots.c.file).where(own).order_by(snapshots.c.version.desc())
@@ -275,8 +279,8 @@ class Snapshots:
         return [each.file for each in old]
 
     def _list(self, version: int) -> Iterator[Snapshot]:
-        """The bases up to a version that have the schema and from which one can go on, newest first."""
-        told = select(snapshots.c.version, snapshots.c.file, snapshots.c.checksum, snapshots.c.n_bytes).where(
+        """The bases up to a version that have the schema, and whose later changes are known, newest first."""
+        usable = select(snapshots.c.version, snapshots.c.file, snapshots.c.checksum, snapshots.c.n_bytes).where(
             snapshots.c.set_id == self._info.row,
             snapshots.c.set_id == sets.c.id,
             sets.c.uid == self._info.uid,
@@ -285,7 +289,7 @@ class Snapshots:
             or_(snapshots.c.version >= sets.c.oldest, snapshots.c.version == version),
         )
         found = self._database.read(
-            lambda connection: connection.execute(told.order_by(snapshots.c.version.desc())).all()
+            lambda connection: connection.execute(usable.order_by(snapshots.c.version.desc())).all()
         )
         return (Snapshot(*each) for each in found)
 
@@ -296,7 +300,7 @@ class Snapshots:
         return self._count_changes(0, version) > FEW_CHANGES
 
     def _count_changes(self, since: int, version: int) -> int:
-        """How many queries were added after a version, up to another; not more than are of interest."""
+        """How many queries were added after `since`, up to `version`; counting stops above FEW_CHANGES."""
         some = select(revisions.c.id).where(
             revisions.c.set_id == self._info.row, revisions.c.added > since, revisions.c.added <= version
         )
@@ -305,29 +309,29 @@ class Snapshots:
 
 
 def compact(registry: Registry, name: str) -> Snapshot:
-    """Write a base of a set as it is now."""
+    """Write a base of the current version of a set."""
     info = registry.end_due(name)
     return Snapshots(registry, info).compact(info.version)
 
 
-def _take_fitting(piece: Changes, queries: Any) -> Changes:
-    """Of queries that stood before a schema was altered, those that fit it; the others are parked with it."""
+def _take_valid(piece: Changes, queries: Any) -> Changes:
+    """The queries from before a schema change that are valid under the new schema. The change parked the others."""
     errors: list[tuple[int, QueryError]] = []
     texts = piece.texts or []
     compile_texts(texts, queries.schema, queries.time_zone, ids=piece.added_ids, errors=errors)
     wrong = {place for place, _ in errors}
-    stays = [place for place in range(piece.n_added) if place not in wrong]
+    valid = [place for place in range(piece.n_added) if place not in wrong]
     return replace(
         piece,
-        added_ids=[piece.added_ids[place] for place in stays],
-        added_versions=piece.added_versions[stays],
-        texts=[texts[place] for place in stays],
-        windows=None if piece.windows is None else [piece.windows[place] for place in stays],
+        added_ids=[piece.added_ids[place] for place in valid],
+        added_versions=piece.added_versions[valid],
+        texts=[texts[place] for place in valid],
+        windows=None if piece.windows is None else [piece.windows[place] for place in valid],
     )
 
 
 def make_empty(info: SetInfo) -> Any:
-    """A set of that kind and schema without queries, which knows of what kind ids to come are."""
+    """An empty set with the kind, schema and type of ids of `info`."""
     kind = KINDS[info.kind]
     queries = kind.make(kind.load_class(), info)
     ids: Ids = queries.view().ids if isinstance(queries, QuerySet) else queries.query_ids()
@@ -336,7 +340,7 @@ def make_empty(info: SetInfo) -> Any:
 
 
 def _retaining(info: SetInfo, queries: Any) -> Any:
-    """The set, which lets removed queries be known where states of pipelines need them."""
+    """The set. It retains removed queries if the state of pipelines refers to them."""
     if KINDS[info.kind].keeps_removed:
         queries.retain()
     return queries

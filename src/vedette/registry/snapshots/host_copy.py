@@ -1,6 +1,6 @@
 """One copy per host of a file in a store: one process downloads it, the others wait and then use the same file.
 
-Whoever locks the draft downloads. The lock ends with the process, so another one takes over if it is killed.
+The process that locks the draft downloads. The lock ends with the process, so another takes over if it is killed.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import BinaryIO
 from vedette.errors import FileError, SnapshotError
 from vedette.host_files.file_lease import FileLease, is_at, remove_unused
 
-STALLED_SECONDS = 120.0  # without progress of another process's download
-KEPT_DAYS = 30  # a copy that nobody uses is deleted after so long
+STALLED_SECONDS = 120.0  # how long to wait for a download of another process that makes no progress
+KEPT_DAYS = 30  # unused copies are deleted after this time
 _POLL_SECONDS = 0.02
 
 
 def obtain(path: Path, is_whole: Callable[[Path], bool], download: Callable[[BinaryIO], None]) -> FileLease:
-    """A lease on the whole file at `path`, which is downloaded if it is not there.
+    """A lease on the complete file at `path`, which is downloaded if it is missing.
 
-    Raises SnapshotError if the store's file is not whole, FileError if another process's download makes no progress.
+    Raises SnapshotError if the store's file is damaged, FileError if another process's download makes no progress.
     """
     draft = path.with_name(f"{path.name}.part")
     wait = _Wait(path.name)
@@ -43,7 +43,7 @@ def obtain(path: Path, is_whole: Callable[[Path], bool], download: Callable[[Bin
 
 
 def remove_old(directory: Path, is_old: Callable[[str], bool]) -> None:
-    """Delete old copies that nobody uses, and what killed processes left."""
+    """Delete old copies that no process uses, and drafts that killed processes left behind."""
     for draft in directory.glob("*.part"):
         remove_unused(draft)
     for path in directory.glob("*.queries"):
@@ -77,7 +77,7 @@ class _Wait:
 
 
 def _lock(draft: Path, wait: _Wait) -> int | None:
-    """The draft, open and locked, for who is to download; None after another process has finished or given up."""
+    """The draft, open and locked: this process downloads. None after another process has finished or given up."""
     handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     is_ours = False
     try:
@@ -106,7 +106,7 @@ def _download(
         os.replace(draft, path)
         if not is_whole(path):
             path.unlink()
-            raise SnapshotError(f"the snapshot {path.name} is damaged: its checksum does not fit")
+            raise SnapshotError(f"the snapshot {path.name} is damaged: its checksum is wrong")
     finally:
         if is_at(handle, draft):
             draft.unlink()

@@ -1,4 +1,4 @@
-"""A lease: what one process at a time does for a set, and what another may take up when that process is no more."""
+"""A lease in the database: only one process at a time does a job for a set. If it dies, another can take the lease."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class Lease:
-    """Held until it is released, or until the process has not renewed it for a while."""
+    """Held until it is released, or until the process has not renewed it for LEASE_SECONDS."""
 
     def __init__(self, database: Database, set_row: int, purpose: str, holder: str) -> None:
         self._database = database
@@ -30,24 +30,24 @@ class Lease:
 
     @classmethod
     def take(cls, database: Database, set_row: int, purpose: str) -> Lease | None:
-        """The lease, or None where another has it."""
+        """The lease, or None if another process has it."""
         holder = uuid.uuid4().hex
 
         def take(connection: Connection) -> bool:
             now = database.now(connection)
             values = {"holder": holder, "ends_at": now + int(LEASE_SECONDS * 1e6)}
-            asked = database.insert_into(leases).values(set_id=set_row, purpose=purpose, **values)
-            free = leases.c.ends_at < now
+            insertion = database.insert_into(leases).values(set_id=set_row, purpose=purpose, **values)
+            is_free = leases.c.ends_at < now
             connection.execute(
-                asked.on_conflict_do_update(index_elements=["set_id", "purpose"], set_=values, where=free)
+                insertion.on_conflict_do_update(index_elements=["set_id", "purpose"], set_=values, where=is_free)
             )
-            told = select(leases.c.holder).where(leases.c.set_id == set_row, leases.c.purpose == purpose)
-            return connection.scalar(told) == holder
+            current = select(leases.c.holder).where(leases.c.set_id == set_row, leases.c.purpose == purpose)
+            return connection.scalar(current) == holder
 
         try:
             is_ours = database.write(take)
         except IntegrityError:
-            raise RegistryError(f"there is no lease for {purpose}: the set was dropped meanwhile") from None
+            raise RegistryError(f"cannot take a lease for {purpose}: the set was dropped by another process") from None
         return cls(database, set_row, purpose, holder) if is_ours else None
 
     def __enter__(self) -> Self:
@@ -58,7 +58,7 @@ class Lease:
         self._renewal.join()
         try:
             self._database.write(lambda connection: connection.execute(delete(leases).where(*self._own)))
-        except RegistryError as error:  # it ends by itself
+        except RegistryError as error:  # it expires by itself
             _log.warning("cannot release a lease: %s", error)
 
     def _renew(self) -> None:

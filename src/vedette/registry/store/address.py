@@ -1,4 +1,4 @@
-"""Where a registry is, such as sqlite:///alerts.db or postgresql://user@host/database, shown without secrets."""
+"""The address of a registry, such as sqlite:///alerts.db or postgresql://user@host/database, shown without secrets."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ _SECRETS = ("password", "sslpassword", "passfile", "sslkey")
 
 
 def read_address(url: str | URL) -> URL:
-    """The address, with the driver we use. Errors do not repeat what they got: it may hold a password."""
+    """The address, with the driver to use. Errors do not repeat the given address: it may contain a password."""
     if not isinstance(url, (str, URL)):
-        raise RegistryError(f"a registry's address is a text; {_WANTED}; got {type(url).__name__}")
+        raise RegistryError(f"the registry's address must be a string; {_WANTED}; got {type(url).__name__}")
     try:
         read = make_url(url)
         backend = read.get_backend_name()
     except (ArgumentError, ValueError):
-        raise RegistryError(f"cannot read the registry's address; {_WANTED}") from None
+        raise RegistryError(f"the registry's address is invalid; {_WANTED}") from None
     if backend in ("postgresql", "postgres"):
         if "@" in f"{read.host}{read.database}":
             raise RegistryError(
-                "an '@' in the registry's address separates the password from the host, and there is another after it; "
-                "write '@' in a user's name or password as %40, and every other sign but letters and digits likewise"
+                "the registry's address contains more than one '@'; only the one between password and host is allowed; "
+                "percent-encode special characters in a user name or password: write '@' as %40"
             )
         return read.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
-        raise RegistryError(f"a registry is on SQLite or on PostgreSQL, not on {backend!r}; {_WANTED}")
+        raise RegistryError(f"a registry needs SQLite or PostgreSQL, not {backend!r}; {_WANTED}")
     if read.database in (None, "", ":memory:") or "mode=memory" in str(read.query):
-        raise RegistryError("a registry on SQLite is a file, which other processes can open; write sqlite:///alerts.db")
+        raise RegistryError(
+            "a SQLite registry must be a file that other processes can open, not in memory; write sqlite:///alerts.db"
+        )
     return read
 
 
@@ -42,7 +44,7 @@ def show_address(url: URL) -> str:
 
 
 def without_secrets(text: str, url: URL) -> str:
-    """A text, in which passwords of the address are stars."""
+    """A text with the passwords of the address replaced by stars."""
     secrets = [url.password, *(value for name, value in url.query.items() if name in _SECRETS)]
     for secret in secrets:
         if isinstance(secret, str) and secret:

@@ -1,7 +1,7 @@
-"""The database of a registry: transactions that hold as a whole, tried again while that may help, and its clock.
+"""The database of a registry: transactions that are retried after temporary failures, and the database's clock.
 
-SQLite is used with a write-ahead log, so that readers and a writer do not wait for each other, and a writer takes its
-lock at once. A read sees one state of the database from its first statement to its last.
+SQLite has a write-ahead log, so that readers and a writer do not wait for each other. A writer takes its lock when its
+transaction begins. A read sees one state of the database from its first statement to its last.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from vedette.registry.store.failures import DeniedError, ReadOnlyError, explain_
 
 Result = TypeVar("Result")
 RETRY_SECONDS = 30.0
-MOMENT_SECONDS = 0.25  # in which most changes of others end
+MOMENT_SECONDS = 0.25  # most changes of other processes take less
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 2.0  # seconds between attempts
-_CACHE_KB = 65_536  # of SQLite: the upper levels of the indexes of some million queries
+_CACHE_KB = 65_536  # SQLite's cache: the upper index levels of some million queries
 
 
 class Database:
-    """One database, for one process and those forked from it. It is shown without secrets."""
+    """One database, for this process and its forks. Its str has no secrets."""
 
     def __init__(self, url: str | URL, retry_seconds: float = RETRY_SECONDS) -> None:
         self.url = read_address(url)
@@ -53,33 +53,33 @@ class Database:
 
     @property
     def file(self) -> Path | None:
-        """The file, of SQLite."""
+        """The file of a SQLite database."""
         return None if self.is_postgres else Path(str(self.url.database).removeprefix("file:"))
 
     def is_missing(self) -> bool:
-        """Whether it is a file of SQLite that is not there; whoever connects makes it."""
+        """Whether it is a SQLite file that does not exist. Connecting would create it."""
         try:
             if self.file is not None:
                 self.file.stat()
         except FileNotFoundError:
             return True
         except OSError:
-            pass  # SQLite tells why
+            pass  # SQLite reports the reason
         return False
 
     def read(self, work: Callable[[Connection], Result]) -> Result:
-        """What `work` reads, from one state of the database."""
+        """The result of `work`, which reads from one state of the database."""
         return self._run(work, False)
 
     def write(self, work: Callable[[Connection], Result]) -> Result:
-        """What `work` returns, once all it did is committed.
+        """The result of `work`, after its changes are committed.
 
-        It is called again where an attempt was for nothing. An IntegrityError of SQLAlchemy is for the caller.
+        `work` is called again if an attempt failed temporarily. SQLAlchemy's IntegrityError is raised to the caller.
         """
         return self._run(work, True)
 
     def try_to_write(self, work: Callable[[Connection], object]) -> None:
-        """Do what `write` does, or nothing where we may only read, or others are in the way for more than a moment."""
+        """Like `write`, but do nothing if the database is read-only, or locked for more than MOMENT_SECONDS."""
         try:
             self._run(work, True, min(MOMENT_SECONDS, self.retry_seconds))
         except (ReadOnlyError, DeniedError):
@@ -95,20 +95,20 @@ class Database:
         return int(connection.scalar(text("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")) or 0)
 
     def insert_into(self, table: Table) -> Any:
-        """An insertion that can say what happens on a conflict, in the database's own dialect."""
+        """An insertion in the database's own dialect, which supports ON CONFLICT."""
         return (postgresql if self.is_postgres else sqlite).insert(table)
 
     def close(self) -> None:
-        """Give back all connections; the next use opens new ones."""
+        """Close all connections. The next use opens new ones."""
         with self._lock:
             if self._engine is not None:
                 self._engine.dispose(close=self._process == os.getpid())
                 self._engine = None
 
-    # Inside.
+    # Private.
 
     def _run(self, work: Callable[[Connection], Result], writes: bool, limit: float | None = None) -> Result:
-        """With `limit`, the seconds for this time."""
+        """Run `work` and retry it. `limit` overrides `retry_seconds`."""
         start, n_attempts, wait = time.monotonic(), 0, _FIRST_WAIT
         retry_seconds = self.retry_seconds if limit is None else limit
         while True:
@@ -138,7 +138,7 @@ class Database:
 
     def _connected(self) -> Engine:
         with self._lock:
-            if self._engine is not None and self._process != os.getpid():  # connections are the parent's
+            if self._engine is not None and self._process != os.getpid():  # the connections belong to the parent
                 self._engine.dispose(close=False)
                 self._engine = None
             if self._engine is None:
@@ -169,37 +169,37 @@ class Database:
         return engine
 
     def _create_file(self) -> None:
-        """Create a missing file of SQLite with the mode of the settings, which the files beside it take over."""
+        """Create a missing SQLite file with the mode of the settings. SQLite gives its other files the same mode."""
         if self.file is not None and "mode" not in self.url.query:
             try:
                 create_file(self.file).close()
-            except FileError:  # of the settings
+            except FileError:  # from the settings
                 raise
             except OSError:
-                pass  # it is there, or SQLite says why it cannot be
+                pass  # it exists, or SQLite reports the reason
 
 
 def _dispose(engine: Engine, process: int) -> None:
-    """Close connections, but not those of the process that this one was forked from."""
+    """Close connections, except those of a parent process."""
     engine.dispose(close=process == os.getpid())
 
 
 def _limits(retry_seconds: float) -> dict[str, int]:
-    """How soon libpq notices that a server cannot be reached, or is there no more."""
+    """Timeouts with which libpq detects an unreachable server."""
     milliseconds = max(2_000, int(1000 * retry_seconds))
     idle = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": milliseconds}
     return {"connect_timeout": max(2, min(10, int(retry_seconds))), **idle}
 
 
 def _prepare_postgres(retry_seconds: float, connection: Any, record: object) -> None:
-    """Wait for the locks of others no longer than for the server itself."""
+    """Wait for locks at most `retry_seconds`."""
     with connection.cursor() as cursor:
         cursor.execute(f"SET lock_timeout = {max(1, int(1000 * retry_seconds))}")
     connection.commit()
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:
-    """Let us begin transactions ourselves, and keep a write-ahead log where the file system can."""
+    """Disable the driver's own transactions, and use a write-ahead log if the file system supports it."""
     connection.isolation_level = None
     cursor = connection.cursor()
     try:
@@ -208,7 +208,7 @@ def _prepare_sqlite(connection: Any, record: object) -> None:
             cursor.execute("PRAGMA journal_mode = WAL")
         cursor.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
     except Exception as error:
-        if "readonly" not in str(error) and "locked" not in str(error):  # then it is as it is
+        if "readonly" not in str(error) and "locked" not in str(error):  # these keep the current mode
             raise
     finally:
         cursor.close()
@@ -228,7 +228,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 @contextmanager
 def _limited(connection: Connection, limit: int | None) -> Iterator[None]:
-    """Wait for SQLite's lock no longer than so many milliseconds, and as ever after that."""
+    """Wait for SQLite's lock at most `limit` milliseconds inside the block."""
     if limit is None:
         yield
         return

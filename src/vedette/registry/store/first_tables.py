@@ -1,6 +1,6 @@
-"""The first step: the tables of a registry as SQL.
+"""The first migration: the tables of a registry as SQL.
 
-Once a release has made registries with this step, it must not change: add a step to migrations.py instead.
+It must not change after a release: add a migration to migrations.py instead.
 """
 
 from __future__ import annotations

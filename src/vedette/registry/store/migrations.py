@@ -1,7 +1,7 @@
-"""The steps that create and update the tables of a registry. Each one is recorded in the database.
+"""The migrations that create and update the tables of a registry. Each one is recorded in the database.
 
-A step that was part of a release is not changed: a new step alters what it made. All steps together make exactly what
-tables.py declares, so a new column needs a step here.
+A migration must not change after a release: add a new one. All migrations together create exactly what tables.py
+declares, so a new column needs a migration here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from vedette.registry.store.database import Database
 from vedette.registry.store.first_tables import make_first_tables
 from vedette.registry.store.tables import migrations
 
-_LOCK = 0x76656465747465  # "vedette": PostgreSQL's lock while steps are made
+_LOCK = 0x76656465747465  # "vedette": PostgreSQL's lock during migrations
 
 STEPS: list[tuple[str, Callable[[Connection], None]]] = [
     ("the tables of a registry", make_first_tables),
@@ -23,11 +23,11 @@ STEPS: list[tuple[str, Callable[[Connection], None]]] = [
 
 
 def migrate(database: Database, create: bool = True) -> None:
-    """Bring the tables up to date. Without `create`, there must be a registry."""
+    """Bring the tables up to date. Without `create`, the registry must exist."""
     is_missing = not create and database.is_missing()
     done = 0 if is_missing else database.read(_count_done)
     if done == 0 and not create:
-        raise RegistryError(f"there is no registry in {database}; `vedette set create` makes one")
+        raise RegistryError(f"no registry in {database}; create one with `vedette set create`")
     _check_known(database, done)
     if done < len(STEPS):
         database.write(lambda connection: _make_steps(database, connection))
@@ -38,8 +38,8 @@ def _check_known(database: Database, done: int) -> None:
         from vedette import __version__
 
         raise RegistryError(
-            f"the registry in {database} was written by a newer Vedette: its tables are at step {done}, and Vedette "
-            f"{__version__} knows steps up to {len(STEPS)}; update Vedette here"
+            f"the registry in {database} was written by a newer Vedette: its tables have {done} migrations, and "
+            f"Vedette {__version__} knows {len(STEPS)}; update Vedette here"
         )
 
 

@@ -27,7 +27,7 @@ from vedette.data.ids import INTEGER
 
 METADATA = MetaData()
 
-# Names in the order of their bytes, whatever the database's locale is: SQLite's own order.
+# Names are sorted by their bytes, independently of the database's locale, as in SQLite.
 _NAME = Text().with_variant(Text(collation="C"), "postgresql")
 _SERIAL = BigInteger().with_variant(Integer(), "sqlite")
 
@@ -41,7 +41,7 @@ migrations = Table(
     METADATA,
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("name", Text, nullable=False),
-    Column("vedette", Text, nullable=False),  # the version of Vedette that made the step
+    Column("vedette", Text, nullable=False),  # the version of Vedette that applied it
     Column("made_at", BigInteger, nullable=False),
 )
 
@@ -49,16 +49,16 @@ sets = Table(
     "vedette_sets",
     METADATA,
     Column("id", _SERIAL, primary_key=True),
-    Column("uid", Text, nullable=False, unique=True),  # another one when a set of the same name is made again
+    Column("uid", Text, nullable=False, unique=True),  # changes if the set is dropped and created again
     Column("name", _NAME, nullable=False, unique=True),
     Column("kind", Text, nullable=False),
-    Column("schemas", Text, nullable=False),  # JSON: by stream, "" where there is one stream
-    Column("schema_version", BigInteger, nullable=False),  # from which the schemas are in force
+    Column("schemas", Text, nullable=False),  # JSON: by stream; a single stream is under ""
+    Column("schema_version", BigInteger, nullable=False),  # the version from which the schemas apply
     Column("time_zone", Text, nullable=False),
-    Column("windows", Text),  # of window joins: time, rows or any
-    Column("id_kind", Text),  # string or integer, which never changes; none until it is known
+    Column("windows", Text),  # in window joins: time, rows or any
+    Column("id_kind", Text),  # string or integer, which never changes; null until it is known
     Column("version", BigInteger, nullable=False),
-    Column("oldest", BigInteger, nullable=False),  # the oldest version that can still be read
+    Column("oldest", BigInteger, nullable=False),  # the oldest readable version
     Column("n_active", BigInteger, nullable=False),
     Column("n_parked", BigInteger, nullable=False),
     Column("created_at", BigInteger, nullable=False),
@@ -78,7 +78,7 @@ schemas = Table(
     "vedette_schemas",
     METADATA,
     _set_id(primary_key=True),
-    Column("version", BigInteger, primary_key=True),  # from which they were in force
+    Column("version", BigInteger, primary_key=True),  # the version from which they apply
     Column("schemas", Text, nullable=False),
     Column("time_zone", Text, nullable=False),
 )
@@ -88,7 +88,7 @@ versions = Table(
     METADATA,
     _set_id(primary_key=True),
     Column("version", BigInteger, primary_key=True),
-    Column("mark", BigInteger, nullable=False),  # random: a saved state knows its history by it
+    Column("mark", BigInteger, nullable=False),  # random: identifies the history that a saved state belongs to
     Column("made_at", BigInteger, nullable=False),
 )
 
@@ -97,10 +97,10 @@ revisions = Table(
     METADATA,
     Column("id", _SERIAL, primary_key=True),
     _set_id(),
-    Column("name", _NAME),  # the query's id where ids are strings
-    Column("number", BigInteger),  # the query's id where ids are integers
+    Column("name", _NAME),  # the query's id, if ids are strings
+    Column("number", BigInteger),  # the query's id, if ids are integers
     Column("added", BigInteger, nullable=False),  # the version that added it
-    Column("removed", BigInteger),  # the version that ended it; none while it stands
+    Column("removed", BigInteger),  # the version that ended it; null while it is active
     Column("reason", Text),  # why it ended: removed, replaced, expired or parked
     Column("is_parked", Boolean, nullable=False),  # parked, and neither replaced nor removed since
     Column("text", Text),
@@ -122,7 +122,7 @@ pins = Table(
     Column("batch", BigInteger, primary_key=True),
     Column("version", BigInteger, nullable=False),
     Column("made_at", BigInteger, nullable=False),
-    Column("run", Text),  # of the pipeline, that asked first; null where it is not known
+    Column("run", Text),  # the run of the pipeline that wrote the pin; null if unknown
 )
 
 snapshots = Table(
@@ -145,8 +145,8 @@ leases = Table(
     Column("ends_at", BigInteger, nullable=False),
 )
 
-# All indexes but `added` cover a part of the revisions, so adding a query writes two entries: its id and its version.
-_STANDS = revisions.c.removed.is_(None)
+# All indexes but `added` are partial, so adding a query writes two entries: its id and its version.
+_ACTIVE = revisions.c.removed.is_(None)
 _ENDED = revisions.c.removed.is_not(None)
 
 
@@ -156,14 +156,14 @@ def _index(name: str, *columns: Column[object], where: ColumnElement[bool] | Non
 
 for _column in (revisions.c.name, revisions.c.number):
     _has = _column.is_not(None)
-    _index(f"active_{_column.name}", revisions.c.set_id, _column, where=and_(_STANDS, _has), unique=True)
+    _index(f"active_{_column.name}", revisions.c.set_id, _column, where=and_(_ACTIVE, _has), unique=True)
     _index(f"ended_{_column.name}", revisions.c.set_id, _column, revisions.c.removed, where=and_(_ENDED, _has))
 _index("added", revisions.c.set_id, revisions.c.added, revisions.c.id)
 _index("removed", revisions.c.set_id, revisions.c.removed, where=_ENDED)
-_index("due", revisions.c.set_id, revisions.c.expires_at, where=and_(_STANDS, revisions.c.expires_at.is_not(None)))
+_index("due", revisions.c.set_id, revisions.c.expires_at, where=and_(_ACTIVE, revisions.c.expires_at.is_not(None)))
 _index("parked", revisions.c.set_id, where=revisions.c.is_parked)
 
 
 def id_column(id_kind: str | None) -> Column[str] | Column[int]:
-    """The column of the ids of such a set."""
+    """The column with the ids of a set whose ids have this type."""
     return revisions.c.number if id_kind == INTEGER else revisions.c.name

@@ -1,4 +1,4 @@
-"""What both databases can keep: texts of whole characters without NUL, and whole numbers of 64 bits."""
+"""The values that both databases can store: valid UTF-8 without NUL, and 64-bit integers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SMALLEST, LARGEST = -(2**63), 2**63 - 1
 
 
 def is_text(value: Any) -> bool:
-    """Whether it is a text that a database takes.
+    """Whether the value is a string that a database can store.
 
     >>> is_text("é"), is_text("a\\0"), is_text("\\ud800"), is_text(5)
     (True, False, False, False)
@@ -25,7 +25,7 @@ def is_text(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a whole number that a database takes.
+    """Whether the value is an integer that a database can store.
 
     >>> is_number(5), is_number(2**63), is_number(True), is_number(5.0)
     (True, False, False, False)

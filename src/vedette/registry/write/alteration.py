@@ -1,6 +1,6 @@
-"""Another schema for a set whose queries stand: refused where it breaks some, unless those may be parked.
+"""Changes the schema of a set. If active queries are invalid under the new schema, it is an error, or they are parked.
 
-A parked query stands no longer, and waits for its owner to replace or to remove it.
+A parked query is not active. It stays parked until its owner replaces or removes it.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ Broken = dict[Any, tuple[int, QueryError]]  # by id: the version that added the 
 
 
 def alter_set(database: Database, info: SetInfo, schema: Any, time_zone: str | None, force: bool) -> int:
-    """The version from which another schema is in force. What is not given stays as it is at that moment."""
+    """Change the schema or time zone; returns the version from which it applies. What is not given does not change."""
     while True:
         outcome = _alter(database, info, schema, time_zone, force)
         if isinstance(outcome, int):
             return outcome
-        info = outcome  # another has altered it since it was read
+        info = outcome  # another process has altered the set since it was read
 
 
 def _alter(database: Database, info: SetInfo, schema: Any, time_zone: str | None, force: bool) -> int | SetInfo:
-    """The new version, or the set as it is now, where it has another schema or time zone than when it was read."""
+    """The new version. If another process has changed the schema or time zone, the set as it is now."""
     wanted = read_given_schemas(info.kind, info.schema if schema is None else schema, {})
     zone = check_time_zone(info.time_zone if time_zone is None else time_zone)
     if info.streams != [name for name in wanted if name]:
@@ -50,9 +50,9 @@ def _alter(database: Database, info: SetInfo, schema: Any, time_zone: str | None
     read = read_schemas(wanted)
     if read is None:
         raise RegistryError(f"set {info.name!r} is of kind {info.kind}, which has no schema to alter")
-    if not force:  # by force, writers of queries are told what is wrong with the sample, and so is `verify`
+    if not force:  # with force, `verify` and writers of queries report an invalid sample later
         selectivity_of(database, replace(info, schema=wanted, time_zone=zone))
-    # Most texts are compiled before the set is locked, so that other writers wait for a moment only.
+    # Most texts are compiled before the set is locked, so that other writers wait only briefly.
     broken: Broken = {}
     for piece in read_active(database, info, info.version):
         broken |= _compile(piece.added_ids, piece.added_versions.tolist(), piece.texts or [], read, zone)
@@ -79,9 +79,9 @@ def _alter(database: Database, info: SetInfo, schema: Any, time_zone: str | None
                 .values(is_parked=True)
             )
             locked.n_parked += locked.end(locked.among(list(still)), reason=PARKED)
-        told = {"schemas": json.dumps(wanted), "time_zone": zone}
-        connection.execute(insert(schemas).values(set_id=info.row, version=version, **told))
-        connection.execute(update(sets).where(sets.c.id == info.row).values(schema_version=version, **told))
+        values = {"schemas": json.dumps(wanted), "time_zone": zone}
+        connection.execute(insert(schemas).values(set_id=info.row, version=version, **values))
+        connection.execute(update(sets).where(sets.c.id == info.row).values(schema_version=version, **values))
         locked.save()
         return version
 
@@ -89,7 +89,7 @@ def _alter(database: Database, info: SetInfo, schema: Any, time_zone: str | None
 
 
 def _read_new(locked: LockedSet, since: int) -> tuple[list[Any], list[int], list[str]]:
-    """What stands and was added after a version: ids, versions, texts."""
+    """The active queries that were added after a version: ids, versions, texts."""
     new = revisions.c.set_id == locked.row, revisions.c.removed.is_(None), revisions.c.added > since
     found = locked.connection.execute(select(locked.id_column, revisions.c.added, revisions.c.text).where(*new)).all()
     return [revision[0] for revision in found], [revision[1] for revision in found], [revision[2] for revision in found]
@@ -102,20 +102,20 @@ def _compile(ids: Sequence[Any], added: Sequence[int], texts: Sequence[str], sch
 
 
 def _find_active(locked: LockedSet, broken: Broken) -> Broken:
-    """Those that still stand as they were compiled."""
+    """The queries that are still active in the revision that was compiled."""
     if not broken:
         return {}
-    stands = revisions.c.set_id == locked.row, revisions.c.removed.is_(None), locked.among(list(broken))
-    found = locked.connection.execute(select(locked.id_column, revisions.c.added).where(*stands))
+    active = revisions.c.set_id == locked.row, revisions.c.removed.is_(None), locked.among(list(broken))
+    found = locked.connection.execute(select(locked.id_column, revisions.c.added).where(*active))
     added = {revision[0]: revision[1] for revision in found}
-    return {query_id: told for query_id, told in broken.items() if added.get(query_id) == told[0]}
+    return {query_id: each for query_id, each in broken.items() if added.get(query_id) == each[0]}
 
 
 def _explain(info: SetInfo, broken: list[tuple[Any, QueryError]]) -> str:
-    breaks = count(len(broken), "standing query", "standing queries")
+    invalid = count(len(broken), "active query is invalid", "active queries are invalid")
     lines = [
-        f"the new schema breaks {breaks} of set {info.name!r}, so it was not altered; replace or remove them first, or "
-        f"force it, which parks them:",
+        f"{invalid} under the new schema of set {info.name!r}; nothing was changed; replace or remove them first, or "
+        f"use force to park them:",
         *(f"  {error.reason}" for _, error in broken[:_SHOWN]),
     ]
     if len(broken) > _SHOWN:

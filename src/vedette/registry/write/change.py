@@ -14,13 +14,13 @@ from vedette.registry.write.writer import Writer
 
 
 class Change:
-    """Several steps as one change: `add`, `replace` and `remove` collect steps, which are written when the block ends.
+    """Several steps as one change: `add`, `replace` and `remove` collect steps; the end of the block writes them.
 
-    Texts and ids are checked at the end, all together. An error leaves the set unchanged.
+    All texts and ids are checked together at the end. After an error the set is unchanged.
     """
 
     def __init__(self, database: Database, info: SetInfo, expect_version: int | None = None) -> None:
-        self.version: int | None = None  # the new one, once the change is made
+        self.version: int | None = None  # the new version, after `commit`
         self._database = database
         self._info = info
         self._expect_version = expect_version
@@ -45,11 +45,11 @@ class Change:
         ttl: Any = None,
         **written: Any,
     ) -> None:
-        """Add a query, written as the kind of the set has it.
+        """Add a query. Its arguments depend on the kind of the set.
 
-        A text; in window joins also `within` or `rows`; in band joins `low` and `high`, of which None means unbounded;
-        in moving joins the sides of a zone: `x_low`, `x_high`, `y_low`, `y_high` and, in three dimensions, `z_low` and
-        `z_high`.
+        Sets for match and border take a text. Window joins take a text and `within` or `rows`. Band joins take `low`
+        and `high`; None means unbounded. Moving joins take the sides of a zone: `x_low`, `x_high`, `y_low`, `y_high`
+        and, in three dimensions, `z_low` and `z_high`.
         """
         self._gather(ADD, [query_id], Given({"text": text} | written, metadata, expires_at, ttl))
 
@@ -65,9 +65,9 @@ class Change:
     ) -> None:
         """Add many queries. Metadata and expiries are one value for all queries, or a list with one value per query.
 
-        Bands are `lows` and `highs`; the sides of zones have the names that `add` has, with an array each. Expiries may
+        Band joins take `lows` and `highs`. Moving joins take an array per side, with the names of `add`. Expiries may
         also be a pandas or Arrow column. NaT and None mean that a query does not expire. Times without a time zone,
-        such as NumPy's, are refused.
+        such as NumPy's, are an error.
         """
         self._gather(ADD, ids, Given({"text": texts} | written, metadata, expires_at, ttl, is_many=True))
 
@@ -81,9 +81,9 @@ class Change:
         ttl: Any = None,
         **written: Any,
     ) -> None:
-        """Change a query that is active or parked. It keeps what is not given; expires_at="never" clears the expiry.
+        """Change an active or parked query. Arguments that are not given keep their values.
 
-        Bands and zones are replaced as a whole.
+        expires_at="never" clears the expiry. Bands and zones are replaced as a whole.
         """
         self._gather(REPLACE, [query_id], Given({"text": text} | written, metadata, expires_at, ttl))
 
@@ -97,7 +97,7 @@ class Change:
         ttl: Any = None,
         **written: Any,
     ) -> None:
-        """Change many queries. They keep what is not given; None in a list means no metadata, or no expiry."""
+        """Change many queries. Arguments that are not given keep their values. None in a list clears the value."""
         self._gather(REPLACE, ids, Given({"text": texts} | written, metadata, expires_at, ttl, is_many=True))
 
     def remove(self, query_id: str | int) -> None:

@@ -13,14 +13,18 @@ from vedette.errors import QueryError, shown
 
 
 def write_metadata(metadata: Any, ids: Sequence[Any]) -> list[str | None]:
-    """The metadata of these queries, from one dict for all or a sequence with one a query; an empty one is none."""
+    """Metadata as JSON, from one dict for all queries or a sequence with one per query. An empty dict gives None."""
     n = len(ids)
     if metadata is None or isinstance(metadata, Mapping):
         return [_write_metadata(metadata)] * n
     if isinstance(metadata, str) or not isinstance(metadata, Sequence):
-        raise QueryError(f"metadata is a dict for all queries, or a list with one a query; got {shown(metadata)}")
+        raise QueryError(
+            f"metadata must be one dict for all queries or a list with one dict per query; got {shown(metadata)}"
+        )
     if len(metadata) != n:
-        raise QueryError(f"got {len(metadata)} metadata for {n} queries; give one for all, or one a query")
+        raise QueryError(
+            f"got {len(metadata)} metadata for {n} queries; give one dict for all queries, or one per query"
+        )
     return [_write_of(query_id, each) for query_id, each in zip(ids, metadata, strict=True)]
 
 
@@ -35,21 +39,21 @@ def _write_metadata(metadata: Any) -> str | None:
     if not metadata and (metadata is None or isinstance(metadata, Mapping)):
         return None
     if not isinstance(metadata, Mapping) or not all(isinstance(name, str) for name in metadata):
-        raise QueryError(f"metadata is a dict with names for keys, such as {{'owner': 'ann'}}; got {shown(metadata)}")
+        raise QueryError(f"metadata must be a dict with string keys, such as {{'owner': 'ann'}}; got {shown(metadata)}")
     try:
         text = json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         text.encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise QueryError(f"metadata is what JSON can say; {error}") from None
+        raise QueryError(f"metadata must be valid JSON: {error}") from None
     if "\\u0000" in text:
-        raise QueryError("metadata holds the character NUL, which databases refuse")
+        raise QueryError("metadata contains the character NUL, which databases cannot store")
     return text
 
 
 def write_windows(within: Any, rows: Any, streams: Sequence[str], n: int) -> list[str]:
-    """The windows of `n` queries, which `read_windows` has found to be right."""
-    told = {"within": within, "rows": rows}
-    lists = {name: _each(value, n) for name, value in told.items() if value is not None}
+    """The windows of `n` queries as JSON. `read_windows` has validated them."""
+    given = {"within": within, "rows": rows}
+    lists = {name: _each(value, n) for name, value in given.items() if value is not None}
     if all(isinstance(each, _Same) for each in lists.values()):
         return [_dump({name: each.value for name, each in lists.items()})] * n
     return [_dump({name: each[query] for name, each in lists.items()}) for query in range(n)]
@@ -66,7 +70,7 @@ class _Same:
 
 
 class _ByStream:
-    """Of each query, a value by stream."""
+    """One value per query and stream."""
 
     def __init__(self, values: dict[str, Any]) -> None:
         self.values = values
@@ -87,7 +91,7 @@ def _each(value: Any, n: int) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A window's length as JSON can say it."""
+    """A window's length as a JSON value."""
     if isinstance(value, np.timedelta64):
         value = value.astype("m8[us]").item()
     if isinstance(value, datetime.timedelta):

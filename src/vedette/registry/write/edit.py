@@ -1,4 +1,4 @@
-"""The net effect of the steps of a change: each query is added, replaced or removed once."""
+"""The net effect of the steps of a change: each query is added, replaced or removed at most once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vedette.registry.read.set_info import SetInfo
 from vedette.registry.write.steps import ADD, REMOVE, REPLACE, Step, check_texts
 from vedette.settings import settings
 
-COLUMNS = (*STORED, "metadata", "expires_at")  # of a revision: what its owner gives
+COLUMNS = (*STORED, "metadata", "expires_at")  # columns of a revision that its owner sets
 
 
 class _Kept:
@@ -28,7 +28,7 @@ KEPT = _Kept()
 
 @dataclass(frozen=True)
 class Rows:
-    """Some queries and their new values, by column; of a column that is absent all keep theirs, or have none."""
+    """Queries and their new values by column. Without a column, replaced queries keep theirs and new ones get null."""
 
     ids: Sequence[Any] = ()
     values: dict[str, list[Any]] = field(default_factory=dict)
@@ -44,15 +44,15 @@ class Edit:
     added: Rows = field(default_factory=Rows)
     replaced: Rows = field(default_factory=Rows)
     removed: Sequence[Any] = ()
-    passing: Sequence[Any] = ()  # added and removed again, so they must not exist before
+    transient: Sequence[Any] = ()  # added and removed by the same change: they must not exist before it
 
     def __bool__(self) -> bool:
-        return any(len(ids) for ids in (self.added.ids, self.replaced.ids, self.removed, self.passing))
+        return any(len(ids) for ids in (self.added.ids, self.replaced.ids, self.removed, self.transient))
 
     @property
     def ids(self) -> Sequence[Any]:
-        """One id of each action."""
-        return [*self.added.ids[:1], *self.replaced.ids[:1], *self.removed[:1], *self.passing[:1]]
+        """One id per action."""
+        return [*self.added.ids[:1], *self.replaced.ids[:1], *self.removed[:1], *self.transient[:1]]
 
     def check_texts(self, info: SetInfo, selectivity: Selectivity | None) -> None:
         """Raise QueryError if a text is invalid."""
@@ -78,16 +78,16 @@ class Edit:
                 rows if step.action == REPLACE else Rows(),
                 step.ids if step.action == REMOVE else (),
             )
-        last: dict[Any, tuple[bool, dict[str, Any] | None]] = {}  # whether it stood before, and what it is now
+        last: dict[Any, tuple[bool, dict[str, Any] | None]] = {}  # whether it existed before, and its values now
         for step in steps:
             for place, query_id in enumerate(step.ids):
                 values = {name: column[place] for name, column in step.values.items()}
                 last[query_id] = _follow(last.get(query_id), step.action, query_id, values)
-        before = [(query_id, values) for query_id, (stood, values) in last.items() if stood]
-        new = [(query_id, values) for query_id, (stood, values) in last.items() if not stood]
+        before = [(query_id, values) for query_id, (existed, values) in last.items() if existed]
+        new = [(query_id, values) for query_id, (existed, values) in last.items() if not existed]
         removed = [query_id for query_id, values in before if values is None]
-        passing = [query_id for query_id, values in new if values is None]
-        return cls(_rows(new, None), _rows(before, KEPT), removed, passing)
+        transient = [query_id for query_id, values in new if values is None]
+        return cls(_rows(new, None), _rows(before, KEPT), removed, transient)
 
 
 def _follow(
@@ -96,18 +96,20 @@ def _follow(
     """The state of a query after a step."""
     if before is None:
         return action != ADD, None if action == REMOVE else values
-    stood, known = before
+    existed, known = before
     if action == ADD:
         if known is not None:
             raise QueryError(f"id {query_id!r} is added twice in one change; ids must be distinct")
-        return stood, {name: values.get(name) for name in COLUMNS}  # nothing is kept of what stood before
+        return existed, {name: values.get(name) for name in COLUMNS}  # no values of the removed query are kept
     if known is None:
-        raise QueryError(f"query {query_id!r} no longer exists: the same change has removed it")
-    return stood, None if action == REMOVE else known | values
+        raise QueryError(
+            f"query {query_id!r} does not exist: an earlier step of the same change removed it; add it instead"
+        )
+    return existed, None if action == REMOVE else known | values
 
 
 def _rows(queries: list[tuple[Any, dict[str, Any] | None]], otherwise: Any) -> Rows:
-    """Those queries that have values, by column."""
+    """The queries that have values, by column."""
     having = [(query_id, values) for query_id, values in queries if values is not None]
     names = {name: None for _, values in having for name in values}
     columns = {name: [values.get(name, otherwise) for _, values in having] for name in names}

@@ -1,4 +1,4 @@
-"""A set that a transaction has locked: expired queries end, versions are created, and its row is written."""
+"""A set that a transaction has locked, to end expired queries, create versions and write its row."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class LockedSet:
     """The row of a set, locked until the transaction ends. Other writers of the set wait."""
 
     def __init__(self, database: Database, connection: Connection, info: SetInfo, *, alone: bool = False) -> None:
-        """`info` says which set, as it was read before. Pins and leases do not wait, unless it must be `alone`."""
+        """Lock the set of `info`. Pins and leases do not wait for this lock, unless `alone` is set."""
         chosen = select(sets).where(sets.c.uid == info.uid).with_for_update(key_share=not alone)
         row = connection.execute(chosen).mappings().first()
         if row is None:
-            raise DroppedError(f"set {info.name!r} was dropped meanwhile; nothing was changed")
+            raise DroppedError(f"set {info.name!r} was dropped by another process; nothing was changed")
         self.info = SetInfo.of(row)
         self.database = database
         self.connection = connection
@@ -58,11 +58,11 @@ class LockedSet:
 
     def find_made(self, mark: int) -> int | None:
         """The version with that mark, if an earlier attempt created it and only its answer was lost."""
-        told = select(versions.c.version).where(versions.c.set_id == self.row, versions.c.mark == mark)
-        return self.connection.scalar(told)
+        version = select(versions.c.version).where(versions.c.set_id == self.row, versions.c.mark == mark)
+        return self.connection.scalar(version)
 
     def advance(self, mark: int | None = None) -> int:
-        """Make a new version."""
+        """Create a new version."""
         self.version += 1
         values = {"set_id": self.row, "version": self.version, "made_at": self.now, "mark": mark or new_mark()}
         self.connection.execute(insert(versions).values(values))
@@ -71,8 +71,8 @@ class LockedSet:
     def end(self, *which: ColumnElement[bool], reason: str) -> int:
         """End the active revisions that match `which` under the current version; returns how many."""
         ended = {"removed": self.version, "reason": reason, "ended_at": self.now}
-        told = revisions.c.set_id == self.row, revisions.c.removed.is_(None), *which
-        n = self.connection.execute(update(revisions).where(*told).values(ended)).rowcount
+        active = revisions.c.set_id == self.row, revisions.c.removed.is_(None), *which
+        n = self.connection.execute(update(revisions).where(*active).values(ended)).rowcount
         self.n_active -= n
         return n
 
@@ -83,7 +83,7 @@ class LockedSet:
             self.end(revisions.c.expires_at.is_not(None), revisions.c.expires_at <= self.now, reason=EXPIRED)
 
     def among(self, ids: Sequence[Any]) -> ColumnElement[bool]:
-        """Whether the id of a revision is one of these."""
+        """Whether the id of a revision is one of `ids`."""
         return among(self.database, self.id_column, self.id_kind, ids)
 
     def save(self) -> None:
@@ -99,12 +99,12 @@ class LockedSet:
 
 
 def new_mark() -> int:
-    """A random number of 62 bits, not 0."""
+    """A random number of 62 bits, never 0."""
     return 1 + secrets.randbelow((1 << 62) - 1)
 
 
 def is_due(set_row: int, now: int) -> ColumnElement[bool]:
-    """Whether the set has active queries that have expired."""
+    """Whether the set has active queries whose expiry has passed."""
     due = (
         revisions.c.set_id == set_row,
         revisions.c.removed.is_(None),
@@ -115,7 +115,7 @@ def is_due(set_row: int, now: int) -> ColumnElement[bool]:
 
 
 def among(database: Database, column: Any, id_kind: str | None, ids: Sequence[Any]) -> ColumnElement[bool]:
-    """Whether a column is one of very many ids, which travel as one parameter."""
+    """Whether a column is one of the ids. They are sent as one parameter, so there may be very many."""
     given: Select[Any]
     if database.is_postgres:
         kind = BigInteger if id_kind == INTEGER else Text

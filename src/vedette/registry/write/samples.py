@@ -1,4 +1,4 @@
-"""The sample of rows of a set. New queries that match too much of it are refused."""
+"""The sample of rows of a set. A new query that matches too much of it is an error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from vedette.registry.store.tables import samples, sets
 
 
 def write_sample(sample: Any, max_share: float, schema: Schema, time_zone: str) -> dict[str, str]:
-    """The columns of a sample that the schema has, as stored: an Arrow stream in base64, and its digest."""
+    """The columns of a sample that the schema has, as they are stored: an Arrow stream in base64, and its digest."""
     table = as_table(sample, schema)
     Selectivity.read(table, max_share, schema, time_zone)
     sink = pa.BufferOutputStream()
@@ -43,7 +43,7 @@ def selectivity_of(database: Database, info: SetInfo) -> Selectivity | None:
 
 
 class _Place:
-    """Where the sample of a set is. Equal while the schema is the same. It does not keep the database open."""
+    """Where the sample of a set is: a cache key that changes with the schema. It does not keep the database open."""
 
     def __init__(self, database: Database, info: SetInfo) -> None:
         self.database, self.info = ref(database), info
@@ -60,7 +60,7 @@ class _Place:
 def _read(place: _Place, digest: str, max_share: float) -> Selectivity:
     info, schema, database = place.info, place.info.read_schema(), place.database()
     assert schema is not None
-    assert database is not None  # the caller has it
+    assert database is not None  # the caller keeps it alive
     chosen = select(samples.c.sample).where(samples.c.set_id == info.row, samples.c.digest == digest)
     text = database.read(lambda connection: connection.scalar(chosen))
     try:
@@ -68,8 +68,8 @@ def _read(place: _Place, digest: str, max_share: float) -> Selectivity:
         return Selectivity.read(table, max_share, schema, info.time_zone)
     except (RowError, pa.ArrowInvalid, ValueError) as error:
         raise RegistryError(
-            f"the sample of set {info.name!r} cannot be read under the schema ({error}); give the set another sample, "
-            f"or clear max_match_share"
+            f"the sample of set {info.name!r} does not fit its schema ({error}); give the set another sample, or clear "
+            f"max_match_share"
         ) from None
 
 
@@ -77,7 +77,7 @@ def alter_sample(database: Database, info: SetInfo, sample: Any, max_share: Any,
     """Change the sample or the share of a set, or clear both. None means no change."""
     check_kind(info.kind, info.name)
     if clear and sample is not None:
-        raise RegistryError('max_match_share="none" clears the sample; give a sample or clear it, not both')
+        raise RegistryError('max_match_share="none" clears the sample, but a sample is given; give only one of them')
     if not clear and max_share is None and info.max_match_share is None:
         raise RegistryError(f"set {info.name!r} has no max_match_share yet; give one with the sample, such as 0.5")
     share = None if clear else read_share(info.max_match_share if max_share is None else max_share)
@@ -98,14 +98,14 @@ def alter_sample(database: Database, info: SetInfo, sample: Any, max_share: Any,
 
 
 def check_kind(kind: str, name: str) -> None:
-    """Refuse a sample for joins: their queries are not about one row."""
+    """Raise RegistryError for joins: a sample of single rows cannot test their queries."""
     if not KINDS[kind].has_samples:
         having = " or ".join(each.name for each in KINDS.values() if each.has_samples)
         raise RegistryError(f"set {name!r} is of kind {kind}; only sets of kind {having} have a sample")
 
 
 def as_table(sample: Any, schema: Schema) -> pa.Table:
-    """The columns of a sample that the schema has, read as those of rows, as a table that can be read repeatedly."""
+    """The columns of a sample that the schema has, as a table that can be read more than once."""
     frame = as_frame(sample)
     frame.count_rows()  # raises if the columns differ in length
     columns = {field: frame.find(field.name) for field in schema}

@@ -41,13 +41,13 @@ def create_set(
 ) -> SetInfo:
     """Create an empty set, at version 0."""
     if not is_text(name) or not name or len(name.encode()) > 1000:
-        raise RegistryError(f"a set's name is a text of 1 to 1,000 bytes of UTF-8 without NUL; got {shown(name)}")
+        raise RegistryError(f"the name of a set must be 1 to 1,000 bytes of UTF-8 without NUL; got {shown(name)}")
     find_kind(kind)
     windows, dimensions = _read_windows(kind, windows), _read_dimensions(kind, dimensions)
     if ids not in (None, *ID_KINDS):
-        raise RegistryError(f"ids are of: {', '.join(ID_KINDS)}; got {ids!r}{nearest(str(ids), ID_KINDS)}")
+        raise RegistryError(f"ids must be one of: {', '.join(ID_KINDS)}; got {ids!r}{nearest(str(ids), ID_KINDS)}")
     given = read_given_schemas(kind, schema, streams)
-    told = json.dumps(given)
+    written = json.dumps(given)
     uid = uuid.uuid4().hex
     share, kept = _read_sample(name, kind, given, check_time_zone(time_zone), sample, max_match_share)
 
@@ -57,7 +57,7 @@ def create_set(
             "uid": uid,
             "name": name,
             "kind": kind,
-            "schemas": told,
+            "schemas": written,
             "schema_version": 0,
             "time_zone": time_zone,
             "windows": windows,
@@ -73,7 +73,7 @@ def create_set(
         row = connection.execute(insert(sets).values(values).returning(sets)).mappings().one()
         own = {"set_id": row["id"], "version": 0}
         connection.execute(insert(versions).values(**own, mark=new_mark(), made_at=now))
-        connection.execute(insert(schemas).values(**own, schemas=told, time_zone=time_zone))
+        connection.execute(insert(schemas).values(**own, schemas=written, time_zone=time_zone))
         if kept is not None:
             connection.execute(insert(samples).values(set_id=row["id"], **kept))
         return SetInfo.of(row)
@@ -82,25 +82,27 @@ def create_set(
         return database.write(make)
     except IntegrityError:
         made = database.read(lambda connection: find_set(database, connection, name))
-        if made.uid == uid:  # committed before, and only the answer was lost
+        if made.uid == uid:  # an earlier attempt was committed, and only its answer was lost
             return made
-        raise RegistryError(f"there is a set {name!r} already; take another name, or drop it first") from None
+        raise RegistryError(f"set {name!r} already exists; use another name, or drop it first") from None
 
 
 def _read_windows(kind: str, windows: str | None) -> str | None:
     if KINDS[kind].form is not WINDOWED_TEXT:
         if windows is not None:
-            raise RegistryError(f"a set of kind {kind} has no windows; only window joins have")
+            raise RegistryError(f"a set of kind {kind} has no windows; only window joins have them")
         return None
     if windows not in (None, *WINDOWS):
-        raise RegistryError(f"windows are of: {', '.join(WINDOWS)}; got {windows!r}{nearest(str(windows), WINDOWS)}")
+        raise RegistryError(
+            f"windows must be one of: {', '.join(WINDOWS)}; got {windows!r}{nearest(str(windows), WINDOWS)}"
+        )
     return windows or "time"
 
 
 def _read_dimensions(kind: str, dimensions: Any) -> int | None:
     if KINDS[kind].form is not ZONE:
         if dimensions is not None:
-            raise RegistryError(f"a set of kind {kind} has no dimensions; only moving joins have")
+            raise RegistryError(f"a set of kind {kind} has no dimensions; only moving joins have them")
         return None
     if isinstance(dimensions, bool) or dimensions not in (None, 2, 3):
         raise RegistryError(f"dimensions must be 2 or 3; got {shown(dimensions)}")
@@ -130,29 +132,31 @@ def read_given_schemas(kind: str, schema: Any, streams: Mapping[str, Any]) -> di
         schema, streams = streams[""], {}
     if KINDS[kind].schemas == "none":
         if schema or streams:
-            raise SchemaError(f"a {kind} is over numbers and has no schema")
+            raise SchemaError(f"a {kind} has no schema; create the set without one")
         return {}
     if KINDS[kind].schemas == "streams":
         if schema is not None:
-            raise SchemaError(f"a {kind} has a schema for each stream, left and right, such as 'id bigint, x double'")
+            raise SchemaError(
+                f"a {kind} has one schema per stream, such as left='id bigint, x double', right='id bigint, y double'"
+            )
         made = JoinQuerySet(**streams)
         return {stream: str(made.schema_of(stream)) for stream in made.streams}
     if streams or schema is None:
-        raise SchemaError(f"a set of kind {kind} has one schema, such as 'symbol string, price double'")
+        raise SchemaError(f"a set of kind {kind} needs one schema, such as 'symbol string, price double'")
     return {"": str(schema if isinstance(schema, Schema) else Schema.parse(schema))}
 
 
 def list_sets(connection: Connection) -> list[SetInfo]:
-    """All sets, by name."""
+    """All sets, sorted by name."""
     return [SetInfo.of(row) for row in connection.execute(select(sets).order_by(sets.c.name)).mappings()]
 
 
 def find_set(database: Database, connection: Connection, which: str | SetInfo) -> SetInfo:
-    """The set of a name, or one that was read before, as it is now."""
+    """The current state of a set, by its name or by what was read of it before."""
     if isinstance(which, SetInfo):
         row = connection.execute(select(sets).where(sets.c.uid == which.uid)).mappings().first()
         if row is None:
-            raise DroppedError(f"set {which.name!r} was dropped since it was asked for; ask for it anew")
+            raise DroppedError(f"set {which.name!r} was dropped; if it was created again, read it again by its name")
         return SetInfo.of(row)
     name = which
     is_it = sets.c.name == name if is_text(name) else false()
@@ -161,12 +165,12 @@ def find_set(database: Database, connection: Connection, which: str | SetInfo) -
         return SetInfo.of(row)
     names = list(connection.scalars(select(sets.c.name).order_by(sets.c.name).limit(1000)))
     shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-    there = (
+    hint = (
         f"its sets are: {shown}{nearest(str(name), names)}"
         if names
-        else "it has no sets yet; `vedette set create` makes one"
+        else "it has no sets yet; create one with `vedette set create`"
     )
-    raise RegistryError(f"there is no set {name!r} in the registry {database}; {there}")
+    raise RegistryError(f"no set {name!r} in the registry {database}; {hint}")
 
 
 def drop_set(database: Database, info: SetInfo) -> list[str]:
@@ -181,7 +185,7 @@ def drop_set(database: Database, info: SetInfo) -> list[str]:
         except DroppedError:
             if is_first:
                 raise
-            return  # an attempt before was committed, and only its answer lost
+            return  # an earlier attempt was committed, and only its answer was lost
         files[:] = connection.scalars(select(snapshots.c.file).where(snapshots.c.set_id == info.row))
         for table in reversed(METADATA.sorted_tables):
             if "set_id" in table.c:

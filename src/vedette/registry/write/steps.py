@@ -1,6 +1,6 @@
-"""The steps of a change: queries that are added, replaced or removed, read into columns and checked.
+"""The steps of a change: queries that are added, replaced or removed, read into columns and validated.
 
-Texts are checked by compiling them, all texts of a change together.
+Texts are validated by compiling them, all texts of a change together.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from vedette.registry.write.documents import write_metadata
 from vedette.settings import Settings
 
 ADD, REPLACE, REMOVE = "add", "replace", "remove"
-LONGEST_ID = 1000  # bytes: what an index of PostgreSQL holds, and enough for a name
+LONGEST_ID = 1000  # bytes, which fit an index entry of PostgreSQL
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,14 @@ class Step:
 
     action: str
     ids: list[str] | list[int]
-    values: dict[str, list[Any]] = field(default_factory=dict)  # by column of the table of revisions, one a query
+    values: dict[str, list[Any]] = field(default_factory=dict)  # by column of the table of revisions, one per query
 
 
 @dataclass(frozen=True)
 class Given:
-    """What an owner gives for some queries: arguments of `add`, or of `add_many` where `is_many`."""
+    """The arguments of `add` and `replace`, or of `add_many` and `replace_many` if `is_many`."""
 
-    written: Mapping[str, Any] = field(default_factory=dict)  # by argument: what queries of the set's form have
+    written: Mapping[str, Any] = field(default_factory=dict)  # the arguments that depend on the form of the queries
     metadata: Any = None
     expires_at: Any = None
     ttl: Any = None
@@ -60,12 +60,12 @@ def read_step(action: str, info: SetInfo, ids: Any, given: Given) -> Step:
     if given.expires_at is not None or given.ttl is not None:
         values["expires_at"] = _read_expiries(given.expires_at, given.ttl, read)
     if action == REPLACE and not values:
-        raise QueryError("replace needs what to replace: another text, window, band, zone, metadata or expiry")
+        raise QueryError("replace needs at least one new value: a text, window, band, zone, metadata or expiry")
     return Step(action, read, values)
 
 
 def _read_written(info: SetInfo, given: Given) -> dict[str, Any]:
-    """The arguments that describe queries, under the names that the set's form has for one query."""
+    """The arguments that depend on the form of the queries, under the names that `add` uses."""
     form = KINDS[info.kind].form
     names = {name: name for name in ARGUMENTS if name not in PLURALS.values()} | PLURALS if given.is_many else None
     written = {}
@@ -74,7 +74,7 @@ def _read_written(info: SetInfo, given: Given) -> dict[str, Any]:
         if name is None:
             known = [*(names or ARGUMENTS)]
             raise TypeError(
-                f"unexpected argument {argument!r}; queries have: {', '.join(known)}{nearest(argument, known)}"
+                f"unexpected argument {argument!r}; arguments are: {', '.join(known)}{nearest(argument, known)}"
             )
         if value is None and name not in form.nullable:
             continue
@@ -86,7 +86,7 @@ def _read_written(info: SetInfo, given: Given) -> dict[str, Any]:
 
 
 def read_ids(ids: Any, info: SetInfo) -> list[str] | list[int]:
-    """Validated ids: of the set's type, not null, distinct, and storable in a database."""
+    """Validated ids: of the set's type, not null, distinct, and such that a database can store them."""
     known = Ids()
     known.kind = info.id_kind
     read = known.read(ids)
@@ -94,19 +94,20 @@ def read_ids(ids: Any, info: SetInfo) -> list[str] | list[int]:
         return read.tolist()  # type: ignore[no-any-return]
     names: list[str] = read.to_pylist()
     if "\0" in "".join(names):
-        raise QueryError("an id holds the character NUL, which databases refuse")
+        raise QueryError("an id contains the character NUL, which databases cannot store")
     longest = max(names, key=len, default="")
     if 4 * len(longest) > LONGEST_ID:
         longest = max(names, key=lambda name: len(name.encode()))
         if len(longest.encode()) > LONGEST_ID:
             raise QueryError(
-                f"an id has at most {LONGEST_ID:,} bytes; {longest[:40]!r}... has {len(longest.encode()):,}"
+                f"an id can have at most {LONGEST_ID:,} bytes of UTF-8; {longest[:40]!r}... has "
+                f"{len(longest.encode()):,}"
             )
     return names
 
 
 def kind_of(ids: Sequence[Any]) -> str | None:
-    """The type of ids that were read."""
+    """The type of validated ids; None if there are none."""
     return None if not len(ids) else INTEGER if isinstance(ids[0], int) else STRING
 
 
@@ -117,9 +118,9 @@ def check_texts(
     limits: Settings | None,
     selectivity: Selectivity | None = None,
 ) -> None:
-    """Raise the QueryError of the first bad text, naming its query.
+    """Raise the QueryError of the first invalid text, with the id of its query.
 
-    `limits` and `selectivity` are for queries that are new.
+    `limits` and `selectivity` apply to new queries only.
     """
     schema = info.read_schema()
     if schema is None or not len(texts):
@@ -130,12 +131,14 @@ def check_texts(
     joined = "".join(texts)
     if "\0" in joined:
         place = next(i for i, text in enumerate(texts) if "\0" in text)
-        raise QueryError("the text holds the character NUL, which databases refuse").in_query(ids[place])
+        raise QueryError("the text contains the character NUL, which databases cannot store").in_query(ids[place])
     try:
         joined.encode()
     except UnicodeEncodeError:
         place = next(i for i, text in enumerate(texts) if text.encode(errors="ignore").decode() != text)
-        raise QueryError("the text holds half a surrogate pair, which is no character").in_query(ids[place]) from None
+        raise QueryError("the text contains half a surrogate pair, which is not a character").in_query(
+            ids[place]
+        ) from None
 
 
 def _read_expiries(expires_at: Any, ttl: Any, ids: Sequence[Any]) -> list[int | Ttl | None]:
@@ -143,7 +146,7 @@ def _read_expiries(expires_at: Any, ttl: Any, ids: Sequence[Any]) -> list[int | 
     lists = [_as_list(value) for value in (expires_at, ttl)]
     for each in lists:
         if each is not None and len(each) != n:
-            raise QueryError(f"got {len(each)} expiries for {n} queries; give one for all, or one a query")
+            raise QueryError(f"got {len(each)} expiries for {n} queries; give one for all queries, or one per query")
     if lists == [None, None]:
         return [read_expiry(expires_at, ttl)] * n
     ends, lengths = ([one] * n if each is None else each for one, each in zip((expires_at, ttl), lists, strict=True))
@@ -151,7 +154,7 @@ def _read_expiries(expires_at: Any, ttl: Any, ids: Sequence[Any]) -> list[int | 
 
 
 def _as_list(value: Any) -> list[Any] | None:
-    """A list, an array or a column with one value per query; None if there is one value for all."""
+    """A list with one value per query, from a list, array or column; None if the value is for all queries."""
     if isinstance(value, (str, bytes, Mapping)) or getattr(value, "ndim", 1) == 0:
         return None
     if hasattr(value, "to_pylist"):

@@ -23,8 +23,8 @@ from vedette.registry.write.steps import kind_of
 from vedette.settings import settings
 
 _INSERTED = ("set_id", "name", "number", "added", "is_parked", *COLUMNS, "created_at")
-_CHUNK = 20_000  # rows that are handed to SQLite at a time
-_MANY = 50_000  # rows after which PostgreSQL counts anew what is in the table
+_CHUNK = 20_000  # rows per statement in SQLite
+_MANY = 50_000  # new rows after which PostgreSQL's statistics are updated
 
 
 class Writer:
@@ -44,28 +44,28 @@ class Writer:
             try:
                 outcome = self.database.write(self._work(info, mark, attempts))
             except IntegrityError:
-                self._explain_twice(info)
-                continue  # the conflicting query has gone
+                self._raise_duplicate(info)
+                continue  # the conflicting query has been removed
             if isinstance(outcome, int):
                 return outcome
-            info = outcome  # its schema has changed since the texts were checked
+            info = outcome  # the schema has changed since the texts were checked
 
     def _checked(self, info: SetInfo) -> SetInfo:
-        """Check the texts; returns the set with the schema that they fit."""
+        """Check the texts; returns the set with the schema that was used."""
         try:
             self.edit.check_texts(info, selectivity_of(self.database, info))
         except QueryError:
             now = self.database.read(lambda connection: find_set(self.database, connection, info.name))
             if (now.uid, now.schema, now.time_zone) == (info.uid, info.schema, info.time_zone):
                 raise
-            info = now  # it has changed since it was read
+            info = now  # the set has changed since it was read
             self.edit.check_texts(info, selectivity_of(self.database, info))
         return info
 
     def _work(self, info: SetInfo, mark: int, attempts: Iterator[int]) -> Callable[[Connection], int | SetInfo]:
         def work(connection: Connection) -> int | SetInfo:
             locked = LockedSet(self.database, connection, info)
-            # An attempt before may have been committed, and only its answer lost. Under the lock it has ended.
+            # An earlier attempt may have been committed, with only its answer lost. Under the lock it has ended.
             made = locked.find_made(mark) if next(attempts) else None
             if made is not None:
                 return made
@@ -89,8 +89,9 @@ class Writer:
     def _check(self, locked: LockedSet) -> None:
         if self.expect_version not in (None, locked.version):
             raise ConflictError(
-                f"set {locked.info.name!r} is at version {locked.version}, not {self.expect_version}: another writer "
-                f"was first; nothing was changed; see what is new since version {self.expect_version}, and try again"
+                f"set {locked.info.name!r} is at version {locked.version}, not at the expected version "
+                f"{self.expect_version}: another writer has changed it; nothing was changed; read the changes since "
+                f"version {self.expect_version}, and try again"
             )
         kinds = {kind_of([query_id]) for query_id in self.edit.ids}
         if locked.id_kind is not None:
@@ -102,18 +103,18 @@ class Writer:
             locked.id_kind = kinds.pop()
 
     def _end(self, locked: LockedSet) -> Rows:
-        """End replaced and removed queries; returns the replaced ones with the values that they keep."""
+        """End replaced and removed queries; returns the replaced ones, completed with the values that they keep."""
         edit = self.edit
-        if len(edit.passing):
-            for query_id in _ids_of(locked, revisions.c.removed.is_(None), locked.among(edit.passing)):
+        if len(edit.transient):
+            for query_id in _ids_of(locked, revisions.c.removed.is_(None), locked.among(edit.transient)):
                 raise QueryError(why_not_added(query_id, ACTIVE, locked.info))
         parked = self._find_parked(locked) if locked.n_parked else set()
         replaced = self._fill(locked, edit.replaced)
         if parked:
             removed = parked.intersection(edit.removed)
             for some, values in ((removed, {"reason": REMOVED}), (parked - removed, {})):
-                told = revisions.c.set_id == locked.row, revisions.c.is_parked, locked.among(list(some))
-                locked.connection.execute(update(revisions).where(*told).values(is_parked=False, **values))
+                own = revisions.c.set_id == locked.row, revisions.c.is_parked, locked.among(list(some))
+                locked.connection.execute(update(revisions).where(*own).values(is_parked=False, **values))
             locked.n_parked -= len(parked)
         for ids, reason in ((edit.replaced.ids, REPLACED), (edit.removed, REMOVED)):
             if len(ids) and locked.end(locked.among(ids), reason=reason) < len(ids):
@@ -122,18 +123,18 @@ class Writer:
         return replaced
 
     def _find_parked(self, locked: LockedSet) -> set[Any]:
-        """The parked queries among those replaced or removed. A parked query cannot be added, or keep its text."""
+        """The parked queries among those replaced or removed. A parked query cannot be added, nor keep its text."""
         edit = self.edit
-        named = [*edit.added.ids, *edit.passing, *edit.replaced.ids, *edit.removed]
+        named = [*edit.added.ids, *edit.transient, *edit.replaced.ids, *edit.removed]
         parked = set(_ids_of(locked, revisions.c.is_parked, locked.among(named)))
         texts = edit.replaced.column("text", KEPT)
         same = [query_id for query_id, text in zip(edit.replaced.ids, texts, strict=True) if text is KEPT]
-        for query_id in parked.intersection([*edit.added.ids, *edit.passing, *same]):
+        for query_id in parked.intersection([*edit.added.ids, *edit.transient, *same]):
             raise QueryError(why_not_added(query_id, PARKED, locked.info))
         return parked
 
     def _fill(self, locked: LockedSet, rows: Rows) -> Rows:
-        """The rows with the values that they keep from the revisions before them, active or parked."""
+        """The rows, completed with the values that they keep from their previous revision, active or parked."""
         kept = [name for name in COLUMNS if name not in rows.values or KEPT in rows.values[name]]
         if not len(rows.ids) or not kept:
             return rows
@@ -150,8 +151,8 @@ class Writer:
             values[name] = [before if new is KEPT else new for before, new in zip(old, given, strict=True)]
         return Rows(rows.ids, values)
 
-    def _explain_twice(self, info: SetInfo) -> None:
-        """Raise for the first added id that already exists, if one still does."""
+    def _raise_duplicate(self, info: SetInfo) -> None:
+        """Raise QueryError for the first added id that already exists, if one still does."""
 
         def find(connection: Connection) -> list[Any]:
             locked = LockedSet(self.database, connection, info)
@@ -159,29 +160,29 @@ class Writer:
             locked.save()
             return _ids_of(locked, revisions.c.removed.is_(None), locked.among(self.edit.added.ids))
 
-        standing = set(self.database.write(find))
+        active = set(self.database.write(find))
         for query_id in self.edit.added.ids:
-            if query_id in standing:
+            if query_id in active:
                 raise QueryError(why_not_added(query_id, ACTIVE, info))
         if not len(self.edit.added.ids):
-            raise RegistryError(f"set {info.name!r} holds a query twice; run `vedette registry verify`")
+            raise RegistryError(f"set {info.name!r} contains a query twice; run `vedette registry verify`")
 
 
 def why_not_added(query_id: Any, state: str, info: SetInfo) -> str:
-    """Why a query cannot be added, or keep its text, under an id that exists."""
+    """Why a query with an existing id cannot be added, or cannot keep its text."""
     if state == PARKED:
         return (
-            f"query {query_id!r} is parked in set {info.name!r}: its text does not fit the schema any more; "
+            f"query {query_id!r} is parked in set {info.name!r}: its text is invalid since the schema changed; "
             f"replace it with another text, or remove it"
         )
     return f"id {query_id!r} already exists in set {info.name!r}; use replace to change it, or another id"
 
 
 def _check_known(info: SetInfo, ids: Sequence[Any], known: Container[Any]) -> None:
-    """Raise for the first unknown id."""
+    """Raise QueryError for the first unknown id."""
     for query_id in ids:
         if query_id not in known:
-            raise QueryError(f"no query {query_id!r} exists in set {info.name!r}")
+            raise QueryError(f"no query {query_id!r} in set {info.name!r}")
 
 
 def _ids_of(locked: LockedSet, *which: Any) -> list[Any]:
@@ -190,7 +191,7 @@ def _ids_of(locked: LockedSet, *which: Any) -> list[Any]:
 
 
 def insert_revisions(locked: LockedSet, rows: Rows) -> None:
-    """Add queries under the current version."""
+    """Insert queries under the current version."""
     n = len(rows.ids)
     if not n:
         return
@@ -204,9 +205,7 @@ def insert_revisions(locked: LockedSet, rows: Rows) -> None:
     (_copy if locked.database.is_postgres else _insert)(locked.connection, lines)
     locked.n_active += n
     if locked.database.is_postgres and n >= _MANY:
-        locked.connection.execute(
-            text(f"ANALYZE {revisions.name}")
-        )  # so that whoever asks next is not led by old numbers
+        locked.connection.execute(text(f"ANALYZE {revisions.name}"))  # or the next queries would use an old plan
 
 
 def _insert(connection: Connection, lines: Iterator[tuple[Any, ...]]) -> None:

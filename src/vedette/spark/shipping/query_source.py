@@ -31,7 +31,7 @@ class QuerySource:
     def read(cls, given: Any, call: str, operator: str, where: str = "") -> QuerySource:
         """The queries that a transform was passed. Raises PipelineError unless the operator can use them."""
         kinds = kinds_for(operator)
-        if hasattr(given, "to_facts"):
+        if hasattr(given, "to_plain"):
             if given.kind not in [kind.name for kind in kinds]:
                 raise PipelineError(
                     f"{call} follows sets of kind {' or '.join(kind.name for kind in kinds)}; set {given.name!r} is of "
@@ -92,7 +92,7 @@ class QuerySource:
         return {
             "token": self.followed.uid,
             "sender": __version__,
-            "followed": self.followed.to_facts(),
+            "followed": self.followed.to_plain(),
             "id_type": self.id_type.simpleString(),
             "version": None if is_streaming and self.followed.version is None else now,
             "mark": self.followed.mark_of(now),

@@ -65,7 +65,7 @@ def open_queries(facts: dict[str, Any], since: int | None = None) -> Opened:
     from vedette.registry.read.followed import Followed
 
     check_sender(facts["sender"])
-    followed = Followed.from_facts(facts["followed"])
+    followed = Followed.from_plain(facts["followed"])
     _check_host(followed)
     stream, version, mark = "", facts["version"], facts.get("mark")
     if version is None:
