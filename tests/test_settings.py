@@ -37,18 +37,21 @@ def test_the_environment_overrides_the_file(tmp_path, monkeypatch):
     ("content", "message"),
     [
         ("snapshot_dri = '/x'", "unknown setting 'snapshot_dri'.*did you mean 'snapshot_dir'"),
-        ("inline_bytes = 'many'", "setting 'inline_bytes' is 'many'; it takes a whole number above 0"),
+        ("inline_bytes = 'many'", "setting 'inline_bytes' is 'many'; it must be an integer of at least 1"),
         ("inline_bytes =", "is not valid TOML"),
-        ("file_mode = 640", "setting 'file_mode' is 640; it takes permissions as chmod does, such as \"0640\""),
+        ("file_mode = 640", "setting 'file_mode' is 640; it must be a mode as for chmod, such as \"0640\""),
         ("file_mode = '0440'", "setting 'file_mode' is '0440'; .* the owner must be able to read and write"),
-        ("directory_mode = 'open'", "setting 'directory_mode' is 'open'; it takes permissions .* such as \"0750\""),
-        ("max_terms = 0", "setting 'max_terms' is 0; it takes a whole number above 0"),
-        ("max_nesting = 1000", "setting 'max_nesting' is 1000; it takes at most 100"),
-        ("max_terms = 10.5", "setting 'max_terms' is 10.5; it takes a whole number above 0"),
-        ("registry = 5", "setting 'registry' is 5; it takes a text"),
+        (
+            "directory_mode = 'open'",
+            "setting 'directory_mode' is 'open'; it must be a mode .* such as \"0750\"",
+        ),
+        ("max_terms = 0", "setting 'max_terms' is 0; it must be an integer of at least 1"),
+        ("max_nesting = 1000", "setting 'max_nesting' is 1000; it must be at most 100"),
+        ("max_terms = 10.5", "setting 'max_terms' is 10.5; it must be an integer of at least 1"),
+        ("registry = 5", "setting 'registry' is 5; it must be a string"),
     ],
 )
-def test_a_wrong_file_is_refused(tmp_path, content, message):
+def test_an_invalid_file_is_refused(tmp_path, content, message):
     file = tmp_path / "vedette.toml"
     file.write_text(content)
 
@@ -56,14 +59,14 @@ def test_a_wrong_file_is_refused(tmp_path, content, message):
         Settings.read(file)
 
 
-def test_a_wrong_variable_is_refused(monkeypatch):
+def test_an_invalid_variable_is_refused(monkeypatch):
     monkeypatch.setenv("VEDETTE_MAX_TERMS", "many")
 
-    with pytest.raises(FileError, match="setting 'max_terms' is 'many'; it takes a whole number above 0"):
+    with pytest.raises(FileError, match="setting 'max_terms' is 'many'; it must be an integer of at least 1"):
         Settings.read()
 
 
-def test_a_file_that_does_not_exist_is_refused(tmp_path):
+def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises(FileError, match="cannot read the settings file"):
         Settings.read(tmp_path / "none.toml")
 

@@ -26,9 +26,9 @@ _LONGEST_NAME = 200  # a longer name is not a misspelling of a field or setting
 class VedetteError(Exception):
     """Base class of all errors that Vedette raises. A message never repeats long input in full.
 
-    `option` is the option that has a wrong value, as the Python API names it; the message begins with its name.
+    `option` is the option with the invalid value, as the Python API names it; the message begins with its name.
     `field` is a field or column, `query` the id of a query, and `position` a character of the query's text.
-    Each is None where the error is not about one.
+    Each is None if the error is not about one.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class VedetteError(Exception):
 
 
 def _restore(kind: type[VedetteError], args: tuple[Any, ...], state: dict[str, Any]) -> VedetteError:
-    """An error as it was before it was pickled or copied."""
+    """Restore an error that was pickled or copied."""
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(state)
@@ -171,7 +171,7 @@ class ConflictError(RegistryError):
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """A half sentence that suggests the most similar of `names`; empty if none is similar.
+    """A clause that suggests the most similar of `names`; empty if none is similar.
 
     >>> nearest("tmp", ["humidity", "room", "temp"])
     "; did you mean 'temp'?"
@@ -196,8 +196,8 @@ def shown(value: object, longest: int = 80) -> str:
     ("'IBM'", "'aaaaaaaa ... aaaaa'")
     """
     if isinstance(value, str) and len(value) > 2 * longest:
-        value = value[:longest] + value[-longest:]  # making the repr of the whole may take long
-    if isinstance(value, int) and value.bit_length() > 10_000:  # Python refuses to write it in digits
+        value = value[:longest] + value[-longest:]  # the repr of the whole string may take long
+    if isinstance(value, int) and value.bit_length() > 10_000:  # Python raises ValueError for so many digits
         return f"an integer of {value.bit_length():,} bits"
     return shortened(repr(value), longest)
 

@@ -1,6 +1,6 @@
 """A table of names whose values are imported when first used.
 
-With it, a layer can list modules of a higher layer by name without importing them.
+A layer uses it to list modules of a higher layer by name without importing them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class LazyTable(Mapping[str, Any]):
-    """Values by name; `homes` has the module of each and its name there.
+    """Values by name. `homes` gives the module of each value and its name there.
 
     >>> table = LazyTable({"pi": ("math", "pi")})
     >>> list(table), table["pi"]

@@ -47,7 +47,7 @@ def _mode_reader(least: int, most: int, example: str) -> BeforeValidator:
             mode = 0
         if mode & least != least or mode & ~most:
             raise ValueError(
-                f'it takes permissions as chmod does, such as "{example}", and the owner must be able to read and write'
+                f'it must be a mode as for chmod, such as "{example}", and the owner must be able to read and write'
             )
         return mode
 
@@ -60,7 +60,7 @@ def _limit(default: int, counts: str, *, at_most: int | None = None) -> Any:
 
 
 class Settings(BaseSettings):
-    """All settings. `Settings(...)` has defaults for what is not given; `read` also reads the file and the environment.
+    """All settings. `Settings(...)` uses defaults for what is not given; `read` reads the file and the environment.
 
     >>> Settings(inline_bytes=1000).inline_bytes
     1000
@@ -76,7 +76,7 @@ class Settings(BaseSettings):
     inline_bytes: _Positive = 4_000_000  # query sets up to this size are sent inside the task, others as a file
     arrow_batch_rows: _Positive = 262_144  # rows of an Arrow batch between Spark and Python, in our sessions
 
-    answer_batch_bytes: Annotated[_Positive, Field(le=1 << 30)] = 64 << 20  # of a piece of an answer, about
+    answer_batch_bytes: Annotated[_Positive, Field(le=1 << 30)] = 64 << 20  # of a piece of an answer, approximately
     max_answer_bytes: _Positive = 1 << 30  # of an answer that is returned as a whole
 
     max_text_length: int = _limit(10_000_000, "the text has {} characters")
@@ -96,7 +96,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Given values only: code that makes settings of its own must not depend on the environment."""
+        """Use given values only: code that makes its own settings must not depend on the environment."""
         return (init_settings,)
 
     @classmethod
@@ -116,7 +116,7 @@ class Settings(BaseSettings):
             raise FileError(_describe(error)) from None
 
     def check(self, name: str, got: int, *, at_least: bool = False) -> None:
-        """Raise QueryError where `got` exceeds the limit `name`. With `at_least`, the count was stopped early.
+        """Raise QueryError if `got` exceeds the limit `name`. With `at_least`, counting stopped early.
 
         >>> Settings(max_terms=2).check("max_terms", 3)
         Traceback (most recent call last):
@@ -140,7 +140,7 @@ def settings() -> Settings:
 
 def _read_file(file: Path) -> dict[str, Any]:
     try:
-        file.open().close()  # the source passes over a file that does not exist
+        file.open().close()  # the source ignores a missing file
         return TomlConfigSettingsSource(Settings, file)()
     except OSError as error:
         raise FileError(f"cannot read the settings file {file}: {error.strerror}") from None
@@ -149,7 +149,7 @@ def _read_file(file: Path) -> dict[str, Any]:
 
 
 def _warn_of_unknown(variables: Iterable[str]) -> None:
-    """Name variables with our prefix that set nothing, such as misspelt ones."""
+    """Log a warning for each variable with the prefix that is not a setting, such as a misspelling."""
     known = [_FILE_VARIABLE, *(f"{_PREFIX}{name.upper()}" for name in Settings.model_fields)]
     for name in variables:
         is_ours = name.startswith(_PREFIX) and name not in known and not _OF_KUBERNETES.fullmatch(name)
@@ -158,13 +158,13 @@ def _warn_of_unknown(variables: Iterable[str]) -> None:
 
 
 def _describe(error: ValidationError) -> str:
-    """The first wrong value, and what would be right."""
+    """A message about the first invalid value."""
     first = error.errors(include_url=False)[0]
     name, context = str(first["loc"][0]), first.get("ctx", {})
     if first["type"] == "less_than_equal":
-        takes = f"it takes at most {context['le']:,}"
+        rule = f"it must be at most {context['le']:,}"
     elif first["type"] == "value_error":
-        takes = str(context["error"])
+        rule = str(context["error"])
     else:
-        takes = "it takes a text" if first["type"] == "string_type" else "it takes a whole number above 0"
-    return f"setting {name!r} is {shown(first['input'])}; {takes}"
+        rule = "it must be a string" if first["type"] == "string_type" else "it must be an integer of at least 1"
+    return f"setting {name!r} is {shown(first['input'])}; {rule}"

@@ -1,7 +1,7 @@
-"""The directory of this account on this host: its processes share files there, and no other account can touch them.
+"""The private directory of this account on this host. Its processes share files there; other accounts have no access.
 
-It is vedette-<uid> in the temporary directory, with mode 0700. If another account has taken that name, a directory with
-a random suffix takes its place, which processes of this account recognise by its owner.
+It is vedette-<uid> in the temporary directory, with mode 0700. If another account has created that name, a directory
+with a random suffix is used instead. Processes of this account recognise it by its owner.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def _find(parent: Path) -> Path:
 
 
 def _is_own(path: Path) -> bool:
-    """Whether this is a directory, no link, of this account, to which nobody else could write.
+    """Whether this is a directory (not a link) of this account to which no other account can write.
 
-    If others could only read it, they no longer can.
+    Read access of other accounts is removed.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

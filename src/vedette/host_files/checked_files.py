@@ -1,8 +1,8 @@
-"""Which files this account has checked on this host, so that each is checked once and not by every worker.
+"""Records which files have been checked on this host, so that a file is checked once and not by every worker.
 
 A note says "this file, in this state, passed this check". The state is the file's device, inode, size and times of
-change: whoever writes to the file changes them. Notes are empty files in a folder that only the current account can
-read or write. Where there is no such folder, every process checks for itself.
+change: writing to the file changes them. Notes are empty files in a directory that only this account can read or write.
+If that directory cannot be created, every process checks for itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from vedette.host_files.account_directory import account_directory
 
-KEPT_SECONDS = 30 * 86_400.0  # a note that nobody has used for so long is removed
+KEPT_SECONDS = 30 * 86_400.0  # notes that were not used for this time are removed
 _checked: set[str] = set()  # by this process
 
 
@@ -29,7 +29,7 @@ def is_checked(state: os.stat_result, check: str) -> bool:
     if folder is None:
         return False
     try:
-        os.utime(folder / name)  # it is in use
+        os.utime(folder / name)  # marks it as used
     except OSError:
         return False
     _checked.add(name)
@@ -72,7 +72,7 @@ def _name(state: os.stat_result, check: str) -> str:
 
 @cache
 def _remove_old(folder: Path) -> None:
-    """Remove the old notes of a folder, once per process: looking at all notes for each new one would be quadratic."""
+    """Remove old notes, once per process: reading all notes for each new one would be quadratic."""
     for note in folder.iterdir():
         with suppress(OSError):
             if note.stat().st_mtime < time.time() - KEPT_SECONDS:
@@ -81,7 +81,7 @@ def _remove_old(folder: Path) -> None:
 
 @cache
 def _folder() -> Path | None:
-    """The folder of notes; None where it cannot be made."""
+    """The directory of notes; None if it cannot be created."""
     try:
         return account_directory("checked")
     except OSError:

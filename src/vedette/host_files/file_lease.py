@@ -1,7 +1,7 @@
-"""Leases on files that processes share: a file stays while somebody uses it, and is deleted after its last user.
+"""Leases on files that processes share: a file exists while a process uses it, and can be deleted after that.
 
-A lease is a shared lock (flock) on the file or directory itself. The system ends it with the process, even if that is
-killed. On a file system without locks nothing is deleted.
+A lease is a shared lock (flock) on the file or directory itself. It ends with the process, even if that is killed. On a
+file system without locks nothing is deleted.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ class FileLease:
 
     @classmethod
     def take(cls, path: str | os.PathLike[str]) -> FileLease | None:
-        """A lease, or None if there is no such file."""
+        """A lease, or None if the file does not exist."""
         while True:
             try:
                 handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             except FileNotFoundError:
                 return None
-            with suppress(OSError):  # no locks here
+            with suppress(OSError):  # the file system has no locks
                 fcntl.flock(handle, fcntl.LOCK_SH)
             if is_at(handle, path):
                 return cls(handle)
-            os.close(handle)  # it was deleted before we got the lock
+            os.close(handle)  # it was deleted before the lock was granted
 
     def release(self) -> None:
-        """End the lease. A child process that was forked meanwhile keeps it until it ends."""
+        """End the lease. A forked child process keeps it until the child ends."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
 
 
 def remove_unused(path: str | os.PathLike[str]) -> None:
-    """Delete a file, or a directory with all that is in it, unless somebody has a lease on it."""
+    """Delete a file, or a directory with its contents, unless a process has a lease on it."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -53,16 +53,16 @@ def remove_unused(path: str | os.PathLike[str]) -> None:
         if is_at(handle, path):
             shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
     except OSError:
-        pass  # in use, or no locks here, or deleted by another process
+        pass  # in use, deleted by another process, or the file system has no locks
     finally:
         os.close(handle)
 
 
 @contextmanager
 def scratch_directory(parent: Path) -> Iterator[Path]:
-    """A directory that is deleted after use; if this process is killed, by the next that calls `remove_scratch`."""
+    """A directory that is deleted after use. If this process is killed, a later `remove_scratch` deletes it."""
     lease = None
-    while lease is None:  # it may be taken for an abandoned one before it is leased
+    while lease is None:  # another process may delete the directory before it is leased
         path = Path(tempfile.mkdtemp(prefix="vedette-scratch-", dir=parent))
         lease = FileLease.take(path)
     try:

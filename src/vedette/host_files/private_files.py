@@ -1,6 +1,6 @@
-"""Files and directories for this account alone, unless the settings `file_mode` and `directory_mode` say otherwise.
+"""Creates files and directories that only this account can use, unless `file_mode` or `directory_mode` is set.
 
-Modes are applied exactly: the umask neither widens nor narrows them.
+Modes are applied exactly: the umask does not change them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from vedette.settings import settings
 
 
 def create_file(path: str | os.PathLike[str]) -> BinaryIO:
-    """A new file to write to. Raises FileExistsError if there is one."""
+    """A new file to write to. Raises FileExistsError if it exists."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, settings().file_mode)
     os.fchmod(handle, settings().file_mode)
     return os.fdopen(handle, "wb")
@@ -29,7 +29,7 @@ def make_directory(path: str | os.PathLike[str]) -> None:
             with suppress(FileExistsError):
                 each.mkdir(mode)
                 each.chmod(mode)
-    Path(path).mkdir(exist_ok=True)  # or it is a file
+    Path(path).mkdir(exist_ok=True)  # raises if it is a file
 
 
 def is_trusted(status: os.stat_result) -> bool:
@@ -38,9 +38,9 @@ def is_trusted(status: os.stat_result) -> bool:
 
 
 def is_trusted_directory(path: str | os.PathLike[str]) -> bool:
-    """Whether only this account and root can change what a directory contains, or put another one in its place.
+    """Whether only this account and root can change the contents of a directory, or replace the directory.
 
-    `path` must not contain symbolic links. Others may write to a parent that is sticky, as /tmp is.
+    `path` must not contain symbolic links. Other accounts may write to a parent that is sticky, such as /tmp.
     """
     try:
         own, *parents = (os.stat(each) for each in (path, *Path(path).absolute().parents))
@@ -50,5 +50,5 @@ def is_trusted_directory(path: str | os.PathLike[str]) -> bool:
 
 
 def _is_sticky(status: os.stat_result) -> bool:
-    """Whether accounts can write to a directory, but can only rename and delete what is their own."""
+    """Whether accounts can rename and delete only their own files in a directory."""
     return status.st_uid in (0, os.geteuid()) and bool(status.st_mode & stat.S_ISVTX)
