@@ -59,7 +59,7 @@ def read_line(process):
 
 
 def end(process):
-    """Let a process finish; it must succeed."""
-    said, errors = process.communicate("\n", timeout=300)
+    """Let a process finish; it must succeed. Returns the words that it printed."""
+    output, errors = process.communicate("\n", timeout=300)
     assert process.returncode == 0, errors
-    return said.split()
+    return output.split()

@@ -1,4 +1,4 @@
-"""The directory of an account: its processes share it, and nothing that others put in its place is used."""
+"""The directory of an account: its processes share it, and a directory of another account is not used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def mode_of(path):
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
-def test_it_is_private_whatever_the_umask(tmp_path, umask):
+def test_it_is_private_for_any_umask(tmp_path, umask):
     before = os.umask(umask)
     try:
         made = account_directory("sets", tmp_path)
@@ -32,7 +32,7 @@ def test_it_is_private_whatever_the_umask(tmp_path, umask):
 
 
 @pytest.mark.parametrize("harm", ["open to others", "a link", "a file", "of another account"])
-def test_what_others_put_in_its_place_is_not_used_and_processes_agree_on_another(tmp_path, monkeypatch, harm):
+def test_a_directory_of_another_account_is_not_used_and_processes_agree_on_another(tmp_path, monkeypatch, harm):
     usual, elsewhere = tmp_path / f"vedette-{os.geteuid()}", tmp_path / "elsewhere"
     elsewhere.mkdir()
     if harm == "a link":
@@ -45,7 +45,7 @@ def test_what_others_put_in_its_place_is_not_used_and_processes_agree_on_another
     if harm == "of another account":
         if IS_ROOT:
             os.chown(usual, accounts.OTHER, accounts.OTHER)
-        else:  # the checks see another account
+        else:  # the checks run as another account
             is_own = module._is_own
             monkeypatch.setattr(module, "_is_own", lambda path: path != usual and is_own(path))
 
@@ -57,7 +57,7 @@ def test_what_others_put_in_its_place_is_not_used_and_processes_agree_on_another
     assert not list(elsewhere.iterdir())
 
 
-def test_one_that_others_could_only_read_is_closed_to_them(tmp_path):
+def test_read_access_of_other_accounts_is_removed(tmp_path):
     usual = tmp_path / f"vedette-{os.geteuid()}"
     usual.mkdir()
     usual.chmod(0o755)
@@ -66,15 +66,15 @@ def test_one_that_others_could_only_read_is_closed_to_them(tmp_path):
     assert mode_of(usual) == 0o700
 
 
-def test_two_accounts_use_one_temporary_directory_at_once(tmp_path):
+def test_two_accounts_share_one_temporary_directory(tmp_path):
     accounts.open_to_all(tmp_path)
     uids = accounts.others()
     started = [accounts.start(ASK, temporary=tmp_path, uid=uid) for uid in uids * 2]
-    said = [accounts.end(process)[0] for process in started]
+    message = [accounts.end(process)[0] for process in started]
 
-    assert len(set(said)) == len(uids)
+    assert len(set(message)) == len(uids)
 
 
-def test_a_directory_that_cannot_be_made_raises(tmp_path):
+def test_a_directory_that_cannot_be_created_raises(tmp_path):
     with pytest.raises(OSError, match="No such file"):
         account_directory("sets", tmp_path / "none")

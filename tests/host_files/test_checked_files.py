@@ -1,4 +1,4 @@
-"""A file is known as checked only in the state that was checked, and only by notes that nobody else could leave."""
+"""A file counts as checked only in the checked state, and only by notes that no other account can write."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from vedette.host_files.checked_files import is_checked, note_checked
 
 
 @pytest.fixture
-def anew(tmp_path, monkeypatch):
-    """Make what a new process of the host has."""
+def new_process(tmp_path, monkeypatch):
+    """Reset the caches, as in a new process of the host."""
 
     def begin():
         monkeypatch.setattr(checked_files, "_checked", set())
@@ -32,23 +32,23 @@ def notes_folder(tmp_path):
     return tmp_path / f"vedette-{os.geteuid()}" / "checked"
 
 
-def test_another_process_knows_what_was_checked_until_the_file_changes(tmp_path, anew):
+def test_another_process_knows_a_checked_file_until_it_changes(tmp_path, new_process):
     file = tmp_path / "file"
     file.write_bytes(b"abc")
     assert not is_checked(file.stat(), "digest 1")
     note_checked(file.stat(), "digest 1")
-    anew()
+    new_process()
 
     assert is_checked(file.stat(), "digest 1")
     assert not is_checked(file.stat(), "digest 2")
     before = file.stat()
     file.write_bytes(b"abd")
-    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))  # as one who hides the change would
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))  # hides the change
     assert not is_checked(file.stat(), "digest 1")
 
 
 @pytest.mark.parametrize("harm", ["open to others", "a link", "a file"])
-def test_a_folder_that_others_could_write_to_is_not_used(tmp_path, anew, harm):
+def test_a_folder_that_other_accounts_can_write_to_is_not_used(tmp_path, new_process, harm):
     folder = notes_folder(tmp_path).parent
     other = tmp_path / "other"
     other.mkdir(mode=0o700)
@@ -61,26 +61,26 @@ def test_a_folder_that_others_could_write_to_is_not_used(tmp_path, anew, harm):
         folder.touch()
     noted = other.stat()
     note_checked(noted, "digest 1")
-    assert is_checked(other.stat(), "digest 1")  # this process knows by itself
-    anew()
+    assert is_checked(other.stat(), "digest 1")  # cached in this process
+    new_process()
 
-    assert is_checked(noted, "digest 1")  # by a folder of its own
+    assert is_checked(noted, "digest 1")  # from its own folder
     assert not list(other.iterdir())
     assert not folder.is_dir() or not list(folder.iterdir())
 
 
-def test_notes_that_nobody_used_for_long_are_removed(tmp_path, anew):
+def test_long_unused_notes_are_removed(tmp_path, new_process):
     note_checked(tmp_path.stat(), "old")
     (old,) = notes_folder(tmp_path).iterdir()
     os.utime(old, (0, 0))
-    anew()
+    new_process()
     note_checked(tmp_path.stat(), "new")
 
     assert old not in list(notes_folder(tmp_path).iterdir())
     assert len(list(notes_folder(tmp_path).iterdir())) == 1
 
 
-def test_a_process_looks_at_all_notes_once(tmp_path, anew, monkeypatch):
+def test_a_process_reads_all_notes_once(tmp_path, new_process, monkeypatch):
     listed = []
     iterdir = Path.iterdir
     monkeypatch.setattr(Path, "iterdir", lambda folder: listed.append(folder) or iterdir(folder))

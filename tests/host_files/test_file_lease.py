@@ -1,4 +1,4 @@
-"""A file stays while a process has a lease on it, however processes end, and goes with its last user."""
+"""A file is kept while a process has a lease on it, and can be deleted after the last one has ended."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCRATCH = """if True:
         print(made, flush=True)
         sys.stdin.readline()
 """
-# Takes and gives back leases, and creates what it finds missing, while others delete what nobody uses.
+# Takes and releases leases, and creates a missing file, while other processes delete unused files.
 CONTEND = """if True:
     import sys, time
     from pathlib import Path
@@ -39,7 +39,7 @@ CONTEND = """if True:
 """
 
 
-def test_a_file_goes_with_its_last_user_killed_or_not(tmp_path):
+def test_a_file_can_be_deleted_after_its_last_user_ended_or_was_killed(tmp_path):
     file = tmp_path / "file"
     file.touch()
     first, second = (accounts.start(HOLD, file, temporary=tmp_path) for _ in range(2))
@@ -70,14 +70,14 @@ def test_a_lease_is_on_the_file_and_not_on_its_name(tmp_path):
     lease.release()
 
 
-def test_processes_that_take_leases_and_delete_at_once_never_hold_a_file_that_is_gone(tmp_path):
+def test_concurrent_leases_and_deletions_never_leave_a_lease_on_a_deleted_file(tmp_path):
     started = [accounts.start(CONTEND, tmp_path / "file", temporary=tmp_path) for _ in range(3)]
 
     for process in started:
         accounts.end(process)
 
 
-def test_scratch_directories_are_deleted_also_after_a_kill_and_not_while_in_use(tmp_path):
+def test_scratch_directories_are_deleted_even_after_a_kill_but_not_while_in_use(tmp_path):
     process = accounts.start(SCRATCH, tmp_path, temporary=tmp_path)
     accounts.read_line(process)
     with scratch_directory(tmp_path) as own:

@@ -1,4 +1,4 @@
-"""Files and directories are created for their owner alone, and trusted only if nobody else can change them."""
+"""Files and directories are private, and trusted only if no other account can change them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def umask(request):
 
 @pytest.mark.parametrize("modes", [(0o600, 0o700), (0o640, 0o750), (0o660, 0o2770)])
 @pytest.mark.usefixtures("umask")
-def test_what_is_created_has_the_modes_of_the_settings_whatever_the_umask(tmp_path, monkeypatch, modes):
+def test_created_files_have_the_modes_of_the_settings_for_any_umask(tmp_path, monkeypatch, modes):
     chosen = Settings(file_mode=modes[0], directory_mode=modes[1])
     monkeypatch.setattr(private_files, "settings", lambda: chosen)
     tmp_path.chmod(0o711)
@@ -43,7 +43,7 @@ def test_what_is_created_has_the_modes_of_the_settings_whatever_the_umask(tmp_pa
     assert mode_of(tmp_path) == 0o711
 
 
-def test_a_file_is_not_taken_for_a_directory_nor_written_twice(tmp_path):
+def test_a_file_is_not_used_as_a_directory_nor_overwritten(tmp_path):
     create_file(tmp_path / "file").close()
     with pytest.raises(FileExistsError):
         make_directory(tmp_path / "file")
@@ -64,7 +64,7 @@ def test_a_file_is_not_taken_for_a_directory_nor_written_twice(tmp_path):
         (0o775, 0o700, False),
     ],
 )
-def test_a_directory_is_trusted_if_nobody_else_can_change_it_or_its_parents(tmp_path, parent, own, is_safe):
+def test_a_directory_is_trusted_if_no_other_account_can_change_it_or_its_parents(tmp_path, parent, own, is_safe):
     folder = tmp_path / "parent" / "own"
     folder.mkdir(parents=True)
     folder.chmod(own)
@@ -77,7 +77,7 @@ def test_a_directory_of_another_account_is_not_trusted(tmp_path, monkeypatch):
     (tmp_path / "within").mkdir()
     if os.geteuid() == 0:
         os.chown(tmp_path, accounts.OTHER, accounts.OTHER)
-    else:  # another account asks
+    else:  # checked as another account
         monkeypatch.setattr(os, "geteuid", lambda: accounts.OTHER)
 
     assert not is_trusted_directory(tmp_path)

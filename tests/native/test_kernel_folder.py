@@ -1,4 +1,4 @@
-"""Compiled kernels are loaded only from where nobody else could have put them: to load one is to run code."""
+"""Compiled kernels are loaded only from folders that no other account can write to: loading one runs code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vedette.native import kernel_folder, kernels
 from vedette.native.kernel_folder import choose_folder, read_trusted
 
 IS_COMPILED = not config.DISABLE_JIT
-# Says where the kernel is kept, and whether it was found there.
+# Prints the folder of the kernel, and whether it was found there.
 ADD = """if True:
     import sys
     sys.path.insert(0, sys.argv[1])
@@ -38,14 +38,14 @@ class Planted:
 
 
 @pytest.fixture
-def anew():
+def fresh_choice():
     choose_folder.cache_clear()
     yield
     choose_folder.cache_clear()
 
 
 def run(folder, **variables):
-    """Where a process kept or found the kernel, and how often it found it."""
+    """The folder in which a process stored or found the kernel, and how often it found it."""
     kept, n_hits = accounts.end(accounts.start(ADD, folder, temporary=folder, **variables))
     return Path(kept), int(n_hits)
 
@@ -60,7 +60,7 @@ def sources(tmp_path):
 
 @pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled")
 @pytest.mark.parametrize("harm", ["folder", "parent", "file", "link"])
-def test_a_file_that_another_account_could_have_planted_does_not_run(tmp_path, sources, harm):
+def test_a_file_that_another_account_could_have_written_does_not_run(tmp_path, sources, harm):
     caches, mark = tmp_path / "caches", tmp_path / "ran"
     folder, _ = run(sources, NUMBA_CACHE_DIR=str(caches))
     (kept,) = folder.glob("*.nbc")
@@ -84,11 +84,11 @@ def test_a_file_that_another_account_could_have_planted_does_not_run(tmp_path, s
 
     assert not mark.exists()
     assert (used == folder) == (harm in ("file", "link"))
-    assert run(sources, NUMBA_CACHE_DIR=str(caches)) == (used, 1)  # compiled once, and kept in a safe place
+    assert run(sources, NUMBA_CACHE_DIR=str(caches)) == (used, 1)  # compiled once, and stored in a safe folder
 
 
 @pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled")
-def test_a_folder_of_another_account_is_not_used(tmp_path, sources, monkeypatch, anew):
+def test_a_folder_of_another_account_is_not_used(tmp_path, sources, monkeypatch, fresh_choice):
     caches = tmp_path / "caches"
     folder, _ = run(sources, NUMBA_CACHE_DIR=str(caches))
     assert choose_folder(str(folder)) == folder
@@ -103,7 +103,7 @@ def test_a_folder_of_another_account_is_not_used(tmp_path, sources, monkeypatch,
     assert choose_folder(str(folder)) != folder
 
 
-def test_the_private_folder_is_in_the_users_cache_or_else_in_the_directory_of_the_account(tmp_path, monkeypatch, anew):
+def test_the_private_folder_is_in_the_user_cache_or_the_account_directory(tmp_path, monkeypatch, fresh_choice):
     unsafe, home, temporary = tmp_path / "unsafe", tmp_path / "home", tmp_path / "temporary"
     for each in (unsafe, home, temporary):
         each.mkdir()
@@ -120,7 +120,7 @@ def test_the_private_folder_is_in_the_users_cache_or_else_in_the_directory_of_th
     assert choose_folder(str(unsafe)) is None
 
 
-def test_folders_of_two_packages_stay_apart(tmp_path, monkeypatch, anew):
+def test_two_packages_have_separate_folders(tmp_path, monkeypatch, fresh_choice):
     tmp_path.chmod(0o777)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(kernel_folder, "is_trusted_directory", lambda path: "unsafe" not in path)
@@ -129,7 +129,7 @@ def test_folders_of_two_packages_stay_apart(tmp_path, monkeypatch, anew):
     assert len(made) == 2
 
 
-def test_a_link_in_place_of_a_folder_is_judged_by_where_it_leads(tmp_path, monkeypatch, anew):
+def test_a_link_to_a_folder_is_judged_by_its_target(tmp_path, monkeypatch, fresh_choice):
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     (tmp_path / "link").symlink_to(tmp_path / "open")
@@ -139,7 +139,7 @@ def test_a_link_in_place_of_a_folder_is_judged_by_where_it_leads(tmp_path, monke
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "writable by the group"])
-def test_only_a_file_that_nobody_else_can_write_is_read(tmp_path, kind):
+def test_only_a_file_that_no_other_account_can_write_is_read(tmp_path, kind):
     path = tmp_path / "file"
     if kind == "pipe":
         os.mkfifo(path)
@@ -155,8 +155,8 @@ def test_only_a_file_that_nobody_else_can_write_is_read(tmp_path, kind):
 
 
 @pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled")
-def test_kernels_are_kept_for_their_owner_alone_and_found_again(tmp_path, sources):
-    before = os.umask(0o002)  # as where each user has a group
+def test_cached_kernels_are_private_and_found_again(tmp_path, sources):
+    before = os.umask(0o002)  # as on systems with a group per user
     try:
         folder, _ = run(sources, NUMBA_CACHE_DIR=str(tmp_path / "caches"))
         assert run(sources, NUMBA_CACHE_DIR=str(tmp_path / "caches")) == (folder, 1)

@@ -1,4 +1,4 @@
-"""What is kept of compiled kernels: right whoever keeps it at the same time, and only as long as its sources are."""
+"""The cache of compiled kernels: correct with concurrent processes, and valid only for the same sources."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ KERNEL = "from vedette.native.kernels import kernel\n@kernel\ndef add(x):\n    r
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with modules that are imported anew by `load`."""
+    """A folder with modules that `load` imports again."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     yield tmp_path
@@ -56,15 +56,15 @@ def forget():
 
 
 def load(name):
-    """The module as another process would have it."""
+    """The module, imported as by another process."""
     forget()
     return importlib.import_module(name)
 
 
 @pytest.mark.full
-def test_processes_that_compile_one_kernel_for_two_types_at_once_keep_both(folder):
+def test_concurrent_compilations_of_a_kernel_for_two_types_are_both_cached(folder):
     (folder / "added.py").write_text(KERNELS)
-    places = [str(folder), str(Path(kernels.__file__).parents[1])]
+    places = [str(folder), str(Path(kernels.__file__).parents[2])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(places)}
     command = [sys.executable, "-c", COMPILE]
 
@@ -83,7 +83,7 @@ def test_processes_that_compile_one_kernel_for_two_types_at_once_keep_both(folde
 
 @pytest.mark.parametrize("how", ["kernel", "constant"])
 @pytest.mark.full
-def test_a_kernel_is_compiled_anew_when_another_module_changes_that_is_in_its_code(folder, how):
+def test_a_kernel_is_compiled_again_if_a_module_that_it_uses_changes(folder, how):
     inner = {
         "kernel": "from vedette.native.kernels import kernel\nSTEP = 1\n@kernel\ndef add(x):\n    return x + {}\n",
         "constant": "from vedette.native.kernels import kernel\nSTEP = {}\n@kernel\ndef add(x):\n    return x\n",
@@ -105,7 +105,7 @@ def test_a_kernel_is_compiled_anew_when_another_module_changes_that_is_in_its_co
 
 
 @pytest.mark.full
-def test_a_file_that_was_left_half_written_is_made_anew_and_those_of_an_older_source_go(folder):
+def test_a_partial_file_is_written_again_and_files_of_older_sources_are_deleted(folder):
     (folder / "added.py").write_text(KERNELS)
     assert load("added").add_1(1) == 2
     (kept,) = (folder / "__pycache__").glob("added.add_1-*")
@@ -128,7 +128,7 @@ def test_a_file_that_was_left_half_written_is_made_anew_and_those_of_an_older_so
 
 
 @pytest.mark.full
-def test_a_file_whose_code_does_not_fit_this_numba_is_compiled_anew(folder):
+def test_a_file_that_this_numba_cannot_use_is_compiled_again(folder):
     (folder / "added.py").write_text(KERNELS)
     assert load("added").add_1(1) == 2
     (kept,) = (folder / "__pycache__").glob("added.add_1-*")
@@ -139,7 +139,7 @@ def test_a_file_whose_code_does_not_fit_this_numba_is_compiled_anew(folder):
         assert load("added").add_1(1) == 2
 
 
-def test_where_no_folder_can_be_written_kernels_are_compiled_and_not_kept(folder, monkeypatch):
+def test_without_a_writable_folder_kernels_are_compiled_and_not_cached(folder, monkeypatch):
     monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])
     (folder / "unkept.py").write_text(
         "from vedette.native.kernels import kernel\n@kernel\ndef add(x):\n    return x + 1\n"
@@ -149,7 +149,7 @@ def test_where_no_folder_can_be_written_kernels_are_compiled_and_not_kept(folder
     assert not list(folder.rglob("*.nbc"))
 
 
-def test_a_kernel_answers_where_its_file_cannot_be_written(folder, monkeypatch):
+def test_a_kernel_works_if_its_file_cannot_be_written(folder, monkeypatch):
     (folder / "full.py").write_text(
         "from vedette.native.kernels import kernel\n@kernel\ndef add(x):\n    return x + 1\n"
     )

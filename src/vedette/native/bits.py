@@ -1,4 +1,4 @@
-"""Counting and finding the set bits of 64-bit words: the processor's own instructions, which Numba does not name."""
+"""Counts and finds the set bits of 64-bit words with processor instructions that Numba does not expose."""
 
 from __future__ import annotations
 

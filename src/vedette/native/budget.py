@@ -2,7 +2,7 @@
 
 Indexes count matches before they write them. `buffers.output_int32` compares that count with the bound of the current
 thread and raises `OverBudgetError` instead of allocating; the caller then asks about fewer rows. An answer within the
-bound costs one comparison. Nothing here is checked while there is no bound.
+bound costs one comparison. Without a bound nothing is checked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GROWTH = 16  # a piece has at most this many times the rows of the piece before 
 
 
 class OverBudgetError(Exception):
-    """An answer would take `n_bytes`, about, which is more than the bound. It never leaves the package."""
+    """An answer would take about `n_bytes`, which is more than the bound. This error never leaves the package."""
 
     def __init__(self, n_bytes: int) -> None:
         super().__init__(f"an answer of {n_bytes:,} bytes exceeds the bound")
@@ -36,7 +36,7 @@ BOUND = _Bound()  # of the current thread
 
 @contextmanager
 def bounded(n_bytes: int) -> Iterator[None]:
-    """Bound the answers that are found inside the block. Do not yield inside it: the bound belongs to the thread."""
+    """Limit the answers that are found inside the block. Do not yield inside it: the bound belongs to the thread."""
     before, BOUND.n_bytes = BOUND.n_bytes, n_bytes
     try:
         yield
@@ -61,7 +61,7 @@ Answer = TypeVar("Answer", bound=Sized)
 class Pieces:
     """Answers about a few rows at a time, of about `target` bytes each and never of more than `most`.
 
-    `n_next` is the number of rows to ask about next. It follows what the rows before took.
+    `n_next` is the number of rows to ask about next. It depends on the size of the previous answer.
     """
 
     def __init__(self, n_first: int, target: int, most: int) -> None:
@@ -70,11 +70,11 @@ class Pieces:
         self.most = most
 
     def of(self, find: Callable[[int, int], Answer], n_rows: int) -> Iterator[tuple[int, int, Answer]]:
-        """For consecutive rows: the first row, the row after the last, and what `find(first, last)` says about them.
+        """For consecutive rows: the first row, the row after the last, and the result of `find(first, last)`.
 
         `find` is called with a bound of `most` bytes. If it exceeds the bound, it is called again with fewer rows. A
-        single row has no bound: its answer takes no more than the queries do. There is at least one piece, even
-        without rows.
+        single row has no bound: its answer is no larger than the queries. There is at least one piece, even without
+        rows.
         """
         start = 0
         while start < n_rows or start == 0:
@@ -94,7 +94,7 @@ class Pieces:
 
 
 def cut_by_bytes(n_bytes: NDArray[Any], most: int) -> list[int]:
-    """Where to cut elements of these sizes, so that each part has `most` bytes or is a single element."""
+    """Where to cut elements of these sizes, so that each part has at most `most` bytes or is a single element."""
     ends = np.cumsum(n_bytes, dtype=np.int64)
     cuts: list[int] = []
     start = done = 0

@@ -1,4 +1,4 @@
-"""Room for arrays: output from Arrow's pool, whose pages stay warm and need no first touch, and arrays that grow."""
+"""Memory for arrays: output from Arrow's pool, whose pages are already mapped, and arrays that grow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def empty_int32(n: int) -> NDArray[np.int32]:
 
 
 def output_int32(n: int) -> NDArray[np.int32]:
-    """As `empty_int32`, for what becomes an answer: raises OverBudgetError where it exceeds the bound."""
+    """As `empty_int32`, for parts of an answer. Raises OverBudgetError if it exceeds the bound."""
     if 4 * n > BOUND.n_bytes:
         raise OverBudgetError(4 * n)
     return empty_int32(n)
@@ -34,7 +34,7 @@ def empty_int64(n: int) -> NDArray[np.int64]:
 
 
 def grown(array: NDArray[Any], used: int, needed: int) -> NDArray[Any]:
-    """The array if it has room, else a larger copy, zero where it is new; views of the old one stay as they are."""
+    """The array if it is large enough, else a larger copy padded with zeros. Views of the old array stay valid."""
     if needed <= len(array):
         return array
     larger = np.zeros(max(needed, used + used // 2), array.dtype)

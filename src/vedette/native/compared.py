@@ -1,4 +1,4 @@
-"""64 numbers compared with one at once: the answer is the bits of a word."""
+"""Compares 64 numbers with one value at once: the result is a 64-bit word with one bit per number."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Checks of what comes from a file, before kernels trust it.
+"""Validates what is read from a file, before kernels use it.
 
-Kernels do not check their arrays: a start out of range reads memory that is not theirs. So every class that a file may
-hold has a method `validate`, which raises DamageError. `check_fields` compares all fields of a dataclass with their
-annotations, so that a new field is checked without a further line; `validate` adds what annotations cannot say.
+Kernels do not check their arrays: a start out of range would read foreign memory. So every class that a file may
+contain has a method `validate`, which raises DamageError. `check_fields` compares all fields of a dataclass with their
+annotations, so a new field is checked automatically; `validate` adds what annotations cannot express.
 """
 
 from __future__ import annotations
@@ -16,44 +16,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MOST = 1 << 62  # whole numbers go up to here: differences of two of them fit into 64 bits
+MOST = 1 << 62  # limit of integers: the difference of two of them fits into 64 bits
 
 
 class DamageError(ValueError):
     """The content of a file is damaged."""
 
 
-def check(holds: Any, wrong: str) -> None:
+def check(holds: Any, message: str) -> None:
     if not holds:
-        raise DamageError(wrong)
+        raise DamageError(message)
 
 
 def check_fields(made: Any) -> None:
     """Compare the fields of a dataclass with their annotations: the dtypes of arrays, and the types of all else."""
     for name, hint in _hints(made.__class__).items():
-        check(_fits(getattr(made, name, None), hint), f"{type(made).__name__}.{name} is not of its type")
+        check(_fits(getattr(made, name, None), hint), f"{type(made).__name__}.{name} has the wrong type")
 
 
 def check_type(value: Any, hint: Any, name: str) -> None:
     """Compare a value with an annotation."""
-    check(_fits(value, hint), f"{name} is not of its type")
+    check(_fits(value, hint), f"{name} has the wrong type")
 
 
 def check_shape(array: NDArray[Any], shape: tuple[int, ...], name: str) -> None:
-    check(array.shape == shape, f"{name} has the shape {array.shape} and not {shape}")
+    check(array.shape == shape, f"{name} has the shape {array.shape}, not {shape}")
 
 
 def check_within(values: NDArray[Any], least: int, most: int, name: str) -> None:
-    """Numbers from `least` to `most`, both included."""
+    """Raise DamageError unless all numbers are from `least` to `most`, inclusive."""
     if values.size:
         check(least <= values.min() and values.max() <= most, f"{name} has a number outside {least} to {most}")
 
 
 def check_starts(starts: NDArray[Any], end: int, name: str) -> None:
-    """Where lists start one after the other: from 0, never falling, up to `end`."""
+    """Raise DamageError unless these are starts of consecutive lists: from 0 to `end`, never decreasing."""
     check(starts.ndim == 1 and len(starts) > 0, f"{name} is empty")
     check(starts[0] == 0 and starts[-1] == end, f"{name} does not go from 0 to {end}")
-    check((starts[1:] >= starts[:-1]).all(), f"{name} falls")
+    check((starts[1:] >= starts[:-1]).all(), f"{name} decreases")
 
 
 @cache

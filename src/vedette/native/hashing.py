@@ -1,7 +1,7 @@
-"""Hash tables of positions over numbers and strings that are kept elsewhere, as kernels.
+"""Kernels for hash tables: they map numbers and strings, which are stored elsewhere, to their positions.
 
-A table is an int32 array whose length is a power of two: a position, or -1. Open addressing, filled to two thirds at
-most.
+A table is an int32 array whose length is a power of two. A slot is a position, or -1 if empty. Tables use open
+addressing and are at most two thirds full.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from vedette.native.damage import check
 from vedette.native.kernels import kernel
 from vedette.native.prefetch import prefetch
 
-MOST_PROBES = 10_000_000_000  # to find every position; about 20 seconds
+MOST_PROBES = 10_000_000_000  # limit to find every position; about 20 seconds
 AHEAD = 16  # positions ahead for which a slot is fetched
 
 
 def empty_slots(n: int) -> NDArray[np.int32]:
-    """A table with room for `n` positions."""
+    """A table that can store `n` positions."""
     return np.full(1 << max(1, (3 * n // 2).bit_length()), -1, np.int32)
 
 
@@ -27,9 +27,10 @@ def has_room(slots: NDArray[np.int32], n: int) -> bool:
 
 
 def check_slots(slots: NDArray[np.int32], n: int) -> None:
-    """Raise DamageError unless a table from a file holds positions below `n`, and searches in it are short."""
+    """Raise DamageError unless a table from a file has positions below `n`, and searches in it are short."""
     size = len(slots)
-    check(slots.ndim == 1 and slots.dtype == np.int32 and size > 1 and size & (size - 1) == 0, "a hash table is cut")
+    is_table = slots.ndim == 1 and slots.dtype == np.int32 and size > 1 and size & (size - 1) == 0
+    check(is_table, "a hash table is truncated")
     n_filled, n_probes = _measure(slots, n)
     check(n_filled >= 0, "a hash table has a position out of range")
     check(n_filled <= n and 3 * n_filled <= 2 * size and n_probes <= MOST_PROBES, "a hash table is too full")
@@ -55,7 +56,7 @@ def leads_to_strings(
 
 @kernel
 def _measure(slots: NDArray[np.int32], n: int) -> tuple[int, float]:
-    """How many slots are filled, -1 where one leads beyond `n`, and at most how many are read to find each position."""
+    """The number of filled slots (-1 if one is out of range), and an upper bound of the probes for all positions."""
     n_filled, run, first_run, n_probes = 0, 0, -1, 0.0
     for slot in range(len(slots)):
         if slots[slot] >= n or slots[slot] < -1:
@@ -65,7 +66,7 @@ def _measure(slots: NDArray[np.int32], n: int) -> tuple[int, float]:
             run += 1
             continue
         if first_run < 0:
-            first_run = run  # it continues the last one
+            first_run = run  # it continues the last run
         else:
             n_probes += np.float64(run) * run
         run = 0
@@ -178,7 +179,7 @@ def _slot_of(
     slots: NDArray[np.int32],
     mask: int,
 ) -> int:
-    """The slot of an equal string, or the empty one where it belongs."""
+    """The slot of an equal string, or the empty slot for it."""
     slot = _hash_string(wanted, first, last) & mask
     while slots[slot] >= 0:
         start, end = offsets[slots[slot]], offsets[slots[slot] + 1]

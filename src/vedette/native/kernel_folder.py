@@ -1,4 +1,4 @@
-"""The folder of compiled kernels. To load one is to run code, so nobody else may be able to put a file there.
+"""The folder of compiled kernels. Loading a kernel runs code, so no other account may be able to write there.
 
 The folder that Numba chooses is used if only this account and root can write to it and to its parents. Otherwise it is
 one in the user's cache, or in the directory of this account.
@@ -20,11 +20,11 @@ from vedette.host_files.private_files import is_trusted, is_trusted_directory
 
 @functools.cache
 def choose_folder(chosen: str) -> Path | None:
-    """The folder that Numba chose, or a private one in its place; None if nowhere a file can be written."""
+    """The folder that Numba chose, or a private one instead; None if no folder is writable."""
     for folder in _candidates(chosen):
         try:
             os.makedirs(folder, mode=0o755, exist_ok=True)
-            real = os.path.realpath(folder)  # from here on, links that others change do not matter
+            real = os.path.realpath(folder)  # so that later changes of links do not matter
             if is_trusted_directory(real):
                 tempfile.TemporaryFile(dir=real).close()
                 return Path(real)
@@ -45,7 +45,7 @@ def read_trusted(path: Path) -> bytes:
 
 def _candidates(chosen: str) -> Iterator[str | Path]:
     yield chosen
-    name = f"kernels-{hashlib.sha256(chosen.encode()).hexdigest()[:16]}"  # folders of several packages stay apart
+    name = f"kernels-{hashlib.sha256(chosen.encode()).hexdigest()[:16]}"  # a separate folder per package
     caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     if os.path.isabs(caches):
         yield Path(caches, "vedette", name)

@@ -1,4 +1,4 @@
-"""The decorator of all compiled loops.
+"""The decorator for all compiled loops.
 
 A kernel is a free function over NumPy arrays. It releases the GIL and is cached on disk, so a process with a warm cache
 starts without compiling. With NUMBA_DISABLE_JIT=1 kernels are plain Python, slow and steppable.
@@ -43,14 +43,14 @@ def kernel(function: Function) -> Function:
 
 
 def _keep_in_files(compiled: Any, function: Callable[..., object]) -> bool:
-    """Cache a kernel in our own files, in a safe folder. Returns whether it is cached in a safe folder at all."""
+    """Cache a kernel in `KernelFiles`, in a safe folder. Returns whether it is cached in a safe folder at all."""
     cache = compiled._cache
     folder = choose_folder(cache.cache_path)
     numbered: Any = getattr(cache, "_cache_file", None)
-    if folder is None or not hasattr(numbered, "_source_stamp"):  # a Numba that keeps its files in another way
+    if folder is None or not hasattr(numbered, "_source_stamp"):  # a Numba that stores its files differently
         return folder is not None and folder == Path(cache.cache_path)
     cache._cache_file = KernelFiles(function, folder, cache._impl.filename_base, numbered._source_stamp)
-    cache._impl.locator.ensure_cache_path = lambda: None  # Numba's own folder may be another, and is not touched
+    cache._impl.locator.ensure_cache_path = lambda: None  # Numba's own folder may be another one: do not create it
     cache._impl.rebuild = functools.partial(_rebuild, cache._impl.rebuild)
     return True
 
@@ -59,12 +59,12 @@ def _rebuild(rebuild: Callable[..., Any], *arguments: Any) -> Any:
     """A kernel from its file, or None: then it is compiled again."""
     try:
         return rebuild(*arguments)
-    except Exception:  # the file is no longer what this Numba, or this machine, can use
+    except Exception:  # this Numba or this machine cannot use the file
         return None
 
 
 def _plain(function: Function) -> Function:
-    """The plain function, without warnings about overflow and invalid operations, as for compiled ones."""
+    """The plain function, without warnings about overflow and invalid operations, like compiled ones."""
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
@@ -77,9 +77,9 @@ def _plain(function: Function) -> Function:
 class KernelFiles:
     """The cache of one kernel: a file per signature, whose name depends on everything that its code was made of.
 
-    Numba's own files have numbers, which an index assigns without a lock: two processes that compile two signatures at
-    once may get the same number, and from then on one signature runs the code of the other. They also depend on the
-    source of the kernel alone, although they contain code of other kernels and constants of other modules.
+    Numba's own files have numbers, which an index assigns without a lock. If two processes compile two signatures
+    concurrently, both may get the same number, and one signature then runs the code of the other. Numba's files also
+    depend on the source of the kernel alone, although they contain code and constants of other modules.
     """
 
     def __init__(self, function: Callable[..., object], folder: Path, name: str, source_stamp: object) -> None:
@@ -89,7 +89,7 @@ class KernelFiles:
         self._older = f"{name}."
 
     def load(self, key: Any) -> Any:
-        """What was saved under the key, or None: a file that is missing, unsafe, damaged or does not fit is ignored."""
+        """The data saved under the key, or None: a missing, unsafe, damaged or foreign file is ignored."""
         try:
             whole = read_trusted(self._file(key))
             if whole[:_CHECKSUM_BYTES] != _checksum(whole[_CHECKSUM_BYTES:]):
@@ -100,7 +100,7 @@ class KernelFiles:
             return None
 
     def save(self, key: Any, data: Any) -> None:
-        """Put a whole file in place at once, and remove those of an older source; where it cannot, nothing is kept."""
+        """Write a file atomically, and remove those of an older source. If that is impossible, nothing is stored."""
         file = self._file(key)
         written = file.with_name(f"{file.name}.{uuid.uuid4().hex[:16]}")
         with contextlib.suppress(OSError):
@@ -123,7 +123,7 @@ class KernelFiles:
     def _remove(self, is_old: Callable[[str], bool]) -> None:
         for name in os.listdir(self._folder):
             if name.startswith(self._older) and name.endswith((".nbc", ".nbi")) and is_old(name):
-                with contextlib.suppress(OSError):  # gone already, or of another account
+                with contextlib.suppress(OSError):  # already deleted, or owned by another account
                     (self._folder / name).unlink()
 
 
@@ -136,7 +136,7 @@ def _digest(*parts: object) -> str:
 
 
 def _made_of(function: Callable[..., object]) -> set[str]:
-    """The sources and the constants that a kernel's code holds, those of the kernels it calls among them."""
+    """The sources and constants that a kernel's code contains, including those of the kernels that it calls."""
     found = set()
     left: list[Any] = [function]
     seen = {function}
@@ -159,7 +159,7 @@ def _made_of(function: Callable[..., object]) -> set[str]:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """Names of globals that code may read, its inner functions' too."""
+    """Names of globals that the code and its inner functions may read."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -168,14 +168,14 @@ def _names(code: CodeType) -> Iterator[str]:
 
 @functools.cache
 def _note_sources(module: str) -> None:
-    """Read what a module's kernels may be made of at once: later, a file may no longer be what was imported."""
+    """Compute the digests of all sources of a module's kernels now: the files may change after the import."""
     for value in tuple(vars(sys.modules[module]).values()):
         if (other := _defined_in(value, module)) is not None:
             _source_digest(other)
 
 
 def _defined_in(value: object, user: str) -> str | None:
-    """The module of a kernel, an intrinsic or a class, if it belongs to our package or to the package of the user."""
+    """The module of a kernel, intrinsic or class, if it belongs to this package or to the package of the user."""
     module = getattr(value, "__module__", None)
     packages = {name.partition(".")[0] for name in (__name__, user)}
     return module if isinstance(module, str) and module.partition(".")[0] in packages else None
@@ -183,7 +183,7 @@ def _defined_in(value: object, user: str) -> str | None:
 
 @functools.cache
 def _source_digest(module: str) -> str:
-    """The digest of a module's current file; empty for a module without one, as at a prompt."""
+    """The digest of a module's current file; empty for a module without a file, as in a prompt."""
     loaded: Any = sys.modules.get(module)
     file = getattr(loaded, "__file__", None)
     if file is None:

@@ -1,4 +1,4 @@
-"""Asking the processor for memory that a loop needs some rows later, so that rows need no sorting for the cache."""
+"""Prefetches memory that a loop needs some rows later, so that rows need not be sorted for the cache."""
 
 from __future__ import annotations
 

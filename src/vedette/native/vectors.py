@@ -1,4 +1,4 @@
-"""Eight numbers at once: where the compiler, fearing that arrays overlap, would take them one by one."""
+"""Copies and fills eight numbers at once. The compiler would not do so by itself, because arrays might overlap."""
 
 from __future__ import annotations
 
