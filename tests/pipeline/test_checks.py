@@ -1,4 +1,4 @@
-"""Whether a file fits its set: what does not is told with its key."""
+"""Checks of a pipeline file against its set: errors name the key."""
 
 from __future__ import annotations
 
@@ -52,26 +52,26 @@ BORDER = {"key": "symbol", "time": "ts"}
         ("border", {**BORDER, "time": "symbol"}, "operator.time 'symbol' is string; a time is a timestamp"),
         ("border", {**BORDER, "key": "price"}, "operator.key 'price' is double; a key is a string"),
         ("zones", {"max_update_interval": 0}, "operator.max_update_interval is a number above 0"),
-        ("time", {}, "operator.time: it is missing; the set 'time' is for windows of time"),
+        ("time", {}, "operator.time: it is missing, but set 'time' has time windows; give the"),
         ("time", {"time": {"left": "ts"}}, "operator.time is missing: the left stream has a time column"),
         (
             "any",
             {"layout": "grid"},
-            "operator.layout: it is 'grid', but the set 'any' may have windows that",
+            "operator.layout: it is 'grid', but set 'any' may have windows that",
         ),
         (
             "any",
             {"shards": 2},
-            "operator.shards: it is 2, but the set 'any' may have windows that count rows",
+            "operator.shards: it is 2, but set 'any' may have windows that count rows",
         ),
         (
             "three",
             {"time": "ts", "shards": 2},
-            "operator.shards: it is 2, but the set 'three' has more than two",
+            "operator.shards: it is 2, but set 'three' has more than two",
         ),
     ],
 )
-def test_an_option_that_cannot_be_is_told_with_its_key(registry, name, operator, message):
+def test_an_option_that_does_not_fit_the_set_is_refused_with_its_key(registry, name, operator, message):
     with pytest.raises(VedetteError) as caught:
         check_set(plan_of(registry, name, **operator), registry.set(name))
 
@@ -90,43 +90,45 @@ def test_an_option_that_cannot_be_is_told_with_its_key(registry, name, operator,
         ("zones", {"max_update_interval": 60, "id": "ship", "expire_overdue": True, "late": "drop", "shards": 4}),
     ],
 )
-def test_what_fits_is_taken(registry, name, operator):
+def test_options_that_fit_the_set_are_accepted(registry, name, operator):
     check_set(plan_of(registry, name, **operator), registry.set(name))
 
 
 @pytest.mark.parametrize("at", [None, 0])
-def test_a_registry_on_sqlite_is_refused_where_spark_is_elsewhere(registry, at):
+def test_a_sqlite_registry_is_refused_if_spark_runs_on_other_hosts(registry, at):
     with pytest.raises(VedetteError) as caught:
         check_hosts(plan_of(registry, "border", {"master": "yarn"}, **BORDER), registry.follow("border", version=at))
 
     assert str(caught.value) == (
-        "registry.url: it is a registry on SQLite, a file of this host, and Spark's workers on other hosts "
-        "(spark.master is 'yarn') are to follow it; use a registry on PostgreSQL, or a local master"
+        "registry.url: the registry is a SQLite file on this host, but Spark's workers run on other hosts "
+        "(spark.master is 'yarn'); use a registry in PostgreSQL, or a local master"
     )
 
 
-def test_a_version_of_a_set_whose_ids_nobody_knows_is_refused(registry):
+def test_a_fixed_version_of_a_set_with_an_unknown_type_of_ids_is_refused(registry):
     plan = plan_of(registry, "border", **BORDER)
     plan = plan.model_copy(update={"registry": plan.registry.model_copy(update={"version": 0})})
 
-    with pytest.raises(FileError, match=r"^registry\.version: it is 0, but the set 'border' has had no query.*--ids$"):
+    with pytest.raises(
+        FileError, match=r"^registry\.version: it is 0, but set 'border' has never had a query.*--ids TYPE$"
+    ):
         check_set(plan, registry.set("border"))
 
 
-def test_a_trial_to_pin_pins_nothing(registry):
+def test_a_trial_pin_leaves_no_pin(registry):
     try_to_pin(registry, registry.set("border"))
 
     assert {each.n_pins for each in registry.stats().sets} == {0}
     assert registry.pin("5a5f", 0, "border") == 0
 
 
-def test_a_trial_to_pin_tells_of_a_database_that_is_read_only(registry, tmp_path):
+def test_a_trial_pin_fails_if_the_database_is_read_only(registry, tmp_path):
     closed = vd.Registry(f"sqlite:///file:{tmp_path}/alerts.db?mode=ro&uri=true")
 
     with pytest.raises(RegistryError) as caught:
         try_to_pin(closed, closed.set("border"))
 
     assert str(caught.value) == (
-        f"the registry's database {closed.database} is read-only, and which version a micro-batch "
-        f"sees is written down there; let the pipeline write, or stay at a version: version = 0 under [registry]"
+        f"the registry's database {closed.database} is read-only, but following a set records there which version each "
+        f"micro-batch sees; grant the pipeline write access, or set a fixed version: version = 0 under [registry]"
     )

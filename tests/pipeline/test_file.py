@@ -1,4 +1,4 @@
-"""A pipeline's file: what is wrong with it is told with its key, all of it at once, and secrets stay secret."""
+"""A pipeline file: all mistakes are reported at once, each with its key, and without secrets."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def refusal(tmp_path, text, **environment):
     return str(caught.value)
 
 
-def test_a_small_file_is_read_with_all_that_it_leaves_out(tmp_path):
+def test_a_small_file_is_read_with_the_defaults(tmp_path):
     plan = read(tmp_path, GOOD).plan
 
     assert plan.name == "ticks"
@@ -52,14 +52,18 @@ def test_a_small_file_is_read_with_all_that_it_leaves_out(tmp_path):
         ('format = "rate"', 'fromat = "rate"', "source.fromat: unknown key; keys are: format, path,"),
         ('format = "rate"', 'fromat = "rate"', "did you mean 'format'?"),
         ('format = "rate"', 'fromat = "rate"', "source.format: it is missing; a format that Spark reads"),
-        ('format = "rate"', "format = 5", "source.format: it is 5; it takes a text in quotes"),
+        ('format = "rate"', "format = 5", "source.format: it is 5; it must be a string in quotes"),
         ('format = "rate"', 'format = " "', "source.format: it is empty"),
-        ("[registry]", '[spark]\nlog_level = "LOUD"\n[registry]', "spark.log_level: it is 'LOUD'; it is one of: 'OFF'"),
-        ('format = "rate"', 'format = "rate"\nschema = "price,,"', "source.schema: cannot read 'price,,'"),
+        (
+            "[registry]",
+            '[spark]\nlog_level = "LOUD"\n[registry]',
+            "spark.log_level: it is 'LOUD'; it must be one of: 'OFF'",
+        ),
+        ('format = "rate"', 'format = "rate"\nschema = "price,,"', "source.schema: it is 'price,,'; write: name type"),
         (
             'format = "rate"',
             'format = "rate"\ndecode = "jsn"',
-            "source.decode: it is 'jsn'; it is one of: 'columns', 'json', 'avro'",
+            "source.decode: it is 'jsn'; it must be one of: 'columns', 'json', 'avro'",
         ),
         ('format = "rate"', 'format = "rate"\ndecode = "jsn"', "did you mean 'json'?"),
         ('format = "rate"', 'format = "kafka"\ndecode = "avro"', 'source: decode = "avro" needs avro_schema'),
@@ -76,68 +80,72 @@ def test_a_small_file_is_read_with_all_that_it_leaves_out(tmp_path):
         (
             'format = "rate"',
             'format = "rate"\noptions = {rows = [1]}',
-            "source.options.rows: it is [1]; it takes a text",
+            "source.options.rows: it is [1]; it must be a string",
         ),
         (
             'kind = "border"',
             'kind = "boarder"',
-            "kind is 'boarder'; it is one of: 'match', 'border', 'window join', 'band join', 'moving join'; did you "
-            "mean 'border'?",
+            "kind is 'boarder'; it must be one of: 'match', 'border', 'window join', 'band join', 'moving join'; did "
+            "you mean 'border'?",
         ),
-        ('kind = "border"', "", "operator: kind is missing; it is one of:"),
+        ('kind = "border"', "", "operator: kind is missing; it must be one of:"),
         ('key = "symbol"', 'kye = "symbol"', "operator.kye: unknown key; keys are: kind, key, time,"),
         ('key = "symbol"', 'kye = "symbol"', "operator.key: it is missing; the column that names the object"),
-        ('key = "symbol"', 'key = "symbol"\nshards = 0', "operator.shards: it is 0; it takes a number above 0"),
+        ('key = "symbol"', 'key = "symbol"\nshards = 0', "operator.shards: it is 0; it must be greater than 0"),
         (
             'key = "symbol"',
             'key = "symbol"\ncross = "perhaps"',
-            "operator.cross: it is 'perhaps'; it takes true or false",
+            "operator.cross: it is 'perhaps'; it must be true or false",
         ),
         (
             'key = "symbol"',
             'key = "symbol"\nshards = 10001',
-            "operator.shards: it is 10001; it takes a number up to 10,000",
+            "operator.shards: it is 10001; it must be at most 10,000",
         ),
         (
             'time = "ts"',
             'time = "ts"\ndwell = "10 seconds"',
-            "operator.dwell: it needs to know how far time has passed, so a watermark on 'ts', and there is none; set "
+            "operator.dwell: it needs a watermark on 'ts' of the source, and it has none; set "
             'source.watermark = { column = "ts", delay = "10 minutes" }',
         ),
         (
             "[[sink]]",
             'expire_after = "1 hour"\n[source.watermark]\ncolumn = "at"\ndelay = "1 minute"\n[[sink]]',
-            "operator.expire_after: it needs to know how far time has passed, so a watermark on 'ts', and the one "
-            "there is on 'at'; set source.watermark",
+            "operator.expire_after: it needs a watermark on 'ts' of the source, and its "
+            "watermark is on 'at'; set source.watermark",
         ),
-        ('set = "alerts"', 'set = "alerts"\nversion = "x"', "registry.version: it is 'x'; it takes a whole number"),
+        ('set = "alerts"', 'set = "alerts"\nversion = "x"', "registry.version: it is 'x'; it must be an integer"),
         ('[[sink]]\nformat = "console"', "", "sink: it is missing; where answers are written"),
         (
             '[[sink]]\nformat = "console"',
             '[sink]\nformat = "console"',
-            "sink: it is {'format': 'console'}; it takes a list",
+            "sink: it is {'format': 'console'}; it must be a list",
         ),
         ('format = "console"', 'format = "console"\n[[sink]]\nformat = "noop"\nmode = "x"', "sink 2.mode: unknown key"),
         ('format = "console"', 'format = "console"\n[[sink]]\nformat = "console"', "2 sinks are named 'console'"),
-        ('format = "console"', 'format = "kafka"', "sink 1: Kafka takes a column `value`"),
-        ('format = "console"', 'format = "console"\nname = "a b"', "sink 1.name: it is 'a b'; it takes letters"),
+        ('format = "console"', 'format = "kafka"', "sink 1: Kafka needs a column `value`"),
+        (
+            'format = "console"',
+            'format = "console"\nname = "a b"',
+            "sink 1.name: it is 'a b'; it may contain only letters",
+        ),
         (
             'checkpoint = "c"',
             'checkpoint = "c"\ntrigger = "now"',
-            "trigger: it is 'now'; it takes a duration such as '10 seconds'",
+            "trigger: it is 'now'; it must be a duration such as '10 seconds'",
         ),
         ('checkpoint = "c"', 'checkpont = "c"', "checkpont: unknown key"),
         ('checkpoint = "c"', "checkpoint = ", "is not valid TOML"),
         (
             "[operator]",
             '[spark]\nremote = "sc://host"\npackages = ["a:b:1"]\n[operator]',
-            "spark: a Spark Connect server is started with its packages; here, with remote, leave them out",
+            "spark: packages cannot be set with remote: a Spark Connect server has its own packages; omit the key",
         ),
-        ("[source]", "[sources.left]", "border takes one stream: write [source], not [sources]"),
-        ('[source]\nformat = "rate"', "", "rows come from a table [source]"),
+        ("[source]", "[sources.left]", "border reads one stream: write [source], not [sources]"),
+        ('[source]\nformat = "rate"', "", "one of source and sources is required: write a table [source]"),
     ],
 )
-def test_each_mistake_is_told_with_its_key(tmp_path, good, bad, message):
+def test_each_mistake_is_reported_with_its_key(tmp_path, good, bad, message):
     assert good in GOOD
 
     assert message in refusal(tmp_path, GOOD.replace(good, bad))
@@ -147,10 +155,10 @@ def test_each_mistake_is_told_with_its_key(tmp_path, good, bad, message):
     ("old", "new"),
     [
         ('format = "rate"', 'format = "rate"\nwatermark = { column = "TS", delay = "1 minute" }'),
-        ('dwell = "10 seconds"', "dwell = 10"),  # a number, as the time then is one
+        ('dwell = "10 seconds"', "dwell = 10"),  # a number, for a time column of numbers
     ],
 )
-def test_who_is_told_after_a_while_needs_a_watermark_where_times_are_timestamps(tmp_path, old, new):
+def test_a_dwell_in_words_needs_a_watermark(tmp_path, old, new):
     text = GOOD.replace('time = "ts"', 'time = "ts"\ndwell = "10 seconds"')
 
     assert "operator.dwell: " in refusal(tmp_path, text)
@@ -162,21 +170,21 @@ def test_who_is_told_after_a_while_needs_a_watermark_where_times_are_timestamps(
     [
         (
             'kind = "band join"\nunknown_id = "report"\nreport = "queries"',
-            'operator.unknown_id: it is "report", which names ids beside pairs; with report = "queries" it takes "log" '
+            'operator.unknown_id: it is "report", which needs report = "pairs"; with report = "queries" use "log" '
             'or "error"',
         ),
         (
             'kind = "window join"\nlayout = "equality"',
-            "operator.layout: it is 'equality', which cannot be with a set of a registry, as a query to come may "
-            "equate nothing; it takes 'grid' or 'one'",
+            "operator.layout: it is 'equality', which a set of a registry cannot use: a query without an equality may "
+            "be added later; use 'grid' or 'one'",
         ),
         (
             'kind = "window join"\nlayout = "one"\nshards = 4',
-            "operator.shards: it is 4, but the layout 'one' has one shard; leave it out",
+            "operator.shards: it is 4, but layout 'one' has one shard; omit the key",
         ),
     ],
 )
-def test_what_keys_of_a_join_need_of_one_another_is_told(tmp_path, operator, message):
+def test_keys_of_a_join_that_contradict_each_other_are_refused(tmp_path, operator, message):
     text = GOOD.replace('kind = "border"\nkey = "symbol"\ntime = "ts"', operator)
     sources = '[sources.left]\nformat = "rate"\n[sources.right]\nformat = "rate"'
 
@@ -188,16 +196,16 @@ def test_a_grid_is_for_two_streams(tmp_path):
     text = GOOD.replace('kind = "border"\nkey = "symbol"\ntime = "ts"', operator)
     sources = "\n".join(f'[sources.{name}]\nformat = "rate"' for name in "abc")
 
-    said = refusal(tmp_path, text.replace('[source]\nformat = "rate"', sources))
+    message = refusal(tmp_path, text.replace('[source]\nformat = "rate"', sources))
 
-    assert "operator.layout: it is 'grid', which is for two streams, and there are 3; it takes 'one'" in said
+    assert "operator.layout: it is 'grid', which is for two streams, but there are 3; use 'one'" in message
 
 
-def test_log_levels_are_taken_in_any_case_of_letters(tmp_path):
+def test_log_levels_ignore_case(tmp_path):
     assert read(tmp_path, GOOD + '[spark]\nlog_level = "warn"').plan.spark.log_level == "WARN"
 
 
-def test_all_mistakes_are_told_at_once(tmp_path):
+def test_all_mistakes_are_reported_at_once(tmp_path):
     bad = GOOD.replace("url =", "ulr =").replace('key = "symbol"', "key = 1").replace('"c"', '"${FOLDER}/c"')
 
     lines = refusal(tmp_path, bad).splitlines()
@@ -211,7 +219,7 @@ def test_all_mistakes_are_told_at_once(tmp_path):
     ]
 
 
-def test_a_file_that_is_not_there_is_one_sentence(tmp_path):
+def test_a_missing_file_is_one_sentence(tmp_path):
     with pytest.raises(FileError, match=r"cannot read .*none.toml: No such file .* `vedette init` writes an example"):
         ReadFile.read(tmp_path / "none.toml", {})
 
@@ -231,7 +239,7 @@ def test_variables_come_from_the_environment(tmp_path):
 @pytest.mark.parametrize(
     "place", ["postgresql://me:${PASSWORD}@db/name", "postgresql://me@db/name?password=${PASSWORD}"]
 )
-def test_a_password_with_any_letters_is_one_in_the_registry_s_address(tmp_path, place, password):
+def test_a_password_in_the_registry_s_address_may_have_any_characters(tmp_path, place, password):
     file = read(tmp_path, GOOD.replace("sqlite:///alerts.db", place), PASSWORD=password)
 
     address = make_url(file.plan.registry.url)
@@ -240,7 +248,7 @@ def test_a_password_with_any_letters_is_one_in_the_registry_s_address(tmp_path, 
     assert (address.password or address.query["password"]) == password
 
 
-def test_a_password_is_hidden_as_it_is_and_as_it_stands_in_an_address(tmp_path):
+def test_a_password_is_hidden_in_plain_and_in_encoded_form(tmp_path):
     text = GOOD.replace("sqlite:///alerts.db", "postgresql://me:${PASSWORD}@db/name")
     file = read(tmp_path, text, PASSWORD="p@ss /word")
 
@@ -261,23 +269,23 @@ def test_a_password_is_hidden_as_it_is_and_as_it_stands_in_an_address(tmp_path):
         ("postgresql://me@db/name?${VALUE}", "sslmode=require", "postgresql://me@db/name?sslmode=require"),
     ],
 )
-def test_other_parts_of_an_address_are_put_in_as_they_are(tmp_path, place, value, url):
+def test_other_parts_of_an_address_are_not_encoded(tmp_path, place, value, url):
     assert read(tmp_path, GOOD.replace("sqlite:///alerts.db", place), VALUE=value).plan.registry.url == url
 
 
-def test_outside_of_addresses_nothing_is_encoded(tmp_path):
+def test_values_outside_of_addresses_are_not_encoded(tmp_path):
     text = GOOD.replace('format = "rate"', 'format = "rate"\noptions = { url = "x://me:${PASSWORD}@db" }')
 
     assert read(tmp_path, text, PASSWORD="a/b").plan.source.options == {"url": "x://me:a/b@db"}
 
 
-def test_a_variable_that_is_missing_is_named(tmp_path):
+def test_a_missing_variable_is_named(tmp_path):
     message = refusal(tmp_path, GOOD.replace("alerts.db", "${ALERTS_FILE}"), ALERT_FILE="x")
 
     assert "registry.url: the environment has no variable 'ALERTS_FILE'; did you mean 'ALERT_FILE'?" in message
 
 
-def test_a_value_of_the_environment_is_in_no_message(tmp_path):
+def test_messages_contain_no_values_of_the_environment(tmp_path):
     message = refusal(tmp_path, GOOD.replace('format = "rate"', 'format = "rate"\ndecode = "${SECRET}"'), SECRET="hush")
 
     assert "hush" not in message
@@ -290,7 +298,7 @@ def test_numbers_may_come_from_the_environment(tmp_path):
     assert read(tmp_path, text, VERSION="7").plan.registry.version == 7
 
 
-def test_joins_take_what_is_said_of_all_streams_or_of_one(tmp_path):
+def test_options_of_joins_are_for_all_streams_or_for_one(tmp_path):
     text = GOOD.replace("[source]", "[sources.left]").replace(
         "[registry]", '[sources.right]\nformat = "rate"\n[registry]'
     )
@@ -313,18 +321,18 @@ def test_joins_take_what_is_said_of_all_streams_or_of_one(tmp_path):
 def test_a_password_is_hidden_where_a_whole_table_is_told(tmp_path, password):
     text = GOOD.replace("[[sink]]", "[sink]") + 'options = { password = "${PASSWORD}" }\n'
 
-    said = refusal(tmp_path, text, PASSWORD=password)
+    message = refusal(tmp_path, text, PASSWORD=password)
 
-    assert "sink: it is {" in said
-    assert "${PASSWORD}" in said
+    assert "sink: it is {" in message
+    assert "${PASSWORD}" in message
     for hidden in (password, repr(password)[1:-1]):
-        assert hidden not in said
+        assert hidden not in message
 
 
 def test_a_sink_without_a_format_is_one_mistake(tmp_path):
-    said = refusal(tmp_path, GOOD.replace('format = "console"', 'path = "x"'))
+    message = refusal(tmp_path, GOOD.replace('format = "console"', 'path = "x"'))
 
-    assert said.endswith(
+    assert message.endswith(
         "ticks.toml: sink 1.format: it is missing; a format that Spark writes as a stream: "
         "kafka, parquet, json, console, delta"
     )

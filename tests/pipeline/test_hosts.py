@@ -1,4 +1,4 @@
-"""Whether Spark runs on this host alone: a registry on SQLite is a file, which others do not see."""
+"""Whether Spark runs on this host only: other hosts cannot read a SQLite registry."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from vedette.pipeline.file import SparkPart
-from vedette.pipeline.hosts import tell_elsewhere
+from vedette.pipeline.hosts import remote_setting
 
 ELSEWHERE = "192.0.2.1"  # of a net that is for examples
 
@@ -25,16 +25,16 @@ ELSEWHERE = "192.0.2.1"  # of a net that is for examples
         {"remote": "sc://localhost"},
         {"remote": "sc://127.0.0.1:15002/;user_id=me"},
         {"remote": f"sc://{socket.gethostname()}:15002"},
-        {"remote": "sc://no-such-host.invalid"},  # it cannot be found, which is told by who looks for it
+        {"remote": "sc://no-such-host.invalid"},  # it cannot be found, which is setting by who looks for it
         {"master": "yarn", "settings": {"spark.master": "local[2]"}},
     ],
 )
 def test_spark_is_here(given):
-    assert tell_elsewhere(SparkPart(**given)) is None
+    assert remote_setting(SparkPart(**given)) is None
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "setting"),
     [
         ({"master": "yarn"}, "spark.master is 'yarn'"),
         ({"master": "k8s://https://127.0.0.1:6443"}, "spark.master is 'k8s://https://127.0.0.1:6443'"),
@@ -49,5 +49,5 @@ def test_spark_is_here(given):
         ({"settings": {"spark.master": "yarn"}}, "spark.settings.\"spark.master\" is 'yarn'"),
     ],
 )
-def test_spark_is_elsewhere_too(given, told):
-    assert tell_elsewhere(SparkPart(**given)) == told
+def test_spark_is_elsewhere_too(given, setting):
+    assert remote_setting(SparkPart(**given)) == setting

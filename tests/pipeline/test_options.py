@@ -86,5 +86,5 @@ def test_an_option_is_everywhere_or_it_is_said_why_not(operator: str) -> None:
     places = {place: read_options(call) for place, call in OPERATORS[operator].items()}
     for option in places["spark"]:
         lacking = {place for place, options in places.items() if option not in options}
-        said = {*MISSING.get(option, ()), *MISSING.get(f"{operator} {option}", ())}
-        assert lacking <= said, (option, lacking)
+        message = {*MISSING.get(option, ()), *MISSING.get(f"{operator} {option}", ())}
+        assert lacking <= message, (option, lacking)

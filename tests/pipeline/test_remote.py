@@ -14,7 +14,7 @@ from vedette.pipeline.remote import check_remote
     "address", ["sc://", "sc://:15002", "sc://host:0", "sc://host:x", "sc://a..b", f"sc://{'a' * 64}.org"]
 )
 def test_an_address_that_cannot_be_one_is_refused(address: str) -> None:
-    with pytest.raises(PipelineError, match="the address cannot be read; write it as in: sc://host") as caught:
+    with pytest.raises(PipelineError, match="the address is invalid; write sc://host or sc://host:15002") as caught:
         check_remote(address)
 
     assert not caught.value.is_retryable

@@ -1,4 +1,4 @@
-"""What a running pipeline shows: lines, JSON, a table on a terminal, and figures for Prometheus."""
+"""The output of a running pipeline: lines, JSON, a table on a terminal, and metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from vedette.cli.jobs.run import RunOptions, _Run
 from vedette.errors import PipelineError
 from vedette.run import display as run_display
-from vedette.run.display import JsonDisplay, LineDisplay, TableDisplay, ToldWarnings
+from vedette.run.display import JsonDisplay, LineDisplay, TableDisplay, WarningHandler
 from vedette.run.metrics import read_address, serve_metrics
 from vedette.run.progress import Batch
 from vedette.run.signals import Signals
@@ -37,7 +37,7 @@ def test_a_line_has_totals_and_the_last_batch(status, monkeypatch):
 
     display.show(status, status.sinks["events"])
     display.show(status, status.sinks["events"])  # too soon for another line
-    display.tell("info", "ended", "ticks: ended")
+    display.report("info", "ended", "ticks: ended")
 
     assert out.getvalue().splitlines() == [
         "vedette: events: batch 3, rows 1,000 (total 2,000), matches 7 (total 14), "
@@ -62,18 +62,18 @@ def test_json_has_the_batch_itself(status):
 
 
 @pytest.mark.parametrize("display", [LineDisplay, JsonDisplay])
-def test_quiet_leaves_what_went_wrong(status, display):
+def test_quiet_shows_errors_only(status, display):
     out = io.StringIO()
     quiet = display(out, str, True)
 
     quiet.show(status, status.sinks["events"])
-    quiet.tell("error", "failed", "ticks: no")
+    quiet.report("error", "failed", "ticks: no")
 
     assert len(out.getvalue().splitlines()) == 1
     assert "ticks: no" in out.getvalue()
 
 
-def test_a_terminal_has_a_table_with_a_line_for_each_sink(status):
+def test_a_terminal_shows_a_table_with_a_line_per_sink(status):
     out = io.StringIO()
     display = TableDisplay(str, file=out, force_terminal=True, width=150)
     status.pipeline = "ticks [/eu] :a:"  # no markup
@@ -87,7 +87,7 @@ def test_a_terminal_has_a_table_with_a_line_for_each_sink(status):
         assert word in text
 
 
-def test_figures_are_served_on_the_loopback(status):
+def test_metrics_are_served_on_the_loopback_interface(status):
     server = serve_metrics(status, read_address("0"))
     try:
         host, port = server.server_address[:2]
@@ -117,16 +117,16 @@ def test_another_host_must_be_named(text, address):
 
 
 @pytest.mark.parametrize("text", ["x", "99999", "host:", ""])
-def test_what_is_no_port_is_refused(text):
-    with pytest.raises(PipelineError, match="--metrics takes a port"):
+def test_an_invalid_port_is_refused(text):
+    with pytest.raises(PipelineError, match="--metrics must be a port or host:port; got "):
         read_address(text)
 
 
-def test_a_secret_is_hidden_from_json_whatever_letters_it_has():
+def test_a_secret_with_any_characters_is_hidden_in_json():
     out = io.StringIO()
     display = JsonDisplay(out, lambda text: text.replace('a"b\\c', "${SECRET}"))
 
-    display.tell("error", "failed", 'no a"b\\c', reason='a"b\\c')
+    display.report("error", "failed", 'no a"b\\c', reason='a"b\\c')
 
     assert (json.loads(out.getvalue())["message"], json.loads(out.getvalue())["reason"]) == (
         "no ${SECRET}",
@@ -134,23 +134,23 @@ def test_a_secret_is_hidden_from_json_whatever_letters_it_has():
     )
 
 
-@pytest.mark.parametrize(("n_asked", "code", "event"), [(0, 3, "failed"), (1, 0, "stopped")])
-def test_what_fails_after_a_stop_was_asked_for_is_cut_off_by_it(status, n_asked, code, event):
+@pytest.mark.parametrize(("n_received", "code", "event"), [(0, 3, "failed"), (1, 0, "stopped")])
+def test_a_failure_after_a_stop_request_counts_as_stopped(status, n_received, code, event):
     out = io.StringIO()
     signals = Signals()
-    signals.n_asked = n_asked
+    signals.n_received = n_received
 
     run = _Run(None, RunOptions(), status, JsonDisplay(out, str), signals)
 
-    assert run._end("Spark's Java process is gone") == code
+    assert run._end("Spark's Java process has ended") == code
     assert json.loads(out.getvalue().splitlines()[-1])["event"] == event
     assert status.state == event
 
 
-def test_what_vedette_warns_of_is_told():
+def test_warnings_of_vedette_are_shown():
     out = io.StringIO()
 
-    with ToldWarnings(LineDisplay(out, str), "ticks"):
+    with WarningHandler(LineDisplay(out, str), "ticks"):
         logging.getLogger("vedette.registry.snapshots.bases").warning("a snapshot is %s", "damaged")
 
     assert out.getvalue() == "vedette: a snapshot is damaged\n"
@@ -159,7 +159,7 @@ def test_what_vedette_warns_of_is_told():
 def test_a_warning_in_json_names_the_pipeline():
     out = io.StringIO()
 
-    with ToldWarnings(JsonDisplay(out, str), "ticks"):
+    with WarningHandler(JsonDisplay(out, str), "ticks"):
         logging.getLogger("vedette.registry.snapshots.bases").warning("a snapshot is damaged")
 
     record = json.loads(out.getvalue())

@@ -1,4 +1,4 @@
-"""`vedette run` while the registry's PostgreSQL is stopped under it: for a while, and for longer than it waits."""
+"""`vedette run` while the registry's PostgreSQL is stopped: briefly, and for longer than retry_seconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import vedette as vd
 from tests.sinks import read_committed
 
 SCHEMA = "symbol string, price double, ts timestamp"
-N_FILES = 6  # each a micro-batch
+N_FILES = 6  # one per micro-batch
 PIPELINE = """
 checkpoint = "{folder}/checkpoint"
 trigger = "available now"
@@ -67,7 +67,7 @@ def url(cluster):
 
 @pytest.fixture
 def write(tmp_path, url):
-    """Write ticks that go in and out of the alert, a file for each micro-batch, and the pipeline's file."""
+    """Write ticks that enter and exit the alert, one file per micro-batch, and the pipeline file."""
     (tmp_path / "ticks").mkdir()
     for number in range(N_FILES):
         ticks = [
@@ -93,20 +93,20 @@ EVENTS = sorted(
 
 
 def read_events(folder):
-    """What the sink has: key, minute and event."""
+    """The rows of the sink: key, minute and event."""
     rows = read_committed(folder / "events")
     assert {row["query"] for row in rows} <= {"cheap"}
     return sorted((row["key"], row["time"].minute, row["event"]) for row in rows)
 
 
 class Outage(threading.Thread):
-    """Stops PostgreSQL once a micro-batch is done; with `seconds`, it is back after that long."""
+    """Stops PostgreSQL after a micro-batch; with `seconds`, starts it again after that time."""
 
     def __init__(self, cluster, folder, seconds=None):
         super().__init__()
         self.cluster, self.seconds = cluster, seconds
         self.commits = folder / "checkpoint" / "events" / "commits"
-        self.n_done = 0  # micro-batches before it was back
+        self.n_done = 0  # micro-batches before it was started again
 
     def run(self):
         until = time.monotonic() + 600
@@ -122,9 +122,7 @@ class Outage(threading.Thread):
         return len(list(self.commits.glob("[0-9]*")))
 
 
-def test_a_postgresql_that_comes_back_in_time_is_waited_for_and_the_pipeline_goes_on(
-    spark, run, tmp_path, cluster, write
-):
+def test_the_pipeline_continues_if_postgresql_comes_back_in_time(spark, run, tmp_path, cluster, write):
     outage = Outage(cluster, tmp_path, seconds=3)
 
     outage.start()
@@ -137,9 +135,7 @@ def test_a_postgresql_that_comes_back_in_time_is_waited_for_and_the_pipeline_goe
     assert read_events(tmp_path) == EVENTS
 
 
-def test_a_postgresql_that_stays_away_is_tried_for_a_while_then_the_pipeline_stops_and_nothing_is_lost(
-    spark, run, tmp_path, cluster, write
-):
+def test_the_pipeline_stops_if_postgresql_stays_unreachable_and_nothing_is_lost(spark, run, tmp_path, cluster, write):
     outage = Outage(cluster, tmp_path)
 
     outage.start()
@@ -149,13 +145,13 @@ def test_a_postgresql_that_stays_away_is_tried_for_a_while_then_the_pipeline_sto
 
     assert (code, out) == (3, "")
     assert time.monotonic() - start < 250
-    said = err.splitlines()[-1]
-    assert said.startswith(
+    message = err.splitlines()[-1]
+    assert message.startswith(
         "vedette: pipeline: failed: sink 'events': the registry's database postgresql://vedette:***@"
     )
-    assert "cannot be reached: " in said
+    assert "cannot be reached: " in message
     assert re.search(
-        r"; (tried \d+ times in \d+ seconds; )?check that it is running and that this host can connect to it$", said
+        r"; (tried \d+ times in \d+ seconds; )?check that it is running and that this host can connect to it$", message
     )
     assert "Traceback" not in err
     assert postgres.PASSWORD not in err

@@ -1,4 +1,4 @@
-"""What Spark tells of its micro-batches, as a pipeline's status has it; and how a pipeline is stopped."""
+"""Spark's progress reports as batches of a pipeline, and how a pipeline is stopped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KAFKA = {
 NOON = 1772460000.0  # 2026-03-02T14:00:00Z
 
 
-def test_a_batch_is_read_from_what_spark_tells():
+def test_a_batch_is_read_from_the_progress_of_spark():
     batch = Batch.read("events", KAFKA, NOON + 40)
 
     assert (batch.number, batch.query_id, batch.n_rows, batch.n_answers, batch.n_malformed) == (3, "5a5f", 10, 7, 2)
@@ -33,29 +33,29 @@ def test_a_batch_is_read_from_what_spark_tells():
     assert (batch.state_rows, batch.state_bytes) == (6, 1024)
 
 
-def test_what_a_source_does_not_tell_is_unknown():
+def test_values_that_a_source_does_not_report_are_unknown():
     batch = Batch.read("events", {"id": "x", "batchId": 0, "sources": [{"endOffset": 3}]}, NOON)
 
     assert (batch.lag_rows, batch.lag_seconds, batch.n_answers) == (None, None, 0)
 
 
-def test_what_connect_tells_otherwise_is_read_alike():
+def test_progress_through_connect_is_read_in_the_same_way():
     schema = {"type": "struct", "fields": [{"name": "n_answers", "type": "long"}]}
-    told = {
+    progress = {
         **KAFKA,
         "numInputRows": None,
         "sources": [{"numInputRows": 4}, {"numInputRows": 6}],
         "observedMetrics": {"vedette_answered": Row(values=[7], schema=schema)},
     }
 
-    batch = Batch.read("events", told, NOON)
+    batch = Batch.read("events", progress, NOON)
 
     assert (batch.n_rows, batch.n_answers, batch.n_malformed) == (10, 7, 0)
 
 
 @dataclass
 class ScriptedQuery:
-    """Stands for a Spark query: busy or not, and done with so many micro-batches after so many looks."""
+    """A fake Spark query: busy or not, with a number of finished micro-batches after each look."""
 
     is_busy: bool = False
     done_after: int = 10**9
@@ -83,7 +83,7 @@ class ScriptedQuery:
         self.isActive = False
 
 
-def test_each_batch_is_told_once_and_idle_time_never():
+def test_each_batch_is_reported_once_and_idle_time_never():
     query = ScriptedQuery(progress=[KAFKA, {**KAFKA, "batchId": 4, "durationMs": {"latestOffset": 3}}])
     running = Running({"events": query})
 
@@ -95,7 +95,7 @@ def test_each_batch_is_told_once_and_idle_time_never():
     assert running.new_batches() == []
 
 
-def test_a_stop_waits_for_the_batch_at_work():
+def test_a_stop_waits_for_the_current_batch():
     idle, busy = ScriptedQuery(), ScriptedQuery(is_busy=True, done_after=3)
 
     assert Running({"idle": idle, "busy": busy}).stop(30)
@@ -105,7 +105,7 @@ def test_a_stop_waits_for_the_batch_at_work():
     assert busy.looks >= 3
 
 
-def test_a_stop_in_a_hurry_or_past_its_time_cuts_the_batch_off():
+def test_an_urgent_or_overdue_stop_interrupts_the_batch():
     for seconds, hurry in ((30, lambda: True), (0, lambda: False)):
         busy = ScriptedQuery(is_busy=True)
 
@@ -113,22 +113,22 @@ def test_a_stop_in_a_hurry_or_past_its_time_cuts_the_batch_off():
         assert not busy.isActive
 
 
-def test_the_reason_of_a_failure_is_the_worker_s_own_sentence():
-    told = (
+def test_the_reason_of_a_failure_is_the_message_of_the_worker():
+    message = (
         "[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted\n  File x\nvedette.errors.RowError: no"
     )
 
-    assert reason_of(Exception(told)) == "no"
+    assert reason_of(Exception(message)) == "no"
     assert reason_of(Exception("[STREAM_FAILED] Query failed\n== plan ==")) == "Query failed"
     kinds = ("vedette.registry.store.failures.ReadOnlyError", "RuntimeError", "vedette.errors.RegistryError")
     assert {reason_of(Exception(f"Job aborted\n{kind}: read-only\n")) for kind in kinds} == {"read-only"}
 
 
-def test_a_connector_that_is_made_for_another_spark_is_told_as_such():
+def test_a_connector_for_another_spark_is_reported_as_such():
     lacking = "'void org.apache.spark.sql.execution.LogicalRDD.<init>(scala.collection.immutable.Seq, boolean)'"
 
-    for said in (lacking, "org/apache/spark/sql/catalyst/plans/logical/IgnoreCachedData"):
-        assert reason_of(Exception(said)).startswith(
-            f"{said}; a connector under [spark] is made for another Spark than "
+    for message in (lacking, "org/apache/spark/sql/catalyst/plans/logical/IgnoreCachedData"):
+        assert reason_of(Exception(message)).startswith(
+            f"{message}; a connector under [spark] was built for another version of Spark than "
         )
     assert reason_of(Exception("no such column 'org.apache.spark'")) == "no such column 'org.apache.spark'"

@@ -1,4 +1,4 @@
-"""`vedette run` with Spark elsewhere: on a Spark Connect server of the loopback, which the tests start."""
+"""`vedette run` with a Spark Connect server, which the tests start on the loopback interface."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ remote = "sc://127.0.0.1:{port}"
 settings = {{ "spark.sql.shuffle.partitions" = 2 }}
 """
 AVAILABLE_NOW = 'trigger = "available now"'
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # starts sooner
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # starts faster
 FAILING = 'select = ["symbol", "ts", "if(price > 41.5, raise_error(\'no such price\'), price) AS price"]'
 
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory):
-    """Where a server listens."""
+    """The port of a server."""
     folder, port = tmp_path_factory.mktemp("server"), free_port()
     settings = {
         "spark.connect.grpc.binding.address": "127.0.0.1",
@@ -85,7 +85,7 @@ def port(tmp_path_factory):
 
 @pytest.fixture
 def write(tmp_path):
-    """A registry with an alert, ticks that go in and out of it, and the pipeline's file."""
+    """A registry with an alert, ticks that enter and exit it, and the pipeline file."""
     registry = vd.Registry(f"sqlite:///{tmp_path}/alerts.db")
     registry.create("alerts", kind="border", schema=SCHEMA)
     registry.add("alerts", "cheap", "price < 40")
@@ -110,7 +110,7 @@ def command(file):
 
 
 def run_alone(file):
-    """Exit code and records of a run in a process of its own: one process has Spark here, or elsewhere."""
+    """Exit code and records of a run in a separate process, as a process has either a local or a remote Spark."""
     done = subprocess.run(command(file), capture_output=True, text=True, timeout=900)
     assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, [json.loads(line) for line in done.stderr.splitlines()]
@@ -121,7 +121,7 @@ def events_of(folder):
     return sorted((row["time"].minute, row["event"], row["query"], row["version"]) for row in rows)
 
 
-def test_a_pipeline_runs_on_a_spark_connect_server_and_is_killed_and_goes_on(port, tmp_path, write):
+def test_a_killed_pipeline_on_a_spark_connect_server_continues(port, tmp_path, write):
     code, records = run_alone(write(port, {0: 41.0, 1: 39.0}))
     assert code == 0, records
     batches = [record for record in records if record["event"] == "batch" and record["rows_in"]]
@@ -136,7 +136,7 @@ def test_a_pipeline_runs_on_a_spark_connect_server_and_is_killed_and_goes_on(por
     for line in killed.stderr:
         if json.loads(line)["event"] == "batch":
             break
-    killed.kill()  # what it started on the server knows nothing of that
+    killed.kill()  # the query on the server continues
     killed.communicate()
     code, records = run_alone(write(port, {3: 39.5}))
     assert code == 0, records
@@ -149,7 +149,7 @@ def test_a_pipeline_runs_on_a_spark_connect_server_and_is_killed_and_goes_on(por
     ]
 
 
-def test_what_fails_on_a_spark_connect_server_is_exit_code_3_and_its_reason(port, tmp_path, write):
+def test_a_failure_on_a_spark_connect_server_is_exit_code_3_with_its_reason(port, tmp_path, write):
     code, records = run_alone(write(port, {0: 42.0}, source=FAILING))
 
     assert code == 3

@@ -1,4 +1,4 @@
-"""`vedette run` and `vedette init` as a supervisor and a person see them: answers, progress, exit codes, signals."""
+"""`vedette run` and `vedette init`: answers, progress, exit codes, signals."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def registry(tmp_path):
 
 @pytest.fixture
 def write(tmp_path):
-    """Write a pipeline's file and a file of ticks beside it."""
+    """Write a pipeline file and a file of ticks next to it."""
 
     def write_file(operator=MATCH, more="", source="", ticks=TICKS, name="first"):
         (tmp_path / "ticks").mkdir(exist_ok=True)
@@ -78,7 +78,7 @@ def rows_of(folder, *columns):
 
 
 @pytest.mark.fast
-def test_a_pipeline_ends_when_all_that_is_available_is_done(spark, run, tmp_path, registry, write):
+def test_a_pipeline_ends_when_all_available_rows_are_processed(spark, run, tmp_path, registry, write):
     code, out, err = run("run", write())
 
     assert (code, out) == (0, "")
@@ -89,7 +89,7 @@ def test_a_pipeline_ends_when_all_that_is_available_is_done(spark, run, tmp_path
     assert err.splitlines()[-1] == "vedette: pipeline: ended; since the start: hits 5 rows in, 2 matches out"
 
 
-def test_a_second_start_goes_on_and_knows_what_was_added_between(spark, run, tmp_path, registry, write):
+def test_a_second_start_continues_and_sees_queries_added_between(spark, run, tmp_path, registry, write):
     run("run", write(BORDER))
     registry.add("alerts", "dear-sap", "symbol = 'SAP' AND price > 100")
 
@@ -103,7 +103,7 @@ def test_a_second_start_goes_on_and_knows_what_was_added_between(spark, run, tmp
         ("IBM", "exit", "cheap-ibm", 1),
         ("SAP", "enter", "dear-sap", 2),
     ]
-    later = rows_of(tmp_path / "later", "key", "event", "query", "version")  # a sink has pins of its own
+    later = rows_of(tmp_path / "later", "key", "event", "query", "version")  # each sink has its own pins
     assert {row[3] for row in later} == {2}
     assert {("IBM", "enter", "cheap-ibm", 2), ("IBM", "exit", "cheap-ibm", 2), ("SAP", "enter", "dear-sap", 2)} <= set(
         later
@@ -111,9 +111,7 @@ def test_a_second_start_goes_on_and_knows_what_was_added_between(spark, run, tmp
 
 
 @pytest.mark.full
-def test_a_second_start_has_the_partitions_of_the_checkpoint_whatever_the_session_has(
-    spark, run, tmp_path, registry, write
-):
+def test_a_second_start_uses_the_partitions_of_the_checkpoint(spark, run, tmp_path, registry, write):
     name = "spark.sql.shuffle.partitions"
     before = spark.conf.get(name)
     try:
@@ -131,7 +129,7 @@ def test_a_second_start_has_the_partitions_of_the_checkpoint_whatever_the_sessio
 
 
 @pytest.mark.full
-def test_several_sinks_choose_and_encode(spark, run, tmp_path, registry, write):
+def test_several_sinks_filter_and_encode(spark, run, tmp_path, registry, write):
     more = f"""
     [[sink]]
     name = "told"
@@ -146,8 +144,10 @@ def test_several_sinks_choose_and_encode(spark, run, tmp_path, registry, write):
     code, _, err = run("run", write(more=more), "--log", "json")
 
     assert code == 0, err
-    told = [json.loads(line) for file in (tmp_path / "told").glob("*.json") for line in file.read_text().splitlines()]
-    assert told == [{"key": "cheap-ibm", "value": '{"alert":"cheap-ibm","price":39.0}'}]
+    written = [
+        json.loads(line) for file in (tmp_path / "told").glob("*.json") for line in file.read_text().splitlines()
+    ]
+    assert written == [{"key": "cheap-ibm", "value": '{"alert":"cheap-ibm","price":39.0}'}]
     records = [json.loads(line) for line in err.splitlines()]
     assert [record["event"] for record in records if record["event"] != "batch"] == ["starting", "started", "ended"]
     batches = {record["sink"]: record for record in records if record["event"] == "batch"}
@@ -160,7 +160,7 @@ def test_several_sinks_choose_and_encode(spark, run, tmp_path, registry, write):
 
 
 @pytest.mark.full
-def test_what_is_no_json_is_dropped_and_counted(spark, run, tmp_path, registry, write):
+def test_invalid_json_is_dropped_and_counted(spark, run, tmp_path, registry, write):
     source = 'format = "text"\ndecode = "json"\nkeep = ["length(value) AS n"]'
     file = write()
     file.write_text(file.read_text().replace('format = "json"', source, 1))
@@ -175,7 +175,7 @@ def test_what_is_no_json_is_dropped_and_counted(spark, run, tmp_path, registry, 
 
 @pytest.mark.parametrize("malformed", ["drop", "null", "fail"])
 @pytest.mark.full
-def test_lines_of_a_source_that_are_no_json_are_counted(spark, run, tmp_path, registry, write, malformed):
+def test_invalid_json_lines_of_a_source_are_counted(spark, run, tmp_path, registry, write, malformed):
     registry.add("alerts", "unknown", "price IS NULL")
     file = write(source=f'malformed = "{malformed}"')
     bad = ['{"symbol": "IBM", "price"', "no json", "", '{"symbol": "IBM", "price": "much"}', '{"symbol": "IBM"}']
@@ -186,7 +186,7 @@ def test_lines_of_a_source_that_are_no_json_are_counted(spark, run, tmp_path, re
     records = [json.loads(line) for line in err.splitlines()]
     if malformed == "fail":
         assert (code, records[-1]["event"]) == (3, "failed")
-        assert "ticks/bad.json is damaged, of another format, or holds a malformed record" in records[-1]["reason"]
+        assert "ticks/bad.json is damaged, has another format, or contains a malformed record" in records[-1]["reason"]
         return
     assert code == 0, err
     n_null = 1 if malformed == "drop" else 4
@@ -205,12 +205,14 @@ def test_a_damaged_file_is_named_with_what_to_do(spark, run, tmp_path, registry,
     code, _, err = run("run", file)
 
     assert code == 3
-    assert f"{tmp_path}/ticks/bad.parquet is damaged, of another format, or holds a malformed record: move it" in err
+    assert (
+        f"{tmp_path}/ticks/bad.parquet is damaged, has another format, or contains a malformed record: move it" in err
+    )
 
 
 @pytest.fixture
 def full_disk(tmp_path):
-    """A folder on a disk without room."""
+    """A folder on a full disk."""
     folder = tmp_path / "full"
     folder.mkdir()
     mounted = subprocess.run(
@@ -220,11 +222,11 @@ def full_disk(tmp_path):
         pytest.skip(f"cannot mount a small disk here: {mounted.stderr.strip()}")
     (folder / "all").write_bytes(bytes(4096))
     yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)  # Spark may hold files open
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)  # Spark may have files open
 
 
 @pytest.mark.full
-def test_a_full_disk_of_the_checkpoint_may_be_tried_again(spark, run, tmp_path, registry, write, full_disk):
+def test_a_full_disk_of_the_checkpoint_is_retryable(spark, run, tmp_path, registry, write, full_disk):
     file = write()
     file.write_text(file.read_text().replace(f"{tmp_path}/checkpoint", f"{full_disk}/checkpoint"))
 
@@ -234,7 +236,7 @@ def test_a_full_disk_of_the_checkpoint_may_be_tried_again(spark, run, tmp_path, 
 
 
 @pytest.mark.parametrize(
-    ("said", "is_retryable"),
+    ("message", "is_retryable"),
     [
         ("java.io.IOException: No space left on device", True),
         ("java.net.ConnectException: Connection refused", True),
@@ -244,17 +246,17 @@ def test_a_full_disk_of_the_checkpoint_may_be_tried_again(spark, run, tmp_path, 
         ("java.io.IOException: Permission denied", False),
     ],
 )
-def test_failures_that_may_pass_are_told_from_those_that_do_not(said, is_retryable):
+def test_temporary_failures_are_retryable_and_others_are_not(message, is_retryable):
     from py4j.protocol import Py4JError
 
     from vedette.spark.failures import at_option
 
-    with pytest.raises(PipelineError) as told, at_option("sink 'hits'"):
-        raise Py4JError(said)
-    assert told.value.is_retryable == is_retryable
+    with pytest.raises(PipelineError) as caught, at_option("sink 'hits'"):
+        raise Py4JError(message)
+    assert caught.value.is_retryable == is_retryable
 
 
-def test_a_disk_that_is_full_for_python_may_be_tried_again(run, tmp_path, registry, write, monkeypatch):
+def test_a_disk_that_is_full_for_python_is_retryable(run, tmp_path, registry, write, monkeypatch):
     def fail(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/somewhere")
 
@@ -280,32 +282,32 @@ def test_a_dry_run_explains_and_does_nothing(spark, run, tmp_path, registry, wri
     ("old", "new", "message"),
     [
         ('set = "alerts"', 'set = "alert"', "did you mean 'alerts'?"),
-        ('kind = "match"', 'kind = "band join"', "a band join has streams: write [sources.left]"),
+        ('kind = "match"', 'kind = "band join"', "a band join reads several streams: write [sources.left]"),
         ('kind = "match"', 'kind = "border"\nkey = "symbol"\ntime = "ts"\ndwell = -1', "operator.dwell is "),
-        ('format = "json"', 'format = "json"\nwhere = "prise < 3"', "source.where: Spark refuses it: "),
+        ('format = "json"', 'format = "json"\nwhere = "prise < 3"', "source.where: Spark failed: "),
         (
             'format = "json"',
             'format = "json"\nselect = ["price"]',
-            "field 'symbol', which the DataFrame lacks",
+            "the DataFrame has no column 'symbol'",
         ),
-        ('format = "json"', 'format = "kafka"', "source: Spark refuses it: "),
+        ('format = "json"', 'format = "kafka"', "source: Spark failed: "),
         ('format = "json"', 'format = "kafka"', 'packages = ["org.apache.spark:spark-sql-kafka-0-10_2.13:'),
         (
             'checkpoint = "',
             'checkpoint = "/proc/nowhere',
-            "checkpoint: Spark refuses it: java.io.IOException: mkdir of ",
+            "checkpoint: Spark failed: java.io.IOException: mkdir of ",
         ),
         (
             'format = "json"',
             'format = "iceberg"',
-            "if 'iceberg' is right, it comes with a package of its own: packages = [",
+            "if 'iceberg' is right, add its package: packages = [",
         ),
         ('format = "parquet"', 'format = "delta"', 'packages = ["io.delta:delta-spark'),
-        ('name = "hits"', 'name = "hits"\nselect = ["prise"]', "sink 'hits': Spark refuses it: "),
+        ('name = "hits"', 'name = "hits"\nselect = ["prise"]', "sink 'hits': Spark failed: "),
         ('name = "hits"', 'name = "hits"\nencode = "avro"', 'packages = ["org.apache.spark:spark-avro_2.13:'),
     ],
 )
-def test_what_does_not_fit_is_one_sentence_with_its_key_and_exit_code_2(spark, run, registry, write, old, new, message):
+def test_an_invalid_key_is_one_sentence_and_exit_code_2(spark, run, registry, write, old, new, message):
     file = write()
     file.write_text(file.read_text().replace(old, new, 1))
 
@@ -318,7 +320,7 @@ def test_what_does_not_fit_is_one_sentence_with_its_key_and_exit_code_2(spark, r
 
 
 @pytest.mark.full
-def test_a_failure_in_mid_run_is_exit_code_3_and_its_reason(spark, run, registry, write):
+def test_a_failure_during_the_run_is_exit_code_3_with_its_reason(spark, run, registry, write):
     source = 'select = ["symbol", "ts", "if(price > 41.5, raise_error(\'no such price\'), price) AS price"]'
 
     code, _, err = run("run", write(source=source))
@@ -329,7 +331,7 @@ def test_a_failure_in_mid_run_is_exit_code_3_and_its_reason(spark, run, registry
     assert "Traceback" not in err
 
 
-def test_a_registry_that_cannot_be_written_is_told_and_a_version_of_it_runs(spark, run, tmp_path, registry, write):
+def test_a_read_only_registry_is_refused_unless_the_version_is_fixed(spark, run, tmp_path, registry, write):
     file = write()
     url = f"sqlite:///{tmp_path}/alerts.db"
     file.write_text(file.read_text().replace(url, url.replace(":///", ":///file:") + "?mode=ro&uri=true"))
@@ -339,27 +341,27 @@ def test_a_registry_that_cannot_be_written_is_told_and_a_version_of_it_runs(spar
     assert code == 2
     assert len(err.splitlines()) == 1
     assert err.startswith(f"vedette: {file}: registry: the registry's database sqlite:///file")
-    assert " is read-only, and which version a micro-batch sees is written down there; " in err
-    assert err.endswith("let the pipeline write, or stay at a version: version = 1 under [registry]\n")
+    assert " is read-only, but following a set records there which version each micro-batch sees; " in err
+    assert err.endswith("grant the pipeline write access, or set a fixed version: version = 1 under [registry]\n")
     file.write_text(file.read_text().replace('set = "alerts"', 'set = "alerts"\nversion = 1'))
     assert run("run", file)[0] == 0
     assert rows_of(tmp_path / "hits", "price", "version") == [(39.0, 1), (39.5, 1)]
 
 
-def test_a_registry_on_sqlite_is_refused_where_spark_is_on_other_hosts(run, tmp_path, registry, write):
+def test_a_sqlite_registry_is_refused_if_spark_is_on_other_hosts(run, tmp_path, registry, write):
     file = write(more='[spark]\nmaster = "yarn"')
 
     code, out, err = run("run", file)
 
     assert (code, out) == (2, "")
     assert err == (
-        f"vedette: {file}: registry.url: it is a registry on SQLite, a file of this host, and Spark's workers on other "
-        f"hosts (spark.master is 'yarn') are to follow it; use a registry on PostgreSQL, or a local master\n"
+        f"vedette: {file}: registry.url: the registry is a SQLite file on this host, but Spark's workers run on other "
+        f"hosts (spark.master is 'yarn'); use a registry in PostgreSQL, or a local master\n"
     )
 
 
 @pytest.mark.full
-def test_what_a_worker_warns_of_is_told_as_any_warning(spark, run, tmp_path, registry, write):
+def test_a_warning_of_a_worker_is_shown_like_any_warning(spark, run, tmp_path, registry, write):
     registry.compact("alerts")
     (base,) = (tmp_path / "alerts.db.snapshots").rglob("*.queries")
     base.write_bytes(base.read_bytes()[:-100])
@@ -375,17 +377,15 @@ def test_what_a_worker_warns_of_is_told_as_any_warning(spark, run, tmp_path, reg
         assert "cannot use the snapshot of set 'alerts' at version 1, so it is built again: " in record["message"]
 
 
-def test_what_init_says_of_adding_an_alert_is_right_where_it_is_said_and_in_the_file_everywhere(
-    run, tmp_path, monkeypatch
-):
+def test_the_command_that_init_prints_and_writes_adds_an_alert(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _, out, _ = run("init", "a demo")
     registry = vd.Registry(f"sqlite:///{tmp_path}/a demo/alerts.db")
-    (said,) = [line for line in out.splitlines() if "query add" in line]
+    (message,) = [line for line in out.splitlines() if "query add" in line]
     (written,) = [line for line in Path("a demo/pipeline.toml").read_text().splitlines() if "query add" in line]
 
-    assert "'sqlite:///a demo/alerts.db'" in said
-    for line in (said, written):
+    assert "'sqlite:///a demo/alerts.db'" in message
+    for line in (message, written):
         code, _, err = run(*shlex.split(line.lstrip("# "))[1:])
         assert code == 0, err
         assert registry.get("alerts", "dear-sap").text == "symbol = 'SAP' AND price > 120"
@@ -394,7 +394,7 @@ def test_what_init_says_of_adding_an_alert_is_right_where_it_is_said_and_in_the_
 
 
 @pytest.mark.full
-def test_what_init_writes_runs_serves_metrics_and_stops_when_asked(run, tmp_path):
+def test_the_example_of_init_runs_serves_metrics_and_stops(run, tmp_path):
     folder = tmp_path / "new folder"
     code, out, _ = run("init", folder)
     assert code == 0
@@ -419,7 +419,7 @@ def test_what_init_writes_runs_serves_metrics_and_stops_when_asked(run, tmp_path
             with pytest.raises(subprocess.TimeoutExpired):  # it waits for the micro-batch
                 process.wait(timeout=1)
             process.send_signal(signal.SIGTERM)
-            assert process.wait(timeout=300) == 0  # sooner than the worker has given up
+            assert process.wait(timeout=300) == 0  # before the worker stops retrying
     finally:
         process.kill()
         process.wait()
@@ -434,7 +434,7 @@ def test_what_init_writes_runs_serves_metrics_and_stops_when_asked(run, tmp_path
 
 @contextmanager
 def stuck_batch(folder):
-    """A micro-batch is at work while the body runs, and cannot end: its version cannot be written down."""
+    """Inside the block a micro-batch is running and cannot end: its pin cannot be written."""
     with closing(sqlite3.connect(folder / "alerts.db", isolation_level=None)) as locking:
         locking.execute("BEGIN IMMEDIATE")
         wait_for(lambda: is_stuck(folder / "checkpoint" / "events"))
@@ -443,7 +443,7 @@ def stuck_batch(folder):
 
 
 def is_stuck(checkpoint, seconds=3):
-    """Whether a micro-batch has begun, and for some time neither it nor another has ended or begun."""
+    """Whether a micro-batch has begun, and since some time none has begun or ended."""
 
     def begun_and_ended():
         return [sorted(each.name for each in (checkpoint / part).glob("[0-9]*")) for part in ("offsets", "commits")]
@@ -462,7 +462,7 @@ def wait_for(is_so, seconds=300):
 
 
 def wait_for_batches(log: Path, process, version=1, seconds=200):
-    """The records of the log once both sinks have done a micro-batch with rows at that version."""
+    """The log records after both sinks have finished a micro-batch with rows at that version."""
     until = time.monotonic() + seconds
     while time.monotonic() < until and process.poll() is None:
         lines = log.read_text().splitlines(keepends=True)
@@ -556,7 +556,7 @@ path = "{tmp_path}/pairs"
 
 
 @pytest.mark.full
-def test_a_join_decodes_both_streams_and_counts_what_is_malformed_in_either(spark, run, tmp_path):
+def test_a_join_decodes_both_streams_and_counts_malformed_rows_of_each(spark, run, tmp_path):
     registry = vd.Registry(f"sqlite:///{tmp_path}/alerts.db")
     registry.create("bands", kind="band join")
     registry.add("bands", "near", low=-0.5, high=0.5)
@@ -576,7 +576,7 @@ def test_a_join_decodes_both_streams_and_counts_what_is_malformed_in_either(spar
 
 
 @pytest.mark.parametrize("kind", ["band join", "window join"])
-def test_a_stream_that_is_not_there_is_told_with_its_key(run, tmp_path, kind):
+def test_a_missing_stream_is_refused_with_its_key(run, tmp_path, kind):
     registry = vd.Registry(f"sqlite:///{tmp_path}/alerts.db")
     fields = {} if kind == "band join" else dict.fromkeys(("left", "right"), "id bigint, x double")
     registry.create("pairs", kind=kind, **fields)
@@ -589,11 +589,11 @@ def test_a_stream_that_is_not_there_is_told_with_its_key(run, tmp_path, kind):
 
 
 @pytest.mark.full
-def test_a_frozen_version_is_checked_against_the_schema_that_it_had(spark, run, tmp_path, registry, write):
+def test_a_fixed_version_is_checked_against_its_own_schema(spark, run, tmp_path, registry, write):
     registry.alter("alerts", "symbol string, cents bigint, ts timestamp", force=True)
     file = write(BORDER + "\nmargin = { price = 0.5 }")
 
-    assert "operator.margin names 'price'" in run("run", file)[2]  # there is no price now
+    assert "operator.margin names 'price'" in run("run", file)[2]  # the current schema has no price
     file.write_text(file.read_text().replace('set = "alerts"', 'set = "alerts"\nversion = 1'))
     code, _, err = run("run", file)
 
@@ -604,15 +604,15 @@ def test_a_frozen_version_is_checked_against_the_schema_that_it_had(spark, run, 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ('[[sink]]\nname = "b"\nformat = "parqet"\npath = "x"', "sink 'b': Spark refuses it: "),
+        ('[[sink]]\nname = "b"\nformat = "parqet"\npath = "x"', "sink 'b': Spark failed: "),
         (
             '[[sink]]\nname = "b"\nformat = "parquet"\npath = "x"\npartition_by = ["prize"]',
-            "sink 'b'.partition_by: there is no column 'prize'; answers have: symbol, price, ts, query, version",
+            "sink 'b'.partition_by: unknown column 'prize'; columns are: symbol, price, ts, query, version",
         ),
     ],
 )
 @pytest.mark.full
-def test_a_sink_that_cannot_be_is_refused_before_any_other_runs(spark, run, tmp_path, registry, write, more, message):
+def test_an_invalid_sink_is_refused_before_any_other_runs(spark, run, tmp_path, registry, write, more, message):
     for option in (["--dry-run"], []):
         code, _, err = run("run", write(more=more), *option)
 
@@ -622,7 +622,7 @@ def test_a_sink_that_cannot_be_is_refused_before_any_other_runs(spark, run, tmp_
 
 
 @pytest.mark.full
-def test_durations_are_taken_as_our_own_messages_write_them(spark, run, tmp_path, registry, write):
+def test_durations_may_be_written_as_in_messages(spark, run, tmp_path, registry, write):
     file = write(BORDER, source='watermark = { column = "ts", delay = "1.5 min" }')
     assert run("run", file)[0] == 0
     slow = file.read_text().replace('"available now"', '"250 ms"')
@@ -633,7 +633,7 @@ def test_durations_are_taken_as_our_own_messages_write_them(spark, run, tmp_path
     spark.readStream.format("rate").load().writeStream.trigger(processingTime=spark_duration("1.5 h"))  # Spark reads it
 
 
-def test_who_asks_to_stop_while_it_starts_is_heard_at_once(run, registry, write, monkeypatch):
+def test_a_stop_request_during_the_start_takes_effect_at_once(run, registry, write, monkeypatch):
     def open_slowly(file):
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(60)
@@ -658,7 +658,7 @@ def write_join(folder, operator, name, schema):
     return path
 
 
-def test_a_registry_out_of_reach_is_exit_code_4(run, tmp_path, write):
+def test_an_unreachable_registry_is_exit_code_4(run, tmp_path, write):
     file = write()
     url = 'url = "postgresql://me:${PASSWORD:-hush hush}@127.0.0.1:1/none"\nretry_seconds = 0.5'
     file.write_text(file.read_text().replace(f'url = "sqlite:///{tmp_path}/alerts.db"', url))
@@ -670,14 +670,14 @@ def test_a_registry_out_of_reach_is_exit_code_4(run, tmp_path, write):
     assert "hush" not in err
 
 
-def test_a_registry_that_is_not_there_is_exit_code_2(run, write):
+def test_a_missing_registry_is_exit_code_2(run, write):
     code, _, err = run("run", write())
 
     assert code == 2
     assert "no registry in " in err
 
 
-def test_a_registry_that_goes_out_of_reach_after_it_was_opened_is_exit_code_4(run, registry, write, monkeypatch):
+def test_a_registry_that_becomes_unreachable_is_exit_code_4(run, registry, write, monkeypatch):
     def refuse(self, name):
         raise RegistryError("the database is locked", is_retryable=True)
 
@@ -689,7 +689,7 @@ def test_a_registry_that_goes_out_of_reach_after_it_was_opened_is_exit_code_4(ru
 
 
 @pytest.mark.parametrize(("is_retryable", "exit_code"), [(True, 4), (False, 2)])
-def test_a_registry_that_refuses_while_spark_starts_has_the_exit_code_of_its_reason(
+def test_an_error_of_the_registry_during_the_start_has_its_exit_code(
     run, registry, write, monkeypatch, is_retryable, exit_code
 ):
     def refuse(plan, queries):
@@ -700,9 +700,9 @@ def test_a_registry_that_refuses_while_spark_starts_has_the_exit_code_of_its_rea
     assert run("run", write(), "--quiet")[0] == exit_code
 
 
-def test_a_secret_in_what_java_refuses_is_hidden(run, registry, write, monkeypatch):
+def test_a_secret_in_an_error_of_java_is_hidden(run, registry, write, monkeypatch):
     def refuse(plan, queries):
-        raise PipelineError(f"checkpoint: Spark refuses it: java.io.IOException: mkdir of {plan.checkpoint} failed")
+        raise PipelineError(f"checkpoint: Spark failed: java.io.IOException: mkdir of {plan.checkpoint} failed")
 
     monkeypatch.setenv("BUCKET", "s3a://key:hush-hush@bucket")
     monkeypatch.setattr("vedette.run.pipeline.Pipeline.open", refuse)
@@ -721,20 +721,20 @@ def test_a_secret_in_what_java_refuses_is_hidden(run, registry, write, monkeypat
     [
         ("[sauce]", [], "mistakes\n  "),
         ("[source", [], "is not valid TOML"),
-        ("", ["--metrics", "high"], "--metrics takes a port, or host:port; got 'high'"),
+        ("", ["--metrics", "high"], "--metrics must be a port or host:port; got 'high'"),
     ],
 )
-def test_mistakes_of_the_file_and_of_options_are_json_too_where_logs_are(run, tmp_path, text, options, message):
+def test_with_json_logs_mistakes_of_the_file_and_options_are_json_too(run, tmp_path, text, options, message):
     path = tmp_path / "ticks.toml"
     path.write_text(text)
 
     code, out, err = run("run", path, "--log", "json", *options)
 
     (line,) = err.splitlines()
-    told = json.loads(line)
+    record = json.loads(line)
     assert (code, out) == (2, "")
-    assert (told["level"], told["event"], told["pipeline"]) == ("error", "refused", "ticks")
-    assert message in told["message"]
+    assert (record["level"], record["event"], record["pipeline"]) == ("error", "refused", "ticks")
+    assert message in record["message"]
 
 
 def test_each_json_event_names_the_pipeline(run, registry, write, monkeypatch):
@@ -751,7 +751,7 @@ def test_each_json_event_names_the_pipeline(run, registry, write, monkeypatch):
     assert {record["pipeline"] for record in records} == {"pipeline"}
 
 
-def test_a_frozen_version_starts_with_the_queries_that_stood_in_it(run, registry, write, monkeypatch):
+def test_a_fixed_version_starts_with_its_own_queries(run, registry, write, monkeypatch):
     def refuse(plan, queries):
         raise PipelineError("no")
 
@@ -760,4 +760,4 @@ def test_a_frozen_version_starts_with_the_queries_that_stood_in_it(run, registry
     file = write()
     file.write_text(file.read_text().replace('set = "alerts"', 'set = "alerts"\nversion = 1'))
 
-    assert "set 'alerts' for border, 1 query, version 1, for good" in run("run", file)[2]
+    assert "set 'alerts' of kind border, 1 query, fixed version 1" in run("run", file)[2]

@@ -1,4 +1,4 @@
-"""Signals are counted while somebody listens, and go where they went before."""
+"""Signals are counted inside the block, and the previous handlers are restored."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ import signal
 
 import pytest
 
-from vedette.run.signals import listening
+from vedette.run.signals import handled_signals
 
 
-def test_signals_are_counted_and_given_back():
+def test_signals_are_counted_and_old_handlers_restored():
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
 
-    with listening() as signals:
-        assert not signals.is_asked
+    with handled_signals() as signals:
+        assert not signals.is_stopping
         os.kill(os.getpid(), signal.SIGTERM)
-        assert (signals.is_asked, signals.is_hurry) == (True, False)
+        assert (signals.is_stopping, signals.is_urgent) == (True, False)
         os.kill(os.getpid(), signal.SIGINT)
-        assert signals.is_hurry
+        assert signals.is_urgent
 
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_signals_interrupt_while_that_is_wanted(number):
-    with listening() as signals:
+def test_signals_interrupt_inside_the_block_only(number):
+    with handled_signals() as signals:
         with pytest.raises(KeyboardInterrupt), signals.raised():
             os.kill(os.getpid(), number)
         os.kill(os.getpid(), number)
-        assert signals.n_asked == 2
+        assert signals.n_received == 2

@@ -1,4 +1,4 @@
-"""How a pipeline starts on Spark: what Java or the registry refuses is a sentence, and what has started is stopped."""
+"""The start of a pipeline on Spark: errors are one sentence, and sinks that have started are stopped."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ format = "console"
 
 
 class JavaError(Py4JJavaError):
-    """An error of Java whose stack is known here."""
+    """An error of Java with a given stack."""
 
     def __init__(self, stack):
         Exception.__init__(self, stack)
@@ -57,7 +57,7 @@ class JavaError(Py4JJavaError):
 
 @dataclass
 class Query:
-    """Stands for a Spark query."""
+    """A fake Spark query."""
 
     is_stopped: bool = False
 
@@ -68,7 +68,7 @@ class Query:
 
 @dataclass
 class Writer:
-    """Stands for the writer of a sink: starts a query, or raises."""
+    """A fake writer of a sink: starts a query, or raises."""
 
     begins: Query | BaseException
 
@@ -80,7 +80,7 @@ class Writer:
 
 @pytest.fixture
 def start(tmp_path, monkeypatch):
-    """Start a pipeline of two sinks, whose writers give these queries or raise these errors."""
+    """Starts a pipeline with two sinks, whose writers return these queries or raise these errors."""
     path = tmp_path / "ticks.toml"
     path.write_text(FILE)
     plan = ReadFile.read(path, {}).plan
@@ -101,22 +101,25 @@ def start(tmp_path, monkeypatch):
     [
         (
             JavaError(STACK),
-            "sink 'hits': Spark refuses it: java.io.IOException: mkdir of file:/proc/nowhere/cp/hits failed",
+            "sink 'hits': Spark failed: java.io.IOException: mkdir of file:/proc/nowhere/cp/hits failed",
         ),
         (
             JavaError(STACK + OF_CHECKPOINT),
-            "checkpoint: Spark refuses it: java.io.IOException: mkdir of file:/proc/nowhere/cp/hits failed",
+            "checkpoint: Spark failed: java.io.IOException: mkdir of file:/proc/nowhere/cp/hits failed",
         ),
-        (JavaError(STACK + CAUSED), "sink 'hits': Spark refuses it: java.net.UnknownHostException: no-such-host"),
-        (JavaError("no stack"), "sink 'hits': Spark refuses it: no stack"),
+        (JavaError(STACK + CAUSED), "sink 'hits': Spark failed: java.net.UnknownHostException: no-such-host"),
+        (JavaError("no stack"), "sink 'hits': Spark failed: no stack"),
         (
             Py4JNetworkError("Answer from Java side is empty"),
-            "sink 'hits': Spark's Java process is gone; it was killed",
+            "sink 'hits': Spark's Java process has ended; it was killed",
         ),
-        (ConnectionRefusedError(111, "Connection refused"), "sink 'hits': Spark's Java process is gone; it was killed"),
+        (
+            ConnectionRefusedError(111, "Connection refused"),
+            "sink 'hits': Spark's Java process has ended; it was killed",
+        ),
     ],
 )
-def test_what_java_refuses_at_the_start_is_one_sentence_with_its_key(start, error, sentence):
+def test_an_error_of_java_at_the_start_is_one_sentence_with_its_key(start, error, sentence):
     with pytest.raises(PipelineError) as caught:
         start(Query(), error)
 
@@ -125,7 +128,7 @@ def test_what_java_refuses_at_the_start_is_one_sentence_with_its_key(start, erro
 
 
 @pytest.mark.parametrize("error", [JavaError(STACK), KeyboardInterrupt(), ValueError("a mistake of our own")])
-def test_whatever_keeps_a_sink_from_starting_stops_those_that_have(start, error):
+def test_any_error_at_the_start_of_a_sink_stops_the_others(start, error):
     first = Query()
 
     with pytest.raises((PipelineError, KeyboardInterrupt, ValueError)):
@@ -136,7 +139,7 @@ def test_whatever_keeps_a_sink_from_starting_stops_those_that_have(start, error)
 
 @pytest.mark.parametrize("kind", [RegistryError, ConflictError])
 @pytest.mark.parametrize("is_retryable", [True, False])
-def test_a_registry_out_of_reach_is_still_passing_once_its_key_is_told(start, kind, is_retryable):
+def test_an_unreachable_registry_stays_retryable_with_its_key(start, kind, is_retryable):
     with pytest.raises(kind, match=r"^sink 'hits': the database is locked$") as caught:
         start(Query(), kind("the database is locked", [("cheap", None)], is_retryable=is_retryable))
 
@@ -147,12 +150,12 @@ def test_a_registry_out_of_reach_is_still_passing_once_its_key_is_told(start, ki
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
-        (JavaError(STACK), r"^Spark refuses it: java.io.IOException: mkdir of .* failed$"),
-        (PySparkException("the server is gone\n== stack =="), "^Spark refuses it: the server is gone$"),
-        (PySparkException(CALL), "^Spark refuses it: failed to connect; Connection refused$"),
+        (JavaError(STACK), r"^Spark failed: java.io.IOException: mkdir of .* failed$"),
+        (PySparkException("the server is gone\n== stack =="), "^Spark failed: the server is gone$"),
+        (PySparkException(CALL), "^Spark failed: failed to connect; Connection refused$"),
     ],
 )
-def test_what_spark_refuses_while_it_runs_is_one_sentence(error, sentence):
+def test_an_error_of_spark_during_the_run_is_one_sentence(error, sentence):
     class Failing:
         @property
         def recentProgress(self):  # noqa: N802
@@ -162,7 +165,7 @@ def test_what_spark_refuses_while_it_runs_is_one_sentence(error, sentence):
         Running({"hits": Failing()}).new_batches()
 
 
-def test_packages_that_cannot_be_had_are_named(tmp_path, monkeypatch):
+def test_packages_that_cannot_be_downloaded_are_named(tmp_path, monkeypatch):
     def end(*arguments, **settings):
         raise PySparkException("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.")
 
@@ -174,14 +177,14 @@ def test_packages_that_cannot_be_had_are_named(tmp_path, monkeypatch):
         Pipeline.open(ReadFile.read(path, {}).plan, SimpleNamespace(time_zone="UTC"))
 
     assert str(caught.value) == (
-        "spark: Spark's Java process ended as it started, and says above why; can its packages be had: "
-        "org.apache.spark:spark-avro_2.13:9.9.9?"
+        "spark: Spark's Java process ended during its start; see its output above, and check that these packages can "
+        "be downloaded: org.apache.spark:spark-avro_2.13:9.9.9"
     )
 
 
 def test_a_checkpoint_of_a_stream_that_was_killed_in_its_first_batch_is_explained():
     from vedette.spark.failures import reason_of
 
-    said = reason_of(Exception("[STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY] The checkpoint location is not empty"))
+    message = reason_of(Exception("[STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY] The checkpoint location is not empty"))
 
-    assert "killed in its first micro-batch, before it emitted anything: delete the folder of this sink" in said
+    assert "killed in its first micro-batch, before it emitted anything: delete the folder of this sink" in message

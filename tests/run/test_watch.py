@@ -1,4 +1,4 @@
-"""What is looked up in the registry while a pipeline runs: the version of each micro-batch, the queries that stand."""
+"""The watch of a running pipeline reads the version of each micro-batch and the number of active queries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BATCH = Batch("events", 3, "5a5f", 1000, 7, 0, 1.25, None, None, 0, 0)
 
 @pytest.fixture
 def registry(tmp_path):
-    """A set whose version 1 has two queries, and version 3 one."""
+    """A set with two queries at version 1 and one at version 3."""
     made = vd.Registry(f"sqlite:///{tmp_path}/alerts.db")
     made.create("alerts", schema="price double")
     made.add_many("alerts", ["cheap", "dear"], ["price < 40", "price > 100"])
@@ -28,17 +28,17 @@ def registry(tmp_path):
 
 @dataclass
 class Shown:
-    """Stands for a display."""
+    """A fake display."""
 
-    told: list = field(default_factory=list)
+    shown: list = field(default_factory=list)
 
     def show(self, status, sink):
-        self.told.append((status.n_queries, None if sink is None else sink.version))
+        self.shown.append((status.n_queries, None if sink is None else sink.version))
 
 
 @dataclass
 class Ran:
-    """Stands for a running pipeline that tells of these micro-batches, one at a look."""
+    """A fake running pipeline that reports these micro-batches, one per look."""
 
     batches: list
 
@@ -51,48 +51,48 @@ def watch(registry, tmp_path, at=None):
     return Watch(registry, part, Status.begin("ticks", ["events"]), Shown())
 
 
-def test_the_version_of_a_batch_is_what_it_has_pinned(registry, tmp_path):
+def test_the_version_of_a_batch_is_its_pin(registry, tmp_path):
     registry.pin("5a5f", 3, "alerts")
     registry.add("alerts", "new", "price = 1")
     looking = watch(registry, tmp_path)
 
     looking.look(Ran([BATCH]))
 
-    assert looking.display.told == [(2, 3)]
+    assert looking.display.shown == [(2, 3)]
 
 
-def test_looking_at_a_batch_that_has_pinned_nothing_pins_nothing(registry, tmp_path):
+def test_watching_a_batch_does_not_pin_it(registry, tmp_path):
     looking = watch(registry, tmp_path)
 
     looking.look(Ran([BATCH]))
 
-    assert looking.display.told == [(1, None)]
+    assert looking.display.shown == [(1, None)]
     assert registry.stats().sets[0].n_pins == 0
 
 
-def test_a_batch_without_a_pin_leaves_the_version_as_it_was_told(registry, tmp_path):
+def test_a_batch_without_a_pin_keeps_the_last_version(registry, tmp_path):
     registry.pin("5a5f", 3, "alerts")
     looking, ran = watch(registry, tmp_path), Ran([BATCH, replace(BATCH, number=4)])
 
     looking.look(ran)
     looking.look(ran)
 
-    assert looking.display.told == [(1, 3), (1, 3)]
+    assert looking.display.shown == [(1, 3), (1, 3)]
 
 
 @pytest.mark.parametrize(("at", "n_queries"), [(0, 0), (1, 2), (2, 1), (3, 1)])
-def test_a_frozen_version_is_shown_with_the_queries_that_stood_in_it(registry, tmp_path, at, n_queries):
+def test_a_fixed_version_is_shown_with_its_own_queries(registry, tmp_path, at, n_queries):
     looking = watch(registry, tmp_path, at)
 
     looking.look(Ran([BATCH]))
 
-    assert looking.display.told == [(n_queries, at)]
+    assert looking.display.shown == [(n_queries, at)]
 
 
-def test_a_registry_that_does_not_answer_stops_nothing(registry, tmp_path):
+def test_an_unreachable_registry_does_not_stop_the_watch(registry, tmp_path):
     looking = watch(registry, tmp_path)
     registry.drop("alerts")
 
     looking.look(Ran([BATCH]))
 
-    assert looking.display.told == [(None, None)]
+    assert looking.display.shown == [(None, None)]

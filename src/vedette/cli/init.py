@@ -18,9 +18,9 @@ def init(
     quiet: QuietOption = False,
 ) -> str:
     """Write an example pipeline that runs as it is: a pipeline file, and a registry with a few alerts."""
-    from vedette.pipeline.example import tell_to_add, write_example
+    from vedette.pipeline.example import add_command, write_example
 
     file, database = write_example(folder)
     print(f"run the pipeline, and stop it with Ctrl-C:\n\n  vedette run {shlex.quote(str(file))}\n")
-    print(f"meanwhile, in another terminal, add an alert:\n\n  {tell_to_add(database)}\n")
+    print(f"meanwhile, in another terminal, add an alert:\n\n  {add_command(database)}\n")
     return f"wrote {file} and {database}"

@@ -1,1 +1,1 @@
-"""Pipelines as files: what a pipeline.toml may say, read and checked without Spark. `vedette.spark` runs them."""
+"""Pipeline files: their keys, read and validated without Spark. `vedette.run` runs them."""

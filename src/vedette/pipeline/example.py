@@ -1,4 +1,4 @@
-"""The pipeline that `vedette init` writes: ticks that Spark makes up, alerts in a registry of SQLite, and two sinks."""
+"""The pipeline that `vedette init` writes: generated ticks, alerts in a SQLite registry, and two sinks."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ ALERTS = {
 }
 
 
-def tell_to_add(database: Path) -> str:
+def add_command(database: Path) -> str:
     """The command that adds an alert to the example."""
     where = shlex.quote(f"sqlite:///{database}")
     return f"""vedette query add dear-sap "symbol = 'SAP' AND price > 120" --registry {where}"""
 
 
 def write_example(folder: Path) -> Sequence[Path]:
-    """Write the file and its registry into a folder, which is made if need be; nothing is overwritten."""
+    """Write the file and its registry into a folder, which is created if it is missing. Nothing is overwritten."""
     from vedette import Registry
 
     paths = [folder / FILE, folder / DATABASE]
     for path in paths:
         if path.exists():
-            raise FileError(f"{path} is there already; name another folder: vedette init FOLDER")
+            raise FileError(f"{path} already exists; use another folder: vedette init FOLDER")
     text = resources.files(__package__).joinpath("example.toml").read_text(encoding="utf-8")
-    text = text.replace("COMMAND", tell_to_add(paths[1].absolute()))  # which works in any folder
+    text = text.replace("COMMAND", add_command(paths[1].absolute()))  # absolute, so that it works in any folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
         paths[0].write_text(text, encoding="utf-8")

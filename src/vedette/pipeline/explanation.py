@@ -1,4 +1,4 @@
-"""A pipeline in words: what `vedette run --dry-run` prints."""
+"""The description of a pipeline that `vedette run --dry-run` prints."""
 
 from __future__ import annotations
 
@@ -24,22 +24,24 @@ def explain(
     answers: str,
     index: Sequence[str] = (),
 ) -> str:
-    """The plan as lines: `queries` tells of the set, `rows` and `answers` of columns, `index` how rows find queries."""
+    """The plan as text. `queries` describes the set, `rows` and `answers` the columns, `index` the index."""
     lines = [f"pipeline {plan.name}"]
     for stream, source in plan.streams.items():
-        lines += _block(f"source {stream}".strip(), [_tell_source(source), f"rows: {rows[stream]}"])
+        lines += _block(f"source {stream}".strip(), [_describe_source(source), f"rows: {rows[stream]}"])
     lines += _block("queries", [queries, *index])
-    lines += _block("operator", [_tell_operator(plan), f"answers: {answers}"])
+    lines += _block("operator", [_describe_operator(plan), f"answers: {answers}"])
     for sink in plan.sink:
         where = f"checkpoint {plan.checkpoint.rstrip('/')}/{sink.name}"
-        lines += _block(f"sink {sink.name}", [*_tell_sink(sink), where])
-    lines += _block("trigger", [_tell_trigger(plan.trigger)])
+        lines += _block(f"sink {sink.name}", [*_describe_sink(sink), where])
+    lines += _block("trigger", [_describe_trigger(plan.trigger)])
     lines += _block(
         "spark",
-        [without_token(plan.spark.remote or plan.spark.master or "local[*]"), *_tell_options(plan.spark.settings)],
+        [without_token(plan.spark.remote or plan.spark.master or "local[*]"), *_describe_options(plan.spark.settings)],
     )
     if len(plan.sink) > 1:
-        lines.append(f"  {count(len(plan.sink), 'sink')} are as many Spark queries: each reads and answers by itself")
+        lines.append(
+            f"  {count(len(plan.sink), 'sink')}: each is a separate Spark query, which reads and answers alone"
+        )
     return "\n".join(lines)
 
 
@@ -48,24 +50,24 @@ def _block(title: str, lines: Sequence[str]) -> Iterator[str]:
         yield f"  {title if number == 0 else '':{_WIDTH}} {line}"
 
 
-def _tell_source(source: Source) -> str:
-    told = [source.format, *([source.path] if source.path else []), *_tell_options(source.options)]
+def _describe_source(source: Source) -> str:
+    parts = [source.format, *([source.path] if source.path else []), *_describe_options(source.options)]
     if source.decode != "columns":
-        told.append(f"{source.decode.upper()} in {source.column}; what cannot be read: {source.malformed}")
+        parts.append(f"{source.decode.upper()} in {source.column}; malformed: {source.malformed}")
     if source.where is not None:
-        told.append(f"where {source.where}")
+        parts.append(f"where {source.where}")
     if source.watermark is not None:
-        told.append(f"watermark on {source.watermark.column}, {source.watermark.delay} late at most")
-    return ", ".join(told)
+        parts.append(f"watermark on {source.watermark.column} with delay {source.watermark.delay}")
+    return ", ".join(parts)
 
 
-def _tell_operator(plan: PipelineFile) -> str:
+def _describe_operator(plan: PipelineFile) -> str:
     given = {name: value for name, value in plan.operator if name in plan.operator.model_fields_set and name != "kind"}
     return ", ".join([plan.operator.kind, *(f"{name}={value!r}" for name, value in given.items())])
 
 
-def _tell_sink(sink: Sink) -> Iterator[str]:
-    yield ", ".join([sink.format, *([sink.path] if sink.path else []), *_tell_options(sink.options)])
+def _describe_sink(sink: Sink) -> Iterator[str]:
+    yield ", ".join([sink.format, *([sink.path] if sink.path else []), *_describe_options(sink.options)])
     if sink.where is not None:
         yield f"where {sink.where}"
     if sink.select:
@@ -74,11 +76,11 @@ def _tell_sink(sink: Sink) -> Iterator[str]:
         yield f"as {sink.encode.upper()} in value" + (f", with key {sink.key}" if sink.key else "")
 
 
-def _tell_trigger(trigger: str | None) -> str:
+def _describe_trigger(trigger: str | None) -> str:
     if trigger is None:
-        return "a micro-batch as soon as there are rows and the last is done"
-    return "what is there now, then the end" if trigger == "available now" else f"a micro-batch every {trigger}"
+        return "a micro-batch as soon as rows arrive and the previous one has ended"
+    return "all available rows, then stop" if trigger == "available now" else f"a micro-batch every {trigger}"
 
 
-def _tell_options(options: Options) -> list[str]:
+def _describe_options(options: Options) -> list[str]:
     return [f"{name}={spark_value(value)}" for name, value in options.items()]

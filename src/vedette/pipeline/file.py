@@ -13,11 +13,11 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from vedette.errors import FileError
 from vedette.pipeline.operators import Operator
-from vedette.pipeline.rules import find_unmet
+from vedette.pipeline.rules import find_conflicts
 from vedette.pipeline.section import Options, Section, Text, check_duration
 from vedette.pipeline.sink import Sink
 from vedette.pipeline.source import Source, read_avro_schema
-from vedette.pipeline.validation import Mistake, tell_mistakes
+from vedette.pipeline.validation import Mistake, find_mistakes
 from vedette.pipeline.variables import Variables
 
 AVAILABLE_NOW = "available now"
@@ -29,8 +29,8 @@ def _read_trigger(value: Any) -> Any:
             check_duration(value)
         except ValueError:
             raise ValueError(
-                f"it is {value!r}; it takes a duration such as '10 seconds', or '{AVAILABLE_NOW}'; left out, a batch "
-                f"follows the other"
+                f"it is {value!r}; it must be a duration such as '10 seconds', or '{AVAILABLE_NOW}'; by default "
+                f"micro-batches follow each other without a pause"
             ) from None
     return value
 
@@ -47,7 +47,7 @@ class RegistryPart(Section):
     )
 
 
-# In any case of letters, as Spark takes it.
+# Case does not matter, as in Spark.
 LogLevel = Annotated[
     Literal["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"],
     BeforeValidator(lambda level: level.upper() if isinstance(level, str) else level),
@@ -70,7 +70,7 @@ class SparkPart(Section):
 
     @property
     def server(self) -> str | None:
-        """The address of a Spark Connect server that runs already, where the file names one."""
+        """The address of a running Spark Connect server, if the file has one."""
         return self.remote if self.remote is not None and self.remote.startswith("sc://") else None
 
     @model_validator(mode="after")
@@ -78,7 +78,8 @@ class SparkPart(Section):
         for name in ("packages", "jars"):
             if self.server is not None and getattr(self, name):
                 raise ValueError(
-                    f"a Spark Connect server is started with its {name}; here, with remote, leave them out"
+                    f"{name} cannot be set with remote: a Spark Connect server has its own {name}; omit the key, and "
+                    f"start the server with them"
                 )
         return self
 
@@ -115,18 +116,19 @@ class PipelineFile(Section):
     def _check_parts(self) -> Self:
         if (self.source is None) == (self.sources is None):
             raise ValueError(
-                "rows come from a table [source], or for a join from tables [sources.left], [sources.right]"
+                "one of source and sources is required: write a table [source], or for a join of two streams "
+                "[sources.left] and [sources.right]"
             )
         if self.operator.has_streams and self.sources is None:
             raise ValueError(
-                f"a {self.operator.kind} has streams: write [sources.left] and [sources.right], not [source]"
+                f"a {self.operator.kind} reads several streams: write [sources.left] and [sources.right], not [source]"
             )
         if not self.operator.has_streams and self.source is None:
-            raise ValueError(f"{self.operator.kind} takes one stream: write [source], not [sources]")
+            raise ValueError(f"{self.operator.kind} reads one stream: write [source], not [sources]")
         names = [sink.name for sink in self.sink]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"{names.count(twice[0])} sinks are named {twice[0]!r}; give each a `name` of its own")
+            raise ValueError(f"{names.count(twice[0])} sinks are named {twice[0]!r}; give each its own `name`")
         return self
 
     @property
@@ -156,16 +158,16 @@ class ReadFile:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise FileError(f"{path} is not valid TOML: {error}") from None
         variables = Variables(os.environ if environment is None else environment, path.absolute().parent)
-        data = variables.put_in(written)
+        data = variables.substitute(written)
         mistakes = list(variables.mistakes)
         plan = None
         try:
             plan = PipelineFile.model_validate(data)
         except ValidationError as error:
-            told = {key for key, _ in mistakes}
-            mistakes += [mistake for mistake in tell_mistakes(error, PipelineFile, written) if mistake[0] not in told]
+            known = {key for key, _ in mistakes}
+            mistakes += [mistake for mistake in find_mistakes(error, PipelineFile, written) if mistake[0] not in known]
         if plan is not None:
-            mistakes += [*_find_unreadable(plan), *find_unmet(plan)]
+            mistakes += [*_find_unreadable(plan), *find_conflicts(plan)]
         if mistakes or plan is None:
             raise FileError(variables.hide(_list_mistakes(path, mistakes)))
         return cls(path, plan if plan.name else plan.model_copy(update={"name": path.stem}), variables)

@@ -1,4 +1,4 @@
-"""Where Spark runs: on this host alone, or on others too, which do not see this host's files."""
+"""Whether Spark runs on this host only, or also on other hosts, which cannot read this host's files."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ _LOCAL = re.compile(r"local($|\[|-cluster\[)")
 _ADDRESS = re.compile(r"(?:sc|spark)://([^/;]*)")
 
 
-def tell_elsewhere(part: SparkPart) -> str | None:
-    """The key and value by which Spark runs on other hosts as well; None where nothing tells of others.
+def remote_setting(part: SparkPart) -> str | None:
+    """The key and value that make Spark run on other hosts; None if there is no such key.
 
-    A server at an address of this host counts as being here, although its workers may be elsewhere.
+    A server at an address of this host counts as local, although its workers may be on other hosts.
     """
     if part.remote is not None:
         key, where = "spark.remote", part.remote
-    elif "spark.master" in part.settings:  # which is taken before the key
+    elif "spark.master" in part.settings:  # it overrides the key `master`
         key, where = 'spark.settings."spark.master"', str(part.settings["spark.master"])
     else:
         key, where = "spark.master", part.master or "local[*]"
-    return None if _is_here(where) else f"{key} is {without_token(where)!r}"
+    return None if _is_local(where) else f"{key} is {without_token(where)!r}"
 
 
 def without_token(where: str) -> str:
-    """An address without its parameters, of which a token may be one."""
+    """An address without its parameters, which may contain a token."""
     return where.partition("/;")[0]
 
 
-def _is_here(where: str) -> bool:
+def _is_local(where: str) -> bool:
     if _LOCAL.match(where):
         return True
     found = _ADDRESS.match(where)
@@ -41,12 +41,12 @@ def _is_here(where: str) -> bool:
 
 
 def _is_own(address: str) -> bool:
-    """Whether host:port is at this host, which can bind its own addresses and no others."""
+    """Whether host:port is on this host: only its own addresses can be bound."""
     try:
         host = urlsplit(f"//{address}").hostname or ""
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, ValueError):
-        return True  # who connects to it will tell
+        return True  # connecting to it will report the error
     for family, kind, protocol, _, place in found:
         try:
             with socket.socket(family, kind, protocol) as one:

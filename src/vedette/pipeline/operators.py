@@ -14,16 +14,16 @@ from pydantic import Field
 from vedette.errors import VedetteError
 from vedette.pipeline.section import Duration, Section, Text
 
-Length = Duration | int | float  # of time: a number where the time column is one
+Length = Duration | int | float  # of time: a number if the time column is a number
 ByStream = Text | dict[str, Text]
 Count = Annotated[int, Field(gt=0)]
 Shards = Annotated[int, Field(gt=0, le=10_000)]
 
 
 class OperatorSection(Section):
-    """What all operators have."""
+    """Base class of all operators."""
 
-    has_streams: ClassVar[bool] = False  # whether rows come from [sources.NAME], and not from one [source]
+    has_streams: ClassVar[bool] = False  # whether rows come from [sources.NAME] and not from one [source]
 
 
 class Match(OperatorSection):

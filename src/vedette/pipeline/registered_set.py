@@ -1,4 +1,4 @@
-"""What a pipeline asks the registry about its set without changing it: what stands, what was pinned, if one can pin."""
+"""Reads the set of a pipeline from the registry: active queries, pins, and whether pins can be written."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def count_queries(registry: Registry, part: RegistryPart) -> int:
-    """How many queries stand: now, or at the version that the pipeline stays at."""
+    """How many queries are active now, or at the fixed version of the pipeline."""
     info = registry.set(part.set)
     if part.version is None:
         return info.n_active
-    stood = revisions.c.added <= part.version, or_(revisions.c.removed.is_(None), revisions.c.removed > part.version)
-    query = select(func.count()).where(revisions.c.set_id == info.row, *stood)
+    active = revisions.c.added <= part.version, or_(revisions.c.removed.is_(None), revisions.c.removed > part.version)
+    query = select(func.count()).where(revisions.c.set_id == info.row, *active)
     return registry.database.read(lambda connection: int(connection.scalar(query) or 0))
 
 
 def find_pin(registry: Registry, part: RegistryPart, stream: str, batch: int) -> int | None:
-    """The version that a micro-batch of a stream was answered with; None where it needed none."""
+    """The version that a micro-batch of a stream was answered with; None if it has no pin."""
     if part.version is not None:
         return part.version
     query = select(pins.c.version).join(sets, sets.c.id == pins.c.set_id)
@@ -35,11 +35,11 @@ def find_pin(registry: Registry, part: RegistryPart, stream: str, batch: int) ->
 
 
 class _TriedError(Exception):
-    """Ends a trial, of which nothing stays."""
+    """Rolls the trial back."""
 
 
 def try_to_pin(registry: Registry, info: SetInfo) -> None:
-    """Raise a RegistryError unless the version of a micro-batch can be written down; none is."""
+    """Raise RegistryError if a pin cannot be written. The trial leaves no pin."""
     database = registry.database
 
     def work(connection: Connection) -> None:
@@ -56,6 +56,7 @@ def try_to_pin(registry: Registry, info: SetInfo) -> None:
         pass
     except ReadOnlyError:
         raise ReadOnlyError(
-            f"the registry's database {database} is read-only, and which version a micro-batch sees is written down "
-            f"there; let the pipeline write, or stay at a version: version = {info.version} under [registry]"
+            f"the registry's database {database} is read-only, but following a set records there which version each "
+            f"micro-batch sees; grant the pipeline write access, or set a fixed version: version = {info.version} "
+            f"under [registry]"
         ) from None

@@ -1,6 +1,6 @@
-"""The Spark Connect server that a pipeline's file names: whether one answers, asked before Spark's own client does.
+"""Checks that a Spark Connect server answers, before Spark's own client connects.
 
-That one tries for ten minutes, without a word and deaf to signals.
+Spark's client would try for ten minutes, without output and without reacting to signals.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 
 from vedette.errors import PipelineError
 
-_PORT = 15002  # where a server listens that was told no other
+_PORT = 15002  # the default port of a server
 _SECONDS = 10.0
 
 
 def check_remote(remote: str) -> None:
-    """Raise a PipelineError, which later may not be so, where an address sc://host:port has nobody who listens."""
+    """Raise a retryable PipelineError if no server listens at an address sc://host:port."""
     try:
         parts = urlsplit(remote)
         host, port = parts.hostname or "", _PORT if parts.port is None else parts.port
@@ -23,12 +23,13 @@ def check_remote(remote: str) -> None:
     except ValueError:
         host, port = "", 0
     if not host or not port:
-        raise PipelineError("the address cannot be read; write it as in: sc://host, or sc://host:15002")
+        raise PipelineError("the address is invalid; write sc://host or sc://host:15002")
     try:
         socket.create_connection((host, port), _SECONDS).close()
     except OSError as error:
         reason = error.strerror or error
         raise PipelineError(
-            f"no Spark Connect server answers at {host}:{port}: {reason}; is it running, and may this host reach it?",
+            f"no Spark Connect server answers at {host}:{port}: {reason}; check that it is running and that this host "
+            f"can connect to it",
             is_retryable=True,
         ) from None

@@ -1,4 +1,4 @@
-"""What keys of a pipeline's file need of one another, as far as the file alone tells."""
+"""Rules between keys of a pipeline file, which can be checked without the registry."""
 
 from __future__ import annotations
 
@@ -13,43 +13,42 @@ if TYPE_CHECKING:
     from vedette.pipeline.validation import Mistake
 
 
-def find_unmet(plan: PipelineFile) -> Iterator[Mistake]:
-    """Each key whose need another does not meet."""
+def find_conflicts(plan: PipelineFile) -> Iterator[Mistake]:
+    """Each key that contradicts another one, or needs one that is missing."""
     operator = plan.operator
     if isinstance(operator, Border):
-        yield from _find_untimed(operator, plan.streams[""])
+        yield from _find_missing_watermark(operator, plan.streams[""])
     elif isinstance(operator, WindowJoin):
-        yield from _find_misplaced(operator, len(plan.streams))
+        yield from _find_wrong_layout(operator, len(plan.streams))
     elif isinstance(operator, BandJoin) and operator.unknown_id == "report" and operator.report == "queries":
-        sentence = 'it is "report", which names ids beside pairs; with report = "queries" it takes "log" or "error"'
+        sentence = 'it is "report", which needs report = "pairs"; with report = "queries" use "log" or "error"'
         yield "operator.unknown_id", sentence
 
 
-def _find_untimed(operator: Border, source: Source) -> Iterator[Mistake]:
-    """Durations in words are of times that are timestamps, and with those it is a watermark that lets time pass."""
+def _find_missing_watermark(operator: Border, source: Source) -> Iterator[Mistake]:
+    """Durations in words need a timestamp column, whose time advances by a watermark."""
     mark = source.watermark
     if mark is not None and mark.column.strip("`").lower() == operator.time.lower():
         return
-    found = "there is none" if mark is None else f"the one there is on {mark.column!r}"
+    found = "it has none" if mark is None else f"its watermark is on {mark.column!r}"
     wanted = f'source.watermark = {{ column = "{operator.time}", delay = "10 minutes" }}'
     for name in ("expire_after", "dwell"):
         if isinstance(getattr(operator, name), str):
             yield (
                 f"operator.{name}",
-                f"it needs to know how far time has passed, so a watermark on {operator.time!r}, and {found}; "
-                f"set {wanted}",
+                f"it needs a watermark on {operator.time!r} of the source, and {found}; set {wanted}",
             )
 
 
-def _find_misplaced(operator: WindowJoin, n_streams: int) -> Iterator[Mistake]:
-    """A pipeline takes its set from a registry, where any query may come."""
+def _find_wrong_layout(operator: WindowJoin, n_streams: int) -> Iterator[Mistake]:
+    """The set of a pipeline is in a registry, so any query may be added later."""
     if operator.layout == "equality":
         yield (
             "operator.layout",
-            "it is 'equality', which cannot be with a set of a registry, as a query to come may equate nothing; it "
-            "takes 'grid' or 'one'",
+            "it is 'equality', which a set of a registry cannot use: a query without an equality may be added later; "
+            "use 'grid' or 'one'",
         )
     elif operator.layout == "grid" and n_streams > 2:
-        yield "operator.layout", f"it is 'grid', which is for two streams, and there are {n_streams}; it takes 'one'"
+        yield "operator.layout", f"it is 'grid', which is for two streams, but there are {n_streams}; use 'one'"
     elif operator.layout == "one" and operator.shards not in (None, 1):
-        yield "operator.shards", f"it is {operator.shards}, but the layout 'one' has one shard; leave it out"
+        yield "operator.shards", f"it is {operator.shards}, but layout 'one' has one shard; omit the key"

@@ -1,4 +1,4 @@
-"""A part of a pipeline's file: a table of keys, each with a meaning, and no others."""
+"""A section of a pipeline file: a table with a fixed set of keys."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 from vedette.data.durations import read_duration
 from vedette.errors import QueryError
 
-Options = dict[str, str | bool | int | float]  # of Spark's readers and writers
+Options = dict[str, str | bool | int | float]  # options of Spark's readers and writers
 
 
 class Section(BaseModel):
@@ -19,7 +19,7 @@ class Section(BaseModel):
 
 
 def check_duration(value: str) -> str:
-    """The value, if it is a duration; raises ValueError where it is none."""
+    """The value. Raises ValueError if it is not a duration."""
     try:
         read_duration(value, "it", "timestamp")
     except QueryError as error:
@@ -38,10 +38,10 @@ Text = Annotated[str, AfterValidator(_check_filled)]
 
 
 def spark_duration(value: str) -> str:
-    """A duration in words that Spark's own reader knows: it has no `5 min` and no `1.5 hours`."""
+    """A duration in a form that Spark can read: it knows neither `5 min` nor `1.5 hours`."""
     return f"{read_duration(value, 'it', 'timestamp')} microseconds"
 
 
 def spark_value(value: Any) -> str:
-    """A value as Spark's options and settings have it."""
+    """A value as a string for Spark's options and settings."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -32,9 +32,9 @@ class Sink(Section):
     @model_validator(mode="after")
     def _check_encoding(self) -> Self:
         if self.key is not None and self.encode == "columns":
-            raise ValueError('key stands beside an encoded value; set encode = "json" or "avro", or select it')
+            raise ValueError('key needs an encoded value; set encode = "json" or "avro", or select the key')
         if self.avro_schema is not None and self.encode != "avro":
             raise ValueError(f'avro_schema is for encode = "avro"; here encode is "{self.encode}"')
         if self.format == "kafka" and self.encode == "columns" and not self.select:
-            raise ValueError('Kafka takes a column `value`; set encode = "json" or "avro", or select one')
+            raise ValueError('Kafka needs a column `value`; set encode = "json" or "avro", or select it')
         return self

@@ -12,8 +12,8 @@ from sqlglot.errors import SqlglotError
 
 from vedette.pipeline.section import Duration, Options, Section, Text
 
-FILES = ("csv", "json", "orc", "parquet", "text", "avro", "xml")  # which Spark streams only under a schema
-LINES = ("csv", "json", "xml")  # of which some records may be malformed
+FILES = ("csv", "json", "orc", "parquet", "text", "avro", "xml")  # Spark needs a schema to stream these
+LINES = ("csv", "json", "xml")  # records of these may be malformed
 
 
 class Watermark(Section):
@@ -24,7 +24,7 @@ class Watermark(Section):
 
 
 class Source(Section):
-    """A stream: read by Spark, decoded, and cut to the columns and rows that are wanted, in this order."""
+    """A stream: read by Spark, decoded, and reduced to the wanted columns and rows, in this order."""
 
     format: Text = Field(description="a format that Spark reads as a stream: kafka, parquet, json, csv, rate, delta")
     path: Text | None = Field(None, description="the folder or table; the same as the option `path`")
@@ -47,24 +47,24 @@ class Source(Section):
     @classmethod
     def _check_fields(cls, fields: str | None) -> str | None:
         if fields is not None and not _is_readable(fields):
-            raise ValueError(f"cannot read {fields!r}; write: name type, name type, ...")
+            raise ValueError(f"it is {fields!r}; write: name type, name type, ...")
         return fields
 
     @model_validator(mode="after")
     def _check_decoding(self) -> Self:
         if self.decode == "avro" and self.avro_schema is None:
-            raise ValueError('decode = "avro" needs avro_schema, a text or the name of a file')
+            raise ValueError('decode = "avro" needs avro_schema, an Avro schema or the name of a file with it')
         if self.decode != "avro" and self.avro_schema is not None:
             raise ValueError(f'avro_schema is for decode = "avro"; here decode is "{self.decode}"')
         if self.decode == "avro" and self.fields is not None:
-            raise ValueError('with decode = "avro" the fields are those of avro_schema; leave schema out')
+            raise ValueError('with decode = "avro" the fields are those of avro_schema; omit schema')
         if self.decode == "columns" and self.keep:
-            raise ValueError('keep names columns beside decoded ones, and decode is "columns", which keeps all')
+            raise ValueError('keep needs decode = "json" or "avro"; here decode is "columns", which keeps all columns')
         return self
 
 
 def read_avro_schema(given: str) -> str:
-    """An Avro schema that is given as such, or as the name of a file."""
+    """An Avro schema, given as text or as the name of a file."""
     if given.lstrip().startswith(("{", "[", '"')):
         return given
     try:
@@ -74,7 +74,7 @@ def read_avro_schema(given: str) -> str:
 
 
 def _is_readable(fields: str) -> bool:
-    """Whether fields are names with types; what has colons in it is left to Spark, which knows both ways to write."""
+    """Whether fields are names with types. Fields with colons are left to Spark, which reads both notations."""
     try:
         table = sqlglot.parse_one(f"CREATE TABLE t ({fields})", dialect="spark").this
     except SqlglotError:

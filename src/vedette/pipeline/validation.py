@@ -1,4 +1,4 @@
-"""What is wrong with a pipeline's file, in sentences: one for each mistake, with its key."""
+"""Translates pydantic's errors about a pipeline file into one sentence per mistake, with its key."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from vedette.pipeline.section import Section
 Mistake = tuple[str, str]  # key and sentence
 
 _WANTED = {
-    "string": "a text in quotes",
-    "int": "a whole number",
+    "string": "a string in quotes",
+    "int": "an integer",
     "float": "a number",
     "bool": "true or false",
     "list": "a list in brackets",
@@ -23,15 +23,15 @@ _WANTED = {
 }
 
 
-def tell_mistakes(error: ValidationError, root: type[Section], data: dict[str, Any]) -> list[Mistake]:
-    """The mistakes that pydantic found, in our words; `data` is what was in the file, variables and all."""
-    told: dict[str, Mistake] = {}
+def find_mistakes(error: ValidationError, root: type[Section], data: dict[str, Any]) -> list[Mistake]:
+    """The mistakes that pydantic found. `data` is the content of the file, before variables are replaced."""
+    mistakes: dict[str, Mistake] = {}
     for found in error.errors(include_url=False):
         loc = found["loc"]
         parts, steps = _walk(root, loc[:-1] if found["type"] in ("extra_forbidden", "missing") else loc)
         key = _key_of([*steps, loc[-1]] if found["type"] in ("extra_forbidden", "missing") else steps)
-        told.setdefault(key, (key, _sentence(dict(found), parts, _value_at(data, steps))))
-    return list(told.values())
+        mistakes.setdefault(key, (key, _sentence(dict(found), parts, _value_at(data, steps))))
+    return list(mistakes.values())
 
 
 def _sentence(found: dict[str, Any], parts: Sequence[type[Section]], value: Any) -> str:
@@ -42,29 +42,29 @@ def _sentence(found: dict[str, Any], parts: Sequence[type[Section]], value: Any)
         return f"unknown key; keys are: {', '.join(dict.fromkeys(names))}{nearest(name, names)}"
     if kind == "missing":
         meant = [field.description for part in parts for known, field in part.model_fields.items() if known == name]
-        return f"it is missing; {meant[0] if meant and meant[0] else 'it must be there'}"
+        return f"it is missing; {meant[0] if meant and meant[0] else 'it is required'}"
     if kind == "union_tag_not_found":
-        return f"kind is missing; it is one of: {context.get('expected_tags') or _kinds(parts)}"
+        return f"kind is missing; it must be one of: {context.get('expected_tags') or _kinds(parts)}"
     if kind in ("union_tag_invalid", "literal_error"):
         is_kind, tag = "tag" in context, context.get("tag", value)
         expected = str(context["expected_tags"] if is_kind else context["expected"]).replace(" or ", ", ")
         choices = [choice.strip("'") for choice in expected.split(", ")]
-        offered = f"it is one of: {', '.join(map(repr, choices))}{nearest(str(tag), choices)}"
+        offered = f"it must be one of: {', '.join(map(repr, choices))}{nearest(str(tag), choices)}"
         return f"{'kind' if is_kind else 'it'} is {tag!r}; {offered}"
     if kind == "value_error":
         return str(context["error"])
     if kind == "greater_than":
-        return f"it is {value!r}; it takes a number above {context['gt']}"
+        return f"it is {value!r}; it must be greater than {context['gt']}"
     if kind == "less_than_equal":
-        return f"it is {value!r}; it takes a number up to {context['le']:,}"
+        return f"it is {value!r}; it must be at most {context['le']:,}"
     if kind == "string_pattern_mismatch":
-        return f"it is {value!r}; it takes letters, digits, and the signs _ . -"
+        return f"it is {value!r}; it may contain only letters, digits, and the characters _ . -"
     wanted = _WANTED.get(kind.split("_")[0])
-    return f"it is {value!r}; it takes {wanted}" if wanted else f"it is {value!r}: {found['msg']}"
+    return f"it is {value!r}; it must be {wanted}" if wanted else f"it is {value!r}: {found['msg']}"
 
 
 def _walk(root: type[Section], loc: Sequence[int | str]) -> tuple[list[type[Section]], list[int | str]]:
-    """The kinds of table that a place is in, and the steps to it without those that only pydantic takes."""
+    """The sections that a place may be in, and the steps to it without those that only pydantic uses."""
     parts, steps = [root], []
     for step in loc:
         reached = [
@@ -107,7 +107,7 @@ def _is_of_pydantic(step: str) -> bool:
 
 
 def _key_of(steps: Sequence[int | str]) -> str:
-    """A place as people name it: `sink 2.format`, with tables of a list counted from one."""
+    """A place as messages show it: `sink 2.format`. Tables of a list are counted from one."""
     key = ""
     for step in steps:
         key += f" {step + 1}" if isinstance(step, int) else f"{'.' if key else ''}{step}"

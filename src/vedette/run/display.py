@@ -1,4 +1,4 @@
-"""What a running pipeline shows on standard error: a live table on a terminal, else lines, or JSON lines on request."""
+"""The output of a running pipeline on standard error: a live table on a terminal, else lines, or JSON lines."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from vedette.run.status import SinkStatus, Status, batch_facts
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_LINE_SECONDS = 1.0  # between two lines about the same sink
+_LINE_SECONDS = 1.0  # minimum between two lines about the same sink
 
 
 class Display(Protocol):
-    def tell(self, level: str, event: str, message: str, **facts: Any) -> None:
-        """Something happened: `message` is for people, event and facts for programs."""
+    def report(self, level: str, event: str, message: str, **facts: Any) -> None:
+        """Show an event: `message` is for people, `event` and `facts` are for programs."""
 
-    def pass_on(self, line: str, pipeline: str) -> None:
-        """A line that Spark's processes have written to standard error."""
+    def show_line(self, line: str, pipeline: str) -> None:
+        """Show a line that Spark's processes have written to standard error."""
 
     def show(self, status: Status, sink: SinkStatus | None) -> None:
-        """How things stand; `sink` has just done a micro-batch."""
+        """Show the status. `sink` has just finished a micro-batch."""
 
     def close(self) -> None: ...
 
 
 @contextmanager
 def own_stderr() -> Iterator[TextIO]:
-    """Standard error as it is now; while Spark starts, what everybody else writes there is read and passed on."""
+    """A copy of standard error for the display. While Spark starts, other output to standard error is filtered."""
     try:
         copy = os.dup(sys.stderr.fileno())
-    except (AttributeError, OSError):  # there is none, or it is no file
+    except (AttributeError, OSError):  # it does not exist, or is not a file
         yield sys.stderr
         return
     with os.fdopen(copy, "w", encoding=sys.stderr.encoding, errors="backslashreplace", buffering=1) as out:
@@ -51,7 +51,7 @@ def own_stderr() -> Iterator[TextIO]:
 
 
 def open_display(out: TextIO, log: str, quiet: bool, writes_to_terminal: bool, hide: Callable[[str], str]) -> Display:
-    """The display for where `out` goes. A sink that writes to the terminal itself would tear a table."""
+    """The display that fits `out`. No table if a sink writes to the same terminal: it would break the table."""
     if log == "json":
         return JsonDisplay(out, hide, quiet)
     if out.isatty() and not quiet and not writes_to_terminal:
@@ -60,23 +60,23 @@ def open_display(out: TextIO, log: str, quiet: bool, writes_to_terminal: bool, h
 
 
 class JsonDisplay:
-    """A JSON object a line, one for each event and each micro-batch."""
+    """One JSON object per line, for each event and each micro-batch."""
 
     def __init__(self, out: TextIO, hide: Callable[[str], str], quiet: bool = False) -> None:
         self._out, self._hide, self._quiet = out, hide, quiet
-        self._lock = threading.Lock()  # what Spark's processes say comes by a thread of its own
+        self._lock = threading.Lock()  # lines of Spark's processes come from another thread
 
-    def tell(self, level: str, event: str, message: str, **facts: Any) -> None:
+    def report(self, level: str, event: str, message: str, **facts: Any) -> None:
         if not self._quiet or level != "info":
             self._write(level, event, message, facts)
 
-    def pass_on(self, line: str, pipeline: str) -> None:
+    def show_line(self, line: str, pipeline: str) -> None:
         self._write("info", "spark", line, {"pipeline": pipeline})
 
     def _write(self, level: str, event: str, message: str, facts: dict[str, Any]) -> None:
-        moment = datetime.now(UTC).isoformat(timespec="milliseconds")
-        record = {"time": moment, "level": level, "event": event, "message": self._hide(message), **facts}
-        if "reason" in record:  # beside the message, what others say: the one place for a secret
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        record = {"time": now, "level": level, "event": event, "message": self._hide(message), **facts}
+        if "reason" in record:  # the only other field that may contain a secret
             record["reason"] = self._hide(record["reason"])
         with self._lock:
             print(json.dumps(record, ensure_ascii=False, default=str), file=self._out, flush=True)
@@ -84,51 +84,51 @@ class JsonDisplay:
     def show(self, status: Status, sink: SinkStatus | None) -> None:
         if sink is not None and sink.last is not None:
             message = f"{sink.name}: micro-batch {sink.last.number}"
-            self.tell("info", "batch", message, pipeline=status.pipeline, **batch_facts(sink, status.n_queries))
+            self.report("info", "batch", message, pipeline=status.pipeline, **batch_facts(sink, status.n_queries))
 
     def close(self) -> None:
         pass
 
 
 class LineDisplay:
-    """A line for each event, and about each sink at most one a second."""
+    """A line per event, and at most one line per second and sink."""
 
     def __init__(self, out: TextIO, hide: Callable[[str], str], quiet: bool = False) -> None:
         self._out, self._hide, self._quiet = out, hide, quiet
-        self._told: dict[str, float] = {}
+        self._shown_at: dict[str, float] = {}  # by sink
         self._lock = threading.Lock()
 
-    def tell(self, level: str, event: str, message: str, **facts: Any) -> None:
+    def report(self, level: str, event: str, message: str, **facts: Any) -> None:
         if not self._quiet or level != "info":
-            self.pass_on(f"vedette: {message}", "")
+            self.show_line(f"vedette: {message}", "")
 
-    def pass_on(self, line: str, pipeline: str) -> None:
+    def show_line(self, line: str, pipeline: str) -> None:
         with self._lock:
             print(self._hide(line), file=self._out, flush=True)
 
     def show(self, status: Status, sink: SinkStatus | None) -> None:
-        if sink is None or sink.last is None or time.monotonic() - self._told.get(sink.name, -1e9) < _LINE_SECONDS:
+        if sink is None or sink.last is None or time.monotonic() - self._shown_at.get(sink.name, -1e9) < _LINE_SECONDS:
             return
-        self._told[sink.name] = time.monotonic()
-        told = [f"{name} {cell}" for name, cell in zip(_COLUMNS[1:], _cells(status, sink)[1:], strict=True) if cell]
-        self.tell("info", "batch", f"{sink.name}: {', '.join(told)}")
+        self._shown_at[sink.name] = time.monotonic()
+        cells = [f"{name} {cell}" for name, cell in zip(_COLUMNS[1:], _cells(status, sink)[1:], strict=True) if cell]
+        self.report("info", "batch", f"{sink.name}: {', '.join(cells)}")
 
     def close(self) -> None:
         pass
 
 
 class TableDisplay:
-    """A live table with a line for each sink; events are printed above it."""
+    """A live table with a line per sink. Events are printed above it."""
 
     def __init__(self, hide: Callable[[str], str], **terminal: Any) -> None:
         self._hide = hide
         self._console = Console(**terminal, markup=False, emoji=False, highlight=False)
         self._live: Live | None = None
 
-    def tell(self, level: str, event: str, message: str, **facts: Any) -> None:
-        self.pass_on(f"vedette: {message}", "")
+    def report(self, level: str, event: str, message: str, **facts: Any) -> None:
+        self.show_line(f"vedette: {message}", "")
 
-    def pass_on(self, line: str, pipeline: str) -> None:
+    def show_line(self, line: str, pipeline: str) -> None:
         self._console.print(self._hide(line), soft_wrap=True)
 
     def show(self, status: Status, sink: SinkStatus | None) -> None:
@@ -155,7 +155,7 @@ _COLUMNS = ("sink", "batch", "rows", "matches", "queries", "version", "batch tim
 
 
 def _cells(status: Status, sink: SinkStatus) -> list[str]:
-    """The last batch of a sink, and totals since the start; nothing where nothing is known."""
+    """The last batch of a sink, and totals since the start. Unknown values are empty."""
     batch = sink.last
     if batch is None:
         return [sink.name, *[""] * (len(_COLUMNS) - 1)]
@@ -167,7 +167,7 @@ def _cells(status: Status, sink: SinkStatus) -> list[str]:
         "" if status.n_queries is None else f"{status.n_queries:,}",
         "" if sink.version is None else str(sink.version),
         f"{batch.seconds:.2f} s",
-        _tell_lag(batch.lag_rows, batch.lag_seconds),
+        _format_lag(batch.lag_rows, batch.lag_seconds),
         f"{batch.state_bytes / 1e6:.1f} MB" if batch.state_rows or batch.state_bytes else "",
         _with_total(batch.n_malformed, sink.n_malformed) if sink.n_malformed else "",
     ]
@@ -177,19 +177,19 @@ def _with_total(of_batch: int, total: int) -> str:
     return f"{of_batch:,} (total {total:,})"
 
 
-def _tell_lag(rows: int | None, seconds: float | None) -> str:
-    told = [] if rows is None else [f"{rows:,} rows"]
-    return " ".join([*told, *([] if seconds is None else [f"{seconds:.1f} s"])])
+def _format_lag(rows: int | None, seconds: float | None) -> str:
+    parts = [] if rows is None else [f"{rows:,} rows"]
+    return " ".join([*parts, *([] if seconds is None else [f"{seconds:.1f} s"])])
 
 
-class ToldWarnings(logging.Handler):
-    """Shows what Vedette's own modules warn of, in this process while it is entered, and in others as it is told."""
+class WarningHandler(logging.Handler):
+    """Shows Vedette's warnings: those of this process while the context is active, and lines of Spark's processes."""
 
     def __init__(self, display: Display, pipeline: str) -> None:
         super().__init__(logging.WARNING)
         self._display, self._pipeline = display, pipeline
 
-    def __enter__(self) -> ToldWarnings:
+    def __enter__(self) -> WarningHandler:
         logging.getLogger("vedette").addHandler(self)
         return self
 
@@ -197,11 +197,11 @@ class ToldWarnings(logging.Handler):
         logging.getLogger("vedette").removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.hear(record.getMessage(), True)
+        self.show_line(record.getMessage(), True)
 
-    def hear(self, line: str, is_warning: bool) -> None:
-        """Show a line of Spark's processes, in which Vedette may warn too."""
+    def show_line(self, line: str, is_warning: bool) -> None:
+        """Show a line of Spark's processes, which may be a warning of Vedette."""
         if is_warning:
-            self._display.tell("warning", "warning", line, pipeline=self._pipeline)
+            self._display.report("warning", "warning", line, pipeline=self._pipeline)
         else:
-            self._display.pass_on(line, self._pipeline)
+            self._display.show_line(line, self._pipeline)

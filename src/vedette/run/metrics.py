@@ -1,4 +1,4 @@
-"""Figures of a running pipeline for Prometheus, over HTTP on the loopback unless told otherwise."""
+"""Metrics of a running pipeline for Prometheus, served over HTTP, by default on the loopback interface."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def read_address(text: str) -> tuple[str, int]:
     """
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or not 0 <= int(port) <= 65535:
-        raise PipelineError(f"--metrics takes a port, or host:port; got {text!r}")
+        raise PipelineError(f"--metrics must be a port or host:port; got {text!r}")
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
 def serve_metrics(status: Status, address: tuple[str, int]) -> Any:
-    """Serve the figures in a thread until `shutdown` of what is returned is called."""
+    """Serve the metrics in a thread; returns the server. Its `shutdown` ends it."""
     try:
         from prometheus_client import CollectorRegistry, start_http_server
     except ImportError:
         raise PipelineError("--metrics needs the package prometheus-client: pip install prometheus-client") from None
     registry = CollectorRegistry()
-    registry.register(_Figures(status))
+    registry.register(_Collector(status))
     host, port = address
     try:
         server, _ = start_http_server(port, host, registry)
@@ -41,8 +41,8 @@ def serve_metrics(status: Status, address: tuple[str, int]) -> Any:
     return server
 
 
-class _Figures:
-    """The status as families of figures, made anew whenever they are asked for."""
+class _Collector:
+    """Makes metric families from the status on every request."""
 
     def __init__(self, status: Status) -> None:
         self._status = status
@@ -52,8 +52,8 @@ class _Figures:
 
         status = self._status
         labels = ["pipeline", "sink"]
-        for make, figures in ((CounterMetricFamily, _COUNTERS), (GaugeMetricFamily, _GAUGES)):
-            for name, text, read in figures:
+        for make, metrics in ((CounterMetricFamily, _COUNTERS), (GaugeMetricFamily, _GAUGES)):
+            for name, text, read in metrics:
                 family = make(name, text, labels=labels)
                 for sink in status.sinks.values():
                     value = read(sink)
@@ -61,17 +61,17 @@ class _Figures:
                         family.add_metric([status.pipeline, sink.name], value)
                 yield family
         if status.n_queries is not None:
-            queries = GaugeMetricFamily("vedette_queries", "Queries that stand", labels=labels[:1])
+            queries = GaugeMetricFamily("vedette_queries", "Active queries", labels=labels[:1])
             queries.add_metric([status.pipeline], status.n_queries)
             yield queries
-        state = GaugeMetricFamily("vedette_pipeline_state", "1 for the state it is in", labels=["pipeline", "state"])
+        state = GaugeMetricFamily("vedette_pipeline_state", "1 for the current state", labels=["pipeline", "state"])
         for name in _STATES:
             state.add_metric([status.pipeline, name], float(name == status.state))
         yield state
 
 
 def _of_last(name: str) -> Any:
-    """Reads a figure of the last micro-batch."""
+    """A function that reads a metric of the last micro-batch."""
 
     def read(sink: SinkStatus) -> float | None:
         return None if sink.last is None else getattr(sink.last, name)
@@ -81,15 +81,15 @@ def _of_last(name: str) -> Any:
 
 _COUNTERS: list[tuple[str, str, Any]] = [
     ("vedette_rows_in", "Rows read", lambda sink: sink.n_rows),
-    ("vedette_matches_out", "Answers, before a sink's own where", lambda sink: sink.n_answers),
+    ("vedette_matches_out", "Answers, before the `where` of the sink", lambda sink: sink.n_answers),
     ("vedette_malformed", "Rows that could not be decoded", lambda sink: sink.n_malformed),
-    ("vedette_batches", "Micro-batches done", lambda sink: sink.n_batches),
-    ("vedette_batch_seconds", "Time that micro-batches took", lambda sink: sink.busy_seconds),
+    ("vedette_batches", "Finished micro-batches", lambda sink: sink.n_batches),
+    ("vedette_batch_seconds", "Duration of all micro-batches", lambda sink: sink.busy_seconds),
 ]
 _GAUGES: list[tuple[str, str, Any]] = [
-    ("vedette_last_batch_seconds", "Time that the last micro-batch took", _of_last("seconds")),
+    ("vedette_last_batch_seconds", "Duration of the last micro-batch", _of_last("seconds")),
     ("vedette_version", "Version of the query set in the last micro-batch", lambda sink: sink.version),
-    ("vedette_lag_rows", "Rows that the source had beyond those read", _of_last("lag_rows")),
+    ("vedette_lag_rows", "Rows in the source that are not read yet", _of_last("lag_rows")),
     ("vedette_lag_seconds", "Age of the latest row", _of_last("lag_seconds")),
     ("vedette_state_rows", "Rows in Spark's state store", _of_last("state_rows")),
     ("vedette_state_bytes", "Memory of Spark's state store", _of_last("state_bytes")),

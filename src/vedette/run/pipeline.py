@@ -1,4 +1,4 @@
-"""A pipeline from its file: the session, the rows of its sources, the operator over them, and a query for each sink."""
+"""Runs a pipeline file on Spark: the session, the sources, the operator, and one Spark query per sink."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from pyspark.sql.avro.functions import from_avro, to_avro
 
 from vedette.errors import FileError
 from vedette.pipeline.file import AVAILABLE_NOW
-from vedette.pipeline.hosts import tell_elsewhere
+from vedette.pipeline.hosts import remote_setting
 from vedette.pipeline.operators import BandJoin, Border, Match, WindowJoin, options_of
 from vedette.pipeline.remote import check_remote
 from vedette.pipeline.section import spark_duration, spark_value
 from vedette.pipeline.source import FILES, LINES, Source, read_avro_schema
 from vedette.spark.band_join import band_join
 from vedette.spark.border import border
-from vedette.spark.failures import at_option, is_lacking
+from vedette.spark.failures import at_option, is_unknown_format
 from vedette.spark.match import match
 from vedette.spark.moving_join import moving_join
 from vedette.spark.partitions import fit_partitions
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
     from vedette.pipeline.sink import Sink
     from vedette.registry.read.followed import Followed
 
-# What Spark counts for us. Of the first there is one for each source, as Spark takes a name once in a query.
+# Names of counters that Spark observes. The first has one counter per source, as names must be unique in a query.
 DECODED, ANSWERED = "vedette_decoded", "vedette_answered"
-_BROKEN = "_vedette_broken"
-_OF_WRITERS = ("memory", "noop", "console")  # formats that nobody reads
+_MALFORMED = "_vedette_malformed"
+_WRITE_ONLY = ("memory", "noop", "console")  # formats that Spark cannot read
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A pipeline in a session: nothing of it runs until `start`."""
+    """A pipeline in a session. Nothing runs until `start`."""
 
     plan: PipelineFile
     queries: Followed
@@ -57,7 +57,7 @@ class Pipeline:
 
     @classmethod
     def open(cls, plan: PipelineFile, queries: Followed) -> Pipeline:
-        """The pipeline in a new session, which has the settings of the file and the time zone of the query set."""
+        """The pipeline in a new session with the settings of the file and the time zone of the query set."""
         settings = {name: spark_value(value) for name, value in plan.spark.settings.items()}
         settings = state_settings() | settings
         if queries.time_zone:
@@ -74,22 +74,22 @@ class Pipeline:
         with at_option("spark", packages=part.packages):
             spark = session(plan.name, master=part.master, remote=part.remote, log_level=part.log_level, **settings)
         if server is not None:
-            _bound_retries(spark)
+            _limit_retries(spark)
         pipeline = cls(plan, queries, spark)
         if not isinstance(plan.operator, Match):
             with at_option("checkpoint"):
-                fit_partitions(spark, map(pipeline.checkpoint_of, plan.sink), tell_elsewhere(plan.spark) is None)
+                fit_partitions(spark, map(pipeline.checkpoint_of, plan.sink), remote_setting(plan.spark) is None)
         return pipeline
 
     def rows(self) -> dict[str, DataFrame]:
-        """The rows of each stream, as the operator gets them."""
+        """The rows of each stream, as input of the operator."""
         return {
             stream: _read_source(self.spark, source, f"sources.{stream}" if stream else "source", self._fields(stream))
             for stream, source in self.plan.streams.items()
         }
 
     def answers(self, rows: Mapping[str, DataFrame]) -> DataFrame:
-        """What the operator makes of the rows."""
+        """The answers of the operator."""
         operator, queries = self.plan.operator, self.queries
         options = options_of(operator, list(self.plan.streams))
         with at_option("operator"):
@@ -104,7 +104,7 @@ class Pipeline:
             return moving_join(rows[""], queries, **options)
 
     def written(self, answers: DataFrame, sink: Sink) -> DataFrame:
-        """The answers as a sink writes them; raises where Spark knows no such format or column."""
+        """The answers as a sink writes them. Raises an error if Spark does not know the format or a column."""
         with at_option(f"sink {sink.name!r}", sink.format):
             _check_format(self.spark, sink.format)
         with at_option(f"sink {sink.name!r}", sink.encode):
@@ -118,11 +118,11 @@ class Pipeline:
         for column in sink.partition_by:
             if column.lower() not in known:
                 has = ", ".join(frame.columns)
-                raise FileError(f"sink {sink.name!r}.partition_by: there is no column {column!r}; answers have: {has}")
+                raise FileError(f"sink {sink.name!r}.partition_by: unknown column {column!r}; columns are: {has}")
         return frame
 
     def start(self) -> dict[str, StreamingQuery]:
-        """A running Spark query for each sink, by its name. Where one cannot start, none goes on."""
+        """A running Spark query per sink, by its name. If one cannot start, all are stopped."""
         started: dict[str, StreamingQuery] = {}
         answers = self.answers(self.rows())
         frames = {sink.name: self.written(answers, sink) for sink in self.plan.sink}
@@ -132,13 +132,13 @@ class Pipeline:
                     started[sink.name] = self._writer(frames[sink.name], sink).start()
         except BaseException:
             for query in started.values():
-                with suppress(Exception):  # why the other could not start is what matters
+                with suppress(Exception):  # the first error is the one to report
                     query.stop()
             raise
         return started
 
     def give_up(self) -> None:
-        """Let the end of this process not wait for a Connect server that is gone."""
+        """Do not wait for an unreachable Connect server when this process ends."""
         if self.plan.spark.server is not None:
             self.spark.client.set_retry_policies([])
 
@@ -159,23 +159,23 @@ class Pipeline:
         return f"{self.plan.checkpoint.rstrip('/')}/{sink.name}"
 
     def _fields(self, stream: str) -> str | None:
-        """The fields of a stream as the query set has them, for sources that declare none."""
+        """The fields of a stream in the query set, for sources that declare none."""
         return self.queries.info.schema.get(stream)
 
 
 def _check_format(spark: SparkSession, form: str) -> None:
-    """Raise what Spark says where it has no such format; what else it says of reading it is no matter."""
-    if form in _OF_WRITERS:
+    """Raise Spark's error if it does not have the format. Other errors of reading it do not matter."""
+    if form in _WRITE_ONLY:
         return
     try:
         _ = spark.read.format(form).load().schema
     except (PySparkException, Py4JJavaError) as error:
-        if is_lacking(error):
+        if is_unknown_format(error):
             raise
 
 
 def _read_source(spark: SparkSession, source: Source, key: str, known: str | None) -> DataFrame:
-    """A stream of rows: read, decoded, and cut to what is wanted."""
+    """A stream of rows: read, decoded, and reduced to the wanted rows and columns."""
     fields = source.fields or known
     with at_option(key, source.format):
         reader = spark.readStream.format(source.format)
@@ -183,13 +183,13 @@ def _read_source(spark: SparkSession, source: Source, key: str, known: str | Non
         counts = fields is not None and _counts_malformed(source)
         if counts and fields is not None:
             mode = "FAILFAST" if source.malformed == "fail" else "PERMISSIVE"
-            reader = reader.option("mode", mode).option("columnNameOfCorruptRecord", _BROKEN)
-            reader = reader.schema(fields if source.malformed == "fail" else f"{fields}, {_BROKEN} string")
+            reader = reader.option("mode", mode).option("columnNameOfCorruptRecord", _MALFORMED)
+            reader = reader.schema(fields if source.malformed == "fail" else f"{fields}, {_MALFORMED} string")
         elif fields is not None and source.decode == "columns" and (source.fields or source.format in FILES):
             reader = reader.schema(fields)
         rows = reader.load() if source.path is None else reader.load(source.path)
         if counts and source.malformed != "fail":
-            rows = _without_broken(rows, f.col(_BROKEN).isNotNull(), source, key).drop(_BROKEN)
+            rows = _handle_malformed(rows, f.col(_MALFORMED).isNotNull(), source, key).drop(_MALFORMED)
     if source.decode != "columns":
         with at_option(f"{key}.decode", source.decode):
             rows = _decode(rows, source, fields, key)
@@ -205,46 +205,46 @@ def _read_source(spark: SparkSession, source: Source, key: str, known: str | Non
 
 
 def _decode(rows: DataFrame, source: Source, fields: str | None, key: str) -> DataFrame:
-    """The fields that a column tells, with the columns to keep; what cannot be read is counted."""
+    """The fields that are encoded in a column, with the columns to keep. Malformed values are counted."""
     encoded = f.expr(source.column)
     mode = {"mode": "FAILFAST" if source.malformed == "fail" else "PERMISSIVE"}
     if source.decode == "json":
         if fields is None:
-            raise FileError(f"{key}.schema: it is missing; JSON is decoded by it")
-        told = f"{fields}, {_BROKEN} string" if mode["mode"] == "PERMISSIVE" else fields
-        decoded = f.from_json(encoded.cast("string"), told, mode | {"columnNameOfCorruptRecord": _BROKEN})
+            raise FileError(f"{key}.schema: it is missing; it is required to decode JSON")
+        schema = f"{fields}, {_MALFORMED} string" if mode["mode"] == "PERMISSIVE" else fields
+        decoded = f.from_json(encoded.cast("string"), schema, mode | {"columnNameOfCorruptRecord": _MALFORMED})
     else:
         assert source.avro_schema is not None
         decoded = from_avro(encoded, read_avro_schema(source.avro_schema), mode)
     rows = rows.select(decoded.alias("decoded"), *(f.expr(column) for column in source.keep))
     kept = rows.columns[1:]
     if source.malformed != "fail":
-        rows = _without_broken(rows, _is_broken(rows, source.decode), source, key)
-    return rows.select("decoded.*", *kept).drop(_BROKEN)
+        rows = _handle_malformed(rows, _is_malformed(rows, source.decode), source, key)
+    return rows.select("decoded.*", *kept).drop(_MALFORMED)
 
 
 def _counts_malformed(source: Source) -> bool:
-    """Whether Spark parses lines of text into columns, and the file leaves it to us how."""
+    """Whether Spark parses lines of text into columns, and no option of the source sets the mode."""
     own = {name.lower() for name in source.options} & {"mode", "columnnameofcorruptrecord"}
     return source.decode == "columns" and source.format in LINES and not own
 
 
-def _without_broken(rows: DataFrame, is_broken: Column, source: Source, key: str) -> DataFrame:
-    """The rows, of which those that could not be read are counted, and dropped unless they are to be nulls."""
-    rows = rows.observe(f"{DECODED} {key}", f.count_if(is_broken).alias("n_malformed"))
-    return rows.where(~is_broken) if source.malformed == "drop" else rows
+def _handle_malformed(rows: DataFrame, is_malformed: Column, source: Source, key: str) -> DataFrame:
+    """The rows. Malformed ones are counted, and dropped if the source says so."""
+    rows = rows.observe(f"{DECODED} {key}", f.count_if(is_malformed).alias("n_malformed"))
+    return rows.where(~is_malformed) if source.malformed == "drop" else rows
 
 
-def _is_broken(rows: DataFrame, decode: str) -> Column:
-    """Whether a row could not be decoded: Spark says so for JSON, and tells Avro that it cannot read as nulls alone."""
+def _is_malformed(rows: DataFrame, decode: str) -> Column:
+    """Whether a row is malformed: for JSON, Spark has a column for it; for Avro, all its fields are null."""
     if decode == "json":
-        return f.col("decoded").isNull() | f.col(f"decoded.{_BROKEN}").isNotNull()
+        return f.col("decoded").isNull() | f.col(f"decoded.{_MALFORMED}").isNotNull()
     names = rows.select("decoded.*").columns
     return functools.reduce(lambda some, more: some & more, [f.col("decoded")[name].isNull() for name in names])
 
 
 def _encode(answers: DataFrame, sink: Sink) -> DataFrame:
-    """The answers in a column `value`, beside their key."""
+    """The answers encoded in a column `value`, with a column `key` if the sink has one."""
     row = f.struct("*")
     if sink.encode == "json":
         value = f.to_json(row)
@@ -254,20 +254,20 @@ def _encode(answers: DataFrame, sink: Sink) -> DataFrame:
     return answers.select(*key, value.alias("value"))
 
 
-def _bound_retries(spark: SparkSession) -> None:
-    """Let a Connect server that is gone be told within half a minute, where Spark's client would try for ten."""
+def _limit_retries(spark: SparkSession) -> None:
+    """Report an unreachable Connect server within half a minute; Spark's client would retry for ten minutes."""
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
-    warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]", category=UserWarning)  # it is an error too
+    warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]", category=UserWarning)  # also raised as an error
     spark.client.set_retry_policies([DefaultPolicy(max_retries=8, max_backoff=5_000)])  # milliseconds
 
 
 def _find_jars(patterns: list[str]) -> list[str]:
-    """The files that the patterns stand for; raises where one stands for none."""
+    """The files that match the patterns. Raises FileError if a pattern matches none."""
     found: list[str] = []
     for pattern in patterns:
         files = [pattern] if "://" in pattern else sorted(glob.glob(str(Path(pattern).expanduser())))
         if not files:
-            raise FileError(f"spark.jars: there is no file {pattern!r}")
+            raise FileError(f"spark.jars: no file matches {pattern!r}")
         found += files
     return found

@@ -1,4 +1,4 @@
-"""A pipeline that runs: what each micro-batch did, whether it goes on, and how it is stopped."""
+"""A running pipeline: its finished micro-batches, whether it is active, and how to stop it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from vedette.run.pipeline import ANSWERED, DECODED
-from vedette.spark.failures import in_reach, reason_of
+from vedette.spark.failures import reason_of, translated_errors
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -20,36 +20,36 @@ _POLL_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Batch:
-    """A micro-batch of a sink, as Spark tells of it when it is done. None stands for what the source does not tell."""
+    """A finished micro-batch of a sink, as Spark reports it. None means that the source does not report a value."""
 
     sink: str
     number: int
-    query_id: str  # of Spark's query, which pins are made for
+    query_id: str  # of Spark's query; pins use it
     n_rows: int
     n_answers: int
     n_malformed: int
     seconds: float
-    lag_rows: int | None  # that the source had beyond those read
-    lag_seconds: float | None  # between the latest time of a row and now; needs a watermark
+    lag_rows: int | None  # rows in the source that are not read yet
+    lag_seconds: float | None  # from the latest time of a row until now; needs a watermark
     state_rows: int
     state_bytes: int
 
     @classmethod
-    def read(cls, sink: str, told: Mapping[str, Any], now: float) -> Batch:
-        """A batch of what Spark calls progress."""
-        observed = told.get("observedMetrics") or {}
+    def read(cls, sink: str, progress: Mapping[str, Any], now: float) -> Batch:
+        """A batch from Spark's progress report."""
+        observed = progress.get("observedMetrics") or {}
         counts = {name: _read_counts(_as_dict(observed[name])) for name in observed}
-        states, sources = told.get("stateOperators") or [], told.get("sources") or []
+        states, sources = progress.get("stateOperators") or [], progress.get("sources") or []
         return cls(
             sink=sink,
-            number=int(told["batchId"]),
-            query_id=str(told["id"]),
-            n_rows=_count_rows(told, sources),
+            number=int(progress["batchId"]),
+            query_id=str(progress["id"]),
+            n_rows=_count_rows(progress, sources),
             n_answers=counts.get(ANSWERED, {}).get("n_answers", 0),
             n_malformed=sum(each.get("n_malformed", 0) for name, each in counts.items() if name.startswith(DECODED)),
-            seconds=float((told.get("durationMs") or {}).get("triggerExecution") or 0) / 1000,
+            seconds=float((progress.get("durationMs") or {}).get("triggerExecution") or 0) / 1000,
             lag_rows=_rows_behind(sources),
-            lag_seconds=_seconds_behind((told.get("eventTime") or {}).get("max"), now),
+            lag_seconds=_seconds_behind((progress.get("eventTime") or {}).get("max"), now),
             state_rows=sum(int(state.get("numRowsTotal") or 0) for state in states),
             state_bytes=sum(int(state.get("memoryUsedBytes") or 0) for state in states),
         )
@@ -59,7 +59,7 @@ class Batch:
 class Running:
     """The Spark queries of a pipeline, by the names of their sinks.
 
-    All raise PipelineError where Spark refuses or is gone.
+    All methods raise PipelineError if Spark fails or cannot be reached.
     """
 
     queries: Mapping[str, StreamingQuery]
@@ -67,25 +67,25 @@ class Running:
     _seen: dict[str, int] = field(default_factory=dict)
 
     def new_batches(self) -> list[Batch]:
-        """The micro-batches that were done since the last call, each once, in order. Idle ones are left out."""
+        """The micro-batches that ended since the last call, each once, in order. Idle time is not included."""
         found = []
-        with in_reach():
+        with translated_errors():
             for sink, query in self.queries.items():
-                for told in query.recentProgress:
-                    if told["batchId"] > self._seen.get(sink, -1) and _is_batch(told):
-                        self._seen[sink] = told["batchId"]
-                        found.append(Batch.read(sink, told, self.clock()))
+                for progress in query.recentProgress:
+                    if progress["batchId"] > self._seen.get(sink, -1) and _is_batch(progress):
+                        self._seen[sink] = progress["batchId"]
+                        found.append(Batch.read(sink, progress, self.clock()))
         return found
 
     @property
     def is_active(self) -> bool:
-        """Whether any sink goes on, and none has failed."""
-        with in_reach():
+        """Whether any sink is active, and none has failed."""
+        with translated_errors():
             return self.failure() is None and any(query.isActive for query in self.queries.values())
 
     def failure(self) -> str | None:
-        """The sink that has failed and why, if one has."""
-        with in_reach():
+        """The sink that has failed, and why; None if none has."""
+        with translated_errors():
             for sink, query in self.queries.items():
                 error = query.exception()
                 if error is not None:
@@ -93,12 +93,13 @@ class Running:
         return None
 
     def stop(self, wait_seconds: float, hurry: Callable[[], bool] = lambda: False) -> bool:
-        """Stop all sinks, each after its micro-batch if that ends in time and nobody is in a hurry; whether all did.
+        """Stop all sinks, each after its current micro-batch if that ends within `wait_seconds` and `hurry` is false.
 
-        A micro-batch that is cut off is done again by the next start, so nothing is lost or doubled either way.
+        Returns whether all micro-batches ended. An interrupted micro-batch is repeated after the next start, so nothing
+        is lost or duplicated either way.
         """
         until = time.monotonic() + wait_seconds
-        with in_reach():
+        with translated_errors():
             begun = {sink: _last_batch(query) for sink, query in self.queries.items()}
             busy = dict(self.queries)
             while busy and time.monotonic() < until and not hurry():
@@ -114,35 +115,35 @@ class Running:
 
 
 def _is_busy(query: StreamingQuery) -> bool:
-    """Whether a micro-batch is at work."""
+    """Whether a micro-batch is running."""
     return query.isActive and bool(query.status["isTriggerActive"])
 
 
 def _last_batch(query: StreamingQuery) -> int:
-    told = query.lastProgress
-    return int(told["batchId"]) if told and _is_batch(told) else -1
+    progress = query.lastProgress
+    return int(progress["batchId"]) if progress and _is_batch(progress) else -1
 
 
-def _is_batch(told: Mapping[str, Any]) -> bool:
-    """Whether progress is of a micro-batch that ran; Spark tells of idle time under the number of the next."""
-    return "addBatch" in (told.get("durationMs") or {})
+def _is_batch(progress: Mapping[str, Any]) -> bool:
+    """Whether a micro-batch ran; Spark reports idle time under the number of the next micro-batch."""
+    return "addBatch" in (progress.get("durationMs") or {})
 
 
-def _count_rows(told: Mapping[str, Any], sources: list[Mapping[str, Any]]) -> int:
-    """How many rows came in; through Connect only the sources tell."""
-    whole = told.get("numInputRows")
-    return int(whole) if whole is not None else sum(int(source.get("numInputRows") or 0) for source in sources)
+def _count_rows(progress: Mapping[str, Any], sources: list[Mapping[str, Any]]) -> int:
+    """The number of input rows; through Connect only the sources report it."""
+    total = progress.get("numInputRows")
+    return int(total) if total is not None else sum(int(source.get("numInputRows") or 0) for source in sources)
 
 
-def _read_counts(told: Mapping[str, Any]) -> dict[str, int]:
-    """Counts by their names; through Connect they are a list beside a schema."""
-    if isinstance(told.get("values"), list) and isinstance(told.get("schema"), dict):
-        told = dict(zip((field["name"] for field in told["schema"]["fields"]), told["values"], strict=True))
-    return {name: int(value or 0) for name, value in told.items()}
+def _read_counts(metrics: Mapping[str, Any]) -> dict[str, int]:
+    """Counts by name; through Connect they are a list with a schema."""
+    if isinstance(metrics.get("values"), list) and isinstance(metrics.get("schema"), dict):
+        metrics = dict(zip((field["name"] for field in metrics["schema"]["fields"]), metrics["values"], strict=True))
+    return {name: int(value or 0) for name, value in metrics.items()}
 
 
 def _rows_behind(sources: list[Mapping[str, Any]]) -> int | None:
-    """How many rows the sources have beyond those read, where they count them as Kafka does."""
+    """The number of rows in the sources that are not read yet, for sources with counted offsets, such as Kafka."""
     behind = [_offsets_behind(source.get("endOffset"), source.get("latestOffset")) for source in sources]
     known = [rows for rows in behind if rows is not None]
     return sum(known) if known else None
@@ -162,12 +163,12 @@ def _offsets_behind(end: Any, latest: Any) -> int | None:
 def _seconds_behind(latest: str | None, now: float) -> float | None:
     if latest is None:
         return None
-    moment = datetime.fromisoformat(latest.replace("Z", "+00:00"))
-    return max(0.0, now - moment.astimezone(UTC).timestamp())
+    time_of_row = datetime.fromisoformat(latest.replace("Z", "+00:00"))
+    return max(0.0, now - time_of_row.astimezone(UTC).timestamp())
 
 
 def _as_dict(value: Any) -> dict[str, Any]:
-    """Spark tells offsets as JSON texts or as tables, and counts as rows."""
+    """Offsets are JSON texts or dicts, and counts are rows, depending on the kind of session."""
     if hasattr(value, "asDict"):
         return dict(value.asDict())
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""How a running pipeline stands: by sink, what has come in, what went out, and how its last micro-batch went."""
+"""The status of a running pipeline: per sink, totals of rows and answers, and the last micro-batch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SinkStatus:
 
 @dataclass
 class Status:
-    """All sinks of a pipeline, and the queries that stand."""
+    """The status of all sinks of a pipeline, and the number of active queries."""
 
     pipeline: str
     sinks: dict[str, SinkStatus]
@@ -54,7 +54,7 @@ class Status:
 
 
 def batch_facts(sink: SinkStatus, n_queries: int | None) -> dict[str, Any]:
-    """The last micro-batch of a sink, and totals since the start, under the names that logs have."""
+    """The last micro-batch of a sink, and totals since the start, with the names of log fields."""
     batch = sink.last
     assert batch is not None
     return {

@@ -1,4 +1,4 @@
-"""Looks at a running pipeline, and keeps its status and what is shown up to date."""
+"""Watches a running pipeline, and keeps its status and display up to date."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from vedette.run.progress import Batch, Running
     from vedette.run.status import Status
 
-_COUNT_SECONDS = 5.0  # between two looks at how many queries stand
-RETRY_SECONDS = 2.0  # with a registry that does not answer, so that signals are still heard
+_COUNT_SECONDS = 5.0  # between two counts of active queries
+RETRY_SECONDS = 2.0  # for a registry that does not answer: short, so that signals are handled soon
 
 
 @dataclass
 class Watch:
-    """What is asked of the registry about the set, beside what Spark tells of each micro-batch. It only reads."""
+    """Combines Spark's reports of micro-batches with what the registry knows about the set. It only reads."""
 
     registry: Registry
     part: RegistryPart
@@ -38,30 +38,30 @@ class Watch:
         return cls(Registry(part.url, create=False, retry_seconds=RETRY_SECONDS), part, status, display)
 
     def look(self, running: Running) -> None:
-        """Take note of the micro-batches that were done since the last look."""
+        """Update the status with the micro-batches that ended since the last call."""
         batches = running.new_batches()
         if batches and self._is_count_due():
             self.counted = time.monotonic()
-            standing = _unless_refused(lambda: count_queries(self.registry, self.part))
-            self.status.n_queries = self.status.n_queries if standing is None else standing
+            n_active = _try(lambda: count_queries(self.registry, self.part))
+            self.status.n_queries = self.status.n_queries if n_active is None else n_active
         for batch in batches:
             self.display.show(self.status, self.status.take(batch, self._version_of(batch)))
         if not batches:
             self.display.show(self.status, None)
 
     def _version_of(self, batch: Batch) -> int | None:
-        return _unless_refused(lambda: find_pin(self.registry, self.part, batch.query_id, batch.number))
+        return _try(lambda: find_pin(self.registry, self.part, batch.query_id, batch.number))
 
     def _is_count_due(self) -> bool:
-        """Whether it is time to count the queries; those of a frozen version are counted once."""
+        """Whether to count the queries now; those of a fixed version are counted once."""
         if self.part.version is not None and self.status.n_queries is not None:
             return False
         return time.monotonic() - self.counted > _COUNT_SECONDS
 
 
-def _unless_refused(ask: Callable[[], int | None]) -> int | None:
-    """An answer of the registry; None where it cannot be had just now, which must not stop what runs."""
+def _try(read: Callable[[], int | None]) -> int | None:
+    """A value from the registry; None on an error, which must not stop the pipeline."""
     try:
-        return ask()
+        return read()
     except VedetteError:
         return None

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from vedette.errors import PipelineError, RegistryError, VedetteError, count
-from vedette.pipeline.checks import check_hosts, check_set, name_queries
+from vedette.pipeline.checks import check_hosts, check_set, describe_set
 from vedette.pipeline.explanation import explain
 from vedette.pipeline.file import ReadFile
 from vedette.pipeline.registered_set import count_queries, try_to_pin
-from vedette.run.display import Display, ToldWarnings, open_display, own_stderr
+from vedette.run.display import Display, WarningHandler, open_display, own_stderr
 from vedette.run.metrics import read_address, serve_metrics
-from vedette.run.signals import Signals, listening
+from vedette.run.signals import Signals, handled_signals
 from vedette.run.status import SinkStatus, Status
 from vedette.run.watch import Watch
 
@@ -60,7 +60,7 @@ def _run_pipeline(path: Path, options: RunOptions, out: TextIO) -> int:
         file = ReadFile.read(path)
     except VedetteError as error:
         display = open_display(out, options.log, options.quiet, False, str)
-        display.tell("error", "refused", str(error), pipeline=path.stem)
+        display.report("error", "refused", str(error), pipeline=path.stem)
         return REFUSED
     plan = file.plan
     status = Status.begin(plan.name, [sink.name for sink in plan.sink])
@@ -69,24 +69,24 @@ def _run_pipeline(path: Path, options: RunOptions, out: TextIO) -> int:
     server = None
     try:
         if options.dry_run:
-            with ToldWarnings(display, plan.name):
+            with WarningHandler(display, plan.name):
                 print(file.variables.hide(_explain(file)))
             return ENDED
         if address is not None:
             server = serve_metrics(status, address)
             where = f"{address[0]}:{server.server_port}"
             message = f"{plan.name}: metrics at http://{where}/metrics"
-            display.tell("info", "serving", message, pipeline=plan.name, metrics=where)
-        with listening() as signals:
+            display.report("info", "serving", message, pipeline=plan.name, metrics=where)
+        with handled_signals() as signals:
             return _Run(file, options, status, display, signals).run()
     except VedetteError as error:
-        display.tell("error", "refused", str(error), pipeline=plan.name)
+        display.report("error", "refused", str(error), pipeline=plan.name)
         return UNREACHABLE if getattr(error, "is_retryable", False) else REFUSED
     except OSError as error:
         if error.errno not in _PASSING:
             raise
         where = f" {error.filename}" if error.filename else ""
-        display.tell("error", "refused", f"cannot write{where}: {error.strerror}", pipeline=plan.name)
+        display.report("error", "refused", f"cannot write{where}: {error.strerror}", pipeline=plan.name)
         return UNREACHABLE
     finally:
         display.close()
@@ -137,7 +137,7 @@ def _explain(file: ReadFile) -> str:
 
 def _name_queries(file: ReadFile, registry: Registry) -> str:
     part = file.plan.registry
-    return name_queries(file.plan, registry.set(part.set), count_queries(registry, part))
+    return describe_set(file.plan, registry.set(part.set), count_queries(registry, part))
 
 
 def _columns(frame: Any) -> str:
@@ -158,17 +158,17 @@ class _Run:
     status: Status
     display: Display
     signals: Signals
-    heard: ExitStack = field(default_factory=ExitStack)  # while what is warned of is shown
+    handlers: ExitStack = field(default_factory=ExitStack)  # that show warnings
 
     def run(self) -> int:
-        with self.heard:
+        with self.handlers:
             return self._run()
 
     def _run(self) -> int:
         try:
             with self.signals.raised():
                 pipeline = self._open()
-                self.signals.listen()  # Spark has put its own handlers in place
+                self.signals.install()  # Spark has put its own handlers in place
         except KeyboardInterrupt:
             self._tell("stopped", "stopped before it began")
             return ENDED
@@ -180,7 +180,7 @@ class _Run:
             "running", f"running; sinks: {', '.join(self.status.sinks)}", "started", sinks=list(self.status.sinks)
         )
         try:
-            while running.is_active and not self.signals.is_asked:
+            while running.is_active and not self.signals.is_stopping:
                 watch.look(running)
                 time.sleep(_POLL_SECONDS)
             self._stop(running)
@@ -193,10 +193,10 @@ class _Run:
     def _open(self) -> Pipeline:
         """What runs, not yet started. It takes long where the registry does not answer, or packages are fetched."""
         from vedette.run.pipeline import Pipeline
-        from vedette.spark.log_filter import heard_by, quiet_errors
+        from vedette.spark.log_filter import listened_by, quiet_errors
 
-        told = self.heard.enter_context(ToldWarnings(self.display, self.status.pipeline))
-        self.heard.enter_context(heard_by(told.hear))
+        handler = self.handlers.enter_context(WarningHandler(self.display, self.status.pipeline))
+        self.handlers.enter_context(listened_by(handler.show_line))
         registry, queries = _open_queries(self.file)
         self._tell("starting", f"starting; {_name_queries(self.file, registry)}")
         quiet_errors()
@@ -207,16 +207,16 @@ class _Run:
             running.stop(0)
         elif running.is_active:
             self._tell("stopping", "stopping after the micro-batch at work; once more to cut it off")
-            running.stop(self.options.stop_seconds, lambda: self.signals.is_hurry)
+            running.stop(self.options.stop_seconds, lambda: self.signals.is_urgent)
 
     def _end(self, failure: str | None) -> int:
         """Say how it ended. What fails once a stop is asked for was cut off by it: the next start does it again."""
-        if failure is not None and not self.signals.is_asked:
+        if failure is not None and not self.signals.is_stopping:
             self._tell("failed", f"failed: {failure}", level="error", reason=failure)
             return FAILED
         if failure is not None:
             self._tell("stopping", f"the micro-batch at work was cut off: {failure}", "cut off", level="warning")
-        state = "stopped" if self.signals.is_asked else "ended"
+        state = "stopped" if self.signals.is_stopping else "ended"
         sinks = self.status.sinks.values()
         totals = {
             sink.name: {
@@ -235,4 +235,4 @@ class _Run:
         """Be in a state, and say so."""
         self.status.state = state
         name = self.status.pipeline
-        self.display.tell(level, event or state, f"{name}: {message}", pipeline=name, **facts)
+        self.display.report(level, event or state, f"{name}: {message}", pipeline=name, **facts)
