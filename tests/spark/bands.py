@@ -1,4 +1,4 @@
-"""Numbers that come and go on two sides, the bands that watch their differences, and what a band join should say."""
+"""Values that are inserted and deleted on two sides, bands, and the expected changes of a band join."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def make_bands(bands=BANDS):
 
 
 def make_batches(n_batches, n_rows, seed, with_ops=True, shrink=0):
-    """For each micro-batch rows (id, value, op), of few ids, so that they come and go; never one that is there.
+    """Rows (id, value, op) of each micro-batch, with few ids, so that they repeat; known ids are never inserted.
 
-    Each has `shrink` rows less than the one before.
+    Each micro-batch has `shrink` rows less than the previous one.
     """
     random = np.random.default_rng(seed)
     there, batches = set(), []
@@ -31,7 +31,7 @@ def make_batches(n_batches, n_rows, seed, with_ops=True, shrink=0):
                 rows.append((number * n_rows + row, float(random.integers(0, 40)) / 2, "insert"))
                 continue
             id_ = int(random.integers(0, 2 * n_rows))
-            is_gone = id_ in there or random.random() < 0.2  # some are deleted that are not there
+            is_gone = id_ in there or random.random() < 0.2  # some deletions are of unknown ids
             rows.append(
                 (id_, None if is_gone else float(random.integers(0, 40)) / 2, "delete" if is_gone else "insert")
             )
@@ -47,13 +47,13 @@ def to_table(rows, id_type=None):
 
 
 class Join:
-    """A band join by plain comparison of all pairs, with what each micro-batch changes in the end."""
+    """A band join by plain comparison of all pairs: the net change of each micro-batch."""
 
     def __init__(self, bands=BANDS):
         self.bands, self.sides = bands, ({}, {})
 
     def step(self, *batches):
-        """The changes (sign, query, left, right) of one micro-batch, whose rows are given for each side."""
+        """The changes (sign, query, left, right) of one micro-batch with these rows per side."""
         before = [dict(side) for side in self.sides]
         for side, rows in zip(self.sides, batches, strict=True):
             for id_, value, op in rows:

@@ -1,4 +1,4 @@
-"""Objects of two sets that move, what one moving join tells of them, and which pairs there should be."""
+"""Moving objects of two sets, the changes that one moving join emits, and the expected pairs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def side_names(n_dims):
 
 
 def make_rows(n_times, n_rows, seed, n_ids=8, n_dims=2, spacing=1.0):
-    """Rows (id, time, sides or None where the object goes) in the order of times, so many for each time.
+    """Rows (id, time, sides or None for a removal) in the order of times, with a number of rows per time.
 
-    Numbers are few, so that sides touch and speeds are equal.
+    There are few distinct numbers, so that sides touch and speeds are equal.
     """
     random = np.random.default_rng(seed)
     rows = []
@@ -57,19 +57,19 @@ def cut(rows, n_batches):
 
 
 def tell(a_rows, b_rows, n_dims=2, **options):
-    """The lines of one join in this process that is given all rows in the order of their times, each time at once."""
+    """The changes of one join in this process, with all rows in the order of their times, one step per time."""
     moving = vd.MovingJoin(INTERVAL, **options)
     lines = []
     for time in sorted({time for _, time, _ in (*a_rows, *b_rows)}):
         at = [to_table([row for row in rows if row[1] == time], n_dims).drop(["time"]) for rows in (a_rows, b_rows)]
-        told = as_lines(moving.update(*at, time=time).to_pylist())
-        assert len({line[1:] for line in told}) == len(told)  # nothing is retracted and emitted again
-        lines += told
+        changes = as_lines(moving.update(*at, time=time).to_pylist())
+        assert len({line[1:] for line in changes}) == len(changes)  # nothing is retracted and emitted again
+        lines += changes
     return sorted(lines)
 
 
 def tell_batches(batches, **options):
-    """The lines of one join in this process that is given micro-batches of rows of both sets."""
+    """The changes of one join in this process, with micro-batches of rows of both sets."""
     moving = vd.MovingJoin(INTERVAL, **options)
     changes = [moving.update(*map(to_table, sets)) for sets in batches if any(sets)]
     return sorted(line for table in changes for line in as_lines(table.to_pylist()))
@@ -84,7 +84,7 @@ def make_world(*batches, late="apply", expire_overdue=False, static=None):
 
     A row from before the time that has come counts from then on, if it is news.
     """
-    from oracles_moving import World  # which a pipeline in a process of its own does not find
+    from oracles_moving import World  # here, because a pipeline in a separate process cannot import it
 
     world, latest, clock = World(INTERVAL, expire_overdue, static), {}, -np.inf
     for sets in batches:
@@ -109,7 +109,7 @@ def move(time, sides, now):
 
 
 def pairs_at(lines, time):
-    """The pairs of a moment by the lines that were told of it; each is told of once."""
+    """The pairs at a time, from the emitted changes; each is emitted once."""
     found = Counter()
     for sign, a, b, start, end in lines:
         if start <= time <= end:

@@ -1,6 +1,6 @@
 """Four sets of a registry, one for each operator that follows, which two writers change; and what streams should say.
 
-A query holds what is from its lower end to `WIDTH` above it: a price, or the difference of two values. What streams say
+A query holds what is from its lower end to `WIDTH` above it: a price, or the difference of two values. The answers
 is found by plain comparison, from what the writers wrote down.
 """
 
@@ -28,7 +28,7 @@ KINDS = list(SOURCES)
 
 
 def to_query(kind, low):
-    """A query as the registry takes it."""
+    """A query as arguments of the registry."""
     if kind == "band join":
         return {"low": low, "high": low + WIDTH}
     if kind == "window join":

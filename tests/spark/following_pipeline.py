@@ -1,7 +1,7 @@
-"""Streams of all operators that follow a registry, in one session, run by tests in a process of its own.
+"""Streams of all operators that follow a registry, in one session, which tests run in a separate process.
 
 Called as following_pipeline.py SESSION DIRECTORY. Reads DIRECTORY/rows, DIRECTORY/left and DIRECTORY/right, follows the
-sets of the registry that DIRECTORY/url names, and writes the answers of each stream into a folder of its own. It may be
+sets of the registry that DIRECTORY/url names, and writes the answers of each stream into a separate folder. It may be
 killed at any time and started again.
 """
 
@@ -16,12 +16,12 @@ from vedette import spark as vs
 
 SETTINGS = {
     "spark.sql.shuffle.partitions": 4,
-    "spark.sql.files.maxPartitionBytes": 65536,  # so that each file is a task of its own
+    "spark.sql.files.maxPartitionBytes": 65536,  # so that each file is a separate task
 }
 
 
 def main() -> None:
-    import streams  # beside this file, which is run as a program
+    import streams  # next to this file, which is run as a program
 
     directory = Path(sys.argv[2])
     spark = vs.session("following", **SETTINGS, **json.loads(sys.argv[1]))

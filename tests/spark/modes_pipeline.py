@@ -1,4 +1,4 @@
-"""Every operator over a batch and over a stream, in one session, run by test_modes.py in a process of its own.
+"""Every operator over a batch and a stream, in one session, which test_modes.py runs in a separate process.
 
 Called as modes_pipeline.py SESSION DIRECTORY. Reads the files of each operator's folder in DIRECTORY, writes what
 batches answer to the folder `batch-` and the kind of session, then runs all streams at once. It may be killed at any
@@ -15,14 +15,14 @@ from vedette import spark as vs
 
 
 def make_operators():
-    """By name, what is asked of the frames that a function reads."""
-    import bands  # beside this file, which is run as a program
+    """The operators by name, over the frames that a function reads."""
+    import bands  # next to this file, which is run as a program
     import fleets
     import quotes
     import ticks
 
     alerts, pairs, differences = ticks.make_queries(), quotes.make_joins(quotes.EQUATED), bands.make_bands()
-    # So long that nothing expires, but there are timers.
+    # So long that nothing expires, but timers run.
     border = vs.border(alerts, key="symbol", time="ts", expire_after="1 day", shards=3)
     times = {"left_time": "ts", "right_time": "ts"}
     return {

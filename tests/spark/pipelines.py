@@ -1,4 +1,4 @@
-"""Pipelines that run in a process of their own, where a test may kill them at any time and start them again."""
+"""Pipelines that run in a separate process, so that a test can kill and restart them at any time."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 
 CLUSTER = {"master": "local-cluster[2,1,1024]", "spark.executor.memory": "512m"}
 CONNECT = {"remote": "local[2]"}
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # starts sooner
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # starts faster
 
 
 class Pipeline:
-    """A program beside this file that takes SETTINGS DIRECTORY; all that it leaves behind is inside the directory."""
+    """A program next to this file with arguments SETTINGS DIRECTORY. It writes only into the directory."""
 
     def __init__(self, program, directory):
         self.program, self.directory = Path(__file__).with_name(program), directory
@@ -49,25 +49,25 @@ class Pipeline:
             self.process.communicate()
 
     def finish(self):
-        """Until it is through, which it must be without an error."""
+        """Wait until it ends; it must succeed."""
         _, errors = self.process.communicate(timeout=900)
         assert self.process.returncode == 0, errors
 
     def wait_until(self, holds, *arguments):
-        """Until that holds, while the program runs."""
+        """Wait until the condition holds, while the program runs."""
         while not holds(*arguments):
             assert self.process.poll() is None, self.process.communicate()[1] or "it was through too soon"
             time.sleep(0.02)
 
     def count_commits(self, stream):
-        """How many micro-batches are done of the stream that has that folder."""
+        """The number of finished micro-batches of the stream with this folder."""
         return self._count(stream, "commits")
 
     def count_begun(self, stream):
         return self._count(stream, "offsets")
 
     def offset_files(self, stream):
-        """The names in the log of offsets, those of files that are being written included."""
+        """The names in the log of offsets, including files that are being written."""
         return [file.name for file in (self.directory / stream / "checkpoint" / "offsets").glob("*")]
 
     def _count(self, stream, log):

@@ -1,4 +1,4 @@
-"""The processes below one that a test has started, as /proc has them."""
+"""The descendants of a process that a test has started, from /proc."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from pathlib import Path
 
 
 def find_below(pid):
-    """By id, the parent and the command of each process that it or one of those has started."""
+    """The parent and the command of each descendant, by process id."""
     parents, commands = {}, {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             commands[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except (OSError, ValueError):  # it has ended meanwhile
+        except (OSError, ValueError):  # it has ended
             continue
     return {each: (parents[each], commands.get(each, "")) for each in parents if pid in _above(each, parents)}
 

@@ -1,4 +1,4 @@
-"""Quotes of two sides, the joins that stand over them, and which pairs they should find."""
+"""Quotes of two sides, joins of them, and the expected pairs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ START = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
 
 
 def are_equal(left, right):
-    """Whether the symbols are; null is equal to nothing."""
+    """Whether the symbols are equal; null equals nothing."""
     return left["symbol"] is not None and left["symbol"] == right["symbol"]
 
 
@@ -49,7 +49,7 @@ def make_joins(queries):
 
 
 def make_rows(n_rows, seed, n_symbols=4, disorder=0, nulls=0.15):
-    """About one quote a second, in time order, or out of it by some seconds; some have no symbol."""
+    """About one quote per second, in time order or out of order by some seconds; some have no symbol."""
     random = np.random.default_rng(seed)
     seconds = np.cumsum(random.choice([0, 1, 1, 2], n_rows)) + random.integers(0, disorder + 1, n_rows)
     times = [START + datetime.timedelta(seconds=int(each)) for each in seconds]
@@ -66,7 +66,7 @@ def make_rows(n_rows, seed, n_symbols=4, disorder=0, nulls=0.15):
 
 
 def cut(rows, n_batches, seed):
-    """Micro-batches of any size; some may have no row."""
+    """Micro-batches of any size; some may be empty."""
     random = np.random.default_rng(seed)
     ends = [0, *sorted(random.integers(0, rows.num_rows + 1, n_batches - 1).tolist()), rows.num_rows]
     return [rows.slice(start, end - start) for start, end in itertools.pairwise(ends)]
@@ -85,7 +85,7 @@ def expected_pairs(lefts, rights, queries):
 
 
 def step_locally(monitor, *batches):
-    """The pairs of a monitor in this process, micro-batch by micro-batch; a side without any more has None."""
+    """The pairs of a monitor in this process, per micro-batch; None means that a side has no more rows."""
     found = []
     for left, right in zip(*batches, strict=True):
         rows = {name: side for name, side in (("left", left), ("right", right)) if side is not None}

@@ -1,4 +1,4 @@
-"""Streams that follow a registry and whose tasks wait amid each batch, run by test_following_retries.py.
+"""Streams that follow a registry and whose tasks wait during each batch; test_following_retries.py runs them.
 
 Called as retries_pipeline.py SESSION DIRECTORY. A task that has answers notes its process in DIRECTORY/held, under the
 stream, the batch, its partition and the number of this try, and waits until DIRECTORY/go has a file of the stream and
@@ -16,7 +16,7 @@ from vedette import spark as vs
 
 
 def hold(directory, stream):
-    """The work of tasks that wait."""
+    """A function for tasks that wait."""
 
     def work(batches):
         import os
@@ -40,7 +40,7 @@ def hold(directory, stream):
 
 
 def main() -> None:
-    import following_pipeline  # beside this file, which is run as a program
+    import following_pipeline  # next to this file, which is run as a program
     import streams
 
     directory = Path(sys.argv[2])

@@ -1,4 +1,4 @@
-"""Streams of files in a directory: written, read file by file, and run until all is taken."""
+"""Streams of files in a directory: write them, read them file by file, and run until all are processed."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 
 
 def write_rows(rows, directory, n_files, first=0):
-    """Files that a stream takes one after another."""
+    """Write files that a stream reads one after another."""
     cuts = np.linspace(0, rows.num_rows, n_files + 1).astype(int)
     parts = [rows.slice(start, end - start) for start, end in itertools.pairwise(cuts)]
     write_batches(parts, directory, first)
 
 
 def write_batches(batches, directory, first=0):
-    """One file for each."""
+    """Write one file per batch."""
     directory.mkdir(parents=True, exist_ok=True)
     for number, batch in enumerate(batches):
         path = directory / f"{first + number:04}.parquet"
@@ -31,29 +31,29 @@ def write_batches(batches, directory, first=0):
 
 
 def read_stream(spark, directory, watermark=None, n_files=1):
-    """So many files a micro-batch."""
+    """A stream with a number of files per micro-batch."""
     rows = spark.read.parquet(str(directory))
     stream = spark.readStream.schema(rows.schema).option("maxFilesPerTrigger", n_files).parquet(str(directory))
     return stream.withWatermark("ts", watermark) if watermark else stream
 
 
 def start_stream(answers, directory):
-    """A stream that takes all files that are there, and ends."""
+    """Start a stream that processes all available files, and ends."""
     writer = answers.writeStream.format("parquet").option("path", str(directory / "answers"))
     writer = writer.option("checkpointLocation", str(directory / "checkpoint")).trigger(availableNow=True)
     return writer.start()
 
 
 def run_stream(spark, answers, directory):
-    """Let the stream take all files that are there; then all that was ever written."""
+    """Process all available files; returns all rows that were ever written."""
     start_stream(answers, directory).awaitTermination()
     return spark.read.parquet(str(directory / "answers"))
 
 
 def run_streams(answers, directory):
-    """Let streams take all files that are there, each in the folder of its name; those that have done least come first.
+    """Process all available files of several streams, each in the folder of its name; those behind start first.
 
-    One begins when the one before has done a batch.
+    A stream starts when the previous one has finished a batch.
     """
     started = []
     for name in sorted(answers, key=lambda name: len(_logs(directory / name / "checkpoint" / "commits"))):
@@ -63,7 +63,7 @@ def run_streams(answers, directory):
 
 
 def _begin_stream(answers, directory):
-    """A stream that has done a batch, or has failed.
+    """Start a stream; returns after it has finished a batch or failed.
 
     Spark waits ten seconds for the Python process with which it plans an operator that keeps state; where the machine
     is so busy that it takes longer, the stream is started again.
@@ -77,7 +77,7 @@ def _begin_stream(answers, directory):
 
 
 def read_answers(directory):
-    """What each micro-batch has written, by its number: a table for each task that wrote any rows.
+    """The answers by number of micro-batch: a table per task that wrote rows.
 
     It is what the log of the sink lists, which has a batch once; there must be fewer than ten batches.
     """
@@ -99,7 +99,7 @@ def to_tuples(table):
 
 
 def read_cuts(checkpoint):
-    """For each source, the numbers of the files in each micro-batch, as the checkpoint has them.
+    """The numbers of the files in each micro-batch, per source, from the checkpoint.
 
     A stream that was killed may take more than one file into the micro-batch after.
     """

@@ -1,4 +1,4 @@
-"""The seam between DataFrames and band joins: schema, batch and stream, shards, order, restarts, refusals."""
+"""Band joins of DataFrames: schema, batch and stream, shards, order, restarts, errors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def frame(spark):
 
 
 @pytest.mark.parametrize("shards", [1, pytest.param(6, marks=pytest.mark.fast)])
-def test_a_stream_tells_what_each_micro_batch_changes_in_the_end(spark, queries, tmp_path, shards):
+def test_a_stream_emits_the_net_change_of_each_micro_batch(spark, queries, tmp_path, shards):
     lefts, rights = bands.make_batches(4, 12, seed=1), bands.make_batches(3, 15, seed=2)
     write_sides(tmp_path, lefts, rights)
 
@@ -55,7 +55,7 @@ def test_a_stream_tells_what_each_micro_batch_changes_in_the_end(spark, queries,
     assert {sign for sign, *_ in changes} == {1, -1}
 
 
-def test_a_stream_tells_each_affected_query_once_a_micro_batch(spark, queries, tmp_path):
+def test_a_stream_emits_each_affected_query_once_per_micro_batch(spark, queries, tmp_path):
     lefts, rights = bands.make_batches(4, 12, seed=3), bands.make_batches(4, 9, seed=4)
     write_sides(tmp_path, lefts, rights)
 
@@ -70,7 +70,7 @@ def test_a_stream_tells_each_affected_query_once_a_micro_batch(spark, queries, t
 
 
 @pytest.mark.parametrize("shards", [None, 6])
-def test_a_batch_gives_the_pairs_that_stand_at_the_end(spark, queries, tmp_path, shards):
+def test_a_batch_emits_the_pairs_at_the_end(spark, queries, tmp_path, shards):
     lefts, rights = bands.make_batches(1, 60, seed=5), bands.make_batches(1, 50, seed=6)
     write_sides(tmp_path, lefts, rights)
     left, right = frames_of(spark, tmp_path)
@@ -83,7 +83,7 @@ def test_a_batch_gives_the_pairs_that_stand_at_the_end(spark, queries, tmp_path,
     assert sorted(row["query"] for row in affected) == sorted({query for _, query, _, _ in changes})
 
 
-def test_a_batch_in_order_is_taken_in_that_order_whatever_its_partitions(spark, queries):
+def test_rows_of_a_sorted_batch_are_applied_in_order_for_any_partitions(spark, queries):
     rows = [(number % 10, float(number), "delete" if number % 3 == 2 else "insert", number) for number in range(100)]
     schema = "id bigint, value double, op string, at int"
     left = spark.createDataFrame(rows, schema).orderBy(f.hash("at")).repartition(5).orderBy("at")
@@ -121,7 +121,7 @@ def test_a_stream_has_the_schema_of_a_batch(spark, queries, tmp_path):
         assert stream.schema == vs.band_join(*frames_of(spark, tmp_path), queries, report=report).schema
 
 
-def test_one_frame_may_be_joined_with_itself(spark, queries, tmp_path):
+def test_a_frame_may_be_joined_with_itself(spark, queries, tmp_path):
     rows = [bands.make_batches(2, 20, seed=8, with_ops=False)] * 2
     write_sides(tmp_path, *rows)
     stream = read_stream(spark, tmp_path / "left")
@@ -137,7 +137,7 @@ def test_no_rows_and_no_queries_give_no_pairs(frame, queries):
     assert vs.band_join(frame, frame, vd.BandQuerySet()).collect() == []
 
 
-def test_a_stream_takes_a_set_of_two_megabytes(spark, tmp_path):
+def test_a_stream_accepts_a_set_of_two_megabytes(spark, tmp_path):
     many = vd.BandQuerySet()
     many.add_many(list(range(12_000)), [float(low) for low in range(12_000)], [low + 0.5 for low in range(12_000)])
     assert 1_000_000 < many.nbytes < 4_000_000
@@ -148,10 +148,10 @@ def test_a_stream_takes_a_set_of_two_megabytes(spark, tmp_path):
     assert bands.as_tuples(run_stream(spark, out, tmp_path)) == [(1, 100, 1, 1)]
 
 
-# Ids that are there already, and ids that are not.
+# Known and unknown ids.
 
 
-def test_an_id_that_comes_again_is_told_or_its_value_replaced(spark, queries, tmp_path):
+def test_a_known_id_is_an_error_or_its_value_is_replaced(spark, queries, tmp_path):
     lefts, rights = [[(1, 5.0, "insert")], [(1, 7.0, "insert")]], [[(1, 5.0, "insert")], []]
     write_sides(tmp_path, lefts, rights)
 
@@ -165,7 +165,7 @@ def test_an_id_that_comes_again_is_told_or_its_value_replaced(spark, queries, tm
     assert changes == [(-1, "q1", 1, 1), (1, "q1", 1, 1), (1, "q2", 1, 1)]
 
 
-def test_deletions_of_ids_that_are_not_there_are_told_once_or_an_error(spark, frame, queries):
+def test_deletions_of_unknown_ids_are_reported_once_or_an_error(spark, frame, queries):
     rows = frame.union(spark.createDataFrame([(9, None, "DELETE")], frame.schema))
 
     def join(unknown_id):
@@ -182,7 +182,7 @@ def test_deletions_of_ids_that_are_not_there_are_told_once_or_an_error(spark, fr
     assert sorted(join("log")) == sorted(row for row in told if row[0] != 0)
 
 
-def test_deletions_of_ids_that_are_not_there_are_logged_with_their_number_and_names(queries, caplog):
+def test_deletions_of_unknown_ids_are_logged_with_their_number_and_ids(queries, caplog):
     rows = bands.to_table([(number, 0.0, "delete") for number in range(1, 13)] + [(4, 2.0, "insert")])
     deletes = pa.array([True] * 12 + [False])
     plan = {"known_id": "error", "unknown_id": "log", "tellers": [[0], [5]], "options": {"report": "pairs"}}
@@ -190,7 +190,7 @@ def test_deletions_of_ids_that_are_not_there_are_logged_with_their_number_and_na
     monitor = queries.monitor()
     sides = dict.fromkeys((0, 1), rows.set_column(2, "deletes", deletes))
 
-    with caplog.at_level(logging.WARNING, "vedette.spark.workers.band_join"):  # whatever else has been put to silence
+    with caplog.at_level(logging.WARNING, "vedette.spark.workers.band_join"):  # even if other loggers are disabled
         list(step(monitor, sides, 0, plan))
 
     told = "12 left ids to be deleted had no value: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ..."
@@ -199,7 +199,7 @@ def test_deletions_of_ids_that_are_not_there_are_logged_with_their_number_and_na
     assert (monitor.n_left, monitor.n_right) == (1, 1)
 
 
-def test_a_state_that_would_grow_too_large_is_told(frame, queries):
+def test_a_state_that_would_grow_too_large_is_an_error(frame, queries):
     with pytest.raises(Exception, match="RowError: max_state_rows is 3, but the join keeps 0 values and would keep 4"):
         vs.band_join(frame, frame, queries, max_state_rows=3, shards=1).collect()
 
@@ -207,19 +207,19 @@ def test_a_state_that_would_grow_too_large_is_told(frame, queries):
 # Restarts.
 
 
-def test_a_stream_goes_on_from_its_checkpoint_and_from_no_other(spark, queries, tmp_path):
+def test_a_stream_continues_from_its_own_checkpoint_only(spark, queries, tmp_path):
     lefts, rights = bands.make_batches(4, 12, seed=9), bands.make_batches(4, 12, seed=10)
     write_sides(tmp_path, lefts[:2], rights[:2])
     run_stream(spark, vs.band_join(*streams_of(spark, tmp_path), queries, op="op", shards=4), tmp_path)
     write_sides(tmp_path, lefts[2:], rights[2:], first=2)
     left, right = streams_of(spark, tmp_path)
     wrong = {
-        "the checkpoint has its rows in 4 shards but the stream asks for 9": ((left, right, queries), {"shards": 9}),
+        "the checkpoint has 4 shards but the stream has 9; pass shards=4": ((left, right, queries), {"shards": 9}),
         r"the checkpoint was written with left_id='id' \(bigint\) but the stream has left_id='op' \(string\)": (
             (left, right, queries),
             {"left_id": "op"},
         ),
-        "the stream cannot go on from its checkpoint: the state was saved with another set": (
+        "the stream cannot continue from its checkpoint: the state was saved with another set": (
             (left, right, bands.make_bands({"other": (0, 1)} | bands.BANDS)),
             {},
         ),
@@ -233,14 +233,14 @@ def test_a_stream_goes_on_from_its_checkpoint_and_from_no_other(spark, queries, 
     assert bands.as_tuples(changes) == sorted(expected)
 
 
-def test_queries_that_changed_are_told_with_the_next_micro_batch(spark, tmp_path):
+def test_changed_queries_take_effect_with_the_next_micro_batch(spark, tmp_path):
     changing = bands.make_bands()
     lefts, rights = bands.make_batches(1, 20, seed=11), bands.make_batches(1, 20, seed=12)
     write_sides(tmp_path, lefts, rights)
     run_stream(spark, vs.band_join(*streams_of(spark, tmp_path), changing, op="op", shards=6), tmp_path)
     changing.remove("q3")
     changing.add("new", 3, 5)
-    write_sides(tmp_path, [[(1000, 1e9, "insert")]], [], first=1)  # one row, which meets nothing
+    write_sides(tmp_path, [[(1000, 1e9, "insert")]], [], first=1)  # one row, which joins nothing
 
     out = run_stream(spark, vs.band_join(*streams_of(spark, tmp_path), changing, op="op", shards=6), tmp_path)
 
@@ -252,7 +252,7 @@ def test_queries_that_changed_are_told_with_the_next_micro_batch(spark, tmp_path
     assert bands.as_tuples(out) == sorted([*before, *came, *went])
 
 
-# What is refused.
+# Errors.
 
 
 @pytest.mark.parametrize(
@@ -270,33 +270,36 @@ def test_queries_that_changed_are_told_with_the_next_micro_batch(spark, tmp_path
         ({"right_op": "ops"}, r"right_op 'ops' is not a column of the right DataFrame"),
         (
             {"left_id": "value"},
-            r"an id is a string or an integer; column 'value' is double; cast it to string or bigint",
+            r"an id must be a string or an integer; column 'value' is double; cast it to string or bigint",
         ),
-        ({"left_value": "op"}, r"a value is a double, a float or an integer; column 'op' is string; cast it to double"),
-        ({"op": "id"}, r"op names a column that says 'insert' or 'delete'; column 'id' is bigint"),
-        ({"left_id": 3}, r"left_id is the name of a column; got 3"),
+        (
+            {"left_value": "op"},
+            r"a value must be a double, a float or an integer; column 'op' is string; cast it to double",
+        ),
+        ({"op": "id"}, r"op must name a column of strings, 'insert' or 'delete'; column 'id' is bigint"),
+        ({"left_id": 3}, r"left_id must be the name of a column; got 3"),
         ({"report": "counts"}, r"report is one of: 'pairs', 'queries'; got 'counts'"),
-        ({"known_id": "drop"}, r"known_id is one of: 'error', 'replace'; got 'drop'"),
-        ({"unknown_id": "no"}, r"unknown_id is one of: 'log', 'report', 'error'; got 'no'"),
+        ({"known_id": "drop"}, r"known_id must be one of: 'error', 'replace'; got 'drop'"),
+        ({"unknown_id": "no"}, r"unknown_id must be one of: 'log', 'report', 'error'; got 'no'"),
         (
             {"unknown_id": "report", "report": "queries"},
             r"unknown_id is \"report\", which names ids beside pairs; .*use \"log\" or \"error\"$",
         ),
         ({"max_state_rows": 0}, r"max_state_rows is a whole number above 0, or None; got 0"),
-        ({"shards": "4"}, r"shards is a whole number from 1 to 10,000; got '4'"),
+        ({"shards": "4"}, r"shards must be an integer from 1 to 10,000; got '4'"),
     ],
 )
-def test_wrong_options_are_refused(frame, queries, options, message):
+def test_invalid_options_are_refused(frame, queries, options, message):
     with pytest.raises(vd.VedetteError, match=message):
         vs.band_join(frame, frame, queries, **options)
 
 
-def test_what_is_no_set_of_bands_or_no_frame_is_refused(frame, queries):
-    with pytest.raises(vd.PipelineError, match=r"vs.band_join takes a BandQuerySet; got QuerySet"):
+def test_arguments_that_are_not_bands_or_frames_are_refused(frame, queries):
+    with pytest.raises(vd.PipelineError, match=r"vs.band_join needs a BandQuerySet; got QuerySet"):
         vs.band_join(frame, frame, vd.QuerySet("x double"))
     with pytest.raises(vd.PipelineError, match=r"joins DataFrames; right is of type list"):
         vs.band_join(frame, [], queries)
-    with pytest.raises(vd.PipelineError, match=r"vs.match takes a QuerySet; got BandQuerySet"):
+    with pytest.raises(vd.PipelineError, match=r"vs.match needs a QuerySet; got BandQuerySet"):
         vs.match(queries)
 
 
@@ -338,7 +341,7 @@ def test_a_stream_without_rocksdb_is_refused(spark, queries, tmp_path):
         ([(3, 1.0, None)], r"column 'op' of the left rows holds null; a row says 'insert' or 'delete'"),
     ],
 )
-def test_rows_that_cannot_be_taken_are_told(rows, message):
+def test_invalid_rows_are_refused(rows, message):
     (batch,) = bands.to_table(rows).rename_columns(["k", "v", "op"]).to_batches()
 
     with pytest.raises(vd.RowError, match=message):

@@ -1,4 +1,4 @@
-"""The examples do what they say."""
+"""The examples work as described."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def test_price_alerts_finds_the_same_as_batch_and_as_stream(spark, tmp_path):
+def test_the_price_alerts_example_finds_the_same_as_batch_and_stream(spark, tmp_path):
     example = runpy.run_path(str(EXAMPLES / "price_alerts.py"))
     alerts, ticks = example["make_alerts"](), example["make_ticks"](spark)
 

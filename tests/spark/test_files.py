@@ -1,4 +1,4 @@
-"""Files inside Spark: whoever interrupts the work does not wait for it."""
+"""Files inside Spark: an interrupt does not wait for the work."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from vedette.spark.files import run_with_progress
 
 
-def test_who_interrupts_does_not_wait_until_the_work_is_done(spark, monkeypatch):
-    rows = spark.range(10**12)  # which take hours
+def test_an_interrupt_does_not_wait_for_the_work(spark, monkeypatch):
+    rows = spark.range(10**12)  # takes hours
 
     def interrupt(running, timeout):
         monkeypatch.setattr("vedette.spark.files.wait", wait)

@@ -1,4 +1,4 @@
-"""The type of ids in answers about a followed set: the same in all micro-batches of a checkpoint, whatever comes."""
+"""The type of ids in answers of a followed set: the same in all micro-batches of a checkpoint."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ def registry(tmp_path):
 
 
 class Feed:
-    """A pipeline that is started again for each file, with one checkpoint and one folder of answers."""
+    """A pipeline that is restarted for each file, with one checkpoint and one folder of answers."""
 
     def __init__(self, spark, registry, directory):
         self.spark, self.registry, self.directory = spark, registry, directory
         self.n = 0
 
-    def take(self, meanwhile=lambda: None):
-        """Take one more row, as a batch of its own; `meanwhile` happens after the pipeline has begun."""
+    def take(self, concurrently=lambda: None):
+        """Process one more row as a separate batch; `concurrently` is called after the pipeline has started."""
         write_batches([pa.table({"x": [5.0]})], self.directory / "rows", first=self.n)
         self.n += 1
         rows = read_stream(self.spark, self.directory / "rows")
         answers = rows.transform(vs.match(self.registry.follow("alerts")))
-        meanwhile()
+        concurrently()
         start_stream(answers, self.directory).awaitTermination()
         return answers.schema["query"].dataType
 
     def read(self):
-        """The ids in all answers, as each batch has them."""
+        """The ids in all answers, per batch."""
         batches = read_answers(self.directory).values()
         return [table.column("query").to_pylist() for tables in batches for table in tables]
 
 
-def test_a_restart_does_not_change_the_type_of_ids_of_a_set_that_began_empty(spark, registry, tmp_path):
+def test_a_restart_does_not_change_the_type_of_ids_of_an_initially_empty_set(spark, registry, tmp_path):
     registry.create("alerts", schema="x double")
     feed = Feed(spark, registry, tmp_path)
 
@@ -55,7 +55,7 @@ def test_a_restart_does_not_change_the_type_of_ids_of_a_set_that_began_empty(spa
     assert feed.read() == [["7"]]
 
 
-def test_a_set_for_integers_has_them_in_all_answers_though_it_began_empty(spark, registry, tmp_path):
+def test_an_initially_empty_set_for_integers_has_integers_in_all_answers(spark, registry, tmp_path):
     registry.create("alerts", schema="x double", ids="integer")
     feed = Feed(spark, registry, tmp_path)
 
@@ -67,25 +67,25 @@ def test_a_set_for_integers_has_them_in_all_answers_though_it_began_empty(spark,
     assert feed.read() == [[7]]
 
 
-def test_integers_that_come_before_the_first_micro_batch_ask_for_a_new_start(spark, registry, tmp_path):
+def test_integer_ids_added_before_the_first_micro_batch_require_a_restart(spark, registry, tmp_path):
     registry.create("alerts", schema="x double")
     feed = Feed(spark, registry, tmp_path)
 
     with pytest.raises(
         Exception, match="the first ids of set 'alerts' were added after this pipeline started and are integ"
     ):
-        feed.take(meanwhile=lambda: registry.add("alerts", 7, "x > 1"))
+        feed.take(concurrently=lambda: registry.add("alerts", 7, "x > 1"))
 
     assert feed.take() == t.LongType()
     assert feed.read() == [[7], [7]]
 
 
-def test_a_version_before_all_ids_is_not_followed_for_good(registry):
+def test_a_fixed_version_without_a_type_of_ids_is_refused(registry):
     registry.create("alerts", schema="x double")
     with pytest.raises(
         vd.PipelineError,
-        match=r"vs.match is to stay at version 0 of set 'alerts', which has had no query, so that nobody knows .*; "
-        r"make the set with registry.create\(..., ids='string'\) or 'integer', or follow a later version",
+        match=r"vs.match cannot use version 0 of set 'alerts': it has never had a query, so the type of its ids .*; "
+        r"create the set with registry.create\(..., ids='string'\) or 'integer', or follow a later version",
     ):
         vs.match(registry.follow("alerts", version=0))
     registry.add("alerts", 7, "x > 1")

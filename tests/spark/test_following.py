@@ -1,4 +1,4 @@
-"""Pipelines that follow a set of a registry: one version a micro-batch, told in the answer, and that which stood."""
+"""Pipelines that follow a set of a registry: each micro-batch has one version, which is in the answers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def some_rows(random, t, n=8):
 
 
 class Feed:
-    """A stream over files, run a micro-batch at a time; what it answers to each."""
+    """A stream over files that runs one micro-batch at a time, and its answers."""
 
     def __init__(self, spark, directory, transform, name="rows"):
         self.spark, self.directory, self.transform, self.name = spark, directory, transform, name
@@ -65,7 +65,7 @@ class Feed:
 
 
 @pytest.mark.fast
-def test_a_change_before_a_micro_batch_counts_in_it_and_rows_tell_the_version(spark, registry, tmp_path):
+def test_a_change_before_a_micro_batch_is_visible_in_it_and_rows_have_the_version(spark, registry, tmp_path):
     registry.create("alerts", schema=SCHEMA)
     registry.add("alerts", "low", "price < 5")
     feed = Feed(spark, tmp_path, vs.match(registry.follow("alerts")))
@@ -88,9 +88,9 @@ def holds(text, price):
     return eval(text, {"price": price})
 
 
-def change_at_random(random, registry, name, standing, make):
-    """One change of a set at random, noted in `standing` by version."""
-    before = standing[max(standing)]
+def change_at_random(random, registry, name, active, make):
+    """One random change of a set, recorded in `active` by version."""
+    before = active[max(active)]
     query = f"q{random.integers(0, 5)}"
     now = dict(before)
     if query not in before:
@@ -102,7 +102,7 @@ def change_at_random(random, registry, name, standing, make):
     else:
         version = registry.remove(name, query)
         del now[query]
-    standing[version] = now
+    active[version] = now
 
 
 def make_range(random):
@@ -110,31 +110,31 @@ def make_range(random):
     return {"text": f"price >= {low} and price <= {low + 2}"}
 
 
-def events_of(model, rows, standing, known):
-    """What border monitoring says of rows, by plain comparison."""
-    for query, told in standing.items():
-        text = told["text"]
-        known.setdefault((query, id(told)), (lambda row, text=text: holds(text, row["price"]), lambda row: False))
-    model.forms = {query: known[query, id(told)] for query, told in standing.items()}
+def events_of(model, rows, active, known):
+    """The expected events of border monitoring, by plain comparison."""
+    for query, given in active.items():
+        text = given["text"]
+        known.setdefault((query, id(given)), (lambda row, text=text: holds(text, row["price"]), lambda row: False))
+    model.forms = {query: known[query, id(given)] for query, given in active.items()}
     return sorted(model.step(rows.to_pylist(), key="symbol", time="ts"))
 
 
-def test_border_events_are_those_of_the_version_of_their_micro_batch(spark, registry, tmp_path):
+def test_border_events_match_the_version_of_their_micro_batch(spark, registry, tmp_path):
     random = np.random.default_rng(5)
     registry.create("alerts", kind="border", schema=SCHEMA)
-    standing, model, known = {0: {}}, border_model.Model(), {}
+    active, model, known = {0: {}}, border_model.Model(), {}
     feed = Feed(spark, tmp_path, vs.border(registry.follow("alerts"), key="symbol", time="ts", shards=2))
     n_events = 0
     for t in range(2):
         for _ in range(int(random.integers(4, 10))):
-            change_at_random(random, registry, "alerts", standing, make_range)
+            change_at_random(random, registry, "alerts", active, make_range)
         rows = some_rows(random, t, n=12)
         found = feed.take(rows)
-        version = max(standing)
+        version = max(active)
 
         assert {row[-1] for row in found} <= {version}
         events = [(key, time.replace(tzinfo=datetime.UTC), *rest) for key, time, *rest, _ in found]
-        assert sorted(events) == events_of(model, rows, standing[version], known)
+        assert sorted(events) == events_of(model, rows, active[version], known)
         n_events += len(events)
     assert n_events > 8
 
@@ -148,10 +148,10 @@ def make_band(random):
     return {"low": low, "high": low + 2}
 
 
-def test_band_joins_tell_what_changes_of_queries_change(spark, registry, tmp_path):
+def test_band_joins_emit_the_effect_of_changed_queries(spark, registry, tmp_path):
     random = np.random.default_rng(7)
     registry.create("bands", kind="band join")
-    standing, total = {0: {}}, {}
+    active, total = {0: {}}, {}
     left, right = {}, {}
     followed = registry.follow("bands")
     feed = Feed(spark, tmp_path, lambda a, b: vs.band_join(a, b, followed, shards=2))
@@ -159,8 +159,8 @@ def test_band_joins_tell_what_changes_of_queries_change(spark, registry, tmp_pat
     n_affected = 0
     for t in range(2):
         for _ in range(5):
-            change_at_random(random, registry, "bands", standing, make_band)
-        version, affected = max(standing), set()
+            change_at_random(random, registry, "bands", active, make_band)
+        version, affected = max(active), set()
         new = [{10 * t + i: float(random.integers(0, 5)) for i in range(3)} for _ in range(2)]
         tables = [values_of(list(each), list(each.values())) for each in new]
         left, right = left | new[0], right | new[1]
@@ -172,7 +172,7 @@ def test_band_joins_tell_what_changes_of_queries_change(spark, registry, tmp_pat
         assert set(total.values()) <= {0, 1}
         assert {pair for pair, sign in total.items() if sign} == {
             (query, i, j)
-            for query, band in standing[version].items()
+            for query, band in active[version].items()
             for i, r in left.items()
             for j, s in right.items()
             if band["low"] <= r - s <= band["high"]
@@ -205,11 +205,11 @@ def test_window_joins_of_a_followed_set_use_the_queries_of_the_micro_batch_on_a_
     far = [("far", 3, 1, 3), ("far", 3, 2, 3), ("far", 3, 3, 3)]
     assert sorted(second) == [*far, *same]
     rows = read_stream(spark, tmp_path / "left")
-    with pytest.raises(vd.PipelineError, match="the set is followed, and a query to come may equate nothing"):
+    with pytest.raises(vd.PipelineError, match="the set is followed, and a later query may have no equality"):
         vs.window_join(rows, rows, followed, layout="equality", **options)
 
 
-def test_a_batch_sees_the_version_of_when_the_transform_met_it_and_a_frozen_set_always_one(spark, registry):
+def test_a_batch_sees_the_version_at_the_time_of_the_transform_or_the_fixed_one(spark, registry):
     registry.create("alerts", schema=SCHEMA)
     rows = spark.createDataFrame(rows_of(("A", 3.0, 0), ("B", 7.0, 0)).to_pandas())
     empty = rows.transform(vs.match(registry.follow("alerts"), output="list"))
@@ -226,13 +226,13 @@ def test_a_batch_sees_the_version_of_when_the_transform_met_it_and_a_frozen_set_
     assert [row[0] for row in hits.select("version").distinct().collect()] == [1]
 
 
-def test_what_cannot_be_followed_is_refused_at_the_door(spark, registry):
+def test_sets_that_cannot_be_followed_are_refused(spark, registry):
     registry.create("alerts", schema=SCHEMA)
     registry.create("bands", kind="band join")
     followed = registry.follow("alerts")
     rows = spark.createDataFrame(rows_of(("A", 3.0, 0)).to_pandas())
     with pytest.raises(
-        vd.RowError, match="may use any field of its schema, so also field 'price', which the DataFrame"
+        vd.RowError, match="the DataFrame has no column 'price', but later queries of a followed set may"
     ):
         rows.drop("price").transform(vs.match(followed))
     with pytest.raises(vd.PipelineError, match="'version' already"):
@@ -241,7 +241,7 @@ def test_what_cannot_be_followed_is_refused_at_the_door(spark, registry):
         vs.border(followed, key="symbol", time="ts")
     with pytest.raises(vd.PipelineError, match=r"vs.match follows sets of kind match or border; set 'bands'"):
         vs.match(registry.follow("bands"))
-    with pytest.raises(vd.PipelineError, match=r"takes a QuerySet; got str; to follow a set of a registry, pass"):
+    with pytest.raises(vd.PipelineError, match=r"needs a QuerySet; got str; to follow a set of a registry, pass"):
         vs.match("alerts")
 
 
@@ -250,12 +250,12 @@ def test_sqlite_followed_from_another_host_is_refused(registry):
     facts = registry.follow("alerts").to_plain() | {"host": "elsewhere"}
     parcel = {"token": "", "sender": vd.__version__, "followed": facts, "version": None}
     with pytest.raises(
-        vd.PipelineError, match=r"a file of host elsewhere, and a Spark worker on .*; use a registry on PostgreSQL"
+        vd.PipelineError, match=r"a file on host elsewhere, but a Spark worker runs on .*; use a registry in PostgreSQL"
     ):
         following.open_queries(parcel)
 
 
-def test_a_worker_moves_its_set_forward_and_loads_anew_when_asked_for_an_older_version(registry, monkeypatch):
+def test_a_worker_moves_its_set_forward_and_loads_it_again_for_an_older_version(registry, monkeypatch):
     registry.create("alerts", schema="x double")
     for number in range(6):
         registry.add("alerts", number, f"x > {number}")

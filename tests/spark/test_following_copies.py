@@ -1,4 +1,4 @@
-"""A checkpoint that was put back or copied does not repeat the versions that the original saw."""
+"""A restored or copied checkpoint does not repeat the versions of the original."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def registry(tmp_path):
     made.close()
 
 
-def put_back(checkpoint, n_batches):
-    """The logs of a checkpoint as they were after so many batches."""
+def restore(checkpoint, n_batches):
+    """Restore the logs of a checkpoint to their state after a number of batches."""
     for log in ("commits", "offsets"):
         for path in (checkpoint / log).iterdir():
             number = path.name.removeprefix(".").partition(".")[0]
@@ -36,12 +36,12 @@ def put_back(checkpoint, n_batches):
                 path.unlink()
 
 
-def test_batches_that_were_followed_by_others_are_repeated_only_when_they_are_unpinned(spark, registry, tmp_path):
+def test_old_batches_are_repeated_only_after_they_are_unpinned(spark, registry, tmp_path):
     batches = [pa.table({"price": [float(number)]}) for number in range(N_BATCHES)]
     write_batches(batches, tmp_path / "rows")
 
     def run(folder):
-        """Take all there is; the id of the stream."""
+        """Process all available rows; returns the id of the stream."""
         answers = read_stream(spark, tmp_path / "rows").transform(vs.match(registry.follow("alerts")))
         stream = start_stream(answers, folder)
         stream.awaitTermination()
@@ -51,7 +51,7 @@ def test_batches_that_were_followed_by_others_are_repeated_only_when_they_are_un
     copies = [tmp_path / name for name in ("put back", "copied")]
     for copy in copies:
         shutil.copytree(tmp_path / "first" / "checkpoint", copy / "checkpoint")
-        put_back(copy / "checkpoint", 1)
+        restore(copy / "checkpoint", 1)
     registry.add("alerts", "new", "price < 100")
 
     with pytest.raises(StreamingQueryException, match=f"registry unpin {stream} --from-batch 1"):

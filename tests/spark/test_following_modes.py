@@ -1,4 +1,4 @@
-"""Streams of all operators follow sets that two writers change, are killed and started again, on clusters and not.
+"""Streams of all operators follow sets that two writers change. They are killed and restarted, also on clusters.
 
 On SQLite and on PostgreSQL. Every row of the answers is that which plain comparison gives for its micro-batch at the
 version that was pinned for it.
@@ -25,7 +25,7 @@ KILLS = [("band join", "window join"), ("border", "match")]
 
 @dataclass
 class Run:
-    """What is left of streams that are through."""
+    """The results of streams that have ended."""
 
     directory: object
     writers: Writers
@@ -69,9 +69,9 @@ def follow(url, directory, sessions):
 
 
 def is_in_mid_batch(pipeline, url, streams):
-    """Whether one of these streams has pinned a batch that is not done, and all can be started again.
+    """Whether one of these streams has pinned a batch that is not finished, and all can be restarted.
 
-    Spark refuses to go on from a checkpoint that has only a part of its first offsets.
+    Spark cannot continue from a checkpoint that has only a part of its first offsets.
     """
     if any(names and "0" not in names for names in map(pipeline.offset_files, KINDS)):
         return False
@@ -80,7 +80,7 @@ def is_in_mid_batch(pipeline, url, streams):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_answers_of_streams_that_are_killed_and_go_on_are_those_of_the_pinned_versions(run, kind):
+def test_answers_of_killed_and_restarted_streams_match_the_pinned_versions(run, kind):
     states = run.writers.standing(kind)
     answers = followed_sets.check_answers(run.directory, kind, run.pins[kind], states)
 

@@ -1,4 +1,4 @@
-"""Workers and executors of a cluster die amid batches, and Spark tries their tasks again, after the set has changed."""
+"""Workers and executors of a cluster die during batches, and Spark retries their tasks after the set has changed."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import vedette as vd
 
 STREAMS = ("match", "border")
 N_BATCHES = 2
-LOWS = range(0, 60, 5)  # of queries that stand all the time, so that every task has something to tell
+LOWS = range(0, 60, 5)  # of queries that are always active, so that every task has answers
 FIRST = 1 + len(LOWS)  # the version that streams begin with
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """The directory of streams through which workers died in the first batch, and an executor in the second."""
+    """The directory of streams whose workers died in the first batch, and an executor in the second."""
     directory = tmp_path_factory.mktemp("retries")
     url = f"sqlite:///{directory / 'queries.db'}"
     followed_sets.create_sets(url, STREAMS)
@@ -54,13 +54,13 @@ def low_of_base(version):
 
 
 def held(directory, stream, batch):
-    """The process of each task that has waited, by its partition and the number of its try."""
+    """The process of each task that has waited, by partition and number of the attempt."""
     notes = (directory / "held").glob(f"{stream}-{batch}-*[0-9]")
     return {tuple(note.name.split("-")[2:]): int(note.read_text()) for note in notes}
 
 
 def end_workers(pipeline, waiting):
-    """All Python workers of the executors, those that match and those that wait."""
+    """Kill all Python workers of the executors."""
     below = find_below(pipeline.process.pid)
     workers = [pid for pid in below if is_daemon(below, below[pid][0]) and find_executor(below, pid)]
     assert set(waiting) <= set(workers)
@@ -69,17 +69,17 @@ def end_workers(pipeline, waiting):
 
 
 def end_executor(pipeline, waiting):
-    """The Java process of a Python worker that waits."""
+    """Kill the Java process of a waiting Python worker."""
     os.kill(find_executor(find_below(pipeline.process.pid), waiting[0]), signal.SIGKILL)
 
 
 def is_daemon(below, pid):
-    """Whether it is one from which Python workers come."""
+    """Whether the process is a daemon that forks Python workers."""
     return pid in below and "pyspark.daemon" in below[pid][1]
 
 
 def find_executor(below, pid):
-    """The executor that a process is of, if any."""
+    """The executor of a process, if any."""
     while pid in below:
         parent, command = below[pid]
         if "CoarseGrainedExecutorBackend" in command:
@@ -89,7 +89,7 @@ def find_executor(below, pid):
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-def test_a_task_that_is_tried_again_after_a_change_answers_with_the_pinned_version(run, stream):
+def test_a_retried_task_answers_with_the_pinned_version(run, stream):
     directory, pins = run
     always = {f"from {low}": (low,) for low in LOWS}
     first, second = ({**always, "base": (low_of_base(version),)} for version in (FIRST, FIRST + 1))

@@ -1,4 +1,4 @@
-"""The state of shards whose queries are followed: bases that outlive changes, and monitors whose set has moved on."""
+"""The state of shards whose queries are followed: bases after changes, and monitors whose set has changed."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class FollowingSums(Sums):
 
 @pytest.fixture(autouse=True)
 def worker(monkeypatch):
-    """A worker of its own for every test."""
+    """A fresh worker for every test."""
     monkeypatch.setattr(shard_state, "_cache", shard_state._Cache())
     monkeypatch.setattr(following, "_kept", following._Kept())
 
 
 def run_batch(store, version, queries="a set"):
-    """Add 1 under a version; the sum, and how many entries the store has."""
+    """Add 1 under a version; returns the sum, and the number of entries in the store."""
     state = ShardState(store, store, FACTS, lambda: FollowingSums(queries), "shard", "kind")
     state.open()
     state.follow(queries, version)
@@ -42,7 +42,7 @@ def run_batch(store, version, queries="a set"):
     return monitor.sums["a"], len(json.loads(store.content[0])["entries"])
 
 
-def test_a_base_is_written_anew_when_its_version_may_soon_be_forgotten_and_not_with_every_change(monkeypatch):
+def test_a_new_base_is_written_before_its_version_may_be_forgotten_not_with_every_change(monkeypatch):
     monkeypatch.setattr(shard_state, "RETAINED_VERSIONS", 10)
     store = Store()
     found = [run_batch(store, version) for version in (3, 4, 8, 8, 9, 10, 14, 15)]
@@ -51,7 +51,7 @@ def test_a_base_is_written_anew_when_its_version_may_soon_be_forgotten_and_not_w
     assert [total for total, _ in found] == list(range(1, 9))
 
 
-def test_a_shard_without_rows_steps_where_the_queries_have_changed():
+def test_a_shard_without_rows_steps_if_the_queries_have_changed():
     store = Store()
     run_batch(store, 3)
     for version, is_changed in ((3, False), (4, True)):
@@ -61,7 +61,7 @@ def test_a_shard_without_rows_steps_where_the_queries_have_changed():
         assert state.is_changed == is_changed
 
 
-def test_a_monitor_of_a_set_that_was_loaded_anew_is_read_from_the_store():
+def test_a_monitor_of_a_reloaded_set_is_read_from_the_store():
     store = Store()
     run_batch(store, 3)
     assert run_batch(store, 4)[0] == 2
@@ -72,7 +72,7 @@ def test_a_monitor_of_a_set_that_was_loaded_anew_is_read_from_the_store():
 
 @pytest.fixture
 def alerts(tmp_path):
-    """A registry with a set for borders, and how a task asks for a version of it."""
+    """A registry with a set of kind border, and a function that opens it as a task does."""
     registry = vd.Registry(f"sqlite:///{tmp_path / 'alerts.db'}")
     registry.create("alerts", kind="border", schema="x double")
     for number in range(4):
@@ -87,19 +87,19 @@ def alerts(tmp_path):
     registry.close()
 
 
-def test_a_worker_that_was_idle_while_its_version_was_forgotten_opens_the_set_anew(alerts):
+def test_a_worker_whose_version_was_forgotten_opens_the_set_again(alerts):
     registry, open_at = alerts
     old = open_at(2)
     assert registry.forget("alerts", before=4) == 4
     registry.add("alerts", "new", "x < 9")
 
-    anew = open_at(5)
-    assert anew is not old
-    assert sorted(anew.match_one({"x": 2.5})) == ["new", "q3"]
+    again = open_at(5)
+    assert again is not old
+    assert sorted(again.match_one({"x": 2.5})) == ["new", "q3"]
 
 
 @pytest.mark.parametrize("n_more", [1, 3])
-def test_a_worker_does_not_go_on_with_a_set_of_a_database_that_was_put_back(alerts, tmp_path, n_more):
+def test_a_worker_does_not_reuse_a_set_of_a_restored_database(alerts, tmp_path, n_more):
     registry, open_at = alerts
     backup = (tmp_path / "alerts.db").with_suffix(".backup")
     with contextlib.closing(sqlite3.connect(tmp_path / "alerts.db")) as source:
@@ -119,7 +119,7 @@ def test_a_worker_does_not_go_on_with_a_set_of_a_database_that_was_put_back(aler
     assert len(queries) == 4 + n_more
 
 
-def test_a_repeated_batch_is_of_the_schema_that_the_stream_has_now(alerts):
+def test_a_repeated_batch_uses_the_current_schema_of_the_stream(alerts):
     registry, open_at = alerts
     before = open_at(4)
     registry.alter("alerts", "x double, y double")
@@ -132,7 +132,7 @@ def test_a_repeated_batch_is_of_the_schema_that_the_stream_has_now(alerts):
     assert open_at(4) is before
 
 
-def test_a_key_leaves_a_query_that_was_removed_before_the_base_of_its_state_was_written(alerts):
+def test_a_key_exits_a_query_that_was_removed_before_the_base_of_its_state(alerts):
     registry, open_at = alerts
     monitor = open_at(4).border(key="k", time="t")
     monitor.step({"k": ["a"], "t": [1], "x": [0.5]})
@@ -155,7 +155,7 @@ def test_many_streams_of_a_worker_keep_their_sets(alerts):
     assert all(one is other for one, other in zip(opened, again, strict=True))
 
 
-def test_band_joins_go_on_from_a_state_whose_base_is_older_than_what_is_forgotten(tmp_path):
+def test_band_joins_continue_from_a_state_with_a_forgotten_base_version(tmp_path):
     registry = vd.Registry(f"sqlite:///{tmp_path / 'bands.db'}")
     registry.create("bands", kind="band join")
     for number in range(6):
@@ -174,7 +174,7 @@ def test_band_joins_go_on_from_a_state_whose_base_is_older_than_what_is_forgotte
     registry.close()
 
 
-def test_band_joins_go_on_from_a_state_older_than_what_bases_remember(tmp_path, monkeypatch):
+def test_band_joins_continue_from_a_state_older_than_the_bases(tmp_path, monkeypatch):
     monkeypatch.setattr(snapshots, "RETAINED_VERSIONS", 2)
     monkeypatch.setattr(snapshots, "FEW_CHANGES", 2)
     registry = vd.Registry(f"sqlite:///{tmp_path / 'bands.db'}")

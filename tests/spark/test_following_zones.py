@@ -29,7 +29,7 @@ def make_zone(random):
 
 
 def change(random, registry, world, zones, clock):
-    """A few changes of zones, of which some are added, replaced and removed; the last version."""
+    """Add, replace and remove a few zones; returns the last version."""
     for _ in range(3):
         name = f"z{random.integers(0, 6)}"
         if name in zones and random.random() < 0.4:
@@ -47,7 +47,7 @@ def change(random, registry, world, zones, clock):
 
 @pytest.mark.full
 @pytest.mark.parametrize("shards", [1, 6])
-def test_pairs_are_those_of_the_zones_at_each_micro_batch_over_restarts(spark, registry, tmp_path, shards):
+def test_pairs_match_the_zones_of_each_micro_batch_over_restarts(spark, registry, tmp_path, shards):
     registry.create("zones", kind="moving join")
     options = {"max_update_interval": fleets.INTERVAL, "shards": shards}
     feed = Feed(spark, tmp_path, lambda rows: vs.moving_join(rows, registry.follow("zones"), **options))
@@ -67,7 +67,7 @@ def test_pairs_are_those_of_the_zones_at_each_micro_batch_over_restarts(spark, r
         assert fleets.pairs_at(lines, moment) == world.pairs(moment), moment
 
 
-def test_a_batch_sees_the_zones_of_now_and_either_side_may_be_zones(spark, registry):
+def test_a_batch_sees_the_current_zones_and_either_side_may_be_zones(spark, registry):
     registry.create("zones", kind="moving join", ids="integer")
     registry.add("zones", 7, x_low=10, x_high=14, y_low=-1, y_high=1)
     objects = spark.createDataFrame([(1, 0.0, 0.0, 0.0, 1.0, 0.0), (2, 2.0, 0.0, 9.0, 1.0, 0.0)], STILL)
@@ -81,7 +81,7 @@ def test_a_batch_sees_the_zones_of_now_and_either_side_may_be_zones(spark, regis
         assert [tuple(row) for row in found.collect()] == [(1, *ids, 10.0, 14.0, 1)]
 
 
-def test_a_set_of_zones_is_taken_as_it_is_and_a_version_of_a_registry_stays(spark, registry):
+def test_a_local_set_of_zones_and_a_fixed_version_do_not_change(spark, registry):
     zones = vd.ZoneSet()
     zones.add("z", x_low=10, x_high=14, y_low=-1, y_high=1)
     registry.create("zones", kind="moving join")
@@ -116,7 +116,7 @@ def test_a_set_of_zones_that_changes_between_two_runs_of_a_stream_is_compared_wi
     assert fleets.pairs_at([(1, 1, "a", 0.0, 60.0), *lines], 1.0) == {(1, "b")}
 
 
-def test_what_does_not_fit_zones_is_refused(spark, registry):
+def test_options_that_do_not_fit_zones_are_refused(spark, registry):
     registry.create("zones", kind="moving join", dimensions=3)
     registry.create("bands", kind="band join")
     objects = spark.createDataFrame([(1, 0.0, 0.0, 0.0, 1.0, 0.0)], STILL)

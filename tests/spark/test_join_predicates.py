@@ -1,4 +1,4 @@
-"""Spark decides: the pairs that a join finds are those that `left.crossJoin(right).filter(text)` keeps.
+"""Spark is the judge: a join finds the pairs that `left.crossJoin(right).filter(text)` keeps.
 
 Random predicates over two streams, a few hundred a job. VEDETTE_PREDICATES sets how many (300 with the `full` profile),
 VEDETTE_SEED where the draws begin.
@@ -31,13 +31,13 @@ SIDES = ("left", "right")
 WAYS = ("lists", "bundles", *ALGORITHMS)  # in which pairs are found
 schema = Schema.parse(SCHEMA)
 
-# Predicates over one schema become ones over two streams: each field is of one of them.
+# Predicates over one schema become predicates over two streams: each field gets one of them.
 _SIDE_OF = {**dict.fromkeys("ixmbsdtw", "left"), **dict.fromkeys("jyncezur", "right")}
 _NAME = re.compile(r"""\br'[^']*'|'(?:[^'\\]|\\.|'')*'|"[^"]*"|`([a-z])`|\b([ijxymnwbcszrdetu])\b""", re.IGNORECASE)
 
 
 def beside_stream(text: str) -> str:
-    """The text with each field's stream before it."""
+    """The text with the stream before each field."""
 
     def named(found: re.Match[str]) -> str:
         name = found[1] or found[2]
@@ -73,7 +73,7 @@ class JoinMaker(Maker):
         return [name for name, its in FAMILIES.items() if its == family and name != "r"]
 
     def comparison(self) -> Pair:
-        """A field of one stream against one of the other, of types that Spark brings together."""
+        """A comparison of fields of both streams, with types that Spark can coerce."""
         op = self.operator()
         if self.chance(0.1) and op != "<=>":  # a string is cast, or fails
             name, to = self.pick(("i", "bigint"), ("x", "double"), ("d", "date"), ("t", "timestamp"), ("b", "boolean"))
@@ -137,7 +137,7 @@ class JoinMaker(Maker):
         return fill("{} < {} - {}", value, *self.pair_of("x"))
 
     def near(self) -> Pair:
-        """A constant that differences lie about: of any type a number may be compared with."""
+        """A constant near the differences, of any type that a number may be compared with."""
         if self.chance(0.5):
             return Pair.same(
                 self.pick("0", "1", "-1", "2", "0.5", "-0.5", "1.50", "0e0", "1.5D", "-2e0", "3L", "99.99")
@@ -148,7 +148,7 @@ class JoinMaker(Maker):
         return self.literal("number")
 
     def arithmetic(self) -> Pair:
-        """What no link is: checked on pairs."""
+        """A condition that is not a link, and is checked on pairs."""
         first, second = self.pair_of("x", "y", "j", "m", "n")
         op = self.pick("<", "<=", ">", ">=", "=", "<>")
         scaled = fill(f"{{}} * {self.pick('1.01', '2', '0.5e0')}", second)
@@ -181,8 +181,8 @@ def to_table(rows: dict[str, list[Any]]) -> pa.Table:
 
 
 def spark_keeps(spark: Any, rows: dict[str, pa.Table], texts: list[str]) -> list[set[tuple[int, int]] | str]:
-    """The pairs of rows each text keeps, or the first line of what Spark says against it."""
-    from py4j.protocol import Py4JError  # now and then Spark's analysis crashes instead of complaining
+    """The pairs of rows that each text keeps, or the first line of Spark's error."""
+    from py4j.protocol import Py4JError  # sometimes Spark's analysis crashes instead of raising an error
     from pyspark.errors import PySparkException
     from pyspark.sql.functions import expr
 
@@ -201,7 +201,7 @@ def spark_keeps(spark: Any, rows: dict[str, pa.Table], texts: list[str]) -> list
             kept[place] = str(error).split("\n")[0]
 
     def run(places: list[int]) -> None:
-        """One job; where it fails, halves, until the text that fails is alone."""
+        """One job; if it fails, both halves, until the failing text is alone."""
         columns = [expr(texts[place]).alias(f"p{place}") for place in places]
         try:
             found = pairs.select(expr("left.row AS a"), expr("right.row AS b"), *columns).toArrow()
@@ -232,8 +232,8 @@ def join_keeps(rows: dict[str, pa.Table], texts: list[str], zone: str, way: str)
             pairs.check(text)
         except vd.QueryError as error:
             kept[place] = error.reason
-    standing = [place for place, each in enumerate(kept) if not isinstance(each, str)]
-    pairs.add_many(standing, [texts[place] for place in standing], rows=1000)
+    accepted = [place for place, each in enumerate(kept) if not isinstance(each, str)]
+    pairs.add_many(accepted, [texts[place] for place in accepted], rows=1000)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(join_bundles, "LEAST_BUNDLE", 1 if way == "bundles" else 1 << 30)
         patch.setattr(join_bundles, "PAIR_COST", 0)
@@ -248,7 +248,7 @@ def join_keeps(rows: dict[str, pa.Table], texts: list[str], zone: str, way: str)
 def differences(
     spark: Any, pairs: list[Pair], rows: dict[str, dict[str, list[Any]]], zone: str
 ) -> tuple[list[str], int]:
-    """Each predicate that is answered otherwise than by Spark, in words; and how many only we refuse."""
+    """A description of each predicate with another answer than Spark's; and how many only Vedette refuses."""
     spark.conf.set("spark.sql.session.timeZone", zone)
     tables = {side: to_table(rows[side]) for side in SIDES}
     texts = [pair.ours for pair in pairs]
@@ -261,12 +261,12 @@ def differences(
             elif isinstance(kept, str) and not isinstance(mine, str):
                 found.append(f"{pair.ours}\n   Spark refuses: {kept}")
             elif mine != kept and not isinstance(mine, str):
-                found.append(f"[{zone}, {way}] {pair.ours}\n   {pair.spark}\n   {told(pair, mine, kept, rows)}")
+                found.append(f"[{zone}, {way}] {pair.ours}\n   {pair.spark}\n   {describe(pair, mine, kept, rows)}")
     return found, n_refused // len(WAYS)
 
 
-def told(pair: Pair, mine: Any, theirs: Any, rows: dict[str, dict[str, list[Any]]]) -> str:
-    """Pairs too many and too few, and the values of one."""
+def describe(pair: Pair, mine: Any, theirs: Any, rows: dict[str, dict[str, list[Any]]]) -> str:
+    """The surplus and missing pairs, and the values of one."""
     more, fewer = sorted(mine - theirs), sorted(theirs - mine)
     text = pair.ours.lower().replace("`", "")
     at = dict(zip(SIDES, (more + fewer)[0], strict=True))
@@ -290,7 +290,7 @@ def test_random_joins_find_the_pairs_that_spark_keeps(interpreted: Any) -> None:
 
 
 def at_the_ends() -> list[Pair]:
-    """Differences and distances beside the least and greatest constants of each type."""
+    """Differences and distances next to the smallest and largest constants of each type."""
     doubles = [f"CAST('{text}' AS DOUBLE)" for text in ("NaN", "Infinity", "-Infinity", "-0.0", "4.9E-324", "1.7E308")]
     integers = ["9223372036854775807", "-9223372036854775808", "-9223372036854775807", "0", "9.3e18", "-9.3e18"]
     wide = ["9223372036854775807.5", "-9223372036854775808.5", "9223372036854775808", "-9223372036854775809"]
@@ -306,7 +306,7 @@ def at_the_ends() -> list[Pair]:
     return found
 
 
-def test_constants_at_the_ends_of_their_types_mean_what_spark_means(interpreted: Any) -> None:
+def test_constants_at_the_limits_of_their_types_mean_the_same_as_in_spark(interpreted: Any) -> None:
     maker = JoinMaker(random.Random(SEED))
     rows = {side: maker.rows(N_ROWS) for side in SIDES}
     for side in SIDES:

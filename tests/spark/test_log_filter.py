@@ -1,4 +1,4 @@
-"""What Spark says on every start is kept from the terminal; all else passes."""
+"""Messages that Spark prints on every start are dropped; all others are forwarded."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ def test_only_the_known_warning_is_dropped():
     assert [str(warning.message) for warning in caught] == ["something else"]
 
 
-HEARD = r"""
+LISTENER = r"""
 import subprocess, sys, time
-from vedette.spark.log_filter import heard_by, quiet_start
+from vedette.spark.log_filter import listened_by, quiet_start
 
 child = "import sys; sys.stderr.write('\\nfirst\\nvedette: warning: a snapshot is damaged\\nrest')"
-heard = []
-with heard_by(lambda *line: heard.append(line)), quiet_start():
+lines = []
+with listened_by(lambda *line: lines.append(line)), quiet_start():
     subprocess.run([sys.executable, "-c", child], check=True)
     print("own", file=sys.stderr)
-    while len(heard) < 3:
+    while len(lines) < 3:
         time.sleep(0.01)
-print(heard)
+print(lines)
 """
 
 
-def test_who_listens_hears_lines_and_which_are_warnings_of_workers():
-    done = subprocess.run([sys.executable, "-c", HEARD], capture_output=True, text=True, timeout=300)
+def test_a_listener_gets_lines_and_which_are_warnings_of_workers():
+    done = subprocess.run([sys.executable, "-c", LISTENER], capture_output=True, text=True, timeout=300)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "[('first', False), ('a snapshot is damaged', True), ('restown', False)]\n"
@@ -67,10 +67,10 @@ STARTS = "Starting Streaming TransformWithStateInPandas Python worker."
 
 
 @pytest.mark.parametrize(
-    "said", [f"{STARTS}\\n\\none", f"{STARTS}\\n{STARTS}\\n\\n\\none", f"{STARTS}\\n{STARTS}\\n\\none\\n"]
+    "message", [f"{STARTS}\\n\\none", f"{STARTS}\\n{STARTS}\\n\\n\\none", f"{STARTS}\\n{STARTS}\\n\\none\\n"]
 )
-def test_what_workers_of_streams_always_say_is_dropped_also_where_two_speak_at_once(said):
-    script = SCRIPT.replace("first\\\\n", f"{said}\\n\\ntwo\\n".replace("\\n", "\\\\n"))
+def test_standard_messages_of_workers_are_dropped_even_if_two_are_mixed(message):
+    script = SCRIPT.replace("first\\\\n", f"{message}\\n\\ntwo\\n".replace("\\n", "\\\\n"))
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
 
     assert done.stderr == "one\n\ntwo\nERROR second third\n"

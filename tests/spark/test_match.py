@@ -1,4 +1,4 @@
-"""The seam between DataFrames and the query set: schema, columns kept, batch and stream, what is refused."""
+"""Matching of DataFrames: schema, kept columns, batch and stream, errors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def ticks(spark):
 
 
 def pairs_by_filter(ticks):
-    """What Spark's own filter keeps, query by query."""
+    """The rows that Spark's own filter keeps, per query."""
     return {(row["id"], name) for name, text in TEXTS.items() for row in ticks.filter(text).collect()}
 
 
@@ -56,7 +56,7 @@ def test_pairs_are_those_that_filter_keeps(ticks, alerts):
     assert {(row["id"], row["query"]) for row in hits} == pairs_by_filter(ticks)
 
 
-def test_list_output_has_one_row_per_row_and_an_empty_array_where_none_match(ticks, alerts):
+def test_list_output_has_one_row_per_row_and_an_empty_array_without_matches(ticks, alerts):
     hits = {row["id"]: sorted(row["queries"]) for row in ticks.transform(vs.match(alerts, output="list")).collect()}
 
     expected = {row["id"]: [] for row in ticks.collect()}
@@ -76,7 +76,7 @@ def test_all_columns_of_the_row_are_kept_as_they_were(ticks, alerts):
     assert ticks.exceptAll(kept).count() == 0
 
 
-def test_whole_number_ids_give_a_bigint_column(ticks):
+def test_integer_ids_give_a_bigint_column(ticks):
     queries = vd.QuerySet(SCHEMA)
     queries.add(2**40, "price < 10")
 
@@ -102,7 +102,7 @@ def test_a_streaming_frame_gives_the_same_pairs_as_a_batch(spark, ticks, alerts,
     } == pairs_by_filter(ticks)
 
 
-def test_a_watermark_set_before_the_match_holds_after_it(spark, ticks, alerts, tmp_path):
+def test_a_watermark_before_the_match_is_kept(spark, ticks, alerts, tmp_path):
     ticks.write.parquet(str(tmp_path / "ticks"))
     stream = spark.readStream.schema(ticks.schema).parquet(str(tmp_path / "ticks"))
     counts = (
@@ -128,7 +128,7 @@ def test_narrower_columns_and_names_in_another_case_are_read(spark):
     assert sorted(hits[0]["queries"]) == ["p", "t", "v"]
 
 
-def test_only_fields_that_queries_use_need_be_there(spark):
+def test_only_fields_that_queries_use_are_required(spark):
     queries = vd.QuerySet(SCHEMA)
     queries.add("cheap", "price < 10")
     rows = spark.createDataFrame([(5.0, "no bigint")], "price double, volume string")
@@ -143,7 +143,7 @@ def test_an_empty_frame_and_an_empty_set_have_the_schema_and_no_pairs(spark, tic
     assert {tuple(row["queries"]) for row in ticks.transform(vs.match(empty, output="list")).collect()} == {()}
 
 
-def test_the_set_is_taken_as_it_stands_when_the_transform_meets_the_frame(ticks):
+def test_the_set_is_read_when_the_transform_is_applied(ticks):
     queries = vd.QuerySet(SCHEMA)
     queries.add("a", "price < 10")
     hits = ticks.transform(vs.match(queries))
@@ -153,14 +153,14 @@ def test_the_set_is_taken_as_it_stands_when_the_transform_meets_the_frame(ticks)
     assert {row["query"] for row in ticks.transform(vs.match(queries)).collect()} == {"a", "b"}
 
 
-def test_a_lacking_field_is_told_with_the_nearest_column(ticks, alerts):
+def test_the_error_about_a_missing_field_suggests_the_nearest_column(ticks, alerts):
     with pytest.raises(
-        vd.RowError, match=r"use field 'symbol', which the DataFrame lacks; it has: .* did you mean 'symbl'"
+        vd.RowError, match=r"the DataFrame has no column 'symbol', but the queries use this .* did you mean 'symbl'"
     ):
         ticks.withColumnRenamed("symbol", "symbl").transform(vs.match(alerts))
 
 
-def test_a_field_of_the_wrong_type_is_told(ticks, alerts):
+def test_a_field_of_the_wrong_type_is_an_error(ticks, alerts):
     with pytest.raises(vd.RowError, match=r"'price' is double in the query set but string in the DataFrame; cast"):
         ticks.withColumn("price", f.col("price").cast("string")).transform(vs.match(alerts))
 
@@ -172,7 +172,7 @@ def test_a_timestamp_without_a_zone_is_refused_with_a_hint(ticks, alerts):
 
 @pytest.mark.parametrize(("output", "column"), [("pairs", "query"), ("list", "Queries")])
 def test_a_column_of_the_added_name_is_refused(ticks, alerts, output, column):
-    with pytest.raises(vd.PipelineError, match=rf"has a column '{column}' already.*rename it first"):
+    with pytest.raises(vd.PipelineError, match=rf"already has a column '{column}'.*rename it first"):
         ticks.withColumn(column, f.lit(1)).transform(vs.match(alerts, output=output))
 
 
@@ -191,12 +191,12 @@ def test_a_session_in_another_time_zone_is_refused(spark, ticks, alerts):
 
 
 def test_an_unknown_output_is_refused(alerts):
-    with pytest.raises(vd.PipelineError, match="output is one of: 'pairs', 'list'; got 'rows'"):
+    with pytest.raises(vd.PipelineError, match="output must be one of: 'pairs', 'list'; got 'rows'"):
         vs.match(alerts, output="rows")
 
 
 @pytest.mark.parametrize("output", ["pairs", "list"])
-def test_rows_with_long_texts_that_match_very_many_queries_go_through_in_bounded_batches(spark, output):
+def test_rows_with_long_texts_and_very_many_matches_are_answered_in_bounded_batches(spark, output):
     n_queries, n_rows = 20_000, 40  # as pairs, 4 GB of text: more than an Arrow array of strings holds
     queries = vd.QuerySet("x bigint")
     queries.add_many(np.arange(n_queries), ["TRUE"] * n_queries)

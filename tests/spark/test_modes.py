@@ -1,6 +1,6 @@
-"""Every operator through Spark Connect and on a cluster of two workers, in processes of their own, as batch and stream.
+"""Every operator through Spark Connect and on a cluster of two workers, in separate processes, as batch and stream.
 
-The streams begin through Connect, are killed in the middle of a batch, and go on on the cluster.
+The streams start through Connect, are killed during a batch, and continue on the cluster.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ N_FILES = 5
 
 
 class Run:
-    """The rows that were written, and what was answered."""
+    """The rows, and the answers."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -38,23 +38,23 @@ class Run:
         self.fleets = write_fleets(directory / "moving join")
 
     def streamed(self, name):
-        told = [table for tables in read_answers(self.directory / name).values() for table in tables]
-        return sorted(row for table in told for row in to_tuples(table))
+        answers = [table for tables in read_answers(self.directory / name).values() for table in tables]
+        return sorted(row for table in answers for row in to_tuples(table))
 
     def batches(self, name):
-        """What a batch answered in either session."""
+        """The answers of a batch in either session."""
         for kind in ("connect", "classic"):
             yield sorted(to_tuples(ds.dataset(self.directory / name / f"batch-{kind}").to_table()))
 
     def cuts(self, name):
-        """The files of each micro-batch and source, all of which were taken once."""
+        """The files of each micro-batch and source; each file is processed once."""
         cuts = read_cuts(self.directory / name / "checkpoint")
         assert [[file for files in side for file in files] for side in cuts] == [list(range(N_FILES))] * 2
         return cuts
 
 
 def write_bands(directory):
-    """Files that become smaller, because Spark puts those of one micro-batch into the order of their sizes."""
+    """Write files of decreasing size, because Spark sorts the files of one micro-batch by size."""
     sides = []
     for seed, name in enumerate(("left", "right")):
         batches = bands.make_batches(N_FILES, 20 * N_FILES, seed=20 + seed, shrink=20)
@@ -70,7 +70,7 @@ def write_bands(directory):
 
 
 def write_fleets(directory):
-    """Two times a file, of each object one row a time: files of one micro-batch may be read in any order."""
+    """Write two times per file, with one row per object and time: files of one micro-batch are read in any order."""
     sets = []
     for seed, name in enumerate("ab"):
         rows = list({row[:2]: row for row in fleets.make_rows(2 * N_FILES, 20, 30 + seed, n_ids=40)}.values())
@@ -84,7 +84,7 @@ def run(tmp_path_factory):
     made = Run(tmp_path_factory.mktemp("modes"))
     with Pipeline("modes_pipeline.py", made.directory) as pipeline:
         pipeline.start(**CONNECT)
-        # The last of the streams begins when all others have done a batch.
+        # The last stream starts when all others have finished a batch.
         pipeline.wait_until(lambda: pipeline.count_begun("moving join") > pipeline.count_commits("moving join") > 0)
         time.sleep(np.random.default_rng(5).uniform(0, 0.5))
         pipeline.kill()
@@ -105,36 +105,36 @@ def test_matches_of_batch_and_stream_are_right(run):
     assert list(run.batches("match")) == [expected] * 2
 
 
-def test_no_border_event_is_lost_or_doubled(run):
+def test_no_border_event_is_lost_or_duplicated(run):
     expected = ticks.expected_events(run.ticks)
     assert run.streamed("border") == expected
     assert list(run.batches("border")) == [expected] * 2
 
 
-def test_no_pair_of_a_window_join_is_lost_or_doubled(run):
+def test_no_pair_of_a_window_join_is_lost_or_duplicated(run):
     expected = quotes.expected_pairs(*run.quotes, quotes.EQUATED)
     assert len(expected) > 100
     assert run.streamed("window join") == expected
     assert list(run.batches("window join")) == [expected] * 2
 
 
-def test_no_change_of_a_band_join_is_lost_or_doubled(run):
+def test_no_change_of_a_band_join_is_lost_or_duplicated(run):
     taken = [
         [[row for file in files for row in side[file]] for files in cut]
         for side, cut in zip(run.bands, run.cuts("band join"), strict=True)
     ]
     changes = [change for changes in bands.expected_changes(*taken) for change in changes]
     assert run.streamed("band join") == sorted(changes)
-    standing = Counter()
+    current = Counter()
     for sign, *pair in changes:
-        standing[tuple(pair)] += sign
-    assert set(standing.values()) <= {0, 1}
-    assert list(run.batches("band join")) == [sorted((1, *pair) for pair, n in standing.items() if n)] * 2
+        current[tuple(pair)] += sign
+    assert set(current.values()) <= {0, 1}
+    assert list(run.batches("band join")) == [sorted((1, *pair) for pair, n in current.items() if n)] * 2
 
 
-def test_no_change_of_a_moving_join_is_lost_or_doubled(run):
+def test_no_change_of_a_moving_join_is_lost_or_duplicated(run):
     files = [fleets.cut(rows, N_FILES) for rows in run.fleets]
-    # A stream that was killed may take two files of one set at once, and the other set's rows are late then.
+    # A killed stream may read two files of one set at once; then the other set's rows are late.
     batches = [
         [[row for number in numbers for row in each[number]] for each, numbers in zip(files, taken, strict=True)]
         for taken in zip(*run.cuts("moving join"), strict=True)
@@ -149,7 +149,7 @@ def test_no_change_of_a_moving_join_is_lost_or_doubled(run):
     assert list(run.batches("moving join")) == [expected] * 2
 
 
-def test_two_connect_sessions_of_one_host_run_at_once_and_are_heard_on_the_loopback_only(tmp_path):
+def test_two_connect_sessions_on_one_host_listen_on_the_loopback_interface_only(tmp_path):
     script = """if True:
         import sys
         from vedette import spark as vs

@@ -1,4 +1,4 @@
-"""Late rows, unknown ids, expiry and order: the same in Python and on Spark, beside one plain model."""
+"""Late rows, unknown ids, expiry and order: the same in Python, on Spark and in a plain model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ N_BATCHES, N_ROWS, LAST = 5, 12, 30.0
 
 
 def make_batches(seed):
-    """Micro-batches of rows of both sets, many of them late, in no order, some of them removals of unknown ids."""
+    """Micro-batches of rows of both sets: many are late, unordered, or removals of unknown ids."""
     random = np.random.default_rng(seed)
     batches = []
     for number in range(N_BATCHES):
@@ -54,7 +54,7 @@ RUNS = {"python": run_in_python, "spark": run_on_spark}
     ],
     ids=str,
 )
-def test_late_rows_unknown_ids_expiry_and_order_are_those_of_the_model(spark, tmp_path, run, options):
+def test_late_rows_unknown_ids_expiry_and_order_match_the_model(spark, tmp_path, run, options):
     batches = make_batches(seed=7)
 
     lines = RUNS[run](batches, tmp_path, spark, **options)

@@ -1,4 +1,4 @@
-"""The seam between DataFrames and moving joins: schema, batch and stream, shards, times, restarts, refusals."""
+"""Moving joins of DataFrames: schema, batch and stream, shards, times, restarts, errors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def frame(spark):
 @pytest.mark.parametrize(
     ("shards", "n_batches", "n_dims"), [(1, 3, 2), pytest.param(4, 2, 3, marks=pytest.mark.fast), (6, 1, 2)]
 )
-def test_a_stream_tells_what_one_join_tells_whatever_the_micro_batches_and_shards(
+def test_a_stream_emits_the_changes_of_one_join_for_any_micro_batches_and_shards(
     spark, tmp_path, shards, n_batches, n_dims
 ):
     sets = [fleets.make_rows(15, 4, seed, n_dims=n_dims) for seed in (1, 2)]
@@ -72,7 +72,7 @@ def test_a_stream_tells_what_one_join_tells_whatever_the_micro_batches_and_shard
             assert as_pairs(vs.moving_pairs(changes, at=time)) == world.pairs(time)
 
 
-def test_where_one_stream_is_ahead_of_the_other_the_pairs_of_the_end_are_right(spark, tmp_path):
+def test_the_final_pairs_are_right_if_one_stream_is_ahead(spark, tmp_path):
     sets = [fleets.make_rows(12, 4, seed) for seed in (1, 2)]
     write_sets(tmp_path, *(fleets.cut(rows, n) for rows, n in zip(sets, (4, 6), strict=True)))
 
@@ -80,12 +80,12 @@ def test_where_one_stream_is_ahead_of_the_other_the_pairs_of_the_end_are_right(s
 
     world, _ = fleets.make_world(sets)
     assert fleets.pairs_at(lines, 11.0) == world.pairs(11.0)
-    assert fleets.pairs_at(lines, 2.0) == world.pairs(2.0)  # until then both streams had come
+    assert fleets.pairs_at(lines, 2.0) == world.pairs(2.0)  # both streams have rows until then
 
 
 @pytest.mark.parametrize("shards", [None, 5])
-def test_a_batch_is_replayed_in_the_order_of_times_whatever_its_order_and_partitions(spark, shards):
-    # Of one object at one time the last row counts, and here there is no last.
+def test_a_batch_is_replayed_in_the_order_of_times_for_any_order_and_partitions(spark, shards):
+    # Of several rows of an object at one time the last one applies, and here there are none.
     sets = [list({row[:2]: row for row in fleets.make_rows(30, 5, seed)}.values()) for seed in (3, 4)]
     frames = [spark.createDataFrame(fleets.to_table(rows).to_pandas()) for rows in sets]
     a, b = (each.orderBy(f.hash("time", "id")).repartition(3) for each in frames)
@@ -98,7 +98,7 @@ def test_a_batch_is_replayed_in_the_order_of_times_whatever_its_order_and_partit
         assert as_pairs(vs.moving_pairs(changes, at=time)) == world.pairs(time)
 
 
-def test_rows_of_one_object_at_one_time_count_in_the_order_of_arrival(spark, tmp_path):
+def test_rows_of_one_object_at_one_time_are_applied_in_the_order_of_arrival(spark, tmp_path):
     rows = [(1, 0.0, ((0.0, 1.0, 0.0, 0.0),) * 2), (1, 0.0, ((5.0, 6.0, 0.0, 0.0),) * 2)]
     other = [(9, 0.0, ((5.5, 6.0, 0.0, 0.0),) * 2)]
     write_sets(tmp_path, [rows], [other])
@@ -109,7 +109,7 @@ def test_rows_of_one_object_at_one_time_count_in_the_order_of_arrival(spark, tmp
 
 
 @pytest.mark.parametrize("options", [{"expire_overdue": True}, {"static": "b"}])
-def test_options_mean_what_they_mean_in_one_process(spark, tmp_path, options):
+def test_options_have_the_same_meaning_as_in_one_process(spark, tmp_path, options):
     sets = [fleets.make_rows(8, 2, seed, spacing=2.5) for seed in (5, 6)]
     write_sets(tmp_path, *(fleets.cut(rows, 4) for rows in sets))
 
@@ -119,7 +119,7 @@ def test_options_mean_what_they_mean_in_one_process(spark, tmp_path, options):
     assert as_lines(out) != fleets.tell(*sets)
 
 
-def test_rows_that_come_late_count_from_then_on_or_are_dropped_or_an_error(spark, tmp_path):
+def test_late_rows_are_applied_dropped_or_an_error(spark, tmp_path):
     still = ((0.0, 1.0, 0.0, 0.0),)
     coming = ((-9.0, -8.0, 2.0, 2.0), *still)
     a = [[(1, 10.0, still * 2)], [(2, 11.0, ((50.0, 51.0, 0.0, 0.0),) * 2)]]
@@ -156,11 +156,11 @@ def test_the_answer_has_the_types_of_the_ids(spark):
     out = join(a, b, a_id="ship.name", time="at")
 
     assert out.schema.simpleString() == "struct<sign:tinyint,a:string,b:int,start:double,end:double>"
-    assert out.collect() == []  # until 6 it is not there
+    assert out.collect() == []  # it exists from 6 on
     assert as_lines(join(a, b, a_id="ship.name", time="at", max_update_interval=60)) == [(1, "Ada", 7, 10.0, 14.0)]
 
 
-def test_times_may_be_timestamps_which_count_in_seconds(spark):
+def test_times_may_be_timestamps(spark):
     def at(seconds):
         return START + datetime.timedelta(seconds=seconds)
 
@@ -181,7 +181,7 @@ def test_times_may_be_timestamps_which_count_in_seconds(spark):
         join(a, b.selectExpr("*", "1 n"), a_time="ts", b_time="n")
 
 
-def test_a_column_tells_who_goes(spark, frame):
+def test_a_column_says_which_objects_are_removed(spark, frame):
     gone = frame.where("id = 2").withColumn("time", f.lit(3.0)).withColumn("removed", f.lit(True))
     b = frame.where("id = 2").drop("removed")
     renamed = frame.union(gone).withColumnRenamed("removed", "gone")
@@ -193,7 +193,7 @@ def test_a_column_tells_who_goes(spark, frame):
     assert as_lines(both) == sorted(expected)
 
 
-def test_zones_that_stand_need_no_speeds(spark, frame):
+def test_static_zones_need_no_speeds(spark, frame):
     zones = spark.createDataFrame(
         [("z", 0, 3.0, 4.0, -1.0, 1.0)],
         "id string, time int, x_low double, x_high double, y_low double, y_high double",
@@ -207,7 +207,7 @@ def test_zones_that_stand_need_no_speeds(spark, frame):
         join(frame, zones)
 
 
-def test_rows_that_all_go_need_no_sides(spark, frame, tmp_path):
+def test_rows_that_are_all_removals_need_no_sides(spark, frame, tmp_path):
     gone = frame.selectExpr("id", "time", "true AS gone")
     assert join(gone, frame, a_removed="gone").collect() == []
     assert join(frame, gone.limit(0), b_removed="gone").collect() == []
@@ -237,7 +237,7 @@ def test_a_stream_has_the_schema_of_a_batch(spark, tmp_path):
     assert out.schema == join(*frames).schema
 
 
-def test_one_frame_may_be_joined_with_itself(spark, tmp_path):
+def test_a_frame_may_be_joined_with_itself(spark, tmp_path):
     rows = fleets.make_rows(6, 4, seed=8)
     write_sets(tmp_path, fleets.cut(rows, 3), [])
     stream = read_stream(spark, tmp_path / "a")
@@ -255,7 +255,7 @@ def test_no_rows_give_no_changes(frame):
 # Restarts.
 
 
-def test_a_stream_goes_on_from_its_checkpoint_and_from_no_other(spark, tmp_path):
+def test_a_stream_continues_from_its_own_checkpoint_only(spark, tmp_path):
     sets = [fleets.make_rows(16, 3, seed) for seed in (9, 10)]
     batches = [fleets.cut(rows, 4) for rows in sets]
     write_sets(tmp_path, *(each[:2] for each in batches))
@@ -277,7 +277,7 @@ def test_a_stream_goes_on_from_its_checkpoint_and_from_no_other(spark, tmp_path)
     assert as_lines(out) == fleets.tell(*sets)
 
 
-# The pairs of a moment.
+# The pairs at one time.
 
 
 def test_a_stream_of_changes_gives_pairs_in_complete_mode(spark, tmp_path):
@@ -301,42 +301,46 @@ def test_a_stream_of_changes_gives_pairs_in_complete_mode(spark, tmp_path):
         ("noon", r"at is a finite number; got 'noon'"),
         (float("nan"), r"at is a finite number; got nan"),
         (None, r"at is a finite number; got None"),
-        (datetime.datetime(2026, 3, 1), r"at is a number, or a time with its time zone; got datetime.* without one"),
+        (
+            datetime.datetime(2026, 3, 1),
+            r"at must be a number or a datetime with a time zone; got datetime.* without one",
+        ),
     ],
 )
-def test_a_moment_that_is_none_is_refused(frame, at, message):
+def test_an_invalid_time_is_refused(frame, at, message):
     with pytest.raises(vd.QueryError, match=message):
         vs.moving_pairs(join(frame, frame), at=at)
 
 
-def test_what_are_no_changes_is_refused(spark, frame):
+def test_a_frame_without_changes_is_refused(spark, frame):
     with pytest.raises(vd.RowError, match=r"sign 'sign' is not a column of the DataFrame; it has: id, time"):
         vs.moving_pairs(frame, at=1)
     odd = spark.createDataFrame([(1, 1, 1, 1, 1)], "sign int, a int, b int, start int, end int")
     with pytest.raises(
-        vd.RowError, match=r"column 'start' of the changes is a double; here it is int; give vs.moving_"
+        vd.RowError, match=r"column 'start' of the changes must be a double; it is int; pass vs.moving_"
     ):
         vs.moving_pairs(odd, at=1)
-    with pytest.raises(
-        vd.RowError, match=r"column 'sign' of the changes is a whole number, 1 or -1; here it is string"
-    ):
+    with pytest.raises(vd.RowError, match=r"column 'sign' of the changes must be an integer, 1 or -1; it is string"):
         vs.moving_pairs(odd.withColumn("sign", f.lit("+")), at=1)
-    with pytest.raises(vd.PipelineError, match=r"vs.moving_pairs takes a DataFrame of changes; got list"):
+    with pytest.raises(vd.PipelineError, match=r"vs.moving_pairs needs a DataFrame of changes; got list"):
         vs.moving_pairs([], at=1)
 
 
-# What is refused.
+# Errors.
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"a_id": "idd"}, r"a_id 'idd' is not a column of the a DataFrame; it has: id, time, .*did you mean 'id'"),
-        ({"b_id": "x"}, r"an id is a string or an integer; column 'x' is double; cast it to string or bigint"),
-        ({"a_id": 3}, r"a_id is the name of a column; got 3"),
+        ({"b_id": "x"}, r"an id must be a string or an integer; column 'x' is double; cast it to string or bigint"),
+        ({"a_id": 3}, r"a_id must be the name of a column; got 3"),
         ({"time": "tim"}, r"time 'tim' is not a column of the a DataFrame; .*did you mean 'time'"),
         ({"b_time": "tim"}, r"b_time 'tim' is not a column of the b DataFrame"),
-        ({"time": "name"}, r"a time is a timestamp or a number; column 'name' is string; cast it to timestamp, bigint"),
+        (
+            {"time": "name"},
+            r"a time must be a timestamp or a number; column 'name' is string; cast it to timestamp, bigint",
+        ),
         ({"removed": "gone"}, r"removed 'gone' is not a column of the a DataFrame"),
         (
             {"b_removed": "name"},
@@ -349,15 +353,15 @@ def test_what_are_no_changes_is_refused(spark, frame):
         ({"max_update_interval": "60"}, r"max_update_interval is a duration such as '5 minutes'; got '60'; units are"),
         ({"static": "c"}, r"static is 'a', 'b' or None; got 'c'"),
         ({"late": "never"}, r"late is one of: 'apply', 'drop', 'error'; got 'never'"),
-        ({"shards": 0}, r"shards is a whole number from 1 to 10,000; got 0"),
+        ({"shards": 0}, r"shards must be an integer from 1 to 10,000; got 0"),
     ],
 )
-def test_wrong_options_are_refused(frame, options, message):
+def test_invalid_options_are_refused(frame, options, message):
     with pytest.raises(vd.VedetteError, match=message):
         join(frame, frame, **options)
 
 
-def test_columns_that_are_missing_or_no_numbers_are_refused(frame):
+def test_missing_and_non_numeric_columns_are_refused(frame):
     with pytest.raises(vd.RowError, match=r"the rows of set b lack column 'y_low' \(or 'y'\); they have: id, name"):
         join(frame, frame.drop("y"))
     with pytest.raises(vd.RowError, match=r"the rows of set a lack column 'x_high'; they have: id,"):
@@ -365,14 +369,14 @@ def test_columns_that_are_missing_or_no_numbers_are_refused(frame):
     with pytest.raises(vd.RowError, match=r"the rows of set b lack column 'z_low' \(or 'z'\)"):
         join(frame.selectExpr("*", "1 z", "0 vz"), frame)
     with pytest.raises(
-        vd.RowError, match=r"a value is a double, a float or an integer; column 'vx' is string; cast it"
+        vd.RowError, match=r"a value must be a double, a float or an integer; column 'vx' is string; cast it"
     ):
         join(frame.withColumn("vx", f.lit("1")), frame)
-    with pytest.raises(vd.RowError, match=r"the a DataFrame has 2 columns named 'x'; keep or rename one of them"):
+    with pytest.raises(vd.RowError, match=r"the a DataFrame has 2 columns named 'x'; drop or rename all but one"):
         join(frame.selectExpr("*", "1D X"), frame)
 
 
-def test_what_is_no_frame_and_a_stream_beside_a_batch_are_refused(spark, frame, tmp_path):
+def test_other_arguments_and_a_stream_with_a_batch_are_refused(spark, frame, tmp_path):
     write_sets(tmp_path, [fleets.make_rows(1, 1, seed=1)], [])
     with pytest.raises(vd.PipelineError, match=r"vs.moving_join takes a ZoneSet or a DataFrame; got list"):
         join(frame, [])
@@ -409,7 +413,7 @@ NAN, INF = float("nan"), float("inf")
         ),
     ],
 )
-def test_rows_that_cannot_be_taken_are_told(row, message):
+def test_invalid_rows_are_refused(row, message):
     names = ["id", "time", "removed", *fleets.side_names(2)]
     good = {"id": 4, "time": 1.0, "removed": False} | dict.fromkeys(fleets.side_names(2), 0.0)
     rows = [good, good | {"id": 5} | row]
@@ -422,7 +426,7 @@ def test_rows_that_cannot_be_taken_are_told(row, message):
 
 
 def test_an_error_in_a_row_reaches_the_driver(frame):
-    # Whose row is told is up to the task that comes first.
+    # The first task decides which row is reported.
     with pytest.raises(
         Exception, match=r"RowError: row 0 of set a, id \d, has x nan; times, sides and speeds are finite"
     ):

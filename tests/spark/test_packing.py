@@ -1,4 +1,4 @@
-"""Packing rows by shard: every row arrives once, in its order, and a key has one shard for ever."""
+"""Packing rows for shards: every row arrives once, in order, and the shard of a key never changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def batch_of(keys, type_):
 
 
 def as_read(packed):
-    """The rows of packed batches by shard, as the shards will see them."""
+    """The rows of packed batches by shard, as the shards read them."""
     payloads = {}
     for batch in packed:
         for shard, *payload in zip(*(column.to_pylist() for column in batch.columns), strict=True):
@@ -35,7 +35,7 @@ def nothing(batch):
 
 
 @given(st.lists(names, max_size=50) | st.lists(numbers, max_size=50), st.integers(1, 7))
-def test_every_row_is_in_one_line_in_its_order_beside_all_others_of_its_key(keys, n_lines):
+def test_every_row_is_in_one_line_in_order_with_all_others_of_its_key(keys, n_lines):
     batch = batch_of(keys, pa.int64() if keys and isinstance(keys[0], int) else pa.string())
 
     lines = dict(packing.split(batch, n_lines))
@@ -72,13 +72,13 @@ def test_on_a_grid_every_pair_meets_in_exactly_one_shard(lefts, rights, n_shards
     ("n_shards", "grid"),
     [(1, (1, 1)), (2, (1, 2)), (3, (1, 3)), (4, (2, 2)), (7, (2, 3)), (8, (2, 4)), (12, (3, 4)), (200, (14, 14))],
 )
-def test_a_grid_is_as_square_as_can_be(n_shards, grid):
+def test_a_grid_is_as_square_as_possible(n_shards, grid):
     assert packing.grid_of(n_shards) == grid
     assert [len(packing.by_grid(n_shards, side)) for side in (0, 1)] == list(grid)
 
 
-def test_a_row_keeps_its_place_from_version_to_version():
-    """Checkpoints hold rows by these numbers."""
+def test_the_shard_of_a_row_never_changes():
+    """Checkpoints store rows by these numbers."""
     words = pa.array(["", "IBM", "SAP", "Zürich", "a" * 100], pa.large_string())
     offsets, data = packing.string_buffers(words)
     assert packing.lines_of_strings(offsets, data, 1000).tolist() == [342, 863, 819, 776, 768]
@@ -96,7 +96,7 @@ def test_the_hash_of_numbers_is_finite_and_signed(value):
 
 
 @pytest.mark.parametrize("n_shards", [1, 2, 3, 8, 200])
-def test_labels_put_each_shard_into_a_partition_of_its_own(spark, n_shards):
+def test_labels_put_each_shard_into_its_own_partition(spark, n_shards):
     labels = packing.label_shards(n_shards)
     found = spark.createDataFrame([(label,) for label in labels], "label int").selectExpr(
         f"pmod(hash(label), {n_shards})"
@@ -118,7 +118,7 @@ def test_payloads_come_back_by_side_in_the_order_of_partition_and_number():
     assert packing.read_payloads([(0, 0, 0, b"")]) == {}
 
 
-def test_small_batches_are_put_together(monkeypatch):
+def test_small_batches_are_joined(monkeypatch):
     batches = [batch_of(["k"] * n, pa.string()) for n in (3, 0, 4, 5, 1, 2, 12, 1)]
     monkeypatch.setattr(packing, "ROWS_AT_ONCE", 6)
 
@@ -129,21 +129,21 @@ def test_small_batches_are_put_together(monkeypatch):
     assert list(packing.pack([batch_of([], pa.string())] * 2, same, nothing, [[0]], [0], 0, 0)) == []
 
 
-def test_shards_hear_of_every_partition_that_has_rows(monkeypatch):
+def test_shards_are_notified_of_every_partition_with_rows(monkeypatch):
     monkeypatch.setattr(packing, "ROWS_AT_ONCE", 1)
     labels = packing.label_shards(9)
     for side in (0, 1):
         batches = [batch_of([key], pa.string()) for key in "ab"]
         packed = list(packing.pack(batches, same, nothing, packing.by_grid(9, side), labels, side, 7))
 
-        heard = [shard for each in packed for shard in each.column("shard").to_pylist()]
-        assert set(heard) == set(labels)
-        assert len(heard) == 3 + 9 + 3  # the row, that there was one, the other row
+        notified = [shard for each in packed for shard in each.column("shard").to_pylist()]
+        assert set(notified) == set(labels)
+        assert len(notified) == 3 + 9 + 3  # the row, its note, the other row
         assert {part for each in packed for part in each.column("part").to_pylist()} == {7}
         assert {name for each in packed for name in each.column("side").to_pylist()} == {side, packing.note_of(side)}
 
 
-def test_notes_reach_all_shards_beside_the_rows_of_some(monkeypatch):
+def test_notes_reach_all_shards(monkeypatch):
     monkeypatch.setattr(packing, "ROWS_AT_ONCE", 1)
     labels = packing.label_shards(4)
     batches = [batch_of([key], pa.string()) for key in "ab"]

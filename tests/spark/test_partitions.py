@@ -1,4 +1,4 @@
-"""How many partitions of state a stream has: what is warned of, and what `vedette run` sets."""
+"""The number of state partitions of a stream: warnings, and what `vedette run` sets."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def make_queries(rows):
     return rows.transform(vs.border(queries, key="symbol", time="ts"))
 
 
-def test_the_cores_that_spark_sees_are_counted(spark):
+def test_the_cores_of_spark_are_counted(spark):
     assert count_cores(spark) == spark.sparkContext.defaultParallelism == 2
 
 
-def test_a_stream_with_more_than_four_partitions_a_core_is_warned_of_once(conf, rows, caplog, monkeypatch):
-    monkeypatch.setattr(partitions, "_told", set())
+def test_a_stream_with_more_than_four_partitions_per_core_logs_one_warning(conf, rows, caplog, monkeypatch):
+    monkeypatch.setattr(partitions, "_warned", set())
     with caplog.at_level(logging.WARNING, logger="vedette"):
         conf.set(PARTITIONS, "8")
         make_queries(rows)
@@ -53,8 +53,8 @@ def test_a_stream_with_more_than_four_partitions_a_core_is_warned_of_once(conf, 
     assert f'spark.conf.set("{PARTITIONS}", "2")' in record.getMessage()
 
 
-def test_a_batch_and_a_transform_without_state_are_not_warned_of(spark, conf, rows, caplog, monkeypatch, tmp_path):
-    monkeypatch.setattr(partitions, "_told", set())
+def test_a_batch_and_a_stateless_transform_log_no_warning(spark, conf, rows, caplog, monkeypatch, tmp_path):
+    monkeypatch.setattr(partitions, "_warned", set())
     conf.set(PARTITIONS, "200")
     queries = vd.QuerySet("symbol string, price double, ts timestamp")
     queries.add("q", "price < 40")
@@ -66,7 +66,7 @@ def test_a_batch_and_a_transform_without_state_are_not_warned_of(spark, conf, ro
 
 
 @pytest.mark.parametrize(("is_local", "expected"), [(True, "2"), (False, "16")])
-def test_a_fresh_checkpoint_gets_a_partition_a_core_and_some_more_elsewhere(spark, conf, tmp_path, is_local, expected):
+def test_a_new_checkpoint_gets_a_partition_per_core_and_more_on_a_cluster(spark, conf, tmp_path, is_local, expected):
     conf.unset(PARTITIONS)
 
     fit_partitions(spark, [str(tmp_path / "none")], is_local)
@@ -74,7 +74,7 @@ def test_a_fresh_checkpoint_gets_a_partition_a_core_and_some_more_elsewhere(spar
     assert conf.get(PARTITIONS) == expected
 
 
-def test_a_number_that_somebody_configured_is_kept(spark, conf, tmp_path):
+def test_a_configured_number_is_kept(spark, conf, tmp_path):
     conf.set(PARTITIONS, "11")
 
     fit_partitions(spark, [str(tmp_path / "none")], True)

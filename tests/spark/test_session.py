@@ -1,4 +1,4 @@
-"""The session we build, and what we say where Spark cannot start."""
+"""The session, and the errors if Spark cannot start."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_session_is_set_for_large_batches_state_and_utc(spark):
     assert spark.conf.get("spark.driver.host") == "127.0.0.1"
 
 
-def test_own_settings_go_before_ours(spark):
+def test_own_settings_override_the_defaults(spark):
     name = "spark.sql.execution.arrow.maxRecordsPerBatch"
     before = spark.conf.get(name)
     assert vs.session(**{name: 5000}).conf.get(name) == "5000"
@@ -34,7 +34,7 @@ def test_own_settings_go_before_ours(spark):
 
 @pytest.fixture
 def built(monkeypatch, tmp_path):
-    """The options with which a new session would be built, where nothing is configured."""
+    """The options of a new session if nothing is configured."""
     monkeypatch.setattr(SparkSession.Builder, "getOrCreate", lambda builder: builder._options)
     monkeypatch.setattr(sys.modules[vs.session.__module__], "has_session", lambda: False)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
@@ -54,7 +54,7 @@ def built(monkeypatch, tmp_path):
         ({"remote": "local[2]"}, 2),
     ],
 )
-def test_a_local_session_has_our_defaults_and_keeps_to_the_loopback(built, place, n_cores):
+def test_a_local_session_has_the_defaults_and_uses_the_loopback_interface(built, place, n_cores):
     options = built(**place)
 
     assert options["spark.driver.host"] == options["spark.driver.bindAddress"] == "127.0.0.1"
@@ -68,7 +68,7 @@ def test_a_local_session_has_our_defaults_and_keeps_to_the_loopback(built, place
 @pytest.mark.parametrize(
     "place", [{"master": "spark://a:7077"}, {"master": "yarn"}, {"master": "k8s://https://a"}, {"remote": "sc://a"}]
 )
-def test_a_session_elsewhere_gets_only_what_is_passed(built, place):
+def test_a_remote_session_gets_only_what_is_passed(built, place):
     options = built("ticks", **place, **{"spark.driver.memory": "8g"})
 
     assert options == {
@@ -79,7 +79,7 @@ def test_a_session_elsewhere_gets_only_what_is_passed(built, place):
     assert "SPARK_LOCAL_IP" not in os.environ
 
 
-def test_without_a_word_about_it_a_session_is_local(built):
+def test_by_default_a_session_is_local(built):
     assert built()["spark.master"] == "local[*]"
 
 
@@ -90,7 +90,7 @@ def test_without_a_word_about_it_a_session_is_local(built):
         "spark.master=local[3]\nspark.sql.shuffle.partitions = 7\n\nspark.driver.memory: 3g",
     ],
 )
-def test_what_spark_defaults_say_goes_before_our_defaults(built, tmp_path, lines):
+def test_spark_defaults_override_the_defaults(built, tmp_path, lines):
     (tmp_path / "spark-defaults.conf").write_text(lines)
 
     options = built()
@@ -100,7 +100,7 @@ def test_what_spark_defaults_say_goes_before_our_defaults(built, tmp_path, lines
     assert built(**{"spark.sql.shuffle.partitions": 9})["spark.sql.shuffle.partitions"] == "9"
 
 
-def test_a_cluster_that_spark_defaults_name_gets_no_defaults_of_ours(built, tmp_path):
+def test_a_cluster_from_spark_defaults_gets_no_defaults(built, tmp_path):
     (tmp_path / "spark-defaults.conf").write_text("spark.master spark://a:7077\n")
 
     assert built() == {}
@@ -114,7 +114,7 @@ def test_own_log_settings_of_spark_are_kept(built, tmp_path):
     assert "spark.driver.extraJavaOptions" not in built()
 
 
-def test_arguments_for_spark_submit_in_the_environment_count(built, monkeypatch, tmp_path):
+def test_arguments_for_spark_submit_in_the_environment_are_used(built, monkeypatch, tmp_path):
     file = tmp_path / "other.conf"
     file.write_text("spark.driver.memory 3g")
     words = f"--master local[3] --conf spark.sql.shuffle.partitions=7 --name='my app' --properties-file {file}"
@@ -124,13 +124,13 @@ def test_arguments_for_spark_submit_in_the_environment_count(built, monkeypatch,
     assert not taken & set(built())
 
 
-def test_a_connect_server_that_the_environment_names_is_taken(built, monkeypatch):
+def test_a_connect_server_from_the_environment_is_used(built, monkeypatch):
     monkeypatch.setenv("SPARK_REMOTE", "sc://a:15002")
 
     assert built("ticks") == {"spark.app.name": "ticks", "spark.remote": "sc://a:15002"}
 
 
-def test_a_session_that_is_there_stays_as_it_is(spark):
+def test_an_existing_session_is_not_changed(spark):
     names = ("spark.sql.shuffle.partitions", "spark.sql.session.timeZone", "spark.app.name")
     before = {name: spark.conf.get(name) for name in names}
     changed = {"spark.sql.shuffle.partitions": "13", "spark.sql.session.timeZone": "Asia/Tokyo"}
@@ -157,7 +157,7 @@ print("SEEN " + json.dumps({f'spark.{name}': spark.conf.get(f'spark.{name}') for
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("how", ["spark-submit", "spark-defaults.conf"])
 @pytest.mark.full
-def test_what_the_user_of_a_program_configures_goes_before_our_defaults(tmp_path, how):
+def test_the_configuration_of_the_user_overrides_the_defaults(tmp_path, how):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     environment = {name: value for name, value in os.environ.items() if name not in ("SPARK_REMOTE", "MASTER")}
@@ -185,20 +185,20 @@ def test_without_java_the_error_says_what_to_install(built, monkeypatch, tmp_pat
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    with pytest.raises(
-        vd.PipelineError, match=r"needs Java 17 or later, but there is no java on the PATH.*install it:"
-    ):
+    with pytest.raises(vd.PipelineError, match=r"needs Java 17 or later, but java is not on the PATH.*install it:"):
         vs.session()
 
 
-def test_an_old_java_is_told_by_its_version(built, monkeypatch, tmp_path):
+def test_an_old_java_is_refused_with_its_version(built, monkeypatch, tmp_path):
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_402\"' >&2\n")
     java.chmod(java.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
 
-    with pytest.raises(vd.PipelineError, match=r"JAVA_HOME is .*, which holds Java 8; point it at one, or unset it"):
+    with pytest.raises(
+        vd.PipelineError, match=r"JAVA_HOME is .*, which has Java 8; set JAVA_HOME to such a Java, or unset it"
+    ):
         vs.session()
 
 

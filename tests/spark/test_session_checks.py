@@ -1,4 +1,4 @@
-"""What a session or a column says about the meaning of predicates: where it differs from ours, it is refused."""
+"""Sessions and columns that would change the meaning of predicates are refused."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def rows(spark):
 
 @pytest.fixture
 def conf(spark):
-    """Settings that are put back."""
+    """Changes settings, and restores them."""
     changed = {}
 
     def set_(name, value):
@@ -106,13 +106,13 @@ def test_a_setting_that_changes_what_filter_keeps_is_refused_by_each_operator(ro
         conf(name, value)
 
 
-def test_settings_are_judged_when_the_transform_is_applied(rows, conf):
+def test_settings_are_checked_when_the_transform_is_applied(rows, conf):
     alerts = vd.QuerySet(SCHEMA)
     alerts.add("q", "b IN (TRUE, 'yes')")
     hits = rows.transform(vs.match(alerts))
     conf("spark.sql.ansi.enabled", "false")
 
-    assert hits.count() == 4  # by the queries, whatever the session has become
+    assert hits.count() == 4  # by the queries, although the session has changed
     with pytest.raises(vd.PipelineError, match=r"spark\.sql\.ansi\.enabled=false"):
         rows.transform(vs.match(alerts))
 
@@ -125,13 +125,13 @@ def test_a_default_collation_of_the_session_is_refused(rows, conf):
             each()
 
 
-def test_letter_case_of_names_may_count_for_the_session(spark, rows, conf):
+def test_a_case_sensitive_session_is_accepted(spark, rows, conf):
     conf("spark.sql.caseSensitive", "true")
     alerts = vd.QuerySet("s string")
     alerts.add("q", "S = 's'")
 
     assert rows.transform(vs.match(alerts)).count() == 1
-    with pytest.raises(vd.RowError, match="has 2 columns named 's'; keep or rename one"):
+    with pytest.raises(vd.RowError, match="has 2 columns named 's'; drop or rename all but one"):
         rows.selectExpr("*", "id AS S").transform(vs.match(alerts))
 
 
@@ -234,12 +234,12 @@ def test_a_char_column_may_be_a_key(spark, tmp_path):
         spark.sql("DROP TABLE keyed_rows")
 
 
-# Settings of these names say how texts are read and typed.
+# Settings with these names define how texts are parsed and typed.
 READING = ("spark.sql.ansi.", "spark.sql.legacy.", "spark.sql.parser.", "spark.sql.decimalOperations.")
 
 
 def other_settings(spark):
-    """Settings that Spark has for reading texts, besides those that we refuse, with a value that is not the default."""
+    """Other settings of Spark for parsing texts, with a value that is not the default."""
     known = getattr(getattr(spark._jvm, "org.apache.spark.sql.internal.SQLConf$"), "MODULE$").getConfigEntries()
     refused, entries = {setting.name for setting in SETTINGS}, known.iterator()
     while entries.hasNext():
@@ -251,7 +251,7 @@ def other_settings(spark):
 
 @pytest.mark.timeout(1800)
 def test_no_other_setting_for_reading_texts_changes_what_random_predicates_keep(spark, conf):
-    """A new Spark may bring another one, which then belongs into the table."""
+    """A new Spark may add one, which then belongs into the table."""
     conf("spark.sql.codegen.wholeStage", "false")
     conf("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     maker = Maker(random.Random(20240229))
@@ -272,7 +272,7 @@ def test_no_other_setting_for_reading_texts_changes_what_random_predicates_keep(
 
 
 def kept(frame, texts):
-    """What each text says of each row, or what Spark says against one."""
+    """The result of each text for each row, or Spark's error."""
     try:
         return frame.select(*(expr(text).alias(f"p{place}") for place, text in enumerate(texts))).toArrow().to_pylist()
     except PySparkException as error:

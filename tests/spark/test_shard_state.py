@@ -1,4 +1,4 @@
-"""The state of a shard between batches: what is written, what is read, and when a worker may trust its memory."""
+"""The state of a shard between batches: what is written and read, and when a worker reuses its monitor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FACTS = {
 
 
 class Store:
-    """Spark's state variables of one shard, as a committed batch left them."""
+    """Spark's state variables of one shard, after a committed batch."""
 
     def __init__(self):
         self.content, self.pieces, self.n_read, self.n_written = None, {}, 0, 0
@@ -55,7 +55,7 @@ class Store:
 
 
 class Sums:
-    """In place of a monitor: a sum by key."""
+    """A fake monitor: a sum per key."""
 
     def __init__(self, n_pad=0):
         self.sums, self.changed, self.n_pad = {}, set(), n_pad
@@ -89,7 +89,7 @@ class Sums:
 
 @pytest.fixture(autouse=True)
 def cache(monkeypatch):
-    """A worker of its own for every test."""
+    """A fresh worker for every test."""
     monkeypatch.setattr(shard_state, "_cache", shard_state._Cache())
 
 
@@ -112,7 +112,7 @@ def run_batch(store, additions, make=Sums):
     return monitor.sums.copy()
 
 
-def test_a_worker_goes_on_with_what_it_has_and_reads_nothing():
+def test_a_worker_reuses_its_monitor_and_reads_nothing():
     store = Store()
     for _ in range(5):
         sums = run_batch(store, {"a": 1})
@@ -145,11 +145,11 @@ def test_a_worker_that_missed_batches_reads_only_their_deltas(monkeypatch):
     assert 0 < store.n_read < 100
 
 
-def test_what_an_attempt_left_behind_is_not_used_when_the_batch_runs_again():
+def test_the_monitor_of_a_failed_attempt_is_not_reused():
     store = Store()
     run_batch(store, {"a": 1})
     committed = store.copy()
-    assert run_batch(store, {"a": 10}) == {"a": 11}  # the batch fails after this, and Spark forgets what it wrote
+    assert run_batch(store, {"a": 10}) == {"a": 11}  # the batch fails after this, and Spark discards what it wrote
 
     assert run_batch(committed, {"a": 2}) == {"a": 3}
     assert run_batch(committed, {}) == {"a": 3}
@@ -167,7 +167,7 @@ def test_two_streams_from_copies_of_a_checkpoint_do_not_mix():
     assert run_batch(other, {}) == {"a": 31}
 
 
-def test_a_worker_does_not_go_on_with_a_monitor_of_other_queries():
+def test_a_worker_does_not_reuse_a_monitor_of_other_queries():
     store = Store()
     run_batch(store, {"a": 1})
     made = []
@@ -177,7 +177,7 @@ def test_a_worker_does_not_go_on_with_a_monitor_of_other_queries():
     assert made
 
 
-def test_a_state_tells_whether_it_is_of_other_queries():
+def test_a_state_knows_whether_its_queries_have_changed():
     store = Store()
     assert not opened(store).is_changed
     run_batch(store, {"a": 1})
@@ -189,7 +189,7 @@ def test_a_state_tells_whether_it_is_of_other_queries():
     assert not opened(store, kind="other queries").is_changed
 
 
-def test_a_batch_writes_what_it_touched_and_not_all_that_is_there():
+def test_a_batch_writes_only_what_it_changed():
     store = Store()
     run_batch(store, {f"key-{number}": number for number in range(200_000)})
     store.n_written = 0
@@ -199,7 +199,7 @@ def test_a_batch_writes_what_it_touched_and_not_all_that_is_there():
     assert store.n_written < 1000
 
 
-def test_deltas_that_outweigh_the_base_become_a_new_base(monkeypatch):
+def test_deltas_larger_than_the_base_become_a_new_base(monkeypatch):
     store = Store()
     keys = {f"key-{number}": 1 for number in range(20_000)}
     for _ in range(20):
@@ -219,7 +219,7 @@ def test_many_small_deltas_become_a_new_base():
     assert len(store.pieces) <= 1 + shard_state.LIGHT // shard_state.LEAST_WEIGHT
 
 
-def test_a_large_state_is_kept_in_pieces(monkeypatch):
+def test_a_large_state_is_stored_in_pieces(monkeypatch):
     monkeypatch.setattr(shard_state, "PIECE_BYTES", 1000)
     store = Store()
     keys = {f"key-{number}": number for number in range(5000)}
@@ -231,7 +231,7 @@ def test_a_large_state_is_kept_in_pieces(monkeypatch):
     assert run_batch(store, {}) == keys | {"key-1": 2}
 
 
-def test_a_worker_keeps_no_more_than_it_may(monkeypatch):
+def test_a_worker_limits_its_cached_monitors(monkeypatch):
     monkeypatch.setattr(shard_state, "KEPT_BYTES", 1000)
     for number in range(10):
         state = opened(Store(), place=number)
@@ -247,17 +247,20 @@ def test_a_worker_keeps_no_more_than_it_may(monkeypatch):
     [
         (
             {"shards": 5},
-            r"has its rows in 2 shards but the stream asks for 5; pass shards=2, or start .* new",
+            r"has 2 shards but the stream has 5; pass shards=2, or start .* new",
         ),
-        ({"format": 9}, r"has format 1 but this version of vedette writes format 9; go on with the version"),
+        ({"format": 9}, r"has format 1 but this version of vedette writes format 9; continue with the version"),
         ({"key": ["id", "bigint"]}, r"written with key='symbol' \(string\) but the stream has key='id' \(bigint\)"),
-        ({"time": ["t", "bigint"]}, r"written with time='ts' \(timestamp\) but the stream has time='t' \(bigint\); go"),
+        ({"time": ["t", "bigint"]}, r"time='ts' \(timestamp\) but the stream has time='t' \(bigint\); continue with"),
         (
             {"report": "queries"},
-            r"written with report='pairs' but the stream has report='queries'; go on with the same",
+            r"written with report='pairs' but the stream has report='queries'; continue with the old value",
         ),
-        ({"late": "drop"}, r"written with late=None but the stream has late='drop'; go on with the same, or start"),
-        ({"operator": "band join", "shards": 3}, r"is that of a border monitor but the stream is a band join; start"),
+        (
+            {"late": "drop"},
+            r"written with late=None but the stream has late='drop'; continue with the old value, or start",
+        ),
+        ({"operator": "band join", "shards": 3}, r"is of a border monitor but the stream is a band join; start"),
     ],
 )
 def test_a_checkpoint_of_another_stream_is_refused(changed, message):
@@ -268,18 +271,18 @@ def test_a_checkpoint_of_another_stream_is_refused(changed, message):
         opened(store, facts=FACTS | changed)
 
 
-def test_a_state_of_another_query_set_is_told_as_the_checkpoints_fault(monkeypatch):
+def test_the_error_about_a_state_of_another_query_set_names_the_checkpoint(monkeypatch):
     store = Store()
     run_batch(store, {"a": 1})
     ((key, (content,)),) = store.pieces.items()
     store.pieces[key] = (b"bad" + content[3:],)
     another_worker(monkeypatch)
 
-    with pytest.raises(vd.SnapshotError, match="cannot go on from its checkpoint: of another set"):
+    with pytest.raises(vd.SnapshotError, match="cannot continue from its checkpoint: of another set"):
         run_batch(store, {})
 
 
-def test_a_state_with_a_piece_missing_is_told(monkeypatch):
+def test_a_state_with_a_missing_piece_is_an_error(monkeypatch):
     store = Store()
     run_batch(store, {"a": 1})
     store.pieces = dict.fromkeys(store.pieces, (b"",))
@@ -289,7 +292,7 @@ def test_a_state_with_a_piece_missing_is_told(monkeypatch):
         run_batch(store, {})
 
 
-def test_queries_that_changed_begin_a_new_base(monkeypatch):
+def test_changed_queries_begin_a_new_base(monkeypatch):
     store = Store()
     run_batch(store, {"a": 1})
     run_batch(store, {"a": 1})

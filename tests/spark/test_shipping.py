@@ -1,4 +1,4 @@
-"""How query sets reach the workers, and what a worker says that cannot open one."""
+"""How query sets are sent to workers, and the errors of a worker that cannot open one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def many_queries(n=200_000):
     return queries
 
 
-def test_a_large_set_travels_as_a_file_and_is_left_where_it_was_asked_for(spark, tmp_path):
+def test_a_large_set_is_sent_as_a_file_and_stays_in_the_given_directory(spark, tmp_path):
     rows = spark.createDataFrame([(7.25,), (7.75,)], "price double")
 
     hits = rows.transform(vs.match(many_queries(), snapshot_dir=tmp_path))
@@ -46,7 +46,7 @@ def test_the_same_set_makes_the_same_file(tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
 
 
-# A driver that ships a set, says where its file is, and ends when it is told to.
+# A driver that sends a set, prints the path of its file, and ends on request.
 DRIVER = """if True:
     import sys
     import numpy as np
@@ -64,7 +64,7 @@ DRIVER = """if True:
     assert shipping.unpack(parcel).match_one({"price": 7.25}) == [7]
     sys.stdin.readline()
 """
-# A worker that starts now, of any driver on this host.
+# A new worker of any driver on this host.
 WORKER = """if True:
     import sys, socket
     from pathlib import Path
@@ -79,7 +79,7 @@ WORKER = """if True:
 
 @pytest.mark.parametrize("is_killed", [False, True])
 @pytest.mark.full
-def test_of_two_drivers_with_one_set_either_may_end_and_the_file_goes_with_the_last(tmp_path, is_killed):
+def test_the_file_of_a_set_is_deleted_with_its_last_driver(tmp_path, is_killed):
     first, second = (accounts.start(DRIVER, temporary=tmp_path) for _ in range(2))
     path, same = (Path(accounts.read_line(each)) for each in (first, second))
     assert path == same
@@ -95,7 +95,7 @@ def test_of_two_drivers_with_one_set_either_may_end_and_the_file_goes_with_the_l
     assert list(path.parent.iterdir()) == []
 
 
-def test_what_killed_drivers_left_is_deleted_by_the_next_and_what_others_use_is_not(tmp_path, monkeypatch):
+def test_files_of_killed_drivers_are_deleted_by_the_next_driver(tmp_path, monkeypatch):
     killed = accounts.start(DRIVER, temporary=tmp_path)
     path = Path(accounts.read_line(killed))
     killed.kill()
@@ -110,7 +110,7 @@ def test_what_killed_drivers_left_is_deleted_by_the_next_and_what_others_use_is_
     assert list(path.parent.iterdir()) == []
 
 
-def test_a_driver_keeps_the_files_of_the_sets_that_it_shipped_last(tmp_path, monkeypatch):
+def test_a_driver_keeps_the_files_of_its_last_sets(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(set_files, "_leases", {})
     monkeypatch.setattr(set_files, "_KEPT_FILES", 2)
@@ -118,7 +118,7 @@ def test_a_driver_keeps_the_files_of_the_sets_that_it_shipped_last(tmp_path, mon
     paths = [set_files.publish(many_queries(n), None)[1] for n in (1, 2, 1, 3, 4, 3)]
 
     assert set(paths[0].parent.iterdir()) == set(paths[-2:])
-    assert len(set_files._leases) == 3  # one is on the directory
+    assert len(set_files._leases) == 3  # one lease is on the directory
     assert set_files.publish(many_queries(1), None)[1].exists()
     set_files._release_all()
     assert list(paths[0].parent.iterdir()) == []
@@ -126,7 +126,7 @@ def test_a_driver_keeps_the_files_of_the_sets_that_it_shipped_last(tmp_path, mon
 
 @pytest.mark.parametrize("place", ["the temporary directory", "a directory that both chose"])
 @pytest.mark.full
-def test_two_accounts_use_the_same_set_at_once(tmp_path, place):
+def test_two_accounts_use_the_same_set_concurrently(tmp_path, place):
     accounts.open_to_all(tmp_path)
     chosen = [] if place == "the temporary directory" else [tmp_path]
     started = [accounts.start(DRIVER, *chosen, temporary=tmp_path, uid=uid) for uid in accounts.others()]
@@ -136,7 +136,7 @@ def test_two_accounts_use_the_same_set_at_once(tmp_path, place):
     assert {stat.S_IMODE(path.stat().st_mode) for path in paths} == {0o600}
     for process in started:
         accounts.end(process)
-    assert {path.exists() for path in paths} == {bool(chosen)}  # what lies in a directory that was chosen stays
+    assert {path.exists() for path in paths} == {bool(chosen)}  # files in a chosen directory are kept
 
 
 def test_a_file_of_another_account_with_the_name_of_a_set_is_neither_used_nor_replaced(tmp_path, monkeypatch):
@@ -152,7 +152,7 @@ def test_a_file_of_another_account_with_the_name_of_a_set_is_neither_used_nor_re
     assert path.read_bytes() == b"of another"
 
 
-def test_a_file_that_is_damaged_is_replaced(tmp_path, monkeypatch):
+def test_a_damaged_file_is_replaced(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(set_files, "_leases", {})
     path = Path(shipping.pack(many_queries(), None).path)
@@ -168,15 +168,15 @@ def test_a_worker_refuses_a_file_that_was_changed_after_the_driver_wrote_it(tmp_
     path = Path(parcel.path)
     changed = vd.QuerySet.load(path)
     (part,) = changed.view().parts.compiled
-    part.axes["price"].cuts[15] = 7.25  # a constant: nothing but the digest tells
+    part.axes["price"].cuts[15] = 7.25  # a constant: only the digest detects it
     changed.save(path)
     assert len(vd.QuerySet.load(path)) == 200_000
 
-    with pytest.raises(vd.PipelineError, match="is not as the driver has written it; start the job again"):
+    with pytest.raises(vd.PipelineError, match="has changed since the driver wrote it; start the job again"):
         shipping.unpack(parcel)
 
 
-def test_a_worker_of_another_account_is_told_how_to_share(tmp_path, monkeypatch):
+def test_the_error_of_a_worker_of_another_account_says_how_to_share(tmp_path, monkeypatch):
     parcel = shipping.pack(many_queries(), tmp_path)
 
     def refuse(path):
@@ -187,7 +187,7 @@ def test_a_worker_of_another_account_is_told_how_to_share(tmp_path, monkeypatch)
         shipping.unpack(parcel)
 
 
-def test_a_worker_of_this_host_is_told_that_the_file_was_deleted(tmp_path):
+def test_a_worker_of_this_host_reports_a_deleted_file(tmp_path):
     parcel = shipping.pack(many_queries(), tmp_path)
     Path(parcel.path).unlink()
     with pytest.raises(vd.PipelineError, match=r"it was deleted, or the driver has ended; start the job again"):
@@ -196,7 +196,7 @@ def test_a_worker_of_this_host_is_told_that_the_file_was_deleted(tmp_path):
         shipping.unpack(dataclasses.replace(parcel, host="another"))
 
 
-def test_a_small_set_travels_without_a_file(tmp_path):
+def test_a_small_set_is_sent_without_a_file(tmp_path):
     queries = many_queries(10)
 
     assert shipping.pack(queries, tmp_path).content is not None
@@ -212,22 +212,22 @@ def test_a_worker_loads_a_set_once_and_keeps_few():
     assert len(shipping._loaded) <= 4
 
 
-def test_a_worker_that_cannot_see_the_file_says_to_share_a_directory(tmp_path):
+def test_a_worker_that_cannot_find_the_file_says_to_share_a_directory(tmp_path):
     parcel = shipping.pack(many_queries(), tmp_path)
     Path(parcel.path).unlink()
 
-    with pytest.raises(vd.PipelineError, match=r"cannot see .*\.queries, the snapshot.*pass snapshot_dir= .* share"):
+    with pytest.raises(vd.PipelineError, match=r"cannot find .*\.queries, the snapshot.*pass snapshot_dir= .* share"):
         shipping.unpack(parcel)
 
 
-def test_a_directory_that_cannot_be_written_is_told(tmp_path):
+def test_a_directory_that_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
 
-    with pytest.raises(vd.PipelineError, match=r"cannot put a snapshot .* pass snapshot_dir="):
+    with pytest.raises(vd.PipelineError, match=r"cannot write a snapshot .* pass snapshot_dir="):
         shipping.pack(many_queries(), tmp_path / "file")
 
 
-def test_a_worker_of_another_version_is_told(monkeypatch):
+def test_a_worker_of_another_version_is_an_error(monkeypatch):
     parcel = shipping.pack(many_queries(3), None)
     monkeypatch.setattr(shipping, "_loaded", {})
     monkeypatch.setattr(shipping, "__version__", "9.9")
@@ -253,5 +253,5 @@ def test_a_worker_without_the_package_says_what_to_install(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
 
-    assert "cannot import 'vedette' by" in done.stderr
+    assert "cannot import 'vedette' with" in done.stderr
     assert "install vedette 0.1.0 there" in done.stderr

@@ -1,4 +1,4 @@
-"""The seam between DataFrames and window joins: schema, layouts, batch and stream, time, restarts, refusals."""
+"""Window joins of DataFrames: schema, layouts, batch and stream, time, restarts, errors."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def frame(spark):
         (quotes.ANY, 1, (2, 3), "one"),
     ],
 )
-def test_streams_in_time_order_give_all_pairs_whatever_the_micro_batches_and_shards(
+def test_streams_in_time_order_give_all_pairs_for_any_micro_batches_and_shards(
     spark, tmp_path, queries, shards, n_batches, layout
 ):
     pairs = quotes.make_joins(queries)
@@ -80,7 +80,7 @@ def test_streams_in_time_order_give_all_pairs_whatever_the_micro_batches_and_sha
 
 
 @pytest.mark.parametrize("queries", [quotes.EQUATED, quotes.ANY])
-def test_a_batch_gives_all_pairs_whatever_its_order_and_partitions(spark, queries):
+def test_a_batch_gives_all_pairs_for_any_order_and_partitions(spark, queries):
     sides = quotes.make_rows(120, seed=3, disorder=9), quotes.make_rows(100, seed=4, disorder=9)
     left, right = (spark.createDataFrame(side.to_pandas()).orderBy(f.hash("ts")).repartition(3) for side in sides)
 
@@ -89,7 +89,7 @@ def test_a_batch_gives_all_pairs_whatever_its_order_and_partitions(spark, querie
     assert quotes.as_tuples(out) == quotes.expected_pairs(*sides, queries)
 
 
-def test_null_keys_join_nothing_by_equality_but_each_other_where_nulls_are_equal(spark):
+def test_null_keys_join_nothing_by_equality_and_each_other_if_nulls_are_equal(spark):
     sides = quotes.make_rows(60, seed=13, nulls=0.6), quotes.make_rows(60, seed=14, nulls=0.6)
     left, right = (spark.createDataFrame(side.to_pandas()).repartition(2) for side in sides)
     same = {"same": ("left.symbol <=> right.symbol", (5, 5), lambda left, right: left["symbol"] == right["symbol"])}
@@ -128,7 +128,7 @@ def test_rows_with_a_null_key_count_in_windows_that_count_rows(spark, tmp_path):
 
 
 @pytest.mark.parametrize(("queries", "shards", "late"), [(quotes.EQUATED, 3, "drop"), (quotes.ANY, 4, "apply")])
-def test_rows_are_late_as_in_one_shard(spark, tmp_path, queries, shards, late):
+def test_rows_are_late_exactly_as_in_one_shard(spark, tmp_path, queries, shards, late):
     pairs = quotes.make_joins(queries)
     batches = [quotes.cut(quotes.make_rows(100, seed, disorder=15), 4, seed) for seed in (5, 6)]
     write_sides(tmp_path, *batches)
@@ -143,8 +143,8 @@ def test_rows_are_late_as_in_one_shard(spark, tmp_path, queries, shards, late):
     assert quotes.as_tuples(run_stream(spark, out, tmp_path)) == expected[late]
 
 
-def test_rows_that_share_no_time_with_the_other_side_are_let_go(spark, tmp_path, equated):
-    """Only one shard has left rows, but all hear of them."""
+def test_rows_too_old_to_join_are_removed(spark, tmp_path, equated):
+    """Only one shard has left rows, but all are notified of them."""
     lefts = [rows_of((number, "a", 1, 100 * number)) for number in range(4)]
     rights = [rows_of(*((4 * number + k, f"S{k}", 1, 100 * number) for k in range(4))) for number in range(4)]
     write_sides(tmp_path, lefts, rights)
@@ -155,7 +155,7 @@ def test_rows_that_share_no_time_with_the_other_side_are_let_go(spark, tmp_path,
 
 
 @pytest.mark.parametrize("shards", [None, 1])
-def test_windows_that_count_rows_see_the_streams_in_order_in_one_shard(spark, tmp_path, shards):
+def test_windows_that_count_rows_use_one_shard_in_order(spark, tmp_path, shards):
     pairs = quotes.make_joins(quotes.EQUATED)
     pairs.add("last", "left.symbol = right.symbol", rows=3)
     batches = [quotes.cut(quotes.make_rows(50, seed), 3, seed) for seed in (7, 8)]
@@ -224,12 +224,12 @@ def test_three_streams_are_joined_by_what_all_queries_equate_or_in_one_shard(spa
     with pytest.raises(vd.PipelineError, match=r"needs one shard: a grid is for two streams; leave"):
         vs.window_join(pairs=joins, frames=rows, **times, shards=4)
     with pytest.raises(
-        vd.PipelineError, match=r"joins 3 streams; give their DataFrames by name: frames=\{'a': \.\.\., 'b'"
+        vd.PipelineError, match=r"joins 3 streams; pass their DataFrames by name: frames=\{'a': \.\.\., 'b'"
     ):
         vs.window_join(rows["a"], rows["b"], joins, **times)
 
 
-def test_a_watermark_lets_rows_go_where_one_side_is_silent(spark, tmp_path, equated):
+def test_a_watermark_removes_rows_if_one_side_is_silent(spark, tmp_path, equated):
     """By Spark's policy "max" the watermark is that of the stream that is ahead."""
     lefts = [rows_of((1, "a", 1, 0))]
     rights = [rows_of(*((10 * number + k, "a", 1, 100 * number) for k in range(3))) for number in range(5)]
@@ -283,7 +283,7 @@ def test_no_rows_and_no_queries_give_no_pairs(frame, equated):
     )
 
 
-def test_rows_whose_equated_field_is_null_join_with_none(spark, equated, tmp_path):
+def test_rows_with_a_null_in_the_equated_field_join_with_none(spark, equated, tmp_path):
     rows = rows_of((1, None, 1, 0), (2, "a", 1, 1))
     write_sides(tmp_path, [rows], [rows])
 
@@ -292,7 +292,7 @@ def test_rows_whose_equated_field_is_null_join_with_none(spark, equated, tmp_pat
     assert quotes.as_tuples(run_stream(spark, out, tmp_path)) == [("near", 2, 2)]
 
 
-def test_a_stream_takes_a_set_of_more_than_a_megabyte(spark, tmp_path):
+def test_a_stream_accepts_a_set_of_more_than_a_megabyte(spark, tmp_path):
     many = vd.JoinQuerySet(left=quotes.SCHEMA, right=quotes.SCHEMA)
     texts = [f"left.symbol = right.symbol AND left.price = {number} AND right.price < 1" for number in range(8000)]
     many.add_many(list(range(8000)), texts, within="10 seconds")
@@ -307,7 +307,7 @@ def test_a_stream_takes_a_set_of_more_than_a_megabyte(spark, tmp_path):
 # Restarts.
 
 
-def test_a_stream_goes_on_from_its_checkpoint_and_from_no_other(spark, tmp_path):
+def test_a_stream_continues_from_its_own_checkpoint_only(spark, tmp_path):
     pairs = quotes.make_joins(quotes.EQUATED)
     batches = [quotes.cut(quotes.make_rows(100, seed), 4, seed) for seed in (9, 10)]
     write_sides(tmp_path, *(side[:2] for side in batches))
@@ -319,7 +319,7 @@ def test_a_stream_goes_on_from_its_checkpoint_and_from_no_other(spark, tmp_path)
             pairs,
             {"layout": "grid"},
         ),
-        "the stream cannot go on from its checkpoint: the state was saved with another set": (others, {}),
+        "the stream cannot continue from its checkpoint: the state was saved with another set": (others, {}),
     }
 
     for message, (queries, options) in wrong.items():
@@ -331,7 +331,7 @@ def test_a_stream_goes_on_from_its_checkpoint_and_from_no_other(spark, tmp_path)
     assert quotes.as_tuples(run_stream(spark, out, tmp_path)) == quotes.expected_pairs(lefts, rights, quotes.EQUATED)
 
 
-def test_queries_that_changed_are_those_of_a_join_in_one_piece(spark, tmp_path):
+def test_changed_queries_act_as_in_one_shard(spark, tmp_path):
     pairs = quotes.make_joins(quotes.EQUATED)
     batches = [quotes.cut(quotes.make_rows(100, seed), 4, seed) for seed in (11, 12)]
     monitor = pairs.window(**TIMES, left_id="id", right_id="id")
@@ -349,7 +349,7 @@ def test_queries_that_changed_are_those_of_a_join_in_one_piece(spark, tmp_path):
     assert {query for query, *_ in expected} == {"near", "dearer", "far"}
 
 
-# What is refused.
+# Errors.
 
 
 @pytest.mark.parametrize(
@@ -361,22 +361,22 @@ def test_queries_that_changed_are_those_of_a_join_in_one_piece(spark, tmp_path):
         ({"left_time": "symbol"}, r"left_time 'symbol' is string; a time is a timestamp or a number"),
         ({"left_time": "price"}, r"within must be a number; query 'near' has a duration"),
         ({"left_time": None}, r"left_time is missing: the right stream has a time column"),
-        ({"left_id": None}, r"left_id is the name of a column; got None"),
+        ({"left_id": None}, r"left_id must be the name of a column; got None"),
         ({"middle_id": "id"}, r"window takes no 'middle_id'; it takes: left_time, left_id, right_time, right_id"),
         ({"late": "never"}, r"late is one of: 'drop', 'apply'; got 'never'"),
         ({"max_state_rows": -1}, r"max_state_rows is a whole number above 0"),
-        ({"shards": 1.5}, r"shards is a whole number from 1 to 10,000; got 1.5"),
-        ({"layout": "square"}, r"layout is one of: 'equality', 'grid', 'one'; got 'square'"),
-        ({"layout": "one", "shards": 3}, r"shards is 3, but the join needs one shard: layout='one'; leave it out"),
-        ({"frames": {}}, r"frames= names all DataFrames; leave left and right out beside it"),
+        ({"shards": 1.5}, r"shards must be an integer from 1 to 10,000; got 1.5"),
+        ({"layout": "square"}, r"layout must be one of: 'equality', 'grid', 'one'; got 'square'"),
+        ({"layout": "one", "shards": 3}, r"shards is 3, but the join needs one shard: layout='one'; omit it"),
+        ({"frames": {}}, r"frames= must name all DataFrames; omit left and right"),
     ],
 )
-def test_wrong_options_are_refused(frame, equated, options, message):
+def test_invalid_options_are_refused(frame, equated, options, message):
     with pytest.raises(vd.VedetteError, match=message):
         vs.window_join(frame, frame, equated, **TIMES | options)
 
 
-def test_a_layout_that_cannot_be_is_refused(frame, any_joins):
+def test_an_impossible_layout_is_refused(frame, any_joins):
     with pytest.raises(
         vd.PipelineError,
         match=r"layout is 'equality', which is not possible: the queries .*; use 'grid'",
@@ -384,8 +384,8 @@ def test_a_layout_that_cannot_be_is_refused(frame, any_joins):
         vs.window_join(frame, frame, any_joins, **TIMES, layout="equality")
 
 
-def test_a_field_that_queries_use_must_be_there_in_a_type_that_fits(frame, equated):
-    with pytest.raises(vd.RowError, match="use field 'price', which the right DataFrame lacks; it has: id, symbol, ts"):
+def test_a_field_that_queries_use_must_exist_with_a_fitting_type(frame, equated):
+    with pytest.raises(vd.RowError, match="the right DataFrame has no column 'price', but the queries use"):
         vs.window_join(frame, frame.drop("price"), equated, **TIMES)
     odd = frame.withColumn("symbol", f.lit(1))
     with pytest.raises(
@@ -399,26 +399,24 @@ def test_times_of_two_types_are_refused(frame):
     pairs.add(1, "left.x < right.x", within=5)
     rows = frame.selectExpr("id", "price x", "1 t", "1.5D u")
 
-    with pytest.raises(
-        vd.RowError, match=r"times of the streams are of different types \(left: bigint, right: double\)"
-    ):
+    with pytest.raises(vd.RowError, match=r"times of the streams have different types \(left: bigint, right: double\)"):
         vs.window_join(rows, rows, pairs, left_time="t", right_time="u")
 
 
-def test_what_is_no_set_of_joins_or_no_frame_is_refused(frame, equated):
-    with pytest.raises(vd.PipelineError, match=r"takes a JoinQuerySet after the DataFrames; got BandQuerySet"):
+def test_arguments_that_are_not_joins_or_frames_are_refused(frame, equated):
+    with pytest.raises(vd.PipelineError, match=r"needs a JoinQuerySet after the DataFrames; got BandQuerySet"):
         vs.window_join(frame, frame, vd.BandQuerySet(), **TIMES)
-    with pytest.raises(vd.PipelineError, match=r"takes a JoinQuerySet after the DataFrames; got NoneType"):
+    with pytest.raises(vd.PipelineError, match=r"needs a JoinQuerySet after the DataFrames; got NoneType"):
         vs.window_join(frame, frame)
     with pytest.raises(vd.PipelineError, match=r"vs.window_join joins DataFrames; right is of type NoneType"):
         vs.window_join(frame, pairs=equated, **TIMES)
-    forgotten = r"takes the DataFrames first, then the set; {} is of type JoinQuerySet, where a DataFrame should stand"
+    forgotten = r"takes the DataFrames first, then the set; {} must be a DataFrame, got JoinQuerySet; check"
     with pytest.raises(vd.PipelineError, match=forgotten.format("right")):
         vs.window_join(frame, equated, **TIMES)
     with pytest.raises(vd.PipelineError, match=forgotten.format("left")):
         vs.window_join(equated, **TIMES)
     with pytest.raises(
-        vd.PipelineError, match=r"frames= names the DataFrame of each stream: left, right; got: left, rihgt"
+        vd.PipelineError, match=r"frames= must name the DataFrame of each stream: left, right; got: left, rihgt"
     ):
         vs.window_join(pairs=equated, frames={"left": frame, "rihgt": frame}, **TIMES)
 
@@ -438,7 +436,7 @@ def test_a_stream_without_rocksdb_is_refused(spark, equated, tmp_path):
 
 
 @pytest.mark.parametrize("role", ["id", "ts"])
-def test_rows_without_an_id_or_a_time_are_told(frame, equated, role):
+def test_rows_without_an_id_or_a_time_are_an_error(frame, equated, role):
     odd = frame.withColumn(role, f.when(f.col("price") > 5, f.col(role)))
     name = {"id": "id", "ts": "time"}[role]
 

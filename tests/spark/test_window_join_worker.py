@@ -1,4 +1,4 @@
-"""Window joins in shards, as the workers run them, against a join in one piece; without Spark."""
+"""Window joins in shards, as workers run them, compared with a join in one shard; without Spark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COLUMNS = {"left_time": "ts", "right_time": "ts", "left_id": "id", "right_id": "
 
 
 class Shards:
-    """Monitors, each given a part of the rows; all are saved and loaded after every micro-batch.
+    """Monitors, each with a part of the rows; all are saved and loaded after every micro-batch.
 
     Rows go to shards on a grid, or by their symbol, which all queries equate.
     """
@@ -71,7 +71,7 @@ class Shards:
 
 @pytest.mark.parametrize("late", ["drop", "apply"])
 @pytest.mark.parametrize("n_shards", [1, 2, 6])
-def test_shards_find_what_one_piece_finds_also_of_late_rows(late, n_shards):
+def test_shards_find_the_same_pairs_as_one_shard_even_for_late_rows(late, n_shards):
     n_late = 0
     for seed in range(4):
         pairs = quotes.make_joins(quotes.ANY if seed % 2 else quotes.EQUATED)
@@ -89,8 +89,8 @@ def test_shards_find_what_one_piece_finds_also_of_late_rows(late, n_shards):
 
 @pytest.mark.parametrize("late", ["drop", "apply"])
 @pytest.mark.parametrize("n_shards", [1, 5])
-def test_rows_without_a_key_are_not_sent_but_tell_how_far_their_stream_has_come(late, n_shards):
-    """Most rows have no key, and which others are late or let go depends on their times."""
+def test_rows_without_a_key_are_not_sent_but_advance_their_stream(late, n_shards):
+    """Most rows have no key, but their times decide which other rows are late or removed."""
     n_late = 0
     for seed in range(4):
         pairs = quotes.make_joins(quotes.EQUATED)

@@ -1,4 +1,4 @@
-"""What workers do with zones, without Spark: shards follow a set that changes, whatever their number."""
+"""Zones in workers, without Spark: any number of shards follows a changing set."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def run_shards(shards, rows, n_shards):
     )
     note = pa.ipc.open_stream(moving_join.note(batch, PLAN)).read_all()
     parts = dict(packing.split(batch, len(lines)))
-    told = []
+    answers = []
     for label, shard in shards.items():
         number = next(n for n, line in enumerate(lines) if label in line)
         sides = {packing.note_of(0): note}
         if number in parts:
             sides[0] = pa.Table.from_batches([parts[number]])
         for table in zones.step(shard, sides, label, plan):
-            told += [tuple(row[name] for name in fleets.LINE) for row in table.to_pylist()]
-    return told
+            answers += [tuple(row[name] for name in fleets.LINE) for row in table.to_pylist()]
+    return answers
 
 
 @pytest.mark.parametrize("n_shards", [1, 4, 6])
-def test_shards_find_the_pairs_of_the_zones_as_they_are(n_shards):
+def test_shards_find_the_pairs_of_the_current_zones(n_shards):
     held, world, random = vd.ZoneSet(), World(fleets.INTERVAL, stands="b"), np.random.default_rng(3)
     labels = {label for line in packing.by_grid(n_shards, 1) for label in line}
     shards = {label: zones.ZoneShard(vd.MovingJoin(fleets.INTERVAL, static="b"), held) for label in sorted(labels)}

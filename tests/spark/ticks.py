@@ -1,4 +1,4 @@
-"""Ticks of a few symbols whose prices walk about, the ranges that watch them, and what border monitoring should say."""
+"""Ticks of a few symbols with random prices, queries of ranges, and the expected events of border monitoring."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDTH = 5
 
 
 def make_queries():
-    """Query q holds prices from q to q + 5."""
+    """Query q matches prices from q to q + 5."""
     queries = vd.QuerySet(SCHEMA)
     lows = np.arange(N_QUERIES, dtype=np.float64)
     queries.add_boxes(np.arange(N_QUERIES), {"price": (lows, lows + WIDTH)})
@@ -22,7 +22,7 @@ def make_queries():
 
 
 def make_rows(n_rows, seed=7):
-    """One tick a second."""
+    """One tick per second."""
     random = np.random.default_rng(seed)
     symbols = random.integers(0, N_KEYS, n_rows)
     prices = np.empty(n_rows)

@@ -1,4 +1,4 @@
-"""Vedette inside a Spark pipeline: transforms over DataFrames, and a local session that is set up well.
+"""Vedette inside a Spark pipeline: transforms of DataFrames, and a session with suitable settings.
 
     from vedette import spark as vs
 

@@ -94,12 +94,12 @@ def band_join(
         check_state_store(left, _CALL)
     n_shards = shards or default_shards(left)
     parcel = given.pack(left.isStreaming, snapshot_dir, STREAM_INLINE_BYTES if left.isStreaming else None)
-    heard = packing.label_shards(n_shards)  # all, because changes of queries are told by all of them
+    notified = packing.label_shards(n_shards)  # all shards, because all report changes of queries
     grid = [packing.by_grid(n_shards, side) for side in range(2)]
     packed = []
     for side, rows in enumerate((left, right)):
         columns = [wide(ids[side]), t.StructField(values[side].name, t.DoubleType()), *map(wide, ops[side])]
-        packing_plan = {"worker": _WORKER, "side": side, "lines": grid[side], "heard": heard}
+        packing_plan = {"worker": _WORKER, "side": side, "lines": grid[side], "notified": notified}
         packed.append(pack_rows(rows, columns, parcel["sender"], packing_plan))
     plan = {
         "worker": _WORKER,

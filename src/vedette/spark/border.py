@@ -1,6 +1,6 @@
-"""Border monitoring inside Spark: a transform from rows of keyed objects to events, where one enters or leaves a query.
+"""Border monitoring inside Spark: a transform from rows of keyed objects to enter and exit events.
 
-Keys are spread over shards by their hash; `shards` tells how a shard runs on a stream and on a batch.
+Keys are spread over shards by their hash. `vedette.spark.shards` runs the shards, on a stream and on a batch.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from vedette.queries.query_set import QuerySet
     from vedette.registry.read.followed import Followed
 
-BATCH_SHARDS = 4  # for each partition of a shuffle, where no state is kept: a shard is in memory at once
+BATCH_SHARDS = 4  # per shuffle partition, on a batch: the rows of a shard are in memory together
 _WORKER = "vedette.spark.workers.border"
 
 
@@ -59,16 +59,16 @@ def border(
     """A transform to events: `events = ticks.transform(vs.border(alerts, key="symbol", time="ts"))`.
 
     One row per event, with columns `key`, `time`, `query`, `event` ("enter", "exit" or "cross") and `reason`. The
-    options are those of `QuerySet.border`. A stream keeps the last row of each key in Spark's state store, in `shards`
-    parts (by default as many as the session's `spark.sql.shuffle.partitions`); a checkpoint fixes the number. A batch
-    is sorted and replayed, keeps nothing, and gives the events that a stream of the same rows in order would.
+    options are those of `QuerySet.border`. A stream stores the last row of each key in Spark's state store, in `shards`
+    parts (default: `spark.sql.shuffle.partitions`); a checkpoint fixes the number. A batch is sorted and replayed, and
+    produces the events of a stream of the same rows in order. It stores nothing.
 
-    On a stream, `expire_after` and `dwell` need a watermark on the time column, set before the transform. It decides
-    for keys that send no more rows. Where time is a number there can be no watermark, and on a batch there is none:
-    there they are decided by the key's next row alone, and what no row decides is not reported.
+    On a stream, `expire_after` and `dwell` need a watermark on the time column, set before the transform: it advances
+    time for keys without new rows. On a batch, and if the time is a number, there is no watermark. Then only the next
+    row of a key advances its time, and later events are not reported.
 
-    A set above 4 MB (on a stream: 256 KB) goes to the workers as a file in `snapshot_dir`, which they must see too.
-    What `registry.follow` gives of a set of kind border is followed while it changes; events then have a column
+    A set above 4 MB (on a stream: 256 KB) is sent to the workers as a file in `snapshot_dir`, which they must be able
+    to read. A set of kind border from `registry.follow` is followed while it changes; events then have a last column
     `version`.
     """
     given = QuerySource.read(queries, "vs.border", "border")
@@ -83,7 +83,7 @@ def border(
         "margin": dict(margin) if isinstance(margin, Mapping) else margin,
         "cross": cross,
     }
-    monitor = given.queries.border(**options)  # raises where an option is wrong
+    monitor = given.queries.border(**options)  # raises if an option is invalid
 
     def transform(rows: DataFrame) -> DataFrame:
         check_session(rows, given.queries)
@@ -100,7 +100,7 @@ def border(
         n_shards = shards or default_shards(rows, 1 if rows.isStreaming else BATCH_SHARDS)
         parcel = given.pack(rows.isStreaming, snapshot_dir, STREAM_INLINE_BYTES if rows.isStreaming else None)
         lines = packing.by_key(n_shards)
-        packing_plan = {"worker": _WORKER, "null_key": null_key, "lines": lines, "heard": lines[0]}
+        packing_plan = {"worker": _WORKER, "null_key": null_key, "lines": lines, "notified": lines[0]}
         needed = _needed_columns(rows, given, key_column, time_column)
         packed = pack_rows(rows, needed, parcel["sender"], packing_plan)
         columns = {"key": to_fact(key_column), "time": to_fact(time_column)}
@@ -119,7 +119,7 @@ def border(
 def _needed_columns(
     rows: DataFrame, given: QuerySource, key: t.StructField, time: t.StructField
 ) -> list[t.StructField]:
-    """The key, the time and the fields that queries use, in this order; no other column travels."""
+    """The key, the time and the fields that queries use, in this order. No other column is sent to the shards."""
     fields = {field.lower() for field in given.fields}
     columns = {key.name: wide(key), time.name: wide(time)}
     for column in rows.schema.fields:

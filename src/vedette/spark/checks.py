@@ -1,4 +1,4 @@
-"""Checks at the door: whether a DataFrame can be matched, before Spark starts any work."""
+"""Validation errors: checks of DataFrames and options before Spark starts any work."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-_BINARY = "UTF8_BINARY"  # the collation of bytes
+_BINARY = "UTF8_BINARY"  # the collation that compares bytes
 _DECLARED = "__CHAR_VARCHAR_TYPE_STRING"  # in the metadata of a column
-_DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 19}  # that the widest value of the type may have
+_DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 19}  # of the widest value of the type
 
 
 def find_columns(
     rows: DataFrame, schema: Schema, used: Container[str], side: str = "", *, follows: bool = False
 ) -> dict[str, int]:
-    """The place of the column for each field the queries use, by the field's name; raises where one does not fit.
+    """The index of the column of each field that the queries use, by field name. Raises RowError if one does not fit.
 
-    Queries that are followed may come to use any.
+    If the set is followed, later queries may use any field.
     """
     frame, columns = _name_of(side), rows.schema.fields
     places: dict[str, int] = {}
@@ -36,13 +36,13 @@ def find_columns(
         found = [place for place, column in enumerate(columns) if column.name.lower() == field.name.lower()]
         if not found:
             names = [column.name for column in columns]
-            use = "a followed set's queries may use any field of its schema, so also" if follows else "the queries use"
+            use = "later queries of a followed set may use" if follows else "the queries use"
             raise RowError(
-                f"{use} field {field.name!r}, which {frame} lacks; it has: {', '.join(names)}"
+                f"{frame} has no column {field.name!r}, but {use} this field; it has: {', '.join(names)}"
                 f"{nearest(field.name, names)}"
             )
         if len(found) > 1:
-            raise RowError(f"{frame} has {len(found)} columns named {field.name!r}; keep or rename one of them")
+            raise RowError(f"{frame} has {len(found)} columns named {field.name!r}; drop or rename all but one")
         _check_field(field, columns[found[0]], frame)
         places[field.name] = found[0]
     return places
@@ -53,30 +53,30 @@ def find_name(rows: DataFrame, schema: Schema | None, name: Any, role: str, side
     column = find_column(rows, schema, name, role, side)
     if not (_is_integer(column.dataType) or _is_text(column.dataType)):
         raise RowError(
-            f"{'a key' if role == 'key' else 'an id'} is a string or an integer; column {column.name!r} is "
+            f"{'a key' if role == 'key' else 'an id'} must be a string or an integer; column {column.name!r} is "
             f"{column.dataType.simpleString()}; cast it to string or bigint"
         )
     return column
 
 
 def find_value(rows: DataFrame, name: str, role: str, side: str) -> t.StructField:
-    """The column of a side's values, which are numbers."""
+    """The column of values of a side, which are numbers."""
     column = find_column(rows, None, name, role, side)
     got = column.dataType
     if not (_is_integer(got) or isinstance(got, t.DoubleType | t.FloatType)):
         raise RowError(
-            f"a value is a double, a float or an integer; column {column.name!r} is {got.simpleString()}; "
+            f"a value must be a double, a float or an integer; column {column.name!r} is {got.simpleString()}; "
             f"cast it to double"
         )
     return column
 
 
 def find_op(rows: DataFrame, name: str, role: str, side: str) -> t.StructField:
-    """The column that says of each row of a side whether it comes or goes."""
+    """The column that says whether each row of a side is inserted or deleted."""
     column = find_column(rows, None, name, role, side)
     if not _is_text(column.dataType):
         raise RowError(
-            f"{role} names a column that says 'insert' or 'delete'; column {column.name!r} is "
+            f"{role} must name a column of strings, 'insert' or 'delete'; column {column.name!r} is "
             f"{column.dataType.simpleString()}"
         )
     return column
@@ -91,17 +91,19 @@ def find_time(rows: DataFrame, schema: Schema | None, name: str, role: str = "ti
             hint = "cast it to timestamp, which reads it in the session's time zone"
         else:
             hint = "cast it to timestamp, bigint or double"
-        raise RowError(f"a time is a timestamp or a number; column {column.name!r} is {got.simpleString()}; {hint}")
+        raise RowError(
+            f"a time must be a timestamp or a number; column {column.name!r} is {got.simpleString()}; {hint}"
+        )
     return column
 
 
 def find_column(rows: DataFrame, schema: Schema | None, name: Any, role: str, side: str = "") -> t.StructField:
-    """The column of a name, letter case aside, of which there must be one; where it is a field, it must fit that.
+    """The only column with this name, ignoring case. If the schema has a field of this name, the column must fit it.
 
-    `side` tells DataFrames apart where there are several.
+    `side` names the DataFrame in messages if there are several.
     """
     if not isinstance(name, str) or not name:
-        raise PipelineError(f"is the name of a column; got {name!r}", option=role)
+        raise PipelineError(f"must be the name of a column; got {name!r}", option=role)
     frame, columns = _name_of(side), rows.schema.fields
     found = [column for column in columns if column.name.lower() == name.lower()]
     if not found:
@@ -109,7 +111,7 @@ def find_column(rows: DataFrame, schema: Schema | None, name: Any, role: str, si
         has = f"it has: {', '.join(names)}{nearest(name, names)}"
         raise RowError(f"{name!r} is not a column of {frame}; {has}", option=role, field=name)
     if len(found) > 1:
-        raise RowError(f"{frame} has {len(found)} columns named {name!r}; keep or rename one of them")
+        raise RowError(f"{frame} has {len(found)} columns named {name!r}; drop or rename all but one")
     field = None if schema is None else schema.find(name)
     if field is not None:
         _check_field(field, found[0], frame)
@@ -122,7 +124,7 @@ def _name_of(side: str) -> str:
 
 
 def check_sides(operator: str, sides: Mapping[str, Any]) -> None:
-    """Raise unless these are DataFrames, all batches or all streams."""
+    """Raise PipelineError unless these are DataFrames, all batches or all streams."""
     for side, rows in sides.items():
         if not hasattr(rows, "isStreaming"):
             raise PipelineError(f"{operator} joins DataFrames; {side} is of type {type(rows).__name__}")
@@ -130,13 +132,13 @@ def check_sides(operator: str, sides: Mapping[str, Any]) -> None:
         kinds = [f"{side} is a {'stream' if rows.isStreaming else 'batch'}" for side, rows in sides.items()]
         raise PipelineError(
             f"{operator} joins streams with streams, or batches with batches; {' and '.join(kinds)}; read all with "
-            f"spark.readStream, or all with spark.read"
+            f"spark.readStream or all with spark.read"
         )
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     if value not in choices:
-        raise PipelineError(f"is one of: {', '.join(map(repr, choices))}; got {value!r}", option=name)
+        raise PipelineError(f"must be one of: {', '.join(map(repr, choices))}; got {value!r}", option=name)
 
 
 def has_watermark(time: t.StructField) -> bool:
@@ -144,16 +146,16 @@ def has_watermark(time: t.StructField) -> bool:
 
 
 def check_watermark(rows: DataFrame, time: t.StructField, because: str) -> None:
-    """Raise unless the time column of a stream has a watermark, which tells how far time has passed."""
+    """Raise PipelineError unless the time column of a stream has a watermark."""
     if not has_watermark(time):
         raise PipelineError(
-            f"{because} needs to know how far time has passed, so the stream needs a watermark on {time.name!r} before "
-            f'the transform: .withWatermark({time.name!r}, "10 minutes"), or source.watermark in the file of a pipeline'
+            f"{because} needs a watermark on {time.name!r}; set it before the transform: "
+            f'.withWatermark({time.name!r}, "10 minutes"), or source.watermark in a pipeline file'
         )
 
 
 def check_state_store(rows: DataFrame, operator: str) -> None:
-    """Raise unless the session keeps state in RocksDB, which Spark asks for here."""
+    """Raise PipelineError unless the session stores state in RocksDB, which Spark requires here."""
     provider = rows.sparkSession.conf.get(_PROVIDER, None) or "another one"
     if provider != _ROCKSDB:
         raise PipelineError(
@@ -163,17 +165,17 @@ def check_state_store(rows: DataFrame, operator: str) -> None:
 
 
 def check_free(rows: DataFrame, added: str) -> None:
-    """Raise unless the DataFrame has no column of the name that the transform adds."""
+    """Raise PipelineError if the DataFrame already has a column with the name that the transform adds."""
     for column in rows.schema.fields:
         if column.name.lower() == added.lower():
             raise PipelineError(
-                f"the DataFrame has a column {column.name!r} already, and the transform adds one of that name; "
-                f"rename it first: .withColumnRenamed({column.name!r}, ...), or by source.select in a pipeline's file"
+                f"the DataFrame already has a column {column.name!r}, and the transform adds one with that name; "
+                f"rename it first: .withColumnRenamed({column.name!r}, ...), or with source.select in a pipeline file"
             )
 
 
 def _check_field(field: Field, column: t.StructField, frame: str) -> None:
-    """Raise unless the column can be read as the field, and Spark compares its values as queries do."""
+    """Raise RowError unless the column can be read as the field, and Spark compares its values as queries do."""
     got = column.dataType
     if _READABLE[field.type.name](got, field.type):
         _check_collation(column, frame)
@@ -182,12 +184,12 @@ def _check_field(field: Field, column: t.StructField, frame: str) -> None:
     if isinstance(got, t.TimestampNTZType):
         hint = "cast it to timestamp, which reads it in the session's time zone"
     else:
-        hint = f"cast the column to {field.type}, or declare the field as what the column holds"
+        hint = f"cast the column to {field.type}, or declare the field with the column's type"
     raise RowError(f"field {field.name!r} is {field.type} in the query set but {got.simpleString()} in {frame}; {hint}")
 
 
 def _check_collation(column: t.StructField, frame: str) -> None:
-    """Raise where Spark compares the strings of a column by a collation. Arrow batches do not show it."""
+    """Raise RowError if Spark compares the strings of a column with a collation. Arrow batches do not show it."""
     type_ = column.dataType
     collation = getattr(type_, "collation", _BINARY)
     declared = re.search(r" collate (\w+)", _declared_type(column), flags=re.IGNORECASE)
@@ -202,17 +204,17 @@ def _check_collation(column: t.StructField, frame: str) -> None:
 
 
 def _check_padding(column: t.StructField, frame: str) -> None:
-    """Raise where Spark pads the strings that a column is compared with."""
+    """Raise RowError if Spark pads the strings that a column is compared with."""
     if isinstance(column.dataType, t.CharType) or _declared_type(column).startswith("char"):
         raise RowError(
-            f"column {column.name!r} of {frame} is {_declared_type(column)}, which Spark compares without regard to "
-            f"spaces at the end, but queries do not; convert it before the transform: "
+            f"column {column.name!r} of {frame} is {_declared_type(column)}: Spark ignores its trailing spaces in "
+            f"comparisons, but queries do not; convert it before the transform: "
             f""".withColumn({column.name!r}, expr("rtrim(`{column.name}`)"))"""
         )
 
 
 def _declared_type(column: t.StructField) -> str:
-    """The type that a table declares, which may be char(n) or varchar(n) where Spark shows a string."""
+    """The type that a table declares. It may be char(n) or varchar(n) although Spark shows a string."""
     return str(column.metadata.get(_DECLARED, column.dataType.simpleString()))
 
 

@@ -1,4 +1,4 @@
-"""What is configured outside of the program: by spark-submit, spark-defaults.conf and the environment."""
+"""Spark settings from outside the program: from spark-submit, spark-defaults.conf and the environment."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _VARIABLES = {
 
 
 def is_under_submit() -> bool:
-    """Whether spark-submit runs this program, so that the Java process is there already."""
+    """Whether spark-submit runs this program, so that the Java process is already running."""
     return _UNDER_SUBMIT in os.environ
 
 
 def has_session() -> bool:
-    """Whether this process has a session already, of either kind."""
+    """Whether this process already has a session, classic or Connect."""
     return SparkContext._active_spark_context is not None or SparkSession.getActiveSession() is not None
 
 
 def read_configured() -> dict[str, str]:
-    """The settings that a new session of this process would have, defaults of Spark aside."""
+    """The settings that a new session of this process would have, without Spark's defaults."""
     values = {name: os.environ[variable] for variable, name in _VARIABLES.items() if os.environ.get(variable)}
     if is_under_submit():
         SparkContext._ensure_initialized()
@@ -50,7 +50,7 @@ def read_configured() -> dict[str, str]:
 
 
 def has_log_settings() -> bool:
-    """Whether a file says what Spark logs."""
+    """Whether a file configures Spark's logging."""
     return any((_directory() / f"log4j2.{kind}").exists() for kind in ("properties", "xml", "yaml", "json"))
 
 
@@ -73,7 +73,7 @@ def _read_options(arguments: str) -> dict[str, str]:
 
 
 def _read_properties(file: Path) -> dict[str, str]:
-    """The lines `name value`, `name=value` or `name: value` of a file; none where it cannot be read."""
+    """The lines `name value`, `name=value` or `name: value` of a file; empty if it cannot be read."""
     try:
         lines = [line.strip() for line in file.read_text().splitlines()]
     except (OSError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""What Spark, its Java or its workers refuse, as one sentence: with the key of the file, and what would help."""
+"""Translates errors of Spark, Java and workers into one sentence, with the key of the file and a remedy."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pyspark.errors import PySparkException
 from vedette.errors import FileError, PipelineError, VedetteError
 from vedette.pipeline.operators import at_key
 
-_ENDED = "JAVA_GATEWAY_EXITED"  # in what Spark says where Java ended as it started
-_LACKING = ("Failed to find", "DATA_SOURCE_NOT_FOUND", "NOT_LOADED")  # in what Spark says without a connector
-_MAKES_CHECKPOINT = "resolveCheckpointLocation"  # where in Spark a sink's folder of the checkpoint is made
-# How Java names a method or a class of Spark that it lacks.
+_JAVA_ENDED = "JAVA_GATEWAY_EXITED"  # Java ended during its start
+_NO_FORMAT = ("Failed to find", "DATA_SOURCE_NOT_FOUND", "NOT_LOADED")  # a connector is missing
+_MAKES_CHECKPOINT = "resolveCheckpointLocation"  # the method of Spark that creates a sink's checkpoint folder
+# A method or class of Spark that Java cannot find.
 _OF_OTHER_SPARK = re.compile(r"'\S+ org\.apache\.spark\.[^']+\)'|\borg/apache/spark/[\w/$]+")
-# In what Spark and Java say of failures that a later start may not meet: of disks, networks and machines.
-_PASSING = re.compile(
+# Messages about failures that may be temporary: of disks, networks and machines.
+_TEMPORARY = re.compile(
     r"No space left on device|Disk quota exceeded|disk is full|Input/output error|Stale file handle"
     r"|Connection (?:refused|reset|timed out)|connect timed out|Read timed out|SocketTimeout|UnknownHost"
     r"|No route to host|Network is unreachable|Temporary failure in name resolution|Too many open files"
@@ -27,32 +27,32 @@ _PASSING = re.compile(
     r"|SlowDown|503 Service Unavailable|TimeoutException|\bUNAVAILABLE\b",
     re.IGNORECASE,
 )
-# In what Spark says of a file that it cannot read.
+# Messages about a file that Spark cannot read.
 _UNREADABLE = ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "is not a Parquet file", "MALFORMED_ORC")
 _CONNECTORS = {
     "kafka": f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}",
     "avro": f"org.apache.spark:spark-avro_2.13:{pyspark.__version__}",
-    "delta": f"io.delta:delta-spark_{pyspark.__version__.rpartition('.')[0]}_2.13:VERSION",  # which is Delta's own
+    "delta": f"io.delta:delta-spark_{pyspark.__version__.rpartition('.')[0]}_2.13:VERSION",  # Delta's own version
 }
 
 
 @contextmanager
 def at_option(key: str, connector: str = "", packages: Sequence[str] = ()) -> Iterator[None]:
-    """What is refused in the body is told with the key of the file that it is about.
+    """Raise errors of the block again with the key of the pipeline file that they are about.
 
-    `connector` is a format that may need one, `packages` those that Java fetches in the body.
+    `connector` is a format that may need a package. `packages` are those that Java downloads in the block.
     """
     try:
         yield
     except PySparkException as error:
-        if packages and _ENDED in str(error):
+        if packages and _JAVA_ENDED in str(error):
             raise PipelineError(
-                f"{key}: Spark's Java process ended as it started, and says above why; can its packages be had: "
-                f"{', '.join(packages)}?"
+                f"{key}: Spark's Java process ended during its start; see its output above, and check that these "
+                f"packages can be downloaded: {', '.join(packages)}"
             ) from None
-        reason = f"{key}: Spark refuses it: {first_line(error)}{_hint(error, connector)}"
+        reason = f"{key}: Spark failed: {first_line(error)}{_hint(error, connector)}"
         raise PipelineError(reason, is_retryable=is_retryable(error)) from None
-    except (Py4JError, ConnectionError) as error:  # which Spark has no class of its own for
+    except (Py4JError, ConnectionError) as error:  # Spark has no error class for these
         key = "checkpoint" if _MAKES_CHECKPOINT in str(error) else key
         reason = f"{key}: {_reason_of_java(error)}{_hint(error, connector)}"
         raise PipelineError(reason, is_retryable=is_retryable(error)) from None
@@ -63,30 +63,30 @@ def at_option(key: str, connector: str = "", packages: Sequence[str] = ()) -> It
 
 
 @contextmanager
-def in_reach() -> Iterator[None]:
-    """Say in a sentence what Spark refuses while it runs; or that it has ended, where it does not answer for that."""
+def translated_errors() -> Iterator[None]:
+    """Raise Spark's errors as PipelineError with one sentence; also if Spark has ended."""
     try:
         yield
     except PySparkException as error:
-        raise PipelineError(f"Spark refuses it: {first_line(error)}") from None
+        raise PipelineError(f"Spark failed: {first_line(error)}") from None
     except (Py4JError, ConnectionError) as error:
         raise PipelineError(_reason_of_java(error)) from None
 
 
 def reason_of(error: Exception) -> str:
-    """Why a query has failed: a worker's own last line, or else Spark's first."""
-    told = re.findall(r"^\s*(?:vedette(?:\.\w+)+|RuntimeError): (.+)$", str(error), flags=re.MULTILINE)
-    if told:
-        return str(told[-1]).strip()
-    return first_line(error) + _misfit_of(error) + _bad_file_of(error) + _half_begun(error)
+    """Why a Spark query has failed: the last error of a worker, else the first line of Spark's error."""
+    of_worker = re.findall(r"^\s*(?:vedette(?:\.\w+)+|RuntimeError): (.+)$", str(error), flags=re.MULTILINE)
+    if of_worker:
+        return str(of_worker[-1]).strip()
+    return first_line(error) + _other_spark_hint(error) + _bad_file_hint(error) + _killed_start_hint(error)
 
 
 def is_retryable(error: Exception) -> bool:
-    """Whether Spark or Java tell of a full disk, a lost network or machine, so that a later start may do."""
-    return _PASSING.search(str(error)) is not None
+    """Whether the error is about a full disk, a lost network or a lost machine, so that a retry may succeed."""
+    return _TEMPORARY.search(str(error)) is not None
 
 
-def _bad_file_of(error: Exception) -> str:
+def _bad_file_hint(error: Exception) -> str:
     """What to do about a file that Spark cannot read, with its name."""
     text = str(error)
     if not any(words in text for words in _UNREADABLE):
@@ -94,13 +94,13 @@ def _bad_file_of(error: Exception) -> str:
     found = re.search(r"\b(?:file|hdfs|s3a?|gs|abfss?):/[^\s,;)\]]+", text)
     which = found[0].rstrip(".") if found else "a file of the source"
     return (
-        f"; {which} is damaged, of another format, or holds a malformed record: move it away or write it again, then "
-        f'start the pipeline again. To go on without it: malformed = "drop" for records of JSON, CSV or XML, or '
-        f'options = {{ "ignoreCorruptFiles" = true }} for whole files, both under the source'
+        f"; {which} is damaged, has another format, or contains a malformed record: move it away or write it again, "
+        f'then start the pipeline again. To continue without it, set under the source: malformed = "drop" for records '
+        f'of JSON, CSV or XML, or options = {{ "ignoreCorruptFiles" = true }} for whole files'
     )
 
 
-def _half_begun(error: Exception) -> str:
+def _killed_start_hint(error: Exception) -> str:
     """What to do about a checkpoint whose stream was killed in its first micro-batch."""
     if "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY" not in str(error):
         return ""
@@ -111,7 +111,7 @@ def _half_begun(error: Exception) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """What Spark says, without the plan that it prints below; of a call over the network that failed, why it did."""
+    """The first line of Spark's message, without the plan below it; for a failed remote call, its details."""
     called = re.search(r'^\s*details = "(.+)"$', str(error), flags=re.MULTILINE)
     if called:
         return called[1]
@@ -120,31 +120,32 @@ def first_line(error: Exception) -> str:
 
 
 def _reason_of_java(error: Exception) -> str:
-    """What Java says in its first cause, without the stack; or that it is gone, where it says nothing."""
+    """The message of Java's first cause, without the stack; or that the Java process has ended."""
     if not hasattr(error, "java_exception"):
-        return "Spark's Java process is gone; it was killed, or ran out of memory"
+        return "Spark's Java process has ended; it was killed, or ran out of memory"
     causes = re.findall(r"^(?:Caused by)?: (.+)$", str(error), flags=re.MULTILINE)
-    return f"Spark refuses it: {causes[-1].strip() if causes else first_line(error)}"
+    return f"Spark failed: {causes[-1].strip() if causes else first_line(error)}"
 
 
-def is_lacking(error: Exception) -> bool:
-    """Whether Spark says that it has no such format."""
-    return any(words in str(error) for words in _LACKING)
+def is_unknown_format(error: Exception) -> bool:
+    """Whether Spark does not know the format."""
+    return any(words in str(error) for words in _NO_FORMAT)
 
 
 def _hint(error: Exception, connector: str) -> str:
-    """What to put into the file where Spark lacks the connector of a format, or has a wrong one."""
-    if not connector or not is_lacking(error):
-        return _misfit_of(error)
+    """What to write into the file if the connector of a format is missing or does not fit."""
+    if not connector or not is_unknown_format(error):
+        return _other_spark_hint(error)
     package = _CONNECTORS.get(connector)
     if package is None:
         coordinates = 'packages = ["group:artifact:version"]'
-        return f"; if {connector!r} is right, it comes with a package of its own: {coordinates} under [spark]"
-    either = "" if "VERSION" in package else ", or the newest before that version that is out"
-    return f'; it comes with a connector: packages = ["{package}"] under [spark]{either}'
+        return f"; if {connector!r} is right, add its package: {coordinates} under [spark]"
+    either = "" if "VERSION" in package else ", or the newest available version before it"
+    return f'; add its connector: packages = ["{package}"] under [spark]{either}'
 
 
-def _misfit_of(error: Exception) -> str:
-    """A half sentence where Java lacks a part of Spark, which a connector then is not made for."""
-    is_misfit = _OF_OTHER_SPARK.search(str(error)) is not None
-    return f"; a connector under [spark] is made for another Spark than {pyspark.__version__}" if is_misfit else ""
+def _other_spark_hint(error: Exception) -> str:
+    """A clause for a connector that was built for another version of Spark."""
+    if _OF_OTHER_SPARK.search(str(error)) is None:
+        return ""
+    return f"; a connector under [spark] was built for another version of Spark than {pyspark.__version__}"

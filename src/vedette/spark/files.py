@@ -1,4 +1,4 @@
-"""Files matched inside Spark, for the command line: a DataFrame of a file, and its matches as Arrow batches."""
+"""Matches a Parquet file inside Spark, for the command line: its DataFrame, and its matches as Arrow batches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as f
 
 from vedette.errors import PipelineError
-from vedette.spark.failures import in_reach, reason_of
+from vedette.spark.failures import reason_of, translated_errors
 from vedette.spark.log_filter import quiet_end
 from vedette.spark.match import match
 from vedette.spark.session import session
@@ -23,12 +23,12 @@ from vedette.spark.session import session
 if TYPE_CHECKING:
     from vedette.queries.query_set import QuerySet
 
-STEPS = 1000  # of which progress tells how many are done
-_ROWS_AT_ONCE = 1 << 10  # each with all queries that it matches
+STEPS = 1000  # progress is reported in so many steps
+_ROWS_AT_ONCE = 1 << 10  # few, because each has a list of all queries that it matches
 
 
 def read_parquet(path: Path, time_zone: str) -> DataFrame:
-    """A file as a DataFrame of a local session."""
+    """A file as a DataFrame in a local session."""
     times = {"spark.sql.session.timeZone": time_zone, "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
     spark = session("vedette", **times)
     quiet_end()
@@ -38,7 +38,7 @@ def read_parquet(path: Path, time_zone: str) -> DataFrame:
 def match_rows(
     rows: DataFrame, queries: QuerySet, number: str, advance: Callable[[int, int], None]
 ) -> Iterator[pa.RecordBatch]:
-    """The numbers of rows that match, in order, with lists of queries. Spark writes them to a temporary place first."""
+    """The numbers of rows that match, in order, with lists of queries. Spark writes them to a temporary directory."""
     seen = Observation()
     counted = rows.observe(seen, f.count(f.lit(1)).alias("n_rows"))
     hits = counted.transform(match(queries, output="list")).select(number, "queries")
@@ -51,10 +51,10 @@ def match_rows(
 
 
 def run_with_progress(work: Callable[[], None], rows: DataFrame, advance: Callable[[int, int], None]) -> None:
-    """Do the work in a thread, and tell how many of its tasks are done."""
+    """Run `work` in a thread, and report how many of its tasks have ended."""
     context = rows.sparkSession.sparkContext
     tracker = context.statusTracker()
-    with ThreadPoolExecutor(1) as thread, in_reach():
+    with ThreadPoolExecutor(1) as thread, translated_errors():
         running = thread.submit(work)
         try:
             while not running.done():
@@ -65,11 +65,11 @@ def run_with_progress(work: Callable[[], None], rows: DataFrame, advance: Callab
                     advance(STEPS * n_done // n_tasks, 0)
                 wait([running], timeout=0.2)
         except KeyboardInterrupt:
-            while not running.done():  # or the thread would be waited for until its work is done
+            while not running.done():  # otherwise the pool would wait until the work is done
                 context.cancelAllJobs()
                 wait([running], timeout=0.2)
             raise
         try:
             running.result()
         except PySparkException as error:
-            raise PipelineError(f"Spark stopped: {reason_of(error)}") from None
+            raise PipelineError(f"Spark failed: {reason_of(error)}") from None

@@ -1,4 +1,4 @@
-"""Java: whether there is one that Spark can run on."""
+"""Checks that a Java for Spark is installed."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ OLDEST_VERSION = 17
 
 
 def check_java() -> None:
-    """Raise a PipelineError that says what to install, unless Spark will find Java 17 or later."""
+    """Raise PipelineError with what to install, unless Spark will find Java 17 or later."""
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
     version = None if java is None else _version(java)
     if version is not None and version >= OLDEST_VERSION:
         return
     if home:
-        found = f"JAVA_HOME is {home}, which holds " + ("no Java" if version is None else f"Java {version}")
-        raise PipelineError(f"Spark needs Java {OLDEST_VERSION} or later, but {found}; point it at one, or unset it")
-    found = "there is no java on the PATH and JAVA_HOME is not set" if version is None else f"{java} is Java {version}"
+        found = f"JAVA_HOME is {home}, which has " + ("no Java" if version is None else f"Java {version}")
+        raise PipelineError(
+            f"Spark needs Java {OLDEST_VERSION} or later, but {found}; set JAVA_HOME to such a Java, or unset it"
+        )
+    found = "java is not on the PATH and JAVA_HOME is not set" if version is None else f"{java} is Java {version}"
     raise PipelineError(f"Spark needs Java {OLDEST_VERSION} or later, but {found}; install it: {_how_to_install()}")
 
 
 def _version(java: str) -> int | None:
-    """The major version that `java -version` prints, or None where there is no such program."""
+    """The major version that `java -version` prints; None if the program does not exist."""
     try:
         done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,6 +1,7 @@
-"""Noise: what Spark says on every start and nobody can act on, kept from the terminal. All else passes.
+"""Filters messages from standard error that Spark prints on every start and that need no action.
 
-It passes to standard error, or to who asks for it; what Vedette warns of in Spark's workers is known there by a mark.
+All other lines are forwarded to standard error, or to a listener. Vedette's warnings in Spark's workers have a prefix,
+by which they are recognised.
 """
 
 from __future__ import annotations
@@ -18,49 +19,49 @@ from typing import TextIO
 from pyspark import TaskContext
 from pyspark.logger import PySparkLogger
 
-# Java says it because Spark's launcher always asks for that module; there is no option to leave it out.
-_SAID_BY_JAVA = b"WARNING: Using incubator modules: jdk.incubator.vector"
-# A worker says it whenever it begins and ends a micro-batch of a stream with state; there is no level that it heeds.
-_SAID_BY_WORKERS = (
+# Java prints it because Spark's launcher always requests that module; no option disables it.
+_FROM_JAVA = b"WARNING: Using incubator modules: jdk.incubator.vector"
+# A worker prints these when it begins and ends a micro-batch of a stateful stream; no log level disables them.
+_FROM_WORKERS = (
     b"Starting Streaming TransformWithStateInPandas Python worker",
     b"Streaming TransformWithStateInPandas Python worker",
 )
-# A Connect client says it of each setting that went to the server it has just started, and again to its session.
-_SAID_BY_CONNECT = r"Failed to set spark\.(connect|driver|executor|ui)\.[\s\S]*CANNOT_MODIFY_(STATIC_)?CONFIG"
-# What a warning of a worker begins with, in its log as on a terminal.
-_MARK = "vedette: warning: "
+# A Connect client warns about each setting that it has already sent to the server that it started.
+_FROM_CONNECT = r"Failed to set spark\.(connect|driver|executor|ui)\.[\s\S]*CANNOT_MODIFY_(STATIC_)?CONFIG"
+# The prefix of Vedette's warnings in workers, in a log and on a terminal.
+_PREFIX = "vedette: warning: "
 
-Hearer = Callable[[str, bool], None]  # of a line, and whether it is what Vedette warns of in a worker, without its mark
-_hearers: list[Hearer] = []
+Listener = Callable[[str, bool], None]  # gets a line without the prefix, and whether it is a warning of Vedette
+_listeners: list[Listener] = []
 
 
 @contextmanager
-def heard_by(hearer: Hearer) -> Iterator[None]:
-    """While the body runs, lines that Spark's processes write to standard error go to `hearer`, called by a thread.
+def listened_by(listener: Listener) -> Iterator[None]:
+    """Inside the block, lines of Spark's processes on standard error go to `listener`, which a thread calls.
 
-    What comes later is of what has ended, and nobody is told.
+    Lines that arrive after the block are dropped: the pipeline has ended.
     """
-    _hearers.append(hearer)
+    _listeners.append(listener)
     try:
         yield
     finally:
-        _hearers[_hearers.index(hearer)] = _pass_over
+        _listeners[_listeners.index(listener)] = _drop
 
 
 @contextmanager
 def quiet_start() -> Iterator[None]:
-    """While Spark starts, read what it writes to standard error and pass on all but the lines above."""
+    """While Spark starts, read its standard error and forward all lines but those above."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=_SAID_BY_CONNECT, category=UserWarning)
-        if sys.platform == "win32":  # there a child process has no part in our file descriptors
+        warnings.filterwarnings("ignore", message=_FROM_CONNECT, category=UserWarning)
+        if sys.platform == "win32":  # child processes do not inherit file descriptors there
             yield
             return
         terminal = os.dup(2)
         reading, writing = os.pipe()
         os.dup2(writing, 2)
         os.close(writing)
-        # Java keeps the pipe as its standard error for as long as it lives, so the thread reads as long.
-        threading.Thread(target=_pass_on, args=(reading, terminal), name="vedette-stderr", daemon=True).start()
+        # Java uses the pipe as its standard error until it ends, so the thread reads until then.
+        threading.Thread(target=_forward, args=(reading, terminal), name="vedette-stderr", daemon=True).start()
         try:
             yield
         finally:
@@ -68,58 +69,58 @@ def quiet_start() -> Iterator[None]:
 
 
 def quiet_end() -> None:
-    """Let Ctrl-C be a plain KeyboardInterrupt, without what Spark and Py4J write on the way. For commands."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark's own calls Java from inside the handler
+    """Make Ctrl-C a plain KeyboardInterrupt, without log messages of Spark and Py4J. For commands."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark's own handler calls Java
     logging.disable(logging.CRITICAL)
 
 
 def quiet_errors() -> None:
-    """Let what Spark refuses be an exception alone, without a record of it on standard error as well."""
+    """Do not also log errors of Spark on standard error: they are raised as exceptions."""
     loggers = [PySparkLogger.getLogger(f"{kind}QueryContextLogger") for kind in ("DataFrame", "SQL")]
     for logger in (*loggers, logging.getLogger("py4j")):
         logger.setLevel(logging.CRITICAL + 1)
 
 
-def _pass_over(line: str, is_warning: bool) -> None:
+def _drop(line: str, is_warning: bool) -> None:
     pass
 
 
-class _Marked(logging.StreamHandler[TextIO]):
-    """Writes warnings as lines with the mark, each in one piece."""
+class _PrefixedHandler(logging.StreamHandler[TextIO]):
+    """Writes each warning as one line with the prefix."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return _MARK + " ".join(record.getMessage().split())
+        return _PREFIX + " ".join(record.getMessage().split())
 
 
-def mark_warnings() -> None:
-    """In a worker of Spark, let what Vedette warns of have the mark, unless somebody has set logging up there."""
+def prefix_warnings() -> None:
+    """In a Spark worker, write Vedette's warnings with the prefix, unless logging is already configured there."""
     log = logging.getLogger("vedette")
     if TaskContext.get() is not None and not log.hasHandlers():
-        log.addHandler(_Marked())
+        log.addHandler(_PrefixedHandler())
 
 
-mark_warnings()  # a worker has no program of ours that could; it imports this module with any of this package
+prefix_warnings()  # on import: a worker has no other entry point, and imports this module with the package
 
 
-def _pass_on(reading: int, terminal: int) -> None:
-    with os.fdopen(reading, "rb", buffering=0) as said, os.fdopen(terminal, "wb", buffering=0) as shown:
+def _forward(reading: int, terminal: int) -> None:
+    with os.fdopen(reading, "rb", buffering=0) as source, os.fdopen(terminal, "wb", buffering=0) as shown:
 
         def show(line: bytes) -> None:
-            if not _hearers:
+            if not _listeners:
                 shown.write(line)
             elif line.strip():
                 text = line.decode(errors="replace").rstrip("\n")
-                with suppress(Exception):  # who cannot hear must not stop Java, which waits for its reader
-                    _hearers[-1](text.removeprefix(_MARK), text.startswith(_MARK))
+                with suppress(Exception):  # an error of the listener must not stop this reader: Java waits for it
+                    _listeners[-1](text.removeprefix(_PREFIX), text.startswith(_PREFIX))
 
-        rest, n_owed = b"", 0  # workers end what they say with an empty line, and several may speak at once
-        while piece := said.read(65536):
+        rest, n_empty = b"", 0  # workers print an empty line after each message, and several may print at once
+        while piece := source.read(65536):
             *lines, rest = (rest + piece).split(b"\n")
             for line in lines:
-                if line.startswith(_SAID_BY_WORKERS):
-                    n_owed += 1
-                elif not line and n_owed:
-                    n_owed -= 1
-                elif not line.startswith(_SAID_BY_JAVA):
+                if line.startswith(_FROM_WORKERS):
+                    n_empty += 1
+                elif not line and n_empty:
+                    n_empty -= 1
+                elif not line.startswith(_FROM_JAVA):
                     show(line + b"\n")
         show(rest)

@@ -1,6 +1,6 @@
-"""Matching inside Spark: a transform that asks every row of a DataFrame, batch or streaming, which queries it matches.
+"""Matching inside Spark: a transform that finds the queries that each row of a batch or stream matches.
 
-The work is one `mapInArrow`: all columns of the row go to Python and back as they are, beside the answer.
+It is one `mapInArrow`: all columns of a row go to Python and back unchanged, with the answer added.
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ def match(
 ) -> Callable[[DataFrame], DataFrame]:
     """A transform that matches each row with the queries: `hits = ticks.transform(vs.match(alerts))`.
 
-    "pairs" gives one row per row and matching query, with a column `query`, its id. "list" gives one row per row, with
-    a column `queries`, the ids that match, empty where none does. Either keeps all columns of the row. The set is taken
-    as it stands when the transform meets the DataFrame; later changes to it need a new transform. What
-    `registry.follow` gives is followed instead: each micro-batch of a stream sees the version that stands as it begins,
-    and answers have a column `version` at their end.
+    "pairs" returns one row per row and matching query, with the query's id in column `query`. "list" returns one row
+    per row, with the matching ids in a list column `queries`, which may be empty. Both keep all columns of the row.
 
-    A set above 4 MB goes to the workers as a file in `snapshot_dir`, which they must see too.
+    The set is read when the transform is applied to the DataFrame; later changes need a new transform. A set from
+    `registry.follow` is followed instead: each micro-batch sees the version that is current when it begins, and answers
+    have a last column `version`.
+
+    A set above 4 MB is sent to the workers as a file in `snapshot_dir`, which they must be able to read.
     """
     given = QuerySource.read(queries, "vs.match", "match")
     if output not in _ADDED:
-        raise PipelineError(f"is one of: {', '.join(map(repr, _ADDED))}; got {output!r}", option="output")
+        raise PipelineError(f"must be one of: {', '.join(map(repr, _ADDED))}; got {output!r}", option="output")
 
     def transform(rows: DataFrame) -> DataFrame:
         added = _ADDED[output]

@@ -131,7 +131,7 @@ def moving_join(
             "n_dims": n_dims,
             "is_static": static == each.name,
             "lines": lines,
-            "heard": [shard for line in lines for shard in line],
+            "notified": [shard for line in lines for shard in line],
         }
         packed.append(pack_rows(each.rows, list(each.columns.values()), sender, packing_plan))
     roles = {f"{each.name}_{role}": to_fact(column) for each in sets for role, column in each.roles.items()}

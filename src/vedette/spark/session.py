@@ -1,6 +1,6 @@
-"""A Spark session. A local one is set up well: large Arrow batches, RocksDB state, quiet logs, UTC, loopback only.
+"""A Spark session. A local one gets suitable settings: large Arrow batches, RocksDB state, quiet logs, UTC, loopback.
 
-What is configured elsewhere stays, and nothing is set on clusters and Connect servers.
+Your settings and configuration files override these defaults. Sessions on clusters and Connect servers get none.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def session(
 ) -> SparkSession:
     """A Spark session: `vs.session("ticks", **{"spark.driver.memory": "8g"})`.
 
-    `master` says where Spark runs. `remote` asks for a Spark Connect session instead ("local[2]", or "sc://host").
-    Without either, it is what spark-submit, spark-defaults.conf or the environment configures, else "local[*]".
+    `master` says where Spark runs. `remote` requests a Spark Connect session instead ("local[2]", or "sc://host"). By
+    default it is the master that spark-submit, spark-defaults.conf or the environment configures, else "local[*]".
 
-    A local session gets settings that suit this work, where neither you nor those configure another value. Sessions
-    on a cluster or a Connect server get only what you pass. If this process already has a session, that one is
-    returned, and only what you pass is changed.
+    A local session gets suitable defaults. Arguments and configured values override them. Sessions on a cluster or a
+    Connect server get only what you pass. If this process already has a session, it is returned, and only what you pass
+    is changed.
     """
     if log_level.upper() not in _LOG_LEVELS:
         raise PipelineError(f"unknown log level {log_level!r}; levels are: {', '.join(_LOG_LEVELS)}")
@@ -57,11 +57,11 @@ def session(
     if at is not None and at.startswith("sc://"):
         return _build(given)
     check_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers' Python: the one that has us
-    ours: dict[str, str] = {}
-    if at is None or at.startswith("local"):  # elsewhere, executors of other hosts must find the driver
-        ours = _local_settings(at or _EVERY_CORE, log_level) | ({"spark.master": _EVERY_CORE} if at is None else {})
-    values = {name: value for name, value in ours.items() if name not in known} | given
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers use this Python, which has Vedette
+    defaults: dict[str, str] = {}
+    if at is None or at.startswith("local"):  # on a cluster, executors of other hosts must find the driver
+        defaults = _local_settings(at or _EVERY_CORE, log_level) | ({"spark.master": _EVERY_CORE} if at is None else {})
+    values = {name: value for name, value in defaults.items() if name not in known} | given
     is_connect = "spark.remote" in values or (known | values).get("spark.api.mode", "").lower() == "connect"
     with _found_port() if is_connect else nullcontext():
         return _build(values)
@@ -76,27 +76,27 @@ def _build(values: dict[str, str]) -> SparkSession:
 
 
 def _local_settings(at: str, log_level: str) -> dict[str, str]:
-    """Our defaults for a local session."""
+    """The defaults for a local session."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     values = {"spark.app.name": "vedette", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-    if not is_under_submit():  # where the Java process runs already
+    if not is_under_submit():  # spark-submit has already started the Java process
         values |= _process_settings(log_level)
     return values | _query_settings(at)
 
 
 def _query_settings(at: str) -> dict[str, str]:
-    """What may be set at any time."""
+    """Settings that can be changed at any time."""
     return {
         "spark.sql.session.timeZone": "UTC",
         # Rows cross to Python and back in batches. Matching 4M rows of three columns took a fifth less time in batches
-        # of 256k rows than in Spark's 10k. Spark's own limit of 64 MB cuts batches of wide rows.
+        # of 256k rows than in Spark's 10k. Spark limits batches of wide rows to 64 MB.
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(settings().arrow_batch_rows),
         "spark.sql.shuffle.partitions": str(count_local_cores(at)),
     } | state_settings()
 
 
 def state_settings() -> dict[str, str]:
-    """Where streams keep state: in RocksDB, which our stateful transforms need."""
+    """Settings for state in RocksDB, which stateful transforms need."""
     return {
         "spark.sql.streaming.stateStore.providerClass": (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -115,12 +115,12 @@ def count_local_cores(master: str) -> int:
 
 
 def _process_settings(log_level: str) -> dict[str, str]:
-    """What is fixed when the Java process starts."""
+    """Settings that are fixed when the Java process starts."""
     logs = f"-Dlog4j2.configurationFile={_log_settings()} -Dvedette.log.level={log_level.lower()}"
     options = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
     return ({} if has_log_settings() else dict.fromkeys(options, logs)) | {
         "spark.driver.memory": "2g",
-        # A Connect server of this process takes any free port; PySpark's fixed one allows a single server on a host.
+        # A Connect server of this process uses any free port; with PySpark's fixed port, a host could run only one.
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": "0",
         "spark.ui.enabled": "false",
@@ -129,7 +129,7 @@ def _process_settings(log_level: str) -> dict[str, str]:
 
 
 def _log_settings() -> str:
-    """The address of our log settings, for Java; a package in a zip, as of --py-files, has them inside."""
+    """The address of the log settings, for Java. A package in a zip, as with --py-files, has them inside."""
     archive = getattr(__spec__.loader, "archive", None)
     if archive is None:
         return _LOG_SETTINGS.as_uri()
@@ -138,7 +138,7 @@ def _log_settings() -> str:
 
 @contextmanager
 def _found_port() -> Iterator[None]:
-    """While a session starts, an address without a port is where the Connect server of this process listens."""
+    """While a session starts, addresses without a port use the port of this process's Connect server."""
     from pyspark.sql.connect.client.core import DefaultChannelBuilder
 
     usual = DefaultChannelBuilder.default_port

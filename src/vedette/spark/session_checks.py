@@ -47,16 +47,16 @@ SETTINGS = (
 
 
 def check_session(rows: DataFrame, queries: QuerySet | JoinQuerySet) -> None:
-    """Raise unless predicates mean in the session of the rows what they mean in the query set."""
+    """Raise PipelineError unless predicates have the same meaning in the session of the rows as in the query set."""
     conf = rows.sparkSession.conf
     zone = conf.get(_ZONE) or ""
     if _folded(zone) != _folded(queries.time_zone):
         raise PipelineError(
             f"the Spark session's time zone is {zone!r} but the query set's is {queries.time_zone!r}; set it: "
-            f'spark.conf.set("{_ZONE}", {queries.time_zone!r}), or make the set with time_zone={zone!r}'
+            f'spark.conf.set("{_ZONE}", {queries.time_zone!r}), or create the set with time_zone={zone!r}'
         )
     for setting in SETTINGS:
-        # The default of ANSI mode depends on the environment of the Spark server, so it is asked for.
+        # The default of ANSI mode depends on the environment of the Spark server, so it is read from there.
         got = conf.get(setting.name) if setting.name == _ANSI else conf.get(setting.name, setting.value)
         if (got or "").upper() != setting.value.upper():
             raise PipelineError(

@@ -1,9 +1,9 @@
-"""Window joins inside Spark: the rows of two DataFrames or more as they come, and the pairs that standing joins make.
+"""Window joins inside Spark: rows of two or more DataFrames in, pairs of rows that join out.
 
-Where all queries equate a field of every stream, rows go to shards by its value; a null there joins nothing, so such
-rows are dropped. Else shards form a grid, on which every pair of rows meets once. Windows that count rows need the
-whole stream in order, and so one shard. All shards hear how far each stream has come, so that which rows are late, and
-which are let go, does not depend on their number.
+If all queries equate a field of every stream, rows go to shards by its value; rows with a null there join nothing and
+are dropped. Otherwise shards form a grid, on which every pair of rows meets once. Windows that count rows need the
+whole stream in order, and so one shard. All shards are told the latest time of each stream, so that late and expired
+rows do not depend on the number of shards.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from vedette.operators.window_join.query_set import JoinQuerySet
     from vedette.registry.read.followed import Followed
 
-BATCH_SHARDS = 4  # for each partition of a shuffle, where rows are not copied: a shard is in memory at once
+BATCH_SHARDS = 4  # per shuffle partition, on a batch without copies: the rows of a shard are in memory together
 LAYOUTS = ("equality", "grid", "one")
 _HASHED = ("string", "bigint", "date", "timestamp")  # equal values of these have equal bytes
 _WORKER = "vedette.spark.workers.window_join"
@@ -66,24 +66,26 @@ def window_join(
     snapshot_dir: str | Path | None = None,
     **columns: str | None,
 ) -> DataFrame:
-    """The pairs that rows make: `out = vs.window_join(bids, asks, pairs, left_time="ts", right_time="ts")`.
+    """The pairs of rows that join: `out = vs.window_join(bids, asks, pairs, left_time="ts", right_time="ts")`.
 
-    One row per query and pair, with a column `query` and for each stream of the set a column of its name, which holds
-    the id of the row. `left_time` and `left_id` name columns of the left stream, and so for every stream by its name;
-    an id is in column `id` unless told. Give three DataFrames and more by name: `frames={"a": ..., "b": ..., ...}`.
+    One row per query and pair, with a column `query`, and per stream a column with its name, which has the id of the
+    row. `left_time` and `left_id` name columns of the left stream, and likewise for every stream; the default column of
+    ids is `id`. Pass three or more DataFrames by name: `frames={"a": ..., "b": ..., ...}`.
 
-    A stream keeps the rows that later ones may join with in Spark's state store, in `shards` parts (by default as many
-    as the session's `spark.sql.shuffle.partitions`); `layout` tells which rows meet where, and is chosen by the queries
-    unless told. A checkpoint fixes both. `max_state_rows` bounds the rows of a shard. A batch keeps nothing. A set
-    above 4 MB (on a stream: 256 KB) goes to the workers as a file in `snapshot_dir`, which they must see too. What
-    `registry.follow` gives is followed while it changes, on a grid; answers then have a column `version` at their end.
+    A stream stores the rows that later rows may join with in Spark's state store, in `shards` parts (default:
+    `spark.sql.shuffle.partitions`). `layout` says which rows meet in a shard; by default it depends on the queries. A
+    checkpoint fixes both. `max_state_rows` limits the rows of a shard. A batch stores nothing.
+
+    A set above 4 MB (on a stream: 256 KB) is sent to the workers as a file in `snapshot_dir`, which they must be able
+    to read. A set from `registry.follow` is followed while it changes, on a grid; answers then have a last column
+    `version`.
     """
     _check_frames({"left": left, "right": right, **(frames or {})})
     given = QuerySource.read(pairs, _CALL, "window join", "after the DataFrames")
     queries: JoinQuerySet = given.queries
     check_shards(shards)
     columns = {**{f"{stream}_id": "id" for stream in queries.streams}, **columns}
-    queries.window(late=late, max_state_rows=max_state_rows, **columns)  # raises where an option is wrong
+    queries.window(late=late, max_state_rows=max_state_rows, **columns)  # raises if an option is invalid
     sides = _find_sides(given, _name_frames(queries, left, right, frames), columns)
     time_type = _check_times(queries, sides)
     first, is_stream = sides[0].rows, sides[0].rows.isStreaming
@@ -102,8 +104,8 @@ def window_join(
             "id": side.id.name,
             "time": side.time and side.time.name,
             "lines": packing.by_grid(n_shards, number) if chosen == "grid" else packing.by_key(n_shards),
-            "drops_nulls": chosen == "equality",  # a null is equal to nothing, so such rows join nothing
-            "heard": packing.label_shards(n_shards),
+            "drops_nulls": chosen == "equality",  # a null equals nothing, so such rows join nothing
+            "notified": packing.label_shards(n_shards),
         }
         packed.append(pack_rows(side.rows, side.needed_columns(given, on), parcel["sender"], packing_plan))
     roles = {name: column for side in sides for name, column in side.roles.items()}
@@ -142,7 +144,7 @@ class _Side:
         return {name: column for name, column in named.items() if column is not None}
 
     def needed_columns(self, given: QuerySource, on: Mapping[str, str]) -> list[t.StructField]:
-        """What travels: the fields that queries use, the id and the time; first what decides on the shard."""
+        """The columns to send: the fields that queries use, the id and the time. The first one decides the shard."""
         fields = {field.lower() for field in given.fields_of(self.stream)}
         columns = {column.name: column for column in self.rows.schema.fields if column.name.lower() in fields}
         columns |= {column.name: wide(column) for column in self.roles.values()}
@@ -151,12 +153,12 @@ class _Side:
 
 
 def _check_frames(frames: Mapping[str, Any]) -> None:
-    """Raise where a set stands in the place of a DataFrame, as it does where one is forgotten."""
+    """Raise PipelineError if a set is passed as a DataFrame, which happens if one is forgotten."""
     for name, rows in frames.items():
         if not hasattr(rows, "isStreaming") and (hasattr(rows, "shared_equality") or hasattr(rows, "to_plain")):
             raise PipelineError(
-                f"{_CALL} takes the DataFrames first, then the set; {name} is of type {type(rows).__name__}, where a "
-                f"DataFrame should stand; is one forgotten?"
+                f"{_CALL} takes the DataFrames first, then the set; {name} must be a DataFrame, got "
+                f"{type(rows).__name__}; check that no DataFrame is missing"
             )
 
 
@@ -168,15 +170,15 @@ def _name_frames(
     if frames is None:
         if len(streams) > 2:
             raise PipelineError(
-                f"the set joins {len(streams)} streams; give their DataFrames by name: "
+                f"the set joins {len(streams)} streams; pass their DataFrames by name: "
                 f"frames={{{', '.join(f'{stream!r}: ...' for stream in streams)}}}"
             )
         frames = dict(zip(streams, (left, right), strict=True))
     elif left is not None or right is not None:
-        raise PipelineError("frames= names all DataFrames; leave left and right out beside it")
+        raise PipelineError("frames= must name all DataFrames; omit left and right")
     if set(frames) != set(streams):
         raise PipelineError(
-            f"frames= names the DataFrame of each stream: {', '.join(streams)}; got: {', '.join(map(str, frames))}"
+            f"frames= must name the DataFrame of each stream: {', '.join(streams)}; got: {', '.join(map(str, frames))}"
         )
     check_sides(_CALL, {stream: frames[stream] for stream in streams})
     return {stream: frames[stream] for stream in streams}
@@ -198,11 +200,11 @@ def _find_sides(given: QuerySource, frames: dict[str, DataFrame], columns: Mappi
 
 
 def _check_times(pairs: JoinQuerySet, sides: list[_Side]) -> str:
-    """The type of all times, in which all windows can be told; empty where rows have none."""
+    """The type of all times; empty if rows have no times. Raises an error if a window does not fit it."""
     times = {side.stream: wide(side.time).dataType.simpleString() for side in sides if side.time is not None}
     if len(set(times.values())) > 1:
-        told = ", ".join(f"{stream}: {type_}" for stream, type_ in times.items())
-        raise RowError(f"the times of the streams are of different types ({told}); cast them to one")
+        types = ", ".join(f"{stream}: {type_}" for stream, type_ in times.items())
+        raise RowError(f"the times of the streams have different types ({types}); cast them to one type")
     options: dict[str, Any] = {name: column.name for side in sides for name, column in side.roles.items()}
     monitor = pairs.window(**options)
     for type_ in set(times.values()):
@@ -211,7 +213,7 @@ def _check_times(pairs: JoinQuerySet, sides: list[_Side]) -> str:
 
 
 def _choose_layout(given: QuerySource, wanted: str | None, shards: int | None) -> tuple[str, dict[str, str]]:
-    """Which rows meet in a shard, and by stream the field that decides, where one does."""
+    """Which rows meet in a shard, and the field that decides, by stream; empty if no field decides."""
     pairs: JoinQuerySet = given.queries
     shared = pairs.shared_equality() or {}
     types = {field.type for stream, name in shared.items() for field in pairs.schema_of(stream) if field.name == name}
@@ -219,7 +221,7 @@ def _choose_layout(given: QuerySource, wanted: str | None, shards: int | None) -
     if given.followed is not None and given.followed.info.windows != "time":
         reasons = dict.fromkeys(
             LAYOUTS[:2],
-            "a query to come may have a window that counts rows, unless the set is made with windows='time'",
+            "a later query may have a window that counts rows, unless the set is created with windows='time'",
         )
     elif pairs.has_counts:
         reasons = dict.fromkeys(LAYOUTS[:2], "a query has a window that counts rows, and needs its streams in order")
@@ -228,9 +230,9 @@ def _choose_layout(given: QuerySource, wanted: str | None, shards: int | None) -
     else:
         reasons = {}
     if given.followed is not None:
-        reasons.setdefault("equality", "the set is followed, and a query to come may equate nothing")
+        reasons.setdefault("equality", "the set is followed, and a later query may have no equality")
     if not can_hash:
-        reasons.setdefault("equality", f"the queries equate no field that all of them share, of {', '.join(_HASHED)}")
+        reasons.setdefault("equality", f"the queries have no equality in common, of type {', '.join(_HASHED)}")
     possible = [each for each in LAYOUTS if each not in reasons]
     if wanted is not None:
         check_choice("layout", wanted, LAYOUTS)
@@ -242,5 +244,5 @@ def _choose_layout(given: QuerySource, wanted: str | None, shards: int | None) -
     layout = wanted or possible[0]
     if layout == "one" and shards not in (None, 1):
         why = next(iter(reasons.values())) if wanted is None else "layout='one'"
-        raise PipelineError(f"is {shards}, but the join needs one shard: {why}; leave it out", option="shards")
+        raise PipelineError(f"is {shards}, but the join needs one shard: {why}; omit it", option="shards")
     return layout, shared if layout == "equality" else {}

@@ -1,9 +1,9 @@
-"""Packing: rows on their way to the shards that keep them, as a few large binaries instead of many small rows.
+"""Packs rows for shards, as a few large binaries instead of many small rows.
 
-Rows are put into lines by the hash of their first column, a key or an id, and a line goes to one shard or to several
-(`by_key`, `by_grid`). Each Arrow batch becomes one binary per line, an Arrow stream, under the number of its partition
-and its own, so that a shard sees rows in the same order whenever a batch is run again. One million rows took 1.5 s
-packed against 4.8 s sent one by one to `transformWithStateInPandas`.
+Rows are grouped into lines by the hash of their first column, a key or an id. A line goes to one shard or to several
+(`by_key`, `by_grid`). Each Arrow batch becomes one binary per line, an Arrow stream, with the numbers of its partition
+and batch, so that a shard reads rows in the same order if a batch is repeated. One million rows took 1.5 s packed, and
+4.8 s if sent one by one to `transformWithStateInPandas`.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from numpy.typing import NDArray
 from vedette.data.columns import string_buffers, writable
 from vedette.native.kernels import kernel
 
-SCHEMA = "shard int, side int, part int, number int, payload binary"  # of packed rows, as Spark has it
+SCHEMA = "shard int, side int, part int, number int, payload binary"  # of packed rows, in Spark
 ORDER = ("side", "part", "number")  # in which a shard reads them
 _ARROW_SCHEMA = pa.schema([*((name, pa.int32()) for name in ("shard", *ORDER)), ("payload", pa.binary())])
-_SEED = 42  # with which Spark hashes what it groups by
-ROWS_AT_ONCE, BYTES_AT_ONCE = 1 << 18, 32 << 20  # smaller batches are put together, so that binaries are large
+_SEED = 42  # of Spark's hash of grouping columns
+ROWS_AT_ONCE, BYTES_AT_ONCE = 1 << 18, 32 << 20  # smaller batches are joined, so that binaries are large
 
 
 def label_shards(n_shards: int) -> list[int]:
-    """A number for each shard under which Spark puts each into a partition of its own, where it has as many of them.
+    """A label per shard. With as many partitions as shards, Spark puts each label into its own partition.
 
-    Spark hashes what it groups by, so that the plain numbers 0 and 1 may well share one of two partitions. The labels
-    are keys of the state and depend on the number of shards alone; the first is always 0.
+    Spark hashes grouping columns, so the numbers 0 and 1 might share one of two partitions. The labels are keys of the
+    state and depend only on the number of shards; the first is always 0.
     """
     labels: dict[int, int] = {}
     candidate = 0
@@ -59,14 +59,15 @@ def _rotate(code: int, places: int) -> int:
 
 
 def by_key(n_shards: int) -> list[list[int]]:
-    """The shards of each line, by label, where rows of one key belong together: a shard is a line."""
+    """The shards of each line, by label, if rows with the same key must meet: each line is one shard."""
     return [[label] for label in label_shards(n_shards)]
 
 
 def by_grid(n_shards: int, side: int) -> list[list[int]]:
-    """The shards of each line, by label, where every row of one side must meet every row of the other, in one shard.
+    """The shards of each line, by label, if every row of one side must meet every row of the other in one shard.
 
-    The shards form a grid, as square as can be. Rows of side 0 go to a row of the grid, those of side 1 to a column.
+    The shards form a grid that is as square as possible. Rows of side 0 go to a row of the grid, those of side 1 to a
+    column.
     """
     n_rows, n_columns = grid_of(n_shards)
     grid = np.array(label_shards(n_shards)[: n_rows * n_columns]).reshape(n_rows, n_columns)
@@ -74,7 +75,7 @@ def by_grid(n_shards: int, side: int) -> list[list[int]]:
 
 
 def grid_of(n_shards: int) -> tuple[int, int]:
-    """The rows and columns of the grid; a shard or two may be left over."""
+    """The rows and columns of the grid; some shards may stay unused."""
     n_rows = math.isqrt(n_shards)
     return n_rows, n_shards // n_rows
 
@@ -84,15 +85,16 @@ def pack(
     check: Callable[[pa.RecordBatch], pa.RecordBatch],
     note: Callable[[pa.RecordBatch], bytes],
     lines: Sequence[Sequence[int]],
-    heard: Sequence[int],
+    notified: Sequence[int],
     side: int,
     part: int,
     drops_nulls: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a partition, packed for the shards of their lines.
 
-    `check` sees them first, in batches of a good size. `note` makes of each a payload that all shards of `heard` get;
-    an empty one is sent only once. With `drops_nulls`, rows whose first column is null are noted but not sent.
+    `check` validates them first, in large batches. `note` makes a payload of each batch, which all shards of
+    `notified` get; an empty one is sent only once. With `drops_nulls`, rows whose first column is null are passed to
+    `note` but not sent.
     """
     for number, gathered in enumerate(_gather(batches)):
         batch = check(gathered)
@@ -101,13 +103,13 @@ def pack(
         for copy in range(len(lines[0]) if packed else 0):
             payloads = {lines[line][copy]: payload for line, payload in packed.items()}
             yield _to_rows(payloads, side, part, number)
-        told = note(batch)
-        if heard and (told or number == 0):
-            yield _to_rows(dict.fromkeys(heard, told), note_of(side), part, number)
+        noted = note(batch)
+        if notified and (noted or number == 0):
+            yield _to_rows(dict.fromkeys(notified, noted), note_of(side), part, number)
 
 
 def note_of(side: int) -> int:
-    """The number under which the notes of a side travel, in the place of a side."""
+    """The number that notes of a side have in the column `side`."""
     return -1 - side
 
 
@@ -121,7 +123,7 @@ def _to_rows(payloads: dict[int, bytes], side: int, part: int, number: int) -> p
 
 
 def _gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows in batches of a good size; large ones as they are."""
+    """The rows in large batches: small batches are joined."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         waiting.append(batch)
@@ -134,14 +136,14 @@ def _gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _join(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """One batch, or none where there is no row."""
+    """One batch, or none if there are no rows."""
     return batches if len(batches) == 1 else pa.Table.from_batches(batches).combine_chunks().to_batches()
 
 
 def split(batch: pa.RecordBatch, n_lines: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of each line that has some, in the order they had, by the first column: a text, a number or a time.
+    """The rows of each line that has rows, in their order, by the first column: a string, a number or a time.
 
-    Rows without a value there are all in one line.
+    All rows with a null there are in one line.
     """
     if n_lines == 1:
         if batch.num_rows:
@@ -168,9 +170,9 @@ def to_payload(rows: pa.RecordBatch) -> bytes:
 
 
 def read_payloads(payloads: Iterable[tuple[int, int, int, bytes]]) -> dict[int, pa.Table]:
-    """The rows of what was packed, by side, and the notes of sides; a side without rows is left out.
+    """The packed rows by side, and the notes of sides. A side without rows is absent.
 
-    Each payload comes with its side, the number of its partition and its own.
+    Each payload comes with its side, its partition and its number.
     """
     sides: dict[int, list[pa.Table]] = {}
     for _, (side, _, _, payload) in sorted(enumerate(payloads), key=lambda each: (*each[1][:3], each[0])):
@@ -179,7 +181,7 @@ def read_payloads(payloads: Iterable[tuple[int, int, int, bytes]]) -> dict[int, 
     return {side: pa.concat_tables(tables).unify_dictionaries() for side, tables in sides.items()}
 
 
-# The hashes below decide which shard keeps a row, so they are part of the format of the state.
+# The hashes below decide which shard stores a row, so they are part of the state format.
 
 
 @kernel
@@ -211,7 +213,7 @@ def _finish(code: np.uint64) -> np.uint64:
 
 @kernel
 def _list_by_line(lines: NDArray[np.int32], n_lines: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The places of each line in their order: those of line l are order[starts[l] : starts[l + 1]]."""
+    """The positions of the rows of each line, in order: those of line l are order[starts[l] : starts[l + 1]]."""
     starts = np.zeros(n_lines + 1, np.int64)
     for line in lines:
         starts[line + 1] += 1

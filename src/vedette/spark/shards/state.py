@@ -1,9 +1,10 @@
-"""The state of a shard in Spark's store: a base, and one delta for each batch since.
+"""The state of a shard in Spark's store: a base, and one delta per batch since.
 
-What a batch writes follows the keys it touched. Once the deltas outweigh the base, a new base takes their place; so it
-does when the queries are others, or have changed so often that a registry may soon forget what they were. Every
-entry bears a random token, so a worker may go on with the monitor it has in memory exactly when the store names its
-token, however batches failed, were repeated or went to other workers in between; it reads only the deltas after it.
+The size of a delta depends on the keys that the batch changed. Once the deltas are larger than the base, a new base
+replaces them. A new base is also written if the queries are different ones, or have changed so often that a registry
+may soon forget their old versions. Every entry has a random token. So a worker can reuse a monitor in its memory
+exactly if the store has the monitor's token, whichever batches failed, were repeated or ran on other workers; it then
+reads only the later deltas.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState, ValueState
 
 FORMAT = 2
-PIECE_BYTES = 4 << 20  # in one value of the store
-LEAST_WEIGHT = 64 << 10  # a delta weighs at least this, which is what reading it costs in bytes
-LIGHT = 2 << 20  # deltas up to this weight are always borne
-KEPT_BYTES = 1 << 30  # of monitors that a worker keeps in memory, about; always one
+PIECE_BYTES = 4 << 20  # of one value in the store
+LEAST_WEIGHT = 64 << 10  # bytes that a small delta counts as, for the cost of reading it
+LIGHT = 2 << 20  # deltas up to this total never require a new base
+KEPT_BYTES = 1 << 30  # of monitors in a worker's memory, approximately; at least one is kept
 
 _NEW_CHECKPOINT = "start the stream with a new checkpoint"
 
 
 class Monitor(Protocol):
-    """What keeps a shard's rows between batches, whatever it answers."""
+    """Stores the rows of a shard between batches, for any operator."""
 
     @property
     def nbytes(self) -> int: ...
@@ -47,7 +48,7 @@ class Monitor(Protocol):
 
 @dataclass(frozen=True)
 class Entry:
-    """A base or a delta, in pieces of the store."""
+    """A base or a delta, which is stored in pieces."""
 
     token: str
     n_pieces: int
@@ -55,11 +56,11 @@ class Entry:
 
 
 class ShardState:
-    """One shard's state, during one batch.
+    """The state of one shard during one batch.
 
-    `facts` describe the stream and must be those of the checkpoint: numbers, texts, or columns as [name, type]. `make`
-    makes an empty monitor. A worker keeps one monitor by `place`, a stream and a shard; `kind` tells those of other
-    queries and options apart.
+    `facts` describe the stream and must equal those of the checkpoint: numbers, strings, or columns as [name, type].
+    `make` makes an empty monitor. A worker keeps one monitor per `place`, a stream and a shard; `kind` identifies its
+    queries and options.
     """
 
     def __init__(
@@ -78,46 +79,46 @@ class ShardState:
         self._place = place
         self._kind = kind
         self._saved_kind = kind
-        self._first = 0  # the number of the base; deltas count on from it
+        self._first = 0  # the number of the base; deltas have the numbers after it
         self._entries: list[Entry] = []
-        self._queries: Any = None  # those that are followed
-        self.version: int | None = None  # of them, in this batch
+        self._queries: Any = None  # the followed set
+        self.version: int | None = None  # of the followed set in this batch
         self.base_version: int | None = None  # when the base was written
-        self._saved_version: int | None = None  # when anything was
+        self._saved_version: int | None = None  # when the last entry was written
 
     @property
     def is_new(self) -> bool:
-        """Nothing was saved yet."""
+        """Whether nothing was saved yet."""
         return not self._entries
 
     @property
     def is_changed(self) -> bool:
-        """What was saved is of other queries or options, or of another version of the queries."""
+        """Whether the saved state has other queries or options, or another version of the queries."""
         return self._saved_kind != self._kind or self._saved_version != self.version
 
     def follow(self, queries: Any, version: int | None) -> None:
-        """The queries are followed, and at this version in this batch. Monitors of another object do not count."""
+        """Set the followed queries and their version in this batch. Monitors of another set object are not reused."""
         self._queries, self.version = queries, version
 
     def open(self) -> None:
-        """Read what the store has of the shard, and check that it is of this stream."""
-        if not self._head.exists():  # of which `get` would warn in Spark's log, for each new shard
+        """Read the head of the state, and check that it belongs to this stream."""
+        if not self._head.exists():  # `get` would log a warning for each new shard
             return
-        told = self._head.get()
-        assert told is not None
-        content = json.loads(told[0])
+        head = self._head.get()
+        assert head is not None
+        content = json.loads(head[0])
         _check_facts(content["facts"], self._facts)
         self._saved_kind, self._first = content["kind"], content["first"]
         self._entries = [Entry(*entry) for entry in content["entries"]]
         self.base_version, self._saved_version = content.get("versions", (None, None))
 
     def load(self) -> Any:
-        """The shard's monitor as of the last batch."""
+        """The shard's monitor after the last batch."""
         tag, monitor = _cache.take(self._place)
         numbers = {(self._kind, entry.token): number for number, entry in enumerate(self._entries)}
-        start = numbers.get(tag, -1) + 1  # of what the monitor does not have
+        start = numbers.get(tag, -1) + 1  # the first entry that the monitor does not have
         if monitor is not None and self._queries is not None and getattr(monitor, "queries", None) is not self._queries:
-            monitor = None  # its set does not move any more
+            monitor = None  # its set is no longer updated
         try:
             if monitor is None or start == 0:
                 monitor = self._make()
@@ -127,7 +128,7 @@ class ShardState:
             for number in range(start, len(self._entries)):
                 monitor.apply_delta(self._read(number))
         except SnapshotError as error:
-            raise error.within("the stream cannot go on from its checkpoint") from None
+            raise error.within("the stream cannot continue from its checkpoint") from None
         return monitor
 
     def save(self, monitor: Monitor) -> None:
@@ -163,7 +164,7 @@ class ShardState:
         return self.is_changed
 
     def keep(self, monitor: Monitor) -> None:
-        """Let the worker have the monitor at hand for the next batch. It must be as the store has it."""
+        """Keep the monitor in memory for the next batch. It must equal the state in the store."""
         _cache.put(self._place, (self._kind, self._entries[-1].token), monitor)
 
     def _read(self, number: int) -> bytes:
@@ -179,29 +180,28 @@ def _check_facts(found: dict[str, Any], wanted: dict[str, Any]) -> None:
     if found["format"] != wanted["format"]:
         raise SnapshotError(
             f"the checkpoint's state has format {found['format']} but this version of vedette writes format "
-            f"{wanted['format']}; go on with the version that wrote it, or {_NEW_CHECKPOINT}"
+            f"{wanted['format']}; continue with the version that wrote it, or {_NEW_CHECKPOINT}"
         )
     if found["operator"] != wanted["operator"]:
         raise SnapshotError(
-            f"the checkpoint is that of a {found['operator']} but the stream is a {wanted['operator']}; "
-            f"{_NEW_CHECKPOINT}"
+            f"the checkpoint is of a {found['operator']} but the stream is a {wanted['operator']}; {_NEW_CHECKPOINT}"
         )
     for name in found | wanted:
-        old, new = (_tell(name, facts.get(name)) for facts in (found, wanted))
+        old, new = (_describe(name, facts.get(name)) for facts in (found, wanted))
         if old != new and name != "shards":
             raise SnapshotError(
-                f"the checkpoint was written with {old} but the stream has {new}; go on with the same, or "
+                f"the checkpoint was written with {old} but the stream has {new}; continue with the old value, or "
                 f"{_NEW_CHECKPOINT}"
             )
     if found["shards"] != wanted["shards"]:
         raise SnapshotError(
-            f"the checkpoint has its rows in {found['shards']} shards but the stream asks for {wanted['shards']}; "
-            f"pass shards={found['shards']}, or {_NEW_CHECKPOINT}"
+            f"the checkpoint has {found['shards']} shards but the stream has {wanted['shards']}; pass "
+            f"shards={found['shards']}, or {_NEW_CHECKPOINT}"
         )
 
 
-def _tell(name: str, fact: Any) -> str:
-    """A fact, as one would pass it."""
+def _describe(name: str, fact: Any) -> str:
+    """A fact, written like an argument."""
     if isinstance(fact, list | tuple):
         column, type_ = fact
         return f"{name}={column!r} ({type_})"
@@ -209,13 +209,13 @@ def _tell(name: str, fact: Any) -> str:
 
 
 class _Cache:
-    """Monitors by place, each under the tag of the state it has; those longest unused are dropped."""
+    """Monitors by place, each with the tag of its state. The least recently used ones are dropped."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, tuple[Any, Monitor]] = OrderedDict()
 
     def take(self, place: Hashable) -> tuple[Any, Monitor | None]:
-        """The monitor, which leaves the cache: it is about to change, and comes back when that is saved."""
+        """Remove and return the monitor: it is about to change, and is put back after its state is saved."""
         return self._kept.pop(place, (None, None))
 
     def put(self, place: Hashable, tag: Any, monitor: Monitor) -> None:

@@ -1,7 +1,7 @@
-"""Shards as the driver sees them: how rows get there, and how what they say comes back.
+"""Shards on the driver: sends rows to shards, and returns their answers.
 
-On a stream a stateful operator keeps each shard's monitor in Spark's state store; on a batch each shard is replayed
-from its first row to its last. Border monitoring and the joins all run so.
+On a stream, a stateful operator stores each shard's monitor in Spark's state store. On a batch, each shard is replayed
+from its first row to its last. Border monitoring and all joins use this.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MOST_SHARDS = 10_000
-# A function above a megabyte Spark sends as a broadcast variable, which its runner of stateful Python does not load.
+# Spark sends a function above a megabyte as a broadcast variable, which its stateful Python runner does not load.
 STREAM_INLINE_BYTES = 256_000
 _WORKER = "vedette.spark.workers.shard"
 
 
 def check_shards(shards: Any) -> None:
-    """Raise unless this is a number of shards, or None."""
+    """Raise PipelineError unless this is a number of shards, or None."""
     if shards is not None and (
         isinstance(shards, bool) or not isinstance(shards, int) or not 1 <= shards <= MOST_SHARDS
     ):
-        raise PipelineError(f"is a whole number from 1 to {MOST_SHARDS:,}; got {shards!r}", option="shards")
+        raise PipelineError(f"must be an integer from 1 to {MOST_SHARDS:,}; got {shards!r}", option="shards")
 
 
 def default_shards(rows: DataFrame, for_each: int = 1) -> int:
-    """So many shards for each partition of a shuffle."""
+    """`for_each` shards per shuffle partition."""
     return min(count_partitions(rows.sparkSession) * for_each, MOST_SHARDS)
 
 
 def pack_rows(rows: DataFrame, columns: Sequence[t.StructField], sender: str, plan: dict[str, Any]) -> DataFrame:
-    """Some columns of the rows in their types here, packed for shards; the first decides which."""
+    """Columns of the rows, cast to the given types and packed for shards. The first column decides the shard."""
     own = {column.name: column.dataType for column in rows.schema.fields}
     selected = []
     for place, column in enumerate(columns):
         values = f.col("`" + column.name.replace("`", "``") + "`")
         values = values if column.dataType == own[column.name] else values.cast(column.dataType)
-        selected.append(values.alias(str(place)))  # `mapInArrow` cannot have names with dots
+        selected.append(values.alias(str(place)))  # `mapInArrow` does not allow dots in names
     names = [column.name for column in columns]
     plan = {"columns": names, "side": 0} | plan
     return rows.select(*selected).mapInArrow(worker_function(_WORKER, "pack_rows", sender, plan), packing.SCHEMA)
 
 
 def run(packed: DataFrame, sender: str, plan: dict[str, Any], answer: t.StructType) -> DataFrame:
-    """What the shards of packed rows say."""
+    """The answers of the shards to packed rows."""
     types = [column.dataType.simpleString() for column in answer.fields]
     plan = plan | {"answer": types, "batch_bytes": settings().answer_batch_bytes}
     if not packed.isStreaming:
@@ -67,7 +67,7 @@ def run(packed: DataFrame, sender: str, plan: dict[str, Any], answer: t.StructTy
 
 
 def wide(column: t.StructField) -> t.StructField:
-    """The column in the type in which keys, ids and times travel: bigint, double, timestamp or string."""
+    """The column with the type in which keys, ids and times are sent: bigint, double, timestamp or string."""
     return t.StructField(column.name, _wide_type(column.dataType))
 
 
@@ -80,17 +80,17 @@ def _wide_type(type_: t.DataType) -> t.DataType:
 
 
 def answer_type(column: t.StructField) -> t.DataType:
-    """The type in which keys, ids and times come back: the column's own, or string."""
+    """The type of keys, ids and times in answers: the column's own, or string."""
     return t.StringType() if isinstance(_wide_type(column.dataType), t.StringType) else column.dataType
 
 
 def to_fact(column: t.StructField) -> list[str]:
-    """A column as a checkpoint remembers it."""
+    """A column as it is recorded in a checkpoint."""
     return [column.name, _wide_type(column.dataType).simpleString()]
 
 
 def make_processor(plan: dict[str, Any], sender: str) -> StatefulProcessor:
-    """What keeps a shard's state in Spark's store. It too names nothing of this package until it runs."""
+    """The processor that stores a shard's state in Spark's store. It does not import this package until it runs."""
     step = worker_function(_WORKER, "step_shard", sender, plan)
     advance = worker_function(_WORKER, "advance_shard", sender, plan)
     head = t.StructType([t.StructField("content", t.StringType())])

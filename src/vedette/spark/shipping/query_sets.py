@@ -1,6 +1,6 @@
-"""How a query set travels to Spark's workers: small ones inside the task, large ones as a file that workers map.
+"""Sends a query set to Spark's workers: a small one inside the task, a large one as a file that workers map.
 
-A worker keeps the sets it has loaded by their content, so the tasks after the first start at once.
+A worker caches loaded sets by their content, so only its first task loads a set.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ if TYPE_CHECKING:
 
     Queries = QuerySet | BandQuerySet | JoinQuerySet
 
-_KEPT_SETS = 4  # in a worker; a worker serves few pipelines, and a set may be hundreds of megabytes
+_KEPT_SETS = 4  # per worker; a worker serves few pipelines, and a set may be hundreds of megabytes
 _loaded: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
 class Parcel:
-    """A frozen query set on its way: its bytes, or the path of the file that holds them."""
+    """A serialized query set: its bytes, or the path of the file that contains them."""
 
-    token: str  # of the content
+    token: str  # the digest of the content
     content: bytes | None
     path: str
-    sender: str  # the package's version where it was packed
+    sender: str  # the driver's version of this package
     kind: tuple[str, str]  # of the set: the module and the name of its class
     host: str = ""  # where the file was written
 
 
 def pack(queries: Queries, snapshot_dir: str | Path | None, inline_bytes: int | None = None) -> Parcel:
-    """The set as it stands now, to be opened by `unpack` in another process.
+    """The current set, which `unpack` opens in another process.
 
-    Up to `inline_bytes`, or what the settings say where that is less, it travels inside the task.
+    It is sent inside the task up to `inline_bytes` or the setting of that name, whichever is less.
     """
     sender, kind = __version__, (type(queries).__module__, type(queries).__name__)
     most = min(settings().inline_bytes, inline_bytes or settings().inline_bytes)
     content = queries.to_bytes() if queries.nbytes <= most else b""
-    if 0 < len(content) <= 2 * most:  # what was removed is in the bytes too
+    if 0 < len(content) <= 2 * most:  # the bytes also contain removed queries
         return Parcel(hashlib.blake2b(content, digest_size=DIGEST_BYTES).hexdigest(), content, "", sender, kind)
     token, path = publish(queries, settings().snapshot_dir or None if snapshot_dir is None else snapshot_dir)
     return Parcel(token, None, str(path.absolute()), sender, kind, socket.gethostname())
@@ -71,7 +71,7 @@ def unpack(parcel: Parcel) -> Any:
 
 
 def check_sender(sender: str) -> None:
-    """Raise unless this worker has the version of the driver."""
+    """Raise PipelineError unless this worker has the same version as the driver."""
     if __version__ != sender:
         raise PipelineError(
             f"the Spark worker on {socket.gethostname()} has vedette {__version__} but the driver has {sender}; "
@@ -80,7 +80,7 @@ def check_sender(sender: str) -> None:
 
 
 def worker_function(module: str, name: str, sender: str, *bound: Any) -> Callable[..., Any]:
-    """One of our functions, for workers. It names nothing of us until it runs, so a worker without us can say so."""
+    """A function of this package for workers. It imports the package when it runs, so a missing package is reported."""
 
     def call(*arguments: Any) -> Any:
         import importlib
@@ -92,8 +92,8 @@ def worker_function(module: str, name: str, sender: str, *bound: Any) -> Callabl
             import sys
 
             raise RuntimeError(
-                f"the Spark worker on {socket.gethostname()} cannot import {error.name!r} by {sys.executable}; "
-                f"install vedette {sender} there, or point PYSPARK_PYTHON at a Python that has it"
+                f"the Spark worker on {socket.gethostname()} cannot import {error.name!r} with {sys.executable}; "
+                f"install vedette {sender} there, or set PYSPARK_PYTHON to a Python that has it"
             ) from None
         return function(*bound, *arguments)
 
@@ -107,8 +107,8 @@ def _load(parcel: Parcel) -> Any:
         with _leased(parcel):
             if not has_digest(Path(parcel.path), parcel.token):
                 raise PipelineError(
-                    f"{parcel.path}, the snapshot of the query set, is not as the driver has written it; start the job "
-                    f"again, and let only trusted accounts write to that directory"
+                    f"{parcel.path}, the snapshot of the query set, has changed since the driver wrote it; start the "
+                    f"job again, and let only trusted accounts write to that directory"
                 )
             return kind.load(parcel.path)
     return kind.from_bytes(parcel.content)
@@ -116,7 +116,7 @@ def _load(parcel: Parcel) -> Any:
 
 @contextmanager
 def _leased(parcel: Parcel) -> Iterator[None]:
-    """Keep the file while it is opened. What is mapped stays readable after the file is deleted."""
+    """Hold a lease while the file is opened. After that, a mapped file stays readable even if it is deleted."""
     worker = f"the Spark worker on {socket.gethostname()}"
     share = "pass snapshot_dir= with a directory that the driver and every worker share"
     try:
@@ -130,7 +130,7 @@ def _leased(parcel: Parcel) -> Iterator[None]:
     if lease is None:
         is_here = parcel.host == socket.gethostname()
         why = ": it was deleted, or the driver has ended; start the job again, or" if is_here else ";"
-        raise PipelineError(f"{worker} cannot see {parcel.path}, the snapshot of the query set{why} {share}")
+        raise PipelineError(f"{worker} cannot find {parcel.path}, the snapshot of the query set{why} {share}")
     try:
         yield
     finally:

@@ -1,8 +1,8 @@
-"""Files in which large query sets go to Spark's workers, named by their content.
+"""Files with large query sets for Spark's workers, named by their content.
 
 By default they are in the directory of this account. Each driver that uses a file has a lease on it, and the last one
-to end deletes it. A driver keeps the leases on the sets that it shipped last. Files in a directory that the user chose
-stay.
+deletes it when it ends. A driver keeps leases on the last sets that it sent. Files in a directory that the user chose
+are not deleted.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from vedette.host_files.checked_files import file_digest, has_digest
 from vedette.host_files.file_lease import FileLease, remove_scratch, remove_unused, scratch_directory
 from vedette.host_files.private_files import make_directory
 
-DIGEST_BYTES = 12  # by which files, and sets that a worker has loaded, are named
-_KEPT_FILES = 100  # by a driver; each has an open file, of which a process may often have 1,024
-_leases: dict[Path, FileLease] = {}  # on the files that this driver uses, and on their directory: cleaners skip it then
+DIGEST_BYTES = 12  # of the digest that names files and loaded sets
+_KEPT_FILES = 100  # per driver; each needs an open file, and a process can often have only 1,024
+_leases: dict[Path, FileLease] = {}  # on the files that this driver uses, and on their directory, so that both are kept
 
 
 def publish(queries: Any, chosen: str | Path | None) -> tuple[str, Path]:
-    """Write a set to a file that workers can open; the digest of its content, and the path.
+    """Write a set to a file that workers can open; returns the digest of its content, and the path.
 
-    With `chosen`, a directory, the file stays there. Otherwise it is deleted after the last driver that uses it.
+    In the directory `chosen`, the file is not deleted. Otherwise the last driver that uses it deletes it.
     """
     try:
         directory = account_directory("sets") if chosen is None else Path(chosen)
@@ -41,8 +41,8 @@ def publish(queries: Any, chosen: str | Path | None) -> tuple[str, Path]:
     except OSError as error:
         where = "the temporary directory" if chosen is None else chosen
         raise PipelineError(
-            f"cannot put a snapshot of the query set into {where}: {error.strerror or error}; "
-            f"pass snapshot_dir= with a directory that can be written and that every worker sees"
+            f"cannot write a snapshot of the query set to {where}: {error.strerror or error}; "
+            f"pass snapshot_dir= with a writable directory that every worker can read"
         ) from None
 
 
@@ -51,16 +51,16 @@ def _put(draft: Path, directory: Path, digest: str) -> Path:
     for name in (f"vedette-{digest}.queries", f"vedette-{digest}-{os.geteuid()}.queries"):
         path = directory / name
         if not path.exists() or path.stat().st_uid == os.geteuid():
-            with suppress(PermissionError):  # another account was faster
+            with suppress(PermissionError):  # another account created it meanwhile
                 return draft.replace(path)
     raise PipelineError(
-        f"cannot put a snapshot of the query set into {directory}: files of other accounts have its names; "
+        f"cannot write a snapshot of the query set to {directory}: files of other accounts have its names; "
         f"pass snapshot_dir= with another directory"
     )
 
 
 def _put_leased(draft: Path, directory: Path, digest: str) -> Path:
-    """Link a file into place, or use the one that is there; this process keeps a lease on it."""
+    """Link a file into place, or use the existing one. This process keeps a lease on it."""
     path = directory / f"vedette-{digest}.queries"
     if not _leases:
         atexit.register(_release_all)
@@ -76,10 +76,10 @@ def _put_leased(draft: Path, directory: Path, digest: str) -> Path:
 
 
 def _take_lease(path: Path) -> bool:
-    """Whether there is such a file; then this process has a lease on it."""
+    """Take a lease on a file; returns whether the file exists."""
     lease = FileLease.take(path)
     if lease is not None:
-        before = _leases.pop(path, None)  # so that the one used last is last
+        before = _leases.pop(path, None)  # so that the most recently used one is last
         _leases[path] = lease
         if before is not None:
             before.release()
@@ -104,7 +104,7 @@ def _release(path: Path) -> None:
 
 
 def _remove_unused_files(directory: Path) -> None:
-    """Delete what drivers left behind that were killed."""
+    """Delete files that killed drivers left behind."""
     remove_scratch(directory)
     for path in directory.glob("*.queries"):
         remove_unused(path)

@@ -1,4 +1,4 @@
-"""What border monitoring does inside Spark's Python workers; `shard_worker` calls it."""
+"""Border monitoring inside Spark's Python workers; see `vedette.spark.workers.shard`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_rows(batch: pa.RecordBatch, plan: dict[str, Any]) -> pa.RecordBatch:
-    """The rows that have a key, the first column; raises where one has no time, the second."""
+    """The rows with a key, the first column. Raises RowError if a time, the second column, is null."""
     keys, times = batch.columns[:2]
     key, time = batch.schema.names[:2]
     if keys.null_count and plan["null_key"] == "error":

@@ -1,7 +1,7 @@
-"""Sets of a registry in Spark's workers: which version a task sees, and the compiled set at that version.
+"""Followed sets in Spark's workers: which version a task sees, and the compiled set at that version.
 
-A micro-batch sees one version, whoever works on it and however often: the first task that asks writes down which, under
-the stream's id and the number of the batch. A worker keeps the set of each stream, and moves it forward by what is new.
+A micro-batch sees one version, in every task and every repetition: its first task pins it in the registry, under the
+stream's id and the number of the batch. A worker keeps the set of each stream, and updates it by the new changes.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from vedette.registry.read.pins import Pin
     from vedette.registry.snapshots.bases import OpenSet, Snapshots
 
-# How Spark names them. A streaming query's jobs are a group under the id of its run.
+# Local properties of a task. The jobs of a streaming query have the id of its run as their group.
 STREAM, BATCH, RUN = "sql.streaming.queryId", "streaming.sql.batchId", "spark.jobGroup.id"
-_KEPT_SETS = 16  # their bases are mapped, and shared
+_KEPT_SETS = 16  # their bases are mapped and shared
 _KEPT_PINS = 64
 _COMPACTION_SECONDS = 30.0  # between two attempts of a worker
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A compiled set, and the version that a task sees of one that is followed."""
+    """A compiled set. For a followed set, also the version that the task sees."""
 
     queries: Any
     version: int | None
@@ -39,7 +39,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class _Batch:
-    """A micro-batch of a stream, and the run of the stream that works on it."""
+    """A micro-batch of a stream, and the run of the stream."""
 
     stream: str
     number: int
@@ -48,7 +48,7 @@ class _Batch:
 
 @dataclass
 class _Kept:
-    """The sets and pins of a worker."""
+    """The cached sets and pins of a worker."""
 
     sets: OrderedDict[tuple[str, str, int], OpenSet] = field(default_factory=OrderedDict)  # by stream, set and schema
     pins: OrderedDict[tuple[_Batch, str], Pin] = field(default_factory=OrderedDict)  # by batch and set
@@ -59,7 +59,7 @@ _kept = _Kept()
 
 
 def open_queries(facts: dict[str, Any], since: int | None = None) -> Opened:
-    """The queries that a task sees. With `since`, band joins know what has changed after that version."""
+    """The queries that a task sees. With `since`, band joins can read the changes after that version."""
     if "followed" not in facts:
         return Opened(unpack(Parcel(**facts)), None)
     from vedette.registry.read.followed import Followed
@@ -79,18 +79,17 @@ def _check_host(followed: Followed) -> None:
     host = socket.gethostname()
     if followed.is_local and host != followed.host:
         raise PipelineError(
-            f"the set {followed.name!r} is in a registry on SQLite, a file of host {followed.host}, and a Spark worker "
-            f"on {host} is to follow it; use a registry on PostgreSQL where workers are on several hosts"
+            f"set {followed.name!r} is in a SQLite registry, a file on host {followed.host}, but a Spark worker runs "
+            f"on {host}; use a registry in PostgreSQL if workers run on several hosts"
         )
 
 
 def _find_batch() -> _Batch:
-    """The micro-batch that this task works on."""
+    """The micro-batch of this task."""
     context = TaskContext.get()
-    told = [None if context is None else context.getLocalProperty(name) for name in (STREAM, BATCH, RUN)]
-    stream, number, run = told
+    stream, number, run = (None if context is None else context.getLocalProperty(name) for name in (STREAM, BATCH, RUN))
     if stream is None or number is None:
-        raise PipelineError("a followed set is asked for outside of a micro-batch; start the stream with writeStream")
+        raise PipelineError("a followed set is used outside of a micro-batch; start the stream with writeStream")
     return _Batch(stream, int(number), run)
 
 
@@ -108,26 +107,26 @@ def _open(followed: Followed, stream: str, version: int, mark: int | None, since
     opened = _kept.sets.pop(key, None)
     if opened is not None and since is not None and since < getattr(opened.queries, "oldest_version", 0):
         opened = None
-    if opened is not None and not _bring_to(bases, opened, version, mark):
+    if opened is not None and not _try_move(bases, opened, version, mark):
         opened = None
     if opened is None:
         opened = bases.open(version, since)
     _kept.sets[key] = opened
     while len(_kept.sets) > _KEPT_SETS:
         _kept.sets.popitem(last=False)
-    if bases.is_outgrown(opened) and time.monotonic() > _kept.compacted_at + _COMPACTION_SECONDS:
+    if bases.is_outdated(opened) and time.monotonic() > _kept.compacted_at + _COMPACTION_SECONDS:
         _kept.compacted_at = time.monotonic()
         bases.compact_soon(version)
     return opened.queries
 
 
-def _bring_to(bases: Snapshots, opened: OpenSet, version: int, mark: int | None) -> bool:
-    """Bring a kept set to a version; whether that could be, and was no worse than to open it anew."""
+def _try_move(bases: Snapshots, opened: OpenSet, version: int, mark: int | None) -> bool:
+    """Update a cached set to a version; returns False if it must be opened again, or if that is faster."""
     from vedette.registry.read.reader import HistoryError
 
-    if opened.queries.version == version:  # a database that was put back may have made another one of that number
+    if opened.queries.version == version:  # a restored database may have another version with this number
         return mark in (None, opened.queries.history_mark(version))
-    if not bases.can_move(opened, version) or (bases.is_outgrown(opened) and bases.has_newer(opened, version)):
+    if not bases.can_move(opened, version) or (bases.is_outdated(opened) and bases.has_newer(opened, version)):
         return False
     try:
         bases.move(opened, version)

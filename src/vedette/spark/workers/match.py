@@ -1,4 +1,4 @@
-"""What runs inside Spark's Python workers: Arrow batches in, Arrow batches with the answer out."""
+"""Matching inside Spark's Python workers: Arrow batches in, Arrow batches with the answer out."""
 
 from __future__ import annotations
 
@@ -24,22 +24,20 @@ def match_batches(
 ) -> Iterator[pa.RecordBatch]:
     """The batches with a column `query` and one row per pair, or with a list column `queries`.
 
-    `places` tells where the fields that the queries use stand among the columns. Where the queries are followed, there
-    is one more column, the version that the task sees. A batch that goes out has about `batch_bytes` at most.
+    `places` has the column index of each field that the queries use. If the set is followed, there is one more column,
+    the version that the task sees. An output batch has at most about `batch_bytes`.
     """
     opened = open_queries(facts)
     queries: QuerySet = opened.queries
 
     def match(batch: pa.RecordBatch) -> Matches:
-        if not places:  # queries that use no field; they still need to know how many rows there are
+        if not places:  # the queries use no field, but need the number of rows
             return queries.find_matches(batch)
         columns = [batch.column(place) for place in places.values()]
         return queries.find_matches(pa.RecordBatch.from_arrays(columns, names=list(places)))
 
     ids = queries.ids
-    if facts.get("id_type") == "string" and pa.types.is_integer(
-        ids.type
-    ):  # the first ids came after the pipeline had begun
+    if facts.get("id_type") == "string" and pa.types.is_integer(ids.type):  # ids were added after the pipeline started
         ids = ids.cast(pa.string())
     for part in answer(batches, match, ids, output, batch_bytes):
         if opened.version is None:

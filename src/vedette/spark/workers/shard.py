@@ -1,8 +1,7 @@
-"""What runs inside Spark's Python workers for all that keeps state: rows are packed for shards, and a shard's monitor
-steps.
+"""Stateful operators inside Spark's Python workers: packs rows for shards, and steps the monitor of a shard.
 
-`plan` is what the driver told, plain values only, so that a worker without this package can still read it. It names
-the module that knows the operator: one that has the functions of `Operator`.
+`plan` comes from the driver. It has only plain values, so that a worker without this package can unpickle it. It names
+the module of the operator, which has the functions of `Operator`.
 """
 
 from __future__ import annotations
@@ -40,25 +39,25 @@ _ARROW_TYPES = {
 
 
 class Operator(Protocol):
-    """What a module knows of its operator."""
+    """The functions of an operator's module."""
 
     def check_rows(self, batch: pa.RecordBatch, plan: dict[str, Any]) -> pa.RecordBatch:
-        """The rows as they travel; raises RowError where one cannot be taken. The plan is that of packing."""
+        """The rows as they are sent to shards. Raises RowError if one is invalid. The plan is that of packing."""
 
     def note(self, batch: pa.RecordBatch, plan: dict[str, Any]) -> bytes:
-        """What all shards hear of checked rows; empty where there is nothing to tell."""
+        """What all shards are told about checked rows; empty if there is nothing to tell."""
 
     def make_monitor(self, plan: dict[str, Any]) -> Any:
-        """A monitor that has seen nothing."""
+        """An empty monitor."""
 
     def step(self, monitor: Any, sides: dict[int, pa.Table], shard: int, plan: dict[str, Any]) -> Iterable[pa.Table]:
-        """What a micro-batch's rows and notes say. A side may have none, and so may all where the queries changed.
+        """The answers to the rows and notes of a micro-batch. All sides may be empty if only the queries changed.
 
-        The monitor has taken the rows once the last table is read.
+        The monitor contains the rows after the last table is read.
         """
 
     def advance(self, monitor: Any, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:
-        """What the passing of time says. Returns whether it has changed the monitor."""
+        """The answers when time passes. Returns whether the monitor has changed."""
 
 
 def pack_rows(plan: dict[str, Any], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -71,7 +70,7 @@ def pack_rows(plan: dict[str, Any], batches: Iterator[pa.RecordBatch]) -> Iterat
         lambda batch: operator.check_rows(batch, plan),
         lambda batch: operator.note(batch, plan),
         plan["lines"],
-        plan["heard"],
+        plan["notified"],
         plan["side"],
         part,
         plan.get("drops_nulls", False),
@@ -79,7 +78,7 @@ def pack_rows(plan: dict[str, Any], batches: Iterator[pa.RecordBatch]) -> Iterat
 
 
 def replay_shards(plan: dict[str, Any], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What whole shards say, whose packed rows follow one another."""
+    """The answers of whole shards, from packed rows that are sorted by shard."""
     operator = _operator(plan)
     for shard, packed in itertools.groupby(_payloads(batches), key=lambda payload: payload[0]):
         sides = packing.read_payloads(payload[1:] for payload in packed)
@@ -102,7 +101,7 @@ def step_shard(
     frames: Iterable[pd.DataFrame],
     watermark_ms: int,
 ) -> Iterator[pd.DataFrame]:
-    """What a shard's rows in one micro-batch say; its state moves on."""
+    """The answers to a shard's rows in one micro-batch. Updates its state."""
     operator = _operator(plan)
     state = _open_state(operator, plan, head, pieces, shard)
     names = [*packing.ORDER, "payload"]
@@ -126,7 +125,7 @@ def advance_shard(
     shard: int,
     watermark_ms: int,
 ) -> Iterator[pd.DataFrame]:
-    """What the watermark alone decides. The timer is set again, for the next time the watermark moves."""
+    """The answers when only the watermark advances. Sets the timer again for the next advance."""
     operator = _operator(plan)
     state = _open_state(operator, plan, head, pieces, shard)
     monitor = state.load()
@@ -163,7 +162,7 @@ def _open_state(operator: Operator, plan: dict[str, Any], head: ValueState, piec
 
 
 def _answer(tables: Iterable[pa.Table], plan: dict[str, Any], version: int | None) -> Iterator[pa.Table]:
-    """The tables in the types of the answer, a part at a time; with the version of the queries where that is told."""
+    """The tables in parts, with the types of the answer, and with a column for the version if there is one."""
     types = [_ARROW_TYPES[name] for name in plan["answer"]]
     for table in tables:
         for part in cut_table(table, plan["batch_bytes"]):
@@ -178,6 +177,6 @@ def _answer(tables: Iterable[pa.Table], plan: dict[str, Any], version: int | Non
 def _frames(tables: Iterable[pa.Table], plan: dict[str, Any], version: int | None) -> Iterator[pd.DataFrame]:
     import pandas as pd
 
-    text = pd.ArrowDtype(pa.string())  # strings stay Arrow's, and no Python object is made of each
+    text = pd.ArrowDtype(pa.string())  # keeps strings in Arrow, without a Python object per string
     for part in _answer(tables, plan, version):
         yield part.to_pandas(types_mapper=lambda type_: text if pa.types.is_string(type_) else None)

@@ -1,7 +1,7 @@
-"""What window joins do inside Spark's Python workers; `shard_worker` calls it.
+"""Window joins inside Spark's Python workers; see `vedette.spark.workers.shard`.
 
-A shard sees a part of the rows only, so all shards are told how far each stream has come: the greatest time of each
-packed batch. Clocks move on after the step, and so are those of a join in one piece.
+A shard gets only a part of the rows, so all shards are told the latest time of each packed batch. Clocks advance after
+the step, so they equal those of a join in one shard.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def check_rows(batch: pa.RecordBatch, plan: dict[str, Any]) -> pa.RecordBatch:
-    """The rows as they are; raises where one has no id or no time."""
+    """The rows, unchanged. Raises RowError if an id or a time is null."""
     for role in ("id", "time"):
         name = plan[role]
         n_null = 0 if name is None else batch.column(name).null_count
@@ -36,7 +36,7 @@ def check_rows(batch: pa.RecordBatch, plan: dict[str, Any]) -> pa.RecordBatch:
 
 
 def note(batch: pa.RecordBatch, plan: dict[str, Any]) -> bytes:
-    """The greatest time."""
+    """The latest time of the rows."""
     if plan["time"] is None or not batch.num_rows:
         return b""
     latest = pc.max(batch.column(plan["time"]))
@@ -63,7 +63,7 @@ def step(monitor: JoinMonitor, sides: dict[int, pa.Table], shard: int, plan: dic
 
 
 def advance(monitor: JoinMonitor, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:
-    """The watermark makes no pairs, but lets rows go, also where one of the streams sends nothing."""
+    """The watermark makes no pairs, but removes expired rows, even if one of the streams is silent."""
     clocks = list(monitor.join.clocks)
     monitor.advance(time)
     yield from ()
