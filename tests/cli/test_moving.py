@@ -168,7 +168,7 @@ def test_however_files_are_cut_the_pairs_of_each_moment_are_those_of_brute_force
     run, tmp_path, monkeypatch, seed, batch
 ):
     monkeypatch.setattr("vedette.files.rows._BATCH_ROWS", batch)
-    monkeypatch.setattr("vedette.cli.jobs.streams.FEWEST_AT_ONCE", batch)
+    monkeypatch.setattr("vedette.cli.jobs.streams.MIN_ROWS", batch)
     made = random.Random(seed)
     a, b = make_updates(made, 30, 5), make_updates(made, 45, 6)
 
@@ -189,7 +189,7 @@ def test_however_files_are_cut_the_pairs_of_each_moment_are_those_of_brute_force
 
 def test_pairs_at_a_time_need_no_order_and_changes_say_what_is_out_of_it(run, tmp_path, monkeypatch):
     monkeypatch.setattr("vedette.files.rows._BATCH_ROWS", 2)
-    monkeypatch.setattr("vedette.cli.jobs.streams.FEWEST_AT_ONCE", 2)
+    monkeypatch.setattr("vedette.cli.jobs.streams.MIN_ROWS", 2)
     by_object = [
         (name, time, x, x, 0, 0, 0, 0, 0, 0, None) for name, x in (("Ada", 35), ("Bob", 55)) for time in range(9)
     ]
@@ -341,7 +341,7 @@ def test_nothing_found_leaves_the_header(run, tmp_path):
         (["--overdue", "later"], "--overdue is a number, or a time such as"),
         (["--at", "1", "--spark"], "in Spark changes are told; for --at and --overdue, leave --spark out"),
         (["--at", "1", "--overdue", "1"], "--at asks for pairs and --overdue for objects; give one of them"),
-        (["--schema", "c=id string"], "--schema names the stream 'c'; the streams are: a, b"),
+        (["--schema", "c=id string"], "--schema names an unknown stream 'c'; the streams are: a, b"),
         (["--schema", "id text"], "text"),
     ],
 )

@@ -377,7 +377,7 @@ def test_one_end_of_a_band_alone_replaces_nothing(run, url):
     code, _, err = run("query", "replace", "near", "--low", "-1", "--set", "bands")
 
     assert (code, err) == (
-        2, "vedette: a band is replaced as a whole: give --low and --high; -inf and inf mean unbounded\n"
+        2, "vedette: a new band needs both --low and --high; -inf and inf mean unbounded\n"
     )  # fmt: skip
     assert run("query", "replace", "near", "--low", "-1", "--high", "inf", "--set", "bands")[0] == 0
     band = vd.Registry(url).get("bands", "near")
@@ -763,9 +763,15 @@ def test_a_table_is_for_people(run, url):
     [
         (["query", "add", "a", "prise < 1"], "unknown field 'prise'"),
         (["query", "add", "a"], "vedette: "),
-        (["query", "add", "a", "price < 1", "--metadata", "x"], "--metadata is name=value"),
+        (
+            ["query", "add", "a", "price < 1", "--metadata", "x"],
+            "--metadata must be name=value, or a JSON object; got 'x'",
+        ),
         (["query", "add", "a", "price < 1", "--ttl", "soon"], "vedette: "),
-        (["query", "add", "a", "price < 1", "--expires-at", "soon"], "--expires-at is a time"),
+        (
+            ["query", "add", "a", "price < 1", "--expires-at", "soon"],
+            "--expires-at must be a time such as 2026-03-02T14:00:00Z; got 'soon'",
+        ),
         (
             ["query", "add", "a", "price < 1", "--expect-version", "7"],
             "read the changes since version 7, and try again",
@@ -959,10 +965,14 @@ def test_a_form_may_be_said_by_the_name_of_a_file_and_by_an_option(run, url, tmp
 @pytest.mark.parametrize(
     ("name", "form", "message"),
     [
-        ("q.csv", "--json", "q.csv is CSV by its name, and --json asks for JSON; leave out one of both"),
-        ("q.jsonl", "--csv", "q.jsonl is JSON lines by its name, and --csv asks for CSV; leave out one of both"),
-        ("q.parquet", "--csv", "q.parquet is Parquet by its name, and --csv asks for CSV; leave out one of both"),
-        ("q.csv", "--table", "--table is for people and is printed; leave it out, or -o q.csv"),
+        ("q.csv", "--json", "the extension of q.csv means CSV, but --json means JSON; omit one of them"),
+        ("q.jsonl", "--csv", "the extension of q.jsonl means JSON lines, but --csv means CSV; omit one of them"),
+        ("q.parquet", "--csv", "the extension of q.parquet means Parquet, but --csv means CSV; omit one of them"),
+        (
+            "q.csv",
+            "--table",
+            "--table prints to the terminal and cannot be written to a file; omit --table or -o q.csv",
+        ),
     ],
 )
 def test_a_file_of_another_form_than_is_asked_for_is_refused(run, url, tmp_path, monkeypatch, name, form, message):

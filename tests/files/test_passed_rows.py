@@ -116,7 +116,7 @@ def test_columns_of_one_name_leave_both(tmp_path):
     content = b"a,b,a,A,\n1,2,03,+4,x\n"
 
     assert records_of(tmp_path, content, ["{0} > 1"], ["b"]) == (b"a,b,a,A,", [b"1,2,03,+4,x"])
-    with pytest.raises(FileError, match=r"column 'a' is in .* twice, which only CSV can hold"):
+    with pytest.raises(FileError, match=r"column 'a' is in .* twice, which only CSV allows; use -o with .csv"):
         match(tmp_path, "csv", content, [], [], "parquet")
 
 
@@ -149,7 +149,10 @@ def test_keys_that_are_not_written_as_their_numbers_stay_texts_or_are_told(run, 
     rows.write_text(f"k,t,x\n7,1,1\n7,1,1\n7,1,1\n{key},2,1\n")
     code, _, err = run("border", rows, *given)
     assert code == 2
-    assert f"column 'k' is of whole numbers and holds {key!r}" in err or "9223372036854775808" in err
+    assert (
+        f"column 'k' has integers, and {key!r} is not an integer in its usual notation" in err
+        or "9223372036854775808" in err
+    )
     assert run("border", rows, *given, "--schema", "k string, x double")[1].splitlines()[2].startswith(f'"{key}"')
 
 
@@ -230,7 +233,7 @@ def test_a_key_named_query_is_told_wherever_it_is(tmp_path, monkeypatch, later):
     if later == "{}":
         assert match(tmp_path, "jsonl", content, [], []).read_text().splitlines()[1] == '{"query": "all"}'
     else:
-        with pytest.raises(FileError, match="a key 'query' already"):
+        with pytest.raises(FileError, match="a row has a key 'query', which is also a key of the answer; rename it"):
             match(tmp_path, "jsonl", content, [], [])
 
 
@@ -253,7 +256,9 @@ def test_whole_numbers_of_json_stay_exact_in_parquet(tmp_path):
     assert table[0]["t"] == "2026-03-02T14:00:00Z"
 
     mixed = b'{"a": 9007199254740993}\n{"a": 0.5}\n'
-    with pytest.raises(FileError, match="9007199254740993, which a double cannot hold"):
+    with pytest.raises(
+        FileError, match="9007199254740993, which is not exact as a double; declare the column as decimal with --schema"
+    ):
         match(tmp_path, "jsonl", mixed, [], [], "parquet")
 
 
@@ -314,7 +319,7 @@ def test_a_number_of_any_length_leaves_as_it_came(tmp_path, kind):
 
 
 def test_a_number_that_is_too_long_for_a_column_is_told_in_few_digits(tmp_path):
-    with pytest.raises(FileError, match=r"column 'a' holds 9{60}, which a double cannot hold"):
+    with pytest.raises(FileError, match=r"column 'a' has 9{60}, which is not exact as a double"):
         match(tmp_path, "jsonl", b'{"a": ' + LONG + b', "s": "x\\u0041"}\n', [], ["s"], "parquet")
 
 

@@ -72,7 +72,10 @@ INVALID = {
     ),
     "a ring that is not closed": (polygon(SQUARE[:4]), "ring 1 is not closed: its first point is 0 0, its last point"),
     "a hole that is not closed": (polygon(SQUARE, INSIDE[:4]), "ring 2 is not closed"),
-    "a hole of two points": (polygon(SQUARE, [[1, 1], [2, 2], [1, 1]]), "ring 2 has too few points: 3, and a closed"),
+    "a hole of two points": (
+        polygon(SQUARE, [[1, 1], [2, 2], [1, 1]]),
+        "ring 2 has too few points: 3; a closed ring needs at least 4",
+    ),
 }
 
 

@@ -54,10 +54,10 @@ def walk(index, node=None, region=None):
     regions = index.regions[node, :, :, :n].astype(np.int64)
     for one in range(n):
         for other in range(one):
-            is_apart = (regions[HIGH, :, one] < regions[LOW, :, other]) | (
+            can_show_progress = (regions[HIGH, :, one] < regions[LOW, :, other]) | (
                 regions[LOW, :, one] > regions[HIGH, :, other]
             )
-            assert is_apart.any(), "regions of a page do not meet"
+            assert can_show_progress.any(), "regions of a page do not meet"
     if region is not None:
         volume = np.prod((regions[HIGH] - regions[LOW] + 1).astype(object), axis=0).sum()
         assert volume == np.prod((region[HIGH] - region[LOW] + 1).astype(object)), "together they are all of it"

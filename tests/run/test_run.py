@@ -641,7 +641,7 @@ def test_a_stop_request_during_the_start_takes_effect_at_once(run, registry, wri
     monkeypatch.setattr("vedette.cli.jobs.run._open_queries", open_slowly)
     began = time.monotonic()
 
-    assert run("run", write()) == (0, "", "vedette: pipeline: stopped before it began\n")
+    assert run("run", write()) == (0, "", "vedette: pipeline: stopped before it started\n")
     assert time.monotonic() - began < 30
 
 

@@ -1,4 +1,4 @@
-"""The command line: thin commands over the library. What the library refuses is printed, and the exit code is 2."""
+"""The command line: thin commands over the library. An error of the library is printed, and the exit code is 2."""
 
 from __future__ import annotations
 

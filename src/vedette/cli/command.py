@@ -39,7 +39,7 @@ class Command(TyperCommand):
         return None
 
     def _with_option(self, error: VedetteError) -> VedetteError:
-        """The error with the option as it is written on the command line, where the command has it."""
+        """The error with the option's name on the command line, if the command has this option."""
         for param in self.params:
             if error.option is not None and error.option in (param.name, str(param.name).rstrip("_")):
                 return error.with_option(max(param.opts, key=len))
@@ -57,16 +57,16 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             print("vedette: interrupted", file=sys.stderr, flush=True)
-            os._exit(130)  # Spark would print much as it ends
-        except BrokenPipeError:  # the reader of our output has closed it
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still to be flushed
+            os._exit(130)  # on a normal exit, Spark would print tracebacks
+        except BrokenPipeError:  # the reader closed the pipe
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for output that is not flushed yet
             raise SystemExit(0) from None
 
 
-def new_group(name: str, help: str, commands: dict[str, Callable[..., Any]], **more: Any) -> typer.Typer:
+def new_group(name: str, help: str, commands: dict[str, Callable[..., Any]], **options: Any) -> typer.Typer:
     """A group of these commands, by their names."""
-    more = {"add_completion": False, **more}
-    group = typer.Typer(name=name, help=help, cls=Commands, no_args_is_help=True, context_settings=HELP_NAMES, **more)
+    options = {"add_completion": False, "no_args_is_help": True, "context_settings": HELP_NAMES, **options}
+    group = typer.Typer(name=name, help=help, cls=Commands, **options)
     for each, command in commands.items():
         group.command(each, cls=Command)(command)
     return group

@@ -1,6 +1,6 @@
-"""Where an answer goes: a CSV, JSON lines or Parquet file, or CSV on standard output.
+"""Output of answers: a CSV, JSON lines or Parquet file, or CSV on standard output.
 
-A file is written under another name and moved to its place when it is complete.
+A file is written under a temporary name and renamed when it is complete.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from vedette.errors import FileError
 from vedette.files.rows import check_readable, format_of
 from vedette.settings import settings
 
-_LINES_AT_ONCE = 4096  # of JSON
+_LINES_AT_ONCE = 4096  # of JSON that are converted
 
 
 class Writer(Protocol):
@@ -37,7 +37,7 @@ class Writer(Protocol):
 
 
 class AnswerFile:
-    """An open place for batches; they share the schema of the first."""
+    """An open output for batches, which all have the schema of the first one."""
 
     def __init__(self, kind: str, sink: BinaryIO) -> None:
         self.kind = kind  # csv, jsonl or parquet
@@ -65,29 +65,30 @@ class AnswerFile:
         for column in schema:
             if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
                 raise FileError(
-                    f"column {column.name!r} is {column.type}, which CSV cannot hold; use -o with .jsonl or .parquet"
+                    f"column {column.name!r} is {column.type}, which CSV does not support; use -o with .jsonl or "
+                    f".parquet"
                 )
         return pa_csv.CSVWriter(self._sink, schema, write_options=pa_csv.WriteOptions(quoting_style="needed"))  # type: ignore[no-any-return]
 
 
-def check_places(rows: Sequence[Path], queries: Path, out: Path | None) -> None:
-    """Raise where a file cannot be read, or would be overwritten by the answer."""
+def check_paths(rows: Sequence[Path], queries: Path, out: Path | None) -> None:
+    """Raise if a file cannot be read, or if the answer would overwrite it."""
     for path in rows:
         format_of(path)
     for path in (*rows, queries):
         check_readable(path)
         if out is not None and out.exists() and out.samefile(path):
-            raise FileError(f"the answer would overwrite {path}, which is read; name another file after -o")
+            raise FileError(f"the answer would overwrite the input {path}; name another file after -o")
 
 
-def is_apart(out: Path | None) -> bool:
-    """Whether the answer goes where progress cannot disturb it: into a file, not to the terminal or down a pipe."""
+def can_show_progress(out: Path | None) -> bool:
+    """Whether progress may be shown: the answer goes into a file, not to the terminal or into a pipe."""
     return out is not None or stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
 
 
 @contextmanager
 def open_answer(path: Path | None) -> Iterator[AnswerFile]:
-    """A place for the answer at `path`, or standard output; raises at once where that cannot be written."""
+    """The output at `path`, or standard output. Raises at once if it cannot be written."""
     if path is None:
         sys.stdout.flush()
         answer = AnswerFile("csv", sys.stdout.buffer)
@@ -96,14 +97,14 @@ def open_answer(path: Path | None) -> Iterator[AnswerFile]:
         sys.stdout.flush()
         return
     kind = format_of(path)
-    draft = _draft(path)
+    draft = _new_draft(path)
     try:
         with draft.open("wb") as sink:
             answer = AnswerFile(kind, sink)
             try:
                 yield answer
             finally:
-                answer.close()  # also of what is not complete: a writer of Parquet closes itself, and too late
+                answer.close()  # also if incomplete: otherwise a Parquet writer closes itself after the sink
         draft.replace(path)
     except OSError as error:
         if isinstance(error, FileError):
@@ -113,8 +114,8 @@ def open_answer(path: Path | None) -> Iterator[AnswerFile]:
         draft.unlink(missing_ok=True)
 
 
-def some(answer: pa.Table) -> Iterator[pa.RecordBatch]:
-    """An operator's answer without dictionaries, in batches of bounded size; none where it has no rows."""
+def plain_batches(answer: pa.Table) -> Iterator[pa.RecordBatch]:
+    """An operator's answer without dictionaries, in batches of bounded size; none if it has no rows."""
     for part in cut_table(answer, settings().answer_batch_bytes):
         yield plain(part)
 
@@ -136,17 +137,17 @@ def _plain_type(got: pa.DataType) -> pa.DataType:
     return pa.float64() if kinds.is_floating(got) else pa.string()
 
 
-def _draft(path: Path) -> Path:
-    """A new, empty file beside `path`, to become it."""
+def _new_draft(path: Path) -> Path:
+    """A new, empty file in the folder of `path`, to be renamed to it."""
     if path.is_dir():
         raise FileError(f"cannot write {path}: it is a directory; name a file in it")
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         if path.exists():
-            with path.open("ab"):  # a file that may not be changed is not replaced behind its owner's back
+            with path.open("ab"):  # raises for a file without write permission, which a rename would replace
                 pass
     except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror}; choose another place with -o") from None
+        raise FileError(f"cannot write {path}: {error.strerror}; choose another file with -o") from None
     os.close(handle)
     mask = os.umask(0)
     os.umask(mask)
@@ -155,13 +156,13 @@ def _draft(path: Path) -> Path:
 
 
 class _JsonLines:
-    """Batches as JSON lines, written as Spark writes them: numbers that JSON has no word for are strings."""
+    """Batches as JSON lines, as Spark writes them: NaN and infinities are strings."""
 
     def __init__(self, sink: BinaryIO) -> None:
         self._sink = sink
 
     def write(self, batch: pa.RecordBatch) -> None:
-        for start in range(0, batch.num_rows, _LINES_AT_ONCE):  # Python's form of them takes far more memory
+        for start in range(0, batch.num_rows, _LINES_AT_ONCE):  # Python objects need far more memory than Arrow
             rows = batch.slice(start, _LINES_AT_ONCE).to_pylist()
             lines = [json.dumps(_as_json(row), ensure_ascii=False, default=_as_text) + "\n" for row in rows]
             self._sink.write("".join(lines).encode())

@@ -75,7 +75,7 @@ class Features:
         self.errors[number] = FileError(f"{path}, feature {number}{named}: {error.reason}", query=query_id)
 
     def _check_polygons(self, path: Any, x: str, y: str, repair: bool) -> None:
-        """Move features whose polygons are invalid, or not where such fields can be, to the errors."""
+        """Move features with invalid polygons, or with coordinates out of range, to the errors."""
         geometries, faults = find_faults([each.polygon for each in self.features])
         for place in list(faults) if repair else []:
             text = repair_polygons(self.features[place].polygon)

@@ -49,7 +49,7 @@ class Windows:
         return (*_SIZES, *(f"{stream}_{size}" for stream in self.streams for size in _SIZES))
 
     def take(self, text: object, *cells: Any) -> tuple[str, tuple[Window, ...]]:
-        """A join: its text, and by stream its window."""
+        """A join: its text, and its window for each stream."""
         read = take_text(text)
         given = dict(zip(self.columns, map(_read_cell, cells), strict=True))
         both = _one_of(given["within"], given["rows"], "")
@@ -59,15 +59,15 @@ class Windows:
             window = own or both or self.known.get(stream)
             if window is None:
                 raise QueryError(
-                    f"it has no window for the {stream} stream; give it one in a column 'within' or 'rows', or all "
-                    f"queries with --within or --rows"
+                    f"it has no window for the {stream} stream; add a column 'within' or 'rows', or give --within or "
+                    f"--rows for all queries"
                 )
             windows.append(window)
         return read, tuple(windows)
 
 
 def load_joins(path: Path, queries: JoinQuerySet, windows: Windows, *, skip_bad: bool) -> list[str]:
-    """Add the joins of a file; notes for a summary. With `skip_bad`, invalid joins are skipped and reported."""
+    """Add the joins of a file. Returns notes for a summary. With `skip_bad`, invalid joins are skipped and reported."""
     needs = "an id, a text under 'where' and a window"
     lines = read_lines(path, Kind("query", "queries", ("where",), needs, windows.take, windows.columns))
     kinds: dict[tuple[str, ...], list[int]] = {}
@@ -75,11 +75,11 @@ def load_joins(path: Path, queries: JoinQuerySet, windows: Windows, *, skip_bad:
         kinds.setdefault(tuple(size for size, _ in own), []).append(place)
 
     def add(ids: list[Any], joins: list[Any]) -> None:
-        """Joins whose windows are of the same kind, stream by stream."""
-        told: dict[str, dict[str, list[Any]]] = {}
+        """Add joins whose windows are of the same kind for each stream."""
+        sizes: dict[str, dict[str, list[Any]]] = {}  # by kind and stream
         for place, stream in enumerate(queries.streams):
-            told.setdefault(joins[0][1][place][0], {})[stream] = [own[place][1] for _, own in joins]
-        queries.add_many(ids, [text for text, _ in joins], **told)
+            sizes.setdefault(joins[0][1][place][0], {})[stream] = [own[place][1] for _, own in joins]
+        queries.add_many(ids, [text for text, _ in joins], **sizes)
 
     for places in kinds.values() or [[]]:
         lines.take(places).add_to(add, skip_bad=skip_bad)
@@ -113,7 +113,7 @@ def _read_end(name: str, value: Any, missing: float) -> float:
         read = math.nan
     if math.isnan(read):
         raise QueryError(
-            f"its {name} is {shown(value)}; it must be a number, or empty where the band is unbounded", field=name
+            f"its {name} is {shown(value)}; it must be a number, or empty for an unbounded band", field=name
         )
     return read
 
@@ -137,5 +137,5 @@ def _read_rows(value: Any, name: str) -> int:
     except (TypeError, ValueError):
         number = math.nan
     if isinstance(value, bool) or not number > 0 or number != math.floor(number) or math.isinf(number):
-        raise QueryError(f"{name} is a whole number above 0; got {shown(value)}")
+        raise QueryError(f"{name} must be a whole number above 0; got {shown(value)}")
     return int(number)

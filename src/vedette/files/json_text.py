@@ -1,4 +1,4 @@
-"""JSON of files and options, which may be anything."""
+"""JSON of files and options, which is not trusted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def read_json(text: str | bytes, **options: Any) -> Any:
-    """What json.loads gives, which takes the options; ValueError where it cannot be read, however deep it is nested."""
+    """The result of json.loads, which gets the options. ValueError if the text is invalid or nested too deeply."""
     try:
         return json.loads(text, **options)
     except RecursionError:

@@ -1,7 +1,7 @@
 """Lines of a file of queries: CSV, JSON lines or Parquet with an id and the columns of their kind.
 
-An error has the number of its line, and the id where the line has one. Either all queries are added or, with
-`skip_bad`, all valid ones.
+An error has the number of its line, and the id if the line has one. All queries are added, or none; with `skip_bad`,
+all valid ones.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Kind:
 
     one: str
     many: str
-    columns: tuple[str, ...]  # beside the id
-    needs: str  # what a line consists of, in words
+    columns: tuple[str, ...]  # besides the id
+    needs: str  # the content of a line, in words
     take: Callable[..., Any]  # gets the values of all columns; raises QueryError if they are invalid
     more: tuple[str, ...] = ()  # optional columns
     has_rest: bool = False  # whether `take` gets, last, a dict of all other columns
@@ -73,7 +73,7 @@ class Lines:
         self.numbers.append(number)
 
     def add_bad(self, number: int, error: VedetteError, line_id: str | int | None = None) -> None:
-        """Note why a line is invalid. The message names its query, unless it does already."""
+        """Store the error of an invalid line. The message names its query."""
         if line_id is not None and error.query is None:
             error = error.within(f"{self.kind.one} {shown(line_id)}")
         query = line_id if error.query is None else error.query
@@ -103,7 +103,7 @@ class Lines:
                 add(self.ids, self.values)
                 return
             except QueryError:
-                pass  # the invalid one is found below
+                pass  # the invalid line is found below
         for start in range(0, len(self.ids), _CHUNK):
             self._add_between(start, min(start + _CHUNK, len(self.ids)), add, skip_bad)
 
@@ -125,7 +125,7 @@ class Lines:
 
     @property
     def notes(self) -> list[str]:
-        """What a summary says of skipped and repaired lines."""
+        """Notes for a summary: how many lines were skipped and repaired."""
         skipped = [f"{count(len(self.bad), self.kind.one, self.kind.many)} skipped"] if self.bad else []
         return skipped + ([f"{count(len(self.repaired), 'polygon')} repaired"] if self.repaired else [])
 
@@ -144,7 +144,7 @@ class Lines:
 
 
 def read_lines(path: Path, kind: Kind, name: str | None = None) -> Lines:
-    """The lines of a CSV, JSON lines or Parquet file. Messages call it by its path, or by another name."""
+    """The lines of a CSV, JSON lines or Parquet file. Messages use `name`, or the path."""
     form = format_of(path)
     check_readable(path)
     lines = Lines(Path(name or path), kind, WORDS.get(form, "line"))
@@ -247,12 +247,12 @@ def _check_columns(lines: Lines, names: list[str]) -> None:
 
 
 def _name(ids: Sequence[str | int]) -> str:
-    """The ids, or the first of many, after a colon."""
+    """A colon and the ids, or the first of many."""
     if not ids:
         return ""
     return f": {', '.join(map(shown, ids[:_NAMED]))}{', ...' if len(ids) > _NAMED else ''}"
 
 
 def _listed(words: list[str]) -> str:
-    """Words as in a sentence: a, b and c."""
+    """Words as a list in a sentence: a, b and c."""
     return " and ".join([", ".join(words[:-1]), words[-1]])

@@ -1,8 +1,8 @@
-"""Rows that pass through a command: each leaves exactly as it came, beside the id of a query that it matches.
+"""Rows that pass through a command unchanged, each with the id of a query that it matches.
 
-A record of a text file is written again byte for byte where the answer has the file's own format. CSV has only text, so
-that its columns are strings in Parquet and in JSON lines, except those that --schema declares; JSON's strings stay
-strings. The types of an answer never depend on the queries.
+If the answer has the format of the input, a text record is copied byte for byte. CSV has only text: in Parquet and JSON
+lines its columns are strings, except those that --schema declares. Strings of JSON stay strings. The types of an answer
+never depend on the queries.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from vedette.files.rows import RECORD, RowsFile, TextFile
 from vedette.files.text_records import Records
 
 QUERY = "query"
-_LOSES_WHOLE = 2.0**53  # from here on, a double does not hold every whole number
+_LOSES_WHOLE = 2.0**53  # from here on, a double cannot represent every integer
 _MAY_NAME_QUERY = rf'(?i)"{QUERY}"|\\u'
 
 
 @dataclass(frozen=True)
 class PassedRows:
-    """Writes pairs: the rows of a file as they came, each with the id of a query."""
+    """Writes pairs: the unchanged rows of a file, each with the id of a query."""
 
     rows: RowsFile
     declared: Schema | None
     place: AnswerFile
 
     def check(self) -> None:
-        """Raise where the answer cannot hold the rows."""
+        """Raise if the format of the answer cannot represent the rows."""
         if any(name.lower() == QUERY for name in self.rows.names):
-            raise FileError("the rows have a column 'query' already, which the answer needs; rename it")
+            raise FileError("the rows have a column 'query', which is also a column of the answer; rename it")
         text = self.rows.text
         if text is not None and self.place.kind == "csv":
             _header_of(text)
@@ -47,7 +47,7 @@ class PassedRows:
             _check_names(text)
 
     def begin(self, ids: pa.DataType) -> None:
-        """Write what an answer without pairs has: its columns."""
+        """Write the columns, which an answer without pairs also has."""
         text = self.rows.text
         if text is not None and self.place.kind == "csv":
             self.place.write_bytes(_header_of(text))
@@ -89,11 +89,11 @@ def _header_of(text: TextFile) -> bytes:
 
 
 def _check_names(text: TextFile) -> None:
-    """Raise where two columns have one name, which CSV alone can hold."""
+    """Raise if two columns have the same name, which only CSV allows."""
     names = text.columns.names
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise FileError(f"column {twice!r} is in {text.path} twice, which only CSV can hold; use -o with .csv")
+        raise FileError(f"column {twice!r} is in {text.path} twice, which only CSV allows; use -o with .csv")
 
 
 # Bytes of text records.
@@ -105,7 +105,7 @@ def _trim(lines: pa.Array) -> pa.Array:
 
 
 def _join(*parts: Any) -> pa.LargeBinaryArray:
-    """The bytes of several columns, row by row; a part may be the same for all rows."""
+    """The bytes of several columns, row by row. A part of type bytes is the same for all rows."""
     made = [pa.scalar(part, pa.large_binary()) if isinstance(part, bytes) else part for part in (*parts, b"")]
     return pc.binary_join_element_wise(*made)
 
@@ -127,11 +127,11 @@ def _csv_ids(ids: pa.Array) -> pa.Array:
 
 
 class _Number(str):
-    """A number of JSON as it is written, however long."""
+    """A number of JSON as it is written, of any length."""
 
 
 class _Whole(_Number):
-    """One without a fraction and an exponent."""
+    """A number without a fraction and an exponent."""
 
 
 def _read_object(line: bytes) -> dict[str, Any]:
@@ -146,21 +146,21 @@ def _extend_objects(lines: pa.Array, ids: pa.Array) -> pa.LargeBinaryArray:
     may_name = pc.match_substring_regex(lines, _MAY_NAME_QUERY)
     for line in lines.filter(may_name).to_pylist():
         if any(name.lower() == QUERY for name in _read_object(line)):
-            raise FileError("a row has a key 'query' already, which the answer needs; rename it")
+            raise FileError("a row has a key 'query', which is also a key of the answer; rename it")
     opened = pc.replace_substring_regex(lines, r"\s*\}\s*$", "")
     is_empty = pc.match_substring_regex(opened, r"^\s*\{$")
     comma = pc.if_else(is_empty, pa.scalar(b"", pa.large_binary()), pa.scalar(b", ", pa.large_binary()))
     found = ids.dictionary_encode()
     known = [json.dumps(each, ensure_ascii=False).encode() for each in found.dictionary.to_pylist()]
-    told = pa.array(known, pa.large_binary()).take(found.indices)
-    return _join(opened, comma, f'"{QUERY}": '.encode(), told, b"}\n")
+    written = pa.array(known, pa.large_binary()).take(found.indices)
+    return _join(opened, comma, f'"{QUERY}": '.encode(), written, b"}\n")
 
 
 # JSON lines as CSV, and text as typed columns.
 
 
 def _as_csv(lines: pa.Array, names: list[str]) -> pa.Array:
-    """The objects of lines as records of CSV, numbers as they are written."""
+    """The objects of lines as CSV records. Numbers keep their notation."""
     known = set(names)
     made = []
     for line in lines.to_pylist():
@@ -188,7 +188,7 @@ def _quote(text: str) -> bytes:
 
 
 def _as_columns(lines: pa.Array, text: TextFile, declared: Schema | None) -> pa.RecordBatch:
-    """Text records as columns: those that are declared in their types, others as the file has them."""
+    """Text records as columns: declared ones in their types, others in the types of the file."""
     shown = text.columns
     types = {}
     for place, name in enumerate(shown.names):
@@ -212,7 +212,7 @@ def _as_columns(lines: pa.Array, text: TextFile, declared: Schema | None) -> pa.
 
 
 def _check_doubles(batch: pa.RecordBatch, lines: pa.Array) -> None:
-    """Raise where a whole number of JSON would become another one as a double."""
+    """Raise if a double cannot represent an integer of JSON exactly."""
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if not pa.types.is_floating(column.type):
             continue
@@ -221,14 +221,14 @@ def _check_doubles(batch: pa.RecordBatch, lines: pa.Array) -> None:
             value = _read_object(line).get(name)
             if isinstance(value, _Whole) and Decimal(value) != Decimal(float(value)):
                 raise FileError(
-                    f"column {name!r} holds {value[:60]}, which a double cannot hold; declare the column as "
+                    f"column {name!r} has {value[:60]}, which is not exact as a double; declare the column as "
                     f"decimal with --schema, or use -o with .jsonl"
                 )
 
 
 def _unexpected(name: str) -> FileError:
-    return FileError(f"a row has the key {name[:100]!r}, which the first rows have not; use -o with .jsonl")
+    return FileError(f"a row has the key {name[:100]!r}, which the first rows do not have; use -o with .jsonl")
 
 
 def _no_csv(name: str, what: str) -> FileError:
-    return FileError(f"column {name!r} is {what}, which CSV cannot hold; use -o with .jsonl or .parquet")
+    return FileError(f"column {name!r} is {what}, which CSV does not support; use -o with .jsonl or .parquet")

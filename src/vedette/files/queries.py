@@ -20,7 +20,7 @@ from vedette.language.geofences import LATITUDES, LONGITUDES
 from vedette.queries.query_set import QuerySet
 
 _SHOWN_FIELDS = 20
-MOST_WARNINGS = 5  # features of a file that are named
+MAX_WARNINGS = 5  # features of a file that are named
 _HEAD = 1 << 16  # bytes of a JSON file that are searched
 _GEOJSON = re.compile(rf'"type"\s*:\s*"(?:{"|".join(ROOTS)})"'.encode())
 
@@ -33,10 +33,10 @@ class QueriesFile:
     time_zone: str = "UTC"
     skip_bad: bool = False
     repair: bool = False
-    notes: list[str] = field(default_factory=list)  # what a summary says of skipped and repaired queries
+    notes: list[str] = field(default_factory=list)  # for a summary: skipped and repaired queries
 
     def load(self, schema: str | Schema, *, shown_by: RowsFile | None = None) -> QuerySet:
-        """A set of the queries. What is skipped or repaired is reported on standard error.
+        """A set of the queries. Skipped and repaired queries are reported on standard error.
 
         `shown_by` is the file of rows from which the schema was inferred, if it was not declared.
         """
@@ -56,14 +56,14 @@ class QueriesFile:
 
 
 def _inferred(schema: Schema, shown_by: Path) -> str:
-    """Where the types of a schema come from."""
+    """A note that the types of a schema are inferred."""
     fields = ", ".join(f"{each.name} {each.type}" for each in list(schema)[:_SHOWN_FIELDS])
     more = ", ..." if len(schema.fields) > _SHOWN_FIELDS else ""
     return f"the types are inferred from {shown_by}: {fields}{more}; use --schema to declare others"
 
 
 def take_text(text: object) -> str:
-    """The text of a query, if it is one."""
+    """The text of a query. Raises if it is empty."""
     if not isinstance(text, str) or not text.strip():
         raise QueryError("it has no text under 'where'")
     return text
@@ -108,9 +108,9 @@ def read_polygons(path: Path, schema: Schema, kind: Kind, *, repair: bool = Fals
         lines.add(feature.number, feature.id, feature.text, rest=feature.properties)
     lines.bad |= found.errors
     lines.repaired += [feature.id for feature in found.features if feature.is_repaired]
-    for number, words in list(found.warnings.items())[:MOST_WARNINGS]:
+    for number, words in list(found.warnings.items())[:MAX_WARNINGS]:
         print(f"vedette: warning: {path}, feature {number}: {words}", file=sys.stderr)
-    if len(found.warnings) > MOST_WARNINGS:
-        print(f"vedette: warning: and {len(found.warnings) - MOST_WARNINGS:,} more such features", file=sys.stderr)
+    if len(found.warnings) > MAX_WARNINGS:
+        print(f"vedette: warning: and {len(found.warnings) - MAX_WARNINGS:,} more such features", file=sys.stderr)
     lines.check()
     return lines

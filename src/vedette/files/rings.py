@@ -1,4 +1,4 @@
-"""The geometry of a GeoJSON feature as WKT, with every digit kept."""
+"""The geometry of a GeoJSON feature as WKT, with all digits."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from vedette.errors import QueryError, shortened
 GEOMETRIES = ("Polygon", "MultiPolygon")
 _COLLECTION = "GeometryCollection"
 _GREATEST = sys.float_info.max
-_FEWEST = 4  # points of a closed ring
-_MOST_NESTED = 100  # levels of collections
+_MIN_POINTS = 4  # of a closed ring
+_MAX_NESTED = 100  # levels of collections
 
 Ring = list[str]  # points as WKT
 
@@ -57,8 +57,8 @@ def _members(collection: dict[str, Any]) -> Iterator[dict[str, Any]]:
         if kind in GEOMETRIES:
             yield geometry
         if kind == _COLLECTION:
-            if depth == _MOST_NESTED:
-                raise QueryError(f"its collections are nested more than {_MOST_NESTED} levels deep")
+            if depth == _MAX_NESTED:
+                raise QueryError(f"its collections are nested more than {_MAX_NESTED} levels deep")
             parts = geometry.get("geometries")
             waiting += [(each, depth + 1) for each in reversed(parts)] if isinstance(parts, list) else []
 
@@ -76,20 +76,20 @@ def _polygons_of(geometry: dict[str, Any]) -> list[list[Ring]]:
 
 
 def _find_faults(polygons: list[list[Ring]]) -> Iterator[str]:
-    """What is wrong with rings that WKT cannot hold."""
+    """The faults of rings that WKT cannot represent."""
     for number, rings in enumerate(polygons, start=1):
         for place, ring in enumerate(rings, start=1):
             where = f"ring {place}" if len(polygons) == 1 else f"ring {place} of polygon {number}"
             if ring[0] != ring[-1]:
                 yield f"{where} is not closed: its first point is {ring[0]}, its last point {ring[-1]}"
-            elif len(ring) < _FEWEST:
-                yield f"{where} has too few points: {len(ring)}, and a closed ring has at least {_FEWEST}"
+            elif len(ring) < _MIN_POINTS:
+                yield f"{where} has too few points: {len(ring)}; a closed ring needs at least {_MIN_POINTS}"
 
 
 def _close(rings: list[Ring]) -> list[Ring]:
     """Closed rings with enough points; none if the first, the shell, has too few."""
     closed = [ring if ring[0] == ring[-1] else [*ring, ring[0]] for ring in rings]
-    return [ring for ring in closed if len(ring) >= _FEWEST] if len(closed[0]) >= _FEWEST else []
+    return [ring for ring in closed if len(ring) >= _MIN_POINTS] if len(closed[0]) >= _MIN_POINTS else []
 
 
 def _items(value: Any, wanted: str) -> Sequence[Any]:

@@ -1,4 +1,4 @@
-"""Files of rows: CSV, JSON lines and Parquet, read in batches, by what the name ends in."""
+"""Files of rows: CSV, JSON lines and Parquet, by their extension, read in batches."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from vedette.files.text_records import Records, read_records
 from vedette.queries.selectivity import MAX_SAMPLE_ROWS
 
 FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
-RECORD = "\0record"  # a column of the records of a text file, as they are written
+RECORD = "\0record"  # the column with the raw records of a text file
 _BATCH_ROWS = 262_144
 
 
 def format_of(path: Path) -> str:
     """csv, jsonl or parquet."""
     if path.suffix.lower() not in FORMATS:
-        raise FileError(f"cannot tell the format of {path} by its name; use .csv, .jsonl or .parquet")
+        raise FileError(f"unknown extension of {path}; use .csv, .jsonl or .parquet")
     return FORMATS[path.suffix.lower()]
 
 
@@ -41,15 +41,15 @@ def check_readable(path: Path) -> None:
 
 @dataclass(frozen=True)
 class RowsFile:
-    """An opened file of rows: their schema, their batches, and how far reading has come."""
+    """An open file of rows: their schema, their batches, and the progress of reading."""
 
     path: Path
     schema: Schema  # the fields that queries may use
     columns: pa.Schema  # of the batches
     batches: Iterator[pa.RecordBatch]
     n_steps: int  # bytes, or for Parquet rows
-    steps_done: Callable[[int], int]  # by the number of rows read
-    text: TextFile | None = None  # what a text file is, beside its batches
+    steps_done: Callable[[int], int]  # for a number of rows read
+    text: TextFile | None = None  # the raw file, if it is CSV or JSON lines
 
     @classmethod
     def open(
@@ -61,13 +61,13 @@ class RowsFile:
         exact: Collection[str] = (),
         hint: str = "",
     ) -> RowsFile:
-        """Open a file; without a schema, the types are those that its first rows show.
+        """Open a file. Without a schema, types are inferred from its first rows.
 
-        Batches have the columns of the schema, and with `needs_others` what else is needed to write the rows again: of
-        a text file the records under the name RECORD, of Parquet all columns.
+        Batches have the columns of the schema. With `needs_others` they also have what is needed to copy the rows: the
+        raw records of a text file under the name RECORD, all columns of Parquet.
 
-        Columns named in `exact` are written again from their values: where these are whole numbers, a field of CSV that
-        is written in another way than its number is an error. `hint` says what to do where a row does not fit its type.
+        Columns named in `exact` are written again from their values. If these are integers, a CSV field in another
+        notation, such as 007, is an error. `hint` says what to do if a row does not fit its type.
         """
         kind = format_of(path)
         check_readable(path)
@@ -88,7 +88,7 @@ class RowsFile:
             names = columns.names
         if schema is not None:
             _check_once(path, columns.names, schema)
-        batches = _read_on(file.iter_batches(_BATCH_ROWS, columns=names), path)
+        batches = _with_errors(file.iter_batches(_BATCH_ROWS, columns=names), path)
         return cls(path, schema or infer_schema(columns), columns, batches, file.metadata.num_rows, lambda n: n)
 
     @classmethod
@@ -115,7 +115,7 @@ class RowsFile:
                     raise FileError(f"cannot read {path}, row {n_rows + row:,}: {error}{more}") from None
                 n_rows += batch.num_rows
                 n_done = records.n_bytes_read
-                # Not append_column: a batch without columns does not know how many rows it has.
+                # Not append_column: a batch without columns has no number of rows.
                 yield (
                     pa.RecordBatch.from_arrays([*batch.columns, records.lines], schema=columns)
                     if needs_others
@@ -139,14 +139,14 @@ class RowsFile:
         raise _repeated(self.path, field)
 
     def check_fields(self, names: Iterable[str]) -> None:
-        """Raise RowError where the file has no column for one of these fields."""
+        """Raise RowError if the file has no column for one of these fields."""
         known = {name.lower() for name in self.names}
         for name in names:
             if name.lower() not in known:
                 raise lacks_field(name, self.names)
 
     def no_rows(self) -> pa.RecordBatch:
-        """A batch without rows, in the columns of the file."""
+        """A batch without rows, with the columns of the file."""
         if self.text is None:
             return pa.RecordBatch.from_pylist([], self.columns)
         read = set(self.columns.names)
@@ -155,7 +155,7 @@ class RowsFile:
 
 
 def type_hint(declared: Schema | None, option: str = "--schema") -> str:
-    """What to do about a row that does not fit the types of its columns."""
+    """A hint for a row that does not fit the types of its columns."""
     if declared is None:
         return f"declare the columns' types with {option}"
     return f"the types are those that {option} declares; change them, or correct the row"
@@ -181,7 +181,7 @@ def _find_misfit(
 
 
 def read_sample(path: Path, schema: Schema) -> pa.Table:
-    """The first rows of a file, as many as a sample may have."""
+    """The first rows of a file, at most as many as a sample may have."""
     file = RowsFile.open(path, schema, needs_others=False)
     batches: list[pa.RecordBatch] = []
     n_rows = 0
@@ -195,7 +195,7 @@ def read_sample(path: Path, schema: Schema) -> pa.Table:
 
 @dataclass(frozen=True)
 class TextFile:
-    """A file of text records, whose first block tells its columns."""
+    """A file of text records. Its columns are inferred from its first block."""
 
     path: Path
     is_csv: bool
@@ -209,7 +209,7 @@ class TextFile:
         first = next(blocks, None)
         if first is None:
             raise FileError(
-                f"{path} is empty; it needs rows" + (", and a first line with the columns' names" if is_csv else "")
+                f"{path} is empty; it needs rows" + (", and a first line with the names of columns" if is_csv else "")
             )
         n_bytes = path.stat().st_size
         if not is_csv:
@@ -230,7 +230,7 @@ class TextFile:
 def _read_exactly(
     columns: TextColumns, records: Records, types: Mapping[int, pa.DataType], exact: Collection[str]
 ) -> pa.RecordBatch:
-    """The columns; ArrowInvalid where a whole number of those that are exact would be written in another way."""
+    """The columns. ArrowInvalid if an integer of an exact column is not in its usual notation."""
     texts = {
         place: pa.string()
         for place, type_ in types.items()
@@ -243,15 +243,14 @@ def _read_exactly(
         if pc.any(other).as_py():
             found = written.filter(other)[0].as_py()
             raise pa.ArrowInvalid(
-                f"column {name!r} is of whole numbers and holds {found[:100]!r}, which is no number, or one that is "
-                f"written in another way"
+                f"column {name!r} has integers, and {found[:100]!r} is not an integer in its usual notation"
             )
         batch = batch.set_column(batch.schema.get_field_index(name), name, written.cast(pa.int64()))
     return batch
 
 
 def _check_once(path: Path, names: Sequence[str], schema: Schema) -> None:
-    """Raise if a column that is needed is there more than once."""
+    """Raise if a column that is needed occurs more than once."""
     seen: set[str] = set()
     for name in names:
         if name.lower() in seen and schema.find(name) is not None:
@@ -264,7 +263,7 @@ def _repeated(path: Path, name: str) -> FileError:
 
 
 def infer_schema(columns: pa.Schema) -> Schema:
-    """The fields that queries may use: those columns whose type the language has, and whose name is theirs alone."""
+    """The fields that queries may use: columns with a supported type and a unique name."""
     names = Counter(column.name.lower() for column in columns)
     fields = [
         Field(column.name, type_)
@@ -277,13 +276,13 @@ def infer_schema(columns: pa.Schema) -> Schema:
 
 
 def only(schema: Schema, names: Collection[str]) -> Schema:
-    """The fields of these names, letter case aside."""
+    """The fields with these names, ignoring case."""
     wanted = {name.lower() for name in names}
     return Schema(tuple(field for field in schema if field.name.lower() in wanted))
 
 
 def complete(path: Path, schema: Schema | None, names: Sequence[str]) -> Schema | None:
-    """A declared schema with those of the columns it lacks, as they are found in the file; None stays None."""
+    """A declared schema plus these columns of the file, if the schema lacks them. None stays None."""
     lacking = [] if schema is None else [name for name in names if schema.find(name) is None]
     if schema is None or not lacking:
         return schema
@@ -308,13 +307,13 @@ _FITS: dict[str, Callable[[Any], bool]] = {
     "boolean": pa.types.is_boolean,
     "date": pa.types.is_date,
     "timestamp": pa.types.is_timestamp,
-    # A column without any value in the first block may hold anything; as text it can be read whatever comes.
+    # A column without any value in the first block may have any type; as text, all later values can be read.
     "string": lambda got: pa.types.is_string(got) or pa.types.is_large_string(got) or pa.types.is_null(got),
 }
 
 
-def _read_on(batches: Iterator[pa.RecordBatch], path: Path) -> Iterator[pa.RecordBatch]:
-    """The batches; where the file cannot be read on, a FileError says so."""
+def _with_errors(batches: Iterator[pa.RecordBatch], path: Path) -> Iterator[pa.RecordBatch]:
+    """The batches. An error of Arrow or of the system becomes a FileError."""
     n_rows = 0
     try:
         for batch in batches:

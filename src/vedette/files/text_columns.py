@@ -1,7 +1,7 @@
-"""Columns of text records: what types the first of them show, and the typed columns that queries need of all.
+"""Columns of text records: types inferred from the first records, and typed columns of all records.
 
-CSV has only text. A column of it is a number where all its fields are written as numbers: with leading zeros or a plus
-sign, as in 01234, whole numbers are identifiers and stay text, and beyond 64 bits they are decimals.
+CSV has only text. A CSV column is a number if all its fields are. Integers with leading zeros or a plus sign, such as
+01234, are identifiers and stay text. Integers beyond 64 bits are decimals.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import pyarrow.json as pa_json
 from vedette.data.schema import Field, Schema, arrow_type
 from vedette.files.text_records import Records
 
-WHOLE = r"^(0|-?[1-9][0-9]*)$"  # a whole number as it is written back, and no other way
+WHOLE = r"^(0|-?[1-9][0-9]*)$"  # an integer in its usual notation
 _DIGITS = r"^[+-]?[0-9]+$"
 _ZONE = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"  # at the end of a time, not of a date
-_MOST_DIGITS = 38
-_MOST_NESTED = 1_000  # levels of JSON
+_MAX_DIGITS = 38
+_MAX_NESTED = 1_000  # levels of JSON
 _JSON_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _OPENING, _CLOSING = [ord("["), ord("{")], [ord("]"), ord("}")]
 _PART_BYTES = 1 << 20
@@ -33,23 +33,23 @@ _ZONED = pa.timestamp("us", tz="UTC")
 
 
 class TextColumns(Protocol):
-    """How columns are read of the records of a format."""
+    """Reads columns from the records of a format."""
 
     names: list[str]  # of the columns, in order
-    types: list[pa.DataType]  # what the first records show
+    types: list[pa.DataType]  # inferred from the first records
 
     def read(self, records: Records, types: Mapping[int, pa.DataType], *, allows_others: bool = True) -> pa.RecordBatch:
-        """The columns at these places, in these types and under their names. ArrowInvalid where one does not fit.
+        """The columns at these places, with these types and their names. ArrowInvalid if a value does not fit.
 
-        Unless it `allows_others`, also where a record has a column that the first ones have not.
+        Without `allows_others`, also if a record has a column that the first records do not have.
         """
 
     def fitting(self, place: int, field: Field) -> pa.DataType:
-        """How to read a column as a field; times keep the zone that the file writes, or have none."""
+        """The type for reading a column as a field. Times keep the zone of the file, or have none."""
 
 
 class CsvColumns:
-    """Columns of CSV: nothing between two commas is null, "" is the empty string, as Spark reads it."""
+    """Columns of CSV, as Spark reads it: an empty field is null, and "" is the empty string."""
 
     def __init__(self, header: Records, first: Records) -> None:
         line = pa.BufferReader(header.whole.to_pybytes() + b"\n")
@@ -59,7 +59,7 @@ class CsvColumns:
         self.types = [_csv_type(shown.column(i).type, texts.column(i)) for i in range(len(self.names))]
 
     def read(self, records: Records, types: Mapping[int, pa.DataType], *, allows_others: bool = True) -> pa.RecordBatch:
-        wanted = types or {0: pa.string()}  # so that records are checked
+        wanted = types or {0: pa.string()}  # at least one column, so that records are checked
         table = self._parse(records, wanted, list(wanted)).combine_chunks()
         arrays = [_one_array(table.column(place)) for place in range(len(types))]
         if table.num_rows != len(records):
@@ -78,7 +78,7 @@ class CsvColumns:
             return pa_csv.read_csv(
                 pa.BufferReader(records.whole),
                 read_options=pa_csv.ReadOptions(
-                    # Parts of a block are parsed side by side; types that are to be found are those of all of it.
+                    # Parts of a block are parsed in parallel. To infer types, the block must be one part.
                     block_size=max(_PART_BYTES, 2 * records.longest) if types else records.whole.size,
                     column_names=[str(i) for i in range(len(self.names))],
                 ),
@@ -100,7 +100,7 @@ class CsvColumns:
 
 
 class JsonColumns:
-    """Columns of JSON lines: those of the first block, by their keys."""
+    """Columns of JSON lines: the keys of the first block."""
 
     def __init__(self, first: Records) -> None:
         table = _parse_json(first, None)
@@ -119,7 +119,7 @@ class JsonColumns:
             return pa.RecordBatch.from_pylist([], schema)
         table = _parse_json(records, schema if types else None, "ignore" if allows_others else "error")
         if table.num_rows != len(records):
-            raise pa.ArrowInvalid(f"{len(records)} lines hold {table.num_rows} objects; write one object a line")
+            raise pa.ArrowInvalid(f"{len(records)} lines have {table.num_rows} objects; write one object per line")
         arrays = [_one_array(table.column(self.names[place])) for place in types]
         return pa.RecordBatch.from_arrays(arrays, names=[self.names[place] for place in types])
 
@@ -127,7 +127,7 @@ class JsonColumns:
         return self._find_zone(place) if field.type.name == "timestamp" else arrow_type(field.type)
 
     def _find_zone(self, place: int) -> pa.DataType:
-        """The type of times with a zone or without: Arrow reads both kinds alike."""
+        """The type of times, with a zone or without: Arrow infers the same type for both."""
         try:
             texts = self.read(self._first, {place: pa.string()}).column(0)
         except pa.ArrowInvalid:
@@ -135,19 +135,19 @@ class JsonColumns:
         return _ZONED if pc.any(pc.match_substring_regex(texts, _ZONE)).as_py() else _TIME
 
     def _find_large(self, place: int, values: pa.ChunkedArray) -> pa.DataType:
-        """A decimal where all numbers are whole and some beyond 64 bits, else a double."""
+        """Decimal if all numbers are integers and some exceed 64 bits, else double."""
         largest = pc.max(pc.abs(values)).as_py()
         if largest is not None and largest >= 2.0**63:
             try:
-                self.read(self._first, {place: pa.decimal128(_MOST_DIGITS, 0)})
-                return pa.decimal128(_MOST_DIGITS, 0)
+                self.read(self._first, {place: pa.decimal128(_MAX_DIGITS, 0)})
+                return pa.decimal128(_MAX_DIGITS, 0)
             except pa.ArrowInvalid:
                 pass
         return pa.float64()
 
 
 def _csv_type(shown: pa.DataType, texts: pa.ChunkedArray) -> pa.DataType:
-    """What a column of CSV is, by what Arrow takes it for and by its texts."""
+    """The type of a CSV column, from the type that Arrow infers and from its texts."""
     if not (pa.types.is_integer(shown) or pa.types.is_floating(shown)):
         return pa.string() if pa.types.is_time(shown) or pa.types.is_duration(shown) else shown
     texts = pc.utf8_trim_whitespace(texts)
@@ -158,20 +158,20 @@ def _csv_type(shown: pa.DataType, texts: pa.ChunkedArray) -> pa.DataType:
     if pa.types.is_integer(shown):
         return pa.int64()
     n_digits = pc.max(pc.binary_length(pc.replace_substring(texts, "-", ""))).as_py()
-    return pa.decimal128(_MOST_DIGITS, 0) if n_digits <= _MOST_DIGITS else pa.string()
+    return pa.decimal128(_MAX_DIGITS, 0) if n_digits <= _MAX_DIGITS else pa.string()
 
 
 def _check_depth(records: Records) -> None:
-    """Raise ArrowInvalid where a line is nested so deeply that Arrow, which recurses, would crash."""
-    long = np.flatnonzero(np.diff(records.offsets) > _MOST_NESTED)  # each level takes a byte
+    """Raise ArrowInvalid if a line is nested so deeply that Arrow, which recurses, would crash."""
+    long = np.flatnonzero(np.diff(records.offsets) > _MAX_NESTED)  # each level takes a byte
     for place in long.tolist():
         line = records.lines[place].as_py()
-        if line.count(b"[") + line.count(b"{") <= _MOST_NESTED:
+        if line.count(b"[") + line.count(b"{") <= _MAX_NESTED:
             continue
         marks = np.frombuffer(_JSON_STRING.sub(b"", line), np.uint8)
         steps = np.isin(marks, _OPENING).astype(np.int64) - np.isin(marks, _CLOSING)
-        if np.cumsum(steps).max(initial=0) > _MOST_NESTED:
-            raise pa.ArrowInvalid(f"a line is nested more than {_MOST_NESTED:,} levels deep")
+        if np.cumsum(steps).max(initial=0) > _MAX_NESTED:
+            raise pa.ArrowInvalid(f"a line is nested more than {_MAX_NESTED:,} levels deep")
 
 
 def _parse_json(records: Records, schema: pa.Schema | None, others: str = "infer") -> pa.Table:
@@ -190,7 +190,7 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def types_of(columns: TextColumns, schema: Schema) -> dict[int, pa.DataType]:
-    """By place, how to read the columns of a schema's fields."""
+    """The types for reading the fields of a schema, by place of the column."""
     types = {}
     for place, name in enumerate(columns.names):
         field = schema.find(name)

@@ -1,7 +1,7 @@
-"""Records of a text file as they are written: lines of JSON, or records of CSV, whose quoted fields may hold newlines.
+"""Raw records of a text file: lines of JSON, or records of CSV, whose quoted fields may contain newlines.
 
-A file is read in blocks of whole records. The columns that queries need are parsed from a block; the records themselves
-are kept as bytes, so that they can be written again unchanged.
+A file is read in blocks of whole records. The columns that queries need are parsed from a block. The records are kept
+as bytes, so that they can be copied unchanged.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from vedette.errors import FileError
 from vedette.native.kernels import kernel
 
 BLOCK_BYTES = 8 << 20
-_MOST_BYTES = 256 << 20  # of one record
+_MAX_BYTES = 256 << 20  # of one record
 _BOM = b"\xef\xbb\xbf"
 _QUOTE, _COMMA, _NEWLINE, _RETURN, _SPACE = 34, 44, 10, 13, 32
 
 
 @dataclass(frozen=True)
 class Records:
-    """Whole records of a file. Those of `lines` end in what ends them in the file, and in empty lines after them."""
+    """Whole records of a file. `lines` includes their line ends and the empty lines after them."""
 
     data: pa.Buffer
     offsets: NDArray[np.int64]  # one more than records
@@ -51,7 +51,7 @@ class Records:
         return int(np.diff(self.offsets).max(initial=0))
 
     def after(self, n: int) -> Records:
-        """Without the first records."""
+        """The records after the first `n`."""
         return Records(self.data, self.offsets[n:], self.n_bytes_read)
 
     def first(self, n: int) -> Records:
@@ -59,7 +59,7 @@ class Records:
 
 
 def read_records(path: Path, is_csv: bool) -> Iterator[Records]:
-    """The records of a file, a block at a time; each block has at least one."""
+    """The records of a file, one block at a time. Each block has at least one record."""
     with path.open("rb") as file:
         rest, n_read, n_records = file.read(len(_BOM)).removeprefix(_BOM), 0, 0
         while True:
@@ -69,9 +69,9 @@ def read_records(path: Path, is_csv: bool) -> Iterator[Records]:
             data = rest + block
             offsets, end = _cut(data, is_csv, is_last)
             is_open = is_last and end < len(data)
-            if is_open or len(data) - end > _MOST_BYTES:
+            if is_open or len(data) - end > _MAX_BYTES:
                 n_rows = max(0, n_records + len(offsets) - 1 - is_csv)
-                what = "a quote is not closed" if is_open else f"a record is longer than {_MOST_BYTES >> 20} MB"
+                what = "a quote is not closed" if is_open else f"a record is longer than {_MAX_BYTES >> 20} MB"
                 raise FileError(f"cannot read {path} after row {n_rows:,}: {what}")
             n_read = file.tell() - (len(data) - end)
             if len(offsets) > 1:
@@ -83,7 +83,7 @@ def read_records(path: Path, is_csv: bool) -> Iterator[Records]:
 
 
 def _cut(data: bytes, is_csv: bool, is_last: bool) -> tuple[NDArray[np.int64], int]:
-    """Where whole records begin and the last one ends, and how many bytes are done with."""
+    """The offsets of whole records and the end of the last one, and how many bytes they take."""
     array: NDArray[Any] = writable(np.frombuffer(data, np.uint8))
     offsets = np.empty(data.count(b"\n") + (data.count(b"\r") if is_csv else 0) + 2, np.int64)
     n, end = _find_records(array, is_csv, is_last, offsets)
@@ -93,10 +93,10 @@ def _cut(data: bytes, is_csv: bool, is_last: bool) -> tuple[NDArray[np.int64], i
 
 @kernel
 def _find_records(data: NDArray[np.uint8], is_csv: bool, is_last: bool, starts: NDArray[np.int64]) -> tuple[int, int]:
-    """Fill `starts` with the records' first bytes; how many there are, and where the last whole one ends.
+    """Fill `starts` with the offsets of records. Returns how many there are, and where the last whole record ends.
 
-    At the end of a file that is the end of the data, unless a quote is not closed.
-    A quote opens only at the start of a field, as in Arrow's parser; elsewhere it is a character like any other.
+    At the end of a file this is the end of the data, unless a quote is not closed.
+    A quote opens a quoted field only at the start of the field, as in Arrow's parser.
     """
     n = 0
     start = end = 0

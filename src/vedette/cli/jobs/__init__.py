@@ -1,1 +1,1 @@
-"""What the commands do: they read files, call the library and write the answers."""
+"""The work of the commands: read files, call the library and write the answers."""

@@ -1,4 +1,4 @@
-"""`vedette join --bands`: two files of values, and a file of bands in; the pairs, or the bands that have any, out."""
+"""`vedette join --bands`: reads two files of values and a file of bands; writes pairs, or the bands with pairs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vedette.cli.jobs.progress import show_progress
 from vedette.cli.jobs.streams import Pace, Stream
 from vedette.data.schema import Field, Schema, Type
 from vedette.errors import QueryError, RowError, nearest
-from vedette.files.answers import check_places, is_apart, plain
+from vedette.files.answers import can_show_progress, check_paths, plain
 from vedette.files.joins import load_bands
 from vedette.files.rows import RowsFile
 from vedette.operators.band_join.monitor import BandMonitor
@@ -27,7 +27,7 @@ _NUMBERS = ("bigint", "double", "decimal")
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be done, as the command line has it."""
+    """The files and options of one run."""
 
     left: Stream
     right: Stream
@@ -46,7 +46,7 @@ def join_bands(
     files: Mapping[str, Path],
     bands: Path,
     out: Path | None,
-    told: Mapping[str, Mapping[str, str]],
+    stream_options: Mapping[str, Mapping[str, str]],
     options: dict[str, Any],
     *,
     time_zone: str,
@@ -54,25 +54,25 @@ def join_bands(
     spark: bool,
     quiet: bool,
 ) -> str:
-    """Write what the bands find to `out`, or as CSV to standard output; a summary.
+    """Write the pairs of the bands to `out`, or as CSV to standard output. Returns a summary.
 
-    `told` is what the command line says of streams, by option, and `options` are those of `BandQuerySet.monitor`.
+    `stream_options` are the options of streams, by name and stream. `options` are those of `BandQuerySet.monitor`.
     """
     for option in ("time", "within", "rows"):
-        if told[option]:
+        if stream_options[option]:
             raise QueryError(f"--{option} is for joins of --queries; bands join all values of both files")
     if list(files) != ["left", "right"]:
         raise QueryError(f"bands join the values of --left and --right; got: {', '.join(files)}")
-    BandQuerySet().monitor(**options)  # raises where one is wrong
-    left, right = Stream.read(files, told, {"id": "id", "value": "value"})
-    check_places([left.path, right.path], bands, out)
-    job = Job(left, right, bands, time_zone, skip_bad, options, quiet or not is_apart(out))
+    BandQuerySet().monitor(**options)  # raises if an option is invalid
+    left, right = Stream.read(files, stream_options, {"id": "id", "value": "value"})
+    check_paths([left.path, right.path], bands, out)
+    job = Job(left, right, bands, time_zone, skip_bad, options, quiet or not can_show_progress(out))
     tally = Tally(("pair", "pairs") if options["report"] == "pairs" else ("query", "queries"))
     return answer_files((_join_in_spark if spark else _join_here)(job, tally), tally, out, quiet)
 
 
 def _join_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
-    """What is found, some right values at a time; the first batch has the columns alone."""
+    """The answer, for some right values at a time. The first batch has the columns and no rows."""
     files = [each.open(_fields_of(each), needs_others=False) for each in job.streams]
     bands, notes = load_bands(job.bands, skip_bad=job.skip_bad)
     tally.notes += notes
@@ -85,7 +85,7 @@ def _join_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
             pace = Pace()
             for batch in rows.batches:
                 for found in _insert(monitor, stream, batch, n_rows[place], pace):
-                    yield from _told(found, seen, job)
+                    yield from _to_answer(found, seen, job)
                 n_rows[place] += batch.num_rows
                 show_files_progress(advance, list(zip(files, n_rows, strict=True)))
     tally.n_rows = dict(zip(("left", "right"), n_rows, strict=True))
@@ -94,7 +94,7 @@ def _join_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
 def _insert(
     monitor: BandMonitor, stream: Stream, batch: pa.RecordBatch, n_before: int, pace: Pace
 ) -> Iterator[pa.Table]:
-    """What the values of a batch change, some of them at a time."""
+    """The changes that the values of a batch cause, for some values at a time."""
     values = pa.table({role: _column(batch, stream, role) for role in ("id", "value")})
     start = 0
     while start < len(values):
@@ -110,8 +110,8 @@ def _insert(
         pace.note(n_found)
 
 
-def _told(found: pa.Table, seen: set[str | int], job: Job) -> Iterator[pa.RecordBatch]:
-    """What is found without its sign, as nothing goes; a query is told once."""
+def _to_answer(found: pa.Table, seen: set[str | int], job: Job) -> Iterator[pa.RecordBatch]:
+    """Changes without their sign, as none is a retraction. A query is written once."""
     if job.options["report"] == "queries":
         new = [query for query in found["query"].to_pylist() if query not in seen]
         seen.update(new)
@@ -121,7 +121,7 @@ def _told(found: pa.Table, seen: set[str | int], job: Job) -> Iterator[pa.Record
 
 
 def _fields_of(stream: Stream) -> Schema:
-    """The id and the value; that is read as a double."""
+    """The id and the value, which is read as a double."""
     found, value = stream.schema, stream.columns["value"] or ""
     fields = []
     for name in stream.needed:
@@ -139,13 +139,13 @@ def _column(batch: pa.RecordBatch, stream: Stream, role: str) -> Any:
             return batch.column(place)
     known = sorted(stream.schema.names)
     raise RowError(
-        f"the {stream.name} rows have no column {name!r}, which is the {role}; they have: "
+        f"the {stream.name} rows have no column {name!r} for the {role}; they have: "
         f"{', '.join(known)}{nearest(name, known)}"
     )
 
 
 def _header(monitor: BandMonitor, job: Job, files: Sequence[RowsFile]) -> pa.RecordBatch:
-    """Nothing found, in the columns that there would be; raises where a file lacks one that is needed."""
+    """An empty answer with its columns. Raises if a file lacks a column that is needed."""
     kind = {True: pa.int64(), False: pa.string()}
     types = {"query": kind[pa.types.is_integer(monitor.queries.ids.type)]}
     for stream, rows in zip(job.streams, files, strict=True):

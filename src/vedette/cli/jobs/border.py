@@ -1,6 +1,6 @@
-"""`vedette border`: a file of rows with keys and times, and a file of queries in; the enter and exit events out.
+"""`vedette border`: reads a file of rows with keys and times, and a file of queries; writes enter and exit events.
 
-Rows are taken in the order of the file, a batch at a time, here or in a local Spark session.
+Rows are processed in the order of the file, one batch at a time, in this process or in a local Spark session.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from vedette.cli.jobs.times import as_time
 from vedette.cli.options import written_to
 from vedette.data.schema import Schema
 from vedette.errors import QueryError, RowError, count
-from vedette.files.answers import check_places, is_apart, open_answer, plain, some
+from vedette.files.answers import can_show_progress, check_paths, open_answer, plain, plain_batches
 from vedette.files.queries import QueriesFile
 from vedette.files.rows import RowsFile, complete, only, type_hint
 from vedette.operators.border.monitor import BorderMonitor
@@ -29,7 +29,7 @@ from vedette.queries.query_set import QuerySet
 
 @dataclass
 class Tally:
-    """What is counted on the way."""
+    """Counts for the summary."""
 
     n_rows: int = 0
     n_events: int = 0
@@ -52,7 +52,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be done, as the command line has it."""
+    """The files and options of one run."""
 
     rows: Path
     queries: QueriesFile
@@ -61,14 +61,14 @@ class Job:
     quiet: bool  # no progress
 
     def check_and_load(self) -> QuerySet:
-        """The queries. A wrong option or column is told before millions of them are read."""
+        """The queries. An invalid option or column is reported before millions of queries are read."""
         rows = RowsFile.open(self.rows, complete(self.rows, self.schema, self.names))
         QuerySet(rows.schema, time_zone=self.queries.time_zone).border(**self.options).step(rows.no_rows())
         return self.queries.load(rows.schema, shown_by=rows if self.schema is None else None)
 
     @property
     def names(self) -> list[str]:
-        """The columns that are needed, whatever the queries."""
+        """The columns that every query needs: key and time."""
         return [self.options["key"], self.options["time"]]
 
     def open_rows(self, queries: QuerySet) -> RowsFile:
@@ -88,13 +88,13 @@ def border_files(
     spark: bool,
     quiet: bool,
 ) -> str:
-    """Write the events of the rows to `out`, or as CSV to standard output; a summary.
+    """Write the events of the rows to `out`, or as CSV to standard output. Returns a summary.
 
     `options` are those of `QuerySet.border`.
     """
     declared = None if schema is None else Schema.parse(schema)
-    check_places([rows], queries.path, out)
-    job = Job(rows, queries, declared, options, quiet or not is_apart(out))
+    check_paths([rows], queries.path, out)
+    job = Job(rows, queries, declared, options, quiet or not can_show_progress(out))
     tally = Tally()
     with open_answer(out) as place:
         for batch in (_border_in_spark if spark else _border_here)(job, tally):
@@ -117,35 +117,35 @@ def read_margin(texts: Sequence[str]) -> float | dict[str, float] | None:
         try:
             margins[field.strip()] = float(number)
         except ValueError:
-            raise QueryError(f"--margin is a number, or a field and a number as in price=0.5; got {text!r}") from None
+            raise QueryError(f"--margin must be a number, or price=0.5 for one field; got {text!r}") from None
     if len(margins) < len(texts) or ("" in margins and len(margins) > 1):
-        raise QueryError(f"--margin is given once, or once for each field as in price=0.5; got {', '.join(texts)}")
+        raise QueryError(f"give --margin once, or once per field, such as price=0.5; got {', '.join(texts)}")
     return margins.get("", margins or None)
 
 
 def _border_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
-    """The events, a batch at a time; the first has the columns, if nothing else."""
+    """The events, one batch at a time. The first batch has the columns and no rows."""
     queries = job.check_and_load()
     rows = job.open_rows(queries)
     monitor = queries.border(**job.options)
     yield plain(monitor.step(rows.no_rows()))
     with show_progress("watching borders", rows.n_steps, job.quiet) as advance:
         for batch in rows.batches:
-            # Keys may follow one another in the file, so none is taken for silent before the end.
+            # A file may be sorted by key, so no key expires before the end of the file.
             yield from _step(monitor, batch, job, tally.n_rows)
             tally.n_rows += batch.num_rows
             advance(rows.steps_done(tally.n_rows), tally.n_rows)
     tally.n_keys, tally.n_late, tally.n_null_keys = monitor.n_keys, monitor.n_late, monitor.n_null_keys
     if monitor.clock is not None:
         for events in monitor.advance_batches(as_time(monitor.clock, monitor.time_type)):
-            yield from some(events)
+            yield from plain_batches(events)
     warn_of_failed(monitor.n_failed)
 
 
 def _step(monitor: BorderMonitor, batch: pa.RecordBatch, job: Job, n_before: int) -> Iterator[pa.RecordBatch]:
     try:
         for events in monitor.step_batches(batch, advance=False):
-            yield from some(events)
+            yield from plain_batches(events)
     except RowError as error:
         raise (error.within(f"{job.rows}, after row {n_before:,}") if n_before else error) from None
 

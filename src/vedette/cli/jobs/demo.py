@@ -1,4 +1,4 @@
-"""`vedette demo`: a made-up market, a hundred thousand alerts, a Spark stream, and the answers checked and compared."""
+"""`vedette demo`: a generated market, a hundred thousand alerts, a Spark stream; answers are checked and compared."""
 
 from __future__ import annotations
 
@@ -69,15 +69,13 @@ class Demo:
         from vedette.demo.stream import TickStream
         from vedette.spark.log_filter import quiet_end
 
-        self._console.print(
-            f"\n[bold]Vedette[/]: {self.n_alerts:,} standing queries over {self.n_rows:,} ticks of a market\n"
-        )
+        self._console.print(f"\n[bold]Vedette[/]: {self.n_alerts:,} queries over {self.n_rows:,} ticks of a market\n")
         market = Market.open(self.seed)
-        with self._step("making the market and its alerts"):
+        with self._step("generating the market and its alerts"):
             table = market.alerts(self.n_alerts)
             ticks_dir = self._write_ticks(market, work_dir)
         alerts = QuerySet(market.schema)
-        with self._step(f"loading {self.n_alerts:,} alerts, written in SQL"):
+        with self._step(f"loading {self.n_alerts:,} alerts from SQL texts"):
             alerts.add_many(table["id"], table["where"])
         self._show_examples(table)
         with self._step("starting Spark on this machine's cores"):
@@ -89,7 +87,7 @@ class Demo:
             report = Report(self.n_rows, self.n_alerts, self.seed)
             report.match = self._stream("matched", "hits", stream.match, alerts)
             if not report.match.n_answers:
-                self._say("no tick hit an alert, so there is nothing to show; use more --rows or more --alerts")
+                self._print("no tick hit an alert, so there is nothing to show; use more --rows or more --alerts")
                 return True
             report.border = self._stream("watched", "enter and exit events", stream.watch, alerts)
             texts = dict(zip(table["id"].to_pylist(), table["where"].to_pylist(), strict=True))
@@ -101,11 +99,11 @@ class Demo:
                 path = report.write(self.output_dir)
         finally:
             spark.stop()
-        self._console.print(f"\nThe report: [bold]{path}[/] (its picture alone: {path.with_suffix('.png').name})\n")
+        self._console.print(f"\nReport: [bold]{path}[/] (its picture: {path.with_suffix('.png').name})\n")
         return is_right
 
     def _write_ticks(self, market: Market, work_dir: Path) -> Path:
-        """The day's ticks as files, the earliest first."""
+        """Write the day's ticks as files, earliest first."""
         ticks_dir = work_dir / "ticks"
         ticks_dir.mkdir()
         for n, batch in enumerate(market.ticks(self.n_rows, _FILES)):
@@ -121,12 +119,12 @@ class Demo:
     def _stream(
         self, done: str, answers: str, run: Callable[[QuerySet, int], Iterator[Progress]], alerts: QuerySet
     ) -> StreamTime:
-        """Run a stream to its end; `done` and `answers` say what it does and finds."""
+        """Run a stream to its end. `done` and `answers` are the words for what it does and finds."""
         with timed() as seconds, show_progress("  streaming", self.n_rows, self.quiet) as advance:
             for progress in run(alerts, _FILES_PER_BATCH):
                 advance(progress.n_rows, progress.n_rows)
         found = StreamTime(self.n_rows, seconds(), progress.steady_rate or self.n_rows / seconds(), progress.n_answers)
-        self._say(
+        self._print(
             f"{done} {progress.n_rows:,} ticks in {progress.n_batches} micro-batches: [bold]{seconds():.1f} s[/], "
             f"{found.cold_rate:,.0f} ticks a second from a cold start, [bold]{found.steady_rate:,.0f}[/] in steady "
             f"state; [bold]{progress.n_answers:,}[/] {answers}"
@@ -180,7 +178,7 @@ class Demo:
             )
         report.n_checked, report.n_wrong = len(sample), len(wrong)
         if not wrong:
-            self._say(
+            self._print(
                 f"[green]checked[/] {len(sample)} alerts against Spark's own filter(text): the same hits and the same "
                 "number of events for each"
             )
@@ -195,7 +193,7 @@ class Demo:
         with self._step("timing DuckDB on some of the ticks"):
             duckdb = time_duckdb_join(stream.ticks_dir, table, self.n_rows, _JOIN_SECONDS)
         if duckdb is None:
-            self._say("DuckDB is not installed, so it is not compared; to include it: pip install 'vedette[demo]'")
+            self._print("DuckDB is not installed, so it is not compared; to include it: pip install 'vedette[demo]'")
         else:
             timed_joins["DuckDB, split by hand"] = duckdb
         is_right = True
@@ -206,23 +204,23 @@ class Demo:
             if join.n_rows == self.n_rows:
                 report.measured_joins.add(name)
             ratio = report.joins[name] / report.match.seconds
-            self._say(
+            self._print(
                 f"{name}: {join.seconds:.1f} s for {join.n_rows:,} ticks, about "
                 f"[bold]{in_words(report.joins[name])}[/] for all {self.n_rows:,}. Vedette took "
                 f"{in_words(report.match.seconds)}: about [bold]{_compare_speed(ratio)}[/]."
             )
             if join.n_pairs != ours:
                 is_right = False
-                self._say(f"[red]But on these ticks {name} finds {join.n_pairs:,} hits and Vedette {ours:,}.[/]")
+                self._print(f"[red]But on these ticks {name} finds {join.n_pairs:,} hits and Vedette {ours:,}.[/]")
         return is_right
 
-    def _say(self, text: str) -> None:
-        """Print a sentence with an indent on every line."""
+    def _print(self, text: str) -> None:
+        """Print a sentence, every line indented."""
         self._console.print(Padding(text, (0, 2)))
 
     @contextmanager
     def _step(self, doing: str) -> Iterator[None]:
-        """Show what is being done, and then how long it took."""
+        """Show the current step, then how long it took."""
         with timed() as seconds:
             if self.quiet or not sys.stdout.isatty():
                 yield
@@ -233,7 +231,7 @@ class Demo:
 
 
 def _compare_speed(ratio: float) -> str:
-    """How much faster, to two digits, because part of it is extrapolated."""
+    """How much faster, to two digits because part of it is extrapolated."""
     if ratio >= 1:
         return f"{float(f'{ratio:.2g}'):,g} times faster"
     return f"{float(f'{1 / ratio:.2g}'):,g} times slower"

@@ -1,6 +1,7 @@
-"""Commands that work inside a local Spark session: files in, and what Spark answers out.
+"""Commands in a local Spark session: files in, Spark's answer out.
 
-Files are read here, so that types and values are the same with Spark as without; Spark gets the columns that it needs.
+Files are read in this process, so types and values are the same with and without Spark. Spark gets the columns that
+it needs.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from vedette.data.schema import Field, Schema, arrow_type
 from vedette.files.answers import plain
 from vedette.files.rows import RowsFile
 
-DataFrame = Any  # that of pyspark, which vedette.spark alone imports
+DataFrame = Any  # of pyspark, which only vedette.spark imports
 
 
 @contextmanager
 def spark_rows(rows: RowsFile, time_zone: str, number: str | None = None) -> Iterator[DataFrame]:
-    """The fields of rows as a DataFrame, and with `number` the rows' numbers in a column of that name.
+    """The fields of rows as a DataFrame. With `number`, a column of that name has the rows' numbers.
 
-    They are in a temporary file while the body runs.
+    The rows are in a temporary file while the body runs.
     """
     from vedette.spark.files import read_parquet
 
@@ -50,7 +51,7 @@ def spark_rows(rows: RowsFile, time_zone: str, number: str | None = None) -> Ite
 
 
 def answer_in_spark(answer: DataFrame, doing: str, quiet: bool) -> Iterator[pa.RecordBatch]:
-    """Plain batches of an answer, which Spark writes to a temporary place first; the first one has only columns."""
+    """Plain batches of an answer, which Spark writes to a temporary folder. The first batch has columns and no rows."""
     from vedette.spark.files import STEPS, run_with_progress
 
     yield plain(answer.limit(0).toArrow())
@@ -70,7 +71,7 @@ def _find(columns: pa.Schema, field: Field) -> int | None:
 
 
 def _column(batch: pa.RecordBatch, schema: Schema, name: str, time_zone: str) -> pa.Array:
-    """A column as Spark reads it; RowError where the file has a type that the field cannot be read from."""
+    """A column as Spark reads it. RowError if the field cannot be read from the file's type."""
     field = schema.find(name)
     assert field is not None
     place = _find(batch.schema, field)

@@ -1,6 +1,6 @@
-"""`vedette join`: files of rows with times, and a file of standing joins in; the pairs that join out.
+"""`vedette join`: reads files of rows with times and a file of joins; writes the pairs that join.
 
-Rows are taken by time, as far as each file has them in that order, here or in a local Spark session.
+Rows are processed in time order as far as each file is sorted, in this process or in a local Spark session.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from vedette.cli.jobs.times import as_time
 from vedette.cli.options import written_to
 from vedette.data.schema import Schema
 from vedette.errors import PipelineError, QueryError, count
-from vedette.files.answers import check_places, is_apart, open_answer, some
+from vedette.files.answers import can_show_progress, check_paths, open_answer, plain_batches
 from vedette.files.joins import Windows, load_joins
 from vedette.files.rows import RowsFile
 from vedette.operators.window_join.monitor import JoinMonitor
 from vedette.operators.window_join.query_set import JoinQuerySet
 
-STEPS = 1000  # of each file, of which progress tells how many are done
+STEPS = 1000  # of progress, per file
 
 
 @dataclass
 class Tally:
-    """What is counted on the way."""
+    """Counts for the summary."""
 
-    what: tuple[str, str]  # is found: one, many
+    what: tuple[str, str]  # the words for one answer and for many
     n_rows: dict[str, int] = field(default_factory=dict)  # by stream
     n_found: int = 0
     n_late: int = 0  # dropped
@@ -53,19 +53,19 @@ class Tally:
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be done, as the command line has it."""
+    """The files and options of one run."""
 
     streams: Sequence[Stream]
     queries: Path
     windows: Windows
     time_zone: str
     skip_bad: bool
-    options: dict[str, Any]  # of `JoinQuerySet.window`, but the columns
+    options: dict[str, Any]  # of `JoinQuerySet.window`, without the columns
     quiet: bool  # no progress
 
     @property
     def all_options(self) -> dict[str, Any]:
-        """With the columns of times and ids, as `JoinQuerySet.window` takes them."""
+        """The options of `JoinQuerySet.window`, with the columns of times and ids."""
         return self.options | name_columns(self.streams)
 
     def no_queries(self, schemas: Mapping[str, Any]) -> JoinQuerySet:
@@ -81,7 +81,7 @@ def join_files(
     files: Mapping[str, Path],
     queries: Path,
     out: Path | None,
-    told: Mapping[str, Mapping[str, str]],
+    stream_options: Mapping[str, Mapping[str, str]],
     options: dict[str, Any],
     *,
     time_zone: str,
@@ -89,28 +89,27 @@ def join_files(
     spark: bool,
     quiet: bool,
 ) -> str:
-    """Write what joins to `out`, or as CSV to standard output; a summary.
+    """Write what joins to `out`, or as CSV to standard output. Returns a summary.
 
-    `told` is what the command line says of streams, by option, and `options` are those of `JoinQuerySet.window`.
+    `stream_options` are the options of streams, by name and stream. `options` are those of `JoinQuerySet.window`.
     """
-    if told["value"]:
-        raise QueryError("--value is the column that bands compare; a query names its fields itself")
-    streams = Stream.read(files, told, {"time": None, "id": None})
-    windows = Windows.read(list(files), told["within"], told["rows"])
-    check_places(list(files.values()), queries, out)
+    if stream_options["value"]:
+        raise QueryError("--value is for --bands; queries name their fields themselves")
+    streams = Stream.read(files, stream_options, {"time": None, "id": None})
+    windows = Windows.read(list(files), stream_options["within"], stream_options["rows"])
+    check_paths(list(files.values()), queries, out)
     for stream in streams:
         if stream.columns["time"] is None:
             raise QueryError(
-                f"the {stream.name} rows have no time, by which the files are brought together; name its column with "
-                f"--time, or --time {stream.name}=..."
+                f"the {stream.name} rows have no time column; name it with --time, or --time {stream.name}=..."
             )
-    job = Job(streams, queries, windows, time_zone, skip_bad, options, quiet or not is_apart(out))
+    job = Job(streams, queries, windows, time_zone, skip_bad, options, quiet or not can_show_progress(out))
     tally = Tally(("pair", "pairs") if len(streams) == 2 else ("combination", "combinations"))
     return answer_files((_join_in_spark if spark else _join_here)(job, tally), tally, out, quiet)
 
 
 def answer_files(batches: Iterator[pa.RecordBatch], tally: Tally, out: Path | None, quiet: bool) -> str:
-    """Write what is found; a summary. With `quiet`, dropped rows are still reported."""
+    """Write the answer. Returns a summary. With `quiet`, dropped rows are still reported."""
     with open_answer(out) as place:
         for batch in batches:
             tally.n_found += batch.num_rows
@@ -121,7 +120,7 @@ def answer_files(batches: Iterator[pa.RecordBatch], tally: Tally, out: Path | No
 
 
 def show_files_progress(advance: Advance, files: Sequence[tuple[RowsFile, int]]) -> None:
-    """Tell how far files are read, of each of which so many rows are."""
+    """Report progress: each file with its number of rows read so far."""
     done = [STEPS * rows.steps_done(n) // max(1, rows.n_steps) for rows, n in files]
     advance(sum(done), sum(n for _, n in files))
 
@@ -132,9 +131,9 @@ def name_columns(streams: Sequence[Stream]) -> dict[str, Any]:
 
 
 def _join_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
-    """What joins, a step at a time; the first batch has the columns alone."""
+    """The pairs, one step at a time. The first batch has the columns and no rows."""
     schemas = {stream.name: stream.schema for stream in job.streams}
-    # Without a query and without a row: a wrong option or column is told before the queries are read.
+    # Without queries and rows: an invalid option or column is reported before the queries are read.
     _check_times(job, schemas)
     no_rows = {each.name: each.no_rows() for each in job.streams}
     job.no_queries(schemas).window(**job.all_options).step(**no_rows)
@@ -163,16 +162,16 @@ def _join_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
 
 
 def _check_times(job: Job, schemas: Mapping[str, Schema]) -> None:
-    """Raise where the times of the streams cannot be compared with each other."""
+    """Raise if the times of the streams have different types."""
     fields = {each.name: schemas[each.name].find(each.columns["time"] or "") for each in job.streams}
     types = {stream: field.type.name for stream, field in fields.items() if field is not None}
     if len(set(types.values())) > 1:
-        told = ", ".join(f"{stream}: {type_}" for stream, type_ in types.items())
-        raise QueryError(f"the times of the streams are of different types ({told}); declare one type with --schema")
+        named = ", ".join(f"{stream}: {type_}" for stream, type_ in types.items())
+        raise QueryError(f"the times of the streams have different types ({named}); declare one type with --schema")
 
 
 def _header(queries: JoinQuerySet, job: Job, schemas: Mapping[str, Schema]) -> pa.RecordBatch:
-    """No pairs, in the columns that they have."""
+    """An empty answer with its columns."""
     types = {"query": pa.int64() if pa.types.is_integer(queries.ids.type) else pa.string()}
     for stream in job.streams:
         id_ = stream.columns["id"]
@@ -184,7 +183,7 @@ def _header(queries: JoinQuerySet, job: Job, schemas: Mapping[str, Schema]) -> p
 
 def _step(monitor: JoinMonitor, rows: Mapping[str, pa.Table]) -> Iterator[pa.RecordBatch]:
     for pairs in monitor.step_batches(**rows):
-        yield from some(pairs)
+        yield from plain_batches(pairs)
 
 
 def _join_in_spark(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
@@ -193,11 +192,11 @@ def _join_in_spark(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     for stream in job.streams:
         if stream.columns["id"] is None:
             raise PipelineError(
-                f"in Spark rows have no number; name the column of their ids with --id, or --id {stream.name}=..."
+                f"with --spark, {stream.name} rows need an id; name its column with --id, or --id {stream.name}=..."
             )
     schemas = {stream.name: stream.schema for stream in job.streams}
     _check_times(job, schemas)
-    job.no_queries(schemas).window(**job.all_options)  # raises where an option is wrong
+    job.no_queries(schemas).window(**job.all_options)  # raises if an option is invalid
     queries = job.load(schemas, tally)
     with ExitStack() as files:
         frames = {}

@@ -1,4 +1,4 @@
-"""`vedette match`: a file of rows and a file of queries in, the pairs out. Here, or in a local Spark session."""
+"""`vedette match`: reads a file of rows and a file of queries; writes the pairs. Runs here or in local Spark."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from vedette.data.answers import answer
 from vedette.data.matches import Matches
 from vedette.data.schema import Schema
 from vedette.errors import count
-from vedette.files.answers import check_places, is_apart, open_answer
+from vedette.files.answers import can_show_progress, check_paths, open_answer
 from vedette.files.passed_rows import QUERY, PassedRows
 from vedette.files.queries import QueriesFile
 from vedette.files.rows import RowsFile, only, type_hint
 from vedette.queries.query_set import QuerySet
 
-_PAIRS_AT_ONCE = 1 << 16  # are put beside their rows
+_PAIRS_AT_ONCE = 1 << 16  # that are joined with their rows
 
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be done, as the command line has it."""
+    """The files and options of one run."""
 
     rows: Path
     queries: QueriesFile
@@ -42,7 +42,7 @@ class Job:
         return self.queries.load(found.schema, shown_by=found if self.schema is None else None)
 
     def open_rows(self, queries: QuerySet) -> RowsFile:
-        """The rows with the fields that queries use, and all that is written of them."""
+        """The rows with the fields that queries use and the columns that are written."""
         fields = only(queries.schema, queries.fields or queries.schema.names[:1])
         rows = RowsFile.open(self.rows, fields, hint=type_hint(self.schema))
         rows.check_fields(queries.fields)
@@ -58,17 +58,17 @@ def match_files(
     spark: bool = False,
     quiet: bool = True,
 ) -> str:
-    """Write the pairs of the two files to `out`, or as CSV to standard output; a summary."""
+    """Write the pairs of the two files to `out`, or as CSV to standard output. Returns a summary."""
     declared = None if schema is None else Schema.parse(schema)
-    check_places([rows], queries.path, out)
-    job = Job(rows, queries, declared, quiet or not is_apart(out))
+    check_paths([rows], queries.path, out)
+    job = Job(rows, queries, declared, quiet or not can_show_progress(out))
     with open_answer(out) as place:
         found = RowsFile.open(rows, declared)
         passed = PassedRows(found, declared, place)
         passed.check()
         loaded = job.load_queries(found)
         pairs = (_match_in_spark if spark else _match_here)(job, loaded)
-        first = next(pairs, None)  # which starts Spark, if it can be started
+        first = next(pairs, None)  # starts Spark, or raises if Spark cannot start
         passed.begin(loaded.ids.type)
         n_rows, n_pairs = 0, 0
         for n_rows, batch in chain([] if first is None else [first], pairs):  # noqa: B007
@@ -79,7 +79,7 @@ def match_files(
 
 
 def _match_here(job: Job, queries: QuerySet) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows read so far and a batch of pairs, again and again."""
+    """Batches of pairs, each with the number of rows read so far."""
     rows = job.open_rows(queries)
     n_rows, n_failed = 0, 0
 
@@ -104,7 +104,7 @@ def _match_here(job: Job, queries: QuerySet) -> Iterator[tuple[int, pa.RecordBat
 
 
 def _match_in_spark(job: Job, queries: QuerySet) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The same, in the order of the file. Spark gets the fields that queries use; rows are put beside its answer."""
+    """The same, in the order of the file. Spark gets the fields that queries use; rows are joined with its answer."""
     from vedette.spark.files import STEPS, match_rows
 
     number = "row"
@@ -115,13 +115,13 @@ def _match_in_spark(job: Job, queries: QuerySet) -> Iterator[tuple[int, pa.Recor
         show_progress("matching in Spark", STEPS, job.quiet) as advance,
     ):
         found = match_rows(frame, queries, number, advance)
-        yield from _put_beside(job.open_rows(queries).batches, found)
+        yield from _join_rows(job.open_rows(queries).batches, found)
 
 
-def _put_beside(
+def _join_rows(
     batches: Iterator[pa.RecordBatch], found: Iterator[pa.RecordBatch]
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Rows with the queries that were found by the numbers of the rows, in whose order both come."""
+    """Rows with the queries that were found by row number. Both arguments are in the order of these numbers."""
     start, waiting = 0, next(found, None)
     for batch in batches:
         end = start + batch.num_rows
@@ -147,7 +147,7 @@ def _take_pairs(batch: pa.RecordBatch, places: NDArray[np.int64], lists: pa.Arra
 
 
 def warn_of_failed(n_failed: int) -> None:
-    """Say on standard error how many comparisons could not be made, if any."""
+    """Print on standard error how many comparisons failed, if any."""
     if n_failed:
-        what = "could not be made (a division by zero, an overflow, a cast) and counted as null"
+        what = "failed (a division by zero, an overflow, a cast) and counted as null"
         print(f"vedette: {count(n_failed, 'comparison')} {what}", file=sys.stderr)

@@ -25,7 +25,7 @@ from vedette.cli.jobs.progress import Advance, show_progress
 from vedette.cli.jobs.streams import Pace, Source, Stream, take_by_time
 from vedette.data.schema import Field, Schema, Type
 from vedette.errors import PipelineError, QueryError, RowError
-from vedette.files.answers import check_places, is_apart, plain
+from vedette.files.answers import can_show_progress, check_paths, plain
 from vedette.files.rows import RowsFile, complete
 from vedette.operators.moving_join.batch import SETS
 from vedette.operators.moving_join.moving_join import MovingJoin
@@ -81,13 +81,13 @@ def follow_files(
         Stream(name, path, Schema.parse(schemas[name]) if name in schemas else None, columns)
         for name, path in files.items()
     ]
-    check_places(list(files.values()), files["b"], out)
+    check_paths(list(files.values()), files["b"], out)
     MovingJoin(**options)  # raises where an option is wrong
     times = (
         None if at is None else read_moment(at, "--at"),
         None if overdue is None else read_moment(overdue, "--overdue"),
     )
-    job = Job(streams, options, *times, quiet or not is_apart(out))
+    job = Job(streams, options, *times, quiet or not can_show_progress(out))
     tally = Tally(job.what)
     return answer_files((_follow_in_spark if spark else _follow_here)(job, tally), tally, out, quiet)
 

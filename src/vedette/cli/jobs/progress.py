@@ -1,4 +1,4 @@
-"""Progress on a terminal: how far, how many rows a second, how long still. Elsewhere, nothing."""
+"""Progress on a terminal: percentage, rows per second, time left. Nothing is printed if there is no terminal."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-Advance = Callable[[int, int], None]  # how far, and how many rows
+Advance = Callable[[int, int], None]  # gets the steps done, and the rows read
 
 
 class _Rate(ProgressColumn):
-    """Rows so far, and a second."""
+    """Rows so far, and rows per second."""
 
     def render(self, task: Task) -> Text:
         rows = int(task.fields.get("rows", 0))
@@ -25,7 +25,7 @@ class _Rate(ProgressColumn):
 
 @contextmanager
 def show_progress(doing: str, total: int | None, quiet: bool) -> Iterator[Advance]:
-    """A bar while the body runs; it calls what it is given with how far it is and how many rows it has seen."""
+    """Show a bar while the body runs. The body calls the function that it gets with steps done and rows read."""
     if quiet or not sys.stderr.isatty():
         yield lambda done, rows: None
         return
@@ -44,7 +44,7 @@ def show_progress(doing: str, total: int | None, quiet: bool) -> Iterator[Advanc
 
 @contextmanager
 def timed() -> Iterator[Callable[[], float]]:
-    """A function that gives the seconds since the body began; after it, how long it took."""
+    """A function that returns the seconds since the body began, or after its end how long it took."""
     start = time.perf_counter()
     ended: list[float] = []
     yield lambda: (ended[0] if ended else time.perf_counter()) - start

@@ -1,7 +1,7 @@
-"""Queries of a registry as they stand at one version: into a file that an import reads, or printed.
+"""The queries of a set at one version: written to a file that an import reads, or printed.
 
-They are read and written a page at a time, each page in a transaction of its own, so that neither memory nor who
-changes the set feels how many there are.
+They are read and written one page at a time, each page in its own transaction. So memory does not grow with the set,
+and writers of the set do not wait.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from vedette.registry.read.set_info import SetInfo
     from vedette.registry.registry import Registry
 
-PAGE = 10_000  # queries that are read at once
+PAGE = 10_000  # queries per page
 NUMBERS = (*BAND.written, *ZONE.written)  # columns of files that hold numbers
 _NAMES = {"csv": "CSV", "jsonl": "JSON lines", "parquet": "Parquet", "json": "JSON"}
-_SAME = {("csv", "csv"), ("jsonl", "json")}  # what a file's name may say where an option is given
+_SAME = {("csv", "csv"), ("jsonl", "json")}  # formats of a file that agree with an option
 
 
 def export_queries(registry: Registry, info: SetInfo, out: Path | None, answer: Answer, prefix: str | None) -> int:
-    """Write the queries that are active now, in the order of their ids; how many. Later changes are not included."""
+    """Write the queries that are active now, ordered by id. Returns how many. Later changes are not included."""
     if out is not None:
         _check_form(out, answer)
     now = registry.end_due(info)
@@ -53,7 +53,7 @@ def export_queries(registry: Registry, info: SetInfo, out: Path | None, answer: 
 
 
 def to_row(query: QueryInfo, info: SetInfo) -> dict[str, Any]:
-    """A query as a line of a file, which holds texts and numbers."""
+    """A query as a line of a file: texts and numbers."""
     return {
         "id": query.id,
         **KINDS[info.kind].form.to_line(query),
@@ -63,20 +63,20 @@ def to_row(query: QueryInfo, info: SetInfo) -> dict[str, Any]:
 
 
 def _check_form(out: Path, answer: Answer) -> None:
-    """Raise where the name of a file says another form than is asked for."""
+    """Raise if the file's extension and the format option disagree."""
     named = format_of(out)
     if not answer.is_asked or (named, answer.form) in _SAME:
         return
     if answer.form == "table":
-        raise FileError(f"--table is for people and is printed; leave it out, or -o {out}")
+        raise FileError(f"--table prints to the terminal and cannot be written to a file; omit --table or -o {out}")
     raise FileError(
-        f"{out} is {_NAMES[named]} by its name, and --{answer.form} asks for {_NAMES[answer.form]}; "
-        f"leave out one of both"
+        f"the extension of {out} means {_NAMES[named]}, but --{answer.form} means {_NAMES[answer.form]}; "
+        f"omit one of them"
     )
 
 
 def _pages(registry: Registry, info: SetInfo, prefix: str | None) -> Iterator[list[QueryInfo]]:
-    """All that stands at the version of `info`."""
+    """The queries that are active at the version of `info`."""
     after = None
     while page := registry.list(info, prefix=prefix, after=after, limit=PAGE, at=info.version):
         yield page
@@ -91,7 +91,7 @@ def _count(pages: Iterator[list[QueryInfo]], counted: list[int]) -> Iterator[lis
 
 
 def _print_json(pages: Iterator[list[QueryInfo]], info: SetInfo) -> None:
-    """Print one array, each query on a line of its own."""
+    """Print one array, one query per line."""
     before = "["
     for page in pages:
         for record in _records(page, info):
@@ -102,7 +102,7 @@ def _print_json(pages: Iterator[list[QueryInfo]], info: SetInfo) -> None:
 
 
 def _print_tables(pages: Iterator[list[QueryInfo]], info: SetInfo) -> None:
-    """Print a table, or one a page where there are many."""
+    """Print a table per page."""
     columns = _columns(info)
     page = next(pages, [])
     print_records(_records(page, info), columns, "table")

@@ -2,7 +2,7 @@
 
 A file has an id and the columns of the set's kind: `where`; for window joins also `within` and `rows`; for band joins
 `low` and `high`; for moving joins the sides of zones: `x_low`, `x_high`, `y_low`, `y_high`. `metadata`, a JSON object,
-and `expires_at` may be there. All other columns become metadata, as do the properties of GeoJSON features.
+and `expires_at` are optional. All other columns become metadata, as do the properties of GeoJSON features.
 """
 
 from __future__ import annotations
@@ -81,21 +81,21 @@ def import_queries(
         if "text" in KINDS[info.kind].form.arguments:
             check_texts(info, ids, [value["text"] for value in values], settings(), selectivity)
 
-    def pass_over(lines: Lines) -> Lines:
+    def skip_existing(lines: Lines) -> Lines:
         """The lines whose ids are new, or may be replaced; the others are bad."""
         return lines if replace else _without(lines, registry.find_ids(info.name, lines.ids), info)
 
     if skip_bad:
-        lines = _sort_out(pass_over(lines), check)
+        lines = _keep_valid(skip_existing(lines), check)
         try:
             put(lines.ids, lines.values)
         except QueryError:  # an id that was added meanwhile
-            free = pass_over(lines)
+            free = skip_existing(lines)
             if len(free.ids) == len(lines.ids):
                 raise
             put(free.ids, free.values)
     else:
-        _add_together(lines, put, check, pass_over)
+        _add_together(lines, put, check, skip_existing)
     lines.report()
     return (
         done | ({"skipped": len(lines.bad)} if skip_bad else {}) | ({"repaired": len(lines.repaired)} if repair else {})
@@ -116,7 +116,7 @@ def _why_taken(state: str) -> str:
     return "its id already exists in the set"
 
 
-def _sort_out(lines: Lines, check: Callable[..., None]) -> Lines:
+def _keep_valid(lines: Lines, check: Callable[..., None]) -> Lines:
     """The lines that `check` accepts; the others are bad."""
     good: set[Any] = set()
 
@@ -129,7 +129,7 @@ def _sort_out(lines: Lines, check: Callable[..., None]) -> Lines:
 
 
 def _add_together(
-    lines: Lines, put: Callable[..., None], check: Callable[..., None], pass_over: Callable[[Lines], Lines]
+    lines: Lines, put: Callable[..., None], check: Callable[..., None], skip_existing: Callable[[Lines], Lines]
 ) -> None:
     """Add all lines, or none. If one is invalid, `check` finds it, and the error has its number."""
     lines.raise_bad()
@@ -137,7 +137,7 @@ def _add_together(
         put(lines.ids, lines.values)
     except QueryError:
         lines.add_to(check, skip_bad=False)  # raises at the line
-        pass_over(lines).raise_bad()
+        skip_existing(lines).raise_bad()
         raise
 
 
@@ -263,14 +263,14 @@ def _add(change: Change, kind: str, ids: list[Any], values: list[dict[str, Any]]
     """Add queries. An expiry that is given for all overrides those of the lines."""
     form = KINDS[kind].form
     own = {name: [value.get(name) for value in values] for name in _OWN}
-    if form is WINDOWED_TEXT:  # whose windows differ in kind
+    if form is WINDOWED_TEXT:  # windows may differ in kind, so queries are added one by one
         for query_id, value in zip(ids, values, strict=True):
             end = ends or {"expires_at": value.get("expires_at")}
             with _naming(query_id):
                 change.add(query_id, **_written(form, value), metadata=value.get("metadata"), **end)
         return
-    told: dict[str, Any] = {"metadata": own["metadata"], **(ends or {"expires_at": own["expires_at"]})}
-    change.add_many(ids, **_columns(form, values), **told)
+    more: dict[str, Any] = {"metadata": own["metadata"], **(ends or {"expires_at": own["expires_at"]})}
+    change.add_many(ids, **_columns(form, values), **more)
 
 
 def _replace(change: Change, kind: str, ids: list[Any], values: list[dict[str, Any]], ends: Mapping[str, Any]) -> None:
@@ -290,12 +290,12 @@ def _replace(change: Change, kind: str, ids: list[Any], values: list[dict[str, A
 
 
 def _written(form: Form, value: Mapping[str, Any]) -> dict[str, Any]:
-    """How a query is written, as arguments of `add`."""
+    """A query as arguments of `add`."""
     return {name: value[name] for name in form.arguments if name in value}
 
 
 def _columns(form: Form, values: list[dict[str, Any]], *, needed_only: bool = False) -> dict[str, Any]:
-    """How queries are written, as arguments of `add_many`; a side that one line lacks is null."""
+    """Queries as arguments of `add_many`. A side that a line lacks is null."""
     plurals = {name: plural for plural, name in form.plurals.items()} | {"text": "texts"}
     names = [name for name in form.arguments if any(name in value for value in values)]
     names = ["text"] if needed_only else names
@@ -304,7 +304,7 @@ def _columns(form: Form, values: list[dict[str, Any]], *, needed_only: bool = Fa
 
 @contextmanager
 def _naming(query_id: Any) -> Iterator[None]:
-    """An error of the body names this query."""
+    """Add the query's id to errors of the body."""
     try:
         yield
     except QueryError as error:

@@ -1,8 +1,7 @@
-"""`vedette run`: a pipeline from its file to its end, with signals, progress, logs and exit codes.
+"""`vedette run`: runs a pipeline from its file, with signals, progress, logs and exit codes.
 
-Exit codes: 0 where it has ended or was asked to stop, 2 where it cannot start as things are written, 3 where it failed
-while it ran, 4 where it could not start because of something that may pass: the registry or a Spark Connect server is
-out of reach, or a disk is full.
+Exit codes: 0 it ended or was stopped; 2 the file or the set is invalid; 3 it failed while it ran; 4 it could not start
+for a reason that may go away: the registry or a Spark Connect server is unreachable, or a disk is full.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from vedette.run.progress import Running
 
 ENDED, REFUSED, FAILED, UNREACHABLE = 0, 2, 3, 4
-_PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE)
+_RETRYABLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE)
 _POLL_SECONDS = 0.25
 _ON_TERMINAL = ("console",)  # sinks that write where progress is shown
 
@@ -47,9 +46,9 @@ class RunOptions:
 
 
 def run_pipeline(path: Path, options: RunOptions) -> int:
-    """Run a pipeline until it ends, fails or is asked to stop; the exit code."""
+    """Run a pipeline until it ends, fails or is stopped. Returns the exit code."""
     if options.log not in ("text", "json"):
-        raise PipelineError(f"--log takes text or json; got {options.log!r}")
+        raise PipelineError(f"--log must be text or json; got {options.log!r}")
     with own_stderr() as out:
         return _run_pipeline(path, options, out)
 
@@ -83,7 +82,7 @@ def _run_pipeline(path: Path, options: RunOptions, out: TextIO) -> int:
         display.report("error", "refused", str(error), pipeline=plan.name)
         return UNREACHABLE if getattr(error, "is_retryable", False) else REFUSED
     except OSError as error:
-        if error.errno not in _PASSING:
+        if error.errno not in _RETRYABLE:
             raise
         where = f" {error.filename}" if error.filename else ""
         display.report("error", "refused", f"cannot write{where}: {error.strerror}", pipeline=plan.name)
@@ -96,7 +95,7 @@ def _run_pipeline(path: Path, options: RunOptions, out: TextIO) -> int:
 
 
 def _open_queries(file: ReadFile) -> tuple[Registry, Followed]:
-    """The registry and the handle on its set; what does not fit the file is refused before Spark starts."""
+    """The registry and the set that is followed. A set that does not fit the file is refused before Spark starts."""
     from vedette import Registry
 
     part = file.plan.registry
@@ -117,7 +116,7 @@ def _open_queries(file: ReadFile) -> tuple[Registry, Followed]:
 
 
 def _explain(file: ReadFile) -> str:
-    """The plan in words, as far as it can be known without running: Spark has checked it, and nothing was read."""
+    """The plan in words. Spark checks it; nothing is read."""
     from vedette.run.pipeline import Pipeline
     from vedette.spark.log_filter import quiet_errors
 
@@ -130,8 +129,8 @@ def _explain(file: ReadFile) -> str:
     for sink in plan.sink:
         pipeline.written(answers, sink)
     columns = {stream: _columns(frame) for stream, frame in rows.items()}
-    standing = queries.open(queries.current_version())
-    index = (standing if hasattr(standing, "explain") else standing.monitor()).explain().splitlines()
+    opened = queries.open(queries.current_version())
+    index = (opened if hasattr(opened, "explain") else opened.monitor()).explain().splitlines()
     return explain(plan, _name_queries(file, registry), columns, _columns(answers), index)
 
 
@@ -170,7 +169,7 @@ class _Run:
                 pipeline = self._open()
                 self.signals.install()  # Spark has put its own handlers in place
         except KeyboardInterrupt:
-            self._tell("stopped", "stopped before it began")
+            self._tell("stopped", "stopped before it started")
             return ENDED
         from vedette.run.progress import Running
 
@@ -186,12 +185,12 @@ class _Run:
             self._stop(running)
             watch.look(running)
             return self._end(running.failure())
-        except PipelineError as error:  # Spark is gone, and with it all that could be asked
+        except PipelineError as error:  # Spark has ended
             pipeline.give_up()
             return self._end(str(error))
 
     def _open(self) -> Pipeline:
-        """What runs, not yet started. It takes long where the registry does not answer, or packages are fetched."""
+        """The pipeline, not yet started. This takes long if the registry does not answer or packages are downloaded."""
         from vedette.run.pipeline import Pipeline
         from vedette.spark.log_filter import listened_by, quiet_errors
 
@@ -206,16 +205,16 @@ class _Run:
         if running.failure() is not None:
             running.stop(0)
         elif running.is_active:
-            self._tell("stopping", "stopping after the micro-batch at work; once more to cut it off")
+            self._tell("stopping", "stopping after the current micro-batch; a second signal stops it at once")
             running.stop(self.options.stop_seconds, lambda: self.signals.is_urgent)
 
     def _end(self, failure: str | None) -> int:
-        """Say how it ended. What fails once a stop is asked for was cut off by it: the next start does it again."""
+        """Report how it ended. A failure after a stop is its consequence: the next start repeats the micro-batch."""
         if failure is not None and not self.signals.is_stopping:
             self._tell("failed", f"failed: {failure}", level="error", reason=failure)
             return FAILED
         if failure is not None:
-            self._tell("stopping", f"the micro-batch at work was cut off: {failure}", "cut off", level="warning")
+            self._tell("stopping", f"the current micro-batch was cut off: {failure}", "cut off", level="warning")
         state = "stopped" if self.signals.is_stopping else "ended"
         sinks = self.status.sinks.values()
         totals = {
@@ -232,7 +231,7 @@ class _Run:
         return ENDED
 
     def _tell(self, state: str, message: str, event: str = "", level: str = "info", **facts: Any) -> None:
-        """Be in a state, and say so."""
+        """Set the state and report it."""
         self.status.state = state
         name = self.status.pipeline
         self.display.report(level, event or state, f"{name}: {message}", pipeline=name, **facts)

@@ -1,7 +1,7 @@
-"""Files of rows that are joined as streams: what the command line says of each, and their rows by time.
+"""Files of rows that are joined as streams: their options, and their rows in time order.
 
-Files are read side by side, a batch at a time. A row is handed on once every file has been read up to its time, so that
-streams stay together, and rows come by time as far as each file has them in that order.
+Files are read in parallel, one batch at a time. A row is processed once every file has been read up to its time. So the
+streams advance together, and rows come in time order as far as each file is sorted.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from vedette.errors import FileError, QueryError, RowError, nearest
 from vedette.files.rows import RowsFile, complete, only, type_hint
 from vedette.operators.window_join.rows import read_join_rows
 
-FEWEST_AT_ONCE, MOST_AT_ONCE = 1 << 10, 1 << 18  # rows of a step
-_TAKEN = ("query", "index", "time_zone")  # by a column of the answer, and by options
-MANY = 1 << 20  # lines of an answer; what gives more is cut smaller
+MIN_ROWS, MAX_ROWS = 1 << 10, 1 << 18  # of a step
+_RESERVED = ("query", "index", "time_zone")  # names of a column of the answer and of options
+MAX_LINES = 1 << 20  # of an answer; after a larger one, the next step has fewer rows
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,17 @@ class Stream:
     name: str
     path: Path
     declared: Schema | None
-    columns: dict[str, str | None]  # by what they are for: time, id, value
+    columns: dict[str, str | None]  # by role: time, id, value
 
     @classmethod
     def read(
-        cls, files: Mapping[str, Path], told: Mapping[str, Mapping[str, str]], defaults: Mapping[str, str | None]
+        cls, files: Mapping[str, Path], options: Mapping[str, Mapping[str, str]], defaults: Mapping[str, str | None]
     ) -> list[Stream]:
-        """The streams as the command line has them; `defaults` are the columns where it says nothing."""
+        """The streams of a command. `options` are by name and stream; `defaults` are the default columns by role."""
         streams = []
         for name, path in files.items():
-            columns = {role: told[role].get(name, column) for role, column in defaults.items()}
-            schema = told["schema"].get(name)
+            columns = {role: options[role].get(name, column) for role, column in defaults.items()}
+            schema = options["schema"].get(name)
             streams.append(cls(name, path, None if schema is None else Schema.parse(schema), columns))
         return streams
 
@@ -52,7 +52,7 @@ class Stream:
 
     @property
     def schema(self) -> Schema:
-        """The fields of the file, the needed columns among them."""
+        """The fields of the file, including the needed columns."""
         return self.open(complete(self.path, self.declared, self.needed)).schema
 
     def open(self, schema: Schema | None, *, needs_others: bool = True) -> RowsFile:
@@ -61,45 +61,46 @@ class Stream:
         return RowsFile.open(self.path, schema, needs_others=needs_others, exact=exact, hint=hint)
 
     def open_fields(self, schema: Schema, names: Sequence[str]) -> RowsFile:
-        """The file with these fields of the schema and the needed columns alone."""
+        """The file with only these fields of the schema and the needed columns."""
         return self.open(only(schema, [*names, *self.needed]), needs_others=False)
 
     def no_rows(self) -> pa.RecordBatch:
         return self.open(complete(self.path, self.declared, self.needed)).no_rows()
 
     def place(self, error: RowError, n_before: int) -> RowError:
-        """An error about a batch of the file, with how many rows come before the batch."""
+        """An error about a batch of the file, with the file and the number of rows before the batch."""
         return error.within(f"{self.path}, after row {n_before:,}" if n_before else self.path)
 
 
 def read_options(
     streams: Sequence[str], **given: tuple[Sequence[str] | None, str | None, str | None]
 ) -> dict[str, dict[str, str]]:
-    """What options say, by stream: for all of them or as NAME=..., and what --left-... and --right-... add.
+    """Values of options by stream. Texts are for all streams or NAME=...; --left-... and --right-... override them.
 
     >>> read_options(["left", "right"], time=(["ts", "right=at"], None, None), id=(None, "key", None))
     {'time': {'left': 'ts', 'right': 'at'}, 'id': {'left': 'key'}}
     """
-    told = {}
+    options = {}
     for option, (texts, left, right) in given.items():
         sides = [f"{side}={text}" for side, text in (("left", left), ("right", right)) if text is not None]
-        told[option] = _read_by_stream(f"--{option}", [*(texts or []), *sides], streams)
-    return told
+        options[option] = _read_by_stream(f"--{option}", [*(texts or []), *sides], streams)
+    return options
 
 
 def _read_by_stream(option: str, texts: Sequence[str], streams: Sequence[str]) -> dict[str, str]:
-    told: dict[str, str] = {}
+    values: dict[str, str] = {}  # the value for all streams has the key ""
     for text in texts:
         name, is_named, rest = text.partition("=")
-        stream, said = (name.strip(), rest.strip()) if is_named else ("", text.strip())
+        stream, value = (name.strip(), rest.strip()) if is_named else ("", text.strip())
         if stream and stream not in streams:
             raise QueryError(
-                f"{option} names the stream {stream!r}; the streams are: {', '.join(streams)}{nearest(stream, streams)}"
+                f"{option} names an unknown stream {stream!r}; the streams are: "
+                f"{', '.join(streams)}{nearest(stream, streams)}"
             )
-        if stream in told or not said or (is_named and not stream):
-            raise QueryError(f"{option} is given once for all streams, or once for each as NAME=...; got {text!r}")
-        told[stream] = said
-    return {stream: told.get(stream, told.get("", "")) for stream in streams if stream in told or "" in told}
+        if stream in values or not value or (is_named and not stream):
+            raise QueryError(f"give {option} once for all streams, or once per stream as NAME=...; got {text!r}")
+        values[stream] = value
+    return {stream: values.get(stream, values.get("", "")) for stream in streams if stream in values or "" in values}
 
 
 def read_streams(left: Path | None, right: Path | None, more: Sequence[str]) -> dict[str, Path]:
@@ -107,15 +108,15 @@ def read_streams(left: Path | None, right: Path | None, more: Sequence[str]) -> 
     files = {name: path for name, path in (("left", left), ("right", right)) if path is not None}
     for text in more:
         name, is_named, path = text.partition("=")
-        if not is_named or not name.isidentifier() or not path or name in (*files, *_TAKEN):
+        if not is_named or not name.isidentifier() or not path or name in (*files, *_RESERVED):
             raise FileError(
-                f"--stream is a new name and a file, as in quotes=quotes.parquet, where the name is not "
-                f"{' or '.join(_TAKEN)}; got {text!r}"
+                f"--stream must be a new name and a file, such as quotes=quotes.parquet; {', '.join(_RESERVED)} are "
+                f"reserved names; got {text!r}"
             )
         files[name] = Path(path)
     if len(files) < 2:
         raise FileError(
-            f"a join takes two files or more: --left and --right, or --stream NAME=FILE for each; got: "
+            f"a join needs at least two files: --left and --right, or --stream NAME=FILE for each; got: "
             f"{', '.join(files) or 'none'}"
         )
     return files
@@ -123,21 +124,21 @@ def read_streams(left: Path | None, right: Path | None, more: Sequence[str]) -> 
 
 @dataclass
 class Pace:
-    """How many rows are taken at once, so that answers stay small enough to be held."""
+    """The number of rows per step, adapted so that answers fit into memory."""
 
-    n_rows: int = field(default_factory=lambda: FEWEST_AT_ONCE)
+    n_rows: int = field(default_factory=lambda: MIN_ROWS)
 
     def note(self, n_lines: int) -> None:
-        """So many lines were the answer to the last rows."""
-        if n_lines > MANY:
+        """Adapt to the number of lines of the last answer."""
+        if n_lines > MAX_LINES:
             self.n_rows = max(self.n_rows // 2, 1)
-        elif n_lines < MANY // 4:
-            self.n_rows = min(self.n_rows * 2, MOST_AT_ONCE)
+        elif n_lines < MAX_LINES // 4:
+            self.n_rows = min(self.n_rows * 2, MAX_ROWS)
 
 
 @dataclass
 class Source:
-    """The rows of one stream that were read and wait, in time order."""
+    """The rows of one stream that were read and not yet processed, in time order."""
 
     stream: Stream
     schema: Schema
@@ -149,7 +150,7 @@ class Source:
     times: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
 
     def read(self) -> None:
-        """Let the next batch wait that has a row; rows without a time or an id are an error."""
+        """Read the next batch that has rows. Rows without a time or an id are an error."""
         columns = self.stream.columns
         for batch in self.rows.batches:
             try:
@@ -177,7 +178,7 @@ class Source:
         self.waiting, self.times = table, times
 
     def take_until(self, time: Any) -> pa.Table | None:
-        """The rows that wait up to a time, which is included; None where there are none."""
+        """The waiting rows up to a time, inclusive; None if there are none."""
         n = int(np.searchsorted(self.times, time, side="right"))
         if self.waiting is None or not n:
             return None
@@ -186,7 +187,7 @@ class Source:
 
     @property
     def id_column(self) -> str:
-        """The column of the ids; where there is none, that of the rows' numbers in the file."""
+        """The column of the ids. Without one, the column of the rows' numbers in the file."""
         name = self.stream.columns["id"]
         if name is None:
             name = "number"
@@ -200,14 +201,14 @@ class Source:
 
 
 def take_by_time(sources: Sequence[Source], pace: Pace) -> Iterator[tuple[Mapping[str, pa.Table], Any]]:
-    """Rows by stream, and the time up to which they go, again and again."""
+    """Rows by stream in time order, each time with the time up to which they reach."""
     for source in sources:
         source.read()
     while not all(source.is_done for source in sources):
         reading = [source for source in sources if not source.has_ended]
         behind = [source for source in reading if not len(source.times)]
         horizon = min((source.times[-1] for source in reading if len(source.times)), default=None)
-        # More rows of the time up to which a file was read may come, so that rows of that time wait.
+        # More rows with the last time of a batch may follow, so rows with that time wait.
         ready = [
             source.times if horizon is None else source.times[: np.searchsorted(source.times, horizon)]
             for source in sources

@@ -1,4 +1,4 @@
-"""Times as the command line has them."""
+"""Times of operators as times of rows."""
 
 from __future__ import annotations
 

@@ -23,13 +23,13 @@ def read_metadata(texts: list[str] | None) -> dict[str, Any] | None:
             continue
         name, sign, value = text.partition("=")
         if not sign or not name:
-            raise QueryError(f"is name=value, or a JSON object; got {text!r}", option="metadata")
+            raise QueryError(f"must be name=value, or a JSON object; got {text!r}", option="metadata")
         read[name] = read_value(value)
     return read
 
 
 def read_value(text: str) -> Any:
-    """A value of metadata: what it is as JSON, else the text itself."""
+    """A value of metadata: parsed as JSON if possible, else the text itself."""
     try:
         return read_json(text, parse_constant=_refuse_constant, parse_float=_read_float)
     except ValueError:
@@ -43,7 +43,7 @@ def read_time(text: str | None) -> datetime | str | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise QueryError(f"is a time such as 2026-03-02T14:00:00Z; got {text!r}", option="expires_at") from None
+        raise QueryError(f"must be a time such as 2026-03-02T14:00:00Z; got {text!r}", option="expires_at") from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
@@ -97,5 +97,5 @@ def _read_object(text: str) -> dict[str, Any]:
     try:
         read = read_json(text)
     except ValueError as error:
-        raise QueryError(f"that begins with a brace is JSON: {error}", option="metadata") from None
+        raise QueryError(f"is not valid JSON: {error}", option="metadata") from None
     return dict(read)

@@ -43,5 +43,5 @@ def list_(
     columns = (*columns_of(info), "metadata", "expires_at", "added")
     print_records([to_record(query, info) for query in found], columns, answer.form)
     if len(found) == limit and answer.form == "table":
-        print(f"there may be more: --after {found[-1].id}", file=sys.stderr)
+        print(f"more queries may follow; list them with --after {found[-1].id}", file=sys.stderr)
     return f"{count(len(found), 'query', 'queries')} of set {info.name!r}"

@@ -111,7 +111,7 @@ def _by_stream(option: str, texts: list[str] | None, read: Callable[[str], Any])
         return read(texts[0])
     pairs = [text.partition("=") for text in texts]
     if not all(sign for _, sign, _ in pairs):
-        raise QueryError(f"is one window for all streams, or one for each as in left=100; got {texts}", option=option)
+        raise QueryError(f"must be one window for all streams, or left=100 for each; got {texts}", option=option)
     return {stream: read(value) for stream, _, value in pairs}
 
 
@@ -125,4 +125,4 @@ def _read_count(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise QueryError(f"is a whole number; got {text!r}", option="rows") from None
+        raise QueryError(f"must be a whole number; got {text!r}", option="rows") from None

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def columns_of(info: SetInfo) -> tuple[str, ...]:
-    """The columns of a query in files and tables: its id, and how it is written."""
+    """The columns of a query in files and tables: its id and its definition."""
     from vedette.registry.kinds import KINDS
 
     written = KINDS[info.kind].form.written

@@ -11,13 +11,13 @@ from vedette.errors import QueryError
 
 @with_groups
 def replace(query: QueryOptions, chosen: ChosenSet, answer: Answer) -> str:
-    """Replace an active or parked query. What is not given stays. Use `--expires-at never` to clear the expiry.
+    """Replace an active or parked query. Omitted options keep their values. `--expires-at never` clears the expiry.
 
     A band needs both --low and --high; -inf and inf mean unbounded.
     """
     opened, info = chosen.open()
     if info.kind == "band join" and (query.low is None) != (query.high is None):
-        raise QueryError("a band is replaced as a whole: give --low and --high; -inf and inf mean unbounded")
+        raise QueryError("a new band needs both --low and --high; -inf and inf mean unbounded")
     version = opened.replace(info.name, read_id(query.query_id, info), **query.read())
     print_record({"set": info.name, "id": query.query_id, "version": version}, answer.form)
     return f"replaced 1 query in set {info.name!r}, version {version}"

@@ -36,7 +36,7 @@ def drop(
 
 
 def _confirm(info: SetInfo) -> None:
-    """Raise unless somebody at a terminal says yes."""
+    """Raise unless the user confirms at a terminal."""
     n_queries = count(info.n_active, "query", "queries")
     if not sys.stdin.isatty():
         raise PipelineError(f"set {info.name!r} has {n_queries}; confirm with --yes to drop it")

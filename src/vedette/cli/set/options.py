@@ -41,7 +41,7 @@ class SchemaOptions:
         for text in self.stream or []:
             name, sign, fields = text.partition("=")
             if not sign:
-                raise SchemaError(f"is a name and fields, such as: a=id bigint; got {text!r}", option="stream")
+                raise SchemaError(f"must be a name and fields, such as: a=id bigint; got {text!r}", option="stream")
             read[name.strip()] = fields.strip()
         return read
 
@@ -64,7 +64,7 @@ class SampleOptions:
     ] = None
 
     def read(self, schema: Schema | None) -> dict[str, Any]:
-        """Both, as arguments of the registry; `none` stays a text."""
+        """Both as arguments of the registry; `none` stays a text."""
         from vedette.files.rows import read_sample
 
         read: dict[str, Any] = {}
