@@ -151,7 +151,7 @@ def test_a_field_may_have_the_name_of_a_word_of_sql(name: str) -> None:
 
 
 def test_deep_nesting_is_an_error_and_not_a_crash() -> None:
-    with pytest.raises(QueryError, match=r"too deeply|ends too early|without"):
+    with pytest.raises(QueryError, match=r"too deeply|is incomplete|without"):
         compile_texts(["(" * 3000 + "price > 1" + ")" * 3000], market)
 
 
@@ -169,8 +169,11 @@ def test_bad_texts_can_be_collected_in_order() -> None:
     assert {int(q) for block in compiled.blocks for q in block.queries} == {0, 3}
 
 
-def test_half_a_character_is_an_error() -> None:
-    with pytest.raises(QueryError, match=r"(?s)the text holds half a character.*symbol = 'a\?'\n {13}\^"):
+def test_a_lone_surrogate_is_an_error() -> None:
+    with pytest.raises(
+        QueryError,
+        match=r"(?s)the text has a lone surrogate, which is not a character; remove it.*symbol = 'a\?'\n {13}\^",
+    ):
         compile_texts(["symbol = 'b'", "symbol = 'a\ud800'"], market)
 
 
@@ -204,9 +207,7 @@ def test_the_caret_stands_under_the_place(text: str, place: str) -> None:
 def test_texts_that_never_or_always_match_are_warned_of() -> None:
     assert check_text("price > 5 AND price < 3", market) == ["never matches: no value of price lies in all its ranges"]
     assert check_text("1 = 1", market) == ["always true: it matches every row"]
-    assert check_text("price IS NULL OR price IS NOT NULL", market) == [
-        "always true: it matches every row, whatever its values"
-    ]
+    assert check_text("price IS NULL OR price IS NOT NULL", market) == ["always true: it matches every row"]
     assert check_text("price > 5", market) == []
 
 

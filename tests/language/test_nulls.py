@@ -85,8 +85,8 @@ def test_a_plain_null_is_a_condition_of_if() -> None:
 @pytest.mark.parametrize(
     "text", ["s AND 'true'", "NULL OR s", "b AND c AND 'true' AND s", "CAST(NULL AS string) OR NULL"]
 )
-def test_a_string_is_a_condition_only_beside_a_condition(text: str) -> None:
-    with pytest.raises(QueryError, match="needs a condition beside"):
+def test_a_string_is_a_condition_only_next_to_a_condition(text: str) -> None:
+    with pytest.raises(QueryError, match="needs a condition next to "):
         compile_texts([text], schema)
     compile_texts(["b AND 'true'", "'true' AND b AND s", "b OR c OR 'true'"], schema)
 

@@ -76,7 +76,7 @@ def test_answers_do_not_depend_on_how_pairs_are_cut(monkeypatch):
 
 
 def test_a_pair_whose_strings_are_too_large_fails_alone(monkeypatch):
-    monkeypatch.setattr("vedette.language.residual.MOST_STRING_BYTES", 7000)
+    monkeypatch.setattr("vedette.language.residual.MAX_STRING_BYTES", 7000)
     queries = vd.QuerySet("s string")
     queries.add("twice", "length(concat(s, s)) > 1")
     queries.add("long", "length(s) > 1")

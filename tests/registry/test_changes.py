@@ -250,7 +250,7 @@ def test_an_invalid_argument_is_named(alerts: vd.Registry, given: dict[str, Any]
         (["a", "b"], ["price < 1"], "got 2 ids but 1 texts"),
         (["a"], "price < 1", "got one string"),
         (["a"], None, "set 'alerts' is of kind match: a query needs a text"),
-        (["a"], [5], "query 'a': a query is a text, not int"),
+        (["a"], [5], "query 'a': a query must be a string, not int"),
         (["a"], ["symbol = '\0'"], "NUL"),
         (["a"], ["symbol = '\ud800'"], "surrogate"),
     ],

@@ -99,7 +99,7 @@ class Analyser:
         return self.made(node, "like", BOOLEAN, *self.texts(node), value=node.name)
 
     def field(self, node: Written) -> Typed:
-        """A field by its name; where the schema is of several streams, by its stream's and its own."""
+        """A field by its name. If the schema has several streams, by the names of stream and field."""
         schema = self.schema
         if node.op == "field":
             name = node.name
@@ -128,7 +128,7 @@ class Analyser:
     # -- casts
 
     def cast(self, node: Written, typed: Typed, to: Type) -> Typed:
-        """The node in another type; the cast is one of Spark's own making."""
+        """The node in another type, with a cast that Spark inserts."""
         if typed.type == to:
             return typed
         if typed.op == "constant" and typed.value is None:
@@ -156,14 +156,15 @@ class Analyser:
         return self.as_truth(node, self.read(node))
 
     def logic(self, node: Written) -> Typed:
-        """AND or OR. Spark casts a string to a condition only next to one, in the pairs that it makes of a chain."""
+        """AND or OR. Spark splits a chain into pairs; it casts a string to boolean only next to a condition."""
         operands = [self.read(arg) for arg in node.args]
         for pair in _pairs_of_chain(0, len(operands) - 1):
             types = {operands[place].type for place in pair}
             if STRING in types and types <= {STRING, NULL}:
                 place = next(place for place in pair if operands[place].type == STRING)
                 shown = self.shown(operands[place])
-                self.refuse(node.args[place], f"{node.op.upper()} needs a condition beside {shown}; cast it to boolean")
+                reason = f"{node.op.upper()} needs a condition next to {shown}; cast it to boolean"
+                self.refuse(node.args[place], reason)
         truths = [self.as_truth(arg, typed) for arg, typed in zip(node.args, operands, strict=True)]
         return self.made(node, node.op, BOOLEAN, *truths)
 
@@ -178,7 +179,7 @@ class Analyser:
 
     def compare(self, node: Written, op: str, left: Typed, right: Typed) -> Typed:
         if op in ("<", "<=", ">", ">="):
-            known = self._integer_beside_decimal(node, op, left, right)
+            known = self._integer_and_decimal(node, op, left, right)
             if known is not None:
                 return known
         left, right = self._sized(left, right), self._sized(right, left)
@@ -187,8 +188,8 @@ class Analyser:
             self.refuse(node, f"cannot compare {self.shown(left)} with {self.shown(right)}")
         return self.made(node, op, BOOLEAN, self.cast(node, left, to), self.cast(node, right, to))
 
-    def _integer_beside_decimal(self, node: Written, op: str, left: Typed, right: Typed) -> Typed | None:
-        """The order of an integer and a decimal literal: Spark compares them exactly, whatever the digits.
+    def _integer_and_decimal(self, node: Written, op: str, left: Typed, right: Typed) -> Typed | None:
+        """The order of an integer and a decimal literal: Spark compares them exactly, for any number of digits.
 
         Beyond 64 bits it does not look at the integer at all: the comparison holds, or not, even for null.
         """
@@ -231,7 +232,7 @@ class Analyser:
             self.refuse(node, f"{shown} is not supported; arithmetic is on numbers")
         if op == "div":
             if not is_integral(to):
-                self.refuse(node, "DIV is taken between integers only")
+                self.refuse(node, "DIV needs integers on both sides")
             return self.made(node, op, BIGINT, self.cast(node, left, to), self.cast(node, right, to))
         if op == "/" and is_integral(to):
             to = DOUBLE
@@ -250,7 +251,7 @@ class Analyser:
     # -- arguments of functions
 
     def condition_of(self, node: Written, *, null_is_condition: bool) -> Typed:
-        """A condition of IF or CASE. Spark accepts a plain NULL in IF, and refuses it after WHEN."""
+        """A condition of IF or CASE. Spark accepts NULL as the condition of IF and refuses it after WHEN."""
         typed = self.read(node)
         if typed.type == NULL and null_is_condition:
             return self.cast(node, typed, BOOLEAN)
@@ -290,7 +291,7 @@ class Analyser:
 
 
 def _pairs_of_chain(first: int, last: int) -> Iterator[tuple[int, int]]:
-    """The neighbours that meet directly where Spark makes a balanced tree of `a AND b AND c ...`."""
+    """The neighbours that Spark compares directly, because it makes a balanced tree of `a AND b AND c ...`."""
     if last - first == 1:
         yield first, last
     elif last - first > 1:

@@ -13,7 +13,7 @@ from vedette.language.numerals import rescale
 from vedette.language.vectors import Mask, Vector, strict
 
 _RANGE = {"int": (-(2**31), 2**31 - 1), "bigint": (-(2**63), 2**63 - 1)}
-_DIVISION_SCALE = 39  # a quotient is cut off here before it is rounded to its type
+_DIVISION_SCALE = 39  # a quotient is truncated to this scale before it is rounded to its type
 
 
 def calculate(op: str, a: Vector, b: Vector, a_type: Type, b_type: Type, type_: Type) -> Vector:
@@ -65,7 +65,7 @@ def _integers(op: str, a: Vector, b: Vector, type_: Type) -> Vector:
     if op == "div":
         floored = np.floor_divide(x, divisor)
         quotient = floored + ((floored * divisor != x) & ((x < 0) != (divisor < 0)))
-        over = one & (x == -(2**63))  # DIV is 64 bits wide whatever its operands
+        over = one & (x == -(2**63))  # DIV always has 64 bits
         quotient = np.where(one & ~over, -np.where(over, 0, x), quotient)
         return strict(quotient, a, b).failing(zero | over)
     rest = np.where(one, 0, np.fmod(x, divisor))
@@ -130,7 +130,7 @@ def _each(function: Any, x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
 
 
 def _quotient(x: int, x_scale: int, y: int, y_scale: int, scale: int) -> int:
-    """x / y cut off at 39 places, then rounded half away from zero."""
+    """x / y truncated to 39 places, then rounded half away from zero."""
     shift = _DIVISION_SCALE + y_scale - x_scale
     numerator, denominator = abs(x) * 10 ** max(shift, 0), abs(y) * 10 ** max(-shift, 0)
     cut = numerator // denominator

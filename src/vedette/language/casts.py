@@ -1,4 +1,4 @@
-"""Casts between field types as Spark's ANSI mode makes them; a value that cannot be cast fails."""
+"""Casts between field types as in Spark's ANSI mode. A value that cannot be cast fails."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _from_double(vector: Vector, to: Type) -> Vector:
 
 
 def _double_to_bigint(vector: Vector, values: NDArray[np.float64]) -> Vector:
-    """Doubles cut off towards zero; those beyond 64 bits, and NaN, fail. 2^63 counts as the greatest bigint."""
+    """Doubles truncated towards zero. NaN and doubles beyond 64 bits fail; 2^63 becomes the greatest bigint."""
     with np.errstate(invalid="ignore"):
         fits: Mask = (np.floor(values) <= 2.0**63) & (np.ceil(values) >= -(2.0**63))
     top = values == 2.0**63

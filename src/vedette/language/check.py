@@ -1,4 +1,4 @@
-"""What is odd about a text, though it can be taken: it never matches, or always, or a polygon looks inside out."""
+"""Warnings about a valid text: it never matches, always matches, or a polygon seems to cross the antimeridian."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vedette.settings import settings
 
 
 def check_text(text: str, schema: Schema, time_zone: str = "UTC") -> list[str]:
-    """Warnings about a text that can be taken; raises QueryError for one that cannot.
+    """Warnings about a valid text. An invalid text raises QueryError.
 
     >>> check_text("price > 5 AND price < 3", Schema.parse("price double"))
     ['never matches: no value of price lies in all its ranges']
@@ -28,7 +28,7 @@ def check_text(text: str, schema: Schema, time_zone: str = "UTC") -> list[str]:
     if compiled.residuals and not any(residual.fields for residual in compiled.residuals):
         return _check_constant(compiled)
     if not compiled.residuals and _covers_everything(compiled):
-        return ["always true: it matches every row, whatever its values"]
+        return ["always true: it matches every row"]
     return [warning for residual in compiled.residuals for warning in _check_polygons(residual)]
 
 
@@ -45,7 +45,7 @@ def _check_polygons(residual: Residual) -> list[str]:
 
 
 def _covers_everything(compiled: CompiledTexts) -> bool:
-    """Whether boxes hold every row: one has no ranges, or those on one field leave neither a value nor null out."""
+    """Whether boxes contain every row: one has no ranges, or those on one field cover all values and null."""
     if any(not block.ranges for block in compiled.blocks):
         return True
     alone = [block.ranges for block in compiled.blocks if len(block.ranges) == 1]
@@ -59,8 +59,8 @@ def _covers_everything(compiled: CompiledTexts) -> bool:
 
 
 def _joins_ends(parts: list[Ranges]) -> bool:
-    """Whether one range reaches all values, or one from below all values meets one to above all."""
-    upwards: list[tuple[Any, bool]] = []  # where a range without a low end ends, and whether it holds that value
+    """Whether one range covers all values, or a range without a low end meets one without a high end."""
+    upwards: list[tuple[Any, bool]] = []  # the high ends of ranges without a low end, and whether they are inclusive
     downwards: list[tuple[Any, bool]] = []
     for part in parts:
         for k in range(len(part)):
@@ -78,7 +78,7 @@ def _joins_ends(parts: list[Ranges]) -> bool:
 
 
 def _why_never(text: str, schema: Schema, time_zone: str) -> str:
-    """The field without a value left, where one can be named."""
+    """The reason: the field that has no value left, if there is one."""
     from vedette.language.compiler import emptied_fields
 
     fields = emptied_fields(text, schema, time_zone)
@@ -88,7 +88,7 @@ def _why_never(text: str, schema: Schema, time_zone: str) -> str:
 
 
 def _check_constant(compiled: CompiledTexts) -> list[str]:
-    """A residual without fields has one answer for all rows."""
+    """Warnings about a residual without fields, which has the same answer for all rows."""
     nothing = np.zeros(1, np.int64)
     if all(residual.evaluate({}, nothing, nothing)[0].all() for residual in compiled.residuals):
         return [] if any(block.ranges for block in compiled.blocks) else ["always true: it matches every row"]

@@ -1,7 +1,7 @@
 """Texts to boxes and residuals.
 
-Texts are cut into shapes; a shape is parsed and typed once, whatever its literals, and the box ends of all its texts
-are computed as arrays.
+Texts are cut into shapes. A shape is parsed and typed once for all its literals, and the box ends of all its texts are
+computed as arrays.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from vedette.settings import Settings
 
 @dataclass
 class CompiledTexts:
-    """What texts became. Queries in blocks and residuals are numbered as the texts were, from 0.
+    """The result for a list of texts. Queries in blocks and residuals are numbered like the texts, from 0.
 
-    A query without a box matches nothing; one with a residual matches those rows in its boxes that the residual keeps.
-    Over a schema of several streams a query has a residual for each set of streams that some of it is about, and boxes
-    may have ranges of links, by the name of the link.
+    A query without a box matches nothing. A query with a residual matches the rows in its boxes for which the residual
+    is true. Over a schema of several streams, a query has a residual for each set of streams that parts of it refer
+    to, and boxes may have ranges of links, by the name of the link.
     """
 
     n_texts: int
@@ -63,9 +63,9 @@ def compile_texts(
 ) -> CompiledTexts:
     """Compile predicates over one schema.
 
-    Raises the QueryError of the first bad text, naming `ids[i]` where ids are given. With `errors`, bad texts are
-    appended there as (index, error) instead, in order, and get no boxes. `limits` are those for queries that a user
-    adds; without them, as for queries that were accepted before, there are none.
+    Raises the QueryError of the first invalid text; it names `ids[i]` if ids are given. With `errors`, (index, error)
+    of invalid texts are appended there instead, in order, and these texts get no boxes. `limits` apply to queries that
+    a user adds. Queries that were accepted before are compiled without limits.
 
     >>> compiled = compile_texts(["price < 40", "price < 7"], Schema.parse("price double"))
     >>> compiled.blocks[0].ranges["price"].highs
@@ -88,7 +88,7 @@ def compile_texts(
 
 @contextmanager
 def _without_collection(texts: Sequence[str]) -> Iterator[None]:
-    """No garbage collection while many or long texts are read: looking for cycles costs a third, and finds few."""
+    """Pause garbage collection while many or long texts are read: it takes a third of the time and frees little."""
     pause = gc.isenabled() and (
         len(texts) > 10_000 or any(isinstance(text, str) and len(text) > 10_000 for text in texts)
     )
@@ -117,7 +117,7 @@ def _cut_each(texts: Sequence[str], found: list[tuple[int, QueryError]], left_ou
         if index in left_out:
             continue
         if not isinstance(text, str):
-            found.append((index, QueryError(f"a query is a text, not {type(text).__name__}")))
+            found.append((index, QueryError(f"a query must be a string, not {type(text).__name__}")))
             continue
         try:
             for shape in cut_texts([text]):
@@ -151,7 +151,7 @@ def _compile_shape(
 
 @dataclass(frozen=True)
 class _Slots:
-    """What the tree says about each literal: whether it has a minus, and whether its text is part of the shape."""
+    """Facts about each literal: whether it has a minus, and whether its text is part of the shape."""
 
     negated: tuple[bool, ...]
     escapes: tuple[str | None, ...]  # the escape character, of a LIKE pattern
@@ -199,7 +199,7 @@ def _walk(written: Written) -> Any:
 
 
 def _groups(shape: Shape, slots: _Slots, *, sized: bool) -> list[_Group]:
-    """The shape divided by the kinds of its literals; where `sized`, by their precision and scale too."""
+    """The shape divided by the kinds of its literals; if `sized`, also by their precision and scale."""
     n_slots = len(slots.negated)
     if n_slots == 0:
         return [_Group(shape, (), (), sized)]
@@ -250,9 +250,9 @@ def _pattern_class(raw: str, escape: str) -> str:
 
 @dataclass(frozen=True)
 class _Plan:
-    """A typed shape: its conjuncts, each with the truth value it must have, and the geofences in them.
+    """A typed shape: its conjuncts, each with its required truth value, and the geofences in them.
 
-    `linked` are the conjuncts with links in the place of what compares two streams.
+    `linked` are the conjuncts in which links replace the comparisons of two streams.
     """
 
     conjuncts: tuple[tuple[Typed, bool], ...]
@@ -292,7 +292,7 @@ def _compile_group(
     found: list[tuple[int, QueryError]],
     limits: Settings | None,
 ) -> None:
-    """Add the group's boxes and residuals; a group with a bad literal is halved until the text is alone."""
+    """Add the group's boxes and residuals. A group with an invalid literal is halved until the text is found."""
     shape = group.shape
     try:
         if not group.sized:
@@ -304,14 +304,14 @@ def _compile_group(
             slots_of_polygons = [fence.args[2].slot for fence in plan.fences if fence.op in POLYGON_TESTS]
             check_vertices([columns[slot] for slot in slots_of_polygons], slots_of_polygons, limits)
         for fence in plan.fences:
-            leaf.bounds(fence)  # it must be valid, wherever it is
+            leaf.bounds(fence)  # raises if it is invalid
         form, loose = both_tracked([form_of(node, wanted, leaf.form) for node, wanted in plan.linked])
         if limits is not None:
             limits.check("max_boxes", len(form.disjuncts))
         if not group.sized and any(_depends_on_sizes(plan.conjuncts[i][0]) for i in loose):
             raise NeedsSizesError
         queries = np.array(shape.indices, np.int64)
-        apart = _part_by_streams([plan.conjuncts[i] for i in sorted(loose)], schema)
+        apart = _group_by_streams([plan.conjuncts[i] for i in sorted(loose)], schema)
         rests = [_residual(conjuncts, leaf, queries, time_zone) for conjuncts in apart]
         _try_out(rests, plan.links, time_zone)
     except NeedsSizesError:
@@ -344,7 +344,7 @@ def _compile_group(
 
 
 def _try_out(rests: Sequence[Residual], links: dict[str, Link], time_zone: str) -> None:
-    """Evaluate what is new; raises TrialError."""
+    """Evaluate new shapes once. Raises TrialError."""
     for rest in rests:
         try_residual(rest)
     for link in links.values():
@@ -353,7 +353,7 @@ def _try_out(rests: Sequence[Residual], links: dict[str, Link], time_zone: str) 
 
 
 def _check_numbers(group: _Group, slots: _Slots) -> None:
-    """Raise SlotError for a number that Spark refuses, wherever it is."""
+    """Raise SlotError for a number that Spark refuses."""
     for slot, kind in enumerate(group.kinds):
         if kind.name in ("bigint", "decimal", "double"):
             try:
@@ -363,8 +363,8 @@ def _check_numbers(group: _Group, slots: _Slots) -> None:
                 raise SlotError(bad.reason, slot, bad.position) from None
 
 
-def _part_by_streams(conjuncts: Sequence[tuple[Typed, bool]], schema: Schema) -> list[list[tuple[Typed, bool]]]:
-    """Conjuncts about the same streams together: what is about one alone need not wait for a row of another."""
+def _group_by_streams(conjuncts: Sequence[tuple[Typed, bool]], schema: Schema) -> list[list[tuple[Typed, bool]]]:
+    """Conjuncts grouped by their streams: those of one stream can be evaluated before a row of another arrives."""
     parts: dict[frozenset[str], list[tuple[Typed, bool]]] = {}
     for node, wanted in conjuncts:
         streams = {each.name.partition(".")[0] for each in node.walk() if schema.streams and each.op == "field"}
@@ -373,7 +373,7 @@ def _part_by_streams(conjuncts: Sequence[tuple[Typed, bool]], schema: Schema) ->
 
 
 def _depends_on_sizes(node: Typed) -> bool:
-    """Whether a literal's digits may tell in which type something is evaluated; what is cast to double has no say."""
+    """Whether a type in the tree may depend on the digits of a literal. A cast to double hides the digits."""
     if node.op == "cast" and node.type == DOUBLE and node.args[0].op == "slot":
         return False
     if node.op == "slot":
@@ -394,7 +394,7 @@ def emptied_fields(text: str, schema: Schema, time_zone: str) -> list[str]:
 
 
 def _only(name: str, forms: list[Form]) -> Form:
-    """What the conjuncts that speak of one field alone say together."""
+    """The intersection of the conjuncts that use only this field."""
     about = [form for form in forms if form.disjuncts and all(set(disjunct) == {name} for disjunct in form.disjuncts)]
     return both_tracked(about)[0]
 
@@ -435,7 +435,7 @@ _FOLDED = {
 
 
 def _renumber(node: Typed, numbers: dict[tuple[int, Type], int], leaf: Leaf, *, folds: bool = True) -> Typed:
-    """The tree with slots numbered by appearance, and casts of literals already done, but for try_cast."""
+    """The tree with slots numbered by appearance, and with casts of literals evaluated, except try_cast."""
     inner = node.args[0] if node.op == "cast" else node
     if folds and node.op == "cast" and inner.op == "slot" and node.type.name in _FOLDED.get(inner.type.name, ()):
         node = Typed("slot", node.type, slot=inner.slot)

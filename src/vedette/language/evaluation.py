@@ -22,7 +22,7 @@ from vedette.language.functions import Call, like
 from vedette.language.geofences import POLYGON_TESTS
 from vedette.language.polygons import Polygons
 from vedette.language.raised import evaluate_apart, log_raised
-from vedette.language.string_use import MOST_STRING_BYTES, StringUse
+from vedette.language.string_use import MAX_STRING_BYTES, StringUse
 from vedette.language.vectors import Mask, Vector, choose, filler, join, strict
 
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
@@ -40,7 +40,7 @@ def evaluate_pairs(
 ) -> tuple[NDArray[np.bool_], int]:
     """For which pairs the expression is TRUE, and for how many a comparison failed.
 
-    `polygons` are those that the constants of a slot write, by slot.
+    `polygons` are the constants of slots that are polygons, by slot.
     """
     result = evaluate_vector(expression, constants, zone, columns, rows, members, polygons).settled()
     kept = result.values.astype(np.bool_) & result.usable
@@ -63,10 +63,10 @@ def evaluate_vector(
 def evaluate_rows(
     expression: Typed, zone: str, columns: dict[str, Column], n_rows: int
 ) -> Iterator[tuple[Column, int]]:
-    """The values of an expression without literals, for consecutive rows: in one part, or in several.
+    """The values of an expression without literals for consecutive rows, in one or more parts.
 
-    With each part comes the number of its rows for which the evaluation failed or raised; they are null. So is a row
-    whose strings would take more than `MOST_STRING_BYTES`. A part takes a bounded memory.
+    Each part has the number of its rows for which the evaluation failed or raised; they are null. So is a row whose
+    strings would take more than `MAX_STRING_BYTES`. The memory of a part is bounded.
     """
     rows = np.arange(n_rows)
     if expression.op == "field":
@@ -75,7 +75,7 @@ def evaluate_rows(
     use = StringUse.of(expression)
     n_bytes = use.bytes_of(columns, (), rows, rows)
     for part in np.split(rows, use.cut(n_bytes)):
-        if n_bytes[part].max(initial=0) > MOST_STRING_BYTES:  # then it is a single row
+        if n_bytes[part].max(initial=0) > MAX_STRING_BYTES:  # then it is a single row
             yield Column(filler(expression.type, len(part)), np.zeros(len(part), np.bool_)), len(part)
         else:
             yield _evaluate_some_rows(expression, zone, columns, part)
@@ -176,7 +176,7 @@ class _Evaluation:
         return evaluate(Call(args, node, self.zone))
 
     def _try(self, node: Typed, result: Vector) -> Vector:
-        """Null where the operation itself failed; what failed in its operands still fails, as in Spark."""
+        """Null where the operation itself failed. A failure in its operands stays a failure, as in Spark."""
         below = strict(None, *(self.of(arg) for arg in node.args)).failed
         own = result.failed if below is None or result.failed is None else result.failed & ~below
         if own is None:
@@ -201,7 +201,7 @@ class _Evaluation:
         return Vector(np.full(n, bool(node.value), np.bool_))
 
     def _logic(self, args: list[Vector], *, short: bool) -> Vector:
-        """AND, or OR where `short` is True: from left to right until one argument has the short value."""
+        """AND, or OR if `short` is True: from left to right until one argument has the value `short`."""
         n = len(self.rows)
         decided, unknown = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
         lost: Mask | None = None

@@ -13,7 +13,7 @@ from typing import Any
 from vedette.data.schema import Type
 
 BOOLEAN = Type("boolean")
-INT = Type("int")  # what Spark makes of a small number or of length(); never the type of a field
+INT = Type("int")  # Spark's type of small integer literals and of length(); never the type of a field
 BIGINT = Type("bigint")
 DOUBLE = Type("double")
 STRING = Type("string")
@@ -24,7 +24,7 @@ NULL = Type("null")
 
 @dataclass(frozen=True)
 class Written:
-    """A node of the text. `op` is 'field', 'literal', 'constant', or the name of an operator or function.
+    """An untyped node. `op` is 'field', 'literal', 'constant', or the name of an operator or function.
 
     `start` and `end` are its place in the skeleton, for messages.
     """
@@ -59,14 +59,14 @@ class Typed:
 
 
 def field_in(node: Typed) -> Typed | None:
-    """The field of a node that is a field, or a field under a cast Spark has put there."""
+    """The field of a node that is a field, or a field under a cast that Spark inserted."""
     while node.op == "cast" and node.value is None:
         node = node.args[0]
     return node if node.op == "field" else None
 
 
 def to_json(node: Typed) -> list[Any]:
-    """A tree as JSON has it."""
+    """A tree as JSON."""
     type_ = [node.type.name, node.type.precision, node.type.scale]
     return [node.op, type_, node.name, node.slot, node.value, [to_json(arg) for arg in node.args]]
 

@@ -20,7 +20,7 @@ from vedette.language.geofences import read_fence
 if TYPE_CHECKING:
     from vedette.language.analysis import Analyser
 
-MOST_ARGUMENTS = 99
+MAX_ARGUMENTS = 99
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Function:
     @property
     def most(self) -> int:
         """The number of arguments that a call may have."""
-        return MOST_ARGUMENTS if "..." in self._arguments else len(self._arguments.split(","))
+        return MAX_ARGUMENTS if "..." in self._arguments else len(self._arguments.split(","))
 
     @property
     def _arguments(self) -> str:
@@ -111,7 +111,7 @@ TABLE = (
         ("len", "char_length", "character_length"),
         in_arrow=True,
     ),
-    # In another case, a string may have three times its bytes, as U+03B0 has.
+    # A change of case may triple the bytes of a string, as for U+03B0.
     Function(
         "lower(s)", typed.strings(STRING), evaluate.text_function(str.lower), "`s` in lower case", ("lcase",), growth=3
     ),
@@ -192,7 +192,7 @@ TABLE = (
 
 FUNCTIONS = {name: each for each in TABLE for name in (each.name, *each.aliases)}
 EVALUATORS = {each.name: each.evaluate for each in TABLE if each.evaluate is not None}
-# Functions whose answer changes from call to call, refused by name.
+# Non-deterministic functions, refused by name.
 RANDOM = ("rand", "random", "randn", "uuid", "now", "current_timestamp", "current_date", "monotonically_increasing_id")
 
 

@@ -107,12 +107,12 @@ def rounded(call: Call) -> Vector:
     return _round(call.first, call.first_type, call.node.type, call.node.value)
 
 
-_MOST_PLACES = 1100  # beyond them, on either side, no value has a digit
+_MAX_PLACES = 1100  # no value has more digits, before or after the point
 
 
 def _round(vector: Vector, from_: Type, type_: Type, places: int) -> Vector:
     """Rounded half away from zero."""
-    places = max(-_MOST_PLACES, min(places, _MOST_PLACES))
+    places = max(-_MAX_PLACES, min(places, _MAX_PLACES))
     if from_.name == "decimal":
         if places < 0:
             whole = rescaled(vector.values, from_.scale + -places, 0) if from_.scale + -places else vector.values
@@ -292,7 +292,7 @@ def greatest(call: Call) -> Vector:
 
 
 def _extreme(call: Call, better: str) -> Vector:
-    """The first argument in an order, nulls left out."""
+    """The least or greatest argument, ignoring nulls."""
     best, valid = call.first.values, ~call.first.nulls
     for arg in call.args[1:]:
         order = compare(better, Vector(arg.values), Vector(best), call.node.type)

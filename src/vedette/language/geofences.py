@@ -1,7 +1,7 @@
 """Geofences: whether a point of two fields lies in a polygon, or within a distance of a point.
 
-The box around the fence is what the indexes find; the fence itself is a residual, checked on the points in the box.
-Coordinates are plane, in the units of the fields.
+Indexes find the box around the fence; the fence itself is a residual, checked on the points in the box. Coordinates are
+planar, in the units of the fields.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ FENCES = (*POLYGON_TESTS, "st_dwithin")  # this one: x, y, and the circle's x, y
 LONGITUDES = ("lon", "lng", "long", "longitude")  # names of fields, or their last words, as in start_lon
 LATITUDES = ("lat", "latitude")
 _HALF_TURN = 180.0
-_SLACK_DEGREES = 1e-6  # maps that end at 180 have such a little more
-_WIDEST_DEGREES = 90.0  # a radius above is meant in metres
+_SLACK_DEGREES = 1e-6  # maps that end at 180 degrees may exceed it by rounding
+_MAX_RADIUS_DEGREES = 90.0  # a larger radius is probably in metres
 _CIRCLE = "ST_DWithin(ST_Point(lon, lat), ST_Point(4.35, 50.85), 0.5)"
 _EPSILON = float(np.finfo(np.float64).eps)
 _LOST_IN_SQUARES = 1e-161
@@ -75,12 +75,12 @@ def _read_circle(analyser: Analyser, node: Written) -> Typed:
     point, centre = (first, second) if _is_written_out(second) else (second, first)
     x, y = _read_point(analyser, point)
     if not _is_written_out(centre):
-        analyser.refuse(node, f"ST_DWithin takes a centre written in numbers, as in {_CIRCLE}")
+        analyser.refuse(node, f"ST_DWithin needs a centre of two number literals, such as {_CIRCLE}")
     if radius.op != "literal":
-        place = node if radius.start < 0 else radius  # NULL has none
-        analyser.refuse(place, f"ST_DWithin takes a radius written as a number, as in {_CIRCLE}")
+        place = node if radius.start < 0 else radius  # NULL has no place
+        analyser.refuse(place, f"ST_DWithin needs a radius that is a number literal, such as {_CIRCLE}")
     middle = _read_point(analyser, centre)
-    reach = _read_number(analyser, radius, "a radius is a number")
+    reach = _read_number(analyser, radius, "a radius must be a number")
     return analyser.made(node, "st_dwithin", BOOLEAN, x, y, *middle, reach)
 
 
@@ -109,7 +109,7 @@ class Bounds:
 
 
 def bounds_of(fence: Typed, columns: Any, values: Callable[[int, Type], Any]) -> Bounds:
-    """The boxes around a fence as all texts of a shape have it; one that makes no sense is a SlotError.
+    """The boxes around the fences of all texts of a shape. An invalid fence is a SlotError.
 
     `columns[slot]` are the literals of a slot as written, `values` reads them as a type.
     """
@@ -123,13 +123,15 @@ def bounds_of(fence: Typed, columns: Any, values: Callable[[int, Type], Any]) ->
         return bounds
     x_slot, y_slot, radius_slot = (_slot_of(arg) for arg in fence.args[2:])
     xs, ys, radii = (values(slot, DOUBLE) for slot in (x_slot, y_slot, radius_slot))
-    _raise_first({int(i): f"a radius is 0 or more, not {radii[i]:g}" for i in np.flatnonzero(radii < 0)}, radius_slot)
+    _raise_first(
+        {int(i): f"a radius must be 0 or more, not {radii[i]:g}" for i in np.flatnonzero(radii < 0)}, radius_slot
+    )
     strays = find_strays(Bounds(xs, xs, ys, ys), x, y)
     _raise_first(strays, x_slot if strays and _is_beyond(x, xs, xs)[min(strays)] else y_slot)
     if np.isfinite(_limit_of(x)) and np.isfinite(_limit_of(y)):
-        told = "is more than a map of degrees has; it is in the units of the fields, not in metres"
-        wide = np.flatnonzero(radii > _WIDEST_DEGREES)
-        _raise_first({int(i): f"a radius of {radii[i]:g} {told}" for i in wide}, radius_slot)
+        reason = "is too large for degrees; a radius has the units of the fields, not metres"
+        wide = np.flatnonzero(radii > _MAX_RADIUS_DEGREES)
+        _raise_first({int(i): f"a radius of {radii[i]:g} {reason}" for i in wide}, radius_slot)
     return bounds_of_circles(xs, ys, radii)
 
 
@@ -141,9 +143,9 @@ def bounds_of_polygons(geometries: NDArray[Any]) -> Bounds:
 
 
 def bounds_of_circles(xs: NDArray[np.float64], ys: NDArray[np.float64], radii: NDArray[np.float64]) -> Bounds:
-    """Boxes a little wider than the circles, so that no rounding in `is_within` lies outside.
+    """Boxes slightly wider than the circles, to allow for rounding in `is_within`.
 
-    Squares below 5e-324 are rounded to it or to 0, so a point may be 2e-162 farther away than its distance says.
+    Squares below 5e-324 are rounded to 5e-324 or to 0, so a point may be 2e-162 farther away than its distance says.
     """
     ends = []
     with np.errstate(over="ignore"):
@@ -161,7 +163,7 @@ def is_within(
     centre_y: NDArray[np.float64],
     radii: NDArray[np.float64],
 ) -> NDArray[np.bool_]:
-    """Whether points are at most the radius away; those with a coordinate that is NaN or infinite are not."""
+    """Whether points are at most the radius away. A point with a NaN or infinite coordinate is not."""
     with np.errstate(all="ignore"):
         dx, dy = x - centre_x, y - centre_y
         return np.asarray(np.sqrt(dx * dx + dy * dy) <= radii, np.bool_)
@@ -171,24 +173,24 @@ def is_within(
 
 
 def find_strays(bounds: Bounds, x: str | None, y: str | None) -> dict[int, str]:
-    """What to say, by place, of boxes outside the longitudes or latitudes that the names of the fields promise."""
+    """Messages, by place, about boxes outside the longitudes or latitudes that the fields' names suggest."""
     x_ends, y_ends = (bounds.x_lows, bounds.x_highs), (bounds.y_lows, bounds.y_highs)
     x_stray, y_stray = _is_beyond(x, *x_ends), _is_beyond(y, *y_ends)
     swapped = ~(_is_beyond(x, *y_ends) | _is_beyond(y, *x_ends))
-    said = {}
+    messages = {}
     for i in np.flatnonzero(x_stray | y_stray).tolist():
         name, (lows, highs) = (x, x_ends) if x_stray[i] else (y, y_ends)
-        what = "the coordinates look swapped" if swapped[i] else "the coordinates are out of the domain"
+        what = "the coordinates look swapped" if swapped[i] else "the coordinates are out of range"
         got = f"{lows[i]:g}" if lows[i] == highs[i] else f"{lows[i]:g} to {highs[i]:g}"
         limit = _limit_of(name)
-        said[i] = f"{what}: {name} is {got}, beyond [-{limit:g}, {limit:g}]; the order is {x or 'x'} {y or 'y'}"
-    return said
+        messages[i] = f"{what}: {name} is {got}, beyond [-{limit:g}, {limit:g}]; the order is {x or 'x'} {y or 'y'}"
+    return messages
 
 
 def find_wrapped(geometries: NDArray[Any], x: str | None) -> dict[int, str]:
-    """What to warn of, by place: polygons over longitudes that span more than 180 degrees.
+    """Warnings, by place, about polygons that span more than 180 degrees of longitude.
 
-    Those that reach from -180 to 180 are meant so. A multipolygon is looked at part by part.
+    Polygons from -180 to 180 are intentional. Each part of a multipolygon is checked by itself.
     """
     import shapely
 
@@ -206,7 +208,7 @@ def find_wrapped(geometries: NDArray[Any], x: str | None) -> dict[int, str]:
 
 
 def _limit_of(name: str | None) -> float:
-    """180 for a field that is a longitude by its name, 90 for a latitude, else infinity."""
+    """180 if the name means a longitude, 90 if it means a latitude, else infinity."""
     word = "" if name is None else name.lower().rsplit("_", 1)[-1]
     return _HALF_TURN if word in LONGITUDES else 90.0 if word in LATITUDES else np.inf
 

@@ -1,4 +1,4 @@
-"""Leaves of a predicate as forms: a comparison of one field with constants, or nothing known.
+"""Leaves of a predicate as forms: a comparison of one field with constants, or unknown.
 
 `Leaf` holds the literals of all texts of a shape and answers for one node at a time.
 """
@@ -33,7 +33,7 @@ from vedette.language.ranges import (
 
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _FLIPPED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<=", "<=>": "<=>"}
-# Field type -> the types a comparison with it may be made in and still be a range of its values.
+# Field type -> the types in which a comparison with it is still a range of the field's values.
 _MONOTONE = {
     "bigint": ("bigint", "decimal", "double"),
     "double": ("double",),
@@ -47,7 +47,7 @@ _READ_AS_LITERAL = ("date", "timestamp", "bigint", "double", "boolean")
 
 
 class Leaf:
-    """Forms of leaves, over the literals of `n` texts: `columns[slot]` are those of a slot as written."""
+    """Forms of leaves over the literals of `n` texts. `columns[slot]` are the literals of a slot as written."""
 
     def __init__(
         self, columns: Sequence[Sequence[str]], kinds: Sequence[Kind], negated: Sequence[bool], n: int, zone: str
@@ -72,13 +72,13 @@ class Leaf:
         return self._values[key]
 
     def bounds(self, fence: Typed) -> Bounds:
-        """The boxes around a geofence; one that makes no sense is a SlotError."""
+        """The boxes around a geofence. An invalid geofence is a SlotError."""
         if fence not in self._bounds:
             self._bounds[fence] = bounds_of(fence, self.columns, self.values)
         return self._bounds[fence]
 
     def form(self, node: Typed, wanted: bool) -> Form:
-        """Where the node is TRUE, or FALSE; UNKNOWN where that is not a union of boxes."""
+        """Where the node is TRUE, or FALSE. UNKNOWN if that is not a union of boxes."""
         op = node.op
         if op in _FLIPPED:
             return self._comparison(node, wanted)
@@ -112,7 +112,7 @@ class Leaf:
             return UNKNOWN
         if constant.op == "constant" and constant.value is None:
             if op != "<=>":
-                return NOTHING  # null, whatever the row
+                return NOTHING  # null for every row
             return is_null(field.name) if wanted else not_null(field.name, field.type, self.n)
         cut = self._cut(field, constant, exact=op in ("<", "<=", ">", ">="))
         if cut is None:
@@ -149,7 +149,7 @@ class Leaf:
     def _cut(self, field: Typed, constant: Typed, *, exact: bool = False) -> Cut | None:
         """Where a constant lies among the field's values; None if it is not a constant or the cast is not monotone.
 
-        With `exact`, a bigint and a decimal are compared without rounding, whatever their digits.
+        With `exact`, a bigint and a decimal are compared without rounding.
         """
         to = constant.type
         if to.name not in _MONOTONE[field.type.name]:
@@ -206,7 +206,7 @@ class Leaf:
     # -- geofences
 
     def _fence(self, node: Typed) -> Form:
-        """The box around the fence, on those coordinates that are fields."""
+        """The box around the fence, for the coordinates that are fields."""
         bounds = self.bounds(node)
         box: dict[str, Part] = {}
         ends = ((bounds.x_lows, bounds.x_highs), (bounds.y_lows, bounds.y_highs))
@@ -220,14 +220,14 @@ class Leaf:
 
 
 def _cut_at_doubles(field: Type, constants: NDArray[np.float64]) -> Cut:
-    """Where doubles lie among the values of a field of numbers, which are compared with them as doubles."""
+    """Where doubles lie among the values of a numeric field that is compared as double."""
     if field.name == "double":
         return exact_cut(constants)
     return bigint_in_doubles(constants) if field.name == "bigint" else decimal_in_doubles(constants, field)
 
 
 def _slot_in(node: Typed) -> int | None:
-    """The slot of a literal, or of one under a cast; CAST('2024-12-31' AS DATE) is read as a literal too."""
+    """The slot of a literal, or of a literal under a cast, such as CAST('2024-12-31' AS DATE)."""
     if node.op == "cast" and node.value is not None:
         inner = node.args[0]
         plain = inner.op == "slot" and inner.type.name == "string" and node.type.name in _READ_AS_LITERAL
@@ -238,7 +238,7 @@ def _slot_in(node: Typed) -> int | None:
 
 
 def _between_cuts(cuts: list[Cut]) -> list[Band]:
-    """The ranges none of the constants is in, text by text: below the least, between neighbours, above the greatest."""
+    """The ranges without any constant, for each text: below the least, between neighbours, above the greatest."""
     if len(cuts) > 1:
         cuts = _sorted_cuts(cuts)
     bands = [cuts[0].band("<")]
@@ -253,7 +253,7 @@ def _sorted_cuts(cuts: list[Cut]) -> list[Cut]:
     above = np.stack([cut.above for cut in cuts])
     hits = np.stack([cut.hits for cut in cuts])
     lasts = np.stack([cut.lasts for cut in cuts])
-    order = np.argsort(hits, axis=0, kind="stable")  # at one place, a constant that is not hit lies below one that is
+    order = np.argsort(hits, axis=0, kind="stable")  # at the same place, a constant without a hit comes first
     for keys in (firsts, above):
         inner = np.argsort(np.take_along_axis(keys, order, 0), axis=0, kind="stable")
         order = np.take_along_axis(order, inner, 0)

@@ -1,4 +1,4 @@
-"""Limits on the text of a query, counted before it is parsed: a text beyond them costs no more than reading it once."""
+"""Limits on the text of a query. They are checked before parsing, so a text that is too long costs one scan."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def find_too_long(texts: Sequence[str], limits: Settings) -> dict[int, QueryErro
     try:
         if max(map(len, texts), default=0) <= limits.max_text_length:
             return {}
-    except TypeError:  # one is not a text, which is refused later
+    except TypeError:  # one is not a string, which is refused later
         pass
     found: dict[int, QueryError] = {}
     for place, text in enumerate(texts):
@@ -47,13 +47,13 @@ def check_skeleton(skeleton: str, limits: Settings) -> None:
 
 
 def _count_conditions(plain: str) -> int:
-    """The number of conditions that AND and OR join; the AND of a BETWEEN is none."""
+    """The number of conditions that AND and OR join, without the AND of BETWEEN."""
     words = [found.group().lower() for found in _LINK.finditer(plain)]
     return len(words) - 2 * words.count("between") + 1
 
 
 def _measure_parentheses(plain: str) -> tuple[int, int, int]:
-    """The number of values in IN lists, that of arguments elsewhere, and the depth of parentheses."""
+    """The number of values in IN lists, the number of arguments elsewhere, and the depth of parentheses."""
     opened: list[bool] = []  # by parenthesis: whether it begins a list
     n_values = n_arguments = deepest = 0
     for found in _LIST_OR_PARENTHESIS.finditer(plain):

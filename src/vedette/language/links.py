@@ -1,8 +1,8 @@
-"""Links: what of a predicate compares one row of a stream with one row of another.
+"""Links: the parts of a predicate that compare a row of one stream with a row of another.
 
-`left.x < right.y` asks for the sign of the two, `left.x - right.y BETWEEN a AND b` for a range of their difference, and
-`abs(left.x - right.y) <= e` for a range of their distance. Each becomes a range on a field that no row has, named after
-the link, so that what is said of fields (AND, OR, NOT, IN, types of constants) holds for links too.
+`left.x < right.y` is a range of the sign of the difference, `left.x - right.y BETWEEN a AND b` a range of the
+difference, and `abs(left.x - right.y) <= e` a range of the distance. Each becomes a range on a virtual field with the
+link's name, so all rules for fields (AND, OR, NOT, IN, types of constants) also apply to links.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SUBTRACTED = ("bigint", "double", "decimal")
 
 @dataclass(frozen=True)
 class Link:
-    """What two rows of two streams are compared by: `sides` are expressions over the fields of one stream each.
+    """A comparison of rows of two streams. Each of `sides` is an expression over the fields of one stream.
 
     The value of a link is the sign of first - second (-1, 0 or 1), their difference, or its absolute value.
     """
@@ -52,14 +52,14 @@ class Link:
         """Raise DamageError unless a link from a file can be evaluated over rows of two streams."""
         from vedette.language.validation import check_side, validate_expression
 
-        check(self.kind in (SIGN, DIFFERENCE), "a link is of no kind")
-        check(_are_sides(*self.sides), "a link is not of two streams")
+        check(self.kind in (SIGN, DIFFERENCE), "a link has an unknown kind")
+        check(_are_sides(*self.sides), "a link does not compare two streams")
         is_ordered = self.type.name in _ORDERED and self.type.precision <= INT64_DECIMAL_PRECISION
-        check(is_ordered or self.type.name == "string", "a link is of a type that has no order")
-        check(self.kind == SIGN or self.type.name in _SUBTRACTED, "a link is of a type that has no differences")
+        check(is_ordered or self.type.name == "string", "a link has a type without an order")
+        check(self.kind == SIGN or self.type.name in _SUBTRACTED, "a link has a type without differences")
         for side in self.sides:
             validate_expression(side, schema, ())
-            check(side.type == self.type, "a link is of another type than its sides")
+            check(side.type == self.type, "a link has another type than its sides")
             check_side(side)
 
     @property
@@ -71,7 +71,7 @@ class Link:
 
     @property
     def difference(self) -> Link:
-        """The link whose ranges a distance is a pair of."""
+        """The difference of the same sides: a range of the distance is two ranges of it."""
         return make_link(DIFFERENCE, *self.sides, self.type)
 
 
@@ -81,9 +81,9 @@ def make_link(kind: str, first: Typed, second: Typed, type_: Type) -> Link:
 
 
 def with_links(node: Typed, wanted: bool, links: dict[str, Link]) -> Typed:
-    """The tree with links in the place of what compares two streams; they are added to `links`.
+    """The tree in which links replace the comparisons of two streams. The links are added to `links`.
 
-    `wanted` is the truth value that is asked of it.
+    `wanted` is the required truth value.
     """
     if node.op in ("and", "or", "not"):
         inside = wanted != (node.op == "not")
@@ -110,7 +110,7 @@ def link_form(node: Typed, wanted: bool, n: int) -> Form:
 
 
 def show(node: Typed) -> str:
-    """An expression without literals in words, as near to SQL as it takes to tell two apart."""
+    """An expression without literals in words, similar to SQL and unique."""
     if node.op == "field":
         return node.name
     if node.op == "cast":
@@ -129,7 +129,7 @@ def _sign(node: Typed, wanted: bool, links: dict[str, Link]) -> Typed | None:
     first, second = node.args
     if not _are_sides(first, second):
         return None
-    if first.type.name == "int":  # as parts of times and lengths of strings are
+    if first.type.name == "int":  # such as parts of times and lengths of strings
         first, second = (Typed("cast", BIGINT, (side,)) for side in (first, second))
     type_ = first.type
     is_ordered = type_.name in _ORDERED and type_.precision <= INT64_DECIMAL_PRECISION
@@ -162,7 +162,7 @@ def _difference(node: Typed, links: dict[str, Link]) -> Typed:
 
 
 def _are_sides(first: Typed, second: Typed) -> bool:
-    """Whether the two are of one stream each, and not of the same, and the same for all texts of the shape."""
+    """Whether each uses one stream, the streams differ, and neither has a literal."""
     streams = (_stream_of(first), _stream_of(second))
     has_literals = any(node.op == "slot" for side in (first, second) for node in side.walk())
     return None not in streams and streams[0] != streams[1] and not has_literals

@@ -20,7 +20,7 @@ _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", 
 
 
 class BadLiteralError(Exception):
-    """Literal number `position` of a slot cannot be read or cast; the compiler makes it a QueryError with the place."""
+    """Literal number `position` of a slot cannot be read or cast. The compiler turns it into a QueryError."""
 
     def __init__(self, reason: str, position: int) -> None:
         super().__init__(reason)
@@ -38,12 +38,12 @@ class SlotError(Exception):
 
 @dataclass(frozen=True)
 class Kind:
-    """How Spark types a literal. `precision` and `scale` are 0 where literals of several sizes are taken together."""
+    """Spark's type of a literal. `precision` and `scale` are 0 if literals of several sizes are compiled together."""
 
     name: str  # int, bigint, decimal, double, string, date, timestamp
     precision: int = 0
     scale: int = 0
-    beyond: int = 0  # of a decimal: 1 where it is above, -1 where it is below what 64 bits hold
+    beyond: int = 0  # of a decimal: 1 if it is above the range of 64 bits, -1 if it is below
 
     @property
     def type(self) -> Type:
@@ -53,7 +53,7 @@ class Kind:
 
 
 def kinds_of(raws: Sequence[str], negated: bool) -> list[str]:
-    """The kind of each literal of a slot; 'decimal>' and 'decimal<' are those beyond 64 bits."""
+    """The kind of each literal of a slot; 'decimal>' and 'decimal<' are beyond 64 bits."""
     if all(map(str.isdigit, raws)) and len(max(raws, key=len)) < 10:
         return ["int"] * len(raws)
     return [_kind(raw, negated) for raw in raws]
@@ -91,7 +91,7 @@ def _is_beyond(raw: str, negated: bool) -> bool:
 
 
 def size_of(raw: str, kind: str) -> tuple[int, int]:
-    """Precision and scale of a number as a decimal; (0, 0) of what is none."""
+    """Precision and scale of a number as a decimal; (0, 0) if it is not a number."""
     if kind not in ("int", "bigint", "decimal"):
         return 0, 0
     digits, scale = _digits(raw)
@@ -144,7 +144,7 @@ def _unquote(raw: str) -> str:
 
 
 def _join_surrogates(text: str) -> str:
-    """Two escapes may write one character, as in Java; half a one is a question mark."""
+    """Join surrogate pairs, as Java does; a lone surrogate becomes a question mark."""
     if text.isascii():
         return text
     pairs = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
@@ -171,7 +171,7 @@ def text_of(raw: str) -> str:
 def physical(raws: Sequence[str], kind: str, negated: bool, to: Type, zone: str) -> Any:
     """Literals of one kind, cast to `to` as Spark would cast them, in the physical form of that type.
 
-    Strings come as an object array of `str`. Raises BadLiteralError where Spark would fail to read or cast.
+    Strings come as an object array of `str`. Raises BadLiteralError if Spark could not read or cast a literal.
     """
     if kind in ("int", "bigint", "decimal", "double"):
         return _physical_number(raws, kind, negated, to)
@@ -182,13 +182,13 @@ def physical(raws: Sequence[str], kind: str, negated: bool, to: Type, zone: str)
         if to.name == "timestamp":
             instants = Zone(zone).midnights(np.array(days, np.int64))
             if instants.dtype == object:
-                raise BadLiteralError("the date is beyond what a timestamp can hold", 0)
+                raise BadLiteralError("the date is out of the range of timestamps", 0)
             return instants
-        raise BadLiteralError(f"a date cannot become {to} here", 0)
+        raise BadLiteralError(f"a date cannot be cast to {to} here", 0)
     if kind == "timestamp":
         texts = [text_of(raw) for raw in raws]
         if to.name != "timestamp":
-            raise BadLiteralError(f"a timestamp cannot become {to} here", 0)
+            raise BadLiteralError(f"a timestamp cannot be cast to {to} here", 0)
         hint = "is not a timestamp; write TIMESTAMP '2024-12-31 23:59:59'"
         return np.array(_read_all(texts, lambda text: parse_timestamp(text, zone), hint), np.int64)
     return cast_strings(read_strings(raws), to, zone)
@@ -236,7 +236,7 @@ def _physical_number(raws: Sequence[str], kind: str, negated: bool, to: Type) ->
         return np.array([-value for value in values] if negated else values, np.int64)
     if to.name == "decimal":
         return _physical_decimal(raws, negated, to)
-    raise BadLiteralError(f"a number cannot become {to} here", 0)
+    raise BadLiteralError(f"a number cannot be cast to {to} here", 0)
 
 
 def _physical_decimal(raws: Sequence[str], negated: bool, to: Type) -> Any:

@@ -1,7 +1,7 @@
 """A typed predicate as boxes: its disjunctive normal form, for all texts of a shape at once.
 
-Each disjunct is one band or null mark per field it constrains. Where the product of disjunctions grows beyond the cap,
-a bounding form takes its place and the predicate stays as a residual, so the answer is the same.
+Each disjunct is one band or null mark per field that it constrains. If the product of disjunctions exceeds the cap, a
+bounding form replaces it and the predicate also becomes a residual, so the answer is the same.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from vedette.data.schema import Type
 from vedette.language.expressions import Typed
 from vedette.language.ranges import Band, everything, meet_all
 
-MAX_BOXES = 64  # that AND may make by multiplying disjunctions, unless one of them alone is longer
-MAX_UNION = 4096  # that OR may make, unless all are on one field
+MAX_BOXES = 64  # of a product of disjunctions, unless one of them is longer
+MAX_UNION = 4096  # boxes of an OR, unless all are on one field
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ Disjunct = dict[str, Part]
 
 @dataclass
 class Form:
-    """A union of disjuncts that holds every row the predicate keeps; where `exact`, no other row."""
+    """A union of disjuncts that contains every row of the predicate; if `exact`, no other row."""
 
     disjuncts: list[Disjunct]
     exact: bool = True
@@ -48,12 +48,12 @@ NOTHING = Form([])
 ANYTHING = Form([{}])
 UNKNOWN = Form([{}], exact=False)
 
-# What a leaf means: (node, wanted truth value) -> its form.
+# (node, required truth value) -> the form of a leaf.
 Leaves = Callable[[Typed, bool], Form]
 
 
 def form_of(node: Typed, wanted: bool, leaves: Leaves) -> Form:
-    """The rows for which the predicate is TRUE (or FALSE, where `wanted` is False)."""
+    """The rows for which the predicate is TRUE (or FALSE, if `wanted` is False)."""
     if node.op == "not":
         return form_of(node.args[0], not wanted, leaves)
     if node.op in ("and", "or"):
@@ -83,10 +83,10 @@ def both(forms: list[Form]) -> Form:
 
 
 def both_tracked(forms: list[Form]) -> tuple[Form, set[int]]:
-    """The intersection, and which of the forms it holds only loosely.
+    """The intersection, and which of the forms it only bounds.
 
-    Forms of one disjunct are met all at once. The others are multiplied, the shortest first; those that would exceed
-    the cap are bounded, and met all at once as well.
+    Forms of one disjunct are intersected together. The others are multiplied, shortest first. Those that would exceed
+    the cap are replaced by their bounding forms.
     """
     longest = max((form.longest for form in forms), default=1)
     cap = max(MAX_BOXES, longest)
@@ -100,7 +100,7 @@ def both_tracked(forms: list[Form]) -> tuple[Form, set[int]]:
                 bounded.append(bounding(forms[i]).disjuncts[0])
                 loose.add(i)
                 continue
-            met, loose = bounding(Form(met)).disjuncts, loose | done  # a long list of values says more than the rest
+            met, loose = bounding(Form(met)).disjuncts, loose | done  # a long list of values is more selective
         met = _multiply(met, disjuncts)
         done.add(i)
     if bounded:
@@ -114,7 +114,7 @@ def _multiply(some: list[Disjunct], others: list[Disjunct]) -> list[Disjunct]:
 
 
 def _meet_all(disjuncts: list[Disjunct]) -> list[Disjunct]:
-    """The one disjunct that is all of these, or none where they exclude each other."""
+    """The intersection of disjuncts: one disjunct, or none if they exclude each other."""
     by_field: dict[str, list[Part]] = {}
     for disjunct in disjuncts:
         for name, part in disjunct.items():
@@ -132,7 +132,7 @@ def _meet_all(disjuncts: list[Disjunct]) -> list[Disjunct]:
 
 
 def bounding(form: Form) -> Form:
-    """One disjunct around all."""
+    """One disjunct that contains all."""
     first, *rest = form.disjuncts
     around = dict(first)
     for disjunct in rest:
@@ -170,7 +170,7 @@ def is_null(field: str) -> Form:
 
 
 def blocks_of(form: Form, queries: NDArray[np.int64]) -> list[BoxBlock]:
-    """The boxes of a form; `queries` are the numbers of its texts. Empty boxes are left out."""
+    """The boxes of a form without the empty ones. `queries` are the numbers of its texts."""
     grouped: dict[tuple[tuple[str, bool], ...], list[BoxBlock]] = {}
     for disjunct in form.disjuncts:
         alive: NDArray[np.bool_] | None = None

@@ -1,6 +1,6 @@
 """Strings cast to numbers and booleans as Spark's ANSI mode casts them; None where the cast fails.
 
-Each type has its own rules, since Spark leaves them to different parts of Java. All readers take strings of any length:
+Each type has its own rules, because Spark uses different parts of Java. All readers accept strings of any length:
 Python's `int` refuses more than 4,300 digits, so lengths are compared before digits are read.
 """
 
@@ -38,7 +38,7 @@ def integer_of(text: str, bits: int) -> int | None:
 
 
 def double_of(text: str) -> float | None:
-    """What Java's Double.parseDouble reads, hexadecimal and with a suffix too, or a name of infinity or NaN."""
+    """The value that Java's Double.parseDouble reads, with hexadecimal and suffixes, or infinity or NaN by name."""
     trimmed = text.strip(_SPACES)
     found = _DOUBLE.fullmatch(trimmed)
     if found:
@@ -64,7 +64,7 @@ def boolean_of(text: str) -> bool | None:
 
 
 def decimal_of(text: str, to: Type) -> int | None:
-    """The unscaled value of what Java's BigDecimal reads, digits of other scripts too, rounded half away from zero."""
+    """The unscaled value that Java's BigDecimal reads, in digits of any script, rounded half away from zero."""
     trimmed = text.strip(_SPACES)
     if not trimmed.isascii():
         trimmed = _with_ascii_digits(trimmed)
@@ -87,7 +87,7 @@ def decimal_of(text: str, to: Type) -> int | None:
 
 
 def _unscaled(digits: str, scale: int, to: Type) -> int | None:
-    """Digits without leading zeros at a scale, as a value of the type; None where it does not fit."""
+    """Digits without leading zeros at a scale, as a value of the type; None if it does not fit."""
     if not digits:
         return 0
     if len(digits) - scale > to.precision - to.scale + 1:
@@ -102,7 +102,7 @@ def _unscaled(digits: str, scale: int, to: Type) -> int | None:
 
 
 def _with_ascii_digits(text: str) -> str:
-    """Digits of the basic plane as ASCII digits; Java sees a digit beyond it as two characters that are none."""
+    """Digits of Unicode's basic plane as ASCII digits. For Java, digits of other planes are not digits."""
     return "".join(_ascii_digit(character) for character in text)
 
 

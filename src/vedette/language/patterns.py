@@ -1,7 +1,7 @@
-"""LIKE patterns: what can be a range of strings, and a matcher for what cannot.
+"""LIKE patterns: as a range of strings if possible, and a matcher for the others.
 
-The matcher looks for the pieces between the % from left to right and takes the first place of each, so that a text is
-read once, however many % there are. `_` is one code point, as in Spark.
+The matcher looks for the pieces between the % from left to right and uses the first place of each, so a text is read
+once for any number of %. `_` is one code point, as in Spark.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from functools import lru_cache
 from itertools import groupby, pairwise
 
 _SHORT = 64  # characters of a piece with `_` up to which a regular expression finds it; bits find a longer one
-_LONGEST = 10_000  # of a piece with `_` between two %; the time to find it grows with its length
-_LONGEST_PATTERN = 2_000_000  # characters; the memory to read a pattern is about 80 bytes a character
-_LONGEST_KEPT = 2_000  # of a pattern whose matcher is kept for later batches
+_MAX_PIECE = 10_000  # characters of a piece with `_` between two %; the time to find it grows with its length
+_MAX_PATTERN = 2_000_000  # characters; reading a pattern takes about 80 bytes per character
+_MAX_CACHED = 2_000  # characters of a pattern whose matcher is kept for later batches
 
 ESCAPE_RULE = "must be followed by %, _ or itself; double it to mean itself"
-BAD_PATTERN = "bad: "  # in the place of a class, before the reason why a pattern is invalid
+BAD_PATTERN = "bad: "  # instead of a class, before the reason why a pattern is invalid
 
 
 class BadPatternError(Exception):
@@ -26,8 +26,8 @@ class BadPatternError(Exception):
 
 def parts_of(pattern: str, escape: str) -> list[str]:
     """The pattern in pieces: '%', '_', or '=' followed by a literal character."""
-    if len(pattern) > _LONGEST_PATTERN:
-        raise BadPatternError(f"a LIKE pattern has {len(pattern):,} characters; at most {_LONGEST_PATTERN:,}")
+    if len(pattern) > _MAX_PATTERN:
+        raise BadPatternError(f"a LIKE pattern has {len(pattern):,} characters; at most {_MAX_PATTERN:,}")
     parts: list[str] = []
     place = 0
     while place < len(pattern):
@@ -40,18 +40,20 @@ def parts_of(pattern: str, escape: str) -> list[str]:
             continue
         parts.append(character if character in "%_" else "=" + character)
         place += 1
-    if len(parts) > _LONGEST:
+    if len(parts) > _MAX_PIECE:
         _check_lengths(parts)
     return parts
 
 
 def _check_lengths(parts: list[str]) -> None:
-    """Refuse a long piece with `_` between two %. The first and the last piece have one place and may be longer."""
+    """Refuse a long piece with `_` between two %. The first and the last piece have a fixed place and may be longer."""
     cuts = [place for place, part in enumerate(parts) if part == "%"]
     for start, end in pairwise(cuts):
-        if end - start - 1 > _LONGEST and "_" in parts[start:end]:
+        if end - start - 1 > _MAX_PIECE and "_" in parts[start:end]:
             length = f"{end - start - 1:,}"
-            raise BadPatternError(f"a LIKE pattern has {length} characters with _ between two %; at most {_LONGEST:,}")
+            raise BadPatternError(
+                f"a LIKE pattern has {length} characters with _ between two %; at most {_MAX_PIECE:,}"
+            )
 
 
 def classify(pattern: str, escape: str) -> tuple[str, str]:
@@ -88,7 +90,7 @@ class Pattern:
 
     @property
     def contained(self) -> str | None:
-        """The string that texts must contain, where that is all the pattern asks."""
+        """The string that texts must contain, if the pattern requires nothing else."""
         alone = self._first.length == self._last.length == 0 and len(self._middle) == 1
         return self._middle[0].string if alone else None
 
@@ -108,8 +110,8 @@ class Pattern:
 
 
 def matcher_of(pattern: str, escape: str) -> Callable[[str], bool]:
-    """The test of texts against a pattern; raises BadPatternError."""
-    return (_kept_matcher if len(pattern) <= _LONGEST_KEPT else _make_matcher)(pattern, escape)
+    """The test of texts for a pattern. Raises BadPatternError."""
+    return (_kept_matcher if len(pattern) <= _MAX_CACHED else _make_matcher)(pattern, escape)
 
 
 def _make_matcher(pattern: str, escape: str) -> Callable[[str], bool]:
@@ -122,10 +124,10 @@ _kept_matcher = lru_cache(maxsize=8192)(_make_matcher)
 
 
 class _Piece:
-    """Characters and `_` in a row.
+    """A sequence of characters and `_`.
 
-    Without `_` it is a string. With it, a short piece is a regular expression, which has no repetition and so takes at
-    most a step per character of the piece and place. A longer one is compared by its strings between the `_`, and
+    Without `_` it is a string. With `_`, a short piece is a regular expression without repetition, which takes at most
+    one step per character of the piece and place. A longer piece is compared by its strings between the `_`, and
     searched for with one bit per character.
     """
 

@@ -1,7 +1,7 @@
-"""Polygons written as WKT: whether they make sense, and which of them hold a point.
+"""Polygons as WKT: whether they are valid, and which of them contain a point.
 
-A text is checked when its query comes in and kept as a text. It is parsed again, and prepared, when a pair of a row and
-a query first asks for it: what no row comes near costs nothing, and a residual stays plain data.
+A text is validated when its query is added, and kept as text. It is parsed again and prepared when a row first needs
+it. So polygons without rows nearby cost nothing, and a residual stays plain data.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from vedette.errors import shortened
 _POLYGONAL = (3, 6)  # shapely's numbers of Polygon and MultiPolygon
 _NAMES = ("POLYGON", "MULTIPOLYGON")
 _NOTHING = "POLYGON EMPTY"
-_FEW = 1000  # parentheses, which cannot nest too deeply
-_FARTHEST = 1e150  # the square of a coordinate must be finite
+_FEW = 1000  # parentheses; so many cannot nest too deeply
+_MAX_COORDINATE = 1e150  # its square must be finite
 _EXAMPLE = "'POLYGON ((0 0, 4 0, 4 3, 0 0))'"
 _WORDS = {
     "Self-intersection": "it crosses itself",
@@ -38,7 +38,7 @@ _WORDS = {
 
 
 def find_faults(texts: Sequence[str]) -> tuple[NDArray[Any], dict[int, str]]:
-    """The shapely geometries of WKT texts, and what is wrong with those that are no valid polygon, by their place."""
+    """The shapely geometries of WKT texts, and the faults of those that are not valid polygons, by place."""
     import shapely  # type: ignore[import-untyped]
 
     foreign = {place: reason for place, text in enumerate(texts) if (reason := _why_not_parsed(text))}
@@ -46,12 +46,12 @@ def find_faults(texts: Sequence[str]) -> tuple[NDArray[Any], dict[int, str]]:
     types = shapely.get_type_id(geometries)
     good = np.isin(types, _POLYGONAL) & ~shapely.is_empty(geometries)
     good[good] = shapely.is_valid(geometries[good])
-    good[good] = np.abs(shapely.bounds(geometries[good])).max(axis=1, initial=0) <= _FARTHEST
+    good[good] = np.abs(shapely.bounds(geometries[good])).max(axis=1, initial=0) <= _MAX_COORDINATE
     return geometries, {i: foreign.get(i) or _fault(texts[i], geometries[i]) for i in np.flatnonzero(~good).tolist()}
 
 
 def _why_not_parsed(text: str) -> str:
-    """What is wrong with a text that GEOS must not see: collections in collections would overflow its stack."""
+    """The fault of a text that GEOS must not parse: nested collections would overflow its stack."""
     if "\0" in text:
         return "invalid geometry: the text has the character NUL"
     if text.count("(") <= _FEW:
@@ -63,7 +63,7 @@ def _why_not_parsed(text: str) -> str:
 
 
 def why_not_parsed(texts: pa.LargeStringArray) -> str:
-    """What is wrong with the first text that GEOS must not see, or "". Most texts are not looked at one by one."""
+    """The fault of the first text that GEOS must not parse, or "". Most texts are not read one by one."""
     suspects = pc.or_(pc.greater(pc.count_substring(texts, "("), _FEW), pc.match_substring(texts, "\0"))
     return next((reason for text in texts.filter(suspects).to_pylist() if (reason := _why_not_parsed(text))), "")
 
@@ -93,13 +93,13 @@ def _fault(text: str, geometry: Any) -> str:
     if geometry.is_empty:
         return f"the polygon is empty; write {_EXAMPLE}"
     if shapely.is_valid(geometry):
-        return f"a coordinate of the polygon is beyond {_FARTHEST:g}, where distances are not exact enough"
+        return f"a coordinate of the polygon is beyond {_MAX_COORDINATE:g}, where distances are not exact enough"
     reason, _, place = shapely.is_valid_reason(geometry).partition("[")
     return f"invalid geometry: {_ring_at(geometry, place)}: {_WORDS.get(reason, reason)}, at {place.rstrip(']')}"
 
 
 def _ring_at(geometry: Any, place: str) -> str:
-    """The ring that a fault at this place is about: of those that are nearest, an invalid one, else the last."""
+    """The ring of a fault at this place: of the nearest rings an invalid one, else the last."""
     import shapely
 
     try:
@@ -128,13 +128,13 @@ def _why_unreadable(text: str) -> str:
     if "closed linestring" in said:
         return f"invalid geometry: a ring is not closed: its last point must be its first, as in {_EXAMPLE}"
     if re.match(r"\s*SRID", text, re.IGNORECASE):
-        return "a geofence has no SRID: its coordinates are those of the fields; leave it out"
+        return "an SRID is not supported: coordinates have the units of the fields; remove it"
     reason = said[:1].lower() + said[1:]
     return f"invalid geometry: {reason}; write {_EXAMPLE}"
 
 
 class Polygons:
-    """Polygons as texts, parsed and prepared as they are asked for. Several threads may ask at once."""
+    """Polygons as texts, parsed and prepared when they are first used. Thread-safe."""
 
     def __init__(self, texts: pa.LargeStringArray) -> None:
         self._texts = texts
@@ -145,9 +145,9 @@ class Polygons:
     def hold(
         self, members: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64], *, borders: bool
     ) -> NDArray[np.bool_]:
-        """Whether polygon `members[j]` holds point j; its border belongs to it where `borders`.
+        """Whether polygon `members[j]` contains point j. With `borders`, the border is part of a polygon.
 
-        A point with a coordinate that is NaN or infinite is in none.
+        A point with a NaN or infinite coordinate is in no polygon.
         """
         import shapely
 
@@ -161,7 +161,7 @@ class Polygons:
     def are_near(
         self, members: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64], distance: float
     ) -> NDArray[np.bool_]:
-        """Whether polygon `members[j]` is at most so far from point j."""
+        """Whether polygon `members[j]` is at most `distance` from point j."""
         import shapely
 
         order, wanted = self._ready(members, x, y)
@@ -173,16 +173,16 @@ class Polygons:
     def _ready(
         self, members: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """The pairs with a finite point, so that each polygon comes into the cache once, and their polygons."""
+        """The pairs with a finite point, ordered by polygon for the CPU cache, and their polygons."""
         finite = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
         order = finite[np.argsort(members[finite], kind="stable")]
         self._make_ready(members[order])
         return order, self._geometries[members[order]]
 
     def _make_ready(self, members: NDArray[np.int64]) -> None:
-        """Parse and prepare those of the members that are not yet.
+        """Parse and prepare those members that are not prepared yet.
 
-        GEOS builds a prepared polygon's index at the first question, and not safely among threads: it is asked here.
+        GEOS builds the index of a prepared polygon at the first test, which is not thread-safe; so one is made here.
         """
         import shapely
 
@@ -196,7 +196,7 @@ class Polygons:
                 texts = self._texts.take(pa.array(places))
                 if reason := why_not_parsed(texts):
                     raise ValueError(reason)
-                with np.errstate(all="ignore"):  # texts of a file from outside may have any coordinates
+                with np.errstate(all="ignore"):  # texts of an untrusted file may have any coordinates
                     made = shapely.from_wkt(texts.to_numpy(zero_copy_only=False))
                     shapely.prepare(made)
                     corners = shapely.bounds(made)

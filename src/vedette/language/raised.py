@@ -1,4 +1,4 @@
-"""Evaluations that raise although no predicate should make them raise: an error of ours, contained.
+"""Evaluations that raise an exception, which is a bug of Vedette. The bug must not affect other queries.
 
 A pair of a row and a query for which the evaluation raises counts as failed, like a division by zero: null for that
 row, and counted. Other pairs are not affected. Each query is logged once in a process, by its id.
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_LOGGED = 10_000  # queries; those after them are contained and counted as well
+MAX_LOGGED = 10_000  # queries; later ones are counted but not logged
 
 IdsOf = Callable[[NDArray[np.int32]], Sequence[Any]]
 _log = logging.getLogger("vedette.language")
@@ -29,7 +29,7 @@ _current = _Current()
 
 
 class naming:  # noqa: N801  used like a function
-    """While it lasts, the queries that residuals know by number have the ids that `ids_of` gives."""
+    """In this context, `ids_of` maps the query numbers of residuals to ids."""
 
     __slots__ = ("_before", "_ids_of")
 
@@ -45,7 +45,7 @@ class naming:  # noqa: N801  used like a function
 
 
 def renumbering(to_outer: Callable[[NDArray[np.int32]], NDArray[np.int32]]) -> naming:
-    """While it lasts, residuals have numbers of their own; `to_outer` leads to those that have names already."""
+    """In this context, residuals have their own query numbers; `to_outer` maps them to those of the outer context."""
     outer = _current.ids_of
     return naming(None if outer is None else lambda numbers: outer(to_outer(numbers)))
 
@@ -53,7 +53,7 @@ def renumbering(to_outer: Callable[[NDArray[np.int32]], NDArray[np.int32]]) -> n
 def evaluate_apart(
     evaluate: Callable[[NDArray[np.int64]], None], order: NDArray[np.int64]
 ) -> list[tuple[int, Exception]]:
-    """Evaluate items in halves after all of them together raised; those that raise alone, with what they raised."""
+    """Evaluate items in halves, after all together raised. Returns the items that raise alone, with their errors."""
     raised: list[tuple[int, Exception]] = []
     waiting = [order]
     while waiting:
@@ -72,11 +72,11 @@ def evaluate_apart(
 
 
 def log_raised(shape: object, queries: Sequence[int], errors: Sequence[Exception]) -> None:
-    """Log what evaluations of a shape raised, once for each query."""
+    """Log the errors of a shape, once for each query."""
     for number, error in zip(queries, errors, strict=True):
         for name in _names_of(number):
             key = (hash(shape), name)
-            if key in _logged or len(_logged) >= MOST_LOGGED:
+            if key in _logged or len(_logged) >= MAX_LOGGED:
                 continue
             _logged.add(key)
             what = f"{type(error).__name__}: {error}"[:500]

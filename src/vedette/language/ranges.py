@@ -2,7 +2,7 @@
 
 Spark may compare in a wider type than the field's: a bigint against `9007199254740992e0` is compared as doubles, so
 several integers are equal to it. The cast is monotone, so what a comparison accepts is still a range of field values.
-It is found from two ends: the first and the last value whose cast equals the constant.
+It is given by the first and the last value whose cast equals the constant.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from vedette.language.numerals import rescale
 from vedette.language.times import Zone
 from vedette.language.types import wider_decimal
 
-_FEW = 8  # ranges are met one by one
+_FEW = 8  # so many ranges are intersected one by one
 _INT64 = (-(2**63), 2**63 - 1)
 
 
@@ -37,7 +37,7 @@ class Band:
     alive: NDArray[np.bool_]
 
     def meet(self, other: Band) -> Band:
-        """What lies in both."""
+        """The intersection."""
         low = _later(self.lows, self.low_ends, other.lows, other.low_ends, above=True)
         high = _later(self.highs, self.high_ends, other.highs, other.high_ends, above=False)
         lows, low_ends = np.where(low, other.lows, self.lows), np.where(low, other.low_ends, self.low_ends)
@@ -51,7 +51,7 @@ class Band:
         return Band(*(getattr(self, each.name)[start:end] for each in fields(self)))
 
     def hull(self, other: Band) -> Band:
-        """The smallest range that holds both."""
+        """The smallest range that contains both."""
         low = _later(self.lows, self.low_ends, other.lows, other.low_ends, above=True)
         high = _later(self.highs, self.high_ends, other.highs, other.high_ends, above=False)
         low, high = (
@@ -68,7 +68,7 @@ class Band:
 
 
 def meet_all(bands: Sequence[Band]) -> Band:
-    """What lies in all. Of a long list one half is met with the other, again and again, which takes few calls."""
+    """The intersection of all. A long list is halved repeatedly, which takes few calls."""
     n, left = len(bands[0].alive), len(bands)
     if left <= _FEW:
         return reduce(Band.meet, bands)
@@ -95,7 +95,7 @@ def less(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:
 def _later(
     a: NDArray[Any], a_ends: NDArray[np.int8], b: NDArray[Any], b_ends: NDArray[np.int8], *, above: bool
 ) -> NDArray[np.bool_]:
-    """Where end b cuts off more than end a: a greater low end, or a smaller high end."""
+    """Where end b is stricter than end a: a greater low end, or a smaller high end."""
     beyond, behind = (less(a, b), less(b, a)) if above else (less(b, a), less(a, b))
     tie = ~beyond & ~behind & (b_ends == OPEN)
     return np.where(b_ends == UNBOUNDED, False, np.where(a_ends == UNBOUNDED, True, beyond | tie))
@@ -104,7 +104,7 @@ def _later(
 def _holds(
     lows: NDArray[Any], highs: NDArray[Any], low_ends: NDArray[np.int8], high_ends: NDArray[np.int8]
 ) -> NDArray[np.bool_]:
-    """Where a range can hold a value."""
+    """Where a range is not empty."""
     both = (low_ends != UNBOUNDED) & (high_ends != UNBOUNDED)
     crossed = less(highs, lows)
     point = ~crossed & ~less(lows, highs)
@@ -133,8 +133,8 @@ def everything(field: Type, n: int) -> Band:
 class Cut:
     """Where constants lie among a field's values.
 
-    Values from `firsts` to `lasts` are equal to the constant, where `hits`; otherwise `firsts` is the first value above
-    it, or, where `above`, the constant is above all values.
+    Where `hits`, values from `firsts` to `lasts` are equal to the constant. Elsewhere `firsts` is the first value above
+    it; where `above`, the constant is above all values.
     """
 
     firsts: NDArray[Any]
@@ -206,7 +206,7 @@ def decimal_in_doubles(constants: NDArray[np.float64], field: Type) -> Cut:
 def integers_in_decimals(raws: Sequence[str], negated: bool, field: Type, *, exact: bool) -> Cut:
     """A bigint or decimal field against numbers without exponent.
 
-    Unless `exact`, what takes over 38 digits is rounded first, as Spark does.
+    Unless `exact`, numbers with more than 38 digits are rounded first, as in Spark.
     """
     as_field = Type("decimal", 20, 0) if field.name == "bigint" else field
     bottom, top = _INT64 if field.name == "bigint" else (-(10**field.precision) + 1, 10**field.precision - 1)
@@ -262,7 +262,7 @@ def dates_in_timestamps(constants: NDArray[np.int64], zone: str) -> Cut:
 
 
 def _search(cut: Cut, i: int, widen: Callable[[int], Any], constant: Any, bottom: int, top: int) -> None:
-    """Fill constant number i of a cut by halving: `widen` is the cast, which never decreases."""
+    """Fill constant number i of a cut by bisection: `widen` is the cast, which is monotone."""
     if constant != constant:  # NaN is above all numbers
         first = after = top + 1
     else:
@@ -287,7 +287,7 @@ def _first(is_there: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def after_prefix(prefix: str) -> str | None:
-    """The first string after all strings that begin with `prefix`, or None if there is none."""
+    """The first string after all strings that begin with `prefix`, or None."""
     for length in range(len(prefix), 0, -1):
         code = ord(prefix[length - 1])
         if code < 0x10FFFF:

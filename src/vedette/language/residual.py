@@ -1,4 +1,4 @@
-"""Residuals: what of a predicate is not a box, checked on candidate pairs of a row and a query.
+"""Residuals: the parts of a predicate that are not boxes, checked on candidate pairs of a row and a query.
 
 One residual serves all queries of a shape. Its expression is one typed tree; in place of each literal, the tree has a
 slot, and `constants` holds that slot's values, one per query.
@@ -21,7 +21,7 @@ from vedette.language.expressions import Typed, field_in, from_json, to_json
 from vedette.language.geofences import FENCES, POLYGON_TESTS
 from vedette.language.polygons import Polygons
 from vedette.language.raised import evaluate_apart, log_raised
-from vedette.language.string_use import MOST_STRING_BYTES, VALUES_AT_ONCE, StringUse
+from vedette.language.string_use import MAX_STRING_BYTES, VALUES_AT_ONCE, StringUse
 from vedette.native.damage import check, check_type, check_within
 
 
@@ -52,7 +52,7 @@ class Residual:
 
     @cached_property
     def polygons(self) -> dict[int, Polygons]:
-        """Of slots whose constants are polygons. What they parse on the way is neither pickled nor saved."""
+        """The polygons of slots, by slot. Their parsed forms are neither pickled nor saved."""
         slots = {node.args[2].slot for node in self.expression.walk() if node.op in POLYGON_TESTS}
         return {slot: Polygons(self.constants[slot]) for slot in slots}
 
@@ -65,17 +65,17 @@ class Residual:
         """For pair j (row `rows[j]`, query `queries[members[j]]`): is it kept? And how many pairs failed to evaluate.
 
         A failure (division by zero, overflow, a cast) makes the comparison around it null for that pair. A pair for
-        which the evaluation raises, which is an error of ours, is not kept and counts as failed. So is a pair whose
-        strings would take more than `MOST_STRING_BYTES`. Pairs are evaluated in parts that take a bounded memory.
+        which the evaluation raises, which is a bug of Vedette, is not kept and counts as failed. So does a pair whose
+        strings would take more than `MAX_STRING_BYTES`. Pairs are evaluated in parts of bounded memory.
         """
         use = self.string_use
         if use.is_empty and len(rows) * use.n_nodes <= VALUES_AT_ONCE:
             return self._evaluate_part(columns, rows, members)
         n_bytes = use.bytes_of(columns, self.constants, rows, members)
         cuts = use.cut(n_bytes)
-        if not cuts and n_bytes.max(initial=0) <= MOST_STRING_BYTES:
+        if not cuts and n_bytes.max(initial=0) <= MAX_STRING_BYTES:
             return self._evaluate_part(columns, rows, members)
-        fitting = np.flatnonzero(n_bytes <= MOST_STRING_BYTES)
+        fitting = np.flatnonzero(n_bytes <= MAX_STRING_BYTES)
         kept, n_failed = np.zeros(len(rows), np.bool_), len(rows) - len(fitting)
         for pairs in np.split(fitting, use.cut(n_bytes[fitting])):
             kept[pairs], failed = self._evaluate_part(columns, rows[pairs], members[pairs])
@@ -112,7 +112,7 @@ class Residual:
     def try_evaluate(
         self, columns: dict[str, Column], rows: NDArray[np.int64], members: NDArray[np.int64]
     ) -> tuple[NDArray[np.bool_], int]:
-        """The same, raising what evaluation raises."""
+        """The same, but errors of the evaluation are raised."""
         from vedette.language.evaluation import evaluate_pairs
 
         return evaluate_pairs(self.expression, self.constants, self.time_zone, columns, rows, members, self.polygons)
@@ -135,7 +135,7 @@ class Residual:
 
     @staticmethod
     def concat(residuals: Sequence[Residual]) -> Residual:
-        """Residuals of one expression as one."""
+        """Residuals with the same expression as one."""
         first = residuals[0]
         if any(one.expression != first.expression or one.time_zone != first.time_zone for one in residuals):
             raise ValueError("residuals of different expressions cannot be joined")
@@ -144,7 +144,7 @@ class Residual:
         return Residual(queries, first.expression, constants, first.time_zone)
 
     def to_parts(self) -> tuple[dict[str, Any], list[Any]]:
-        """A description that is JSON, and the arrays it speaks of; wide decimals are object arrays of integers."""
+        """A description as JSON, and the arrays it refers to; wide decimals are object arrays of integers."""
         description = {"expression": to_json(self.expression), "time_zone": self.time_zone}
         return description, [self.queries, *self.constants]
 

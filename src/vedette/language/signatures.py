@@ -1,4 +1,4 @@
-"""How calls of functions are typed: which types the arguments may have, their casts, and the type of the result.
+"""Typing rules for function calls: the types of arguments, their casts, and the type of the result.
 
 A rule takes the analyser and the call as written, and returns the typed node. The functions that use a rule are listed
 in `function_table.py`.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vedette.language.analysis import Analyser
 
 Rule = Callable[["Analyser", Written], Typed]
-_MOST_EXACT_DIGITS = 34  # Spark rounds the negation and the absolute value of longer decimals
+_MAX_EXACT_DIGITS = 34  # Spark rounds the negation and the absolute value of longer decimals
 
 
 # -- strings
@@ -78,7 +78,7 @@ def double(result: Type) -> Rule:
 def same_number(analyser: Analyser, node: Written) -> Typed:
     """The result has the type of the argument."""
     inner = _number(analyser, node)
-    if inner.type.precision > _MOST_EXACT_DIGITS:
+    if inner.type.precision > _MAX_EXACT_DIGITS:
         analyser.refuse(node, f"{node.op} of {analyser.shown(inner)} is not supported: Spark rounds beyond 34 digits")
     return analyser.made(node, node.op, inner.type, inner)
 
@@ -172,7 +172,7 @@ def comparable(analyser: Analyser, node: Written) -> Typed:
 
 
 def case(analyser: Analyser, node: Written) -> Typed:
-    """IF, or CASE as its branches in a row: condition, value, condition, value, ..., default."""
+    """IF, or CASE as a sequence of branches: condition, value, condition, value, ..., default."""
     conditions = [analyser.condition_of(arg, null_is_condition=node.op == "if") for arg in node.args[:-1:2]]
     values, to = _same_type(analyser, node, (*node.args[1::2], node.args[-1]))
     branches = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair]

@@ -1,7 +1,7 @@
-"""A skeleton made ready for sqlglot, and held against what sqlglot read.
+"""Prepares a skeleton for sqlglot, and compares it with what sqlglot read.
 
-Names go into backquotes and functions get a prefix, so that no word is more to sqlglot than it is to us. Afterwards
-every token of the text must be found again in the tree: sqlglot passes over some mistakes, such as a comma too many.
+Names get backquotes and functions a prefix, so that no word has a special meaning for sqlglot. Afterwards every token
+of the text must occur in the tree: sqlglot ignores some mistakes, such as an extra comma.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from vedette.language.tokens import MARK
 
 _SLOT = "__literal_{}__"
 SLOT_NAME = re.compile(r"__literal_(\d+)__")
-CALL = "__call_"  # before the name of a function, so that sqlglot reads it as one it does not know, by its arguments
+CALL = "__call_"  # before the name of a function, so that sqlglot reads it as an unknown function
 _FORBIDDEN = re.compile(r"--|/\*|;|:|\[|\{|@|\$|\?|->|(?<!<)=>")
 _MEANINGS = {
     "--": "comments are not supported; remove it",
     "/*": "comments are not supported; remove it",
     ";": "a query is one expression; remove the semicolon",
 }
-# Words that are not names. Each one in a text must be in the tree, too.
+# Words that are not names. Each one in a text must also be in the tree.
 _KEYWORDS = frozenset(
     {"AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "RLIKE", "ILIKE", "IS", "NULL", "TRUE", "FALSE"}
     | {"CASE", "WHEN", "THEN", "ELSE", "END", "CAST", "TRY_CAST", "AS", "ESCAPE", "DISTINCT", "FROM", "DIV"}
 )
 _OPERANDS = frozenset({"END", "NULL", "TRUE", "FALSE"})  # keywords that end an operand
-# Words left to sqlglot, because the error then says more. Fields with these names need backquotes.
+# Words that are passed to sqlglot for a better error. Fields with these names need backquotes.
 _TELLING = frozenset(
     {"decimal", "dec", "numeric", "over", "select", "exists", "any", "all", "some", "with", "interval", "symmetric"}
 )
@@ -53,7 +53,7 @@ def check_characters(skeleton: str) -> None:
         raise QueryError(reason, skeleton, found.start(), found.end())
     quote = re.search(r"['\"`]", plain)
     if quote:
-        raise QueryError(f"a {quote.group()} that is never closed", skeleton, quote.start(), quote.start() + 1)
+        raise QueryError(f"a {quote.group()} is not closed", skeleton, quote.start(), quote.start() + 1)
     twice = re.search(rf"{MARK}\s*{MARK}", plain)
     if twice:
         raise QueryError(
@@ -85,9 +85,9 @@ def _check_parentheses(plain: str, skeleton: str) -> None:
 
 
 def with_names(skeleton: str) -> tuple[str, list[tuple[int, int]]]:
-    """The skeleton in parentheses, so that no first word makes it a statement, with a name for each mark.
+    """The skeleton in parentheses, so that it is not read as a statement, with a name for each mark.
 
-    And (place in it, place in the skeleton) where the two drift apart.
+    Also (place in the result, place in the skeleton) wherever the offset changes.
     """
     pieces, length, place, slot, previous = ["("], 1, 0, 0, ""
     origins = [(0, 0), (1, 0)]
@@ -114,7 +114,7 @@ def _named(found: re.Match[str], is_type: bool) -> str:
 
 
 def write_name(name: str) -> str:
-    """A field's name as a text takes it: in backquotes where it has unusual characters or is a word of the language."""
+    """A field's name as written in a query: in backquotes if it has unusual characters or is a keyword."""
     is_word = name.upper() in _KEYWORDS or name.lower() in _TELLING
     plain = re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) and not is_word
     return name if plain else "`" + name.replace("`", "``") + "`"
@@ -126,13 +126,13 @@ def origin(origins: list[tuple[int, int]], place: int) -> int:
 
 
 def check_tokens(skeleton: str, read: Counter[str]) -> None:
-    """Refuse a text with a token that is not in the tree, or the other way round: sqlglot passes over some mistakes."""
+    """Refuse a text if its tokens and those of the tree differ: sqlglot ignores some mistakes."""
     left = read.copy()
     left["("] -= 1  # the parentheses around the whole
     for token, place in _tokens_of(skeleton):
         left[token] -= 1
         if left[token] < 0:
-            raise QueryError("syntax error: something is missing or too much here", skeleton, place, place + 1)
+            raise QueryError("syntax error: a token is missing or extra here", skeleton, place, place + 1)
     missing = +left
     if missing == {"(": 1}:  # sqlglot puts parentheses around a comparison before IS
         raise QueryError("a condition before IS needs parentheses around it", skeleton)
@@ -141,7 +141,7 @@ def check_tokens(skeleton: str, read: Counter[str]) -> None:
 
 
 def _tokens_of(skeleton: str) -> list[tuple[str, int]]:
-    """The tokens as the reader counts them, with their places. Closing parentheses go without saying."""
+    """The tokens as the reader counts them, with their places, without closing parentheses."""
     found = [(match.group(), match.start()) for match in _TOKEN.finditer(skeleton)]
     tokens: list[tuple[str, int]] = []
     for k, (token, place) in enumerate(found):
@@ -154,7 +154,7 @@ def _tokens_of(skeleton: str) -> list[tuple[str, int]]:
         elif word in _KEYWORDS:
             after_operand = word == "NOT" and k > 0 and _ends_operand(found[k - 1][0])
             if after_operand and after[1:2] and after[1] not in ("IN", "BETWEEN", "LIKE", "RLIKE", "ILIKE"):
-                raise QueryError("syntax error: NOT is not possible here", skeleton, place, place + 3)
+                raise QueryError("syntax error: NOT is not allowed here", skeleton, place, place + 3)
             kind = word
         elif token in _COMPARING:
             kind = "compare"
@@ -163,7 +163,7 @@ def _tokens_of(skeleton: str) -> list[tuple[str, int]]:
                 raise QueryError("syntax error: write NOT here", skeleton, place, place + 1)
             kind = "NOT"
         elif token == "+" and not _ends_operand(found[k - 1][0] if k else ""):
-            raise QueryError("a + before a value is not supported; leave it out", skeleton, place, place + 1)
+            raise QueryError("a + before a value is not supported; remove it", skeleton, place, place + 1)
         else:
             kind = "name" if re.match(r"[`\w'\"\0]", token) else token
         tokens.append((kind, place))

@@ -1,4 +1,4 @@
-"""An upper bound on the memory that the evaluation of an expression takes for a pair, before it is evaluated.
+"""An upper bound on the memory that an evaluation takes for a pair, computed before the evaluation.
 
 An evaluation keeps the value of every distinct node. A string function may repeat a field many times, so the strings of
 a pair may be much larger than its row. Most string functions work on Python strings, which take up to four bytes for a
@@ -22,7 +22,7 @@ from vedette.language.geofences import POLYGON_TESTS
 from vedette.native.budget import cut_by_bytes
 
 STRING_BYTES_AT_ONCE = 1 << 24  # of strings that an evaluation reads and makes, about
-MOST_STRING_BYTES = 1 << 30  # for a single pair; one that needs more fails
+MAX_STRING_BYTES = 1 << 30  # for a single pair; a pair that needs more fails
 VALUES_AT_ONCE = 1 << 26  # of all nodes
 _SMALL = 80  # bytes of a number or a date as a string, and of a Python string without its characters, at most
 _PYTHON_WIDTH = 4
@@ -44,7 +44,7 @@ class StringUse:
         leaves: dict[Typed, Counter[Any]] = {}
         _count_leaves(expression, leaves)
         total: Counter[Any] = Counter()
-        largest: Counter[Any] = Counter()  # of what a single node takes while it is evaluated
+        largest: Counter[Any] = Counter()  # of a single node during its evaluation
         for node, each in leaves.items():
             total.update(each)
             largest |= _count_copies(node, leaves)
@@ -55,7 +55,7 @@ class StringUse:
 
     @property
     def is_empty(self) -> bool:
-        """There are no strings."""
+        """Whether there are no strings."""
         return not (self.fields or self.slots or self.n_small)
 
     def bytes_of(
@@ -70,7 +70,7 @@ class StringUse:
         return n_bytes
 
     def cut(self, n_bytes: NDArray[np.int64]) -> list[int]:
-        """Where to cut pairs, so that the parts take a bounded number of bytes or are single pairs."""
+        """Where to cut pairs, so that parts have a bounded number of bytes or are single pairs."""
         step = max(1, VALUES_AT_ONCE // self.n_nodes)
         cuts = cut_by_bytes(n_bytes, STRING_BYTES_AT_ONCE)
         return sorted({*cuts, *range(step, len(n_bytes), step)}) if step < len(n_bytes) else cuts
@@ -96,7 +96,7 @@ def _count_leaves(node: Typed, leaves: dict[Typed, Counter[Any]]) -> Counter[Any
 
 
 def _count_copies(node: Typed, leaves: dict[Typed, Counter[Any]]) -> Counter[Any]:
-    """What copies of the strings of a node and its arguments take, as often as fields and slots occur in them."""
+    """The fields and slots in copies of the strings of a node and its arguments, as often as they occur."""
     found: Counter[Any] = Counter()
     if not node.args:
         return found

@@ -1,7 +1,7 @@
 """The skeleton of a text as a tree of `Written` nodes.
 
-sqlglot's Spark dialect parses; what it accepts beyond Spark, or groups otherwise than Spark, is refused here: this is a
-list of the nodes and arguments that are known, and nothing else passes.
+sqlglot parses with its Spark dialect. It accepts more than Spark and groups some operators differently, so this module
+is an allow-list of nodes and arguments. Everything else is refused.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from vedette.language.spelling import CALL, SLOT_NAME, check_characters, check_t
 from vedette.language.tokens import MARK
 from vedette.settings import Settings
 
-_DEEPEST = Settings()  # whatever is set: a tree is walked well within Python's own limit, on workers too
+_DEEPEST = Settings()  # the default, whatever is configured: trees must stay within Python's recursion limit on workers
 
 COMPARISONS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "NullSafeEQ": "<=>"}
 _ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Mod": "%", "IntDiv": "div", "DPipe": "||"}
 _LOOSE = {*COMPARISONS, "NullSafeNEQ", "And", "Or", "Not", "In", "Between", "Like", "Escape", "Is"}
 _INFIX = {"and", "or", "in", "between", *COMPARISONS.values(), *_ARITHMETIC.values()}
 
-# Flags sqlglot sets by itself and that say nothing about the text.
+# Flags that sqlglot sets by itself; they do not depend on the text.
 _HARMLESS = {"safe", "typed", "_type"}
 _CAST_TYPES = {
     "BIGINT": "bigint",
@@ -78,7 +78,7 @@ def parse_skeleton(skeleton: str) -> Written:
 
 @contextmanager
 def _deep_recursion() -> Iterator[None]:
-    """Room for sqlglot, which takes some twenty calls for a pair of parentheses."""
+    """A higher recursion limit: sqlglot makes about twenty calls per pair of parentheses."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, 8000))
     try:
@@ -107,7 +107,7 @@ def _syntax_error(error: Any, text: str, origins: list[tuple[int, int]], skeleto
     end = sum(len(before) + 1 for before in lines[: line - 1]) + column  # sqlglot's column is where the token ends
     start = max(0, end - len(highlight))
     if end >= len(text.rstrip()):
-        return QueryError("syntax error: the text ends too early", skeleton, len(skeleton.rstrip()))
+        return QueryError("syntax error: the text is incomplete", skeleton, len(skeleton.rstrip()))
     start, end = origin(origins, start), origin(origins, end)
     shown = "the literal" if MARK in skeleton[start:end] else repr(skeleton[start:end])
     hint = _SPELLINGS.get(skeleton[start:end], "")
@@ -117,18 +117,18 @@ def _syntax_error(error: Any, text: str, origins: list[tuple[int, int]], skeleto
     return QueryError(f"syntax error at {shown}{hint}", skeleton, start, max(end, start + 1))
 
 
-# The equivalents of operators of other languages, and the words that may be misspelt.
+# Operators of other languages with their equivalents, and words that may be misspelt.
 _SPELLINGS = {"&&": "; write AND", "&": "; write AND", "||": "; write OR", "|": "; write OR"}
 _KEYWORDS = ("AND", "OR", "NOT", "BETWEEN", "IN", "IS", "NULL", "LIKE", "ESCAPE", "CASE", "WHEN", "THEN", "ELSE", "END")
 
 
 class _Reader:
-    """Reads sqlglot's nodes one by one; whatever it does not know, it refuses."""
+    """Reads sqlglot's nodes one by one and refuses unknown ones."""
 
     def __init__(self, text: str, origins: list[tuple[int, int]]) -> None:
         self.text = text
         self.origins = origins
-        self.tokens: Counter[str] = Counter()  # what the nodes read so far are written with
+        self.tokens: Counter[str] = Counter()  # of the nodes read so far
 
     def read(self, node: Any) -> Written:
         kind = type(node).__name__
@@ -172,16 +172,16 @@ class _Reader:
         return min((arg.start for arg in placed), default=-1), max((arg.end for arg in placed), default=-1)
 
     def only(self, node: Any, *known: str) -> None:
-        """Refuse arguments of the node other than those known here."""
+        """Refuse all arguments of the node except these."""
         for name, value in node.args.items():
             if name not in known and name not in _HARMLESS and value not in (None, False, []):
                 self.refuse(node, f"{_describe(node)} with {name.replace('_', ' ').upper()} is not supported")
 
     def tight(self, node: Any, operator: str) -> Written:
-        """An operand that must be parenthesised where it is itself a condition, as Spark would group it otherwise."""
+        """An operand that needs parentheses if it is a condition, because Spark would group it differently."""
         written = self.read(node)
         if type(node).__name__ in _LOOSE:
-            self.refuse(node, f"a condition beside {operator} needs parentheses around it")
+            self.refuse(node, f"a condition next to {operator} needs parentheses around it")
         return written
 
     def _binary(self, node: Any, op: str) -> Written:
@@ -197,7 +197,7 @@ class _Reader:
         for side, inner in ((node.this, left), (node.expression, right)):
             mixed = (op == "||") != (inner.op == "||") and inner.op in _ARITHMETIC.values()
             if mixed and type(side).__name__ in _ARITHMETIC:
-                self.refuse(node, "|| beside arithmetic needs parentheses around one of them")
+                self.refuse(node, "|| next to arithmetic needs parentheses around one of them")
         return self.made(node, op, left, right)
 
     def _read_paren(self, node: Any) -> Written:
@@ -212,7 +212,7 @@ class _Reader:
         return self._chain(node, "or")
 
     def _chain(self, node: Any, op: str) -> Written:
-        """a AND b AND c as one node, however long, without recursion on the left."""
+        """a AND b AND c as one node of any length, without recursion."""
         kind = type(node)
         operands = []
         at = node
@@ -343,7 +343,7 @@ class _Reader:
         return self.made(node, op, self.read(node.this), type=Type(name))
 
     def _read_case(self, node: Any) -> Written:
-        """CASE as its branches in a row: condition, value, condition, value, ..., default."""
+        """CASE as a sequence of branches: condition, value, condition, value, ..., default."""
         self.only(node, "this", "ifs", "default")
         self.count("CASE", "END")
         subject = None if node.this is None else self.read(node.this)

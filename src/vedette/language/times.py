@@ -95,7 +95,7 @@ def days_of(year: int, month: int, day: int) -> int | None:
 
 
 def _offset_of(text: str) -> int | None:
-    """Seconds east of UTC of a fixed offset, or None where the text is none."""
+    """Seconds east of UTC of a fixed offset, or None if the text is not an offset."""
     if text in ("Z", "UTC", "GMT", "UT"):
         return 0
     found = _OFFSET.fullmatch(text)
@@ -110,7 +110,7 @@ def _offset_of(text: str) -> int | None:
 
 @dataclass(frozen=True)
 class Zone:
-    """A time zone by its name: what the clock on its wall shows at an instant, and back."""
+    """A time zone: converts instants to local times and back."""
 
     name: str
 
@@ -126,7 +126,7 @@ class Zone:
         return instant + self.offset(instant) * MICROS_PER_SECOND
 
     def to_instant(self, local: int) -> int:
-        """The instant of a local time; in a gap it is moved on by the gap, in an overlap the earlier one counts."""
+        """The instant of a local time. In a gap it is moved forward by the gap; in an overlap it is the earlier one."""
         return local - _offset_before(self.name, local // MICROS_PER_SECOND) * MICROS_PER_SECOND
 
     def midnight(self, days: int) -> int:
@@ -144,7 +144,7 @@ class Zone:
         return late
 
     def midnights(self, days: NDArray[np.int64]) -> NDArray[Any]:
-        """The first instants of days; an object array where one does not fit into 64 bits."""
+        """The first instants of days; an object array if one does not fit into 64 bits."""
         if _offset_of(self.name) == 0 and (len(days) == 0 or int(np.abs(days).max()) < 2**63 // MICROS_PER_DAY):
             return days * MICROS_PER_DAY
         distinct, back = np.unique(days, return_inverse=True)

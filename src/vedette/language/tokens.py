@@ -18,19 +18,19 @@ _NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:BD|bd|Bd|bD|[
 _BEFORE = r"(?<![\w.`\\])"
 _LITERAL = re.compile(rf"({_BEFORE}[rR](?:'[^']*'|\"[^\"]*\")|{_STRING}|{_BEFORE}{_NUMBER})", re.DOTALL)
 _LITERAL_OR_NAME = re.compile(rf"(`(?:[^`]|``)*`)|{_LITERAL.pattern}", re.DOTALL)
-# The same literals but for r'...', found three times as fast: the first character decides before anything is tried.
+# The same literals except r'...', found three times as fast: the first character decides.
 _QUICK = re.compile(
     r"""(['"0-9.](?:(?<=')(?:[^'\\]++|\\.|'')*'|(?<=")(?:[^"\\]++|\\.|"")*"|(?<![\w.`\\][0-9.])"""
     r"""(?:(?<=\.)[0-9]+|(?<=[0-9])[0-9]*(?:\.[0-9]*)?)(?:[eE][+-]?[0-9]+)?(?:BD|bd|Bd|bD|[lLdD])?(?![\w.])))""",
     re.DOTALL,
 )
-# The text up to a quote that is never closed. Without this check each quote after it would be tried, to the end.
+# The text up to a quote that is not closed. Without this check, each later quote would be tried up to the end.
 _CLOSED = re.compile(
     rf"""(?:[^'"`\\rR]++|{_BEFORE}[rR](?:'[^']*+'|"[^"]*+")|'(?:[^'\\]++|\\.|'')*+'|"(?:[^"\\]++|\\.|"")*+"|"""
     r"""`(?:[^`]++|``)*+`|[\\rR])*+""",
     re.DOTALL,
 )
-_LONG = 1000  # characters of a text from which on the check is worth its time
+_LONG = 1000  # characters of a text from which the check is worth its time
 _RAW = re.compile(rf"{_BEFORE}[rR]{MARK}")
 _TYPED = re.compile(rf"{_BEFORE}(?:date|timestamp)\s*(?={MARK})", re.IGNORECASE)
 # Literals that are part of the syntax and not values: the parameters of a type, the character of an ESCAPE.
@@ -94,7 +94,7 @@ def _refuse_open_quotes(text: str) -> None:
     found = _CLOSED.match(text)
     place = found.end() if found else 0
     if place < len(text):
-        raise QueryError(f"a {text[place]} that is never closed", text, place, place + 1)
+        raise QueryError(f"a {text[place]} is not closed", text, place, place + 1)
 
 
 def _refuse_surrogates(text: str) -> None:
@@ -102,13 +102,15 @@ def _refuse_surrogates(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         shown = text.encode(errors="replace").decode()
-        raise QueryError("the text holds half a character, a surrogate; remove it", shown, error.start) from None
+        raise QueryError(
+            "the text has a lone surrogate, which is not a character; remove it", shown, error.start
+        ) from None
 
 
 def _cut_with_names(text: str) -> tuple[str, tuple[str, ...]]:
     """The same for a text with backquoted names, which contain no literals."""
     if MARK in text:
-        raise QueryError("the text holds a NUL character; remove it", text.replace(MARK, "?"), text.index(MARK))
+        raise QueryError("the text has a NUL character; remove it", text.replace(MARK, "?"), text.index(MARK))
     skeleton: list[str] = []
     literals: list[str] = []
     last = 0
@@ -125,7 +127,7 @@ def _cut_with_names(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _recut(shape: Shape, texts: Sequence[str]) -> list[Shape]:
-    """The shape cut again, text by text, with an eye on r'...', in which a backslash is only a backslash."""
+    """The shape cut again, text by text, for r'...', in which a backslash has no special meaning."""
     shapes: dict[str, Shape] = {}
     for index in shape.indices:
         skeleton, literals = _cut_with_names(texts[index])
@@ -153,7 +155,7 @@ def _absorb(shape: Shape) -> list[Shape]:
 
 
 def _inline(shape: Shape) -> list[Shape]:
-    """The shape divided by those of its literals that are syntax, which go back into the skeleton."""
+    """The shape divided by its literals that are syntax; these become part of the skeleton."""
     marks = [place for place, character in enumerate(shape.skeleton) if character == MARK]
     syntactic = [found.start(group) for found in _SYNTACTIC.finditer(shape.skeleton) for group in (1, 2, 3)]
     slots = [slot for slot, place in enumerate(marks) if place in syntactic]

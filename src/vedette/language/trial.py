@@ -1,7 +1,7 @@
-"""The trial of a shape: it is evaluated on a few rows when its first query is added, before anything is committed.
+"""The trial of a shape: it is evaluated on a few rows when its first query is added, before the commit.
 
 The rows are: all nulls, all zeros and empty strings, and one for each of the first literals of the query, in which
-every field has the value of that literal, as far as it can be cast. A shape that raises here would raise in matches.
+every field has the value of that literal, if it can be cast. A shape that raises here would also raise in matches.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from vedette.language.expressions import Typed
 from vedette.language.residual import Residual
 from vedette.language.vectors import Vector, dtype_of
 
-MOST_LITERALS = 8  # rows beyond those of nulls and zeros
-MOST_CHARACTERS = 100  # of a literal that is tried as the value of a field, which may occur many times
-MOST_KNOWN = 8192  # shapes that are remembered to be good
+MAX_LITERALS = 8  # rows in addition to nulls and zeros
+MAX_CHARACTERS = 100  # of a literal that is tried as the value of a field, which may occur many times
+MAX_KNOWN = 8192  # shapes that are remembered as valid
 
 _known: set[tuple[Typed, str]] = set()
 
@@ -37,11 +37,11 @@ class TrialError(Exception):
 
     def as_query_error(self) -> QueryError:
         what = f"{type(self.error).__name__}: {self.error}"[:300]
-        return QueryError(f"the query cannot be evaluated ({what}); this is an error of Vedette, please report it")
+        return QueryError(f"the query cannot be evaluated ({what}); this is a bug in Vedette, please report it")
 
 
 def try_residual(residual: Residual) -> None:
-    """Evaluate a residual for its first query, unless its shape is known; raises TrialError."""
+    """Evaluate a residual for its first query, unless its shape is known to be valid. Raises TrialError."""
     constants = tuple(values[:1] for values in residual.constants)
     try_expression(residual.expression, constants, residual.time_zone, residual)
 
@@ -51,7 +51,7 @@ def try_expression(expression: Typed, constants: tuple[Any, ...], zone: str, res
     if key in _known:
         return
     types = {node.slot: node.type for node in expression.walk() if node.op == "slot"}
-    literals = [(type_, constants[slot]) for slot, type_ in sorted(types.items())[:MOST_LITERALS]]
+    literals = [(type_, constants[slot]) for slot, type_ in sorted(types.items())[:MAX_LITERALS]]
     fields = {node.name: node.type for node in expression.walk() if node.op == "field"}
     polygons = {} if residual is None else residual.polygons
     for always, some in ((True, []), (False, literals)):
@@ -63,13 +63,13 @@ def try_expression(expression: Typed, constants: tuple[Any, ...], zone: str, res
             raise
         except Exception as error:
             raise TrialError(error, always=always) from error
-    if len(_known) >= MOST_KNOWN:
+    if len(_known) >= MAX_KNOWN:
         _known.clear()
     _known.add(key)
 
 
 def _column(type_: Type, literals: list[tuple[Type, Any]], zone: str) -> Column:
-    """A null, a zero, and the literals in the type of a field; what cannot be cast is a zero."""
+    """A null, a zero, and the literals cast to the type of a field; those that cannot be cast are zero."""
     zero: Any = "" if type_.name == "string" else 0
     items = [zero, zero, *(_as_type(values, from_, type_, zone, zero) for from_, values in literals)]
     valid = np.ones(len(items), np.bool_)
@@ -86,4 +86,4 @@ def _as_type(values: Any, from_: Type, to: Type, zone: str, zero: Any) -> Any:
         return zero
     if not vector.usable[0] or isinstance(vector.values, pa.Array) != (to.name == "string"):
         return zero
-    return vector.values[0].as_py()[:MOST_CHARACTERS] if to.name == "string" else vector.values[0]
+    return vector.values[0].as_py()[:MAX_CHARACTERS] if to.name == "string" else vector.values[0]

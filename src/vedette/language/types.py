@@ -1,4 +1,4 @@
-"""Spark's type coercion in ANSI mode: in which type two operands meet, and what arithmetic on decimals gives."""
+"""Spark's type coercion in ANSI mode: the common type of two operands, and the types of decimal arithmetic."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def as_decimal(type_: Type) -> Type:
 
 
 def wider_decimal(a: Type, b: Type) -> Type:
-    """The decimal that holds both; beyond 38 digits the scale gives way and values are rounded."""
+    """The decimal for both. If it needs more than 38 digits, the scale is reduced and values are rounded."""
     if not (a.precision and b.precision):
         return Type("decimal", 0, 0)  # literals of several sizes at once
     scale = max(a.scale, b.scale)
@@ -48,7 +48,7 @@ def wider(a: Type, b: Type) -> Type | None:
 
 
 def common_type(types: Sequence[Type], *, promote_strings: bool = True) -> Type | None:
-    """The type all operands are cast to; a string gives way to whatever it is compared with."""
+    """The type that all operands are cast to. A string is cast to the type it is compared with."""
     rest: Type = NULL
     for type_ in types:
         if type_ != STRING:
@@ -68,7 +68,7 @@ def common_type(types: Sequence[Type], *, promote_strings: bool = True) -> Type 
 
 
 def adjust(precision: int, scale: int) -> Type:
-    """The decimal nearest to what arithmetic asks for: at least six places are kept before whole digits are."""
+    """The result of decimal arithmetic, reduced to 38 digits: at least six places are kept before integer digits."""
     if precision <= MAX_PRECISION:
         return Type("decimal", precision, scale)
     whole = precision - scale

@@ -1,4 +1,4 @@
-"""Checks of expressions that come from a file: nodes that evaluation knows, over fields and constants that exist."""
+"""Validation of expressions from a file: known nodes over existing fields and constants."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from vedette.language.types import NUMERIC
 from vedette.language.vectors import filler
 from vedette.native.damage import DamageError, check, check_type
 
-MOST_NODES = 1_000_000
-MOST_PLACES = 400  # of round(); a double has no more digits
+MAX_NODES = 1_000_000
+MAX_PLACES = 400  # of round(); a double has no more digits
 # How many arguments a node has, least and most. Functions have as many as their calls, unless listed here.
 _ARGUMENTS: dict[str, tuple[int, int]] = {
     **dict.fromkeys(("field", "slot", "constant"), (0, 0)),
     **dict.fromkeys(("not", "cast", "try"), (1, 1)),
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "<=>", "+", "-", "*", "/", "%", "div", "pmod"), (2, 2)),
-    **dict.fromkeys(("and", "or", "case", "in"), (1, MOST_NODES)),
+    **dict.fromkeys(("and", "or", "case", "in"), (1, MAX_NODES)),
     **dict.fromkeys(POLYGON_TESTS, (3, 3)),
     "like": (2, 2),
     "st_dwithin": (5, 5),
@@ -40,7 +40,7 @@ def validate_expression(expression: Typed, schema: Schema, constants: Sequence[A
     while waiting:
         node, depth = waiting.pop()
         n_nodes += 1
-        check(n_nodes <= MOST_NODES and depth <= 400, "an expression is too large")
+        check(n_nodes <= MAX_NODES and depth <= 400, "an expression is too large")
         _validate_node(node, schema, constants)
         waiting += [(arg, depth + 1) for arg in node.args]
 
@@ -48,39 +48,39 @@ def validate_expression(expression: Typed, schema: Schema, constants: Sequence[A
 def _validate_node(node: Typed, schema: Schema, constants: Sequence[Any]) -> None:
     for value, hint in ((node.op, str), (node.name, str), (node.slot, int), (node.type.name, str)):
         check_type(value, hint, "a node of an expression")
-    check(node.op in _KNOWN, "an expression has a node that is unknown")
+    check(node.op in _KNOWN, "an expression has an unknown node")
     least, most = _KNOWN[node.op]
-    check(least <= len(node.args) <= most, f"{node.op} has another number of arguments")
+    check(least <= len(node.args) <= most, f"{node.op} has a wrong number of arguments")
     type_ = node.type
-    check(type_.name in (*TYPE_NAMES, "int", "null"), "an expression has a type that is unknown")
+    check(type_.name in (*TYPE_NAMES, "int", "null"), "an expression has an unknown type")
     digits = (type_.precision, type_.scale)
     check(all(type(each) is int and 0 <= each <= 38 for each in digits), "a decimal has too many digits")
     if node.op == "field":
         field = schema.find(node.name)
-        check(field is not None and field.name == node.name and field.type == type_, "an expression has no such field")
+        check(field is not None and field.name == node.name and field.type == type_, "an expression has a wrong field")
     elif node.op == "slot":
-        check(0 <= node.slot < len(constants), "an expression has no such constant")
-        check(_is_of(constants[node.slot], filler(type_, 0)), "a constant is of another type")
+        check(0 <= node.slot < len(constants), "an expression has an unknown constant")
+        check(_is_of(constants[node.slot], filler(type_, 0)), "a constant has a wrong type")
     elif node.op in POLYGON_TESTS:
         polygon = node.args[2]
         check(polygon.op == "slot" and polygon.type.name == "string", "a polygon is not a constant")
         check(all(arg.type.name in NUMERIC for arg in node.args[:2]), "a point has no coordinates")
     elif node.op == "case":
-        check(len(node.args) % 2 == 1, "case has another number of arguments")
+        check(len(node.args) % 2 == 1, "case has a wrong number of arguments")
     _validate_value(node)
 
 
 def _validate_value(node: Typed) -> None:
     value: Any = node.value
     if node.op == "round":
-        check(type(value) is int and abs(value) <= MOST_PLACES, "round has another number of places")
+        check(type(value) is int and abs(value) <= MAX_PLACES, "round has an invalid number of places")
     elif node.op == "like":
-        check(type(value) is str and len(value) <= 1, "like has another escape")
+        check(type(value) is str and len(value) <= 1, "like has an invalid escape")
     elif node.op == "constant":
-        check(value is None or type(value) is bool, "a constant is of another type")
+        check(value is None or type(value) is bool, "a constant has a wrong type")
     else:
         is_margin = type(value) is float and np.isfinite(value)
-        check(value is None or type(value) is str or is_margin, "a node of an expression has another value")
+        check(value is None or type(value) is str or is_margin, "a node of an expression has an invalid value")
 
 
 def _is_of(values: Any, like: Any) -> bool:
@@ -91,13 +91,13 @@ def _is_of(values: Any, like: Any) -> bool:
 
 
 def check_evaluation(expression: Typed, constants: Sequence[Any], time_zone: str, n: int) -> None:
-    """Raise DamageError unless a condition is evaluated for a row of nulls, and for one of zeros and empty texts."""
+    """Raise DamageError unless a condition can be evaluated for a row of nulls and a row of zeros and empty texts."""
     from vedette.language.evaluation import evaluate_pairs
     from vedette.language.polygons import Polygons, why_not_parsed
 
     check(expression.type == BOOLEAN, "an expression is not a condition")
     slots = {node.args[2].slot for node in expression.walk() if node.op in POLYGON_TESTS}
-    check(not any(why_not_parsed(constants[slot]) for slot in slots), "a polygon nests too deeply or holds NUL")
+    check(not any(why_not_parsed(constants[slot]) for slot in slots), "a polygon nests too deeply or contains NUL")
     polygons = {slot: Polygons(constants[slot]) for slot in slots}
     members = np.array([0, n - 1])
     with _trying():
@@ -105,13 +105,13 @@ def check_evaluation(expression: Typed, constants: Sequence[Any], time_zone: str
 
 
 def check_side(expression: Typed) -> None:
-    """Raise DamageError unless an expression without literals is evaluated for two such rows."""
+    """Raise DamageError unless an expression without literals can be evaluated for two such rows."""
     from vedette.language.evaluation import evaluate_vector
 
     rows = np.arange(2)
     with _trying():
         vector = evaluate_vector(expression, (), "UTC", _two_rows(expression), rows, rows, {})
-        check(_is_of(vector.values, filler(expression.type, 0)), "an expression has another type than it says")
+        check(_is_of(vector.values, filler(expression.type, 0)), "an expression has another type than it declares")
 
 
 def _two_rows(expression: Typed) -> dict[str, Column]:

@@ -1,4 +1,4 @@
-"""Vectors: the values of an expression for many pairs at once, with what is null and what failed."""
+"""Vectors: the values of an expression for many pairs, with masks for nulls and failures."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Mask = NDArray[np.bool_]
 class Vector:
     """Values in the physical form of their type. A mask that is None is False everywhere, `valid` True everywhere.
 
-    `failed` marks pairs whose evaluation failed and has not yet met a comparison; `lost` those where one did, and was
-    made null. Values of pairs that are null or failed are arbitrary.
+    `failed` marks pairs whose evaluation failed below any comparison; `lost` marks pairs for which a comparison became
+    null because of a failure. Values of pairs that are null or failed are arbitrary.
     """
 
     values: Any
@@ -42,7 +42,7 @@ class Vector:
         return np.zeros(len(self), np.bool_) if self.valid is None else ~self.valid
 
     def settled(self) -> Vector:
-        """The vector of a condition: what failed below is null here, and counted."""
+        """The vector of a condition: failed pairs become null and are counted."""
         if self.failed is None:
             return self
         return Vector(self.values, self.usable, None, join(self.lost, self.failed))
@@ -51,27 +51,27 @@ class Vector:
         return replace(self, values=values)
 
     def failing(self, where: Mask) -> Vector:
-        """The same, failed also there, where it has a value."""
+        """The same vector, failed also at `where`, if it has a value there."""
         more = where if self.valid is None else where & self.valid
         return replace(self, failed=join(self.failed, more)) if more.any() else self
 
 
 def join(a: Mask | None, b: Mask | None) -> Mask | None:
-    """Either of two masks."""
+    """The union of two masks."""
     if a is None or b is None:
         return b if a is None else a
     return a | b
 
 
 def meet(a: Mask | None, b: Mask | None) -> Mask | None:
-    """Both of two `valid` masks."""
+    """The intersection of two `valid` masks."""
     if a is None or b is None:
         return b if a is None else a
     return a & b
 
 
 def strict(values: Any, *args: Vector) -> Vector:
-    """The result of a function that is null where an argument is, and fails where an argument failed."""
+    """The result of a function that is null where an argument is null, and failed where an argument failed."""
     valid = failed = lost = None
     for arg in args:
         valid, failed, lost = meet(valid, arg.valid), join(failed, arg.failed), join(lost, arg.lost)
@@ -105,7 +105,7 @@ def choose(type_: Type, mask: Mask, a: Any, b: Any) -> Any:
 
 
 def map_distinct(values: Any, usable: Mask, read: Callable[[Any], Any], dtype: Any) -> tuple[NDArray[Any], Mask]:
-    """A Python function over values, once per distinct one; where it gives None, the mask says it failed."""
+    """A Python function over values, called once per distinct value. Where it returns None, the mask says failed."""
     known: dict[Any, Any] = {}
     n = len(values)
     out = np.zeros(n, dtype)

@@ -45,7 +45,7 @@ def test_answers_do_not_depend_on_how_keys_are_computed(texts, batches):
 
 
 def test_a_row_whose_key_would_be_too_large_fails_alone(monkeypatch):
-    monkeypatch.setattr(evaluation, "MOST_STRING_BYTES", 10_000)
+    monkeypatch.setattr(evaluation, "MAX_STRING_BYTES", 10_000)
     monkeypatch.setattr(string_use, "STRING_BYTES_AT_ONCE", 5_000)
     joins = vd.JoinQuerySet(left="s string", right="s string")
     joins.add("twice", "concat(left.s, left.s) = right.s", rows=9)
