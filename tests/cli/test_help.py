@@ -76,4 +76,4 @@ def test_a_misspelled_option_of_the_library_is_named_as_on_the_command_line(run,
 
     code, _, err = run("border", rows, "--queries", queries, "--key", "k", "--time", "t", "--late", "never")
 
-    assert (code, err) == (2, "vedette: --late is one of: 'drop', 'apply'; got 'never'\n")
+    assert (code, err) == (2, "vedette: --late must be one of: 'drop', 'apply'; got 'never'\n")

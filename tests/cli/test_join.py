@@ -356,14 +356,14 @@ def test_comparisons_that_cannot_be_made_are_counted_aloud(run, tmp_path):
 
 
 OPTIONS = [
-    (["--time", "when"], "left rows: the rows have no column 'when', which is the time"),
-    (["--time", "ts", "--left-id", "ident"], "no column 'ident', which is the id"),
-    (["--time", "symbol"], "--left-time 'symbol' is string; a time is a timestamp or a number"),
-    (["--time", "ts", "--id", "price"], "--left-id 'price' is double; an id is a string or a whole number"),
+    (["--time", "when"], "left rows: the rows have no column 'when' for the time"),
+    (["--time", "ts", "--left-id", "ident"], "no column 'ident' for the id"),
+    (["--time", "symbol"], "--left-time 'symbol' is string; a time must be a timestamp or a number"),
+    (["--time", "ts", "--id", "price"], "--left-id 'price' is double; an id must be a string or a whole number"),
     (["--left-time", "ts"], "the right rows have no time column; name it with --time, or --time right=..."),
     ([], "the left rows have no time column; name it with --time, or --time left=..."),
-    (["--time", "ts", "--late", "never"], "late is one of: 'drop', 'apply'; got 'never'"),
-    (["--time", "ts", "--max-state-rows", "0"], "--max-state-rows is a whole number above 0, or None; got 0"),
+    (["--time", "ts", "--late", "never"], "late must be one of: 'drop', 'apply'; got 'never'"),
+    (["--time", "ts", "--max-state-rows", "0"], "--max-state-rows must be a whole number above 0, or None; got 0"),
     (
         ["--time", "rigth=ts"],
         "--time names an unknown stream 'rigth'; the streams are: left, right; did you mean 'right'?",
@@ -416,8 +416,11 @@ def test_one_file_is_no_join(run, tmp_path):
             "line 3: query 'b': it has no window for the left stream; add a column 'within' or 'rows'",
         ),
         (("b", NEAR, "1 s", 3), "line 3: query 'b': it has both within, '1 s', and rows, '3'; give one"),
-        (("b", NEAR, "soon", ""), "line 3: query 'b': within is a duration such as '5 minutes'; got 'soon'"),
-        (("b", NEAR, "0 s", ""), "line 3: query 'b': within is a duration above 0, such as '5 minutes'; got '0 s'"),
+        (("b", NEAR, "soon", ""), "line 3: query 'b': within must be a duration such as '5 minutes'; got 'soon'"),
+        (
+            ("b", NEAR, "0 s", ""),
+            "line 3: query 'b': within must be a duration above 0, such as '5 minutes'; got '0 s'",
+        ),
         (("b", NEAR, "", 0), "line 3: query 'b': rows must be a whole number above 0; got '0'"),
         (("b", NEAR, "", "1.5"), "line 3: query 'b': rows must be a whole number above 0; got '1.5'"),
         (("a", NEAR, "1 s", ""), "line 3: query 'a': id 'a' "),
@@ -520,7 +523,7 @@ def test_no_pair_of_bands_leaves_the_header_in_its_types(run, tmp_path):
     [
         (["--value", "price"], "the left rows have no column 'price' for the value; they have: id, value"),
         (["--right-id", "key"], "the right rows have no column 'key' for the id"),
-        (["--report", "all"], "--report is one of: 'pairs', 'queries'; got 'all'"),
+        (["--report", "all"], "--report must be one of: 'pairs', 'queries'; got 'all'"),
         (["--within", "5 s"], "--within is for joins of --queries; bands join all values of both files"),
         (["--stream", "more=m.csv"], "bands join the values of --left and --right; got: left, right, more"),
         (["--max-state-rows", "3"], "--max-state-rows is 3"),
@@ -593,7 +596,7 @@ def test_what_is_wrong_in_spark_is_told_in_a_sentence(spark, run, tmp_path):
     for more, message in (
         (("--time", "ts"), "with --spark, left rows need an id; name its column with --id, or --id left=..."),
         (("--time", "at", "--id", "id"), "'at'"),
-        ((*TIMED, "--late", "never"), "late is one of: 'drop', 'apply'; got 'never'"),
+        ((*TIMED, "--late", "never"), "late must be one of: 'drop', 'apply'; got 'never'"),
     ):
         code, _, err = run(*join(tmp_path, "--spark", "-o", tmp_path / "o.csv", *more))
         assert (code, err.count("\n")) == (2, 1)

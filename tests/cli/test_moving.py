@@ -332,9 +332,9 @@ def test_nothing_found_leaves_the_header(run, tmp_path):
     [
         (
             ["--max-update-interval", "0"],
-            "--max-update-interval is a number above 0, or a duration",
+            "--max-update-interval must be a number above 0, or a duration",
         ),
-        (["--max-update-interval", "nan"], "--max-update-interval is a number above 0, or a duration"),
+        (["--max-update-interval", "nan"], "--max-update-interval must be a number above 0, or a duration"),
         (["--static", "c"], "--static is 'a', 'b' or None; got 'c'"),
         (["--at", "inf"], "time is a finite number; got inf"),
         (["--at", "noon"], "--at is a number, or a time such as 2026-03-02T14:00:00Z; got 'noon'"),

@@ -56,15 +56,13 @@ OTHERS = {
 @pytest.mark.parametrize("wrong", ["ab", b"ab", bytearray(b"ab"), {"a": 1, "b": 2}, 5, None])
 @pytest.mark.parametrize("call", ADDS | OTHERS)
 def test_one_string_is_never_read_as_many_ids(registry, call, wrong):
-    with pytest.raises(
-        vd.QueryError, match=r"ids are a list or an array of ids; got .*; for one id, give a list of one"
-    ):
+    with pytest.raises(vd.QueryError, match=r"ids must be a list or an array; got .*; for one id, give a list of one"):
         (ADDS | OTHERS)[call](registry, wrong)
 
 
 @pytest.mark.parametrize("call", ADDS)
 def test_a_set_of_ids_has_no_order_to_belong_to_queries_by(registry, call):
-    with pytest.raises(vd.QueryError, match="ids are a list or an array, in the order of their queries; got a set"):
+    with pytest.raises(vd.QueryError, match="ids must be a list or an array, in the order of their queries; got a set"):
         ADDS[call](registry, {"c", "d"})
 
 

@@ -231,7 +231,7 @@ def test_a_timestamp_that_is_too_far_away_is_read_exactly_or_refused(unit, value
             read = read_rows({"ts": times}, SCHEMA, ["ts"], zone)[0]["ts"].values[0]
             assert abs(read - micros) <= 2 * 3600 * 10**6
         else:
-            with pytest.raises(RowError, match="field 'ts' holds a timestamp"):
+            with pytest.raises(RowError, match="field 'ts' has a timestamp"):
                 read_rows({"ts": times}, SCHEMA, ["ts"], zone)
 
 
@@ -242,12 +242,12 @@ def test_a_timestamp_that_is_too_far_away_is_read_exactly_or_refused(unit, value
         (pd.DataFrame({"x": [1.0], "n": [1.5]}), r'bigint in the schema but double in the rows.*astype\("Int64"\)'),
         ({"x": ["a"]}, "field 'x' is double in the schema but string in the rows; cast the column"),
         ({"x": [1.0], "y": [1.0, 2.0]}, r"differ in length \(x: 1, y: 2\)"),
-        ({"x": 1.0}, "field 'x' holds 1.0, not an array; give arrays of one value, or use match_one"),
-        ({"x": "1.0"}, "field 'x' holds '1.0', not an array; give arrays of one value, or use match_one"),
+        ({"x": 1.0}, "field 'x' is 1.0, not an array; give arrays of one value, or use match_one"),
+        ({"x": "1.0"}, "field 'x' is '1.0', not an array; give arrays of one value, or use match_one"),
         ({"x": np.zeros((2, 2))}, "field 'x' is an array of 2 dimensions; a column has one"),
         ({1: [1.0]}, "the rows lack field 'x', which queries use; they have: 1"),
         ({"x": ["\ud800"]}, r"field 'x' \(double\) cannot be read"),
-        ([{"x": 1.0}], "rows are an Arrow table or batch, a pandas or polars frame, or a dict of arrays; got list"),
+        ([{"x": 1.0}], "rows must be an Arrow table or batch, a pandas or polars frame, or a dict of arrays; got list"),
     ],
 )
 def test_rows_that_do_not_fit_are_refused(rows, words):
@@ -279,5 +279,5 @@ def test_a_row_that_does_not_fit_is_refused(row, words):
 
 
 def test_one_row_is_a_dict():
-    with pytest.raises(RowError, match="a row is a dict of values by field; got list; use match for many rows"):
+    with pytest.raises(RowError, match="a row must be a dict of values by field; got list; use match for many rows"):
         read_row([{"x": 1.0}], SCHEMA, ["x"], "UTC")

@@ -48,7 +48,7 @@ def test_a_schema_is_an_arrow_schema():
         ("x decimal(40, 2)", "out of range"),
         (f"x decimal({'9' * 5000})", "out of range"),
         (f"x decimal(10, {'1' * 5000})", "out of range"),
-        ({"x": "double"}, "a schema is a text such as 'symbol string, price double'; got dict"),
+        ({"x": "double"}, "a schema must be a text such as 'symbol string, price double'; got dict"),
     ],
 )
 def test_a_wrong_schema_says_what_would_work(text, words):

@@ -45,13 +45,13 @@ BORDER = {"key": "symbol", "time": "ts"}
 @pytest.mark.parametrize(
     ("name", "operator", "message"),
     [
-        ("border", {**BORDER, "dwell": -1}, "operator.dwell is "),
-        ("border", {**BORDER, "expire_after": 5, "dwell": "1 minute"}, "operator.expire_after is "),
+        ("border", {**BORDER, "dwell": -1}, "operator.dwell must be "),
+        ("border", {**BORDER, "expire_after": 5, "dwell": "1 minute"}, "operator.expire_after must be "),
         ("border", {**BORDER, "margin": {"prize": 1.0}}, "operator.margin names 'prize', which is no field"),
-        ("border", {**BORDER, "margin": -1.0}, "operator.margin is a number from 0 on"),
-        ("border", {**BORDER, "time": "symbol"}, "operator.time 'symbol' is string; a time is a timestamp"),
-        ("border", {**BORDER, "key": "price"}, "operator.key 'price' is double; a key is a string"),
-        ("zones", {"max_update_interval": 0}, "operator.max_update_interval is a number above 0"),
+        ("border", {**BORDER, "margin": -1.0}, "operator.margin must be a number of 0 or more"),
+        ("border", {**BORDER, "time": "symbol"}, "operator.time 'symbol' is string; a time must be a timestamp"),
+        ("border", {**BORDER, "key": "price"}, "operator.key 'price' is double; a key must be a string"),
+        ("zones", {"max_update_interval": 0}, "operator.max_update_interval must be a number above 0"),
         ("time", {}, "operator.time: it is missing, but set 'time' has time windows; give the"),
         ("time", {"time": {"left": "ts"}}, "operator.time is missing: the left stream has a time column"),
         (

@@ -75,7 +75,7 @@ def test_a_small_file_is_read_with_the_defaults(tmp_path):
         (
             'format = "rate"',
             'format = "rate"\nwatermark = {column = "ts", delay = "soon"}',
-            "source.watermark.delay: it is a duration such as '5 minutes'; got 'soon'",
+            "source.watermark.delay: it must be a duration such as '5 minutes'; got 'soon'",
         ),
         (
             'format = "rate"',

@@ -74,7 +74,9 @@ def test_bytes_of_another_format_are_refused():
 def test_a_file_with_what_another_vedette_knew_is_refused(file, monkeypatch, known):
     monkeypatch.setattr(snapshot, "_CLASSES", known)
 
-    with pytest.raises(vd.SnapshotError, match="has content that this Vedette does not know: save the set again"):
+    with pytest.raises(
+        vd.SnapshotError, match="has content that is unknown to this version of Vedette: save the set again"
+    ):
         vd.QuerySet.load(file)
 
 

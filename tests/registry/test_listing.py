@@ -248,7 +248,7 @@ def test_an_id_that_no_database_can_store_is_unknown(alerts: vd.Registry, name: 
     with pytest.raises(vd.QueryError, match=f"after must be the last id of the previous page.* got {escaped}"):
         alerts.list(name, after=unknown)
     for work in (alerts.find_ids, alerts.remove_many):
-        with pytest.raises(vd.QueryError, match=r"ids are all strings or all 64-bit integers|the character NUL"):
+        with pytest.raises(vd.QueryError, match=r"ids must be all strings or all 64-bit integers|the character NUL"):
             work(name, [unknown])
 
 

@@ -146,12 +146,12 @@ def test_a_cached_sample_does_not_keep_the_database_open(tmp_path):
 
 MIXED = {
     "categories": (pd.DataFrame({"x": pd.Categorical([3, True, 2.5])}), "its categories cannot be read"),
-    "objects": (pd.DataFrame({"x": pd.Series([1.0, True, 2.5], dtype=object)}), "it holds booleans and numbers"),
-    "a list": ({"x": [1.0, True, 2.5]}, "it holds booleans and numbers"),
+    "objects": (pd.DataFrame({"x": pd.Series([1.0, True, 2.5], dtype=object)}), "it has booleans and numbers"),
+    "a list": ({"x": [1.0, True, 2.5]}, "it has booleans and numbers"),
     "lengths": ({"x": [1.0], "s": ["a", "b"]}, "differ in length"),
     "names": ({"x": [1.0], "X": [2.0]}, "2 columns named"),
     "other fields": ({"y": [1.0]}, r"the sample has no field of the schema \(x, s\); it has: y"),
-    "no rows": (5, "rows are an Arrow table or batch, a pandas or polars frame, or a dict of arrays; got int"),
+    "no rows": (5, "rows must be an Arrow table or batch, a pandas or polars frame, or a dict of arrays; got int"),
 }
 
 

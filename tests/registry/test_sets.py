@@ -208,9 +208,9 @@ def test_the_error_names_the_query_with_the_invalid_window_band_or_expiry(
 
     for given, message in [
         ({"within": ["1 s", "soon"]}, f"^query {second}: .*'soon'"),
-        ({"rows": {"left": 3, "right": [1, 0]}}, f"^query {second}: rows is a whole number above 0"),
+        ({"rows": {"left": 3, "right": [1, 0]}}, f"^query {second}: rows must be a whole number above 0"),
         ({"rows": 3, "metadata": [{}, {"owner": math.nan}]}, f"^query {second}: metadata must be valid JSON"),
-        ({"rows": 3, "ttl": ["1 day", "soon"]}, f"^query {second}: ttl is a duration"),
+        ({"rows": 3, "ttl": ["1 day", "soon"]}, f"^query {second}: ttl must be a duration"),
     ]:
         with pytest.raises(vd.QueryError, match=message):
             registry.add_many("pairs", ids, texts, **given)

@@ -278,14 +278,14 @@ def test_changed_queries_take_effect_with_the_next_micro_batch(spark, tmp_path):
         ),
         ({"op": "id"}, r"op must name a column of strings, 'insert' or 'delete'; column 'id' is bigint"),
         ({"left_id": 3}, r"left_id must be the name of a column; got 3"),
-        ({"report": "counts"}, r"report is one of: 'pairs', 'queries'; got 'counts'"),
+        ({"report": "counts"}, r"report must be one of: 'pairs', 'queries'; got 'counts'"),
         ({"known_id": "drop"}, r"known_id must be one of: 'error', 'replace'; got 'drop'"),
         ({"unknown_id": "no"}, r"unknown_id must be one of: 'log', 'report', 'error'; got 'no'"),
         (
             {"unknown_id": "report", "report": "queries"},
             r"unknown_id is \"report\", which names ids beside pairs; .*use \"log\" or \"error\"$",
         ),
-        ({"max_state_rows": 0}, r"max_state_rows is a whole number above 0, or None; got 0"),
+        ({"max_state_rows": 0}, r"max_state_rows must be a whole number above 0, or None; got 0"),
         ({"shards": "4"}, r"shards must be an integer from 1 to 10,000; got '4'"),
     ],
 )

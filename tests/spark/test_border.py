@@ -331,8 +331,8 @@ def test_two_columns_of_one_name_are_refused(frame, queries):
     [
         ({"late": "later"}, "late"),
         ({"null_key": "keep"}, "null_key"),
-        ({"dwell": "soon"}, "dwell is a duration"),
-        ({"expire_after": -1}, "expire_after is a duration"),
+        ({"dwell": "soon"}, "dwell must be a duration"),
+        ({"expire_after": -1}, "expire_after must be a duration"),
         ({"margin": {"pric": 1.0}}, "pric"),
         ({"cross": "yes"}, "cross"),
         ({"key": 3}, "key"),

@@ -348,11 +348,14 @@ def test_a_frame_without_changes_is_refused(spark, frame):
         ),
         (
             {"max_update_interval": 0},
-            r"max_update_interval is a number above 0, or a duration .*; got 0",
+            r"max_update_interval must be a number above 0, or a duration .*; got 0",
         ),
-        ({"max_update_interval": "60"}, r"max_update_interval is a duration such as '5 minutes'; got '60'; units are"),
+        (
+            {"max_update_interval": "60"},
+            r"max_update_interval must be a duration such as '5 minutes'; got '60'; units are",
+        ),
         ({"static": "c"}, r"static is 'a', 'b' or None; got 'c'"),
-        ({"late": "never"}, r"late is one of: 'apply', 'drop', 'error'; got 'never'"),
+        ({"late": "never"}, r"late must be one of: 'apply', 'drop', 'error'; got 'never'"),
         ({"shards": 0}, r"shards must be an integer from 1 to 10,000; got 0"),
     ],
 )

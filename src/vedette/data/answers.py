@@ -1,7 +1,7 @@
-"""Answers: a batch of rows with what it matched, as one row per pair or as a list per row.
+"""Answers: a batch of rows with its matches, as one row per pair or as a list per row.
 
-The columns of the rows are kept as they are; a list column is laid over the matches without a copy of the counts. An
-answer is cut before it is copied, so that a piece takes a bounded number of bytes whatever the rows and queries are.
+The columns of the rows are unchanged. A list column uses the arrays of the matches without a copy. An answer is cut
+before it is copied, so the bytes of a piece are bounded for any rows and queries.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from vedette.data.row_sizes import bytes_per_row
 from vedette.native.budget import Pieces, cut_by_bytes
 from vedette.settings import settings
 
-PAIRS_AT_ONCE = 1 << 19  # in one batch of the answer, about; with 2M, lists of ten took a fifth more time in Spark
-_FIRST_ROWS = 1 << 14  # matched first, to learn how many queries a row matches
+PAIRS_AT_ONCE = 1 << 19  # in one batch of the answer, about; with 2M, lists of ten took 20 % more time in Spark
+_FIRST_ROWS = 1 << 14  # matched first, to estimate how many queries a row matches
 
 
 def answer(
@@ -37,7 +37,7 @@ def answer(
     attach = attach_lists if output == "list" else attach_pairs
     ids = _with_short_offsets(ids)
     id_bytes = bytes_per_row(ids)
-    # Half as many rows as would fit: rows further on may match more.
+    # Half as many rows as would fit: later rows may match more.
     pieces = Pieces(_FIRST_ROWS, 2 * PAIRS_AT_ONCE, batch_bytes)
     for batch in batches:
 
@@ -85,6 +85,6 @@ def attach_pairs(
 
 
 def _with_short_offsets(ids: pa.Array) -> pa.Array:
-    """Ids whose selections carry four bytes of offset each instead of eight, where they fit."""
+    """Ids whose selections have offsets of four bytes instead of eight, if they fit."""
     fits = pa.types.is_large_string(ids.type) and ids.nbytes < 2**31
     return ids.cast(pa.string()) if fits else ids

@@ -1,7 +1,7 @@
-"""A column's values, however they are held, as an Arrow array of the type that they have.
+"""Values of a column in any container, as an Arrow array of their own type.
 
-Arrow infers the type of Python objects from what they are, and gives way where they differ: a boolean among floats is
-read as 1.0, a datetime among dates loses its time. Such columns are refused here.
+Arrow infers the type of Python objects and converts mixed ones silently: a boolean among floats becomes 1.0, a datetime
+among dates loses its time. Such columns are refused here.
 """
 
 from __future__ import annotations
@@ -16,14 +16,19 @@ import pyarrow as pa
 from vedette.data.frames import library_of
 from vedette.errors import RowError
 
-_MISSING = ("NAType", "NaTType")  # what pandas has for null, known without importing it
-UNREADABLE = (pa.ArrowException, ArithmeticError, TypeError, ValueError)  # what values can make Arrow and NumPy raise
+_MISSING = ("NAType", "NaTType")  # the types of null in pandas, by name: pandas is not imported
+UNREADABLE = (
+    pa.ArrowException,
+    ArithmeticError,
+    TypeError,
+    ValueError,
+)  # what Arrow and NumPy raise for invalid values
 
 
 def to_arrow(values: Any, what: str) -> pa.Array | pa.ChunkedArray:
-    """The values as Arrow has them; raises RowError, which begins with `what`, where they have no Arrow type.
+    """The values as an Arrow array. Raises RowError, which begins with `what`, if they have no Arrow type.
 
-    Containers that make up a type for nothing (lists, NumPy, pandas) have the null type when they are empty.
+    Empty lists, NumPy arrays and pandas objects, whose type means nothing, get the null type.
     """
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
@@ -42,14 +47,14 @@ def to_arrow(values: Any, what: str) -> pa.Array | pa.ChunkedArray:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a Python value is null: None, or what pandas and NumPy have for it."""
+    """Whether a Python value is null: None, or a null of pandas or NumPy."""
     if value is None or value is np.ma.masked or type(value).__name__ in _MISSING:
         return True
     return isinstance(value, np.datetime64) and bool(np.isnat(value))
 
 
 def _from_polars(values: Any) -> pa.ChunkedArray:
-    if str(getattr(values, "dtype", "")).startswith("Object"):  # which would arrive as addresses
+    if str(getattr(values, "dtype", "")).startswith("Object"):  # Arrow would get their addresses
         raise TypeError("Python objects have no Arrow type; cast the column")
     try:
         return pa.chunked_array(values)
@@ -69,7 +74,7 @@ def _from_pandas(values: Any) -> pa.Array:
 def _from_numpy(values: Any) -> pa.Array:
     if values.dtype.kind == "O":
         return _from_objects(values.tolist())
-    if values.dtype.kind == "U":  # given as it is, Arrow would cut a string at its first NUL
+    if values.dtype.kind == "U":  # Arrow would truncate a string at its first NUL
         return pa.array(values.tolist(), pa.large_string())
     if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] not in ("D", "s", "ms", "us", "ns"):
         raise TypeError("units of time are D, s, ms, us and ns; cast the array to datetime64[us]")
@@ -92,14 +97,14 @@ def _from_objects(values: Any) -> pa.Array:
 
 
 def _check_kinds(values: Iterable[Any], type_: pa.DataType) -> None:
-    """Raise TypeError where Arrow has read values of several kinds as one."""
+    """Raise TypeError if Arrow has converted values of several kinds to one."""
     if pa.types.is_integer(type_) or pa.types.is_floating(type_):
         if not {bool, np.bool_}.isdisjoint(map(type, values)):
-            raise TypeError("it holds booleans and numbers")
+            raise TypeError("it has booleans and numbers")
     elif pa.types.is_date(type_):
         if any(isinstance(value, datetime.datetime) and not is_missing(value) for value in values):
-            raise TypeError("it holds dates and timestamps")
+            raise TypeError("it has dates and timestamps")
     elif pa.types.is_timestamp(type_):
         times = (value for value in values if isinstance(value, datetime.datetime) and not is_missing(value))
         if len({value.utcoffset() is None for value in times}) > 1:
-            raise TypeError("it holds timestamps with and without a time zone")
+            raise TypeError("it has timestamps with and without a time zone")

@@ -1,4 +1,4 @@
-"""Axes: one field seen through the queries, and how a value finds its cell on it.
+"""Axes: the cells of one field, and the lookup from a value to its cell.
 
 The cuts of an axis are the sorted distinct constants that queries compare the field with. Cell `2i + 1` is cut `i`,
 cell `2i` the gap below it, cell `2m` the gap above the last of `m` cuts, and cell `2m + 1` is null. After this step
@@ -31,20 +31,20 @@ from vedette.native.kernels import kernel
 from vedette.native.prefetch import prefetch
 
 Cells = NDArray[np.int32]
-FAR, NEAR = 24, 12  # how many values ahead the table and the cuts are fetched
-MANY_CUTS = 1 << 16  # from here on memory counts more than the last nanosecond
+FAR, NEAR = 24, 12  # how many values ahead the table and the cuts are prefetched
+MANY_CUTS = 1 << 16  # from here on, less memory is more important than the last nanosecond
 
 
 @dataclass(frozen=True)
 class NumberAxis:
     """Cuts that are int64 or float64.
 
-    A table over equal steps of value guesses where a value belongs, and a short search confirms. Takes 10 to 12 bytes a
-    cut. Where the cuts are so skewed that the table says nothing, it is a binary search.
+    A table over equal steps of value gives a first guess, and a short search finds the cut. Takes 10 to 12 bytes per
+    cut. For very skewed cuts, the table does not help and the search is a binary search.
     """
 
     cuts: NDArray[Any]
-    table: NDArray[np.int32]  # step t holds the cuts [table[t], table[t + 1])
+    table: NDArray[np.int32]  # step t has the cuts [table[t], table[t + 1])
     base: float
     scale: float
 
@@ -76,7 +76,7 @@ class NumberAxis:
 
     def validate(self) -> None:
         check_fields(self)
-        check(self.cuts.ndim == self.table.ndim == 1 and len(self.table) > 1, "an axis has arrays of another shape")
+        check(self.cuts.ndim == self.table.ndim == 1 and len(self.table) > 1, "an axis has arrays of a wrong shape")
         check(self.cuts.dtype in (np.int64, np.float64), "the cuts of an axis of numbers are not numbers")
         check(np.isfinite([self.base, self.scale]).all() and self.scale >= 0.0, "the steps of an axis are not finite")
         rises = self.cuts[1:] > self.cuts[:-1]
@@ -91,7 +91,7 @@ class NumberAxis:
 class StringAxis:
     """Cuts that are strings, in the order of their UTF-8 bytes.
 
-    A hash table finds equal ones; others are searched for.
+    A hash table finds equal strings; for others, a binary search finds the gap.
     """
 
     offsets: NDArray[np.int64]
@@ -137,7 +137,7 @@ class StringAxis:
 
 @dataclass(frozen=True)
 class WideAxis:
-    """Cuts that are integers beyond 64 bits (decimals of more than 18 digits), searched in Python: exact, and slow."""
+    """Cuts that are integers beyond 64 bits (decimals of more than 18 digits), searched in Python: exact, but slow."""
 
     high_halves: NDArray[np.int64]
     low_halves: NDArray[np.uint64]
@@ -179,15 +179,15 @@ Axis = NumberAxis | StringAxis | WideAxis
 
 def validate_axis(axis: Axis, type_: Type) -> None:
     """Raise DamageError unless an axis from a file is one that a field of this type may have."""
-    check(isinstance(axis, Axis), "an axis is of no class of axes")
+    check(isinstance(axis, Axis), "an axis has a wrong class")
     axis.validate()
     if type_.name == "string" or (type_.name == "decimal" and type_.precision > INT64_DECIMAL_PRECISION):
         fits = isinstance(axis, StringAxis if type_.name == "string" else WideAxis)
     else:
         dtype = np.float64 if type_.name == "double" else np.int64
         fits = isinstance(axis, NumberAxis) and axis.cuts.dtype == dtype
-    check(fits, f"the axis of a {type_.name} field is of another type")
-    check(axis.n_cells < 1 << 31, "an axis has more cells than there can be")
+    check(fits, f"the axis of a {type_.name} field has a wrong type")
+    check(axis.n_cells < 1 << 31, "an axis has too many cells")
 
 
 def build_axis(type_: Type, ranges: Sequence[Ranges | Nulls]) -> Axis:
@@ -227,7 +227,7 @@ def to_cells(axis: Axis, ranges: Ranges | Nulls) -> tuple[Cells, Cells]:
 
 
 def to_values(axis: Axis, firsts: Cells, lasts: Cells) -> Ranges:
-    """The value ranges behind cell ranges: what `to_cells` was given. Ranges of null are not among them."""
+    """The value ranges of cell ranges: the inverse of `to_cells`, except for ranges of null."""
     cuts = axis.cuts
     n_cuts = len(cuts)
     values = cuts if n_cuts else np.zeros(1, cuts.dtype)
@@ -271,7 +271,7 @@ def _tabulate_steps(cuts: NDArray[Any], base: float, scale: float, n_steps: int)
 
 @kernel
 def step_of(value: Any, base: float, scale: float, n_steps: int) -> int:
-    """A step that never falls as the value grows, whatever the rounding; NaN goes with the greatest."""
+    """The step of a value. It is monotone in the value in spite of rounding; NaN has the last step."""
     if scale == 0.0:
         return 0
     place = (np.float64(value) - base) * scale
@@ -303,7 +303,7 @@ def _locate_numbers(
             else:
                 high = middle
         at = low
-        for cut in range(low, high):  # without a branch on the value
+        for cut in range(low, high):  # without a branch that depends on the value
             at += cuts[cut] < value
         if value != value:  # NaN, the greatest double
             at_nan = n_cuts > 0 and cuts[n_cuts - 1] != cuts[n_cuts - 1]
@@ -317,7 +317,7 @@ def _locate_numbers(
 def _compare_bytes(
     left: NDArray[np.uint8], left_start: int, left_end: int, right: NDArray[np.uint8], right_start: int, right_end: int
 ) -> int:
-    """Negative, zero or positive as the left string is below, equal to or above the right one."""
+    """Negative, zero or positive if the left string is below, equal to or above the right one."""
     left_length, right_length = left_end - left_start, right_end - right_start
     for i in range(min(left_length, right_length)):
         difference = np.int64(left[left_start + i]) - np.int64(right[right_start + i])
@@ -342,7 +342,7 @@ def _search_strings(
     cut_data: NDArray[np.uint8],
     found: NDArray[np.int32],
 ) -> Cells:
-    """Cells from the cut that equals each string, or -1: then the gap is searched for."""
+    """The cells of strings. `found` has the cut that equals each string, or -1: then the gap is searched for."""
     cells = np.empty(len(found), np.int32)
     for i in range(len(found)):
         if found[i] >= 0:

@@ -1,4 +1,4 @@
-"""Boxes before they meet an axis: one range of values per constrained field, in columns.
+"""Boxes in values, not yet in cells: one range of values per constrained field, in columns.
 
 A query is one or more boxes. Boxes that constrain the same fields are kept together in a `BoxBlock`.
 """
@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# How a range ends. A closed end belongs to the range; an unbounded one has no value.
+# Kinds of range ends. A closed end is inclusive; an unbounded end has no value.
 CLOSED, OPEN, UNBOUNDED = 0, 1, 2
 
 
 @dataclass(frozen=True)
 class Ranges:
-    """Box `i` holds the values between `lows[i]` and `highs[i]`; none of these ranges holds null.
+    """Box `i` contains the values between `lows[i]` and `highs[i]`. None of these ranges contains null.
 
     Values are in the physical form of the field's type (see `columns`); those of strings are `str` objects.
     """
@@ -41,7 +41,7 @@ class Ranges:
 
 @dataclass(frozen=True)
 class Nulls:
-    """Ranges of `n` boxes that hold null and nothing else."""
+    """Ranges of `n` boxes that contain only null."""
 
     n: int
 
@@ -58,7 +58,7 @@ class Nulls:
 
 @dataclass(frozen=True)
 class BoxBlock:
-    """Boxes that constrain the same fields. A field that is not named is not constrained: any value and null."""
+    """Boxes that constrain the same fields. Fields that are not named may have any value or null."""
 
     queries: NDArray[np.int64]  # the query of each box; a query may have several, which may overlap
     ranges: dict[str, Ranges | Nulls]  # by the schema's field name
@@ -68,7 +68,7 @@ class BoxBlock:
 
     @classmethod
     def concat(cls, many: Sequence[BoxBlock]) -> BoxBlock:
-        """One block of blocks over the same fields, whose ranges are of the same kind."""
+        """Blocks over the same fields, with ranges of the same kind, as one block."""
         ranges: dict[str, Any] = {}
         for name, first in many[0].ranges.items():
             same: list[Any] = [each.ranges[name] for each in many]

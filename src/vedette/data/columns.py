@@ -1,4 +1,4 @@
-"""Columns: a field's values in the physical form the kernels compare.
+"""Columns: a field's values in the physical form that kernels compare.
 
 | type                   | values                                              |
 | ---------------------- | --------------------------------------------------- |
@@ -30,12 +30,12 @@ from vedette.native.damage import DamageError, check
 INT64_DECIMAL_PRECISION = 18  # the widest decimal whose unscaled values all fit into int64
 _UINT64_DIGITS = 20
 _DAY_MILLISECONDS = 86_400_000
-_FARTHEST_WALL_CLOCK = (1 << 63) - 2 * 86_400_000_000  # microseconds; beyond, an offset may not fit into 64 bits
+_MAX_WALL_CLOCK = (1 << 63) - 2 * 86_400_000_000  # microseconds; with an offset, a later time may exceed 64 bits
 
 
-@dataclass(eq=False)  # not frozen, which would make one twice as slow to make
+@dataclass(eq=False)  # not frozen, because that would double the time to create one
 class Column:
-    """Values of one field; where `valid` is given and False the value is null, and `values` holds anything."""
+    """Values of one field. Where `valid` is False, the value is null and the entry of `values` is arbitrary."""
 
     values: Any  # NDArray, or a pa.LargeStringArray without nulls that matter
     valid: NDArray[np.bool_] | None = None
@@ -48,18 +48,18 @@ class Column:
         return Column(values, None if self.valid is None else self.valid[rows])
 
     def slice(self, start: int, end: int) -> Column:
-        """Consecutive rows, not copied."""
+        """Consecutive rows, without a copy."""
         return Column(self.values[start:end], None if self.valid is None else self.valid[start:end])
 
 
 def read_column(array: pa.Array | pa.ChunkedArray, field: Field, time_zone: str = "UTC") -> Column:
-    """An Arrow column in the physical form of the field's type; narrower types are widened, others refused.
+    """An Arrow column in the physical form of the field's type. Narrower types are widened, others are refused.
 
     Timestamps without a zone are wall-clock time in `time_zone`.
     """
     try:
         array = decode(array)
-    except pa.ArrowException:  # there is no kernel for it
+    except pa.ArrowException:  # Arrow has no kernel for this type
         raise _wrong_type(array, field) from None
     if pa.types.is_null(array.type):
         return null_column(field.type, len(array))
@@ -74,16 +74,16 @@ def read_column(array: pa.Array | pa.ChunkedArray, field: Field, time_zone: str 
 
 
 def _wrong_type(array: pa.Array | pa.ChunkedArray, field: Field) -> RowError:
-    hint = "cast the column, or declare the field as what the rows hold"
+    hint = "cast the column, or declare the field with the type of the rows"
     if field.type.name == "bigint" and pa.types.is_floating(array.type):
-        hint += ' (pandas keeps whole numbers with gaps as such: .astype("Int64"))'
+        hint += ' (in pandas, .astype("Int64") keeps integers with nulls as integers)'
     return RowError(f"field {field.name!r} is {field.type} in the schema but {array.type} in the rows; {hint}")
 
 
 def decode(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The values in one plain array: chunks put together, dictionaries and runs resolved."""
+    """The values in one plain array: chunks are combined, dictionaries and runs are decoded."""
     if isinstance(array, pa.ChunkedArray):
-        if pa.types.is_string(array.type) and array.num_chunks > 1:  # together they may be too long for 32-bit offsets
+        if pa.types.is_string(array.type) and array.num_chunks > 1:  # combined, they may exceed 32-bit offsets
             array = array.cast(pa.large_string())
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     if isinstance(array.type, pa.RunEndEncodedType):
@@ -104,7 +104,7 @@ def large_strings(values: Any) -> pa.LargeStringArray:
 
 
 def string_buffers(strings: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """The offsets (one more than strings) and the UTF-8 bytes of a large_string array, not copied."""
+    """The offsets (one more than strings) and the UTF-8 bytes of a large_string array, without a copy."""
     _, offsets, data = strings.buffers()
     if offsets is None or len(strings) == 0:
         return np.zeros(1, np.int64), np.empty(0, np.uint8)
@@ -113,14 +113,14 @@ def string_buffers(strings: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDA
 
 
 def strings_over(offsets: NDArray[np.int64], data: NDArray[np.uint8], n: int) -> pa.LargeStringArray:
-    """The first `n` strings over such buffers, not copied."""
+    """The first `n` strings over such buffers, without a copy."""
     return pa.Array.from_buffers(pa.large_string(), n, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
 
 
 def check_strings(offsets: NDArray[np.int64], data: NDArray[np.uint8], n: int) -> None:
     """Raise DamageError unless the first `n` strings over buffers from a file lie within them and are UTF-8."""
     is_long = offsets.ndim == data.ndim == 1 and 0 <= n < len(offsets)
-    check(is_long and offsets.dtype == np.int64 and data.dtype == np.uint8, "strings have arrays of another shape")
+    check(is_long and offsets.dtype == np.int64 and data.dtype == np.uint8, "strings have arrays of a wrong shape")
     check(offsets[0] == 0 and offsets[n] <= len(data), "strings reach beyond their bytes")
     try:
         strings_over(offsets, data, n).validate(full=True)
@@ -134,7 +134,7 @@ def null_column(type_: Type, n: int) -> Column:
 
 
 def join_columns(first: Column, second: Column) -> Column:
-    """The rows of both, of one field."""
+    """The rows of two columns of one field."""
     if isinstance(first.values, np.ndarray):
         values: Any = np.concatenate([first.values, second.values])
     else:
@@ -153,7 +153,7 @@ def to_array(column: Column, type_: Type) -> pa.Array:
     if type_.name not in ("string", "decimal"):
         return pa.array(values, mask=is_null).cast(wanted)
     if type_.name == "decimal" and is_null is not None:
-        values = np.where(is_null, 0, values)  # anything may be under a null
+        values = np.where(is_null, 0, values)  # values of nulls are arbitrary
     array = values.cast(wanted) if type_.name == "string" else _decimals(values, wanted)
     return array if is_null is None else pc.if_else(pa.array(is_null), pa.scalar(None, wanted), array)
 
@@ -225,20 +225,20 @@ def _read_date(array: pa.Array, field: Field) -> NDArray[np.int64]:
 
 
 def _read_timestamp(array: pa.Array, field: Field) -> NDArray[np.int64]:
-    if array.type.unit == "ns":  # Spark keeps microseconds and floors what is finer
+    if array.type.unit == "ns":  # Spark has microseconds and rounds down
         nanoseconds = _numbers(array.view(pa.int64()), pa.int64())
         return np.asarray(np.floor_divide(nanoseconds, 1000))
     try:
         return _numbers(array.cast(pa.timestamp("us", tz=array.type.tz)).view(pa.int64()), pa.int64())
     except pa.ArrowInvalid as error:
-        raise RowError(f"field {field.name!r} holds a timestamp beyond microseconds in 64 bits: {error}") from None
+        raise RowError(f"field {field.name!r} has a timestamp beyond microseconds in 64 bits: {error}") from None
 
 
 def _in_zone(wall_clock: Column, field: Field, time_zone: str) -> NDArray[np.int64]:
-    """Wall-clock times as instants, as in Spark: the earlier of two; in a gap, by the offset before it."""
+    """Wall-clock times as instants, as in Spark: in an overlap the earlier one, in a gap with the offset before it."""
     values = wall_clock.values if wall_clock.valid is None else np.where(wall_clock.valid, wall_clock.values, 0)
-    if len(values) and (values.min() < -_FARTHEST_WALL_CLOCK or values.max() > _FARTHEST_WALL_CLOCK):
-        raise RowError(f"field {field.name!r} holds a timestamp too far away to be read in time zone {time_zone}")
+    if len(values) and (values.min() < -_MAX_WALL_CLOCK or values.max() > _MAX_WALL_CLOCK):
+        raise RowError(f"field {field.name!r} has a timestamp that is out of range in time zone {time_zone}")
     times = pa.array(values).view(pa.timestamp("us"))
     try:
         instants = pc.assume_timezone(times, time_zone, ambiguous="earliest")
@@ -258,7 +258,7 @@ def _read_decimal(array: pa.Array, field: Field) -> NDArray[Any]:
         whole = array if pa.types.is_decimal(array.type) else array.cast(pa.decimal128(_UINT64_DIGITS, 0))
         exact = whole.cast(pa.decimal128(field.type.precision, field.type.scale))
     except pa.ArrowInvalid as error:
-        raise RowError(f"field {field.name!r} holds a value that {field.type} cannot: {error}") from None
+        raise RowError(f"field {field.name!r} has a value that does not fit into {field.type}: {error}") from None
     halves = np.frombuffer(exact.buffers()[1], np.int64, 2 * len(exact), 16 * exact.offset)
     if field.type.precision <= INT64_DECIMAL_PRECISION:
         return np.ascontiguousarray(halves[0::2])

@@ -1,8 +1,8 @@
-"""Saved content as one run of bytes: a JSON header, then flat arrays that can be used where they are.
+"""Saved content as one sequence of bytes: a JSON header, then flat arrays that can be used in place.
 
 Query sets (`queries/snapshot.py`) and monitor states (`operators/state.py`) are such containers, each with its own
 first bytes and format number. Arrays start at multiples of 64 bytes. A checksum over everything detects damage, but
-not a deliberate change: whoever reads a container validates what kernels rely on. Nothing in it is executed.
+not a deliberate change: the reader of a container validates what kernels rely on. Nothing in it is executed.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from vedette.native.damage import MOST, DamageError, check
 _ALIGNMENT = 64
 _START = 24  # bytes before the header: first bytes, format, checksum, length of the header
 _DTYPES = {np.dtype(each).str for each in ("bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")}
-_MOST_DIMENSIONS = 4
-_MOST_DIGITS = 39  # of an integer beyond 64 bits: it is an unscaled decimal
-# What reading content raises where it is not as it was written; MemoryError where its sizes are very large.
+_MAX_DIMENSIONS = 4
+_MAX_DIGITS = 39  # of an integer beyond 64 bits, which is an unscaled decimal
+# Exceptions of reading damaged content; MemoryError if its sizes are very large.
 _UNREADABLE = (
     VedetteError, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError, TypeError,
     ValueError, pa.ArrowException,
@@ -37,7 +37,7 @@ _UNREADABLE = (
 
 @contextmanager
 def refusing_damage(name: str, advice: str) -> Iterator[None]:
-    """Raise SnapshotError for everything that can go wrong while saved content is read: it may hold anything."""
+    """Raise SnapshotError for every error while saved content is read: it is not trusted."""
     try:
         yield
     except SnapshotError:
@@ -49,7 +49,7 @@ def refusing_damage(name: str, advice: str) -> Iterator[None]:
 
 
 class Encoder:
-    """Content as a tree for JSON, with its arrays apart. Subclasses add the classes that they can save."""
+    """Content as a tree for JSON and a list of arrays. Subclasses add the classes that they can save."""
 
     def __init__(self) -> None:
         self.arrays: list[NDArray[Any]] = []
@@ -97,7 +97,7 @@ class Decoder:
         return self._decoders[kind](self, inner) if kind in self._decoders else self.decode_object(tree)
 
     def decode_object(self, tree: dict[str, Any]) -> Any:
-        """What `Encoder.encode_object` wrote; raises KeyError where it is unknown."""
+        """The inverse of `Encoder.encode_object`. Raises KeyError if the content is unknown."""
         raise KeyError(next(iter(tree), ""))
 
     def _array(self, number: int) -> NDArray[Any]:
@@ -111,7 +111,7 @@ class Decoder:
 
     def _integers(self, texts: list[str]) -> NDArray[Any]:
         numbers = [None if each == "None" else int(each) for each in texts]
-        check(all(each is None or abs(each) < 10**_MOST_DIGITS for each in numbers), "an integer has too many digits")
+        check(all(each is None or abs(each) < 10**_MAX_DIGITS for each in numbers), "an integer has too many digits")
         made = np.empty(len(numbers), object)
         made[:] = numbers
         return made
@@ -144,7 +144,7 @@ class Decoder:
 
 @dataclass(frozen=True)
 class Container:
-    """One kind of container: its first bytes, its format number, what errors call it, and what they advise."""
+    """One kind of container: its first bytes, its format number, and its name and advice in errors."""
 
     magic: bytes
     format: int
@@ -171,7 +171,7 @@ class Container:
         return [self.magic + np.array([self.format, checksum], np.uint32).tobytes() + length, *body]
 
     def read(self, buffer: memoryview, decoder: Decoder, name: str = "") -> dict[str, Any]:
-        """The content of a buffer, over its memory. `name` is that of a file; without one the buffer is bytes."""
+        """The content of a buffer, whose memory it uses. `name` is the name of a file; without one, these are bytes."""
         if bytes(buffer[:8]) != self.magic or len(buffer) < _START:
             raise SnapshotError(f"{name or 'the bytes'} {'is' if name else 'are'} not a saved {self.what}")
         name = name or f"the saved {self.what}"
@@ -192,17 +192,19 @@ class Container:
         try:
             content = decoder.decode(header["content"])
         except (KeyError, TypeError):
-            raise SnapshotError(f"{name} has content that this Vedette does not know: {self.advice}") from None
+            raise SnapshotError(
+                f"{name} has content that is unknown to this version of Vedette: {self.advice}"
+            ) from None
         check(isinstance(content, dict), "its content is invalid")
         return content  # type: ignore[no-any-return]
 
 
 def _read_arrays(body: memoryview, places: Any) -> list[NDArray[Any]]:
-    """The arrays, one directly after the other: none overlaps another, because some are written to."""
+    """The arrays. Each must start where the previous one ends, because arrays that are written to must not overlap."""
     arrays, end = [], 0
     for dtype, shape, offset in places:
         check(dtype in _DTYPES, "an array has an invalid type")
-        check(isinstance(shape, list) and len(shape) <= _MOST_DIMENSIONS, "an array has an invalid shape")
+        check(isinstance(shape, list) and len(shape) <= _MAX_DIMENSIONS, "an array has an invalid shape")
         check(all(type(n) is int and 0 <= n < MOST for n in shape), "an array has an invalid shape")
         n = math.prod(shape)
         n_bytes = n * np.dtype(dtype).itemsize

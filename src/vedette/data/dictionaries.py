@@ -1,4 +1,4 @@
-"""Arrow dictionary arrays over codes, and what decoding them would take."""
+"""Arrow dictionary arrays over codes, and the memory that decoding would take."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def encode_distinct(codes: NDArray[np.int32], values: pa.Array) -> pa.DictionaryArray:
-    """A dictionary array of `values[codes]` with each value once, where `values` may hold one twice.
+    """A dictionary array of `values[codes]` with distinct values; `values` may repeat.
 
-    Only values that occur are read, each once, so that the memory follows the codes and not their strings.
+    Only values that occur are read, each once, so memory grows with the codes and not with their strings.
     """
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Durations as people write them: `5 minutes`, `1 hour 30 minutes`, `250 ms`; or a plain number where time is one."""
+"""Durations as text: `5 minutes`, `1 hour 30 minutes`, `250 ms`; or a plain number if times are numbers."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _UNITS = "microseconds (us), milliseconds (ms), seconds (s), minutes (m), hours 
 _PIECE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*,?")
 
 
-_FARTHEST = 1e100  # of intervals that are numbers; their squares are finite
-_LONGEST = 10**17  # microseconds: three thousand years, and far from where 64 bits end
+_MAX_NUMBER = 1e100  # of intervals that are numbers; its square is finite
+_MAX_DURATION = 10**17  # microseconds: three thousand years, well within 64 bits
 
 
 def read_duration(value: object, name: str, time_type: str) -> int | float:
@@ -53,24 +53,25 @@ def read_duration(value: object, name: str, time_type: str) -> int | float:
             read = None
     else:
         read = None
-    if read is not None and 0 < read <= _LONGEST:
+    if read is not None and 0 < read <= _MAX_DURATION:
         return read
     if not is_timestamp:
         number = "a whole number" if is_whole else "a number"
-        limit = f" and at most {_LONGEST:g}" if read is not None and _LONGEST < read < math.inf else ""
-        raise QueryError(f"is {number} above 0{limit}, in the unit of the time column; got {shown(value)}", option=name)
+        limit = f" and at most {_MAX_DURATION:g}" if read is not None and _MAX_DURATION < read < math.inf else ""
+        reason = f"must be {number} above 0{limit}, in the unit of the time column; got {shown(value)}"
+        raise QueryError(reason, option=name)
     if read is not None:
         limit = "above 0" if read <= 0 else "of 3,000 years at most"
-        raise QueryError(f"is a duration {limit}, such as '5 minutes'; got {shown(value)}", option=name)
+        raise QueryError(f"must be a duration {limit}, such as '5 minutes'; got {shown(value)}", option=name)
     units = f"; units are {_UNITS}" if isinstance(value, str) else ""
-    raise QueryError(f"is a duration such as '5 minutes'; got {shown(value)}{units}", option=name)
+    raise QueryError(f"must be a duration such as '5 minutes'; got {shown(value)}{units}", option=name)
 
 
 Interval = float | str | datetime.timedelta
 
 
 def read_interval(value: object, name: str) -> float:
-    """A duration in seconds, where it is a text or a timedelta; a number is in the unit of the times it goes with.
+    """A duration in seconds if it is a text or a timedelta; a number has the unit of the times.
 
     >>> read_interval("1 minute", "max_update_interval"), read_interval(2.5, "max_update_interval")
     (60.0, 2.5)
@@ -80,9 +81,9 @@ def read_interval(value: object, name: str) -> float:
     if isinstance(value, (str, datetime.timedelta)):
         return read_duration(value, name, "timestamp") / 1e6
     number = value.item() if isinstance(value, np.generic) else value
-    if isinstance(number, (int, float)) and not isinstance(number, bool) and 0 < number <= _FARTHEST:
+    if isinstance(number, (int, float)) and not isinstance(number, bool) and 0 < number <= _MAX_NUMBER:
         return float(number)
-    raise QueryError(f"is a number above 0, or a duration such as '60 seconds'; got {shown(value)}", option=name)
+    raise QueryError(f"must be a number above 0, or a duration such as '60 seconds'; got {shown(value)}", option=name)
 
 
 def _read_text(text: str) -> int | None:
@@ -102,11 +103,11 @@ def _read_text(text: str) -> int | None:
             return None
         total += float(found[1]) * scale
         place = found.end()
-    return round(min(total, 2.0 * _LONGEST))
+    return round(min(total, 2.0 * _MAX_DURATION))
 
 
 def number_or_duration(text: str | None) -> str | int | float | None:
-    """A number where the text is one, for times that are numbers; else a duration such as '5 minutes', unchanged.
+    """A number if the text is one, for times that are numbers; else the text of a duration, such as '5 minutes'.
 
     >>> number_or_duration("90"), number_or_duration("1.5"), number_or_duration("5 minutes")
     (90, 1.5, '5 minutes')

@@ -1,4 +1,4 @@
-"""Rows as owners hold them (Arrow, pandas, polars, dicts), as columns that are found by name, letter case aside."""
+"""Rows of users (Arrow, pandas, polars, dicts) as columns that are found by name, ignoring case."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vedette.errors import RowError, shown
 
 
 class Frame:
-    """Columns by name. Where several columns share a name, letter case aside, looking it up raises RowError."""
+    """Columns by name. A lookup raises RowError if several columns have the name, ignoring case."""
 
     def __init__(self, names: Iterable[Any], column_at: Callable[[int], Any], n_rows: int | None = None) -> None:
         self.names = [str(name) for name in names]
@@ -54,7 +54,7 @@ class Frame:
 
 
 def as_frame(rows: Any) -> Frame:
-    """Rows as columns by name; no column is touched before it is asked for."""
+    """Rows as columns by name. Columns are read lazily."""
     if type(rows) is dict:
         return Frame(rows, list(rows.values()).__getitem__)
     if isinstance(rows, Frame):
@@ -69,28 +69,29 @@ def as_frame(rows: Any) -> Frame:
         return Frame(rows.columns, lambda place: rows.iloc[:, place], len(rows))
     if library == "polars" and hasattr(rows, "to_series"):
         return Frame(rows.columns, rows.to_series, rows.height)
-    if hasattr(rows, "__arrow_c_stream__") and library != "polars":  # DuckDB relations, whoever speaks Arrow
+    if hasattr(rows, "__arrow_c_stream__") and library != "polars":  # such as DuckDB relations
         try:
             return as_frame(pa.table(rows))
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise RowError(f"rows of type {type(rows).__name__} cannot be read as an Arrow table: {error}") from None
     raise RowError(
-        f"rows are an Arrow table or batch, a pandas or polars frame, or a dict of arrays; got {type(rows).__name__}"
+        f"rows must be an Arrow table or batch, a pandas or polars frame, or a dict of arrays; "
+        f"got {type(rows).__name__}"
     )
 
 
 def library_of(value: Any) -> str:
-    """The package that a value's type comes from, known without importing it."""
+    """The package of a value's type, found without an import."""
     return type(value).__module__.partition(".")[0]
 
 
 def check_array(values: Any, name: str, or_else: str = "") -> None:
-    """Raise where one value, or what has no order, is in the place of a column."""
+    """Raise if a column is a single value, or a container without an order."""
     if type(values) is list or (isinstance(values, np.ndarray) and values.ndim > 0):
-        return  # which most are
+        return  # the usual case
     is_one = isinstance(values, (str, bytes, bytearray, memoryview)) or getattr(values, "ndim", 1) == 0
     if is_one or not hasattr(values, "__len__"):
-        raise RowError(f"field {name!r} holds {shown(values)}, not an array; give arrays of one value{or_else}")
+        raise RowError(f"field {name!r} is {shown(values)}, not an array; give arrays of one value{or_else}")
     if isinstance(values, (Mapping, Set)):
         raise RowError(f"field {name!r} is a {type(values).__name__}, not an array; give a list or an array")
 
@@ -99,13 +100,13 @@ def ambiguous(name: str, names: Iterable[str]) -> RowError:
     """The error for a name that several columns have."""
     alike = [each for each in names if each.lower() == name.lower()]
     return RowError(
-        f"the rows have {len(alike)} columns named {name!r}, letter case aside: {', '.join(map(repr, alike))}; "
+        f"the rows have {len(alike)} columns named {name!r}, ignoring case: {', '.join(map(repr, alike))}; "
         f"keep or rename one of them"
     )
 
 
 @lru_cache(maxsize=256)
 def find_twins(names: tuple[Any, ...]) -> frozenset[str]:
-    """The names, in small letters, that a row has more than once. Rows of one stream mostly have the same names."""
+    """The names, in lower case, that occur more than once. Rows of one stream mostly have the same names."""
     folded = Counter(str(name).lower() for name in names)
     return frozenset(name for name, n in folded.items() if n > 1)

@@ -1,7 +1,7 @@
-"""The owners' ids by position, and the lookup from an id to its position.
+"""The ids of queries by position, and the lookup from an id to its position.
 
-Ids are strings or 64-bit integers, one kind in a set. They are kept as Arrow lays them out and only ever appended, so
-an Arrow array over them costs nothing, and stays valid. A hash table finds positions: 8 to 16 bytes per id.
+Ids are strings or 64-bit integers, one kind per set. They are stored in Arrow's layout and only appended, so an Arrow
+array over them costs nothing and stays valid. A hash table finds positions: 8 to 16 bytes per id.
 """
 
 from __future__ import annotations
@@ -59,18 +59,18 @@ class Ids:
         return strings_over(self._offsets, self._data, self._n)
 
     def at(self, positions: NDArray[np.int32]) -> list[str] | list[int]:
-        """The ids at some positions, as Python has them."""
+        """The ids at some positions, as Python objects."""
         if self.kind == INTEGER:
             return self._numbers[positions].tolist()  # type: ignore[no-any-return]
         offsets, data = self._offsets, self._data
         return [data[offsets[p] : offsets[p + 1]].tobytes().decode() for p in positions.tolist()]
 
     def read_all(self) -> NDArray[np.int64] | pa.LargeStringArray:
-        """All ids by position, in the form that `find` and `append` take."""
+        """All ids by position, in the form for `find` and `append`."""
         return self._numbers[: self._n] if self.kind == INTEGER else self.to_arrow()
 
     def take(self, positions: NDArray[Any]) -> NDArray[np.int64] | pa.LargeStringArray:
-        """Some ids, in the form that `find` and `append` take."""
+        """Some ids, in the form for `find` and `append`."""
         return take_ids(self.read_all(), positions)
 
     def find(self, ids: NDArray[np.int64] | pa.LargeStringArray) -> NDArray[np.int32]:
@@ -83,7 +83,7 @@ class Ids:
         return find_strings(offsets, data, self._offsets, self._data, self._slots)
 
     def append(self, ids: NDArray[np.int64] | pa.LargeStringArray) -> None:
-        """Add ids, of the set's kind and distinct among themselves, at the next positions."""
+        """Add distinct ids of the set's kind at the next positions."""
         if len(ids) == 0:
             return
         n_before, n_after = self._n, self._n + len(ids)
@@ -110,7 +110,7 @@ class Ids:
             insert_strings(self._offsets, self._data, n_before, n_after, self._slots)
 
     def read(self, ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
-        """Ids as the owner gives them, checked: strings or integers, of the set's kind, none null, none twice."""
+        """Check the ids of a caller: strings or integers, of the set's kind, not null, distinct."""
         read = _read_ids(ids)
         kind = INTEGER if isinstance(read, np.ndarray) else STRING
         if self.kind not in (None, kind) and len(read):
@@ -143,7 +143,7 @@ class Ids:
         return ids
 
     def validate(self) -> None:
-        """Raise DamageError unless ids from a file, `find` included, are as they were saved."""
+        """Raise DamageError unless ids from a file and their hash table are valid."""
         check_type(self.kind, str | None, "the kind of ids")
         check(self.kind in (None, STRING, INTEGER), "ids are of an unknown kind")
         check_type(self._n, int, "the number of ids")
@@ -168,7 +168,7 @@ class Ids:
 
 
 def _with_room(array: NDArray[Any], used: int, n: int) -> NDArray[Any]:
-    """What is used of an array, in one of `n` elements."""
+    """The used part of an array, in an array of `n` elements."""
     if n == used:
         return array[:used]
     made = np.zeros(n, array.dtype)
@@ -177,18 +177,18 @@ def _with_room(array: NDArray[Any], used: int, n: int) -> NDArray[Any]:
 
 
 def check_in_order(ids: Any) -> None:
-    """Raise QueryError where ids that belong to texts or bounds are in a set, which has no order."""
+    """Raise QueryError if ids that belong to texts or bounds are a set, which has no order."""
     if isinstance(ids, (set, frozenset)):
-        raise QueryError("ids are a list or an array, in the order of their queries; got a set, which has no order")
+        raise QueryError("ids must be a list or an array, in the order of their queries; got a set, which has no order")
 
 
 def _read_ids(ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
     if isinstance(ids, (str, bytes, bytearray, Mapping)) or not isinstance(ids, Iterable):
-        raise QueryError(f"ids are a list or an array of ids; got {shown(ids)}; for one id, give a list of one")
+        raise QueryError(f"ids must be a list or an array; got {shown(ids)}; for one id, give a list of one")
     try:
         array = decode(to_arrow(ids if hasattr(ids, "__len__") else list(ids), "ids"))
         if array.null_count:
-            raise QueryError("an id is null; ids are strings or integers")
+            raise QueryError("an id is null; ids must be strings or integers")
         if pa.types.is_integer(array.type):
             return writable(array.cast(pa.int64()).to_numpy())
         if (
@@ -197,18 +197,18 @@ def _read_ids(ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
             or pa.types.is_string_view(array.type)
         ):
             if isinstance(ids, (pa.Array, pa.ChunkedArray)):
-                array.validate(full=True)  # whose bytes may be anything
+                array.validate(full=True)  # its bytes are not trusted
             return array.cast(pa.large_string())
         if len(array) == 0:
             return large_strings([])
         kind: Any = array.type
     except (RowError, pa.ArrowException) as error:
         kind = error
-    raise QueryError(f"ids are all strings or all 64-bit integers; got {kind}")
+    raise QueryError(f"ids must be all strings or all 64-bit integers; got {kind}")
 
 
 def take_ids(ids: Any, places: NDArray[Any]) -> Any:
-    """Some of the ids that `read` gave."""
+    """Some of the ids that `read` returned."""
     return ids[places] if isinstance(ids, np.ndarray) else ids.take(pa.array(places))
 
 

@@ -17,9 +17,9 @@ from vedette.data.rows import read_rows, read_values
 from vedette.data.schema import Field, Schema, Type
 from vedette.errors import RowError, nearest, shown
 
-TIME_TYPES = {"timestamp": np.int64, "bigint": np.int64, "double": np.float64}  # and how their values are kept
+TIME_TYPES = {"timestamp": np.int64, "bigint": np.int64, "double": np.float64}  # and their physical types
 KEY_TYPES = ("string", "bigint")
-FARTHEST = 1 << 62  # times are nearer to 0 than this, so that their differences, and sums with durations, fit
+MAX_TIME = 1 << 62  # of the absolute value, so that differences and sums with durations fit into 64 bits
 _AN = {"key": "a key", "id": "an id"}
 
 
@@ -27,12 +27,12 @@ _AN = {"key": "a key", "id": "an id"}
 class KeyedRows:
     """Columns of one length."""
 
-    keys: Any  # NDArray[np.int64], or a pa.LargeStringArray; where there are codes, distinct keys that rows have
-    codes: NDArray[np.int32] | None  # the place among the keys of each row's, or none
+    keys: Any  # NDArray[np.int64], or a pa.LargeStringArray; with codes, the distinct keys
+    codes: NDArray[np.int32] | None  # of each row: the place of its key in `keys`
     times: NDArray[Any]
     time_type: str  # of TIME_TYPES
     columns: dict[str, Column]  # the fields that queries use
-    n_null_keys: int  # rows that were left out because they have no key
+    n_null_keys: int  # rows that were dropped because they have no key
 
     def __len__(self) -> int:
         return len(self.times)
@@ -41,7 +41,7 @@ class KeyedRows:
 def read_keyed_rows(
     rows: Any, schema: Schema, fields: Collection[str], time_zone: str, *, key: str, time: str, drops_null_keys: bool
 ) -> KeyedRows:
-    """The fields, keys and times of rows. `key` and `time` name columns, whether or not these are in the schema."""
+    """The fields, keys and times of rows. `key` and `time` name columns, which need not be in the schema."""
     frame = as_frame(rows)
     columns, _ = read_rows(frame, schema, fields, time_zone, or_else="")
     keys, codes = read_keys(frame, schema, time_zone, key)
@@ -61,34 +61,34 @@ def read_keyed_rows(
 
 
 def read_time(value: Any, time_type: str, time_zone: str) -> Any:
-    """One time as the rows have them: a datetime where they have timestamps, else a number."""
+    """One time in the type of the rows' times: a datetime for timestamps, else a number."""
     try:
         column = read_values([value], Field("time", Type(time_type)), time_zone)
     except RowError:
         column = null_column(Type(time_type), 1)
     if column.valid is not None or column.values[0] != column.values[0]:
         wanted = {"timestamp": "datetime", "bigint": "whole number", "double": "number"}[time_type]
-        raise RowError(f"a time is a {wanted}; got {shown(value)}")
+        raise RowError(f"a time must be a {wanted}; got {shown(value)}")
     return column.values[0]
 
 
 def read_near_time(value: Any, time_type: str, time_zone: str) -> Any:
-    """The same, of a time that rows could have."""
+    """The same, and the time must be in the range of rows' times."""
     read = read_time(value, time_type, time_zone)
     if _are_far(np.array([read]), time_type):
-        raise RowError(f"a time is {_NEAR[time_type]}; got {shown(value)}")
+        raise RowError(f"a time must be {_TIME_RANGES[time_type]}; got {shown(value)}")
     return read
 
 
 def read_keys(
     frame: Frame, schema: Schema, time_zone: str, name: str, role: str = "key"
 ) -> tuple[Column, NDArray[np.int32] | None]:
-    """The keys of the rows; or, of a dictionary, those that are used, and the code of each row."""
+    """The keys of the rows. For a dictionary: the keys that are used, and the code of each row."""
     values, field = _find_column(frame, schema, name, role)
     if field.type.name == "null":
         return Column(large_strings([""] * len(values)), np.zeros(len(values), np.bool_)), None
     if field.type.name not in KEY_TYPES:
-        raise RowError(f"{role} {name!r} is {field.type}; {_AN[role]} is a string or a whole number")
+        raise RowError(f"{role} {name!r} is {field.type}; {_AN[role]} must be a string or a whole number")
     if isinstance(values, pa.ChunkedArray) and values.num_chunks == 1:
         values = values.chunk(0)
     is_plain = not isinstance(values, pa.DictionaryArray) or values.null_count > 0
@@ -105,14 +105,14 @@ def read_keys(
 
 
 def read_times(frame: Frame, schema: Schema, time_zone: str, name: str) -> tuple[NDArray[Any], str]:
-    """The times of the rows, none of which is null, and their type; the type is empty if there are no rows."""
+    """The times of the rows, without nulls, and their type; the type is empty if there are no rows."""
     values, field = _find_column(frame, schema, name, "time")
     if field.type.name == "null":
         if len(values):
             raise RowError(f"time {name!r} is missing in row 0; every row needs one")
         return np.empty(0, np.int64), ""
     if field.type.name not in TIME_TYPES:
-        raise RowError(f"time {name!r} is {field.type}; a time is a timestamp or a number (bigint or double)")
+        raise RowError(f"time {name!r} is {field.type}; a time must be a timestamp or a number (bigint or double)")
     column = read_values(values, field, time_zone)
     missing = np.zeros(len(column), np.bool_) if column.valid is None else ~column.valid
     if field.type.name == "double":
@@ -122,11 +122,11 @@ def read_times(frame: Frame, schema: Schema, time_zone: str, name: str) -> tuple
     if _are_far(column.values, field.type.name):
         row = next(row for row in range(len(column)) if _are_far(column.values[row : row + 1], field.type.name))
         what = "infinite" if field.type.name == "double" else "beyond 2^62"
-        raise RowError(f"time {name!r} is {what} in row {row}; a time is {_NEAR[field.type.name]}")
+        raise RowError(f"time {name!r} is {what} in row {row}; a time must be {_TIME_RANGES[field.type.name]}")
     return column.values, field.type.name
 
 
-_NEAR = {
+_TIME_RANGES = {
     "timestamp": "less than 2^62 microseconds from 1970",
     "bigint": "less than 2^62 from 0",
     "double": "finite",
@@ -134,18 +134,18 @@ _NEAR = {
 
 
 def _are_far(times: NDArray[Any], time_type: str) -> bool:
-    """Whether some of the times are too large to compute with. None is NaN."""
-    farthest = np.inf if time_type == "double" else FARTHEST
+    """Whether some times are out of range. NaN does not occur."""
+    farthest = np.inf if time_type == "double" else MAX_TIME
     return bool(len(times)) and bool(times.max() >= farthest or times.min() <= -farthest)
 
 
 def _find_column(frame: Frame, schema: Schema, name: str, role: str) -> tuple[Any, Field]:
-    """The column of a role and its field; where the schema has none, the type is what the values have."""
+    """The column of a role and its field. If the schema has no such field, the type is that of the values."""
     values = frame.find(name)
     if values is None:
         known = sorted(frame.names)
         have = f"{', '.join(known)}{nearest(name, known)}"
-        raise RowError(f"the rows have no column {name!r}, which is the {role}; they have: {have}")
+        raise RowError(f"the rows have no column {name!r} for the {role}; they have: {have}")
     field = schema.find(name)
     if field is None:
         values = to_arrow(values, f"{role} {name!r}")

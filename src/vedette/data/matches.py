@@ -1,4 +1,4 @@
-"""Matches: which queries each row of a batch matches, as Arrow lays out lists."""
+"""Matches: the queries that each row of a batch matches, in Arrow's list layout."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(eq=False)  # not frozen, which would make one twice as slow, and one row makes many
+@dataclass(eq=False)  # not frozen, because that would double the time to create one, and a single row creates many
 class Matches:
     """Row `i` matches the queries at `positions[starts[i]:starts[i + 1]]`; their order within a row is not defined."""
 
     starts: NDArray[np.int64]
     positions: NDArray[np.int32]
-    query_ids: pa.Array | None = None  # the owner's id of each position
-    holds_gone: bool = False  # `query_ids` has ids of removed queries too, and so may have one twice
-    n_failed: int = 0  # comparisons that ANSI mode would have failed the job over; they count as null
-    first_row: int = 0  # of a piece of an answer: the place of its first row among the rows that were given
+    query_ids: pa.Array | None = None  # the id of the query at each position
+    has_removed: bool = False  # `query_ids` also has ids of removed queries, so an id may occur twice
+    n_failed: int = 0  # comparisons for which ANSI mode would have failed the job; they count as null
+    first_row: int = 0  # of a piece of an answer: the place of its first row in the batch
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -44,7 +44,7 @@ class Matches:
         return self.positions.nbytes
 
     def cut_to_convert(self, most: int) -> Iterator[Matches]:
-        """Consecutive rows at a time, so that `to_arrow` makes at most `most` bytes, or a single row."""
+        """Pieces of consecutive rows, so that `to_arrow` of each takes at most `most` bytes, or is a single row."""
         from vedette.data.row_sizes import bytes_per_row
 
         line_bytes = 4 + bytes_per_row(self.query_ids) if self.query_ids is not None else np.zeros(0, np.int64)
@@ -59,7 +59,7 @@ class Matches:
                 self.starts[start : end + 1] - first,
                 self.positions[first:last],
                 self.query_ids,
-                self.holds_gone,
+                self.has_removed,
                 self.n_failed if start == 0 else 0,
                 self.first_row + start,
             )
@@ -78,15 +78,15 @@ class Matches:
 
     @property
     def ids(self) -> pa.DictionaryArray:
-        """The owner's id of each pair's query: a dictionary over `positions`.
+        """The id of each pair's query: a dictionary over `positions`.
 
         Neither is copied, unless queries were removed or replaced and the set has not been compacted since.
         """
         import pyarrow as pa
 
         if self.query_ids is None:
-            raise ValueError("these matches carry positions only")
-        if self.holds_gone:
+            raise ValueError("these matches have only positions, not ids")
+        if self.has_removed:
             return encode_distinct(self.positions, self.query_ids)
         return pa.DictionaryArray.from_arrays(pa.array(self.positions), self.query_ids)
 

@@ -19,7 +19,7 @@ _types: Any = pa.types
 
 
 def bytes_per_row(array: pa.Array) -> NDArray[np.int64]:
-    """By row, about what `array.take` copies: values, offsets and nulls."""
+    """The approximate bytes that `array.take` copies for each row: values, offsets and nulls."""
     type_ = array.type
     if _types.is_dictionary(type_):
         return np.full(len(array), type_.index_type.bit_width // 8 + 1, np.int64)
@@ -57,7 +57,7 @@ def _to_numpy(lengths: pa.Array) -> NDArray[np.int64]:
 
 
 def decoded_bytes_per_row(array: pa.Array) -> NDArray[np.int64]:
-    """By row, about what the array takes once its dictionary, if it has one, is decoded."""
+    """The approximate bytes of each row after its dictionary, if any, is decoded."""
     if not _types.is_dictionary(array.type):
         return bytes_per_row(array)
     codes, values = array.indices.fill_null(0).to_numpy(zero_copy_only=False), array.dictionary
@@ -65,7 +65,7 @@ def decoded_bytes_per_row(array: pa.Array) -> NDArray[np.int64]:
         return np.ones(len(array), np.int64)
     sizes: NDArray[np.int64]
     if _types.is_large_string(values.type):
-        offsets, _ = string_buffers(values)  # only those that the codes name are read
+        offsets, _ = string_buffers(values)  # only those of used codes are read
         sizes = offsets[codes.astype(np.int64) + 1] - offsets[codes] + _OFFSET
     else:
         sizes = bytes_per_row(values)[codes]
@@ -73,7 +73,7 @@ def decoded_bytes_per_row(array: pa.Array) -> NDArray[np.int64]:
 
 
 def cut_table(table: pa.Table, most: int) -> Iterator[pa.Table]:
-    """A table in parts of `most` bytes once decoded, and of ROWS_AT_ONCE rows; nothing where it has no rows."""
+    """A table in parts of at most `most` decoded bytes and ROWS_AT_ONCE rows; no part if it has no rows."""
     for start in range(0, table.num_rows, ROWS_AT_ONCE):
         chunk = table.slice(start, ROWS_AT_ONCE).combine_chunks()
         n_bytes = np.zeros(chunk.num_rows, np.int64)

@@ -1,4 +1,4 @@
-"""Rows as users hold them (Arrow, pandas, polars, dicts), read into columns.
+"""Rows of users (Arrow, pandas, polars, dicts), read into columns.
 
 In pandas a missing value is null, as for Arrow and Spark; in NumPy arrays NaN is a number. Timestamps without a zone
 are wall-clock time in the zone of the query set.
@@ -22,7 +22,7 @@ from vedette.data.schema import Field, Schema, arrow_type
 from vedette.errors import RowError, closest, nearest, shown
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_ONE_VALUE = {  # what a single row holds for a type
+_ONE_VALUE = {  # the value of a single row for a type
     "bigint": "a whole number from -2^63 to 2^63 - 1",
     "double": "a float or an int",
     "decimal": "a decimal.Decimal or an int that fits the type",
@@ -55,16 +55,16 @@ def read_rows(
 
 
 def lacks_field(name: str, names: Iterable[str]) -> RowError:
-    """The error for a field that queries use and rows with columns of these names do not have."""
+    """The error for a field that queries use and the rows do not have. `names` are the rows' columns."""
     known = sorted(names)
     have = f"{', '.join(known) or 'none'}{nearest(name, known)}"
     return RowError(f"the rows lack field {name!r}, which queries use; they have: {have}", field=name)
 
 
 def read_row(row: Mapping[str, Any], schema: Schema, fields: Collection[str], time_zone: str) -> dict[str, Column]:
-    """One row as columns of length one; a field that is absent or None is null."""
+    """One row as columns of length one. A field that is missing or None is null."""
     if not isinstance(row, Mapping):
-        raise RowError(f"a row is a dict of values by field; got {type(row).__name__}; use match for many rows")
+        raise RowError(f"a row must be a dict of values by field; got {type(row).__name__}; use match for many rows")
     twins = find_twins(tuple(row))
     columns = {}
     for name in fields:
@@ -80,7 +80,7 @@ def read_row(row: Mapping[str, Any], schema: Schema, fields: Collection[str], ti
 
 
 def _find_folded(row: Mapping[str, Any], name: str, schema: Schema) -> Any:
-    """The value under the name in another case, or None; raises if a name that is not a field looks misspelt."""
+    """The value of the field, ignoring case, or None. Raises if another name in the row looks like a misspelling."""
     for key in row:
         if str(key).lower() == name.lower():
             return row[key]
@@ -120,11 +120,11 @@ def _read_value(value: Any, field: Field, time_zone: str) -> Column:
 
 
 def find_ids(ids: Any, what: str) -> Any:
-    """Ids alone, as a list or an array of them, or those of rows with a column `id`."""
+    """Ids from a list or an array, or from rows with a column `id`."""
     is_one = isinstance(ids, (str, bytes, bytearray, pa.Scalar)) or getattr(ids, "ndim", 1) == 0
     if is_one or not (hasattr(ids, "__iter__") or hasattr(ids, "__arrow_c_stream__")):
         one = shown(ids)
-        raise RowError(f"{what} are a list of ids, or rows with a column 'id'; got {one}; for one, give [{one}]")
+        raise RowError(f"{what} must be a list of ids, or rows with a column 'id'; got {one}; for one id, give [{one}]")
     if not isinstance(ids, (pa.Table, pa.RecordBatch, Mapping)) and not hasattr(type(ids), "columns"):
         return ids
     frame = as_frame(ids)
@@ -132,18 +132,18 @@ def find_ids(ids: Any, what: str) -> Any:
     if column is None:
         known = sorted(frame.names)
         have = f"{', '.join(known) or 'none'}{nearest('id', known)}"
-        raise RowError(f"{what} are a list of ids, or rows with a column 'id'; these rows have: {have}")
+        raise RowError(f"{what} must be a list of ids, or rows with a column 'id'; these rows have: {have}")
     check_array(column, "id")
     return column
 
 
 def read_values(values: Any, field: Field, time_zone: str) -> Column:
-    """One field's values, however they are held."""
+    """The values of one field, from any container."""
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
             raise RowError(f"field {field.name!r} is an array of {values.ndim} dimensions; a column has one")
         number = _NUMBERS.get(field.type.name)
-        if number is not None and values.dtype == number:  # a dtype equals None where it is float64
+        if number is not None and values.dtype == number:  # the dtype float64 equals None
             if isinstance(values, np.ma.MaskedArray):
                 return Column(writable(values.data), ~np.ma.getmaskarray(values))
             return Column(writable(values))

@@ -1,6 +1,6 @@
 """Schemas: the typed fields of a row, written as Spark writes them: `symbol string, price double, ts timestamp`.
 
-Names are matched as Spark matches them, without regard to case.
+Names are matched as in Spark, ignoring case.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MAX_PRECISION = 38
 
 @dataclass(frozen=True)
 class Type:
-    """A field's type; `precision` and `scale` say something for decimals only."""
+    """A field's type. `precision` and `scale` are for decimals only."""
 
     name: str
     precision: int = 0
@@ -56,14 +56,16 @@ class Schema:
 
     @classmethod
     def of_streams(cls, schemas: Mapping[str, Schema]) -> Schema:
-        """The fields of several streams together, named as texts name them: `left.price`."""
+        """The fields of several streams as one schema, named as in queries: `left.price`."""
         fields = [Field(f"{stream}.{field.name}", field.type) for stream, each in schemas.items() for field in each]
         return cls(tuple(fields), tuple(schemas))
 
     @classmethod
     def parse(cls, text: str) -> Schema:
         if not isinstance(text, str):
-            raise SchemaError(f"a schema is a text such as 'symbol string, price double'; got {type(text).__name__}")
+            raise SchemaError(
+                f"a schema must be a text such as 'symbol string, price double'; got {type(text).__name__}"
+            )
         fields: list[Field] = []
         place = 0
         if text.rstrip().endswith(","):
@@ -111,7 +113,7 @@ class Schema:
         return [field.name for field in self.fields]
 
     def find(self, name: str) -> Field | None:
-        """The field of that name, whatever its case, or None."""
+        """The field with this name, ignoring case, or None."""
         return self._by_folded_name.get(name.lower())
 
     def unknown_field(self, name: str) -> str:
@@ -119,7 +121,7 @@ class Schema:
         return f"unknown field {name!r}; the schema has: {', '.join(sorted(self.names))}{nearest(name, self.names)}"
 
     def find_stream(self, name: str) -> str | None:
-        """The stream of that name, whatever its case, or None."""
+        """The stream with this name, ignoring case, or None."""
         return next((stream for stream in self.streams if stream.lower() == name.lower()), None)
 
     def unknown_stream(self, name: str) -> str:
@@ -127,14 +129,14 @@ class Schema:
         return f"unknown stream {name!r}; the streams are: {', '.join(self.streams)}{nearest(name, self.streams)}"
 
     def needs_stream(self, name: str) -> str:
-        """The sentence for a field that is named without its stream."""
+        """The error message for a field that is named without its stream."""
         having = [f"{stream}.{name}" for stream in self.streams if self.find(f"{stream}.{name}")]
         if not having:
             return self.unknown_field(name)
         return f"field {name!r} needs its stream; write {' or '.join(having)}"
 
     def to_arrow(self) -> pa.Schema:
-        """The Arrow schema with which such rows are read from files."""
+        """The Arrow schema for reading such rows from files."""
         import pyarrow as pa
 
         return pa.schema([(field.name, arrow_type(field.type)) for field in self.fields])
@@ -173,7 +175,7 @@ def _read_type(name: str, precision: str | None, scale: str | None, field: str) 
 
 
 def _read_number(digits: str) -> int:
-    """The number, or one that is too large all the same: Python reads only 4,300 digits."""
+    """The number; a text of many digits gives a number that is also too large, as Python reads only 4,300 digits."""
     return int(digits) if len(digits) < 10 else 10**9
 
 
@@ -182,7 +184,7 @@ def _quote(name: str) -> str:
 
 
 def check_time_zone(name: str) -> str:
-    """The name, if it is that of a time zone."""
+    """The name, if it is a valid time zone; raises otherwise."""
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError, TypeError, AttributeError):

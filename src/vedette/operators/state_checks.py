@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vedette.data.columns import Column
 from vedette.data.ids import Ids
-from vedette.data.keyed_rows import FARTHEST, TIME_TYPES
+from vedette.data.keyed_rows import MAX_TIME, TIME_TYPES
 from vedette.data.schema import Type
 from vedette.errors import SnapshotError
 from vedette.language.vectors import filler
@@ -50,7 +50,7 @@ def check_times(times: Any, time_type: Any, n: int) -> None:
         if time_type == "double":
             check(np.isfinite(times).all(), "a time is not finite")
         else:
-            check_within(times, 1 - FARTHEST, FARTHEST - 1, "the times of a state")
+            check_within(times, 1 - MAX_TIME, MAX_TIME - 1, "the times of a state")
 
 
 def check_clock(clock: Any, time_type: str) -> None:
@@ -59,7 +59,7 @@ def check_clock(clock: Any, time_type: str) -> None:
         check(time_type in TIME_TYPES, "a clock has no type of times")
         check_type(clock, float if time_type == "double" else int, "the clock of a state")
         check(not np.isnan(clock), "the clock of a state is NaN")
-        farthest = np.inf if time_type == "double" else FARTHEST
+        farthest = np.inf if time_type == "double" else MAX_TIME
         check(-farthest < clock < farthest, "the clock of a state is out of range")
 
 

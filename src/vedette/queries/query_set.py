@@ -314,8 +314,8 @@ class QuerySet(StandingSet):
 
     def _complete(self, found: Matches, first_row: int = 0) -> Matches:
         """Matches with the ids of the queries."""
-        holds_gone = self._versions.n_gone > 0
-        return Matches(found.starts, found.positions, self.ids, holds_gone, found.n_failed, first_row)
+        has_removed = self._versions.n_gone > 0
+        return Matches(found.starts, found.positions, self.ids, has_removed, found.n_failed, first_row)
 
     def _compiled(self) -> Parts:
         with self._lock:

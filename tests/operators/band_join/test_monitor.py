@@ -297,14 +297,17 @@ def test_values_are_deleted_by_a_list_of_ids_or_by_rows_with_an_id(bands, ids):
 @pytest.mark.parametrize(
     ("ids", "words"),
     [
-        ("r12", "the left values to delete are a list of ids, or rows with a column 'id'; got 'r12'; for one, give"),
+        (
+            "r12",
+            "the left values to delete must be a list of ids, or rows with a column 'id'; got 'r12'; for one, give",
+        ),
         (b"r12", "or rows with a column 'id'; got b'r12'"),
-        (12, "or rows with a column 'id'; got 12; for one, give [12]"),
+        (12, "or rows with a column 'id'; got 12; for one id, give [12]"),
         (np.int64(12), "or rows with a column 'id'; got"),
         ({"ids": ["r"]}, "or rows with a column 'id'; these rows have: ids; did you mean 'ids'?"),
         (pd.DataFrame({"x": [1]}), "or rows with a column 'id'; these rows have: x"),
         (pa.table({"x": [1]}), "or rows with a column 'id'; these rows have: x"),
-        ({"id": "r12"}, "field 'id' holds 'r12', not an array"),
+        ({"id": "r12"}, "field 'id' is 'r12', not an array"),
     ],
 )
 def test_invalid_ids_of_a_deletion_are_refused(bands, ids, words):
@@ -365,8 +368,8 @@ def test_rows_are_read_in_many_forms(bands, rows):
         (pa.table({"id": ["x"], "value": ["1"]}), "the left values cannot be read as finite numbers; the first is '1'"),
         ({"id": ["x"], "value": np.zeros((1, 1))}, "the left values cannot be read as finite numbers; the first is"),
         ({"id": ["x", "y"], "value": [1.0]}, "the left rows have 2 ids but 1 values"),
-        ({"id": "x", "value": [1.0]}, "left rows: field 'id' holds 'x', not an array; give arrays of one value"),
-        ({"id": ["x"], "value": 1.0}, "left rows: field 'value' holds 1.0, not an array; give arrays of one value"),
+        ({"id": "x", "value": [1.0]}, "left rows: field 'id' is 'x', not an array; give arrays of one value"),
+        ({"id": ["x"], "value": 1.0}, "left rows: field 'value' is 1.0, not an array; give arrays of one value"),
         (
             {"id": ["x"], "valeu": [1.0]},
             "the left rows lack column 'value'; they need id and value, and have: id, valeu; did",
@@ -376,7 +379,7 @@ def test_rows_are_read_in_many_forms(bands, rows):
         ({"id": [None], "value": [1.0]}, "left ids: an id is null"),
         ({"id": [7], "value": [1.0]}, "left ids: the ids of this set are strings; got the integer 7"),
         ({"id": ["old"], "value": [1.0]}, "left id 'old' already has a value; delete it first, or use another id"),
-        ([1.0], "rows are an Arrow table or batch, a pandas or polars frame, or a dict of arrays; got list"),
+        ([1.0], "rows must be an Arrow table or batch, a pandas or polars frame, or a dict of arrays; got list"),
     ],
 )
 def test_bad_rows_are_refused_and_change_nothing(bands, rows, words):
@@ -398,9 +401,9 @@ def test_a_call_without_rows_is_refused(bands):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"report": "all"}, "report is one of: 'pairs', 'queries'; got 'all'"),
-        ({"max_state_rows": 0}, "max_state_rows is a whole number above 0, or None; got 0"),
-        ({"max_state_rows": True}, "max_state_rows is a whole number above 0, or None; got True"),
+        ({"report": "all"}, "report must be one of: 'pairs', 'queries'; got 'all'"),
+        ({"max_state_rows": 0}, "max_state_rows must be a whole number above 0, or None; got 0"),
+        ({"max_state_rows": True}, "max_state_rows must be a whole number above 0, or None; got True"),
     ],
 )
 def test_a_bad_option_is_refused(bands, options, words):

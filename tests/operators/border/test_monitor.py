@@ -83,7 +83,7 @@ def test_time_alone_is_told_as_a_datetime(alerts):
     assert monitor.advance(NOON + datetime.timedelta(seconds=1)).num_rows == 0
     assert monitor.advance(NOON + datetime.timedelta(seconds=2)).num_rows == 1
     assert monitor.advance(NOON + datetime.timedelta(hours=2)).num_rows == 0
-    with pytest.raises(vd.RowError, match="a time is a datetime; got 'noon'"):
+    with pytest.raises(vd.RowError, match="a time must be a datetime; got 'noon'"):
         monitor.advance("noon")
 
 
@@ -122,18 +122,18 @@ def test_freed_keys_give_their_memory_back(alerts):
     [
         ({"key": "", "time": "ts"}, "key is the name of a column of the rows; got ''"),
         ({"key": "symbol", "time": 3}, "time is the name of a column of the rows; got 3"),
-        ({"late": "wait"}, "late is one of: 'drop', 'apply'; got 'wait'"),
-        ({"null_key": "keep"}, "null_key is one of: 'error', 'drop'; got 'keep'"),
-        ({"dwell": 5}, "dwell is a duration such as '5 minutes'; got 5"),
+        ({"late": "wait"}, "late must be one of: 'drop', 'apply'; got 'wait'"),
+        ({"null_key": "keep"}, "null_key must be one of: 'error', 'drop'; got 'keep'"),
+        ({"dwell": 5}, "dwell must be a duration such as '5 minutes'; got 5"),
         (
             {"dwell": "5 parsecs"},
-            "dwell is a duration such as '5 minutes'; got '5 parsecs'; units are microseconds (us)",
+            "dwell must be a duration such as '5 minutes'; got '5 parsecs'; units are microseconds (us)",
         ),
         (
             {"expire_after": "0 s"},
-            "expire_after is a duration above 0, such as '5 minutes'; got '0 s'",
+            "expire_after must be a duration above 0, such as '5 minutes'; got '0 s'",
         ),
-        ({"margin": -1}, "margin is a number from 0 on, or a dict of such by field; got -1"),
+        ({"margin": -1}, "margin must be a number of 0 or more, or a dict of such numbers by field; got -1"),
         (
             {"margin": {"prise": 1}},
             "margin names 'prise', which is no field of numbers; these are: price; did you",
@@ -151,10 +151,10 @@ def test_a_bad_option_is_refused(alerts, options, words):
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ({"price": [1.0], "ts": [NOON]}, "the rows have no column 'symbol', which is the key; they have: price, ts"),
+        ({"price": [1.0], "ts": [NOON]}, "the rows have no column 'symbol' for the key; they have: price, ts"),
         (
             {"symbol": ["A"], "price": [1.0], "tss": [NOON]},
-            "no column 'ts', which is the time; they have: price, symbol, tss; did you mean 'tss'?",
+            "no column 'ts' for the time; they have: price, symbol, tss; did you mean 'tss'?",
         ),
         (
             {"symbol": ["A", None], "price": [1.0, 1.0], "ts": [NOON, NOON]},
@@ -179,22 +179,25 @@ def test_bad_rows_are_refused_and_change_nothing(alerts, rows, words):
 def test_a_time_must_be_a_timestamp_or_a_number(alerts):
     rows = {"symbol": ["A"], "price": [1.0], "when": ["noon"]}
 
-    with pytest.raises(vd.RowError, match="time 'when' is string; a time is a timestamp or a number"):
+    with pytest.raises(vd.RowError, match="time 'when' is string; a time must be a timestamp or a number"):
         alerts.border(key="symbol", time="when").step(rows)
-    with pytest.raises(vd.QueryError, match="key 'price' is double; a key is a string or a whole number"):
+    with pytest.raises(vd.QueryError, match="key 'price' is double; a key must be a string or a whole number"):
         alerts.border(key="price", time="ts")
-    with pytest.raises(vd.QueryError, match="time 'symbol' is string; a time is a timestamp or a number"):
+    with pytest.raises(vd.QueryError, match="time 'symbol' is string; a time must be a timestamp or a number"):
         alerts.border(key="symbol", time="symbol")
 
 
 @pytest.mark.parametrize(
     ("far", "words"),
     [
-        ([1, 2**62], "time 'when' is beyond 2^62 in row 1; a time is less than 2^62 from 0"),
-        ([-(2**63), 1], "time 'when' is beyond 2^62 in row 0; a time is less than 2^62 from 0"),
+        ([1, 2**62], "time 'when' is beyond 2^62 in row 1; a time must be less than 2^62 from 0"),
+        ([-(2**63), 1], "time 'when' is beyond 2^62 in row 0; a time must be less than 2^62 from 0"),
         ([1.0, float("inf")], "time 'when' is infinite in row 1; a time is finite"),
         ([float("-inf"), 1.0], "time 'when' is infinite in row 0; a time is finite"),
-        (np.array([0, 2**62], "M8[us]"), "time 'when' is beyond 2^62 in row 1; a time is less than 2^62 microseconds"),
+        (
+            np.array([0, 2**62], "M8[us]"),
+            "time 'when' is beyond 2^62 in row 1; a time must be less than 2^62 microseconds",
+        ),
     ],
 )
 def test_a_time_that_cannot_be_computed_with_is_refused(alerts, far, words):
@@ -370,7 +373,7 @@ def test_whole_times_have_whole_durations(alerts):
     rows = {"symbol": ["A", "A"], "price": [1.0, 1.0], "t": [start, start + 20]}
 
     assert monitor.step(rows)["time"].to_pylist() == [start + 10]
-    with pytest.raises(vd.QueryError, match="dwell is a whole number above 0, in the unit of the time column"):
+    with pytest.raises(vd.QueryError, match="dwell must be a whole number above 0, in the unit of the time column"):
         alerts.border(key="symbol", time="t", dwell=2.5).step(rows)
 
 

@@ -451,8 +451,8 @@ def test_a_pair_takes_less_than_48_bytes():
         ({"x_low": [[0.0]]}, "column 'x_low' of set a holds list<item: double>; sides and speeds are numbers"),
         ({"x_low": np.zeros((1, 1))}, "column 'x_low' of set a holds an array of 2 dimensions; sides and speeds are"),
         ({"x_low": ["west", 1]}, "column 'x_low' of set a holds values of several types; sides and speeds are numbers"),
-        ({"x_low": 0.0}, "set a: field 'x_low' holds 0.0, not an array; give arrays of one value$"),
-        ({"id": "one"}, "set a: field 'id' holds 'one', not an array; give arrays of one value$"),
+        ({"x_low": 0.0}, "set a: field 'x_low' is 0.0, not an array; give arrays of one value$"),
+        ({"id": "one"}, "set a: field 'id' is 'one', not an array; give arrays of one value$"),
         (
             {"removed": [1]},
             "column 'removed' of set a holds int64; it is true for a removed object, otherwise false or",
@@ -468,7 +468,7 @@ def test_a_pair_takes_less_than_48_bytes():
         ),
         ({"vy_high": [0.0]}, "the rows of set a have 'vy', which stands for both sides, and 'vy_high'; give 'vy', or"),
         ({"x_low": [0.0, 1.0]}, "the rows of set a have 1 ids but 2 values of 'x_low'"),
-        ({"id": [None]}, "the ids of set a: an id is null; ids are strings or integers"),
+        ({"id": [None]}, "the ids of set a: an id is null; ids must be strings or integers"),
         ({"id": ["one"]}, "the ids of set a: the ids of this set are integers; got the string 'one'"),
         ({"time": [7.0]}, "row 0 of set a is of 7, but the update of 6"),
         ({"z": [0.0], "vz": [0.0]}, "the rows of set a have a z, but the join has two dimensions"),
@@ -575,16 +575,16 @@ def test_objects_are_removed_by_a_list_of_ids_or_by_rows_with_an_id(removals):
 @pytest.mark.parametrize(
     ("removals", "words"),
     [
-        ("r12", r"or rows with a column 'id'; got 'r12'; for one, give \['r12'\]"),
+        ("r12", r"or rows with a column 'id'; got 'r12'; for one id, give \['r12'\]"),
         (b"r12", r"or rows with a column 'id'; got b'r12'"),
-        (12, r"or rows with a column 'id'; got 12; for one, give \[12\]"),
+        (12, r"or rows with a column 'id'; got 12; for one id, give \[12\]"),
         (np.array("r"), r"or rows with a column 'id'; got array\('r'"),
         (pa.scalar("r"), r"or rows with a column 'id'; got <pyarrow.StringScalar: 'r'>"),
         ({"ids": ["r"]}, r"or rows with a column 'id'; these rows have: ids; did you mean 'ids'\?"),
         (pd.DataFrame({"x": [1]}), r"or rows with a column 'id'; these rows have: x"),
         (pl.DataFrame({"x": [1]}), r"or rows with a column 'id'; these rows have: x"),
         (pa.table({"x": [1]}), r"or rows with a column 'id'; these rows have: x"),
-        ({"id": "r12"}, r"field 'id' holds 'r12', not an array"),
+        ({"id": "r12"}, r"field 'id' is 'r12', not an array"),
     ],
 )
 def test_what_names_no_objects_to_remove_is_refused(removals, words):

@@ -40,7 +40,7 @@ def pairs_of(table):
         ({"left": FIELDS, "right": "x"}, "stream 'right': cannot read the schema at 'x'"),
         ({"left": FIELDS, "right": ""}, "stream 'right': a schema needs at least one field"),
         ({"left": FIELDS, "right": "x float"}, "stream 'right': field 'x' has unknown type 'float'"),
-        ({"left": FIELDS, "right": 5}, "stream 'right': a schema is a text such as"),
+        ({"left": FIELDS, "right": 5}, "stream 'right': a schema must be a text such as"),
     ],
 )
 def test_streams_that_make_no_join_are_refused(streams, sentence):
@@ -100,44 +100,47 @@ def test_a_bad_text_among_many_is_named_by_its_id():
         ({"within": {"right": 5}, "rows": 5}, "the right stream has two windows, within=5 and rows=5; give one"),
         ({"within": {"lft": 5}}, "within names the stream 'lft'; the streams are: left, right; did you mean 'left'?"),
         ({"rows": {"up": 5, "left": 3}}, "rows names the stream 'up'; the streams are: left, right"),
-        ({"rows": 0}, "rows is a whole number above 0, and at most 2^40; got 0"),
-        ({"rows": -5}, "rows is a whole number above 0, and at most 2^40; got -5"),
-        ({"rows": 1.5}, "rows is a whole number above 0, and at most 2^40; got 1.5"),
-        ({"rows": "5"}, "rows is a whole number above 0, and at most 2^40; got '5'"),
-        ({"rows": True}, "rows is a whole number above 0, and at most 2^40; got True"),
-        ({"rows": 2**41}, "rows is a whole number above 0, and at most 2^40; got 2199023255552"),
-        ({"rows": {"left": 5, "right": 0}}, "rows is a whole number above 0, and at most 2^40; got 0"),
-        ({"within": 0}, "within is a number above 0, in the unit of the time column; got 0"),
-        ({"within": -1.5}, "within is a number above 0, in the unit of the time column; got -1.5"),
-        ({"within": float("nan")}, "within is a number above 0, in the unit of the time column; got nan"),
-        ({"within": float("inf")}, "within is a number above 0, in the unit of the time column; got inf"),
-        ({"within": 1e18}, "within is a number above 0 and at most 1e+17, in the unit of the time column; got 1e+18"),
-        ({"within": "0 seconds"}, "within is a duration above 0, such as '5 minutes'; got '0 seconds'"),
-        ({"within": "-5 seconds"}, "within is a duration above 0, such as '5 minutes'; got '-5 seconds'"),
-        ({"within": "- 5"}, "within is a duration such as '5 minutes'; got '- 5'; units are"),
+        ({"rows": 0}, "rows must be a whole number above 0, and at most 2^40; got 0"),
+        ({"rows": -5}, "rows must be a whole number above 0, and at most 2^40; got -5"),
+        ({"rows": 1.5}, "rows must be a whole number above 0, and at most 2^40; got 1.5"),
+        ({"rows": "5"}, "rows must be a whole number above 0, and at most 2^40; got '5'"),
+        ({"rows": True}, "rows must be a whole number above 0, and at most 2^40; got True"),
+        ({"rows": 2**41}, "rows must be a whole number above 0, and at most 2^40; got 2199023255552"),
+        ({"rows": {"left": 5, "right": 0}}, "rows must be a whole number above 0, and at most 2^40; got 0"),
+        ({"within": 0}, "within must be a number above 0, in the unit of the time column; got 0"),
+        ({"within": -1.5}, "within must be a number above 0, in the unit of the time column; got -1.5"),
+        ({"within": float("nan")}, "within must be a number above 0, in the unit of the time column; got nan"),
+        ({"within": float("inf")}, "within must be a number above 0, in the unit of the time column; got inf"),
+        (
+            {"within": 1e18},
+            "within must be a number above 0 and at most 1e+17, in the unit of the time column; got 1e+18",
+        ),
+        ({"within": "0 seconds"}, "within must be a duration above 0, such as '5 minutes'; got '0 seconds'"),
+        ({"within": "-5 seconds"}, "within must be a duration above 0, such as '5 minutes'; got '-5 seconds'"),
+        ({"within": "- 5"}, "within must be a duration such as '5 minutes'; got '- 5'; units are"),
         (
             {"within": "999999 weeks"},
-            "within is a duration of 3,000 years at most, such as '5 minutes'; got '999999 weeks'",
+            "within must be a duration of 3,000 years at most, such as '5 minutes'; got '999999 weeks'",
         ),
         (
             {"within": "2 fortnights"},
-            "within is a duration such as '5 minutes'; got '2 fortnights'; units are microseconds (us), milliseconds "
-            "(ms), seconds (s), minutes (m), hours (h), days (d), weeks (w)",
+            "within must be a duration such as '5 minutes'; got '2 fortnights'; units are microseconds (us), "
+            "milliseconds (ms), seconds (s), minutes (m), hours (h), days (d), weeks (w)",
         ),
-        ({"within": "5"}, "within is a duration such as '5 minutes'; got '5'"),
-        ({"within": ""}, "within is a duration such as '5 minutes'; got ''"),
+        ({"within": "5"}, "within must be a duration such as '5 minutes'; got '5'"),
+        ({"within": ""}, "within must be a duration such as '5 minutes'; got ''"),
         (
             {"within": datetime.timedelta(0)},
-            "within is a duration above 0, such as '5 minutes'; got datetime.timedelta(0)",
+            "within must be a duration above 0, such as '5 minutes'; got datetime.timedelta(0)",
         ),
         (
             {"within": datetime.timedelta(-1)},
-            "within is a duration above 0, such as '5 minutes'; got datetime.timedelta(days=-1)",
+            "within must be a duration above 0, such as '5 minutes'; got datetime.timedelta(days=-1)",
         ),
-        ({"within": np.timedelta64("NaT")}, "within is a duration such as '10 seconds', or a number"),
+        ({"within": np.timedelta64("NaT")}, "within must be a duration such as '10 seconds', or a number"),
         (
             {"within": True},
-            "within is a duration such as '10 seconds', or a number where the time column is one; got True",
+            "within must be a duration such as '10 seconds', or a number where the time column is one; got True",
         ),
         ({"within": [1, True]}, "within has 2 windows for 1 queries; give one for all, or one a query"),
         ({"within": [True]}, "or a number where the time column is one; got True"),
@@ -162,13 +165,16 @@ def test_a_window_that_is_none_is_refused(window, sentence):
 @pytest.mark.parametrize(
     ("windows", "sentence"),
     [
-        ({"within": ["5 s", "0 s", "soon"]}, "query 'b': within is a duration above 0, such as '5 minutes'; got '0 s'"),
-        ({"within": [1, 2, -3]}, "query 'c': within is a number above 0, in the unit of the time column; got -3"),
+        (
+            {"within": ["5 s", "0 s", "soon"]},
+            "query 'b': within must be a duration above 0, such as '5 minutes'; got '0 s'",
+        ),
+        ({"within": [1, 2, -3]}, "query 'c': within must be a number above 0, in the unit of the time column; got -3"),
         (
             {"rows": {"left": 5, "right": [1, 2, 0]}},
-            "query 'c': rows is a whole number above 0, and at most 2^40; got 0",
+            "query 'c': rows must be a whole number above 0, and at most 2^40; got 0",
         ),
-        ({"within": "soon"}, "within is a duration such as '5 minutes'; got 'soon'"),
+        ({"within": "soon"}, "within must be a duration such as '5 minutes'; got 'soon'"),
     ],
 )
 def test_a_wrong_window_among_many_is_told_with_the_id_of_its_query(windows, sentence):
@@ -206,17 +212,17 @@ def test_a_window_is_read_for_itself_whatever_stood_before_it(first):
         ({"lft_time": "at"}, "window takes no 'lft_time'; it takes: left_time, left_id, right_time, right_id; did you"),
         ({"left_time": 5, "right_time": "at"}, "left_time is the name of a column of the rows; got 5"),
         ({"left_time": "", "right_time": "at"}, "left_time is the name of a column of the rows; got ''"),
-        ({"left_time": "k", "right_time": "at"}, "left_time 'k' is string; a time is a timestamp or a number"),
-        ({"left_time": "at", "right_time": "d"}, "right_time 'd' is date; a time is a timestamp or a number"),
+        ({"left_time": "k", "right_time": "at"}, "left_time 'k' is string; a time must be a timestamp or a number"),
+        ({"left_time": "at", "right_time": "d"}, "right_time 'd' is date; a time must be a timestamp or a number"),
         ({"left_time": "at", "right_time": "x"}, "right_time 'x' is"),
         (
             {"left_time": "at", "right_time": "at", "left_id": "x"},
-            "left_id 'x' is double; an id is a string or a whole",
+            "left_id 'x' is double; an id must be a string or a whole",
         ),
-        ({"left_time": "at", "right_time": "at", "late": "keep"}, "late is one of: 'drop', 'apply'; got 'keep'"),
+        ({"left_time": "at", "right_time": "at", "late": "keep"}, "late must be one of: 'drop', 'apply'; got 'keep'"),
         (
             {"left_time": "at", "right_time": "at", "max_state_rows": 0},
-            "max_state_rows is a whole number above 0, or None",
+            "max_state_rows must be a whole number above 0, or None",
         ),
         ({"left_time": "at", "right_time": "at", "max_state_rows": True}, "or None; got True"),
         ({"left_time": "at", "right_time": "at", "max_state_rows": 1.5}, "or None; got 1.5"),
@@ -279,19 +285,19 @@ ROWS = {"id": ["a", "b"], "n": [1, 2], "when": [5, 6]}
         ({"when": [5, 2**62]}, "left rows: time 'when' is beyond 2^62 in row 1"),
         ({"when": [-(2**63), 5]}, "left rows: time 'when' is beyond 2^62 in row 0"),
         ({"when": np.array([5, 2**62], "datetime64[us]")}, "left rows: time 'when' is beyond 2^62 in row 1"),
-        ({"when": ["5", "6"]}, "left rows: time 'when' is string; a time is a timestamp or a number"),
+        ({"when": ["5", "6"]}, "left rows: time 'when' is string; a time must be a timestamp or a number"),
         ({"when": [datetime.date(2020, 1, 1)] * 2}, "left rows: time 'when' is date32"),
         ({"when": [5]}, "left rows: the arrays of the rows differ in length"),
         ({"id": ["a", None]}, "left rows: id 'id' is null in row 1; every row needs one"),
         ({"id": pa.array(["a", None]).dictionary_encode()}, "left rows: id 'id' is null in row 1; every row needs one"),
         ({"id": [None, None]}, "left rows: id 'id' is null in row 0; every row needs one"),
-        ({"id": [1.5, 2.5]}, "left rows: id 'id' is double; an id is a string or a whole number"),
+        ({"id": [1.5, 2.5]}, "left rows: id 'id' is double; an id must be a string or a whole number"),
         ({"id": ["a", 5]}, "left rows: id 'id' cannot be read: "),
         ({"n": [1.5, 2.5]}, "left rows: field 'n' is bigint in the schema but double in the rows"),
         ({"n": ["a", "b"]}, "left rows: field 'n' is bigint in the schema"),
         ({"n": None}, "left rows: the rows lack field 'n', which queries use; they have: id, when"),
-        ({"id": None}, "left rows: the rows have no column 'id', which is the id; they have: n, when"),
-        ({"when": None}, "left rows: the rows have no column 'when', which is the time; they have: id, n"),
+        ({"id": None}, "left rows: the rows have no column 'id' for the id; they have: n, when"),
+        ({"when": None}, "left rows: the rows have no column 'when' for the time; they have: id, n"),
     ],
 )
 def test_rows_that_are_wrong_are_refused_as_a_whole(change, sentence):
@@ -311,11 +317,11 @@ def test_rows_that_are_wrong_are_refused_as_a_whole(change, sentence):
         ({"lft": ROWS}, "unknown stream 'lft'; the streams are: left, right; did you mean 'left'?"),
         (
             {"left": 5},
-            "left rows: rows are an Arrow table or batch, a pandas or polars frame, or a dict of arrays; got int",
+            "left rows: rows must be an Arrow table or batch, a pandas or polars frame, or a dict of arrays; got int",
         ),
-        ({"left": [ROWS]}, "left rows: rows are an Arrow table or batch"),
-        ({"left": ROWS | {"n": 1}}, "left rows: field 'n' holds 1, not an array; give arrays of one value"),
-        ({"left": {"id": "a", "n": 1, "when": 5}}, "left rows: field 'id' holds 'a', not an array"),
+        ({"left": [ROWS]}, "left rows: rows must be an Arrow table or batch"),
+        ({"left": ROWS | {"n": 1}}, "left rows: field 'n' is 1, not an array; give arrays of one value"),
+        ({"left": {"id": "a", "n": 1, "when": 5}}, "left rows: field 'id' is 'a', not an array"),
         (
             {"left": ROWS, "right": ROWS | {"when": [0.5, 1.5]}},
             "the times of the streams are of different types: bigint, double",
@@ -331,7 +337,7 @@ def test_steps_that_make_no_sense_are_refused(rows, sentence):
 
 
 def test_a_join_has_no_match_one_to_refer_to():
-    with pytest.raises(vd.RowError, match=r"^left rows: field 'n' holds 1\.0, not an array; give arrays of one value$"):
+    with pytest.raises(vd.RowError, match=r"^left rows: field 'n' is 1\.0, not an array; give arrays of one value$"):
         join_set().window(left_time="when", right_time="when").step(left={"n": 1.0, "when": [5]})
 
 
@@ -393,11 +399,14 @@ def test_the_type_of_times_is_open_until_a_step_is_taken():
     ("times", "sentence"),
     [
         ({"lft": 5}, "unknown stream 'lft'; the streams are: left, right; did you mean 'left'?"),
-        ({"left": "noon"}, "a time is a whole number; got 'noon'"),
-        ({"left": 5.5}, "a time is a whole number; got 5.5"),
-        ({"left": float("nan")}, "a time is a whole number; got nan"),
-        ({"left": 2**63}, "a time is a whole number; got 9223372036854775808"),
-        ({"left": datetime.datetime(2020, 1, 1)}, "a time is a whole number; got datetime.datetime(2020, 1, 1, 0, 0)"),
+        ({"left": "noon"}, "a time must be a whole number; got 'noon'"),
+        ({"left": 5.5}, "a time must be a whole number; got 5.5"),
+        ({"left": float("nan")}, "a time must be a whole number; got nan"),
+        ({"left": 2**63}, "a time must be a whole number; got 9223372036854775808"),
+        (
+            {"left": datetime.datetime(2020, 1, 1)},
+            "a time must be a whole number; got datetime.datetime(2020, 1, 1, 0, 0)",
+        ),
     ],
 )
 def test_advance_takes_times_as_the_rows_have_them(times, sentence):

@@ -57,10 +57,12 @@ class BandMonitor:
 
     def __init__(self, queries: BandQuerySet, report: str, max_state_rows: int | None) -> None:
         if report not in REPORTS:
-            raise QueryError(f"is one of: {', '.join(map(repr, REPORTS))}; got {report!r}", option="report")
+            raise QueryError(f"must be one of: {', '.join(map(repr, REPORTS))}; got {report!r}", option="report")
         is_count = isinstance(max_state_rows, int) and not isinstance(max_state_rows, bool) and max_state_rows > 0
         if max_state_rows is not None and not is_count:
-            raise QueryError(f"is a whole number above 0, or None; got {max_state_rows!r}", option="max_state_rows")
+            raise QueryError(
+                f"must be a whole number above 0, or None; got {max_state_rows!r}", option="max_state_rows"
+            )
         self.queries = queries
         self.report = report
         self.max_state_rows = max_state_rows

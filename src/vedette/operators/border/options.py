@@ -36,16 +36,17 @@ class MonitorOptions:
         for name, choices in (("late", ("drop", "apply")), ("null_key", ("error", "drop"))):
             value = getattr(self, name)
             if value not in choices:
-                raise QueryError(f"is one of: {', '.join(map(repr, choices))}; got {value!r}", option=name)
+                raise QueryError(f"must be one of: {', '.join(map(repr, choices))}; got {value!r}", option=name)
         if not isinstance(self.cross, bool):
             raise QueryError(f"is True or False; got {self.cross!r}", option="cross")
         self.margins(schema)
         key, time = schema.find(self.key), schema.find(self.time)
         if key is not None and key.type.name not in KEY_TYPES:
-            raise QueryError(f"{self.key!r} is {key.type}; a key is a string or a whole number", option="key")
+            raise QueryError(f"{self.key!r} is {key.type}; a key must be a string or a whole number", option="key")
         if time is not None and time.type.name not in TIME_TYPES:
             raise QueryError(
-                f"{self.time!r} is {time.type}; a time is a timestamp or a number (bigint or double)", option="time"
+                f"{self.time!r} is {time.type}; a time must be a timestamp or a number (bigint or double)",
+                option="time",
             )
         if time is not None:
             self.check_durations(time.type.name)
@@ -83,5 +84,7 @@ class MonitorOptions:
 def _check_margin(value: Any) -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not 0 <= value <= sys.float_info.max:
-        raise QueryError(f"is a number from 0 on, or a dict of such by field; got {shown(value)}", option="margin")
+        raise QueryError(
+            f"must be a number of 0 or more, or a dict of such numbers by field; got {shown(value)}", option="margin"
+        )
     return float(value)

@@ -67,7 +67,7 @@ class MovingJoin:
         if static not in (None, *SETS):
             raise QueryError(f"is 'a', 'b' or None; got {static!r}", option="static")
         if late not in LATE:
-            raise QueryError(f"is one of: 'apply', 'drop', 'error'; got {shown(late)}", option="late")
+            raise QueryError(f"must be one of: 'apply', 'drop', 'error'; got {shown(late)}", option="late")
         if not isinstance(expire_overdue, (bool, np.bool_)):
             raise QueryError(f"is True or False; got {expire_overdue!r}", option="expire_overdue")
         self.expire_overdue = bool(expire_overdue)

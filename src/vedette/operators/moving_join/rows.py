@@ -344,5 +344,5 @@ def _find_twins(ids: Any) -> NDArray[np.int32] | None:
 def _concat(ids: list[Any]) -> Any:
     some = [each for each in ids if len(each)] or ids[:1]
     if len({isinstance(each, np.ndarray) for each in some}) > 1:
-        raise RowError("ids are all strings or all 64-bit integers; the rows and the removals differ")
+        raise RowError("ids must be all strings or all 64-bit integers; the rows and the removals differ")
     return np.concatenate(some) if isinstance(some[0], np.ndarray) else pa.concat_arrays(some)

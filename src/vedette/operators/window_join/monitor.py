@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vedette.data.answer_limit import max_answer_bytes, too_large
 from vedette.data.columns import Column
-from vedette.data.keyed_rows import FARTHEST, KEY_TYPES, TIME_TYPES, read_time
+from vedette.data.keyed_rows import KEY_TYPES, MAX_TIME, TIME_TYPES, read_time
 from vedette.data.matches import Matches
 from vedette.data.schema import Type
 from vedette.errors import AnswerError, QueryError, RowError, count
@@ -58,7 +58,7 @@ class JoinMonitor:
             field = None if time is None else queries.schema_of(stream).find(time)
             if field is not None and field.type.name not in TIME_TYPES:
                 raise QueryError(
-                    f"{time!r} is {field.type}; a time is a timestamp or a number (bigint or double)",
+                    f"{time!r} is {field.type}; a time must be a timestamp or a number (bigint or double)",
                     option=f"{stream}_time",
                 )
             if field is not None and self.time_type not in ("", field.type.name):
@@ -74,7 +74,7 @@ class JoinMonitor:
         for stream, id_ in zip(queries.streams, options.ids, strict=True):
             type_ = self._known_id_type(stream, id_)
             if type_ is not None and type_.name not in KEY_TYPES:
-                raise QueryError(f"{id_!r} is {type_}; an id is a string or a whole number", option=f"{stream}_id")
+                raise QueryError(f"{id_!r} is {type_}; an id must be a string or a whole number", option=f"{stream}_id")
         self.clear()
 
     def clear(self) -> None:
@@ -264,7 +264,7 @@ class JoinMonitor:
         if not self.time_type or not self.options.has_times:
             return
         read = {number: read_time(each, self.time_type, self.queries.time_zone) for number, each in named.items()}
-        last = np.finfo(np.float64).max if self.time_type == "double" else FARTHEST - 1  # that a row could have
+        last = np.finfo(np.float64).max if self.time_type == "double" else MAX_TIME - 1  # that a row could have
         self.follow()
         for number, each in read.items():
             self.join.advance(number, min(max(each, -last), last))

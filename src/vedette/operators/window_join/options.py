@@ -30,10 +30,12 @@ class JoinOptions:
             if value is not None and (not isinstance(value, str) or not value):
                 raise QueryError(f"is the name of a column of the rows; got {value!r}", option=name)
         if late not in ("drop", "apply"):
-            raise QueryError(f"is one of: 'drop', 'apply'; got {late!r}", option="late")
+            raise QueryError(f"must be one of: 'drop', 'apply'; got {late!r}", option="late")
         is_count = isinstance(max_state_rows, int) and not isinstance(max_state_rows, bool) and max_state_rows > 0
         if max_state_rows is not None and not is_count:
-            raise QueryError(f"is a whole number above 0, or None; got {max_state_rows!r}", option="max_state_rows")
+            raise QueryError(
+                f"must be a whole number above 0, or None; got {max_state_rows!r}", option="max_state_rows"
+            )
         times = tuple(columns.get(f"{stream}_time") for stream in streams)
         named = [stream for stream, time in zip(streams, times, strict=True) if time is not None]
         if named and len(named) < len(streams):

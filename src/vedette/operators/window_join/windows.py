@@ -117,7 +117,7 @@ def _read_within(value: Any) -> tuple[bool, int, float]:
         return True, microseconds, float(microseconds)
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
         raise QueryError(
-            f"is a duration such as '10 seconds', or a number where the time column is one; got {value!r}",
+            f"must be a duration such as '10 seconds', or a number where the time column is one; got {value!r}",
             option="within",
         )
     number = read_duration(value.item() if isinstance(value, np.number) else value, "within", "double")
@@ -127,5 +127,5 @@ def _read_within(value: Any) -> tuple[bool, int, float]:
 def _read_rows(value: Any) -> int:
     is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not is_whole or not 0 < value <= _MOST_ROWS:
-        raise QueryError(f"is a whole number above 0, and at most 2^40; got {value!r}", option="rows")
+        raise QueryError(f"must be a whole number above 0, and at most 2^40; got {value!r}", option="rows")
     return int(value)
