@@ -318,7 +318,7 @@ def test_a_box_beyond_its_axes_does_not_come_in(index_class, n_axes, keyed, n_bo
         for outside in (-1, 10):
             if outside > 0 and index_class in NOTHING_BY_CELL:
                 continue
-            with pytest.raises(ValueError, match=f"boxes lie within their axes, and axis {axis} has"):
+            with pytest.raises(ValueError, match=f"boxes must lie within their axes, and axis {axis} has"):
                 index.insert(*one_outside(n_axes, keyed, axis, outside, n_boxes))
 
             assert found(index.match(cells)) == [list(range(20))]
@@ -376,7 +376,7 @@ def test_no_index_allocates_an_answer_beyond_the_bound():
                         assert n_rows * n_boxes // 2 * 4 <= 8 << 20, name
                     except OverBudgetError as error:
                         assert error.n_bytes > 8 << 20
-                most = 600 if name in ("MLGF", "Dual") else 100  # a batch of these may take MOST_BYTES for bits
+                most = 600 if name in ("MLGF", "Dual") else 100  # a batch of these may take MAX_BYTES for bits
                 assert peak.megabytes < most, (name, n_axes, n_rows, peak.megabytes)
         print("done")
         """

@@ -208,6 +208,6 @@ def test_a_batch_whose_bits_would_take_too_much_memory_is_cut_in_two(monkeypatch
     *_, index = build(300, 2)
     rows = np.random.default_rng(3).integers(0, 1000, (2, 600)).astype(np.int32)
     expected = found(index.match_batch(rows, 64))
-    monkeypatch.setattr(grid_file, "MOST_BYTES", 1 << 12)
+    monkeypatch.setattr(grid_file, "MAX_BYTES", 1 << 12)
 
     assert found(index.match_batch(rows, 64)) == expected

@@ -45,7 +45,7 @@ def test_every_cube_is_left_only_when_it_has_been_walked_through(n_axes, n_bits)
 
 
 def test_keys_beyond_their_bits_are_refused():
-    with pytest.raises(ValueError, match="a Hilbert key has 63 bits; 8 axes of 8 bits would take more"):
+    with pytest.raises(ValueError, match="a Hilbert key has 63 bits; 8 axes of 8 bits need more"):
         hilbert_keys(np.zeros((8, 1), np.int32), 8)
 
 

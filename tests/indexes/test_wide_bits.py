@@ -3,13 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vedette.indexes.wide_bits import begin_between, keep_between, turn_square, write_ones
+from vedette.indexes.wide_bits import begin_between, keep_between, transpose_square, write_ones
 from vedette.native.kernels import kernel
 
 
 @kernel
 def turn(words, turned, at):
-    turn_square(words, turned, at, 8)
+    transpose_square(words, turned, at, 8)
 
 
 def bits_of(words):

@@ -22,7 +22,7 @@ RANGE = np.array([[1]], np.int32), np.array([[3]], np.int32), np.array([0], np.i
 @pytest.mark.parametrize("name", ["longest", "n_places"])
 def test_a_length_and_a_number_of_places_are_one_or_more(index, name):
     for wrong in (0, -1):
-        with pytest.raises(ValueError, match=f"{name} is 1 or more, or left out to be chosen; got {wrong}"):
+        with pytest.raises(ValueError, match=f"{name} must be 1 or more, or None to be chosen; got {wrong}"):
             index.build(*RANGE, **{name: wrong})
 
 
@@ -30,13 +30,13 @@ def test_so_are_those_of_rectangles_segments_and_data_clusters():
     first, last, ids, cells = RANGE
     box = np.vstack([first, first]), np.vstack([last, last]), ids, cells * 2
 
-    with pytest.raises(ValueError, match="longest is 1 or more"):
+    with pytest.raises(ValueError, match="longest must be 1 or more"):
         VCR.build(*box, longest=0)
-    with pytest.raises(ValueError, match="n_places is 1 or more"):
+    with pytest.raises(ValueError, match="n_places must be 1 or more"):
         VCR.build(*box, n_places=(4, 0))
-    with pytest.raises(ValueError, match="segment_cells is 1 or more"):
+    with pytest.raises(ValueError, match="segment_cells must be 1 or more"):
         CEI.build(*RANGE, segment_cells=-5)
-    with pytest.raises(ValueError, match="n_dc is 1 or more"):
+    with pytest.raises(ValueError, match="n_dc must be 1 or more"):
         MLGF.build(*RANGE).match_batch(np.array([[2]], np.int32), n_dc=0)
 
 
@@ -51,7 +51,7 @@ def test_differences_are_of_ids_from_the_first_on():
 
 
 def test_a_data_cluster_has_no_more_rows_than_ranks_of_16_bits_can_tell():
-    with pytest.raises(ValueError, match=r"n_dc is 65535 or less, as ranks of rows .* have 16 bits; got 65536"):
+    with pytest.raises(ValueError, match=r"n_dc must be at most 65535, as ranks of rows have 16 bits; got 65536"):
         MLGF.build(*RANGE).match_batch(np.array([[2]], np.int32), n_dc=65_536)
 
 

@@ -177,7 +177,7 @@ def test_an_index_that_would_read_beyond_its_arrays_is_refused(field, place, val
     (part,) = queries.view().parts.compiled
     getattr(part.groups[0].index, field)[place] = value
 
-    with pytest.raises(vd.SnapshotError, match=r"^the saved query set is damaged: the blocks of buckets are not as"):
+    with pytest.raises(vd.SnapshotError, match=r"^the saved query set is damaged: the blocks of buckets are invalid"):
         vd.QuerySet.from_bytes(queries.to_bytes())
 
 

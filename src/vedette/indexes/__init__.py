@@ -1,1 +1,1 @@
-"""Which of many boxes hold a row: one file per structure that the planner chooses from (see `index` and `names`)."""
+"""Indexes: find the boxes that contain a row. One file per structure that the planner can choose."""

@@ -1,8 +1,8 @@
-"""Boxes as bits, on any number of axes: per axis and bucket of cells a bitmap of the boxes that reach into it.
+"""Boxes as bits, on any number of axes: per axis and bucket of cells, a bitmap of the boxes that overlap it.
 
-Best where a row matches one percent of all boxes or more, on many axes, and for a few hundred boxes. A row ANDs one
-bitmap per axis, clears the boxes that begin above it or end below it inside its buckets, and reads out the bits. Costs
-a bit per box, axis and bucket, about 140 bytes a box and axis where there are many boxes.
+Best if a row matches one percent of all boxes or more, on many axes, and for a few hundred boxes. A row ANDs one bitmap
+per axis, clears the boxes that begin above it or end below it inside its buckets, and reads the bits. Costs one bit per
+box, axis and bucket: about 140 bytes per box and axis for many boxes.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from vedette.native.damage import check, check_fields, check_shape, check_starts
 from vedette.native.kernels import kernel
 from vedette.native.vectors import add_eight
 
-MIN_BUCKETS = 512  # per axis and at most; the true number is between half of that and that
+MIN_BUCKETS = 512  # per axis; the actual number is between half of the limit and the limit
 MAX_BUCKETS = 1024
 BOXES_PER_BUCKET = 64
 ONE_CALL = 1 << 20  # rows times boxes up to which one kernel call does everything
 CELL, BOX = 0, 1  # rows of the arrays of ends
-SLACK = 64  # bits of a word that may be read out too much
+SLACK = 64  # bits of a word that may be read in excess
 
 # The places of the set bits of each byte, eight to a byte.
 _PLACES = np.array([place for byte in range(256) for place in ([i for i in range(8) if byte >> i & 1] + [0] * 8)[:8]])
@@ -53,8 +53,9 @@ class _Bits(NamedTuple):
 class Bitmaps:
     """Axis `a` has the buckets from `axis_buckets[a]` on, each of `2 ** shifts[a]` cells.
 
-    The boxes that begin inside bucket `b`, not with it, are `firsts[BOX, first_starts[b]:first_starts[b + 1]]`, ordered
-    by their first cells, which are in `firsts[CELL]`; likewise those that end inside it, by their last cells.
+    The boxes that begin inside bucket `b`, after its first cell, are
+    `firsts[BOX, first_starts[b]:first_starts[b + 1]]`, ordered by their first cells, which are in `firsts[CELL]`. The
+    boxes that end inside it are listed in the same way.
     """
 
     n_fields: ClassVar[range] = ANY_FIELDS
@@ -63,7 +64,7 @@ class Bitmaps:
     needs_points: ClassVar[bool] = False
 
     ids: NDArray[np.int32]
-    offset: int  # the id of box 0 where ids are consecutive, else -1
+    offset: int  # the id of box 0 if ids are consecutive, else -1
     shifts: NDArray[np.int64]
     axis_buckets: NDArray[np.int64]
     bitmaps: NDArray[np.int64]  # (buckets, words): bit b of word w is for box 64 w + b
@@ -140,16 +141,16 @@ class Bitmaps:
         check(n >= 0 and not self.ids[n:].any(), "ids of bitmaps are missing")
         check_within(own, ids.start, ids.stop - 1, "the ids of bitmaps")
         is_run = self.offset >= 0 and np.array_equal(own, np.arange(self.offset, self.offset + n))
-        check(is_run or self.offset == -1, "the ids of bitmaps do not begin with their offset")
+        check(is_run or self.offset == -1, "the ids of bitmaps do not start at their offset")
         n_buckets = [((n - 1) >> int(shift)) + 1 for n, shift in zip(n_cells, self.shifts, strict=True)]
         check(np.array_equal(self.axis_buckets, np.cumsum([0, *n_buckets])), "the buckets are not those of the axes")
         n_words = (n + 63) // 64
         check_shape(self.bitmaps, (sum(n_buckets), n_words), "the bitmaps")
         if n % 64:
-            check(not (self.bitmaps[:, -1] >> np.int64(n % 64)).any(), "bitmaps have bits of boxes that are not there")
+            check(not (self.bitmaps[:, -1] >> np.int64(n % 64)).any(), "bitmaps have bits of boxes that do not exist")
         for starts, ends in ((self.first_starts, self.firsts), (self.last_starts, self.lasts)):
             check_shape(starts, (sum(n_buckets) + 1,), "the starts of ends")
-            check(ends.ndim == 2 and len(ends) == 2, "the ends of boxes are of another shape")
+            check(ends.ndim == 2 and len(ends) == 2, "the ends of boxes have a wrong shape")
             check_starts(starts, ends.shape[1], "the starts of ends")
             check_within(ends[BOX], 0, n - 1, "the boxes of ends")
 
@@ -174,7 +175,7 @@ _Ends = tuple[NDArray[np.int64], NDArray[np.int32]]
 
 
 def _are_same_ends(own: _Ends, given: _Ends) -> bool:
-    """Whether two lists of ends are equal; boxes with the same end come in any order."""
+    """Whether two lists of ends are equal. Boxes with the same end may be in any order."""
     (starts, (cells, boxes)), (given_starts, (given_cells, given_boxes)) = own, given
     if not np.array_equal(starts, given_starts) or not np.array_equal(cells, given_cells):
         return False
@@ -186,7 +187,7 @@ def _are_same_ends(own: _Ends, given: _Ends) -> bool:
 def _list_ends(
     cells: NDArray[np.int32], inside: NDArray[np.bool_], shifts: NDArray[np.int64], axis_buckets: NDArray[np.int64]
 ) -> _Ends:
-    """Per bucket the boxes with an end inside it, by that end: starts, and cells and boxes."""
+    """Per bucket, the boxes with an end inside it, ordered by that end: starts, and cells and boxes."""
     n_listed = np.zeros(int(axis_buckets[-1]) + 1, np.int64)
     listed_cells, listed_boxes = [], []
     for axis, shift in enumerate(shifts):
@@ -208,7 +209,7 @@ def _set_bits(
     axis_buckets: NDArray[np.int64],
     bitmaps: NDArray[np.int64],
 ) -> None:
-    """Make each bitmap from the one before it: the boxes that begin are set, those that have ended cleared."""
+    """Make each bitmap from the previous one: set the boxes that begin, clear those that have ended."""
     n = firsts.shape[1]
     order = np.empty(n, np.int32)
     for axis in range(len(shifts)):
@@ -232,7 +233,7 @@ def _set_bits(
 def _order_by_bucket(
     cells: NDArray[np.int32], shift: int, n_buckets: int, order: NDArray[np.int32]
 ) -> NDArray[np.int64]:
-    """Write the boxes into `order` by the bucket of their cell; where each bucket starts in it."""
+    """Write the boxes into `order` by the bucket of their cell. Returns where each bucket starts in it."""
     starts = np.zeros(n_buckets + 2, np.int64)
     for box in range(len(cells)):
         starts[(cells[box] >> shift) + 2] += 1
@@ -273,7 +274,7 @@ def _fill(
     positions: NDArray[np.int32],
     bits: _Bits,
 ) -> int:
-    """Write the matches of rows from `done` on while there is room; how many rows are done then."""
+    """Write the matches of rows from `done` on while there is room. Returns how many rows are done."""
     ids, offset, shifts, axis_buckets, bitmaps = bits.ids, bits.offset, bits.shifts, bits.axis_buckets, bits.bitmaps
     first_starts, firsts, last_starts, lasts = bits.first_starts, bits.firsts, bits.last_starts, bits.lasts
     n_words = bitmaps.shape[1]
@@ -314,7 +315,7 @@ def _fill(
                     add_eight(positions, out, _PLACES, 8 * ones, offset + base + 8 * byte)
                     out += count_ones(ones)
                 continue
-            # Branches on the number of bits are few: up to 4, 8 and 16 are written whether they are there or not.
+            # To avoid branches on the number of bits, 4, 8 or 16 entries are written, even if there are fewer.
             for j in range(4):
                 positions[out + j] = ids[base + lowest_one(word)]
                 word = without_lowest(word)

@@ -1,10 +1,10 @@
-"""Boxes on one axis, listed by bucket: those that only touch the bucket are tested, those that cover it are copied.
+"""Boxes on one axis, listed by bucket: boxes that overlap a bucket are tested, boxes that cover it are copied.
 
-Best on one axis for any number of boxes. A bucket is as wide as keeps its tests below a twelfth of its copies (or at
-`FEW_TESTS`), so work follows the output; memory stays near 50 bytes a box where a row meets ten, and below 130 however
-widths are distributed. Lists of covering boxes are the covering construct intervals of Wu, Chen and Yu, section 2, with
-cuts chosen from the boxes. Lim et al., section 5, sort the rows of a batch for locality; fetching ahead does better: 40
-ns a row against 170 at a million boxes and ten matches.
+Best on one axis for any number of boxes. A bucket is as wide as possible while its tests stay below a twelfth of its
+copies (or at `FEW_TESTS`), so the work is proportional to the output. Memory is about 50 bytes per box if a row matches
+ten, and below 130 for any distribution of widths. Lists of covering boxes are the covering construct intervals of Wu,
+Chen and Yu, section 2, with cuts chosen from the boxes. Lim et al., section 5, sort the rows of a batch for locality;
+prefetching is faster: 40 ns per row instead of 170 with a million boxes and ten matches.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from numpy.typing import NDArray
 
 from vedette.data.matches import Matches
 from vedette.indexes.estimates import BoxFacts, Estimate, miss_cost
-from vedette.indexes.index import MOST_IN_ONE_CALL, ONE_FIELD, SMALL_BATCH, as_boxes, as_cells, count_bytes
+from vedette.indexes.index import MAX_IN_ONE_CALL, ONE_FIELD, SMALL_BATCH, as_boxes, as_cells, count_bytes
 from vedette.native.buffers import empty_int32, empty_int64, output_int32
 from vedette.native.damage import check, check_fields, check_shape
 from vedette.native.kernels import kernel
 from vedette.native.prefetch import prefetch
 from vedette.native.vectors import copy_eight
 
-COPIES_PER_TEST = 12  # in a bucket; with 3, a hundred matches of a million boxes take twice as long
-FEW_TESTS = 4  # a bucket may always have this many tests; they come in fours, filled up with words that never match
+COPIES_PER_TEST = 12  # in a bucket; with 3, a hundred matches among a million boxes take twice as long
+FEW_TESTS = 4  # a bucket may always have this many tests; they come in fours, padded with words that never match
 MAX_BUCKET_CELLS = 1 << 15  # offsets within a bucket have 15 bits
-FAR, NEAR, NEXT = 16, 8, 3  # rows ahead for which a slot, the begin of a block and the rest of it are fetched
-FETCHED = 256  # words of a block at most: what follows, the processor fetches by itself
-SLACK = 16  # room after the last row's matches, and after the last block, for what is copied or tested too much
+FAR, NEAR, NEXT = 16, 8, 3  # rows ahead for which a slot, the start of a block and the rest of it are prefetched
+FETCHED = 256  # words of a block that are prefetched at most; the processor prefetches the rest by itself
+SLACK = 16  # room after the last row's matches, and after the last block, for excess copies and tests
 
-# A tested range of offsets lo..hi is one word of two fields, 0x8000 - lo and 0x8000 + hi. Adding an offset to the one
-# and taking it from the other leaves both top bits set exactly when lo <= offset <= hi.
+# A tested range of offsets lo..hi is one word of two fields, 0x8000 - lo and 0x8000 + hi. Adding an offset to the first
+# and subtracting it from the second leaves both top bits set exactly if lo <= offset <= hi.
 _GUARD = 0x80008000
 
 
 class _Layout(NamedTuple):
-    """By bucket: how many boxes touch it, how many cover it, and where its block begins."""
+    """By bucket: how many boxes overlap it, how many cover it, and where its block begins."""
 
     n_touching: NDArray[np.int32]
     n_covering: NDArray[np.int32]
@@ -47,9 +47,9 @@ class _Layout(NamedTuple):
 
 @dataclass(frozen=True)
 class Buckets:
-    """A slot of `2 ** shift` cells names its bucket's block in `entries`.
+    """A slot of `2 ** shift` cells has the place of its bucket's block in `entries`.
 
-    A block holds its first cell, its number of tests, the number of boxes that cover it, the words and the ids to test,
+    A block has its first cell, its number of tests, the number of boxes that cover it, the words and the ids to test,
     and the ids of the boxes that cover it.
     """
 
@@ -61,7 +61,7 @@ class Buckets:
     shift: int
     slot_blocks: NDArray[np.int32]
     entries: NDArray[np.int32]
-    cell_counts: NDArray[np.uint16]  # matches of each cell; empty where that would be large, and tests count instead
+    cell_counts: NDArray[np.uint16]  # matches of each cell; empty if that were large: then tests count them
 
     @classmethod
     def build(
@@ -116,7 +116,7 @@ class Buckets:
         is_sound = _validate(
             self.shift, self.slot_blocks, self.entries, self.cell_counts, n_cells[0], ids.start, ids.stop
         )
-        check(is_sound, "the blocks of buckets are not as they were built")
+        check(is_sound, "the blocks of buckets are invalid")
 
     @property
     def nbytes(self) -> int:
@@ -134,7 +134,7 @@ def _match(
     starts = np.empty(len(cells) + 1, np.int64)
     _count(cells, starts, cell_counts, shift, slot_blocks, entries)
     n_found = starts[-1]
-    if n_found > MOST_IN_ONE_CALL:
+    if n_found > MAX_IN_ONE_CALL:
         return starts, np.empty(0, np.int32)
     positions = np.empty(n_found + SLACK, np.int32)
     _fill(cells, starts, positions, shift, slot_blocks, entries)
@@ -179,9 +179,9 @@ def _fill(
     slot_blocks: NDArray[np.int32],
     entries: NDArray[np.int32],
 ) -> None:
-    """Write the matches row by row; what is written too much, the next row overwrites."""
+    """Write the matches row by row. The next row overwrites excess entries."""
     n_rows = len(cells)
-    large = len(entries) > 22 * len(slot_blocks)  # many blocks are longer than what is fetched of each
+    large = len(entries) > 22 * len(slot_blocks)  # many blocks are longer than their prefetched part
     for row in range(n_rows):
         if row + FAR < n_rows:
             prefetch(slot_blocks, cells[row + FAR] >> shift)
@@ -226,15 +226,15 @@ def _cut(
     slot_buckets: NDArray[np.int32],
     bucket_cells: NDArray[np.int32],
 ) -> tuple[int, int]:
-    """Cut the axis into buckets and count the matches of each cell; how many buckets, and the most matches."""
+    """Cut the axis into buckets and count the matches of each cell. Returns how many buckets, and the most matches."""
     n_cells = len(n_begun)
     n_begun[:] = 0
     n_ended[:] = 0
     for box in range(len(firsts)):
         n_begun[firsts[box]] += 1
         n_ended[lasts[box]] += 1
-    # A bucket grows by slots while the ends inside it stay within what its matches allow. A box that begins with the
-    # bucket does not begin inside it, nor does one that ends with it end there.
+    # A bucket grows by slots while its matches allow the number of ends inside it. A box that begins with the first
+    # cell of the bucket does not begin inside it, and a box that ends with its last cell does not end inside it.
     n_buckets = 0
     bucket_cells[0] = 0
     matched = np.int64(0)
@@ -274,7 +274,7 @@ def _order(
     bucket_cells: NDArray[np.int32],
     order: NDArray[np.int32],
 ) -> _Layout:
-    """Per bucket, how many boxes touch it, how many cover it, where its block starts; and boxes by first bucket."""
+    """Count per bucket the boxes that overlap it and those that cover it. Fills `order` with boxes by first bucket."""
     n = len(firsts)
     n_buckets = len(bucket_cells) - 1
     n_touching = np.zeros(n_buckets + 1, np.int32)
@@ -304,7 +304,7 @@ def _order(
         n_tests = max(1, (n_touching[b] + FEW_TESTS - 1) // FEW_TESTS) * FEW_TESTS
         blocks[b + 1] = blocks[b] + 3 + 2 * n_tests + n_covering[b]
         by_bucket[b + 1] += by_bucket[b]
-    # Boxes in the order of their first bucket, so that writes stay close together.
+    # Boxes ordered by first bucket, so that writes stay close together.
     for q in range(n):
         b = slot_buckets[firsts[q] >> shift]
         order[by_bucket[b]] = q
@@ -324,14 +324,14 @@ def _fill_blocks(
     layout: _Layout,
     entries: NDArray[np.int32],
 ) -> None:
-    """Write the blocks. The counts of the layout are used up."""
+    """Write the blocks. This changes the counts of the layout."""
     n_touching, n_covering, blocks = layout.n_touching, layout.n_covering, layout.blocks
     n_buckets = len(bucket_cells) - 1
     entries[blocks[n_buckets] :] = 0
     for b in range(n_buckets):
         n_tests = max(1, (n_touching[b] + FEW_TESTS - 1) // FEW_TESTS) * FEW_TESTS
         for j in range(n_touching[b], n_tests):
-            entries[blocks[b] + 3 + j] = 0  # holds nothing
+            entries[blocks[b] + 3 + j] = 0  # matches nothing
             entries[blocks[b] + 3 + n_tests + j] = 0
         entries[blocks[b]] = bucket_cells[b]
         entries[blocks[b] + 1] = n_tests
@@ -369,7 +369,7 @@ def _validate(
     first_id: int,
     end_id: int,
 ) -> bool:
-    """Whether blocks follow each other, each with the cells of its slots, and find as many boxes as the counts say."""
+    """Whether blocks are contiguous, have the cells of their slots, and find as many boxes as the counts say."""
     end = len(entries) - SLACK
     at, slot, n_slots = np.int64(0), 0, len(slot_blocks)
     changes = np.zeros(MAX_BUCKET_CELLS + 1, np.int64)  # where ranges of tests begin and end

@@ -1,9 +1,9 @@
 """Spatial join of data clusters and the boxes of a multilevel grid file: SJ-Batch (Lim et al., section 5.5).
 
-The boxes in the spatial join window of a cluster are found once; then for each of them which rows it holds. For that
-the rows of a cluster are ranked on every axis, and for every rank there is a bitmap of the rows up to it: a box holds
-the rows in which two such bitmaps differ on every axis. The bits are turned from boxes to rows, 64 by 64, and when all
-rows are counted, read out to where each row's list belongs.
+The boxes in the spatial join window of a cluster are found once; then, for each box, the rows that it contains. For
+that, the rows of a cluster are ranked on every axis, and for every rank there is a bitmap of the rows up to it: a box
+contains the rows in which two such bitmaps differ on every axis. The bits are transposed from boxes to rows, 64 by 64.
+When all rows are counted, they are written to each row's list.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from vedette.indexes.grid_file_directory import NOWHERE, Directory
 from vedette.indexes.grid_file_pages import PAGE, Pages
 from vedette.indexes.spatial_join import find_pages, meet_page
-from vedette.indexes.wide_bits import begin_between, keep_between, turn_square, write_ones
+from vedette.indexes.wide_bits import begin_between, keep_between, transpose_square, write_ones
 from vedette.native.bits import count_ones, lowest_one, without_lowest
 from vedette.native.kernels import kernel
 
-STEPS = 2048  # in which the rows of a cluster are sorted
+STEPS = 2048  # into which the rows of a cluster are sorted
 LINE = 8  # rows whose words are adjacent: one cache line
 
 
@@ -35,9 +35,9 @@ class ClusteredRows(NamedTuple):
 
 
 class FoundBoxes(NamedTuple):
-    """The boxes that each cluster meets, and which of them hold each row.
+    """The boxes that each cluster overlaps, and which of them contain each row.
 
-    Cluster `c` has the boxes of the ids `met[first_met[c]:first_met[c + 1]]`, which are made a multiple of 64. From
+    Cluster `c` has the boxes of the ids `met[first_met[c]:first_met[c + 1]]`, padded to a multiple of 64. From
     `bits[n_words * first_met[c]]` on there are as many bits for each row that a cluster may have: for every eight rows,
     for every 64 boxes, eight words. The number of boxes of row `r` is in `row_starts[r + 1]`.
     """
@@ -51,8 +51,8 @@ class FoundBoxes(NamedTuple):
 class _RankedRows(NamedTuple):
     """The rows of a cluster, sorted on every axis.
 
-    `ranked[axis]` are their cells in order, and a cell that no row reaches. `up_to[axis, r]` has the bits of the
-    first `r` of them. Cell `c` is, if at all, from `steps[axis, s]` to `steps[axis, s + 1]` of them, where `s` is
+    `ranked[axis]` are their cells in order, followed by a cell above all rows. `up_to[axis, r]` has the bits of the
+    first `r` of them. If cell `c` occurs, it is between `steps[axis, s]` and `steps[axis, s + 1]`, where `s` is
     `(c - low) >> shifts[axis]`.
     """
 
@@ -64,7 +64,7 @@ class _RankedRows(NamedTuple):
 
 
 class _PageRoom(NamedTuple):
-    """Room to work on the boxes of a page."""
+    """Buffers for the boxes of a page."""
 
     ranks: NDArray[np.uint16]
     places: NDArray[np.int64]
@@ -79,10 +79,9 @@ def join_clusters(
     own_pages: Pages,
     directory: Directory,
 ) -> tuple[int, int]:
-    """Find the boxes that hold a row of each cluster from `done` on.
+    """Find the boxes that contain a row of each cluster, from cluster `done` on.
 
-    Stops where the next cluster needs more room than there is. Returns this cluster, and how many boxes there must be
-    room for.
+    Stops if the next cluster needs more room than there is. Returns this cluster, and how many boxes it needs room for.
     """
     cells, order, lows, highs, n_dc = clusters.cells, clusters.order, clusters.lows, clusters.highs, clusters.n_dc
     row_starts, first_met, met, bits = found.row_starts, found.first_met, found.met, found.bits
@@ -113,7 +112,7 @@ def join_clusters(
         end = start
         for i in range(n_pages):
             room = _PageRoom(ranks, places, masks)
-            end = _hold_rows(pages[i], low, high, ranked_rows, points, page_ids, room, start, met, end)
+            end = _find_rows(pages[i], low, high, ranked_rows, points, page_ids, room, start, met, end)
         while (end - start) & 63:
             masks[end - start] = 0
             met[end] = -1
@@ -121,7 +120,7 @@ def join_clusters(
         first_met[cluster + 1] = end
         n_blocks = (end - start) >> 6
         for block in range(n_blocks):
-            _turn_block(masks, block, square, bits, n_words * start + LINE * block, n_blocks)
+            _transpose_block(masks, block, square, bits, n_words * start + LINE * block, n_blocks)
         for i in range(0, n, LINE):
             _count_ones(bits, n_words * start + i * n_blocks, n_blocks, n_found)
             for j in range(min(n - i, LINE)):
@@ -131,7 +130,7 @@ def join_clusters(
 
 @kernel
 def count_words(n_dc: int) -> int:
-    """Words of a bitmap of a cluster's rows: they are handled four at a time."""
+    """The number of words of a bitmap of a cluster's rows, a multiple of four."""
     return (n_dc + 255) // 256 * 4
 
 
@@ -145,7 +144,7 @@ def read_clusters(
     bits: NDArray[np.int64],
     positions: NDArray[np.int32],
 ) -> None:
-    """Write the list of each row. `row_starts` has the lengths before, and the starts after."""
+    """Write the list of each row. `row_starts` has lengths before the call and starts after it."""
     n_rows, n_words = len(order), count_words(n_dc)
     for row in range(n_rows):
         row_starts[row + 1] += row_starts[row]
@@ -179,7 +178,7 @@ def _rank_rows(
     while (np.int64(high) - low + 1) >> shift >= STEPS:
         shift += 1
     steps[axis] = 0
-    for i in range(n):  # what is in step s is counted at s + 2, so that filling moves each start to where it belongs
+    for i in range(n):  # step s is counted at s + 2; filling then moves each start to its final value
         steps[axis, ((cells[axis, order[first + i]] - low) >> shift) + 2] += 1
     for step in range(2, STEPS + 2):
         steps[axis, step] += steps[axis, step - 1]
@@ -188,7 +187,7 @@ def _rank_rows(
         at = steps[axis, step + 1]
         rows[at], ranked[axis, at] = i, cells[axis, order[first + i]]
         steps[axis, step + 1] += 1
-    for i in range(1, n):  # in order but for what shares a step
+    for i in range(1, n):  # only rows that share a step are not in order yet
         cell, row = ranked[axis, i], rows[i]
         at = i
         while at > 0 and ranked[axis, at - 1] > cell:
@@ -210,16 +209,16 @@ def _rank_rows(
 def _find_rank(
     cell: int, low: int, axis: int, shift: int, steps: NDArray[np.uint16], ranked: NDArray[np.int32]
 ) -> np.uint16:
-    """How many rows lie below a cell, which is not beyond the one after the last."""
-    rank = steps[axis, ((cell - low) >> shift) & 0xFFFF]  # as every index here it cannot be negative, which is faster
+    """How many rows lie below a cell, which is at most one above the last cell."""
+    rank = steps[axis, ((cell - low) >> shift) & 0xFFFF]  # an index that cannot be negative is faster
     rank = np.uint16(rank + (ranked[axis, rank] < cell))
-    while ranked[axis, rank] < cell:  # seldom: most steps have one row or none
+    while ranked[axis, rank] < cell:  # rarely: most steps have at most one row
         rank = np.uint16(rank + 1)
     return rank
 
 
 @kernel
-def _hold_rows(
+def _find_rows(
     page: int,
     lows: NDArray[np.int32],
     highs: NDArray[np.int32],
@@ -231,7 +230,10 @@ def _hold_rows(
     met: NDArray[np.int32],
     end: np.int64,
 ) -> np.int64:
-    """Add the boxes of a page that hold a row to those from `start` to `end`, and the bits of the rows; the new end."""
+    """Add the boxes of a page that contain a row, and the bits of the rows, after those from `start` to `end`.
+
+    Returns the new end.
+    """
     shifts, steps, ranked, up_to = ranked_rows.shifts, ranked_rows.steps, ranked_rows.ranked, ranked_rows.up_to
     ranks, places, masks = room.ranks, room.places, room.masks
     n_axes, n_ranks, n_words = len(lows), up_to.shape[1], up_to.shape[2]
@@ -263,7 +265,7 @@ def _hold_rows(
 
 
 @kernel
-def _turn_block(
+def _transpose_block(
     masks: NDArray[np.int64],
     block: int,
     square: NDArray[np.int64],
@@ -271,16 +273,16 @@ def _turn_block(
     at: np.int64,
     n_blocks: np.int64,
 ) -> None:
-    """From 64 boxes and the bits of their rows to rows and the bits of the boxes."""
+    """Transpose 64 boxes with the bits of their rows to rows with the bits of their boxes."""
     for word in range(masks.shape[1]):
         for i in range(64):
             square[i] = masks[64 * block + i, word]
-        turn_square(square, bits, at + 64 * word * n_blocks, LINE * n_blocks)
+        transpose_square(square, bits, at + 64 * word * n_blocks, LINE * n_blocks)
 
 
 @kernel
 def _count_ones(bits: NDArray[np.int64], at: np.int64, n_blocks: np.int64, n_found: NDArray[np.int64]) -> None:
-    """How many boxes each row of a line holds."""
+    """Count the boxes that contain each row of a line."""
     for j in range(LINE):
         n_found[j] = 0
     for block in range(n_blocks):

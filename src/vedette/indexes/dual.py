@@ -1,10 +1,10 @@
-"""Boxes under two indexes: one asked row by row, and a multilevel grid file with which a large batch is joined.
+"""Boxes in two indexes: one for single rows, and a multilevel grid file with which a large batch is joined.
 
 Rows and boxes are dual (Lim et al., section 5): a few rows are looked up among the boxes, but a batch is cut into
-clusters of rows that lie close to each other, and boxes are looked up among these. The more rows a batch has, the
-smaller are the regions of its clusters, and the fewer boxes meet one. Best for batches of thousands of rows where a row
-by itself takes a microsecond or more: many wide boxes on many axes. Costs what the first index does, and about 12
-bytes a box and axis. Which of both answers is decided for each batch, from a part of its rows.
+clusters of rows that are close to each other, and boxes are looked up among these. The more rows a batch has, the
+smaller are the regions of its clusters, and the fewer boxes overlap one. Best for batches of thousands of rows if a
+single row takes a microsecond or more: many wide boxes on many axes. Costs the first index and about 12 bytes per box
+and axis. Which index answers is decided for each batch from a sample of its rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EVERY = 4  # one of this many rows is examined to decide
 
 @dataclass(frozen=True)
 class Dual:
-    """`by_row` and `by_batch` have the same boxes; a row's search takes `nanoseconds` under the first."""
+    """`by_row` and `by_batch` have the same boxes. A row takes `nanoseconds` in the first."""
 
     n_fields: ClassVar[range] = ANY_FIELDS
     wins_for: ClassVar[str] = "large batches, where a row by itself takes long"
@@ -51,16 +51,16 @@ class Dual:
         by_row: Index | None = None,
         nanoseconds: float | None = None,
     ) -> Self:
-        """Index boxes on any number of axes; `by_row` may be built of them already, else it is `Bitmaps`."""
+        """Index boxes on any number of axes. `by_row` is an index of the same boxes, by default `Bitmaps`."""
         if by_row is None:
             by_row = Bitmaps.build(firsts, lasts, ids, n_cells)
         if nanoseconds is None:
-            nanoseconds = len(ids) * len(n_cells) / 64  # a word of bits an axis each
+            nanoseconds = len(ids) * len(n_cells) / 64  # a word of bits for each axis
         return cls(by_row, MLGF.build(firsts, lasts, ids, n_cells), nanoseconds)
 
     @classmethod
     def estimate(cls, facts: BoxFacts) -> list[Estimate]:
-        """None: the planner adds a grid file to the index that it has chosen."""
+        """No estimates: the planner adds a grid file to the index that it has chosen."""
         return []
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
@@ -68,7 +68,7 @@ class Dual:
         return self.by_row.match(cells) if n_dc is None else self.by_batch.match_batch(cells, n_dc)
 
     def find_cluster_size(self, cells: NDArray[np.int32]) -> int | None:
-        """The size of data clusters in which a row's search takes less than by itself, if there is one."""
+        """The size of data clusters in which a row takes less time than alone, or None."""
         if cells.shape[1] < MIN_ROWS:
             return None
         some = as_cells(cells[:, ::EVERY])

@@ -1,4 +1,4 @@
-"""What a row would cost under an index: the facts that an estimate is based on, and the estimate.
+"""Estimates of the cost of a row in an index, and the facts they are based on.
 
 Costs are nanoseconds on one core of the machine of docs/benchmarks.md. Only their ratios matter; `python -m benchmarks
 run planner` shows where they are wrong.
@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 
 from vedette.indexes.index import sample_boxes
 
-SAMPLE = 4096  # boxes that an estimate looks at
+SAMPLE = 4096  # boxes that an estimate examines
 SELECTIVE_AXES = 4  # whose pairs are considered
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A way in which an index can answer, and what a row would cost.
+    """A way in which an index can answer, and the cost of a row.
 
-    `axes` is the order in which the index wants all axes. An index that looks up only some of them names these, and
-    `build` gets them as `axes=`; `inner` is the name of the index that it uses for them.
+    `axes` is the order of all axes for the index. An index that looks up only some of them names these, and
+    `build` gets them as `axes=`. `inner` is the name of the index that it uses for them.
     """
 
     axes: tuple[int, ...]
@@ -37,7 +37,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class BoxFacts:
-    """Boxes in cell space, and how much of its axes a sample of them covers."""
+    """Boxes in cell space, and the part of the axes that a sample of them covers."""
 
     firsts: NDArray[np.int32]  # (axes, boxes)
     lasts: NDArray[np.int32]
@@ -53,7 +53,7 @@ class BoxFacts:
         chosen = sample_boxes(firsts.shape[1], SAMPLE)
         some_firsts, some_lasts = firsts[:, chosen].astype(np.float64), lasts[:, chosen].astype(np.float64)
         n_cuts = np.maximum(1.0, (np.array(n_cells, np.float64)[:, None] - 2) / 2)
-        # Half a cell range is its number of cuts; one cell holds at least a cut's share of the rows.
+        # Half a cell range is its number of cuts; one cell has at least a cut's share of the rows.
         shares = np.clip(np.maximum((some_lasts - some_firsts) / 2, 1.0) / n_cuts, 0.0, 1.0)
         is_point = tuple(bool((first == last).all()) for first, last in zip(firsts, lasts, strict=True))
         return cls(firsts, lasts, tuple(n_cells), is_consecutive, is_point, shares)
@@ -69,7 +69,7 @@ class BoxFacts:
 
     @property
     def matches(self) -> float:
-        """How many boxes hold a row, on average."""
+        """The average number of boxes that contain a row."""
         return self.n * float(np.mean(np.prod(self.shares, axis=0)))
 
     def on(self, axes: tuple[int, ...]) -> BoxFacts:
@@ -81,11 +81,11 @@ class BoxFacts:
         )
 
     def pairs(self) -> list[tuple[int, int]]:
-        """Two axes to look up together, one of points first; of many axes, the most selective ones."""
+        """Pairs of axes to look up together, an axis of points first; of many axes, the most selective ones."""
         ranked = sorted(self.axes, key=lambda axis: float(np.mean(self.shares[axis])))[:SELECTIVE_AXES]
         return [(a, b) if self.is_point[a] >= self.is_point[b] else (b, a) for a, b in combinations(ranked, 2)]
 
 
 def miss_cost(n: int, bytes_each: float) -> float:
-    """Waiting for memory: nothing while the index fits the second cache, about 15 ns once it fits no cache."""
+    """The cost of cache misses: nothing while the index fits into the L2 cache, about 15 ns beyond all caches."""
     return 2.5 * max(0.0, math.log2(max(1.0, n * bytes_each / (1 << 20))))

@@ -3,9 +3,9 @@
 The query index of Spatial Join CQ (Lim et al., sections 5.2 to 5.5), after Whang and Krishnamurthy, "The Multilevel
 Grid File" (1991). A box on n axes is a point in the transform space of 2n axes: its first and its last cells. So large
 boxes that overlap do not make regions of the directory overlap. A batch of rows is cut into data clusters in Hilbert
-order, and each looks into the file once. Beats trees where boxes are wide on many axes; costs about 12 bytes a box
-and axis. Departures from the paper: a region is halved on the axis that divides it most evenly, not on each in turn;
-entries know the bounds of their points; removed boxes leave gaps, and when half are removed it is rebuilt.
+order, and each cluster reads the file once. Faster than trees if boxes are wide on many axes; costs about 12 bytes per
+box and axis. Departures from the paper: a region is halved on the axis that divides it most evenly, not on each in
+turn; entries have the bounds of their points; removed boxes leave gaps, and once half are removed, it is rebuilt.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ from vedette.indexes.spatial_join import count_pages, fill_windows
 from vedette.native.buffers import empty_int32, empty_int64, output_int32
 from vedette.native.damage import check, check_fields, check_shape, check_within
 
-MAX_AXES = 10  # that the directory knows, the most selective ones; on the others boxes are compared in their pages
-IMMEDIATE_ROWS = 96  # up to here each row looks into the file for itself
-SAMPLED_PAGES = 4  # by whose boxes the size of data clusters is chosen
-MOST_ROWS = (1 << 16) - 1  # of a data cluster
-MOST_BYTES = 1 << 28  # for the bits of a batch; one that needs more is cut in two
+MAX_AXES = 10  # of the directory, the most selective ones; on the others, boxes are compared in their pages
+IMMEDIATE_ROWS = 96  # up to this number, each row reads the file by itself
+SAMPLED_PAGES = 4  # whose boxes are used to choose the size of data clusters
+MAX_ROWS = (1 << 16) - 1  # of a data cluster
+MAX_BYTES = 1 << 28  # for the bits of a batch; a batch that needs more is cut in two
 
 
 @dataclass
 class MLGF:
-    """Page `p` has the points `points[p, :, i]`: first cells, then last cells. It may link to one with equal points.
+    """Page `p` has the points `points[p, :, i]`: first cells, then last cells. It may link to a page with equal points.
 
     Entry `e` of directory page `d` is the region `regions[d, LOW, :, e]` to `regions[d, HIGH, :, e]` of the transform
-    space, of which the directory knows the `axes`; likewise the bounds of its points.
+    space, of which the directory has the `axes`. The bounds of its points have the same layout.
     """
 
     n_fields: ClassVar[range] = ANY_FIELDS
@@ -95,7 +95,7 @@ class MLGF:
         return index._without_spare()
 
     def match(self, cells: NDArray[np.int32]) -> Matches:
-        """By SJ-Batch, or where rows are few or meet few boxes by SJ-Immediate."""
+        """SJ-Batch, or SJ-Immediate if rows are few or match few boxes."""
         n_rows = cells.shape[1]
         if n_rows <= IMMEDIATE_ROWS:
             return self.match_immediately(cells)
@@ -116,10 +116,10 @@ class MLGF:
         return self.find(cells, cells)
 
     def match_batch(self, cells: NDArray[np.int32], n_dc: int | None = None) -> Matches:
-        """SJ-Batch in data clusters of `n_dc` rows; if it is not given, it is chosen for the batch."""
+        """SJ-Batch in data clusters of `n_dc` rows; by default, the size is chosen for the batch."""
         check_given(n_dc=n_dc)
-        if n_dc is not None and n_dc > MOST_ROWS:
-            raise ValueError(f"n_dc is {MOST_ROWS} or less, as ranks of rows in a cluster have 16 bits; got {n_dc}")
+        if n_dc is not None and n_dc > MAX_ROWS:
+            raise ValueError(f"n_dc must be at most {MAX_ROWS}, as ranks of rows have 16 bits; got {n_dc}")
         cells = as_cells(cells)
         if cells.shape[1] == 0:
             return Matches.none(0)
@@ -141,7 +141,7 @@ class MLGF:
                 break
             n_met = int(first_met[done])
             room = -(-max(needed + needed // 4, n_met * len(clusters) // max(1, done)) // 64) * 64
-            if room * n_words * 8 > MOST_BYTES and len(clusters) > 1:
+            if room * n_words * 8 > MAX_BYTES and len(clusters) > 1:
                 halves = (as_cells(half) for half in np.array_split(cells, 2, axis=1))
                 return _concat([self._join(half, hilbert_order(half), n_dc) for half in halves])
             more_met, more_bits = empty_int32(room), empty_int64(room * n_words)
@@ -154,13 +154,13 @@ class MLGF:
     def choose_cluster_size(
         self, cells: NDArray[np.int32], order: NDArray[np.int64], every: int = 1
     ) -> tuple[int, float]:
-        """N_dc for rows in Hilbert order, if one in `every` rows is given; and nanoseconds per row."""
+        """N_dc for a sample of one in `every` rows, in Hilbert order; and nanoseconds per row."""
         return choose_cluster_size(cells, order, *self._sample, len(self), self._count_pages, every)
 
     def find(self, lows: NDArray[np.int32], highs: NDArray[np.int32]) -> Matches:
         """The ids in the spatial join window of each region, from `lows[axis, i]` to `highs[axis, i]`.
 
-        These are the boxes that the region meets: candidates for what is in it.
+        These are the boxes that overlap the region: candidates for the rows in it.
         """
         lows, highs = as_cells(lows), as_cells(highs)
         most, pages, directory = len(self), self._pages, self._directory
@@ -197,9 +197,9 @@ class MLGF:
     def validate(self, n_cells: Sequence[int], ids: range) -> None:
         check_fields(self)
         check(np.array_equal(self.n_cells, n_cells), "the cells of a grid file are not those of its axes")
-        check(self.axes.ndim == 1, "a grid file has no such axes")
+        check(self.axes.ndim == 1, "a grid file has invalid axes")
         known = self.axes.tolist()
-        check(known and known == sorted(set(known) & set(range(len(n_cells)))), "a grid file has no such axes")
+        check(known and known == sorted(set(known) & set(range(len(n_cells)))), "a grid file has invalid axes")
         check_shape(self.counts, (5,), "the counts of a grid file")
         root, n_pages, n_directories, n_points, n_removed = self.counts.tolist()
         check(0 <= root < n_directories and n_pages > 0 and n_removed >= 0, "a grid file has no root")
@@ -228,19 +228,19 @@ class MLGF:
         check_shape(self.levels, (n_directories,), "the levels of a grid file")
 
     def _check_points(self, n_points: int, ids: range) -> None:
-        """Boxes within their axes in the places that are taken, and nothing in the others."""
+        """Check that used places have boxes within their axes, and that the others are empty."""
         check_within(self.sizes, 0, PAGE, "the sizes of pages")
         check(int(self.sizes.sum()) == n_points, "points of a grid file are missing")
         taken = np.arange(PAGE) < self.sizes[:, None]
         check_within(self.page_ids[taken], ids.start, ids.stop - 1, "the ids of a grid file")
         for axis, n in enumerate(self.n_cells.tolist()):
             firsts, lasts = self.points[:, axis], self.points[:, len(self.n_cells) + axis]
-            check((firsts[~taken] == NOWHERE).all(), "a page of a grid file has points where there are none")
+            check((firsts[~taken] == NOWHERE).all(), "a page of a grid file has points beyond its size")
             check_within(firsts[taken], 0, n - 1, "the points of a grid file")
             check_within(lasts[taken], 0, n - 1, "the points of a grid file")
 
     def _check_directory(self, root: int) -> None:
-        """A tree: every entry leads one level down, and nothing is led to twice."""
+        """Check that it is a tree: every entry leads one level down, and no page has two parents."""
         check_within(self.n_entries, 0, FANOUT, "the numbers of entries")
         check_within(self.levels, 0, len(self.levels), "the levels of a grid file")
         used = np.arange(FANOUT) < self.n_entries[:, None]
@@ -254,7 +254,9 @@ class MLGF:
         check((self.levels[directories] == levels - 1).all(), "an entry of a grid file skips a level")
         led_to = np.append(directories, root)
         check(np.bincount(led_to, minlength=1).max() <= 1, "two entries of a grid file lead to one page")
-        check((self.nexts >= -1).all() and (self.nexts < np.arange(len(self.nexts))).all(), "links of pages run around")
+        check(
+            (self.nexts >= -1).all() and (self.nexts < np.arange(len(self.nexts))).all(), "links of pages have a cycle"
+        )
         led_to = np.concatenate([pages, self.nexts[self.nexts >= 0]])
         check(np.bincount(led_to, minlength=1).max() <= 1, "two entries of a grid file lead to one page")
 
@@ -264,7 +266,7 @@ class MLGF:
 
     @property
     def n_levels(self) -> int:
-        """Of the directory."""
+        """The number of levels of the directory."""
         return int(self.levels[self.counts[0]]) + 1
 
     @property
@@ -276,12 +278,12 @@ class MLGF:
         return Directory(self.axes, self.regions, self.bounds, self.children, self.n_entries, self.levels, self.counts)
 
     def _count_pages(self, lows: NDArray[np.int32], highs: NDArray[np.int32]) -> NDArray[np.int64]:
-        """How many pages SJ-Immediate, or a cluster, looks at for each region."""
+        """How many pages are read for each region."""
         return count_pages(lows, highs, self.nexts, self._directory)
 
     @property
     def _sample(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Some boxes: of some pages all."""
+        """All boxes of some pages."""
         pages = sample_boxes(int(self.counts[N_PAGES]), SAMPLED_PAGES)
         taken = np.arange(PAGE) < self.sizes[pages][:, None]
         corners = np.ascontiguousarray(self.points[pages].transpose(1, 0, 2)[:, taken])
@@ -303,7 +305,7 @@ class MLGF:
                 setattr(self, name, np.concatenate([getattr(self, name), array]))
 
     def _without_spare(self) -> Self:
-        """The same with room for nothing more."""
+        """The same without spare room."""
         for names, n in ((_PAGES, self.counts[N_PAGES]), (_DIRECTORIES, self.counts[N_DIRECTORIES])):
             for name in names:
                 setattr(self, name, getattr(self, name)[:n].copy())
@@ -334,7 +336,7 @@ def _new_directories(n: int, n_known: int) -> tuple[Any, ...]:
 
 
 def _choose_axes(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: NDArray[np.int64]) -> NDArray[np.int64]:
-    """All axes, or of many those on which boxes are narrowest."""
+    """All axes, or if they are many, those on which boxes are narrowest."""
     if len(n_cells) <= MAX_AXES or firsts.shape[1] == 0:
         return np.arange(min(len(n_cells), MAX_AXES))
     shares = (lasts.astype(np.float64) - firsts + 1).mean(axis=1) / n_cells

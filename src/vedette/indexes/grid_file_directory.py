@@ -1,8 +1,8 @@
 """The directory of a multilevel grid file: regions of the transform space that are cut in two (see `grid_file`).
 
-A directory page has up to `FANOUT` entries, each a region and what is in it: a page of points, or a directory page of
-the next level. Regions of a page do not meet and together are the region of the page. A full directory page is cut so
-that no region of it is, on the way down, so that there is always room above.
+A directory page has up to `FANOUT` entries, each a region and its content: a page of points, or a directory page of the
+next level. Regions of a page are disjoint, and their union is the region of the page. A full directory page is cut on
+the way down, between its regions, so there is always room above.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vedette.native.kernels import kernel
 
-FANOUT = 64  # as many as are compared at once
+FANOUT = 64  # entries, which are compared at once
 NOWHERE = np.iinfo(np.int32).max  # above every cell
 ROOT, N_PAGES, N_DIRECTORIES, N_POINTS, N_REMOVED = 0, 1, 2, 3, 4  # in `counts`
 LOW, HIGH = 0, 1
@@ -34,7 +34,7 @@ class Directory(NamedTuple):
 
 @kernel
 def find_entry(corner: NDArray[np.int32], node: int, regions: NDArray[np.int32], n_entries: NDArray[np.int32]) -> int:
-    """The entry of the directory page whose region holds the point."""
+    """The entry of the directory page whose region contains the point."""
     for entry in range(n_entries[node]):
         holds = True
         for d in range(len(corner)):
@@ -62,7 +62,7 @@ def raise_root(
     levels: NDArray[np.int32],
     counts: NDArray[np.int64],
 ) -> int:
-    """A new root above the old one, which is full, and is cut."""
+    """Add a new root above the old one, which is full, and cut the old one."""
     old, new = counts[ROOT], counts[N_DIRECTORIES]
     counts[N_DIRECTORIES] += 1
     counts[ROOT] = new
@@ -84,9 +84,9 @@ def cut_directory(
     levels: NDArray[np.int32],
     counts: NDArray[np.int64],
 ) -> None:
-    """Cut a full directory page, the child of an entry, where no region of it is cut, as evenly as can be.
+    """Cut a full directory page, the child of an entry, between its regions, as evenly as possible.
 
-    There is such a place: it was one region once, and the first cut of it is one.
+    Such a place exists: the page was one region, and its first cut is one.
     """
     child, new = children[node, entry], counts[N_DIRECTORIES]
     counts[N_DIRECTORIES] += 1
@@ -138,7 +138,7 @@ def cut_entry(
     children: NDArray[np.int32],
     n_entries: NDArray[np.int32],
 ) -> int:
-    """A new entry of the directory page for the upper part of the region of one; it holds nothing yet."""
+    """Add an empty entry to the directory page for the upper part of an entry's region."""
     new = n_entries[node]
     n_entries[node] += 1
     regions[node, :, :, new] = regions[node, :, :, entry]

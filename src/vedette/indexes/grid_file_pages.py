@@ -1,7 +1,7 @@
-"""Pages of a multilevel grid file: putting points in, and dividing pages that are full (see `grid_file`).
+"""Pages of a multilevel grid file: adding points, and dividing full pages (see `grid_file`).
 
-A page is divided where its region is halved, on the axis where that divides what it has most evenly; halves without
-points are not made. Points that all are equal cannot be divided: their pages are linked.
+A page is divided in the middle of its region, on the axis that divides its points most evenly. Halves without points
+are not created. Equal points cannot be divided: their pages are linked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from vedette.indexes.grid_file_directory import (
 )
 from vedette.native.kernels import kernel
 
-PAGE = 64  # points, as many as are compared at once; a place without one has NOWHERE as its first cell
+PAGE = 64  # points, which are compared at once; an empty place has NOWHERE as its first cell
 
 
 class Pages(NamedTuple):
@@ -52,14 +52,14 @@ def insert_points(
     pages: Pages,
     directory: Directory,
 ) -> int:
-    """Put in boxes from `done` on while there are free pages; how many are in then."""
+    """Add boxes from `done` on while there are free pages. Returns how many are done."""
     points, page_ids, sizes = pages.points, pages.page_ids, pages.sizes
     axes, regions, bounds, children = directory.axes, directory.regions, directory.bounds, directory.children
     n_entries, levels, counts = directory.n_entries, directory.levels, directory.counts
     n_axes, n_boxes = firsts.shape
     n_known = len(axes)
     point = np.empty(2 * n_axes, np.int32)
-    corner = np.empty(2 * n_known, np.int32)  # of the point, what the directory knows
+    corner = np.empty(2 * n_known, np.int32)  # the point on the axes of the directory
     for box in range(done, n_boxes):
         if counts[N_PAGES] == len(points) or counts[N_DIRECTORIES] + levels[counts[ROOT]] + 3 > len(children):
             return box
@@ -99,9 +99,9 @@ def remove_places(
     sizes: NDArray[np.int32],
     counts: NDArray[np.int64],
 ) -> None:
-    """Take out the points at these places, page times `PAGE` and place in the page, which rise."""
+    """Remove the points at these places (page times `PAGE` plus place in the page), which are ascending."""
     n_dimensions = points.shape[1]
-    for i in range(len(places) - 1, -1, -1):  # from the last on: what takes a place came from behind it
+    for i in range(len(places) - 1, -1, -1):  # backwards, because the last point of a page fills the gap
         page, place = places[i] // PAGE, places[i] % PAGE
         last = sizes[page] - 1
         for dimension in range(n_dimensions):
@@ -124,7 +124,7 @@ def _make_room(
 ) -> int:
     """The entry whose page has room for the point.
 
-    A page that links to another holds equal points only, so that a different one gets a page of its own.
+    A page that links to another has equal points only, so a different point gets its own page.
     """
     points, page_ids, sizes, nexts = pages.points, pages.page_ids, pages.sizes, pages.nexts
     axes, regions, bounds, children = directory.axes, directory.regions, directory.bounds, directory.children
@@ -133,7 +133,7 @@ def _make_room(
     if nexts[page] < 0:
         if sizes[page] < PAGE:
             return entry
-        _fit_bounds(node, entry, axes, points, sizes, bounds, children)  # something may have been removed
+        _fit_bounds(node, entry, axes, points, sizes, bounds, children)  # points may have been removed
     is_one_point, is_other = True, False
     for d in range(len(corner)):
         is_one_point &= bounds[node, LOW, d, entry] == bounds[node, HIGH, d, entry]
@@ -148,7 +148,7 @@ def _make_room(
     new_page = _new_page(points, page_ids, sizes, nexts, counts)
     new_entry = cut_entry(node, entry, dimension, cut, regions, bounds, children, n_entries)
     children[node, new_entry] = new_page
-    if is_one_point:  # the links stay together, on whichever side they are
+    if is_one_point:  # linked pages stay together
         if bounds[node, LOW, dimension, entry] >= cut:
             children[node, entry], children[node, new_entry] = new_page, page
             bounds[node, :, :, new_entry] = bounds[node, :, :, entry]
@@ -172,7 +172,7 @@ def _choose_cut(
     regions: NDArray[np.int32],
     bounds: NDArray[np.int32],
 ) -> tuple[int, int]:
-    """Where halving the region divides most evenly: the dimension, and where its upper half begins."""
+    """The most even cut: the dimension, and where the upper half of the region begins."""
     n_known, n_axes = len(axes), points.shape[1] // 2
     best, best_cut, most_even = 0, 0, -1
     for d in range(2 * n_known):
@@ -194,7 +194,7 @@ def _choose_cut(
 
 @kernel
 def _halve(region_low: int, region_high: int, low: int, high: int) -> int:
-    """The middle of the region, or of its half, or of a half of that, which divides `low` from `high`."""
+    """The middle of the region, or of its half, quarter and so on, that separates `low` from `high`."""
     start, end = np.int64(region_low), np.int64(region_high)
     while True:
         middle = start + (end - start + 1) // 2
@@ -233,7 +233,7 @@ def _divide_page(
     page_ids: NDArray[np.int32],
     sizes: NDArray[np.int32],
 ) -> None:
-    """Take what lies above the cut over to the new page."""
+    """Move the points above the cut to the new page."""
     n_dimensions = points.shape[1]
     own = axes[d] if d < len(axes) else n_dimensions // 2 + axes[d - len(axes)]
     kept = moved = 0
@@ -262,7 +262,7 @@ def _fit_bounds(
     bounds: NDArray[np.int32],
     children: NDArray[np.int32],
 ) -> None:
-    """The bounds of the points of a page that has no links."""
+    """Compute the bounds of the points of a page without links."""
     page, n_known = children[node, entry], len(axes)
     empty_bounds(node, entry, bounds)
     for d in range(2 * n_known):

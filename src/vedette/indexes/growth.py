@@ -1,4 +1,4 @@
-"""Matches of unknown number, written row by row in one pass into a buffer that grows when it is full."""
+"""Matches of unknown number, written row by row in one pass into a buffer that grows as needed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from vedette.data.matches import Matches
 from vedette.native.budget import BOUND, OverBudgetError
 from vedette.native.buffers import empty_int32, empty_int64
 
-FIRST_ROOM = 1 << 20  # how fast it fills shows what all rows will need
+FIRST_ROOM = 1 << 20  # the rate at which it fills gives an estimate for all rows
 
 # Writes the matches of rows from the given one on while there is room; returns the row at which it stopped.
 Fill = Callable[[int, NDArray[np.int64], NDArray[np.int32]], int]
 
 
 def collect(n_rows: int, most: int, fill: Fill) -> Matches:
-    """The matches of all rows, where `fill` goes on while there is room for `most` more."""
+    """The matches of all rows. `fill` continues while there is room for `most` more."""
     starts = empty_int64(n_rows + 1)
     starts[0] = 0
     most_room = most + BOUND.n_bytes // 4  # the last row may exceed the bound, so that a single row always fits

@@ -1,8 +1,7 @@
-"""Hilbert order: points of any number of dimensions in a line, so that neighbours on the line are neighbours in space.
+"""Hilbert order: points of any number of dimensions on a line, so that neighbours on the line are neighbours in space.
 
-The order in which Spatial Join CQ reads data elements (Lim et al., section 5.3): from one key to the next one axis
-changes by one. Keys are found as in Skilling, "Programming the Hilbert curve" (2004): about a nanosecond for each bit
-of each axis.
+Spatial Join CQ reads data elements in this order (Lim et al., section 5.3): from one key to the next, one axis changes
+by one. Keys are computed as in Skilling, "Programming the Hilbert curve" (2004): about a nanosecond per bit and axis.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from vedette.indexes.index import as_cells
 from vedette.native.kernels import kernel
 
 KEY_BITS = 63  # of all axes together; axes beyond this number are ignored
-SPARE_BITS = 2  # four times as many places as points: more would sort what lies in one cluster anyway
+SPARE_BITS = 2  # four times as many places as points: more would only sort rows within a cluster
 
 
 def hilbert_order(cells: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The rows in Hilbert order, where row `i` lies at `cells[axis, i]`, over the part of space that they fill."""
+    """The rows in Hilbert order over their bounding box. Row `i` lies at `cells[axis, i]`."""
     n_axes, n_rows = cells.shape
     if n_rows == 0 or n_axes == 0:
         return np.arange(n_rows, dtype=np.int64)
@@ -39,7 +38,7 @@ def hilbert_keys(places: NDArray[np.int32], n_bits: int) -> NDArray[np.int64]:
     """
     n_axes, n_points = places.shape
     if n_axes * n_bits > KEY_BITS:
-        raise ValueError(f"a Hilbert key has {KEY_BITS} bits; {n_axes} axes of {n_bits} bits would take more")
+        raise ValueError(f"a Hilbert key has {KEY_BITS} bits; {n_axes} axes of {n_bits} bits need more")
     keys = np.empty(n_points, np.int64)
     _find_keys(as_cells(places), n_bits, keys)
     return keys
@@ -71,7 +70,7 @@ def _find_cell_keys(
 
 @kernel
 def _find_keys(places: NDArray[np.int32], n_bits: int, keys: NDArray[np.int64]) -> None:
-    """Turn and mirror each cube back as its parents were, down to the last bit; then the bits in turn are the key."""
+    """Undo the rotations and reflections of each cube, down to the last bit; then interleave the bits."""
     n_axes, n_points = places.shape
     at = np.empty(n_axes, np.int64)
     top = 1 << (n_bits - 1)

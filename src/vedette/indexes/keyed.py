@@ -1,8 +1,8 @@
 """Boxes of one cell on axis 0 and a range on axis 1: `symbol = 'IBM' AND price < 40`.
 
-Best where queries name a key: a row meets only the boxes of its own key, at the price of a lookup. The ends of each
-key are ranked by themselves and laid one key after another on a single axis, on which `Lists` or `Buckets` answers;
-about 70 bytes a box.
+Best if queries name a key: a row meets only the boxes of its own key, for the cost of one lookup. The ends of each key
+are ranked by themselves and placed one key after another on a single axis, on which `Lists` or `Buckets` answers; about
+70 bytes per box.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from vedette.native.damage import check, check_fields, check_shape, check_starts
 from vedette.native.kernels import kernel
 from vedette.native.prefetch import prefetch
 
-FAR, NEAR = 16, 8  # rows ahead for which a slot and its ends are fetched
+FAR, NEAR = 16, 8  # rows ahead for which a slot and its ends are prefetched
 
 
 @dataclass(frozen=True)
 class Keyed:
     """`keys` has four numbers for each cell of axis 0: its first end, its shift, its first slot, its number of slots.
 
-    An end is the first cell of a segment of axis 1. Slots of `2 ** shift` cells, from the key's first end on, tell how
-    many of the ends of this and all lesser keys lie below them.
+    An end is the first cell of a segment of axis 1. Slots of `2 ** shift` cells, from the key's first end on, count the
+    ends of this key and all lower keys below them.
     """
 
     n_fields: ClassVar[range] = TWO_FIELDS
@@ -53,7 +53,7 @@ class Keyed:
         """Index boxes on two axes that have one cell each on axis 0."""
         firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
         if (firsts[0] != lasts[0]).any():
-            raise ValueError("a keyed index takes boxes of one cell on axis 0; these have more")
+            raise ValueError("a keyed index needs boxes of one cell on axis 0; these have more")
         keyed_ends = np.concatenate([_join(firsts[0], firsts[1]), _join(firsts[0], lasts[1] + 1)])
         keyed_ends.sort()
         keys, slot_ends, ends = _rank(keyed_ends, n_cells[0])
@@ -84,7 +84,7 @@ class Keyed:
         check_fields(self)
         check(len(n_cells) == 2, "a keyed index is on two axes")
         check_shape(self.keys, (n_cells[0], 4), "the keys")
-        check(self.slot_ends.ndim == self.ends.ndim == 1, "the ends of keys are of another shape")
+        check(self.slot_ends.ndim == self.ends.ndim == 1, "the ends of keys have a wrong shape")
         lows, shifts, firsts, n_slots = self.keys.T
         used = np.flatnonzero(n_slots)
         check_within(shifts[used], 0, 31, "the shifts of keys")
@@ -108,7 +108,7 @@ def _join(keys: NDArray[np.int32], cells: NDArray[np.int32]) -> NDArray[np.int64
 
 @kernel
 def _rank(keyed_ends: NDArray[np.int64], n_keys: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Lay out the distinct ends of each key with a table of about as many slots."""
+    """The distinct ends of each key, with a table of about as many slots."""
     key_ends = np.zeros(n_keys + 1, np.int32)
     ends = np.empty(len(keyed_ends), np.int32)
     n_ends = 0
@@ -131,7 +131,7 @@ def _rank(keyed_ends: NDArray[np.int64], n_keys: int) -> tuple[NDArray[np.int32]
             while (spread >> keys[key, 1]) > n_ends:
                 keys[key, 1] += 1
             keys[key, 3] = (spread >> keys[key, 1]) + 1
-            n_slots += keys[key, 3] + 1  # the last says where the ends stop
+            n_slots += keys[key, 3] + 1  # the last one is where the ends stop
 
     slot_ends = np.empty(n_slots, np.int32)
     for key in range(n_keys):
@@ -153,7 +153,7 @@ def _find_segments(
     ends: NDArray[np.int32],
     segments: NDArray[np.int32],
 ) -> None:
-    """Write the segment of each row: how many ends are not above it, with all those of lesser keys; 0 for no boxes."""
+    """Write the segment of each row: the number of ends of its key and lower keys up to it; 0 if no box matches."""
     n_rows = cells.shape[1]
     for row in range(n_rows):
         if row + FAR < n_rows:
@@ -183,7 +183,7 @@ def _find_segments(
 
 @kernel
 def _find_slot(cells: NDArray[np.int32], row: int, keys: NDArray[np.int32]) -> int:
-    """The slot of a row's cell on axis 1 among those of its key; -1 where no box of the key can hold it."""
+    """The slot of a row's cell on axis 1 among those of its key; -1 if no box of the key can contain it."""
     key, cell = cells[0, row], cells[1, row]
     if cell < keys[key, 0] or keys[key, 3] == 0:
         return -1

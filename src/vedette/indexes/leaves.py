@@ -1,4 +1,4 @@
-"""The leaves of a quadtree: how large they are, which boxes touch or cover each, and how that is laid out in blocks."""
+"""The leaves of a quadtree: their size, the boxes that overlap or cover each, and the layout of their blocks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from vedette.native.kernels import kernel
 
 BYTES_PER_BOX = 240
 FEW_TESTS = 8  # a leaf may always have this many tests
-SAMPLE = 2048  # boxes that the choice of the leaf looks at
+SAMPLE = 2048  # boxes that are examined to choose the leaf
 MAX_SHIFT = 15  # offsets within a leaf have 15 bits
 SPLIT = 2  # a split halves each side this many times
-SLACK = 16  # room for what is copied too much
+SLACK = 16  # room for excess copies
 
 
 class SlotCounts(NamedTuple):
-    """By slot: how many boxes touch its leaf without covering it, and how many cover it."""
+    """By slot: how many boxes overlap its leaf without covering it, and how many cover it."""
 
     n_tests: NDArray[np.int32]
     n_covering: NDArray[np.int32]
@@ -29,7 +29,7 @@ class SlotCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class Leaf:
-    """The leaf of a grid and what it would cost."""
+    """The size of a leaf of the grid, and its cost."""
 
     shift_x: int
     shift_y: int
@@ -38,7 +38,7 @@ class Leaf:
 
 
 def choose_leaf(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: Sequence[int]) -> Leaf:
-    """A leaf no finer than work asks for and memory allows, from a sample of the boxes and rows anywhere."""
+    """The largest leaf with few enough tests, or the smallest that memory allows, from a sample of the boxes."""
     n = firsts.shape[1]
     widest = [min(MAX_SHIFT, (cells - 1).bit_length()) for cells in n_cells]
     if n == 0:
@@ -69,7 +69,7 @@ def choose_leaf(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: Se
 
 @kernel
 def count_entries(firsts: NDArray[np.int32], lasts: NDArray[np.int32], shift_x: int, shift_y: int) -> tuple[int, int]:
-    """How many leaves of the grid the boxes touch without covering them, and how many they cover."""
+    """How many leaves of the grid the boxes overlap without covering them, and how many they cover."""
     n_touching, n_covering = 0, 0
     round_x, round_y = (1 << shift_x) - 1, (1 << shift_y) - 1
     for box in range(firsts.shape[1]):
@@ -84,7 +84,7 @@ def count_entries(firsts: NDArray[np.int32], lasts: NDArray[np.int32], shift_x: 
 
 @kernel
 def order_boxes(firsts: NDArray[np.int32], shift_x: int, shift_y: int, n_x: int, n_y: int) -> NDArray[np.int32]:
-    """The boxes by the leaf of the grid they start in, so that lists are written close together."""
+    """The boxes ordered by their first leaf of the grid, so that writes to lists stay close together."""
     n = firsts.shape[1]
     ends = np.zeros(n_x * n_y + 1, np.int32)
     for box in range(n):
@@ -111,9 +111,9 @@ def _visit(
     table: NDArray[np.int32],
     slots: NDArray[np.int64],
 ) -> int:
-    """Write the slots of `table` whose leaves a box meets, four numbers each: slot, its first cells, its splits.
+    """Write the slots of `table` whose leaves a box overlaps, four numbers each: slot, its first cells, its splits.
 
-    The splits are complemented where the box covers the leaf. How many slots there are.
+    The splits are complemented if the box covers the leaf. Returns the number of slots.
     """
     n_slots = 0
     for leaf_x in range(first_x >> shift_x, (last_x >> shift_x) + 1):
@@ -132,7 +132,7 @@ def _visit(
                     slots[pushed, 3] = ~splits if covers else splits
                     pushed += 1
                     continue
-                # The children take the place of their parent at the end of the list.
+                # The children replace their parent at the end of the list.
                 n_slots -= 1
                 slots[pushed, 0] = slots[n_slots, 0]
                 slots[pushed, 1] = slots[n_slots, 1]
@@ -161,7 +161,7 @@ def count_by_slot(
     n_y: int,
     table: NDArray[np.int32],
 ) -> SlotCounts:
-    """How many boxes touch the leaf of each slot without covering it, and how many cover it."""
+    """How many boxes overlap the leaf of each slot without covering it, and how many cover it."""
     n_tests = np.zeros(len(table), np.int32)
     n_covering = np.zeros(len(table), np.int32)
     slots = np.empty((len(table) + 1, 4), np.int64)
@@ -191,7 +191,7 @@ def fill_blocks(
     by_slot: SlotCounts,
     entries: NDArray[np.int32],
 ) -> None:
-    """Lay out the blocks and name them in `table`; empty leaves share one."""
+    """Write the blocks and their places in `table`. Empty leaves share one block."""
     n_tests, n_covering = by_slot.n_tests, by_slot.n_covering
     small = max(shift_x, shift_y) <= 7
     width = 2 if small else 3
@@ -221,7 +221,7 @@ def fill_blocks(
                 continue
             tests_left[slot] -= 1
             at += tests_left[slot]
-            # Offsets count from the corner of the grid's leaf, however often that is split.
+            # Offsets count from the corner of the grid's leaf, even if that is split.
             corner_x, corner_y = (slots[j, 1] >> shift_x) << shift_x, (slots[j, 2] >> shift_y) << shift_y
             low_x, high_x = max(0, first_x - corner_x), min((1 << shift_x) - 1, last_x - corner_x)
             low_y, high_y = max(0, first_y - corner_y), min((1 << shift_y) - 1, last_y - corner_y)
@@ -237,7 +237,7 @@ def fill_blocks(
 
 @kernel
 def sort_tests(table: NDArray[np.int32], entries: NDArray[np.int32]) -> int:
-    """Sort the tests of each block by their words; how many different words the blocks have in all."""
+    """Sort the tests of each block by their words. Returns the total number of different words of the blocks."""
     n_groups = 0
     for slot in range(len(table)):
         at = table[slot]
@@ -256,7 +256,7 @@ def sort_tests(table: NDArray[np.int32], entries: NDArray[np.int32]) -> int:
 
 @kernel
 def group_tests(table: NDArray[np.int32], entries: NDArray[np.int32], grouped: NDArray[np.int32]) -> None:
-    """Write the blocks of `entries`, sorted by word, as grouped blocks, and name those in `table`."""
+    """Write the blocks of `entries`, sorted by word, as grouped blocks, and their places in `table`."""
     grouped[:2] = 0
     out = 2
     for slot in range(len(table)):

@@ -1,7 +1,7 @@
 """Boxes on one axis, listed by cell: a row is one lookup and one copy, without a test.
 
-Best where boxes span few cells: equality, or ranges that seldom overlap (one or two matches per row). Costs 4 bytes per
-cell and per cell of each box; `fits` returns whether that is little.
+Best if boxes span few cells: equality, or ranges that rarely overlap (one or two matches per row). Costs 4 bytes per
+cell and per cell of each box; `fits` returns whether that is acceptable.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vedette.data.matches import Matches
 from vedette.indexes.estimates import BoxFacts, Estimate, miss_cost
-from vedette.indexes.index import MOST_IN_ONE_CALL, ONE_FIELD, SMALL_BATCH, as_boxes, as_cells, count_bytes
+from vedette.indexes.index import MAX_IN_ONE_CALL, ONE_FIELD, SMALL_BATCH, as_boxes, as_cells, count_bytes
 from vedette.native.buffers import empty_int64, output_int32
 from vedette.native.damage import check, check_fields, check_shape, check_starts, check_within
 from vedette.native.kernels import kernel
@@ -23,8 +23,8 @@ from vedette.native.prefetch import prefetch
 from vedette.native.vectors import copy_eight
 
 BYTES_PER_BOX = 60
-SMALL_BYTES = 1 << 18  # lists of few boxes may be long: they stay in the second cache
-FAR, NEAR = 16, 8  # rows ahead for which the start of a list and the list are fetched
+SMALL_BYTES = 1 << 18  # lists of few boxes may be long: they stay in the L2 cache
+FAR, NEAR = 16, 8  # rows ahead for which the start of a list and the list are prefetched
 SLACK = 8  # eight boxes are copied at once, even if there are fewer
 
 
@@ -48,7 +48,7 @@ class Lists:
         firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
         n_listed = _count_listed(firsts[0], lasts[0])
         if n_listed >= 1 << 31:
-            raise ValueError(f"lists by cell would have {n_listed} entries and can have 2^31; use buckets")
+            raise ValueError(f"lists by cell would have {n_listed} entries; the maximum is 2^31: use buckets")
         return cls(*_build(firsts[0], lasts[0], ids, n_cells[0]))
 
     @classmethod
@@ -84,7 +84,7 @@ class Lists:
         check_within(self.cell_ids[:-SLACK], ids.start, ids.stop - 1, "the ids of lists")
 
     def has_boxes(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> bool:
-        """Whether these boxes, which are valid, are the ones that are listed."""
+        """Whether exactly these boxes, which are valid, are listed."""
         if _count_listed(firsts[0], lasts[0]) != len(self.cell_ids) - SLACK:
             return False
         starts, listed = _build(firsts[0], lasts[0], ids, len(self.cell_starts) - 1)
@@ -96,7 +96,7 @@ class Lists:
 
 
 def fits(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: int) -> bool:
-    """Whether lists by cell of these ranges on one axis stay within `BYTES_PER_BOX`, or are small altogether."""
+    """Whether lists by cell of these ranges on one axis stay within `BYTES_PER_BOX`, or are small in total."""
     return 4 * (n_cells + _count_listed(firsts, lasts)) <= max(BYTES_PER_BOX * len(firsts), SMALL_BYTES)
 
 
@@ -111,7 +111,7 @@ def _match(
     starts = np.empty(len(cells) + 1, np.int64)
     _count(cells, starts, cell_starts)
     n_found = starts[-1]
-    if n_found > MOST_IN_ONE_CALL:
+    if n_found > MAX_IN_ONE_CALL:
         return starts, np.empty(0, np.int32)
     positions = np.empty(n_found + SLACK, np.int32)
     _fill(cells, starts, positions, cell_starts, cell_ids)
@@ -134,7 +134,7 @@ def _fill(
     cell_starts: NDArray[np.int32],
     cell_ids: NDArray[np.int32],
 ) -> None:
-    """Copy the lists row by row; what is copied too much, the next row overwrites."""
+    """Copy the lists row by row. The next row overwrites excess entries."""
     n_rows = len(cells)
     for row in range(n_rows):
         if row + FAR < n_rows:
@@ -151,7 +151,7 @@ def _fill(
 def _build(
     firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32], n_cells: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    # The list of cell c is counted two places further, so that filling moves each start to where it belongs.
+    # The list of cell c is counted at c + 2; filling then moves each start to its final value.
     starts = np.zeros(n_cells + 3, np.int32)
     for box in range(len(firsts)):
         starts[firsts[box] + 2] += 1

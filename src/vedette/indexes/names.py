@@ -1,7 +1,7 @@
 """Indexes by name. To add one that the planner may choose, add its file and its line here: CONTRIBUTING.md.
 
-An index declares on its class what it can do (see `Index`). The papers' structures are imported only when one is asked
-for by name: the planner does not need them.
+An index declares on its class what it supports (see `Index`). The papers' structures are imported only when one is
+requested by name: the planner does not use them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from vedette.indexes.index import Index, PlannedIndex
 from vedette.lazy_table import LazyTable
 
-# What the planner chooses from: name, module, class.
+# The planner's choices: name, module, class.
 _PLANNED = {
     "Scan": ("vedette.indexes.scan", "Scan"),
     "Lists": ("vedette.indexes.lists", "Lists"),
@@ -22,8 +22,8 @@ _PLANNED = {
     "Verified": ("vedette.indexes.verified", "Verified"),
     "Dual": ("vedette.indexes.dual", "Dual"),
 }
-# Indexes of the literature, for comparison. They are used only when they are asked for by name, and MLGF within a
-# `Dual`; boxes on other numbers of fields get an index that the planner chooses.
+# Indexes of the literature, for comparison. They are used only on request by name, and MLGF within a `Dual`. Boxes on
+# other numbers of fields get an index that the planner chooses.
 _FROM_PAPERS = {
     "SCI": ("vedette.papers.constructs.construct_intervals", "SCI"),
     "LCI": ("vedette.papers.constructs.construct_intervals", "LCI"),
@@ -43,12 +43,12 @@ _NAMES = {class_name: name for name, (_, class_name) in _HOMES.items()}
 INDEXES: Mapping[str, type[Index]] = LazyTable(_HOMES)
 PLANNED_INDEXES: Mapping[str, type[PlannedIndex]] = LazyTable(_PLANNED)
 PAPER_INDEXES: Mapping[str, type[Index]] = LazyTable(_FROM_PAPERS)
-# Those that are saved as they are; the papers' structures are saved as boxes and built again.
+# Indexes that are saved directly; the papers' structures are saved as boxes and built again.
 SAVED_INDEXES = (*_PLANNED, "MLGF")
 
 
 def name_of(index: object) -> str | None:
-    """The name of an index, or None where it has none."""
+    """The name of an index, or None."""
     return _NAMES.get(type(index).__name__)
 
 

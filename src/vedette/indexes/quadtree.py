@@ -1,9 +1,9 @@
-"""Boxes on two axes, listed by leaf: those that only touch the leaf are tested, those that cover it are copied.
+"""Boxes on two axes, listed by leaf: boxes that overlap a leaf are tested, boxes that cover it are copied.
 
-Best at low selectivity on two axes, as fast as lists by cell at a tenth of their memory. Leaves form a grid, fine
-enough to keep tests below a quarter of the matches or as fine as `BYTES_PER_BOX` allows; a crowded leaf splits in
-4 x 4, again and again, like a quadtree. Covered leaves are the virtual construct rectangles of Wu, Chen and Yu,
-section 3. Rows come as they are, with leaves fetched ahead: sorting them first (Lim et al., section 5) costs more.
+Best at low selectivity on two axes, as fast as lists by cell with a tenth of their memory. Leaves form a grid, fine
+enough to keep tests below a quarter of the matches or as fine as `BYTES_PER_BOX` allows. A crowded leaf splits into
+4 x 4 leaves, repeatedly, like a quadtree. Covered leaves are the virtual construct rectangles of Wu, Chen and Yu,
+section 3. Rows are not sorted but prefetched: sorting them first (Lim et al., section 5) costs more.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from vedette.data.matches import Matches
 from vedette.indexes.estimates import BoxFacts, Estimate, miss_cost
 from vedette.indexes.growth import collect
 from vedette.indexes.index import (
-    MOST_IN_ONE_CALL,
+    MAX_IN_ONE_CALL,
     SMALL_BATCH,
     TWO_FIELDS,
     TooLargeError,
@@ -46,14 +46,14 @@ from vedette.native.vectors import copy_eight
 
 MAX_BYTES_PER_BOX = 400  # boxes that are long on an axis of very many cells would take far more
 MAX_ENTRIES_PER_BOX = 256  # before leaves are split; far beyond what any memory limit allows
-CROWDED = 32  # tests make a leaf split, if they are four times the copies and memory allows
+CROWDED = 32  # a leaf with more tests is split, if they are four times the copies and memory allows
 MAX_SPLITS = 6
-GROUPED = 2  # boxes to a word, on average, make blocks grouped
-FAR, NEAR, NEXT = 24, 12, 4  # rows ahead for which a leaf's number, the begin of its block and the rest are fetched
+GROUPED = 2  # blocks are grouped if they have more boxes per word on average
+FAR, NEAR, NEXT = 24, 12, 4  # rows ahead for which a leaf's number, the start of its block and the rest are prefetched
 
-# A tested range of offsets lo..hi is a pair of fields, half - lo and half + hi. Adding an offset to the one and taking
-# it from the other leaves both top bits set exactly when lo <= offset <= hi. In leaves of at most 128 x 128 cells one
-# word holds the four fields of a rectangle, 8 bits each; else one word holds two of 16 bits for x, another for y.
+# A tested range of offsets lo..hi is a pair of fields, half - lo and half + hi. Adding an offset to the first and
+# subtracting it from the second leaves both top bits set exactly if lo <= offset <= hi. In leaves of at most 128 x 128
+# cells, one word has the four fields of a rectangle, 8 bits each; else one word has two of 16 bits for x, one for y.
 _GUARD_8 = 0x80808080
 _GUARD_16 = 0x80008000
 
@@ -71,11 +71,11 @@ class _Tree(NamedTuple):
 
 @dataclass(frozen=True)
 class Quadtree:
-    """`table` names the block in `entries` of each leaf; where it is negative, minus it is the first of 4 x 4 children.
+    """`table` has the place of each leaf's block in `entries`; an entry -c means that c is the first of 16 children.
 
-    A block holds its number of tests, the number of boxes that cover it, the words and the ids to test, and the ids of
-    the boxes that cover it. Where many boxes share a word, as on a coarse grid, they are tested as one: a grouped block
-    holds its number of groups, the number of boxes that cover it, the words and the sizes of the groups, the ids of the
+    A block has its number of tests, the number of boxes that cover it, the words and the ids to test, and the ids of
+    the boxes that cover it. If many boxes share a word, as on a coarse grid, they are tested as one: a grouped block
+    has its number of groups, the number of boxes that cover it, the words and the sizes of the groups, the ids of the
     boxes that cover it, and the ids of the groups.
     """
 
@@ -87,7 +87,7 @@ class Quadtree:
     shift_x: int  # a leaf of the grid is 2 ** shift_x cells by 2 ** shift_y
     shift_y: int
     n_y: int  # leaf (x, y) of the grid is at table[x * n_y + y]
-    grouped: int  # 1 where blocks are grouped, else 0
+    grouped: int  # 1 if blocks are grouped, else 0
     most: int  # the most ids of any block, and slack
     table: NDArray[np.int32]
     entries: NDArray[np.int32]
@@ -101,7 +101,7 @@ class Quadtree:
         leaf = choose_leaf(firsts, lasts, n_cells)
         shift_x, shift_y = leaf.shift_x, leaf.shift_y
         if sum(count_entries(firsts, lasts, shift_x, shift_y)) > MAX_ENTRIES_PER_BOX * (len(ids) + 1000):
-            raise TooLargeError("a quadtree of these boxes would be listed in too many leaves")
+            raise TooLargeError("a quadtree would list these boxes in too many leaves")
         n_x, n_y = ((n_cells[0] - 1) >> shift_x) + 1, ((n_cells[1] - 1) >> shift_y) + 1
         order = order_boxes(firsts, shift_x, shift_y, n_x, n_y)
         table = np.zeros(n_x * n_y, np.int32)
@@ -147,7 +147,7 @@ class Quadtree:
     def match(self, cells: NDArray[np.int32]) -> Matches:
         cells = as_cells(cells)
         n_rows, most = cells.shape[1], self.most
-        if n_rows == 1 or (n_rows <= SMALL_BATCH and n_rows * most <= MOST_IN_ONE_CALL):
+        if n_rows == 1 or (n_rows <= SMALL_BATCH and n_rows * most <= MAX_IN_ONE_CALL):
             # Plain arguments: a tuple would make the call of a single row slower.
             return Matches(
                 *_match(cells, self.shift_x, self.shift_y, self.n_y, self.grouped, most, self.table, self.entries)
@@ -158,16 +158,18 @@ class Quadtree:
     def validate(self, n_cells: Sequence[int], ids: range) -> None:
         check_fields(self)
         check(len(n_cells) == 2 and self.grouped in (0, 1), "a quadtree is on two axes")
-        check(0 <= self.shift_x < 16 and 0 <= self.shift_y < 16, "the leaves of a quadtree cannot be so large")
+        check(0 <= self.shift_x < 16 and 0 <= self.shift_y < 16, "the leaves of a quadtree are too large")
         n_x, n_y = ((n_cells[0] - 1) >> self.shift_x) + 1, ((n_cells[1] - 1) >> self.shift_y) + 1
-        check(not self.grouped or max(self.shift_x, self.shift_y) <= 7, "the leaves of a quadtree cannot be so large")
+        check(not self.grouped or max(self.shift_x, self.shift_y) <= 7, "the leaves of a quadtree are too large")
         check_shape(self.table, (len(self.table),), "the table of a quadtree")
         check_shape(self.entries, (len(self.entries),), "the blocks of a quadtree")
         n_splits = min(self.shift_x, self.shift_y) // SPLIT
-        check(self.n_y == n_y and _validate_table(self.table, n_x * n_y, n_splits), "the table of a quadtree is broken")
+        check(
+            self.n_y == n_y and _validate_table(self.table, n_x * n_y, n_splits), "the table of a quadtree is invalid"
+        )
         width = 2 if max(self.shift_x, self.shift_y) <= 7 else 3
         most = _validate_blocks(self.table, self.entries, self.grouped, width, ids.start, ids.stop)
-        check(most >= 0 and self.most == most + SLACK, "the blocks of a quadtree are not as they were built")
+        check(most >= 0 and self.most == most + SLACK, "the blocks of a quadtree are invalid")
 
     @property
     def nbytes(self) -> int:
@@ -215,13 +217,13 @@ def _fill(
     most: int,
     tree: _Tree,
 ) -> int:
-    """Write the matches of rows from `done` on while there is room for `most`; how many rows are done then."""
+    """Write the matches of rows from `done` on while there is room for `most`. Returns how many rows are done."""
     shift_x, shift_y, n_y, grouped = tree.shift_x, tree.shift_y, tree.n_y, tree.grouped
     table, entries = tree.table, tree.entries
     n_rows = cells.shape[1]
     inside_x, inside_y = (1 << shift_x) - 1, (1 << shift_y) - 1
     small = max(shift_x, shift_y) <= 7
-    large = len(entries) > 32 * len(table)  # many blocks are longer than what is fetched of each
+    large = len(entries) > 32 * len(table)  # many blocks are longer than their prefetched part
     out = starts[done]
     for row in range(done, n_rows):
         if len(positions) - out < most:
@@ -278,7 +280,7 @@ def _fill(
 
 @kernel
 def _validate_table(table: NDArray[np.int32], n_leaves: int, n_splits: int) -> bool:
-    """Whether leaves that are split lead to children behind them, no more often than they can be split."""
+    """Whether children of split leaves come after them, and no leaf is split too often."""
     if len(table) < n_leaves:
         return False
     depths = np.full(len(table), -1, np.int8)
@@ -301,7 +303,7 @@ def _validate_table(table: NDArray[np.int32], n_leaves: int, n_splits: int) -> b
 def _validate_blocks(
     table: NDArray[np.int32], entries: NDArray[np.int32], grouped: int, width: int, first_id: int, end_id: int
 ) -> int:
-    """The most ids of a block, or -1 where blocks do not follow each other, or leaves lead to no block."""
+    """The most ids of a block, or -1 if blocks are not contiguous or a leaf has no block."""
     end = len(entries) - SLACK
     if end < 2 or entries[0] != 0 or entries[1] != 0:
         return -1

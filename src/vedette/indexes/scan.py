@@ -1,6 +1,6 @@
 """Every row compared with every box, on any number of axes.
 
-Best for boxes that change too fast to be worth an index, because building it is a copy; ties with the others for some
+Best for boxes that change too fast to be worth an index, because building it is a copy; as fast as the others for some
 tens of boxes. A row costs the number of boxes times the number of axes, in vector instructions.
 """
 
@@ -71,7 +71,7 @@ class Scan:
         check_within(self.ids, ids.start, ids.stop - 1, "the ids of a scan")
 
     def has_boxes(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> bool:
-        """Whether these boxes are the ones that are compared."""
+        """Whether the index has exactly these boxes."""
         same = (self.firsts, firsts), (self.lasts, lasts), (self.ids, ids)
         return all(np.array_equal(own, given) for own, given in same)
 
@@ -100,7 +100,7 @@ def _fill(
     lasts: NDArray[np.int32],
     ids: NDArray[np.int32],
 ) -> int:
-    """Write the matches of rows from `done` on while there is room; how many rows are done then."""
+    """Write the matches of rows from `done` on while there is room. Returns how many rows are done."""
     n_axes, n = firsts.shape
     holds = np.zeros((n + 7) // 8 * 8, np.uint8)
     eights = holds.view(np.int64)

@@ -1,8 +1,8 @@
-"""Spatial join windows: which boxes of a multilevel grid file a region meets (Lim et al., sections 5.2 and 5.5).
+"""Spatial join windows: the boxes of a multilevel grid file that overlap a region (Lim et al., sections 5.2 and 5.5).
 
-In the transform space a box is a point, its first and last cells. Those that meet a region lie in its spatial join
-window (definition 3), [0, highs] x [lows, the last cell]: they begin up to where the region ends, and end from where it
-begins. A region of one row makes this SJ-Immediate.
+In the transform space a box is a point, its first and last cells. Boxes that overlap a region lie in its spatial join
+window (definition 3), [0, highs] x [lows, the last cell]: they begin before the region ends, and end after it begins.
+With a region of one row, this is SJ-Immediate.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def find_pages(
     stack: NDArray[np.int32],
     pages: NDArray[np.int32],
 ) -> int:
-    """Write the pages that may have points in the spatial join window of a region; their number."""
+    """Write the pages that may have points in the spatial join window of a region. Returns their number."""
     axes, bounds, children = directory.axes, directory.bounds, directory.children
     levels, counts = directory.levels, directory.counts
     n_known = len(axes)
@@ -82,7 +82,7 @@ def fill_windows(
     own_pages: Pages,
     directory: Directory,
 ) -> int:
-    """Write the ids in the window of each region from `done` on while there is room; the region it stopped at."""
+    """Write the ids in the window of each region from `done` on while there is room. Returns where it stopped."""
     points, page_ids, nexts = own_pages.points, own_pages.page_ids, own_pages.nexts
     n_axes, n_regions = lows.shape
     stack, pages = np.empty(len(directory.children) + 1, np.int32), np.empty(len(points), np.int32)

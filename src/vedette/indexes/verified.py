@@ -1,7 +1,7 @@
-"""An index on the most selective one or two axes, its candidates checked on the others.
+"""An index on the one or two most selective axes; its candidates are checked on the others.
 
-Best on three and more axes where one or two of them leave few candidates, such as a key and a range. Costs the inner
-index and 8 bytes a box and further axis; a candidate costs about as much as a match.
+Best on three or more axes if one or two of them leave few candidates, such as a key and a range. Costs the inner index
+and 8 bytes per box and further axis; a candidate costs about as much as a match.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from vedette.native.damage import check, check_fields, check_shape, check_within
 from vedette.native.kernels import kernel
 from vedette.native.prefetch import prefetch
 
-CHUNK_ROWS = 1 << 16  # this many rows are probed before their candidates are checked
-AHEAD = 16  # candidates ahead for which the ends are fetched
+CHUNK_ROWS = 1 << 16  # this many rows are looked up before their candidates are checked
+AHEAD = 16  # candidates ahead for which the ends are prefetched
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Verified:
         n_cells: Sequence[int],
         axes: Sequence[int] | None = None,
     ) -> Self:
-        """Index boxes on any number of axes; `axes` names those of the inner index, else they are chosen."""
+        """Index boxes on any number of axes. `axes` are those of the inner index; by default, they are chosen."""
         firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
         chosen = choose_axes(firsts, lasts, n_cells) if axes is None else list(axes)
         inner_class = _inner_class(len(chosen), bool((firsts[chosen[0]] == lasts[chosen[0]]).all()))
@@ -115,7 +115,7 @@ class Verified:
         self.inner.validate([n_cells[axis] for axis in self.axes.tolist()], range(len(self.ids)))
 
     def has_boxes(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> bool:
-        """Whether candidates are compared with these boxes."""
+        """Whether the index has exactly these boxes."""
         same = (self.ids, ids), (self.ends[..., 0], firsts[self.others]), (self.ends[..., 1], lasts[self.others])
         return all(np.array_equal(own, given) for own, given in same)
 
@@ -129,7 +129,7 @@ def _inner_class(n_axes: int, is_keyed: bool) -> type[Buckets] | type[Keyed] | t
 
 
 def choose_axes(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: Sequence[int]) -> list[int]:
-    """The axes that leave the fewest candidates: one, or two where the second leaves less than half as many."""
+    """The axes that leave the fewest candidates: one, or two if the second leaves less than half as many."""
     shares = [
         float((lasts[axis].astype(np.float64) - firsts[axis] + 1).mean()) / n if firsts.shape[1] else 1.0
         for axis, n in enumerate(n_cells)
@@ -151,11 +151,11 @@ def _verify(
     ends: NDArray[np.int32],
     ids: NDArray[np.int32],
 ) -> int:
-    """Keep the candidates whose ends hold the row, moved together and turned into ids; how many there are."""
+    """Keep the candidates that contain the row, compacted and converted to ids. Returns their number."""
     out = np.int64(0)
     first = np.int64(0)
     for row in range(cells.shape[1]):
-        # Axis by axis, so that each loop is short and without branches, and the next one has fewer to look at.
+        # Axis by axis, so that each loop is short and without branches, and the next one has fewer candidates.
         begin, low, high = out, first, starts[row + 1]
         first = high
         for axis in range(len(axes)):

@@ -1,8 +1,8 @@
-"""Bits, many at once: met with others, turned from columns to rows, and written out as numbers.
+"""Operations on many bits at once: intersect, transpose, and write the numbers of set bits.
 
-A square of 64 by 64 is turned in registers: blocks of bytes are swapped between words, bytes within eight words, and
-bits within a byte's block (after Hacker's Delight, section 7-3). Numbers at set bits are written 16 at once, without a
-branch, where the processor can compress them, as those with AVX-512 can: half the time of writing them one by one.
+A square of 64 by 64 bits is transposed in registers: blocks of bytes are swapped between words, bytes within eight
+words, and bits within a byte's block (after Hacker's Delight, section 7-3). If the processor can compress vectors
+(AVX-512), numbers at set bits are written 16 at once without a branch, in half the time of writing them one by one.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if config.DISABLE_JIT:  # type: ignore[attr-defined]
         words.reshape(-1)[at : at + 4] = flat[most : most + 4] ^ flat[least : least + 4]
 
     def keep_between(words: Any, at: Any, bitmaps: Any, most: Any, least: Any) -> None:
-        """Keep of four words only such bits."""
+        """Clear the bits of four words in which those at two places of `bitmaps` do not differ."""
         flat = bitmaps.reshape(-1)
         words.reshape(-1)[at : at + 4] &= flat[most : most + 4] ^ flat[least : least + 4]
 
-    def turn_square(words: Any, turned: Any, at: Any, step: Any) -> None:
+    def transpose_square(words: Any, turned: Any, at: Any, step: Any) -> None:
         """Write bit `c` of word `r` as bit `r` of `turned[at + c % 8 + c // 8 * step]`, for 64 words."""
         square = np.unpackbits(words[:64].view(np.uint8).reshape(64, 8), axis=1, bitorder="little")
         columns = np.packbits(np.ascontiguousarray(square.T), axis=1, bitorder="little").view(np.int64)[:, 0]
@@ -41,7 +41,7 @@ if config.DISABLE_JIT:  # type: ignore[attr-defined]
             turned[at + i * step : at + i * step + 8] = columns[8 * i : 8 * i + 8]
 
 else:
-    # A processor that was named by hand may lack what this one has.
+    # If the target processor is set by hand, it may lack features of this one.
     CAN_COMPRESS = bool(
         not (config.CPU_NAME or config.CPU_FEATURES)  # type: ignore[attr-defined]
         and llvm.get_host_cpu_features().get("avx512f", False)
@@ -80,11 +80,11 @@ else:
 
     @intrinsic
     def keep_between(typing_context: Any, words: Any, at: Any, bitmaps: Any, most: Any, least: Any) -> Any:
-        """Keep of four words only such bits."""
+        """Clear the bits of four words in which those at two places of `bitmaps` do not differ."""
         return _between(words, bitmaps, False)
 
     @intrinsic
-    def turn_square(typing_context: Any, words: Any, turned: Any, at: Any, step: Any) -> Any:
+    def transpose_square(typing_context: Any, words: Any, turned: Any, at: Any, step: Any) -> Any:
         """Write bit `c` of word `r` as bit `r` of `turned[at + c % 8 + c // 8 * step]`, for 64 words."""
 
         def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -121,7 +121,7 @@ else:
 
     @intrinsic
     def _compress(typing_context: Any, target: Any, at: Any, source: Any, place: Any, bits: Any, n_ones: Any) -> Any:
-        """Write those of 16 numbers from `source[place]` on that have one of the `n_ones` bits to `target[at]` on."""
+        """Write the numbers of `source[place:place + 16]` whose bits are set, `n_ones` of them, to `target[at]` on."""
 
         def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             numbers = builder.load(_place(context, builder, source, arguments[2], arguments[3], _SIXTEEN), align=4)
@@ -153,7 +153,7 @@ if CAN_COMPRESS:
     def write_ones(
         word: np.int64, source: NDArray[np.int32], place: int, target: NDArray[np.int32], at: np.int64, end: np.int64
     ) -> np.int64:
-        """Write `source[place + i]` for each set bit `i` to `target[at]` on, but nothing beyond `end`; its end."""
+        """Write `source[place + i]` for each set bit `i` to `target[at]` on, at most up to `end`. Returns the end."""
         for part in range(0, 64, 16):
             bits = (word >> part) & 0xFFFF
             n_ones = count_ones(bits)
@@ -167,9 +167,9 @@ else:
     def write_ones(
         word: np.int64, source: NDArray[np.int32], place: int, target: NDArray[np.int32], at: np.int64, end: np.int64
     ) -> np.int64:
-        """Write `source[place + i]` for each set bit `i` to `target[at]` on, but nothing beyond `end`; its end."""
+        """Write `source[place + i]` for each set bit `i` to `target[at]` on, at most up to `end`. Returns the end."""
         n_ones = count_ones(word)
-        # Four at a time, whether they are there or not, as long as that stays before the end.
+        # Four at a time, even if there are fewer, as long as that stays before the end.
         while n_ones > 0 and at + 4 <= end:
             for j in range(4):
                 target[at + j] = source[place + (lowest_one(word) & 63)]
