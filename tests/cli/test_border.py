@@ -254,7 +254,7 @@ def test_cross_reports_who_jumps_through(run, tmp_path):
         (["--dwell", "soon"], "dwell must be a duration such as '5 minutes'; got 'soon'"),
         (["--expire-after", "600"], "--expire-after must be a duration such as '5 minutes'; got 600"),
         (["--margin", "-1"], "--margin must be a number of 0 or more"),
-        (["--margin", "prise=1"], "margin names 'prise', which is no field of numbers"),
+        (["--margin", "prise=1"], "margin names 'prise', which is not a numeric field"),
         (["--margin", "price=much"], "--margin must be a number, or price=0.5 for one field; got 'price=much'"),
         (["--margin", "1", "--margin", "price=2"], "give --margin once, or once per field, such as price=0.5; got "),
         (

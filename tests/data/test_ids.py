@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from vedette.data.ids import Ids
 from vedette.errors import QueryError
-from vedette.queries.versions import STANDING, Versions
+from vedette.queries.versions import NOT_REMOVED, Versions
 
 kinds = st.sampled_from([st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3), st.text(max_size=3)])
 
@@ -83,10 +83,10 @@ def test_a_query_carries_the_versions_that_added_and_removed_it():
     versions.remove(np.array([0], np.int32))
 
     assert [versions.added(position) for position in range(3)] == [1, 1, 2]
-    assert [versions.removed(position) for position in range(3)] == [3, STANDING, STANDING]
+    assert [versions.removed(position) for position in range(3)] == [3, NOT_REMOVED, NOT_REMOVED]
     again = Versions.from_parts(*versions.to_parts())
     assert [again.added(position) for position in range(3)] == [1, 1, 2]
-    assert again.is_gone.tolist() == [True, False, False]
-    kept = versions.without_gone()
+    assert again.is_removed.tolist() == [True, False, False]
+    kept = versions.without_removed()
     assert [kept.added(position) for position in range(2)] == [1, 2]
-    assert (kept.current, kept.n_standing) == (3, 2)
+    assert (kept.current, kept.n_active) == (3, 2)

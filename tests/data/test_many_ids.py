@@ -81,5 +81,5 @@ TEXTS = {
 @pytest.mark.parametrize("wrong", ["ab", b"ab", {"x > 1", "x > 2"}, {"x > 1": 1, "x > 2": 2}, 5])
 @pytest.mark.parametrize("call", TEXTS)
 def test_one_string_is_never_read_as_many_texts(registry, call, wrong):
-    with pytest.raises(vd.QueryError, match="texts are a sequence of strings; got"):
+    with pytest.raises(vd.QueryError, match="texts must be a sequence of strings; got"):
         TEXTS[call](registry, wrong)

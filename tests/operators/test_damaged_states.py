@@ -27,7 +27,7 @@ def test_a_state_without_a_valid_kind_is_refused(make, kind):
 def test_a_set_without_a_valid_kind_is_refused():
     content = snapshot.from_bytes(vd.BandQuerySet().to_bytes()) | {"kind": np.zeros(3)}
 
-    with pytest.raises(vd.SnapshotError, match="what was saved there is: of no kind"):
+    with pytest.raises(vd.SnapshotError, match="the saved content is: an unknown kind"):
         vd.BandQuerySet.from_bytes(snapshot.to_bytes(content))
 
 

@@ -47,9 +47,9 @@ def test_it_answers_for_boxes_on_its_number_of_fields_and_says_so(index, n_field
     assert pairs(forced, rows) == pairs(free, rows)
     answers = isinstance(forced._compiled().compiled[0].groups[0].index, INDEXES[index])
     assert answers == (n_fields in PAPER_INDEXES[index].n_fields)
-    assert answers == (f"{index} was asked for; no estimate (others: " in forced.explain())
+    assert answers == (f"{index} was requested; no estimate (others: " in forced.explain())
     assert answers == (f": {index}, " in forced.explain())
-    assert answers != (f": {index} was asked for and answers on " in forced.explain())
+    assert answers != (f": {index} was requested but supports " in forced.explain())
 
 
 def test_the_planner_chooses_none_by_itself():

@@ -47,7 +47,7 @@ BORDER = {"key": "symbol", "time": "ts"}
     [
         ("border", {**BORDER, "dwell": -1}, "operator.dwell must be "),
         ("border", {**BORDER, "expire_after": 5, "dwell": "1 minute"}, "operator.expire_after must be "),
-        ("border", {**BORDER, "margin": {"prize": 1.0}}, "operator.margin names 'prize', which is no field"),
+        ("border", {**BORDER, "margin": {"prize": 1.0}}, "operator.margin names 'prize', which is not a numeric field"),
         ("border", {**BORDER, "margin": -1.0}, "operator.margin must be a number of 0 or more"),
         ("border", {**BORDER, "time": "symbol"}, "operator.time 'symbol' is string; a time must be a timestamp"),
         ("border", {**BORDER, "key": "price"}, "operator.key 'price' is double; a key must be a string"),

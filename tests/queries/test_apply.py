@@ -52,7 +52,7 @@ def expected(standing, rows):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_what_matches_is_what_stands_wherever_changes_are_cut(seed, monkeypatch):
-    monkeypatch.setattr(query_set, "FEW_GONE", (2, 1024)[seed % 2])
+    monkeypatch.setattr(query_set, "FEW_REMOVED", (2, 1024)[seed % 2])
     random = np.random.default_rng(seed)
     told, states = make_history(random, make_query, integers=seed == 3)
     rows = make_rows(random, 0, 20)
@@ -90,7 +90,7 @@ def begin(told, states, version):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_border_states_go_on_in_sets_that_jump_over_versions(seed, monkeypatch):
-    monkeypatch.setattr(query_set, "FEW_GONE", (2, 1024)[seed % 2])
+    monkeypatch.setattr(query_set, "FEW_REMOVED", (2, 1024)[seed % 2])
     random = np.random.default_rng(seed)
     told, states = make_history(random, make_query, n_versions=40)
     model, known, seen = border_model.Model(), {}, {}
@@ -135,7 +135,7 @@ def test_changes_that_do_not_follow_are_refused_and_change_nothing():
     rows = make_rows(np.random.default_rng(1), 0)
     before = matched(queries, rows)
     for told, message in [
-        ([(3, 7, [], [])], "changes begin with version 2 and leave none out; got version 3"),
+        ([(3, 7, [], [])], "changes must start at version 2 without gaps; got version 3"),
         ([(2, 7, [], [("a", "x > 2")])], "query 'a' is added, but it already exists"),
         ([(2, 7, ["b"], [])], "query 'b' is removed, but it does not exist"),
         ([(2, 7, ["a"], []), (3, 8, ["a"], [])], "query 'a' is removed, but it does not exist"),

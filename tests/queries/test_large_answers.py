@@ -77,7 +77,7 @@ def test_an_answer_beyond_the_limit_is_refused_with_what_would_work(limited):
         queries.match({"x": [1] * 30})
     assert str(error.value) == (
         "the answer has more than 1,000 pairs, after 30 of 30 rows; the limit is 4,000 bytes (setting "
-        "max_answer_bytes): match fewer rows at once, or take the answer in pieces with match_batches"
+        "max_answer_bytes): match fewer rows at once, or get the answer in pieces with match_batches"
     )
     assert sum(len(piece.positions) for piece in queries.match_batches({"x": [1] * 30})) == 1500
 

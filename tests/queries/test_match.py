@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import vedette as vd
 from vedette.data.matches import Matches
 from vedette.queries import match
-from vedette.queries.match import find_gone, merge
+from vedette.queries.match import find_removed, merge
 from vedette.queries.screen import Screen
 
 
@@ -34,9 +34,9 @@ positions = st.lists(st.integers(0, 5), max_size=3)
 def test_merged_answers_list_what_each_lists_less_what_is_gone(drawn, gone):
     n_rows, answers = drawn
     found = [matches_of(each) for each in answers]
-    is_gone = np.array([each in (gone or ()) for each in range(6)])
+    is_removed = np.array([each in (gone or ()) for each in range(6)])
     rows = None if n_rows % 2 else np.arange(n_rows)
-    dropped = [] if gone is None else [find_gone(each, is_gone, rows) for each in found]
+    dropped = [] if gone is None else [find_removed(each, is_removed, rows) for each in found]
 
     merged = merge(found, n_rows, dropped)
 

@@ -95,13 +95,13 @@ def test_removing_many_is_one_change(alerts):
         (lambda a: a.add_many(["a", "b"], "xy"), "one string"),
         (lambda a: a.add_many("ab", ["price > 1", "price > 2"]), "ids must be a list or an array; got 'ab'"),
         (lambda a: a.add_many({"a", "b"}, ["price > 1", "price > 2"]), "got a set, which has no order"),
-        (lambda a: a.add_many(["a", "b"], {"price > 1", "price > 2"}), "texts are a sequence of strings; got set"),
-        (lambda a: a.add_many(["a", "b"], b"xy"), "texts are a sequence of strings; got one string"),
+        (lambda a: a.add_many(["a", "b"], {"price > 1", "price > 2"}), "texts must be a sequence of strings; got set"),
+        (lambda a: a.add_many(["a", "b"], b"xy"), "texts must be a sequence of strings; got one string"),
         (lambda a: a.add_boxes("ab", {"price": ([1.0, 2.0], [3.0, 4.0])}), "ids must be a list or an array"),
         (lambda a: a.remove_many("ab"), "ids must be a list or an array; got 'ab'"),
         (lambda a: a.replace("none", "price > 1"), "no query 'none' in this set"),
         (lambda a: a.replace("busy", "price >"), "query 'busy'"),
-        (lambda a: a.add_many(["a"], None), "texts are a sequence of strings; got NoneType"),
+        (lambda a: a.add_many(["a"], None), "texts must be a sequence of strings; got NoneType"),
         (lambda a: a.add_many(iter(["a", "b"]), ["price > 1", "price >"]), "query 'b'"),
         (lambda a: a.add_many(pd.Series(["a", "b"], index=[7, 8]), ["price > 1", "price >"]), "query 'b'"),
         (lambda a: a.remove_many(["busy", "busy"]), "id 'busy' is given twice"),
@@ -247,7 +247,7 @@ def test_explain_tells_which_index_and_why():
 
     assert "1,000 boxes on x: Scan" in told
     assert "instead of Lists: 1,000 boxes are few enough" in told
-    assert "ns a row" in told
+    assert "ns per row" in told
     assert "axis x: 1,002 cuts" in told
 
 

@@ -51,7 +51,7 @@ def test_shares_are_counted_exactly_whatever_the_queries():
 
 
 def test_check_warns_of_a_query_that_matches_a_large_share_of_a_sample():
-    told = "matches 80% of the 100 rows of the sample, more than 10%: the query answers to that share of all rows"
+    told = "matches 80% of the 100 rows of the sample, more than 10%: the query matches about that share of all rows"
 
     assert vd.QuerySet(SCHEMA).check("x < 80", sample=SAMPLE)[0].startswith(told)
     assert vd.QuerySet(SCHEMA).check("x < 10", sample=pa.table(SAMPLE)) == []
@@ -92,7 +92,7 @@ def test_a_share_is_a_number_between_0_and_1_and_comes_with_a_sample(share):
         vd.QuerySet(SCHEMA, sample=SAMPLE, max_match_share=share)
     with pytest.raises(QueryError, match="max_match_share needs sample"):
         vd.QuerySet(SCHEMA, max_match_share=0.5)
-    with pytest.raises(RowError, match="a sample has 1 to 100,000 rows; got 0"):
+    with pytest.raises(RowError, match="a sample must have 1 to 100,000 rows; got 0"):
         vd.QuerySet(SCHEMA, sample={"x": np.empty(0)}, max_match_share=0.5)
 
 

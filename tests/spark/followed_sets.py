@@ -20,7 +20,7 @@ from sqlalchemy import create_engine, text
 import vedette as vd
 
 WIDTH = 5
-STANDING = {"base": (0,)}  # what stands from the first version on; rows of window joins are kept for its sake
+NOT_REMOVED = {"base": (0,)}  # what stands from the first version on; rows of window joins are kept for its sake
 SIDE = "id bigint, value double, ts timestamp"
 START = 1_772_000_000
 SOURCES = {"match": ["rows"], "border": ["rows"], "window join": ["left", "right"], "band join": ["left", "right"]}
@@ -43,7 +43,7 @@ def create_sets(url, kinds=KINDS):
         if kind == "window join":
             schema = {"left": SIDE, "right": SIDE}
         registry.create(kind, kind=kind, **schema)
-        for query, (low,) in STANDING.items():
+        for query, (low,) in NOT_REMOVED.items():
             assert registry.add(kind, query, **to_query(kind, low)) == 1
     registry.close()
 
@@ -101,7 +101,7 @@ class Writers:
 
     def standing(self, kind):
         """By version, what stood then."""
-        now, states = STANDING, {1: STANDING}
+        now, states = NOT_REMOVED, {1: NOT_REMOVED}
         changes = self.changes[kind]
         assert sorted(changes) == list(range(2, len(changes) + 2))
         for version in sorted(changes):

@@ -1,1 +1,1 @@
-"""The demo of `vedette demo`: its made-up market, its work in Spark, and its report."""
+"""The demo of `vedette demo`: its generated market, its Spark streams, and its report."""

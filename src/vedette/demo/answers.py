@@ -1,4 +1,4 @@
-"""What the demo shows of its hits and events, and the check of both against Spark's own `filter`."""
+"""The hits and events that the demo shows, and their comparison with Spark's own `filter`."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Answers:
         return _collect(ticks.join(moments, ticks.ts == moments.time).select("ts", "price").distinct().orderBy("ts"))
 
     def check(self, texts: dict[str, str], report: Callable[[int], None]) -> list[Mismatch]:
-        """Compare hits and events of these alerts with what Spark's `filter` keeps and where that begins and ends."""
+        """Compare hits and events of these alerts with the rows that Spark's `filter` keeps."""
         ours = self._our_fingerprints(list(texts))
         by_symbol = Window.partitionBy("symbol").orderBy("ts", "tick")
         ticks, wrong = self.ticks.cache(), []
@@ -114,7 +114,7 @@ def _collect(rows: DataFrame) -> list[tuple[Any, ...]]:
 
 
 def _sample(rows: DataFrame, n: int) -> list[tuple[Any, ...]]:
-    """About `n` rows, evenly taken: time and price."""
+    """About `n` rows at equal distances: time and price."""
     chosen = rows.select("ts", "price")
     share = min(1.0, n / max(1, chosen.count()))
     return _collect(chosen.where(f.rand(1) < share).orderBy("ts"))

@@ -102,7 +102,7 @@ def _grow(join: Callable[[int], tuple[float, int]], most_rows: int, seconds: flo
 
 
 def make_bounds(alerts: pa.Table) -> pa.Table:
-    """One row per alert and symbol with closed bounds; a bound that an alert does not have is so wide that all pass."""
+    """One row per alert and symbol with inclusive bounds. A missing bound becomes one that all values satisfy."""
     low, high = alerts["price_low"].to_numpy(), alerts["price_high"].to_numpy()  # NaN: no bound
     one_sided = np.isnan(low) | np.isnan(high)
     bounds = {

@@ -35,7 +35,7 @@ class Market:
     seed: int
     symbols: NDArray[np.str_]
     openings: NDArray[np.float64]
-    shares: NDArray[np.float64] = field(repr=False)  # of all ticks, falling from the most traded symbol on
+    shares: NDArray[np.float64] = field(repr=False)  # of all ticks, most traded symbol first
 
     schema = "tick bigint, symbol string, price double, volume bigint, ts timestamp"
 
@@ -73,7 +73,7 @@ class Market:
         counts = np.bincount(symbols, minlength=len(self.symbols))
         steps = random.standard_normal(len(symbols)) * np.repeat(_VOLATILITY / np.sqrt(np.maximum(counts, 1)), counts)
         sums = np.cumsum(steps)
-        before = np.concatenate(([0.0], sums))[np.cumsum(counts) - counts]  # what earlier symbols added up to
+        before = np.concatenate(([0.0], sums))[np.cumsum(counts) - counts]  # the sum of earlier symbols
         prices = np.empty(len(symbols))
         prices[order] = np.repeat(self.openings, counts) * np.exp(sums - np.repeat(before, counts))
         return np.maximum(prices, 0.01).round(2)

@@ -20,18 +20,18 @@ class StreamTime:
 
     n_rows: int
     seconds: float
-    steady_rate: float  # rows a second once it is warm
+    steady_rate: float  # rows per second after warm-up
     n_answers: int
 
     @property
     def cold_rate(self) -> float:
-        """Rows a second, start included."""
+        """Rows per second, including the start."""
         return self.n_rows / self.seconds
 
 
 @dataclass
 class Report:
-    """What the demo found; filled in while it runs."""
+    """The results of the demo, collected while it runs."""
 
     n_rows: int
     n_alerts: int
@@ -78,8 +78,8 @@ class Report:
         top, bottom = cast("Any", figure.subfigures(2, 1, height_ratios=[5, 4]))
         self._draw_prices(top.subplots())
         (hits, rates), (events, times) = bottom.subplots(2, 2)
-        self._draw_day(hits, 1, "Hits in ten minutes", _BLUE)
-        self._draw_day(events, 2, "Enter and exit events in ten minutes", _GREEN)
+        self._draw_day(hits, 1, "Hits per ten minutes", _BLUE)
+        self._draw_day(events, 2, "Enter and exit events per ten minutes", _GREEN)
         self._draw_rates(rates)
         self._draw_times(times)
         file = io.BytesIO()
@@ -99,7 +99,7 @@ class Report:
         band = re.search(r"BETWEEN ([\d.]+) AND ([\d.]+)", self.shown_text)
         if band:
             axes.axhspan(float(band.group(1)), float(band.group(2)), color=_ORANGE, alpha=0.15, linewidth=0)
-        _style(axes, f"One alert of {self.n_alerts:,}:  {self.shown_text}")
+        _style(axes, f"One of {self.n_alerts:,} alerts:  {self.shown_text}")
         _format_hours(axes)
         axes.legend(frameon=False, loc="best")
 
@@ -117,7 +117,7 @@ class Report:
         axes.bar_label(bars, [f"{rate:,.0f}" for rate in rates], padding=4)
         axes.set_xlim(0, max(rates) * 1.3)
         axes.set_xticks([])
-        _style(axes, "Ticks a second: with start-up, and once warm")
+        _style(axes, "Ticks per second: with start-up, and in steady state")
 
     def _draw_times(self, axes: Any) -> None:
         times = {
@@ -130,7 +130,7 @@ class Report:
         axes.set_xscale("log")
         axes.set_xlim(min(1.0, min(times.values()) / 2), max(times.values()) * 1000)
         axes.set_xlabel("seconds, logarithmic")
-        _style(axes, f"Hits of {self.n_rows:,} ticks and {self.n_alerts:,} alerts")
+        _style(axes, f"Time to match {self.n_rows:,} ticks with {self.n_alerts:,} alerts")
 
     def _page(self, picture: str) -> str:
         symbols = [(s, f"{n:,}", f"{a:,}", f"{low:.2f}", f"{high:.2f}") for s, n, a, low, high in self.symbols]
@@ -139,7 +139,7 @@ class Report:
             for a, text, n, enters, first, last in self.alerts
         ]
         return _PAGE.format(
-            title=f"Vedette: {self.n_alerts:,} standing queries over {self.n_rows:,} ticks",
+            title=f"Vedette: {self.n_alerts:,} queries over {self.n_rows:,} ticks",
             summary=self._summary(),
             picture=picture,
             symbols=_table(["symbol", "hits", "alerts hit", "lowest", "highest"], symbols),
@@ -163,7 +163,7 @@ class Report:
             f"{in_words(self.match.seconds)}: {rates(self.match.cold_rate, self.match.steady_rate)}. "
             f"A tick hit an alert {self.match.n_answers:,} times; {self.n_triggered:,} alerts were hit at least once. "
             f"{others}</p>"
-            f"<p><b>Events.</b> Watching for the moments at which a symbol enters or leaves an alert took "
+            f"<p><b>Events.</b> Finding the times at which a symbol enters or leaves an alert took "
             f"{in_words(self.border.seconds)}: {rates(self.border.cold_rate, self.border.steady_rate)}. "
             f"There are {self.border.n_answers:,} events.</p>"
             f"<p>{checked}</p>"
@@ -214,12 +214,12 @@ th:first-child, td:first-child, th:last-child, td:last-child {{ text-align: left
 </style></head><body>
 <h1>{title}</h1>
 {summary}
-<img alt="One alert over the day, hits and events in ten minutes, rates, and the time of other tools"
+<img alt="One alert over the day, hits and events per ten minutes, rates, and the time of other tools"
   src="data:image/png;base64,{picture}">
 <h2>Busiest symbols</h2>
 {symbols}
 <h2>Most triggered alerts</h2>
 {alerts}
-<p>Times are UTC. The market is made up; to make it again: <code>{again}</code></p>
+<p>Times are UTC. The market is generated; to generate it again: <code>{again}</code></p>
 </body></html>
 """

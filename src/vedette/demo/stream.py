@@ -24,16 +24,16 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Progress:
-    """What a stream has done so far."""
+    """The progress of a stream."""
 
     n_rows: int
     n_answers: int
     n_batches: int
-    steady_rate: float  # rows a second in the second half of the micro-batches; 0 while there is no second one
+    steady_rate: float  # rows per second in the second half of the micro-batches; 0 if there is only one
 
     @classmethod
     def read(cls, batches: list[dict[str, Any]]) -> Progress:
-        """Add up Spark's reports of micro-batches, given in their order."""
+        """Add up Spark's reports of micro-batches, which are in order."""
         reports = [report for report in batches if report["numInputRows"]]
         n_answers = sum(
             report["observedMetrics"]["answer"]["n"] or 0 for report in reports if "answer" in report["observedMetrics"]
@@ -70,7 +70,7 @@ class TickStream:
         some.transform(match(alerts, output="list")).write.format("noop").mode("overwrite").save()
 
     def match(self, alerts: QuerySet, files_per_batch: int) -> Iterator[Progress]:
-        """Match all ticks with the alerts as a stream, and write the hits; yields its progress now and then."""
+        """Match all ticks with the alerts as a stream, and write the hits. Yields its progress from time to time."""
         hits = (
             self._read(files_per_batch)
             .transform(match(alerts, output="list"))
@@ -80,7 +80,7 @@ class TickStream:
         return self._run(hits, "hits")
 
     def watch(self, alerts: QuerySet, files_per_batch: int) -> Iterator[Progress]:
-        """Write an event whenever a symbol enters or leaves an alert, as a stream; yields its progress now and then."""
+        """Write an event whenever a symbol enters or leaves an alert, as a stream. Yields its progress."""
         ticks = self._read(files_per_batch).select("symbol", "price", "volume", "ts", "tick")
         events = ticks.transform(border(alerts, key="symbol", time="ts"))
         return self._run(events.observe("answer", f.count("*").alias("n")), "events")

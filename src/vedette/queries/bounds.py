@@ -35,7 +35,7 @@ def read_bounds(
         if field is None:
             raise QueryError(schema.unknown_field(str(name)), field=str(name))
         if field.name in ranges:
-            raise QueryError(f"field {field.name!r} has bounds twice; names are compared without case")
+            raise QueryError(f"field {field.name!r} has bounds twice; names are compared ignoring case")
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise QueryError(f"the bounds of field {name!r} must be a pair: (lows, highs)")
         lows, low_ends = _read_side(pair[0], field, low_end, time_zone, n_boxes, is_low=True)
@@ -103,7 +103,7 @@ def _as_floats(values: Any, field: Field, none: float) -> NDArray[np.float64] | 
     column = read_values(values, Field(field.name, Type("double")), "UTC")
     numbers = column.values if column.valid is None else np.where(column.valid, column.values, none)
     if field.type.name != "bigint" and not (numbers == none).all():
-        raise QueryError(f"field {field.name!r} is {field.type}; its bounds cannot be floating numbers")
+        raise QueryError(f"field {field.name!r} is {field.type}; its bounds cannot be floating-point numbers")
     return np.asarray(numbers)
 
 
@@ -129,6 +129,4 @@ def _refuse_nan(numbers: NDArray[Any], field: Field, valid: NDArray[np.bool_] | 
         nan &= valid
     if nan.any():
         place = int(np.flatnonzero(nan)[0])
-        raise QueryError(
-            f"bound {place} of field {field.name!r} is NaN; use null or an infinity where there is no bound"
-        )
+        raise QueryError(f"bound {place} of field {field.name!r} is NaN; use null or an infinity for no bound")

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from vedette.queries.query_set import QuerySet
 
 
-def explain(queries: QuerySet, parts: Parts, is_gone: NDArray[np.bool_]) -> str:
+def explain(queries: QuerySet, parts: Parts, is_removed: NDArray[np.bool_]) -> str:
     """Which index serves which queries, why, and at what cost."""
-    each = f", {queries.nbytes / len(queries):,.0f} bytes a query" if len(queries) else ""
+    each = f", {queries.nbytes / len(queries):,.0f} bytes per query" if len(queries) else ""
     n_queries = count(len(queries), "query", "queries")
     lines = [f"{n_queries} at version {queries.version}, {_megabytes(queries.nbytes)}{each}"]
     for number, part in enumerate(parts.compiled):
@@ -31,7 +31,7 @@ def explain(queries: QuerySet, parts: Parts, is_gone: NDArray[np.bool_]) -> str:
             have = count(n, "query has a residual", "queries have a residual")
             lines.append(f"  {have}, checked on candidates, in {count(len(part.residuals), 'shape')}")
         lines += [f"  axis {_describe_axis(part, name)}" for name in part.axes]
-    n_never = _count_without_boxes(parts, is_gone)
+    n_never = _count_without_boxes(parts, is_removed)
     if n_never:
         never = count(n_never, "query never matches: its condition", "queries never match: their condition")
         lines.append(f"  {never} contradicts itself")
@@ -40,8 +40,8 @@ def explain(queries: QuerySet, parts: Parts, is_gone: NDArray[np.bool_]) -> str:
     return "\n".join(lines)
 
 
-def _count_without_boxes(parts: Parts, is_gone: NDArray[np.bool_]) -> int:
-    has_boxes = is_gone.copy()
+def _count_without_boxes(parts: Parts, is_removed: NDArray[np.bool_]) -> int:
+    has_boxes = is_removed.copy()
     for part in parts.compiled:
         for group in part.groups:
             has_boxes[group.queries] = True
@@ -52,12 +52,12 @@ def _describe_group(group: Group) -> str:
     fields = ", ".join(group.fields) or "no field"
     notes = ""
     if group.repeats:
-        notes += ", several to a query"
+        notes += ", several per query"
     if group.has_residuals:
         notes += ", with residuals"
     each = group.nbytes / max(1, len(group))
     index = name_of(group.index) or type(group.index).__name__
-    return f"{_boxes(len(group))} on {fields}{notes}: {index}, {each:,.0f} bytes a box: {group.reason}"
+    return f"{_boxes(len(group))} on {fields}{notes}: {index}, {each:,.0f} bytes per box: {group.reason}"
 
 
 def _describe_axis(part: Part, name: str) -> str:

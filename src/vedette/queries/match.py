@@ -1,7 +1,7 @@
 """Matching a batch of rows with compiled queries.
 
-A `Part` is a compiled set of queries: one axis per field they compare, and groups of boxes, each with the index that
-the planner chose for it. Rows find their cells once per axis; each group then answers from cells alone.
+A `Part` is a compiled set of queries: one axis per field that they compare, and groups of boxes, each with the index
+that the planner chose for it. The cells of rows are found once per axis; each group then uses only cells.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Group:
     lasts: Cells
     listed_queries: NDArray[np.int32]  # the query of each box; empty if they are consecutive
     first_query: int  # then, the query of the first box
-    repeats: bool  # several boxes of one query may hold the same row
+    repeats: bool  # several boxes of one query may contain the same row
     has_residuals: bool
     reason: str  # why this index
 
@@ -59,7 +59,7 @@ class Group:
         return np.arange(self.first_query, self.first_query + len(self), dtype=np.int32)
 
     def by_box(self, by_query: NDArray[np.bool_], boxes: slice = slice(None)) -> NDArray[np.bool_]:
-        """The elements of an array by query for the queries of some boxes; not copied if these are consecutive."""
+        """The elements of an array by query for the queries of some boxes, without a copy if these are consecutive."""
         if len(self.listed_queries):
             return by_query[self.listed_queries[boxes]]
         return by_query[self.first_query : self.first_query + len(self)][boxes]
@@ -68,7 +68,7 @@ class Group:
         return int(self.firsts.shape[1])
 
     def validate(self, n_cells: Sequence[int], queries: range) -> None:
-        """Raise DamageError unless boxes from a file lie within their axes, are of these queries, and the index too."""
+        """Raise DamageError unless boxes from a file and their index are within the axes and of these queries."""
         check_fields(self)
         check(self.firsts.ndim == 2 and self.firsts.shape == self.lasts.shape, "the cells of boxes are missing")
         check_shape(self.firsts, (len(n_cells), len(self)), "the cells of boxes")
@@ -94,18 +94,18 @@ class Group:
 
     def _validate_index(self, n_cells: Sequence[int], queries: range) -> None:
         index = self.index
-        check(isinstance(index, EveryRow) == (not self.fields), "an index is on other fields than its boxes")
+        check(isinstance(index, EveryRow) == (not self.fields), "an index has other fields than its boxes")
         if isinstance(index, EveryRow):
             check_fields(index)
-            check(np.array_equal(index.ids, self.queries), "an index is not that of its boxes")
+            check(np.array_equal(index.ids, self.queries), "an index does not have its boxes")
             return
         if isinstance(index, KeptAsBoxes):
             check(index.name in INDEXES, "an index is unknown")
             return
         check(hasattr(index, "validate"), "an index cannot be validated")
         cast(Validated, index).validate(n_cells, queries)
-        if hasattr(index, "has_boxes"):  # where comparing them costs little beside reading the index
-            check(index.has_boxes(self.firsts, self.lasts, self.queries), "an index is not that of its boxes")
+        if hasattr(index, "has_boxes"):  # for indexes where this check costs little
+            check(index.has_boxes(self.firsts, self.lasts, self.queries), "an index does not have its boxes")
 
     def restored(self, axes: dict[str, Axis]) -> Group:
         """The group with its index, which is built if the file has only the boxes."""
@@ -118,7 +118,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Part:
-    """Compiled queries. `residual_of` and `member_of` lead from a query to its residual and the place in it."""
+    """Compiled queries. `residual_of` and `member_of` map a query to its residual and its place in it."""
 
     axes: dict[str, Axis]
     groups: tuple[Group, ...]
@@ -126,7 +126,7 @@ class Part:
     first_query: int  # queries of this part have positions from here on
     n_queries: int
     screen: Screen | None
-    residual_of: NDArray[np.int32]  # by position less `first_query`; -1: none. Empty where no query has one.
+    residual_of: NDArray[np.int32]  # by position minus `first_query`; -1: none. Empty if no query has one.
     member_of: NDArray[np.int32]
 
     @property
@@ -148,10 +148,10 @@ class Part:
     def validate(self, schema: Schema, first_query: int) -> None:
         """Raise DamageError unless a part from a file, over rows of the schema, is safe to match with."""
         check_fields(self)
-        check(self.first_query == first_query and 0 <= self.n_queries < 1 << 31, "a part has not the queries it should")
+        check(self.first_query == first_query and 0 <= self.n_queries < 1 << 31, "a part has wrong queries")
         for name, axis in self.axes.items():
             field = schema.find(name)
-            check(field is not None and field.name == name, "an axis is of no field")
+            check(field is not None and field.name == name, "an axis has an unknown field")
             assert field is not None
             validate_axis(axis, field.type)
         queries = range(first_query, first_query + self.n_queries)
@@ -174,13 +174,13 @@ class Part:
             residual.validate(schema, queries)
             own = np.flatnonzero(self.residual_of == number)
             is_same = np.array_equal(residual.queries[self.member_of[own]], own + queries.start)
-            check(is_same and len(own) == len(residual), "residuals are not those of their queries")
+            check(is_same and len(own) == len(residual), "residuals do not belong to their queries")
         for group in self.groups:
             has = self.residual_of[group.queries - queries.start] >= 0 if n else np.zeros(len(group), np.bool_)
-            check((has == group.has_residuals).all(), "boxes are not those of queries with residuals")
+            check((has == group.has_residuals).all(), "boxes do not agree with the residuals of their queries")
 
     def restored(self) -> Part:
-        """The part with the indexes of which the file has only the boxes."""
+        """The part with all indexes. Those that the file has only as boxes are built."""
         return dataclasses.replace(self, groups=tuple(group.restored(self.axes) for group in self.groups))
 
     def match(self, columns: dict[str, Column], n_rows: int) -> Matches:
@@ -209,7 +209,7 @@ class Part:
         return merge(found, n_rows)
 
     def find_candidates(self, groups: Sequence[Group], cells: dict[str, Cells], n_rows: int) -> Matches:
-        """The queries of which a box holds the row; groups that repeat queries do so together."""
+        """The queries with a box that contains the row. Groups that repeat queries are given together."""
         found, n_found = [], 0
         for group in groups:
             found.append(group.index.match(stack_cells(cells, group.fields, n_rows)))
@@ -224,7 +224,7 @@ class Part:
     def filter_candidates(
         self, groups: Sequence[Group], cells: dict[str, Cells], columns: dict[str, Column], n_rows: int
     ) -> Matches:
-        """The candidates whose residual holds. Rows are processed in slices, because all pairs may be candidates."""
+        """The candidates whose residual is true. Rows are processed in slices, because all pairs may be candidates."""
 
         def find(start: int, end: int) -> Matches:
             part = {name: each[start:end] for name, each in cells.items()}
@@ -304,11 +304,11 @@ def merge(found: Sequence[Matches], n_rows: int, dropped: Sequence[NDArray[np.in
     return first
 
 
-def find_gone(matches: Matches, is_gone: NDArray[np.bool_], rows: NDArray[np.int64] | None) -> NDArray[np.int64]:
+def find_removed(matches: Matches, is_removed: NDArray[np.bool_], rows: NDArray[np.int64] | None) -> NDArray[np.int64]:
     """The pairs, among those of `rows` if given, whose query is removed."""
     if rows is None:
-        return _find_gone(matches.positions, is_gone)
-    return _find_gone_in_rows(matches.starts, matches.positions, is_gone, rows)
+        return _find_removed(matches.positions, is_removed)
+    return _find_removed_in_rows(matches.starts, matches.positions, is_removed, rows)
 
 
 def _merge_two(first: Matches, dropped: NDArray[np.int64], more: Matches) -> Matches:
@@ -396,8 +396,8 @@ def _merge(
 
 
 @kernel
-def _find_gone(positions: NDArray[np.int32], is_gone: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The pairs whose query is removed. Chunks are searched without branches: only the look-ups take time."""
+def _find_removed(positions: NDArray[np.int32], is_removed: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The pairs whose query is removed. Chunks are searched without branches."""
     found = np.empty(1024, np.int64)
     n_found = 0
     chunk = np.empty(4096, np.int64)
@@ -405,7 +405,7 @@ def _find_gone(positions: NDArray[np.int32], is_gone: NDArray[np.bool_]) -> NDAr
         n = 0
         for pair in range(start, min(start + len(chunk), len(positions))):
             chunk[n] = pair
-            n += is_gone[positions[pair]]
+            n += is_removed[positions[pair]]
         if n_found + n > len(found):
             larger = np.empty(2 * (n_found + n), np.int64)
             larger[:n_found] = found[:n_found]
@@ -416,8 +416,8 @@ def _find_gone(positions: NDArray[np.int32], is_gone: NDArray[np.bool_]) -> NDAr
 
 
 @kernel
-def _find_gone_in_rows(
-    starts: NDArray[np.int64], positions: NDArray[np.int32], is_gone: NDArray[np.bool_], rows: NDArray[np.int64]
+def _find_removed_in_rows(
+    starts: NDArray[np.int64], positions: NDArray[np.int32], is_removed: NDArray[np.bool_], rows: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     n = 0
     for i in range(len(rows)):
@@ -427,7 +427,7 @@ def _find_gone_in_rows(
     for i in range(len(rows)):
         for pair in range(starts[rows[i]], starts[rows[i] + 1]):
             found[n] = pair
-            n += is_gone[positions[pair]]
+            n += is_removed[positions[pair]]
     return found[:n]
 
 

@@ -38,14 +38,14 @@ from vedette.queries.revisions import Revisions
 from vedette.queries.selectivity import BROAD_SHARE, Selectivity, read_selectivity
 from vedette.queries.set_changes import Changes
 from vedette.queries.set_view import SetView
-from vedette.queries.standing_set import StandingSet
-from vedette.queries.versions import STANDING, Versions
+from vedette.queries.versioned_set import VersionedSet
+from vedette.queries.versions import NOT_REMOVED, Versions
 from vedette.settings import settings
 
 if TYPE_CHECKING:
     from vedette.operators.border.monitor import BorderMonitor
 
-FEW_GONE = 1024  # removed queries up to this number never cause a compaction
+FEW_REMOVED = 1024  # removed queries up to this number never cause a compaction
 RETAINED_VERSIONS = 10_000  # monitors know removed queries and changed bands for this many versions
 ROOM = 16  # a file has room for 1/16 more ids, which a process that maps it adds in place
 MANY_CHANGES = 256  # changes from this number on are compiled at once, not by the next match
@@ -60,7 +60,7 @@ _BORDER = LazyTable(
 Made = TypeVar("Made")
 
 
-class QuerySet(StandingSet):
+class QuerySet(VersionedSet):
     """Queries over rows of one schema.
 
     >>> alerts = QuerySet("symbol string, price double")
@@ -151,19 +151,19 @@ class QuerySet(StandingSet):
 
         Border monitoring can refer to every version in between, as if the changes had been applied one by one.
         """
-        lives = Revisions.read(changes, self._ids, self._versions)
+        revisions = Revisions.read(changes, self._ids, self._versions)
         compiled = compile_texts(changes.texts or [], self.schema, self.time_zone, ids=changes.added_ids)
         self._versions.follow(changes.versions, changes.marks)
-        first, brief = len(self._versions), np.flatnonzero(lives.ends < STANDING)
-        if len(lives.ids):
-            self._ids.append(lives.ids)
+        first, brief = len(self._versions), np.flatnonzero(revisions.ends < NOT_REMOVED)
+        if len(revisions.ids):
+            self._ids.append(revisions.ids)
             self._versions.add_at(changes.added_versions)
-            self._parts.append(compiled.blocks, compiled.residuals, len(lives.ids))
-        gone = np.concatenate([lives.ended, (first + brief).astype(np.int32)])
-        if len(gone):
-            self._drop(gone, np.concatenate([lives.ended_versions, lives.ends[brief]]))
+            self._parts.append(compiled.blocks, compiled.residuals, len(revisions.ids))
+        ended = np.concatenate([revisions.ended, (first + brief).astype(np.int32)])
+        if len(ended):
+            self._drop(ended, np.concatenate([revisions.ended_versions, revisions.ends[brief]]))
             self._parts.note_removal()
-        self._settle(len(lives.ids) + len(gone))
+        self._settle(len(revisions.ids) + len(ended))
 
     def compact(self) -> None:
         """Forget removed queries: the others get new positions, and the set is compiled as a whole.
@@ -171,9 +171,9 @@ class QuerySet(StandingSet):
         This happens automatically when more queries are removed than active.
         """
         self._retain()
-        is_gone = self._versions.is_gone
-        parts = self._parts.without_gone(is_gone)
-        self._parts, self._ids, self._versions = parts, self._standing_ids(), self._versions.without_gone()
+        is_removed = self._versions.is_removed
+        parts = self._parts.without_removed(is_removed)
+        self._parts, self._ids, self._versions = parts, self._active_ids(), self._versions.without_removed()
 
     def check(self, text: str, *, sample: Any = None) -> list[str]:
         """Warnings about a text. Raises QueryError if it is invalid. The set does not change.
@@ -227,12 +227,12 @@ class QuerySet(StandingSet):
         parts = self._compiled()
         columns = read_row(row, self.schema, parts.fields, self.time_zone)
         with naming(self._ids.at):
-            found = parts.match(columns, 1, self._versions.is_gone)
+            found = parts.match(columns, 1, self._versions.is_removed)
         return self._ids.at(found.positions)
 
     def explain(self) -> str:
         """A text that says which index serves which queries, and why."""
-        return explain(self, self._compiled(), self._versions.is_gone)
+        return explain(self, self._compiled(), self._versions.is_removed)
 
     def border(
         self,
@@ -259,7 +259,7 @@ class QuerySet(StandingSet):
         monitor: BorderMonitor = _BORDER["BorderMonitor"](self, options)
         return monitor
 
-    # What a file keeps.
+    # The content of a file.
 
     def _to_content(self) -> dict[str, Any]:
         return {
@@ -276,8 +276,8 @@ class QuerySet(StandingSet):
     def _from_content(cls, saved: dict[str, Any], *, is_checked: bool) -> QuerySet:
         made = cls(saved["schema"], time_zone=saved["time_zone"], index=saved["index"])
         made._read_ids(saved, is_checked=is_checked)
-        is_gone = made._versions.is_gone
-        made._parts = Parts.of(saved["parts"], made.schema, made.index, is_gone, is_checked=is_checked)
+        is_removed = made._versions.is_removed
+        made._parts = Parts.of(saved["parts"], made.schema, made.index, is_removed, is_checked=is_checked)
         made.retained_versions, made.forgotten_version, retained = saved["retained"]
         for number in (made.retained_versions, made.forgotten_version):
             check_type(number, int, "the number of retained versions")
@@ -298,7 +298,7 @@ class QuerySet(StandingSet):
         return SetView(self._compiled(), self._versions, self._ids, self._retained, self.retained_versions)
 
     def shared(self, make: Callable[[], Made]) -> Made:
-        """What monitors of this set derive from it and share. It is made once by each `make`."""
+        """An object that monitors of this set derive from it and share. Each `make` is called once."""
         if make not in self._shared:
             self._shared[make] = make()
         made: Made = self._shared[make]
@@ -309,18 +309,18 @@ class QuerySet(StandingSet):
     def _read(self, rows: Any) -> ReadRows:
         parts = self._compiled()
         return ReadRows(
-            parts, *read_rows(rows, self.schema, parts.fields, self.time_zone), self._versions.is_gone, self._ids
+            parts, *read_rows(rows, self.schema, parts.fields, self.time_zone), self._versions.is_removed, self._ids
         )
 
     def _complete(self, found: Matches, first_row: int = 0) -> Matches:
         """Matches with the ids of the queries."""
-        has_removed = self._versions.n_gone > 0
+        has_removed = self._versions.n_removed > 0
         return Matches(found.starts, found.positions, self.ids, has_removed, found.n_failed, first_row)
 
     def _compiled(self) -> Parts:
         with self._lock:
             self._retain()
-            self._parts.compile(self._versions.is_gone)
+            self._parts.compile(self._versions.is_removed)
             return self._parts
 
     def _retain(self) -> None:
@@ -345,7 +345,7 @@ class QuerySet(StandingSet):
 
     def _settle(self, n_changed: int) -> None:
         """After a change: compact if most queries are removed, and compile now if there are many changes."""
-        if self._versions.n_gone > max(self._versions.n_standing, FEW_GONE):
+        if self._versions.n_removed > max(self._versions.n_active, FEW_REMOVED):
             self.compact()
         elif n_changed >= MANY_CHANGES and self._parts.is_mostly_compiled:
             self._compiled()

@@ -13,7 +13,7 @@ from vedette.errors import QueryError
 def as_texts(texts: Any) -> Sequence[str]:
     """Texts as a sequence of strings, in the order of their ids. A single string is refused."""
     if isinstance(texts, (str, bytes, bytearray)):
-        raise QueryError("texts are a sequence of strings; got one string")
+        raise QueryError("texts must be a sequence of strings; got one string")
     if not isinstance(texts, Iterable) or isinstance(texts, (Mapping, Set)):
-        raise QueryError(f"texts are a sequence of strings; got {type(texts).__name__}")
+        raise QueryError(f"texts must be a sequence of strings; got {type(texts).__name__}")
     return texts.to_pylist() if isinstance(texts, (pa.Array, pa.ChunkedArray)) else list(texts)

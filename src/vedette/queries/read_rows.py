@@ -29,12 +29,12 @@ class ReadRows:
     parts: Parts
     columns: dict[str, Column]
     n_rows: int
-    is_gone: NDArray[np.bool_]
+    is_removed: NDArray[np.bool_]
     ids: Ids
 
     def match(self) -> Matches:
         with naming(self.ids.at):
-            return self.parts.match(self.columns, self.n_rows, self.is_gone)
+            return self.parts.match(self.columns, self.n_rows, self.is_removed)
 
     def pieces(self, most: int) -> Iterator[tuple[int, int, Matches]]:
         """For consecutive rows: the first row, the row after the last, and their matches in `most` bytes."""
@@ -42,7 +42,7 @@ class ReadRows:
         def find(start: int, end: int) -> Matches:
             columns = {name: column.slice(start, end) for name, column in self.columns.items()}
             with naming(self.ids.at):
-                return self.parts.match(columns, end - start, self.is_gone)
+                return self.parts.match(columns, end - start, self.is_removed)
 
         return Pieces(FIRST_ROWS, most // 2, most).of(find, self.n_rows)
 
@@ -56,6 +56,6 @@ class ReadRows:
             if n_bytes > most:
                 raise too_large(
                     f"has more than {count(most // 4, 'pair')}, after {end:,} of {count(self.n_rows, 'row')}",
-                    "match fewer rows at once, or take the answer in pieces with match_batches",
+                    "match fewer rows at once, or get the answer in pieces with match_batches",
                 )
         return concat(found)

@@ -1,6 +1,6 @@
 """Removed queries that are retained, so that keys that were inside can still leave them.
 
-Border monitoring compares the queries that held a key's last row with the queries that are active now. A query that was
+Border monitoring compares the queries that contained a key's last row with the active queries. A query that was
 removed in between is found here, under its own number, for as many versions as the set retains.
 """
 

@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 from vedette.data.ids import INTEGER, STRING, Ids, item
 from vedette.errors import QueryError
 from vedette.queries.set_changes import Changes, QueryId
-from vedette.queries.versions import STANDING, Versions
+from vedette.queries.versions import NOT_REMOVED, Versions
 
 _REMOVED, _ADDED = 0, 1  # under one version removals come first
 
 
 @dataclass(frozen=True)
 class Revisions:
-    """What changes do to a set: the queries that they add, in order, and those that they remove."""
+    """The effect of changes on a set: the queries that they add, in order, and those that they remove."""
 
-    ids: NDArray[np.int64] | pa.LargeStringArray  # of the added ones, in the form that `Ids` takes
-    ends: NDArray[np.int64]  # by added query: the version that removed it, or STANDING
+    ids: NDArray[np.int64] | pa.LargeStringArray  # of the added ones, in the form for `Ids`
+    ends: NDArray[np.int64]  # by added query: the version that removed it, or NOT_REMOVED
     ended: NDArray[np.int32]  # positions of queries that were in the set before, and are removed
     ended_versions: NDArray[np.int64]
 
@@ -49,10 +49,10 @@ class Revisions:
             place = int(order[np.flatnonzero(follows_same)[0]])
             raise _misfit(removed if place < n else added, place if place < n else place - n, is_added=place >= n)
         firsts = order[is_first]
-        _check_firsts(firsts[kinds[firsts] == _ADDED] - n, added, ids, versions, stands=False)
+        _check_firsts(firsts[kinds[firsts] == _ADDED] - n, added, ids, versions, active=False)
         ends_old = np.sort(firsts[kinds[firsts] == _REMOVED])
-        ended = _check_firsts(ends_old, removed, ids, versions, stands=True)
-        ends = np.full(len(added), STANDING, np.int64)
+        ended = _check_firsts(ends_old, removed, ids, versions, active=True)
+        ends = np.full(len(added), NOT_REMOVED, np.int64)
         later = np.flatnonzero(~is_first & (kinds[order] == _REMOVED))
         ends[order[later - 1] - n] = when[order[later]]
         return cls(added, ends, ended, changes.removed_versions[ends_old])
@@ -63,19 +63,19 @@ def _check_versions(changes: Changes, versions: Versions) -> None:
     expected = versions.current + 1 + np.arange(len(changes))
     if not np.array_equal(changes.versions, expected):
         raise QueryError(
-            f"the set is at version {versions.current}, so that changes begin with version {versions.current + 1} and "
-            f"leave none out; got {_told(changes.versions)}"
+            f"the set is at version {versions.current}, so changes must start at version {versions.current + 1} "
+            f"without gaps; got {_shown(changes.versions)}"
         )
     oldest = versions.oldest_next
     last = expected[-1] if len(expected) else versions.current
     for when in (changes.removed_versions, changes.added_versions):
         if len(when) and (when[0] < oldest or when[-1] > last or (np.diff(when) < 0).any()):
             raise QueryError(
-                f"changes of version {oldest} to {last} follow on this set, in order; got queries of {_told(when)}"
+                f"the queries of changes must have versions {oldest} to {last}, in order; got {_shown(when)}"
             )
 
 
-def _told(versions: NDArray[np.int64]) -> str:
+def _shown(versions: NDArray[np.int64]) -> str:
     if not len(versions):
         return "no version"
     return f"versions {versions[0]} to {versions[-1]}" if len(versions) > 1 else f"version {versions[0]}"
@@ -89,7 +89,7 @@ def _to_array(ids: Sequence[QueryId], known: Ids) -> NDArray[np.int64] | pa.Larg
 
 
 def _codes(removed: Any, added: Any) -> NDArray[np.int64]:
-    """A number for each id, the same for the same."""
+    """A number for each distinct id."""
     if not len(removed) and isinstance(added, np.ndarray):
         removed = added[:0]
     if isinstance(removed, np.ndarray) and (isinstance(added, np.ndarray) or not len(added)):
@@ -99,19 +99,19 @@ def _codes(removed: Any, added: Any) -> NDArray[np.int64]:
 
 
 def _check_firsts(
-    places: NDArray[np.int64], ids: Any, known: Ids, versions: Versions, *, stands: bool
+    places: NDArray[np.int64], ids: Any, known: Ids, versions: Versions, *, active: bool
 ) -> NDArray[np.int32]:
     """The positions of some ids. All of them must be active in the set, or none of them."""
     taken = ids[places] if isinstance(ids, np.ndarray) else ids.take(pa.array(places))
     positions = known.find(taken)
-    is_standing = positions >= 0
-    is_standing[is_standing] = ~versions.is_gone[positions[is_standing]]
-    wrong = np.flatnonzero(is_standing != stands)
+    is_active = positions >= 0
+    is_active[is_active] = ~versions.is_removed[positions[is_active]]
+    wrong = np.flatnonzero(is_active != active)
     if len(wrong):
-        raise _misfit(ids, int(places[wrong[0]]), is_added=not stands)
+        raise _misfit(ids, int(places[wrong[0]]), is_added=not active)
     return positions
 
 
 def _misfit(ids: Any, place: int, *, is_added: bool) -> QueryError:
     what = "added, but it already exists" if is_added else "removed, but it does not exist"
-    return QueryError(f"the changes do not follow on this set: query {item(ids, place)!r} is {what}")
+    return QueryError(f"the changes do not continue this set: query {item(ids, place)!r} is {what}")

@@ -1,4 +1,4 @@
-"""A screen: one look-up of one field skips rows that cannot match a part.
+"""A screen: one lookup in one field skips rows that cannot match a part.
 
 Recently added queries are few and mostly narrow, and most rows are far from them. The screen marks, over equal steps of
 value, where their boxes are. A row elsewhere needs no cell and no index. Takes 64 KB per part.
@@ -27,7 +27,7 @@ class Screen:
     field: str
     base: float
     scale: float
-    marks: NDArray[np.bool_]  # by step: some box reaches into it
+    marks: NDArray[np.bool_]  # by step: some box overlaps it
 
     @classmethod
     def of(cls, boxes: Sequence[tuple[tuple[str, ...], Cells, Cells]], axes: dict[str, Axis]) -> Screen | None:
@@ -50,11 +50,13 @@ class Screen:
         """Raise DamageError unless a screen from a file lets the rows of these boxes pass."""
         check_fields(self)
         check_shape(self.marks, (N_STEPS,), "the marks of a screen")
-        check(self.field in axes and all(self.field in fields for fields, _, _ in boxes), "a screen has no such field")
+        check(
+            self.field in axes and all(self.field in fields for fields, _, _ in boxes), "a screen has an unknown field"
+        )
         made = _mark(self.field, axes[self.field], boxes)
         is_same = made is not None and (made.base, made.scale) == (self.base, self.scale)
         check(
-            is_same and made is not None and np.array_equal(made.marks, self.marks), "a screen is not that of its boxes"
+            is_same and made is not None and np.array_equal(made.marks, self.marks), "a screen does not have its boxes"
         )
 
 
@@ -65,7 +67,7 @@ def _mark(name: str, axis: Axis, boxes: Sequence[tuple[tuple[str, ...], Cells, C
     marks = np.zeros(N_STEPS, np.bool_)
     for fields, firsts, lasts in boxes:
         number = fields.index(name)
-        if (lasts[number] >= axis.n_cells - 1).any():  # some box holds null
+        if (lasts[number] >= axis.n_cells - 1).any():  # some box contains null
             return None
         _mark_steps(firsts[number], lasts[number], axis.cuts, axis.base, scale, marks)
     return Screen(name, axis.base, scale, marks)

@@ -1,4 +1,4 @@
-"""Which share of a sample of rows queries match: a query that matches most rows makes an answer for most rows."""
+"""The share of a sample of rows that queries match. A query that matches most rows produces an answer for most rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vedette.errors import QueryError, RowError, count, shown
 from vedette.language import CompiledTexts, Residual
 from vedette.queries.parts import Parts
 
-BROAD_SHARE = 0.1  # of a sample, above which `check` warns unless the set says otherwise
+BROAD_SHARE = 0.1  # of a sample; above it, `check` warns, unless the set has its own limit
 MAX_SAMPLE_ROWS = 100_000
 _PAIRS_AT_ONCE = 10_000_000  # of a row and a query, if all match
 
@@ -42,7 +42,7 @@ class Selectivity:
         present = [name for name in schema.names if frame.find(name) is not None]
         columns, n_rows = read_rows(frame, schema, present, time_zone, or_else="")
         if not 1 <= n_rows <= MAX_SAMPLE_ROWS:
-            raise RowError(f"a sample has 1 to {MAX_SAMPLE_ROWS:,} rows; got {n_rows:,}")
+            raise RowError(f"a sample must have 1 to {MAX_SAMPLE_ROWS:,} rows; got {n_rows:,}")
         return cls(schema, columns, n_rows, read_share(max_share))
 
     def shares(self, blocks: Iterable[BoxBlock], residuals: Iterable[Residual], n_queries: int) -> NDArray[np.float64]:
@@ -52,14 +52,14 @@ class Selectivity:
         """
         parts = Parts(self.schema, None)
         parts.append(blocks, residuals, n_queries)
-        is_gone = np.zeros(n_queries, np.bool_)
-        parts.compile(is_gone)
+        is_removed = np.zeros(n_queries, np.bool_)
+        parts.compile(is_removed)
         counts = np.zeros(n_queries, np.int64)
         step = max(1, _PAIRS_AT_ONCE // max(1, n_queries))
         for start in range(0, self.n_rows, step):
             end = min(start + step, self.n_rows)
             columns = {name: _slice(self.columns[name], start, end) for name in parts.fields}
-            counts += np.bincount(parts.match(columns, end - start, is_gone).positions, minlength=n_queries)
+            counts += np.bincount(parts.match(columns, end - start, is_removed).positions, minlength=n_queries)
         return counts / self.n_rows
 
     def check(self, ids: Any, blocks: Iterable[BoxBlock], residuals: Iterable[Residual]) -> None:
@@ -73,8 +73,8 @@ class Selectivity:
         if len(broad):
             first = int(broad[0])
             more = f"; so do {count(len(broad) - 1, 'other query', 'other queries')}" if len(broad) > 1 else ""
-            told = f"query {shown(_id_at(ids, first))} {self._describe(shares[first])}{more}"
-            raise QueryError(f"{told}; narrow it, or raise max_match_share of the set")
+            message = f"query {shown(_id_at(ids, first))} {self._describe(shares[first])}{more}"
+            raise QueryError(f"{message}; narrow it, or raise max_match_share of the set")
 
     def warn(self, compiled: CompiledTexts) -> list[str]:
         """Warnings if one text matches too many rows."""
@@ -84,7 +84,7 @@ class Selectivity:
         (share,) = self.shares(compiled.blocks, compiled.residuals, 1)
         if share <= self.max_share:
             return []
-        return [f"{self._describe(share)}: the query answers to that share of all rows, if the sample is like them"]
+        return [f"{self._describe(share)}: the query matches about that share of all rows, if the sample is typical"]
 
     def _find_lacking(self, blocks: Iterable[BoxBlock], residuals: Iterable[Residual]) -> tuple[int, str] | None:
         """The first query that uses a field that the sample lacks, and the field."""
@@ -116,7 +116,7 @@ def read_selectivity(sample: Any, max_share: Any, schema: Schema, time_zone: str
         return None
     if max_share is None or sample is None:
         given, missing = ("sample", "max_match_share") if max_share is None else ("max_match_share", "sample")
-        raise QueryError(f"{given} needs {missing}: queries are refused that match more than that share of the sample")
+        raise QueryError(f"{given} needs {missing}: queries that match more than that share of the sample are refused")
     return Selectivity.read(sample, max_share, schema, time_zone)
 
 

@@ -14,7 +14,7 @@ QueryId = str | int
 
 @dataclass(frozen=True)
 class Changes:
-    """What happened after one version, up to and with another, oldest first.
+    """The changes after one version up to another, inclusive, oldest first.
 
     A replaced query is removed and added under the same version; removals come first. A query that was added and
     removed in between is included, so that every version can be rebuilt. Which of `texts`, `windows`, `lows`, `highs`
@@ -34,7 +34,7 @@ class Changes:
     added_ids: list[QueryId] = field(default_factory=list)
     added_versions: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # ascending
     texts: list[str] | None = None  # of the added ones, in kinds whose queries are texts
-    windows: list[dict[str, Any]] | None = None  # {"within": ..., "rows": ...} as `add` takes them, in window joins
+    windows: list[dict[str, Any]] | None = None  # {"within": ..., "rows": ...} for `add`, in window joins
     lows: NDArray[np.float64] | None = None  # the ends, in band joins
     highs: NDArray[np.float64] | None = None
     sides: dict[str, NDArray[np.float64]] | None = None  # of zones, in moving joins: x_low, x_high, y_low, ...
@@ -43,19 +43,19 @@ class Changes:
     def of(cls, changes: Sequence[tuple[int, int, Sequence[QueryId], Sequence[tuple[Any, ...]]]]) -> Changes:
         """Changes from a list: version, mark, ids removed, and queries added.
 
-        A query is (id, text), (id, text, window) where windows are dicts, or (id, low, high).
+        A query is (id, text), (id, text, window) with a dict as window, or (id, low, high).
         """
         removed = [(query_id, version) for version, _, ids, _ in changes for query_id in ids]
         added = [(query, version) for version, _, _, queries in changes for query in queries]
-        told: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
         if added:
             *_, last = added[0][0]
             if isinstance(last, dict):
-                told = {"texts": [query[1] for query, _ in added], "windows": [query[2] for query, _ in added]}
+                columns = {"texts": [query[1] for query, _ in added], "windows": [query[2] for query, _ in added]}
             elif isinstance(last, str):
-                told = {"texts": [query[1] for query, _ in added]}
+                columns = {"texts": [query[1] for query, _ in added]}
             else:
-                told = {
+                columns = {
                     "lows": np.array([query[1] for query, _ in added], np.float64),
                     "highs": np.array([query[2] for query, _ in added], np.float64),
                 }
@@ -66,7 +66,7 @@ class Changes:
             np.array([version for _, version in removed], np.int64),
             [query[0] for query, _ in added],
             np.array([version for _, version in added], np.int64),
-            **told,
+            **columns,
         )
 
     def __len__(self) -> int:

@@ -48,7 +48,7 @@ class SetView:
     def is_known(self, queries: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Whether the query of each number is active or retained."""
         is_known = (queries >= 0) & (queries < self.first_retained)
-        is_known[is_known] = ~self.versions.is_gone[queries[is_known]]
+        is_known[is_known] = ~self.versions.is_removed[queries[is_known]]
         rest = np.flatnonzero((queries >= 0) & ~is_known)
         if len(rest) and len(self.retained):
             numbers = self.retained.ids.find(self.ids_of(queries[rest]))

@@ -1,8 +1,8 @@
 """One file for a compiled query set: a container (`data/container.py`) that is mapped into memory.
 
 The map is copy-on-write: processes on a host share the pages, and none can change the file. A checksum does not protect
-against a deliberate change, and kernels trust their arrays. So everything that they trust is validated, too: once per
-host and file, because it takes as long as the checksum.
+against a deliberate change, and kernels do not check their arrays. So everything that they rely on is also validated:
+once per host and file, because it takes as long as the checksum.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CLASSES: dict[str, Any] = {
         *(INDEXES[name] for name in SAVED_INDEXES),
     )
 }
-_CHECK = f"snapshot format {FORMAT}, checks 1"  # the number goes up when there are further checks
+_CHECK = f"snapshot format {FORMAT}, checks 1"  # increase the number when checks are added
 
 
 def write(content: dict[str, Any], path: str | os.PathLike[str]) -> None:
@@ -75,7 +75,7 @@ class Saved:
 
 
 def read(path: str | os.PathLike[str]) -> Saved:
-    """What `write` saved, over a copy-on-write map of the file."""
+    """The content that `write` saved, in a copy-on-write map of the file."""
     try:
         with open(path, "rb") as file:
             state = os.fstat(file.fileno())
@@ -98,7 +98,7 @@ def to_bytes(content: dict[str, Any]) -> bytes:
 
 def from_bytes(data: bytes) -> dict[str, Any]:
     if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise SnapshotError(f"a saved query set is bytes; got {type(data).__name__}")
+        raise SnapshotError(f"a saved query set must be bytes; got {type(data).__name__}")
     return _container().read(memoryview(bytearray(data)), _SetDecoder())
 
 
@@ -107,9 +107,9 @@ def _container() -> Container:
 
 
 def kind_of(content: dict[str, Any]) -> str:
-    """The kind of set or state that the content is of."""
+    """The kind of set or state of the content."""
     kind = content.get("kind", "queries")
-    return kind if isinstance(kind, str) else f"of no kind ({type(kind).__name__})"
+    return kind if isinstance(kind, str) else f"an unknown kind ({type(kind).__name__})"
 
 
 class _SetEncoder(Encoder):
@@ -123,7 +123,7 @@ class _SetEncoder(Encoder):
         if type(value).__name__ in _CLASSES:
             fields = {each.name: self.encode(getattr(value, each.name)) for each in dataclasses.fields(value)}
             return {"class": type(value).__name__, "fields": fields}
-        raise TypeError(f"a snapshot cannot hold {type(value).__name__}")
+        raise TypeError(f"a snapshot cannot contain {type(value).__name__}")
 
 
 class _SetDecoder(Decoder):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from vedette.native.buffers import grown
 from vedette.native.damage import check, check_shape, check_type, check_within
 
-STANDING = int(np.iinfo(np.int32).max)  # the removing version of an active query
+NOT_REMOVED = int(np.iinfo(np.int32).max)  # the removing version of an active query
 
 
 class Versions:
@@ -25,13 +25,13 @@ class Versions:
 
     def __init__(self) -> None:
         self.current = 0
-        self.first = 0  # the oldest whose mark is known
+        self.first = 0  # the oldest version whose mark is known
         self._n_runs = 0
         self._run_starts = np.zeros(0, np.int64)  # with room to grow, as all arrays below
         self._run_versions = np.zeros(0, np.int64)
         self._n = 0
-        self._n_gone = 0
-        self._gone = np.zeros(0, np.bool_)
+        self._n_removed = 0
+        self._is_removed = np.zeros(0, np.bool_)
         self._removed = np.zeros(0, np.int32)  # empty until something is removed
         self._marks = np.zeros(1, np.int64)  # by version from the first on: a checksum of all changes up to it
 
@@ -39,20 +39,20 @@ class Versions:
         return self._n
 
     @property
-    def n_standing(self) -> int:
-        return self._n - self._n_gone
+    def n_active(self) -> int:
+        return self._n - self._n_removed
 
     @property
-    def n_gone(self) -> int:
-        return self._n_gone
+    def n_removed(self) -> int:
+        return self._n_removed
 
     @property
-    def is_gone(self) -> NDArray[np.bool_]:
-        return self._gone[: self._n]
+    def is_removed(self) -> NDArray[np.bool_]:
+        return self._is_removed[: self._n]
 
     @property
     def nbytes(self) -> int:
-        own = self._gone.nbytes + self._removed.nbytes + self._marks.nbytes
+        own = self._is_removed.nbytes + self._removed.nbytes + self._marks.nbytes
         return own + self._run_starts.nbytes + self._run_versions.nbytes
 
     @property
@@ -68,7 +68,7 @@ class Versions:
         self._marks = np.array([mark], np.int64)
 
     def advance(self, change: Iterable[Any]) -> None:
-        """A change makes a new version. Its content, as bytes, goes into the mark."""
+        """Start a new version. The mark is computed from the content of the change, as bytes."""
         mark = int(self._marks[self.current - self.first])
         for piece in change:
             mark = zlib.crc32(piece, mark)
@@ -107,8 +107,8 @@ class Versions:
         return int(self.added_at(np.array([position]))[0])
 
     def removed(self, position: int) -> int:
-        """The version that removed the query, or STANDING."""
-        return int(self._removed[position]) if self._gone[position] else STANDING
+        """The version that removed the query, or NOT_REMOVED."""
+        return int(self._removed[position]) if self._is_removed[position] else NOT_REMOVED
 
     def add(self, n: int) -> None:
         """Add `n` queries at the current version."""
@@ -126,7 +126,7 @@ class Versions:
         self._run_starts[self._n_runs : n_runs] = starts + self._n
         self._run_versions[self._n_runs : n_runs] = versions
         self._n_runs = n_runs
-        self._gone = grown(self._gone, self._n, self._n + n)
+        self._is_removed = grown(self._is_removed, self._n, self._n + n)
         if len(self._removed):
             self._removed = grown(self._removed, self._n, self._n + n)
         self._n += n
@@ -134,15 +134,15 @@ class Versions:
     def remove(self, positions: NDArray[np.int32], versions: NDArray[np.int64] | None = None) -> None:
         """Remove the active queries at these positions, at the current version or at a version for each."""
         if not len(self._removed):
-            self._removed = np.zeros(len(self._gone), np.int32)
-        self._gone[positions] = True
+            self._removed = np.zeros(len(self._is_removed), np.int32)
+        self._is_removed[positions] = True
         self._removed[positions] = self.current if versions is None else versions
-        self._n_gone += len(positions)
+        self._n_removed += len(positions)
 
-    def without_gone(self) -> Versions:
+    def without_removed(self) -> Versions:
         """The versions of the active queries, which move up to the positions of the removed ones."""
-        standing = np.flatnonzero(~self.is_gone)
-        added = self.added_at(standing)
+        active = np.flatnonzero(~self.is_removed)
+        added = self.added_at(active)
         kept = Versions()
         kept.add_at(added)
         kept.first, kept.current, kept._marks = self.first, self.current, self._marks
@@ -159,27 +159,30 @@ class Versions:
         cls, current: int, n: int, runs: NDArray[np.int64], removed: NDArray[np.int32], marks: NDArray[np.int64]
     ) -> Versions:
         check_type(current, int, "the version")
-        check(type(n) is int and len(removed) in (0, n), "the versions are not those of the queries")
+        check(type(n) is int and len(removed) in (0, n), "the versions do not belong to the queries")
         versions = cls()
         versions.current, versions._n, versions._removed, versions._marks = current, n, removed, marks
         versions.first = current + 1 - len(marks)
         versions._run_starts, versions._run_versions = runs
         versions._n_runs = runs.shape[1]
-        versions._gone = removed > 0 if len(removed) else np.zeros(n, np.bool_)
-        versions._n_gone = int(np.count_nonzero(versions._gone))
+        versions._is_removed = removed > 0 if len(removed) else np.zeros(n, np.bool_)
+        versions._n_removed = int(np.count_nonzero(versions._is_removed))
         return versions
 
     def validate(self, n: int) -> None:
         """Raise DamageError unless versions from a file are those of `n` queries."""
-        check(self._n == n, f"there are versions of {self._n} queries, and {n} ids")
-        check(0 <= self.first <= self.current < STANDING, "the version cannot be so")
+        check(self._n == n, f"it has versions of {self._n} queries but {n} ids")
+        check(0 <= self.first <= self.current < NOT_REMOVED, "the version is out of range")
         for array in (self._run_starts, self._run_versions, self._marks):
             check_type(array, NDArray[np.int64], "an array of versions")
-            check(array.ndim == 1, "an array of versions is of another shape")
+            check(array.ndim == 1, "an array of versions has a wrong shape")
         check_shape(self._run_versions, (self._n_runs,), "an array of versions")
         check((self._run_starts[:1] == 0).all() and (n == 0) == (self._n_runs == 0), "versions are missing")
-        check((np.diff(self._run_starts) > 0).all() and (self._run_starts < n).all(), "positions of versions fall")
-        check((np.diff(self._run_versions) >= 0).all(), "versions fall")
+        check(
+            (np.diff(self._run_starts) > 0).all() and (self._run_starts < n).all(),
+            "positions of versions are not ascending",
+        )
+        check((np.diff(self._run_versions) >= 0).all(), "versions are not ascending")
         check_within(self._run_versions, 0, self.current, "the versions of queries")
         check_type(self._removed, NDArray[np.int32], "the versions that removed queries")
         check_within(self._removed, 0, self.current, "the versions that removed queries")

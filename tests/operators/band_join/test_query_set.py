@@ -130,9 +130,9 @@ def test_another_kind_of_file_is_refused(bands, tmp_path):
     alerts = vd.QuerySet("price double")
     alerts.save(tmp_path / "alerts.vedette")
 
-    with pytest.raises(vd.SnapshotError, match="what was saved there is: queries; BandQuerySet loads: bands"):
+    with pytest.raises(vd.SnapshotError, match="the saved content is: queries; BandQuerySet loads: bands"):
         vd.BandQuerySet.load(tmp_path / "alerts.vedette")
-    with pytest.raises(vd.SnapshotError, match="a saved query set is bytes; got str"):
+    with pytest.raises(vd.SnapshotError, match="a saved query set must be bytes; got str"):
         vd.BandQuerySet.from_bytes("bands")
 
 

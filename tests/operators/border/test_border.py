@@ -159,7 +159,7 @@ def small_sets(request, monkeypatch):
     """Small sets would never be compacted nor have a second part, and moves would mostly be compared."""
     monkeypatch.setattr(parts, "SMALL_PART", 2)
     monkeypatch.setattr(compilation, "SMALL_GROUP", 2)
-    monkeypatch.setattr(query_set, "FEW_GONE", 2)
+    monkeypatch.setattr(query_set, "FEW_REMOVED", 2)
     monkeypatch.setattr(key_state, "FEW_FREED", 1)
     monkeypatch.setattr(changes, "WALK_COST", -1e9 if request.param == "walks" else 1e9)
 

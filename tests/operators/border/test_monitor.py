@@ -120,8 +120,8 @@ def test_freed_keys_give_their_memory_back(alerts):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"key": "", "time": "ts"}, "key is the name of a column of the rows; got ''"),
-        ({"key": "symbol", "time": 3}, "time is the name of a column of the rows; got 3"),
+        ({"key": "", "time": "ts"}, "key must be the name of a column of the rows; got ''"),
+        ({"key": "symbol", "time": 3}, "time must be the name of a column of the rows; got 3"),
         ({"late": "wait"}, "late must be one of: 'drop', 'apply'; got 'wait'"),
         ({"null_key": "keep"}, "null_key must be one of: 'error', 'drop'; got 'keep'"),
         ({"dwell": 5}, "dwell must be a duration such as '5 minutes'; got 5"),
@@ -136,9 +136,9 @@ def test_freed_keys_give_their_memory_back(alerts):
         ({"margin": -1}, "margin must be a number of 0 or more, or a dict of such numbers by field; got -1"),
         (
             {"margin": {"prise": 1}},
-            "margin names 'prise', which is no field of numbers; these are: price; did you",
+            "margin names 'prise', which is not a numeric field; these are: price; did you",
         ),
-        ({"cross": "yes"}, "cross is True or False; got 'yes'"),
+        ({"cross": "yes"}, "cross must be True or False; got 'yes'"),
     ],
 )
 def test_a_bad_option_is_refused(alerts, options, words):
@@ -331,7 +331,7 @@ def test_a_state_that_holds_events_back_needs_a_monitor_that_does(alerts, option
     monitor = alerts.border(key="symbol", time="ts", **{option: value})
     monitor.step(ticks(39.0, 41.0))
 
-    with pytest.raises(vd.SnapshotError, match=f"saved with {option}, and here {option} is not set; set it"):
+    with pytest.raises(vd.SnapshotError, match=f"saved with {option}, but the monitor has no {option}; set it"):
         alerts.border(key="symbol", time="ts").load(monitor.save())
 
 

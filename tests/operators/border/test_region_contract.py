@@ -320,9 +320,12 @@ def test_diff_rmq_says_that_an_index_is_built_once():
     none = np.empty((1, 0), np.int32)
     diff_rmq = DiffRMQ.build(Buckets, none, none, np.empty(0, np.int32), [4])
 
-    with pytest.raises(TypeError, match="Buckets is built once and cannot change; build it anew, or take one with"):
+    with pytest.raises(
+        TypeError,
+        match="Buckets cannot change after it is built; build it again, or use an index with insert and remove",
+    ):
         diff_rmq.insert(none, none, np.empty(0, np.int32))
-    with pytest.raises(TypeError, match="Buckets is built once"):
+    with pytest.raises(TypeError, match="Buckets cannot change after it is built"):
         diff_rmq.remove(np.empty(0, np.int32))
 
 

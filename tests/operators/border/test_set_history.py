@@ -49,15 +49,15 @@ class Changes(RuleBasedStateMachine):
     @initialize(small=st.sampled_from([0, 2048]), groups=st.sampled_from([0, 256]), gone=st.sampled_from([0, 1024]))
     def start(self, small, groups, gone):
         # Small sets would never grow a second part or an index other than a scan, nor be compacted.
-        self.kept = parts.SMALL_PART, compilation.SMALL_GROUP, query_set.FEW_GONE
-        parts.SMALL_PART, compilation.SMALL_GROUP, query_set.FEW_GONE = small, groups, gone
+        self.kept = parts.SMALL_PART, compilation.SMALL_GROUP, query_set.FEW_REMOVED
+        parts.SMALL_PART, compilation.SMALL_GROUP, query_set.FEW_REMOVED = small, groups, gone
         self.queries = vd.QuerySet("symbol string, x double, n bigint")
         self.model = {}
         self.version = 0
 
     def teardown(self):
         if hasattr(self, "kept"):
-            parts.SMALL_PART, compilation.SMALL_GROUP, query_set.FEW_GONE = self.kept
+            parts.SMALL_PART, compilation.SMALL_GROUP, query_set.FEW_REMOVED = self.kept
 
     @rule(shape=st.sampled_from(sorted(PREDICATES)), a=number, b=st.integers(-3, 3), key=st.integers(0, 30))
     def add_or_replace(self, shape, a, b, key):

@@ -215,10 +215,10 @@ def test_an_algorithm_is_named_as_it_is_in_the_paper():
     ("index", "words"),
     [
         (None, ["lists in the order of left.x with right.x"]),
-        ("SJ-Join", ["SJ-Join, because it was asked for", "left.x with right.x: in 4 pieces, cut along left.x"]),
+        ("SJ-Join", ["SJ-Join, because it was requested", "left.x with right.x: in 4 pieces, cut along left.x"]),
         (
             "IBS-JS",
-            ["IBS-JS, because it was asked for", "left.x with right.x: 2 join conditions", "one more attribute"],
+            ["IBS-JS, because it was requested", "left.x with right.x: 2 join conditions", "one more attribute"],
         ),
     ],
 )
@@ -230,4 +230,4 @@ def test_the_plan_says_which_algorithm_answers_and_why(index, words):
     plan = pairs.explain()
     for each in words:
         assert each in plan
-    assert ("because it was asked for" in plan) == (index is not None)
+    assert ("because it was requested" in plan) == (index is not None)

@@ -93,7 +93,7 @@ def answer(standing, left, right):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_band_states_go_on_in_sets_that_jump_over_versions_and_the_signs_add_up(seed, monkeypatch):
-    monkeypatch.setattr(band_query_set, "FEW_GONE", (2, 1024)[seed % 2])
+    monkeypatch.setattr(band_query_set, "FEW_REMOVED", (2, 1024)[seed % 2])
     random = np.random.default_rng(seed)
     told, states = make_history(random, make_band, n_versions=40, integers=seed == 2)
     workers = [vd.BandQuerySet() for _ in range(3)]

@@ -453,7 +453,7 @@ SMALL_LIMITS = [
     (join_monitor, "ROWS_AT_ONCE", (1, 3)),
     (join_monitor, "PAIRS_AT_ONCE", (1, 4)),
     (join_monitor, "_MOST_NUMBER", (30, 100)),
-    (join_query_set, "FEW_GONE", (0, 3)),
+    (join_query_set, "FEW_REMOVED", (0, 3)),
     (join_group, "PROBES_AT_ONCE", (1, 7)),
     (window_join, "CANDIDATES_AT_ONCE", (1, 9)),
     (window_join, "FEW_CODES", (-1000, 0)),
@@ -605,7 +605,7 @@ def test_sets_that_change_much_are_numbered_anew_while_a_join_runs():
 
 
 def test_the_memory_of_a_set_that_changes_stays_bounded(monkeypatch):
-    monkeypatch.setattr(join_query_set, "FEW_GONE", 16)
+    monkeypatch.setattr(join_query_set, "FEW_REMOVED", 16)
     pairs = vd.JoinQuerySet(left=FIELDS, right=FIELDS)
     join = timed(pairs)
     sizes = []

@@ -88,7 +88,7 @@ def test_a_join_goes_on_from_what_was_saved_as_if_it_had_never_stopped(ids, time
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(join_monitor, "_MOST_NUMBER", random_.choice([40, 2**31 - 1]))
         patch.setattr(window_join, "FEW_CODES", random_.choice([-1000, 0, 1 << 16]))
-        patch.setattr(join_query_set, "FEW_GONE", random_.choice([0, 1024]))
+        patch.setattr(join_query_set, "FEW_REMOVED", random_.choice([0, 1024]))
         straight, saving = streams.open(), streams.open()
         base, deltas = saving.save(), []
         for rows in streams.steps():
@@ -323,7 +323,7 @@ def test_other_monitors_refuse_the_state_of_a_window_join():
 def test_a_set_that_was_saved_at_any_moment_answers_as_before_and_takes_more(seed):
     random_ = random.Random(seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(join_query_set, "FEW_GONE", random_.choice([0, 1024]))
+        patch.setattr(join_query_set, "FEW_REMOVED", random_.choice([0, 1024]))
         streams = Streams(random_, "strings", "whole")
         rows = list(streams.steps())
         for _ in range(6):
@@ -372,7 +372,7 @@ def test_no_set_loads_the_file_of_another_kind(tmp_path):
             if other is each:
                 assert len(load(tmp_path / kind)) == len(read(each.to_bytes())) == 0
                 continue
-            sentence = f"what was saved there is: {kind}; {type(other).__name__} loads: {type(other).kind}"
+            sentence = f"the saved content is: {kind}; {type(other).__name__} loads: {type(other).kind}"
             with pytest.raises(vd.SnapshotError, match=sentence):
                 load(tmp_path / kind)
             with pytest.raises(vd.SnapshotError, match=sentence):

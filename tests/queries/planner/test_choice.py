@@ -94,7 +94,7 @@ def test_queries_on_different_fields_get_indexes_of_their_own():
 
     assert "boxes on x: Buckets" in told
     assert "5,000 boxes on key, y: Keyed" in told
-    assert "2 boxes on key, y, several to a query: Scan" in told
+    assert "2 boxes on key, y, several per query: Scan" in told
 
 
 def test_long_boxes_on_axes_of_very_many_cells_are_not_cut_into_leaves():

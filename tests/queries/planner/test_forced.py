@@ -39,20 +39,20 @@ def indexes_by_fields(queries):
 @pytest.mark.parametrize(
     ("index", "fields", "words"),
     [
-        ("VCR", "x", "VCR was asked for and answers on 2 fields; this group has 1; "),
-        ("VCR", "xyz", "VCR was asked for and answers on 2 fields; this group has 3; "),
-        ("SCI", "xy", "SCI was asked for and answers on 1 field; this group has 2; "),
-        ("Verified", "x", "Verified was asked for and answers on 2 fields or more; this group has 1; "),
-        ("Keyed", "x", "Keyed was asked for and answers on 2 fields; this group has 1; "),
-        ("Keyed", "xy", "Keyed was asked for and needs a selective field of which every box has one value; "),
-        ("Lists", "xy", "Lists was asked for and needs a single field, and boxes short enough to be listed in every "),
-        ("Quadtree", ("key", "x"), "Quadtree was asked for and needs two fields on which boxes are ranges, and not "),
+        ("VCR", "x", "VCR was requested but supports 2 fields; this group has 1; "),
+        ("VCR", "xyz", "VCR was requested but supports 2 fields; this group has 3; "),
+        ("SCI", "xy", "SCI was requested but supports 1 field; this group has 2; "),
+        ("Verified", "x", "Verified was requested but supports 2 fields or more; this group has 1; "),
+        ("Keyed", "x", "Keyed was requested but supports 2 fields; this group has 1; "),
+        ("Keyed", "xy", "Keyed was requested but needs a selective field of which every box has one value; "),
+        ("Lists", "xy", "Lists was requested but needs a single field, and boxes short enough to be listed in every "),
+        ("Quadtree", ("key", "x"), "Quadtree was requested but needs two fields on which boxes are ranges, and not "),
     ],
 )
 def test_of_an_index_that_does_not_suit_the_plan_says_why(index, fields, words):
     told = query_set(index, (500, *fields)).explain()
 
-    assert f" bytes a box: {words}" in told
+    assert f" bytes per box: {words}" in told
     assert "about" in told.split(words)[1]  # and then why another one does
 
 
@@ -62,7 +62,7 @@ def test_boxes_on_no_field_have_no_index_and_the_plan_says_so(index):
     queries.add("apart", "x > y")
     fields = {"VCR": "2 fields", "Scan": "1 field or more"}[index]
 
-    words = f"{index} was asked for and answers on {fields}; this group has none; they constrain no field: every row"
+    words = f"{index} was requested but supports {fields}; this group has none; they constrain no field: every row"
     assert words in queries.explain()
 
 
@@ -73,7 +73,7 @@ def test_an_index_that_would_be_too_large_is_left_out_and_the_plan_says_so(monke
     monkeypatch.setattr(VCR, "build", refuse)
     queries = query_set("VCR", (500, "x", "y"))
 
-    words = "VCR was asked for and would be too large: there would be 4294967296 virtual construct rectangles and can"
+    words = "VCR was requested but would be too large: there would be 4294967296 virtual construct rectangles and can"
     assert words in queries.explain()
     assert indexes_by_fields(queries) != {("x", "y"): VCR}
 
@@ -85,7 +85,7 @@ def test_an_index_that_would_be_too_large_is_left_out_and_the_plan_says_so(monke
 def test_of_an_index_that_suits_nothing_is_excused(index, fields):
     told = query_set(index, (500, *fields)).explain()
 
-    assert "was asked for and" not in told
+    assert "was requested but" not in told
     assert f": {index}, " in told or f"{index} on " in told
 
 

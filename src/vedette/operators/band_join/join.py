@@ -99,13 +99,13 @@ class Deletion:
 
     def find_pairs(self, groups: Groups, most: int) -> Iterator[PairChanges]:
         """The pairs of the values, each once, in batches of about `most` bytes. Call it before `apply`."""
-        is_gone = None
+        is_removed = None
         for side, other, slots in self.gone:
             for found in _find_pairs(groups, side, other.points, side.shifts(slots), slots, -1, most):
                 partners = found.rights if side.sign == 1 else found.lefts
-                yield found if is_gone is None else found.take(np.flatnonzero(~is_gone[partners]))
-            is_gone = np.zeros(len(side.ids), np.bool_)
-            is_gone[slots] = True
+                yield found if is_removed is None else found.take(np.flatnonzero(~is_removed[partners]))
+            is_removed = np.zeros(len(side.ids), np.bool_)
+            is_removed[slots] = True
 
     def new_ids(self, side: Side) -> Any:
         return None

@@ -20,14 +20,14 @@ from vedette.operators.band_join.index.groups import Groups
 from vedette.queries import content
 from vedette.queries.query_set import RETAINED_VERSIONS
 from vedette.queries.set_changes import Changes
-from vedette.queries.standing_set import SavedSet, begin
+from vedette.queries.versioned_set import SavedSet, begin
 from vedette.queries.versions import Versions
 from vedette.settings import settings
 
 if TYPE_CHECKING:
     from vedette.operators.band_join.monitor import BandMonitor
 
-FEW_GONE = 1024  # up to this many names of removed queries are always kept
+FEW_REMOVED = 1024  # up to this many names of removed queries are always kept
 
 
 class BandQuerySet(SavedSet):
@@ -292,12 +292,12 @@ class BandQuerySet(SavedSet):
         self._exists[names] = lows == lows
         if self._groups is not None:
             self._waiting.append(names)
-            if sum(map(len, self._waiting)) > FEW_GONE + len(self):  # nobody uses the groups
+            if sum(map(len, self._waiting)) > FEW_REMOVED + len(self):  # nobody uses the groups
                 self._groups, self._waiting = None, []
         needed = (each.version for each in self._monitors if each.report == "pairs")
         oldest = self.version - self._retained_versions
         self._history.forget(len(self), min(oldest, min(needed, default=self.version)))
-        if len(self._ids) > 2 * (len(self) + len(self._history)) + FEW_GONE:
+        if len(self._ids) > 2 * (len(self) + len(self._history)) + FEW_REMOVED:
             self._compact()
 
     def _compact(self) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 class ChangeLog:
-    """The slots of keys that changed, and the keys that were freed. Nothing is noted before the first save."""
+    """The slots of keys that changed, and the keys that were freed. Nothing is recorded before the first save."""
 
     def __init__(self) -> None:
         self._is_on = False
@@ -26,7 +26,7 @@ class ChangeLog:
         if self._is_on and len(slots):
             self._slots.append(slots)
             self._n_noted += len(slots)
-            if self._n_noted > 4 * self._n_distinct + 65_536:  # nobody has saved for long
+            if self._n_noted > 4 * self._n_distinct + 65_536:  # the last save was long ago
                 self._slots = [np.unique(np.concatenate(self._slots))]
                 self._n_noted = self._n_distinct = len(self._slots[0])
 

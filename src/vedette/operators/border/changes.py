@@ -1,4 +1,4 @@
-"""Changes: which queries of a part a key enters and which it leaves, when it moves from one row to the next.
+"""Changes: the queries of a part that a key enters and leaves when it moves from one row to the next.
 
 There are two ways. Region segments read the boundaries between the two rows (BMQ-Index, Lee et al., sections 3 and 4).
 Or both rows are matched and the difference is computed (DiffRMQ, section 5), which is cheaper for long moves, and the
@@ -25,11 +25,11 @@ from vedette.operators.border.region_segments import RSLists
 from vedette.operators.border.runs import Runs
 from vedette.queries.match import Group, Part, stack_cells
 
-SAMPLE = 4096  # boxes, and moves, that estimates look at
+SAMPLE = 4096  # boxes, and moves, that estimates examine
 # Nanoseconds on one core of the machine of docs/benchmarks.md; only their ratios matter.
 READ_COST, WALK_COST = 0.9, 15.0  # an entry of a region segment, and a move along them
 MATCH_COST, COMPARE_COST = 3.5, 25.0  # a match of a row in the difference of two, and a row
-SPLIT_COST = 80.0  # a move, where some are followed and others compared
+SPLIT_COST = 80.0  # a move, if some moves are followed and others compared
 
 
 class BorderIndex:
@@ -58,7 +58,7 @@ class BorderIndex:
         before: NDArray[np.int64],
         after: NDArray[np.int64],
     ) -> tuple[Runs, int]:
-        """What moves from row `before[i]` to row `after[i]` change, where -1 is no row; and the failed comparisons."""
+        """The changes of moves from row `before[i]` to row `after[i]`, -1 for no row; and the failed comparisons."""
         part = self.part
         cells = {name: axis.locate(columns[name]) for name, axis in part.axes.items()}
         found = []
@@ -91,11 +91,11 @@ class BorderIndex:
 
 @dataclass
 class _Line:
-    """A group of boxes of which a row is in one of each query at most, and the means to follow a move along them."""
+    """A group in which a row is in at most one box per query, with what is needed to follow a move."""
 
     group: Group
-    n_met: float  # how many boxes hold a row, about
-    density: NDArray[np.float64]  # by axis: entries a cell
+    n_met: float  # the approximate number of boxes that contain a row
+    density: NDArray[np.float64]  # by axis: entries per cell
     has_several: bool  # a query may have several boxes
     differences: DiffRMQ
     segments: RSList | RSLists | None = None
@@ -123,13 +123,13 @@ class _Line:
         n_moves = len(before)
         if n_moves == 0:
             return []
-        if not self.group.fields:  # every row is in these boxes, so only a first and a last row change something
+        if not self.group.fields:  # every row is in these boxes, so only first and last rows cause changes
             chosen = np.flatnonzero((before < 0) | (after < 0))
             return [self.differences.changes(cells, before[chosen], after[chosen], stamps).of_moves(chosen, n_moves)]
         if not follows:
             return [self.differences.changes(cells, before, after, stamps)]
         compare_cost = COMPARE_COST + 2 * MATCH_COST * self.n_met
-        if self.segments is None:  # a first estimate, as if borders were spread evenly
+        if self.segments is None:  # a first estimate, as if boundaries were distributed evenly
             n_walks = _count_walks(cells, before, after, READ_COST * self.density, compare_cost - WALK_COST)
             if 16 * n_walks < n_moves:
                 return [self.differences.changes(cells, before, after, stamps)]
@@ -152,7 +152,7 @@ class _Line:
 
 
 def _choose(n_read: NDArray[np.int64], compare_cost: float) -> float:
-    """How many entries a move may read to be followed: any number, none (-1), or as many as pay off."""
+    """How many entries a move may read to be followed: any number, none (-1), or as many as are worth it."""
     walked = np.where(n_read < 0, compare_cost, WALK_COST + READ_COST * n_read)
     split = np.minimum(walked, compare_cost).sum() + SPLIT_COST * len(n_read)
     best = min(walked.sum(), compare_cost * len(n_read), split)
@@ -165,7 +165,7 @@ def _choose(n_read: NDArray[np.int64], compare_cost: float) -> float:
 def _count_walks(
     cells: Cells, before: NDArray[np.int64], after: NDArray[np.int64], cell_costs: NDArray[np.float64], most: float
 ) -> int:
-    """How many moves cost at most a limit, with a cost for each cell that they move on each axis."""
+    """How many moves cost at most `most`, with a cost for each cell that they move on each axis."""
     n = 0
     for move in range(len(before)):
         if before[move] >= 0 and after[move] >= 0:

@@ -18,7 +18,7 @@ from vedette.operators.border.region_line import RSList
 from vedette.operators.border.region_segments import RSLists
 from vedette.queries.match import Group, Part, stack_cells
 
-READ_AT_ONCE = 1 << 22  # entries, so that room for all that might be crossed stays small
+READ_AT_ONCE = 1 << 22  # entries, so that buffers for possible crossings stay small
 
 
 def find_crossings(
@@ -73,10 +73,10 @@ def _crosses(
     news: NDArray[np.int64],
     boxes: NDArray[np.int32],
 ) -> NDArray[np.bool_]:
-    """Whether the line between two rows meets the box, for columns of rows and boxes."""
+    """Whether the line between two rows crosses the box, for columns of rows and boxes."""
     n = len(boxes)
     crosses = np.ones(n, np.bool_)
-    enter, leave = np.zeros(n), np.ones(n)  # the stretch of the line that is inside
+    enter, leave = np.zeros(n), np.ones(n)  # the part of the line that is inside
     enter_open, leave_open = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     for number, name in enumerate(group.fields):
         axis = part.axes[name]
@@ -109,7 +109,7 @@ def _crosses(
 
 
 def _ends(axis: Axis, firsts: Cells, lasts: Cells) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """The values at which boxes begin and end, and whether these are outside."""
+    """The values at which boxes begin and end, and whether these are exclusive."""
     cuts = np.concatenate([[-np.inf], axis.cuts.astype(np.float64), [np.inf]])
     return (
         cuts[np.minimum((firsts + 1) // 2, len(cuts) - 1)],
@@ -126,7 +126,7 @@ def _is_inside(
     olds: NDArray[np.int64],
     news: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
-    """Whether one of the two rows is inside the query of each code, by any of its boxes."""
+    """Whether one of the two rows is inside a box of the query of each code."""
     moves, places = np.unique(codes >> 32, return_inverse=True)
     inside = np.zeros(len(codes), np.bool_)
     for rows in (olds, news):

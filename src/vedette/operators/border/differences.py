@@ -1,8 +1,8 @@
-"""DiffRMQ: what a key enters and leaves when it moves, as the difference of what matches before and after.
+"""DiffRMQ: the queries that a key enters and leaves, as the difference of the matches before and after a move.
 
 Lee et al., section 5, compare BMQ-Index with it. Any index matches the old row and the new one, and queries that match
-both are removed. A row that ends one move and begins the next is matched once. The cost is all matches of both rows,
-however few of them change; the length of the move does not matter. So it wins for long moves, and is the only way if a
+both are dropped. A row that ends one move and begins the next is matched once. The cost is all matches of both rows,
+even if few of them change; the length of the move does not matter. So it is best for long moves, and the only way if a
 query is more than a box.
 """
 
@@ -26,7 +26,7 @@ MOVES_AT_ONCE = 1 << 15  # whose rows are matched together, so that the answers 
 
 
 class Matching(Protocol):
-    """What DiffRMQ needs of an index; `insert` and `remove` as well if it changes."""
+    """The methods of an index that DiffRMQ needs; also `insert` and `remove`, if it changes."""
 
     def match(self, cells: NDArray[np.int32]) -> Matches: ...
 
@@ -36,10 +36,10 @@ class Matching(Protocol):
 
 @dataclass
 class DiffRMQ:
-    """Differences of what an index matches. An id may repeat where no row is in two boxes of it."""
+    """Differences of the matches of an index. An id may have several boxes if no row is in two of them."""
 
     index: Matching
-    first_id: int  # ids are from here on
+    first_id: int  # the least id
     n_ids: int
 
     @classmethod
@@ -68,10 +68,10 @@ class DiffRMQ:
         after: NDArray[np.int64],
         stamps: NDArray[np.int32] | None = None,
     ) -> Runs:
-        """What the moves change, by the ids of boxes.
+        """The changes of the moves, by the ids of boxes.
 
         Move `i` goes from row `before[i]` to row `after[i]`, where row `r` lies at `cells[axis, r]` and -1 is no row,
-        which no box holds. `stamps` is room for every id, if there is some at hand.
+        which is in no box. `stamps` is an optional buffer with room for every id.
         """
 
         def match(rows: NDArray[np.int64]) -> Matches:
@@ -93,13 +93,15 @@ class DiffRMQ:
     def _check_ids(self, ids: NDArray[np.int32]) -> None:
         least = int(ids.min(initial=self.first_id))
         if least < self.first_id:
-            raise ValueError(f"ids are {self.first_id} or more here; got {least}")
+            raise ValueError(f"ids must be {self.first_id} or more here; got {least}")
 
 
 def _as_changing(index: Matching) -> Any:
     if not hasattr(index, "insert"):
         name = type(index).__name__
-        raise TypeError(f"{name} is built once and cannot change; build it anew, or take one with insert and remove")
+        raise TypeError(
+            f"{name} cannot change after it is built; build it again, or use an index with insert and remove"
+        )
     return index
 
 
@@ -135,7 +137,7 @@ def find_differences(
 
 @kernel
 def _number_rows(before: NDArray[np.int64], after: NDArray[np.int64], places: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The rows that the moves name, each once; `places`, -1 before, leads from a row to its place among them."""
+    """The distinct rows of the moves. `places`, filled with -1 before, gets the place of each row among them."""
     rows = np.empty(2 * len(before), np.int64)
     n = 0
     for move in range(len(before)):

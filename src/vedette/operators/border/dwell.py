@@ -1,7 +1,7 @@
 """Dwell: an enter is emitted only after the key has been inside for the dwell time, and its exit only then.
 
-The time of the enter event is the time of entering plus the dwell time. It is decided at the key's next row, before
-what that row changes, or by `advance`.
+The time of the enter event is the time of entering plus the dwell time. It is decided at the key's next row, before the
+changes of that row, or by `advance`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def settle_dwell(
     enters = reported & (everything.kinds == ENTER)
     times_out = np.where(enters, times + dwell, times).astype(times.dtype)
     settled = Events(due_moves, everything.queries, everything.kinds, everything.reasons).take(reported)
-    ranks = np.where(settled.kinds == ENTER, -1, settled.kinds)  # dwelt enters come before what their move changes
+    ranks = np.where(settled.kinds == ENTER, -1, settled.kinds)  # delayed enters come before the changes of their move
     all_times = np.concatenate([times_out[reported], moves.times[crosses.moves]])
     all_ranks, all_moves = np.concatenate([ranks, crosses.kinds]), np.concatenate([settled.moves, crosses.moves])
     order = np.lexsort((all_times, all_ranks, all_moves))
@@ -85,7 +85,7 @@ def _settle(
             waiting = event
             outcomes[event] = _OPEN
         elif waiting < 0:
-            outcomes[event] = _REPORTED  # it was reported that the key is inside
+            outcomes[event] = _REPORTED  # its enter was reported
         else:
             is_due = times[event] >= times[waiting] + dwell
             outcomes[event] = _REPORTED if is_due else _DROPPED

@@ -1,4 +1,4 @@
-"""Border events as an Arrow table: key, time, query, event and reason, all but the time as dictionaries."""
+"""Border events as an Arrow table: key, time, query, event and reason. All except the time are dictionaries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vedette.queries.set_view import SetView
 
 TIME_TYPES = {"timestamp": pa.timestamp("us", tz="UTC"), "bigint": pa.int64(), "double": pa.float64()}
 EVENT_BYTES = 18  # of an event in a table: the codes of key, query, event and reason, and the time
-_MANY = 64  # a dictionary with 64 times the values that are used is replaced by a smaller one
+_MANY = 64  # a dictionary with more than 64 times the used values is replaced by a smaller one
 
 
 def to_table(
@@ -29,7 +29,7 @@ def to_table(
 
 
 def runs_to_table(runs: Runs, moves: Moves, time_type: str, state: KeyState, view: SetView) -> pa.Table:
-    """The events of moves that change something."""
+    """The events of moves, as a table."""
     slots, times, kinds = runs.columns(moves.slots, moves.times)
     return _table(slots, times, time_type, runs.queries, kinds, reasons_of(runs, moves), state, view)
 
@@ -64,7 +64,7 @@ def _encode_queries(queries: NDArray[np.int32], view: SetView) -> pa.DictionaryA
     holds_removed = bool((queries >= view.first_retained).any())
     if holds_removed:
         ids = pa.concat_arrays([ids, view.retained.ids.to_arrow()])
-    return _encode(queries, ids, may_repeat=holds_removed or view.versions.n_gone > 0)
+    return _encode(queries, ids, may_repeat=holds_removed or view.versions.n_removed > 0)
 
 
 def _encode(codes: NDArray[np.int32], values: pa.Array, *, may_repeat: bool) -> pa.DictionaryArray:

@@ -1,4 +1,4 @@
-"""Border events: what happens between a key and a query at a move, and why."""
+"""Border events: a key enters, leaves or crosses a query at a move, with the reason."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from vedette.operators.border.runs import CROSS as CROSS
 from vedette.operators.border.runs import ENTER as ENTER
 from vedette.operators.border.runs import EXIT as EXIT
 
-KINDS = ("exit", "enter", "cross")  # as EXIT, ENTER and CROSS count them
+KINDS = ("exit", "enter", "cross")  # by EXIT, ENTER and CROSS
 REASONS = ("moved", "first", "added", "replaced", "removed", "expired")
-MOVED, FIRST, ADDED, REPLACED, REMOVED, EXPIRED = range(6)  # an ordinary event is 0
+MOVED, FIRST, ADDED, REPLACED, REMOVED, EXPIRED = range(6)  # 0 is the usual reason
 
 
 @dataclass(frozen=True)
 class Events:
-    """Columns of one length. A query is a position in the set or, above its last, the number of a removed one."""
+    """Columns of one length. A query is a position in the set or, from its length on, the number of a removed query."""
 
     moves: NDArray[np.int32]
     queries: NDArray[np.int32]

@@ -1,4 +1,4 @@
-"""The events of a batch of moves: what changes between two rows of a key, under queries that change as well.
+"""The events of a batch of moves: the changes between two rows of a key, while queries may change, too.
 
 Queries that were active when a key was last seen and are active now are followed by the boundaries of each part. Added
 queries are matched with the new row only, and removed queries with the old row only. So the old revision of a replaced
@@ -42,7 +42,7 @@ class BorderFinder:
         seen: NDArray[np.int32],
         crosses: bool,
     ) -> tuple[Runs, list[Events], int]:
-        """What the moves change, other events, and the number of failed comparisons.
+        """The changes of the moves, other events, and the number of failed comparisons.
 
         `seen` has the version of each move's old row. Runs are of queries that were active before and after.
         """
@@ -51,19 +51,19 @@ class BorderFinder:
         if len(stale):
             limits = np.full(len(moves), _NO_LIMIT, np.int64)
             limits[stale] = view.versions.count_at(seen[stale])
-        is_gone = view.versions.is_gone if view.versions.n_gone else np.empty(0, np.bool_)
+        is_removed = view.versions.is_removed if view.versions.n_removed else np.empty(0, np.bool_)
         found, special = [], []
         n_failed = 0
         with naming(view.ids.at):
             for borders in self._borders_of(view.parts):
                 runs, failed = borders.find_changes(columns, n_rows, moves.before, moves.after)
-                found.append(runs.without(is_gone, limits) if len(is_gone) or len(limits) else runs)
+                found.append(runs.without(is_removed, limits) if len(is_removed) or len(limits) else runs)
                 n_failed += failed
                 if crosses:
                     at, queries = borders.find_crossings(columns, n_rows, moves.before, moves.after)
-                    stood = np.ones(len(at), np.bool_) if not len(is_gone) else ~is_gone[queries]
-                    stood &= queries < limits[at] if len(limits) else True
-                    special.append(Events.of(at[stood], queries[stood], CROSS, MOVED))
+                    was_active = np.ones(len(at), np.bool_) if not len(is_removed) else ~is_removed[queries]
+                    was_active &= queries < limits[at] if len(limits) else True
+                    special.append(Events.of(at[was_active], queries[was_active], CROSS, MOVED))
         if len(stale):
             with naming(view.ids.at):
                 entered, failed_after = _find_added(view, moves, columns, stale, limits)
@@ -114,7 +114,7 @@ def _find_added(
     stale: NDArray[np.int64],
     limits: NDArray[np.int64],
 ) -> tuple[_Pairs, int]:
-    """Queries that were added since the key was last seen, and that hold its new row."""
+    """Queries that were added since the key was last seen and contain its new row."""
     stale = stale[moves.after[stale] >= 0]
     rows = moves.after[stale]
     found_moves, found_queries, n_failed = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
@@ -125,7 +125,7 @@ def _find_added(
         matches = _match_rows(part, columns, rows)
         n_failed += matches.n_failed
         at, queries = stale[matches.rows], matches.positions
-        new = (queries >= limits[at]) & ~view.versions.is_gone[queries]
+        new = (queries >= limits[at]) & ~view.versions.is_removed[queries]
         found_moves.append(at[new])
         found_queries.append(queries[new].astype(np.int64))
     return _Pairs(np.concatenate(found_moves), np.concatenate(found_queries)), n_failed
@@ -138,15 +138,15 @@ def _find_removed(
     stale: NDArray[np.int64],
     seen: NDArray[np.int32],
 ) -> tuple[_Pairs, int]:
-    """Queries that were removed since the key was last seen, and that held its old row."""
+    """Queries that were removed since the key was last seen and contained its old row."""
     retained = view.retained
     if not len(retained):
         return _Pairs(np.empty(0, np.int64), np.empty(0, np.int64)), 0
     matches = _match_rows(retained.part, columns, moves.before[stale])
     at, numbers = stale[matches.rows], matches.positions
     known = retained.removed[numbers] > view.versions.current - view.retained_versions
-    stood = known & (retained.added[numbers] <= seen[at]) & (seen[at] < retained.removed[numbers])
-    return _Pairs(at[stood], numbers[stood].astype(np.int64)), matches.n_failed
+    was_active = known & (retained.added[numbers] <= seen[at]) & (seen[at] < retained.removed[numbers])
+    return _Pairs(at[was_active], numbers[was_active].astype(np.int64)), matches.n_failed
 
 
 def _match_rows(part: Part, columns: dict[str, Column], rows: NDArray[np.int64]) -> Matches:
@@ -154,19 +154,19 @@ def _match_rows(part: Part, columns: dict[str, Column], rows: NDArray[np.int64])
 
 
 def _settle_replaced(view: SetView, entered: _Pairs, left: _Pairs, seen: NDArray[np.int32]) -> list[Events]:
-    """Enters and exits of queries that changed. There is no event if both revisions of a replaced query hold."""
+    """Enters and exits of queries that changed. There is no event if both revisions of a replaced query match."""
     retained = view.retained
     if not len(retained):
         return [Events.of(entered.moves, entered.queries, ENTER, ADDED)]
-    successors = view.ids.find(retained.ids.read_all()).astype(np.int64)  # by number: the position of its id now
+    successors = view.ids.find(retained.ids.read_all()).astype(np.int64)  # by number: the current position of its id
     known = np.flatnonzero(successors >= 0)
-    successors[known[view.versions.is_gone[successors[known]]]] = -1
+    successors[known[view.versions.is_removed[successors[known]]]] = -1
     stays_left = np.isin(_codes(left.moves, successors[left.queries]), _codes(entered.moves, entered.queries))
     stays_entered = np.isin(_codes(entered.moves, entered.queries), _codes(left.moves, successors[left.queries]))
     left = _Pairs(left.moves[~stays_left], left.queries[~stays_left])
     entered = _Pairs(entered.moves[~stays_entered], entered.queries[~stays_entered])
     exit_reasons = np.where(successors[left.queries] >= 0, REPLACED, REMOVED)
-    enter_reasons = np.where(_had_form(entered, successors, retained, seen), REPLACED, ADDED)
+    enter_reasons = np.where(_had_revision(entered, successors, retained, seen), REPLACED, ADDED)
     return [
         Events.of(left.moves, left.queries + view.first_retained, EXIT, exit_reasons),
         Events.of(entered.moves, entered.queries, ENTER, enter_reasons),
@@ -177,7 +177,7 @@ def _codes(moves: NDArray[np.int64], queries: NDArray[np.int64]) -> NDArray[np.i
     return (moves << 32) | (queries & 0xFFFFFFFF)
 
 
-def _had_form(
+def _had_revision(
     entered: _Pairs, successors: NDArray[np.int64], retained: Retained, seen: NDArray[np.int32]
 ) -> NDArray[np.bool_]:
     """Whether an older revision of each entered query was active when the key was last seen."""
@@ -185,7 +185,7 @@ def _had_form(
     firsts = np.searchsorted(successors[order], entered.queries, side="left")
     lasts = np.searchsorted(successors[order], entered.queries, side="right")
     had = np.zeros(len(entered.moves), np.bool_)
-    for step in range(int((lasts - firsts).max(initial=0))):  # a query is seldom replaced more than once
+    for step in range(int((lasts - firsts).max(initial=0))):  # a query is rarely replaced more than once
         inside = firsts + step < lasts
         number = order[np.minimum(firsts + step, len(order) - 1)]
         version = seen[entered.moves]

@@ -1,4 +1,4 @@
-"""Arrays of entries in the order of their keys. When entries are inserted or removed, those behind them move.
+"""Arrays of entries ordered by key. When entries are inserted or removed, those after them move.
 
 `places[key]` is where the entries of a key begin. A change costs its own size, and one move of the arrays from the
 first changed entry on. Nothing is sorted again.
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vedette.native.kernels import kernel
 
-FEW = 64  # entries for which no array is made smaller
+FEW = 64  # arrays with fewer entries do not shrink
 
 
 def fit(array: NDArray[Any], axis: int, n_used: int, n_needed: int) -> NDArray[Any]:

@@ -1,8 +1,8 @@
 """The state of each key of a stream: its last row, its time, and the version under which it was seen.
 
-Keys have slots, and everything else is columns by slot. Each distinct string is kept once. A freed key keeps its slot
-until most slots are free; then the others move up. Nothing depends on how queries are compiled, so a state stays valid
-when they change.
+Keys have slots, and everything else is columns by slot. Each distinct string is stored once. A freed key keeps its slot
+until most slots are free; then the others move up. Nothing depends on compiled queries, so a state stays valid when
+they change.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class KeyState:
         self.keys = Ids()
         self.times = np.zeros(0, time_type)
         self.versions = np.zeros(0, np.int32)
-        self.lives = np.zeros(0, np.bool_)  # the key has a last row
+        self.has_row = np.zeros(0, np.bool_)  # the key has a last row
         self.columns: dict[str, SlotColumn] = {}
-        self.n_living = 0
+        self.n_with_row = 0
 
     def __len__(self) -> int:
         """The number of slots."""
@@ -40,7 +40,7 @@ class KeyState:
 
     @property
     def nbytes(self) -> int:
-        arrays = self.times.nbytes + self.versions.nbytes + self.lives.nbytes
+        arrays = self.times.nbytes + self.versions.nbytes + self.has_row.nbytes
         return arrays + self.keys.nbytes + sum(column.nbytes for column in self.columns.values())
 
     def use_fields(self, fields: list[Field]) -> None:
@@ -75,8 +75,8 @@ class KeyState:
         self, slots: NDArray[np.int32], times: NDArray[Any], version: int | NDArray[np.int32], rows: dict[str, Column]
     ) -> None:
         """Set the last rows of these keys, each of which occurs once."""
-        self.n_living += int(np.count_nonzero(~self.lives[slots]))
-        self.lives[slots] = True
+        self.n_with_row += int(np.count_nonzero(~self.has_row[slots]))
+        self.has_row[slots] = True
         self.times[slots] = times
         self.versions[slots] = version
         for name, column in self.columns.items():
@@ -91,14 +91,14 @@ class KeyState:
 
     def free(self, slots: NDArray[np.int32]) -> None:
         """Forget the last rows of these keys."""
-        self.n_living -= int(np.count_nonzero(self.lives[slots]))
-        self.lives[slots] = False
+        self.n_with_row -= int(np.count_nonzero(self.has_row[slots]))
+        self.has_row[slots] = False
 
     def pack(self) -> NDArray[np.int32] | None:
-        """Remove the slots of freed keys when they are most. Returns the new slot of each old one, or -1."""
-        if len(self) <= 2 * self.n_living + FEW_FREED:
+        """Remove the slots of freed keys if most slots are free. Returns the new slot of each old one, or -1."""
+        if len(self) <= 2 * self.n_with_row + FEW_FREED:
             return None
-        living = np.flatnonzero(self.lives[: len(self)]).astype(np.int32)
+        living = np.flatnonzero(self.has_row[: len(self)]).astype(np.int32)
         fresh = KeyState(self.times.dtype)
         fresh.columns = {name: SlotColumn(column.type, 0) for name, column in self.columns.items()}
         moved = np.full(len(self), -1, np.int32)
@@ -109,11 +109,11 @@ class KeyState:
         return moved
 
     def _grow(self, n: int) -> None:
-        used = len(self.lives)
+        used = len(self.has_row)
         self.times, self.versions = grown(self.times, used, n), grown(self.versions, used, n)
-        self.lives = grown(self.lives, used, n)
+        self.has_row = grown(self.has_row, used, n)
         for column in self.columns.values():
-            column.grow(len(self.lives))
+            column.grow(len(self.has_row))
 
 
 class SlotColumn:

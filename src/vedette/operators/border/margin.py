@@ -1,7 +1,7 @@
 """Margins: a key leaves a range only when its value is outside by more than the margin.
 
 So whether a key is inside depends on its earlier rows. A pair of a key and a query lingers while the last row is
-outside the query but within the margin. Queries with widened ranges, compiled like any others, decide that.
+outside the query but within the margin. Copies of the queries with widened ranges decide that.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from vedette.queries.planner import compile_part
 from vedette.queries.set_view import SetView
 
 _LINGERS = -1  # the kind of pairs that were open before, among events
-_MOST_AT_ONCE = 64  # moves of a pair that are checked together
+_MOVES_AT_ONCE = 64  # moves of a pair that are checked together
 _PAIRS_AT_ONCE = 1 << 16  # pairs that are checked together
 _INT64 = np.iinfo(np.int64)
 
 
 class Margins:
-    """By field, how far outside a range a value may be; and the parts with ranges widened by that."""
+    """By field, how far outside a range a value may be; and the parts with ranges widened by the margins."""
 
     def __init__(self, margins: dict[str, float], schema: Schema) -> None:
         self.margins = margins
@@ -77,7 +77,7 @@ class Margins:
         keep[chosen[~left & has_next[chosen]] + 1] = False  # it was inside all the time
         all_moves[chosen[left]] = leaves[left]
         reasons[chosen] = np.where(
-            ~_stands(view, queries[chosen]),
+            ~_are_active(view, queries[chosen]),
             REMOVED,
             np.where(is_replaced, REPLACED, np.where(moves.after[all_moves[chosen]] < 0, EXPIRED, MOVED)),
         )
@@ -119,33 +119,33 @@ class Margins:
         ends: NDArray[np.int64],
         found: NDArray[np.int64],
     ) -> None:
-        """Write the move for the pairs that wait; each goes on from where it is `at`."""
+        """Write the move for the waiting pairs. Each continues from its move `at`."""
         width = 1
         while len(waiting):
             counts = np.minimum(ends[waiting] - at[waiting], width)
             pairs = np.repeat(np.arange(len(waiting)), counts)
             offsets = np.arange(len(pairs)) - np.repeat(np.cumsum(counts) - counts, counts)
             tried = at[waiting][pairs] + offsets
-            outside = ~self._hold(view, columns, moves.after[tried], queries[waiting][pairs])
+            outside = ~self._contain(view, columns, moves.after[tried], queries[waiting][pairs])
             first = np.full(len(waiting), np.iinfo(np.int64).max)
             np.minimum.at(first, pairs[outside], tried[outside])
             done = first < np.iinfo(np.int64).max
             found[waiting[done]] = first[done]
             at[waiting] += counts
             waiting = waiting[~done & (at[waiting] < ends[waiting])]
-            width = min(2 * width, _MOST_AT_ONCE)
+            width = min(2 * width, _MOVES_AT_ONCE)
 
-    def _hold(
+    def _contain(
         self, view: SetView, columns: dict[str, Column], rows: NDArray[np.int64], queries: NDArray[np.int32]
     ) -> NDArray[np.bool_]:
-        """Whether each query, widened, holds the row. A missing row, or a removed query, does not."""
+        """Whether each query, widened, contains the row. False for a missing row or a removed query."""
         holds = np.zeros(len(rows), np.bool_)
         current = {id(part) for part in view.parts.compiled}
         self._widened = {number: each for number, each in self._widened.items() if number in current}
-        stands = (rows >= 0) & _stands(view, queries)
+        active = (rows >= 0) & _are_active(view, queries)
         for part in view.parts.compiled:
             inside = (part.first_query <= queries) & (queries < part.first_query + part.n_queries)
-            chosen = np.flatnonzero(stands & inside)
+            chosen = np.flatnonzero(active & inside)
             if not len(chosen):
                 continue
             wide = self._widen(part)
@@ -181,10 +181,10 @@ class Margins:
         return widened
 
 
-def _stands(view: SetView, queries: NDArray[np.int32]) -> NDArray[np.bool_]:
-    stands = queries < view.first_retained
-    stands[stands] = ~view.versions.is_gone[queries[stands]]
-    return stands
+def _are_active(view: SetView, queries: NDArray[np.int32]) -> NDArray[np.bool_]:
+    active = queries < view.first_retained
+    active[active] = ~view.versions.is_removed[queries[active]]
+    return active
 
 
 def _shift(values: NDArray[Any], step: Any) -> NDArray[Any]:
@@ -206,7 +206,7 @@ def _within(
     starts: NDArray[np.int64],
     stops: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
-    """Whether each crossing falls into moves [start, stop] during which its pair lingers: then it never was outside."""
+    """Whether the pair of each crossing lingers during the moves [start, stop]: then it was never outside."""
     if not len(crosses) or not len(starts):
         return np.zeros(len(crosses), np.bool_)
     pairs = (slots.astype(np.int64) << 32) | queries

@@ -57,12 +57,12 @@ class BorderMonitor:
         options.check(queries.schema)
         self.options = options
         self.queries = queries
-        self.n_late = 0  # rows that came too late and were dropped
+        self.n_late = 0  # late rows that were dropped
         self.n_null_keys = 0  # rows without a key that were dropped
         self.n_failed = 0  # comparisons that would fail a job in ANSI mode
         self._finder = queries.shared(BorderFinder)  # shared by all monitors of the set
         self._margins = Margins(options.margins(queries.schema), queries.schema)
-        self._underway: Undo | None = None  # of a step whose pieces are not all read
+        self._unfinished: Undo | None = None  # of a step whose pieces are not all read
         self.clear()
 
     def clear(self) -> None:
@@ -73,14 +73,14 @@ class BorderMonitor:
         dtype = TIME_TYPES.get(self.time_type, np.int64)
         self.keys = KeyState(dtype)
         self.clock: Any = None  # the greatest time seen
-        self.lingering = PairTable(dtype)  # inside by the margin alone
+        self.lingering = PairTable(dtype)  # inside only because of the margin
         self.pending = PairTable(dtype)  # inside, but not yet for long enough to be reported
         self.changes = ChangeLog()
 
     @property
     def n_keys(self) -> int:
         """The number of keys in the state."""
-        return self.keys.n_living
+        return self.keys.n_with_row
 
     @property
     def nbytes(self) -> int:
@@ -115,7 +115,7 @@ class BorderMonitor:
         return _join(self._advance(time, max_answer_bytes()), "advance_batches")
 
     def advance_batches(self, time: Any, *, max_bytes: int | None = None) -> Iterator[pa.Table]:
-        """The events of `advance` in pieces, as `step_batches` gives them."""
+        """The events of `advance` in pieces, as in `step_batches`."""
         return self._advance(time, settings().answer_batch_bytes if max_bytes is None else max_bytes)
 
     def _step(self, rows: Any, advance: bool, most: int) -> Generator[pa.Table, None, None]:
@@ -127,14 +127,14 @@ class BorderMonitor:
         yield from self._take_pieces(self._take_time(time, most), undo)
 
     def _begin(self) -> Undo:
-        """Begin a step. Returns what undoes it."""
+        """Begin a step. Returns an object that can undo it."""
         self._abandon()
-        self._underway = Undo.of(self)
-        return self._underway
+        self._unfinished = Undo.of(self)
+        return self._unfinished
 
     def _abandon(self) -> None:
         """Undo the unfinished step, if there is one. Its iteration cannot continue."""
-        undo, self._underway = self._underway, None
+        undo, self._unfinished = self._unfinished, None
         if undo is not None:
             undo.apply(self)
 
@@ -143,14 +143,14 @@ class BorderMonitor:
         try:
             for piece in pieces:
                 yield piece
-                if self._underway is not undo:
+                if self._unfinished is not undo:
                     raise RowError(
                         "the monitor was used before all pieces of this step were read, so the step was undone; read "
                         "all pieces first, then use the monitor again"
                     )
-            self._underway = None
+            self._unfinished = None
         finally:
-            if self._underway is undo:
+            if self._unfinished is undo:
                 self._abandon()
 
     def _take_rows(self, rows: Any, advance: bool, most: int, undo: Undo) -> Iterator[pa.Table]:
@@ -204,17 +204,17 @@ class BorderMonitor:
         return _STATE.save(self)
 
     def load(self, blob: bytes) -> None:
-        """Replace this state by a saved one; raises SnapshotError, and changes nothing, if it does not fit."""
+        """Replace this state by a saved one. Raises SnapshotError, and changes nothing, if it does not fit."""
         self._abandon()
         _STATE.load(self, blob)
 
     def take_delta(self) -> bytes:
-        """What changed in the state since the last `save`, `load` or `take_delta`."""
+        """The changes of the state since the last `save`, `load` or `take_delta`."""
         self._abandon()
         return _STATE.take_delta(self)
 
     def apply_delta(self, blob: bytes) -> None:
-        """Update a loaded state; apply deltas in the order in which they were taken."""
+        """Update a loaded state. Apply deltas in the order in which they were taken."""
         self._abandon()
         _STATE.apply_delta(self, blob)
 
@@ -248,7 +248,7 @@ class BorderMonitor:
         )
         kind = "integer" if isinstance(batch.keys, np.ndarray) else "string"
         if self.keys.keys.kind not in (None, kind) and len(batch):
-            raise RowError(f"keys were {self.keys.keys.kind}s so far; {options.key!r} now holds {kind}s")
+            raise RowError(f"keys were {self.keys.keys.kind}s so far; {options.key!r} now has {kind}s")
         if batch.time_type:  # else the columns are empty and have no type
             self.set_time_type(batch.time_type)
             if self.keys.keys.kind is None and not batch.n_null_keys:
@@ -262,7 +262,7 @@ class BorderMonitor:
             for name, column in joined.items():
                 if name in batch.columns:
                     more = batch.columns[name].take(moves.kept)
-                else:  # only removed queries use it, and they see no new row
+                else:  # only removed queries use it, and they are not matched with new rows
                     more = null_column(self.keys.columns[name].type, len(moves.kept))
                 joined[name] = join_columns(column, more)
         return joined
@@ -332,7 +332,7 @@ class BorderMonitor:
         lasts = moves.lasts
         slots, rows = moves.kept_slots[lasts], moves.kept[lasts]
         columns = {name: column.take(rows) for name, column in batch.columns.items()}
-        self.keys.put_some(slots, moves.heards[lasts], np.full(len(slots), version, np.int32), columns)
+        self.keys.put_some(slots, moves.latest_times[lasts], np.full(len(slots), version, np.int32), columns)
         self.changes.note(slots)
 
     def _find_expired(self, view: SetView, clock: Any, most: int) -> Generator[pa.Table, None, NDArray[np.int32]]:
@@ -342,7 +342,7 @@ class BorderMonitor:
             return np.empty(0, np.int32)
         keys = self.keys
         used = slice(0, len(keys))
-        silent = np.flatnonzero(keys.lives[used] & (clock - keys.times[used] > expire_after)).astype(np.int32)
+        silent = np.flatnonzero(keys.has_row[used] & (clock - keys.times[used] > expire_after)).astype(np.int32)
         if len(silent):
             moves = Moves.away(silent, (keys.times[silent] + expire_after).astype(keys.times.dtype))
             yield from self._find_all(view, moves, self._join_rows(moves, None), most)
@@ -358,7 +358,7 @@ class BorderMonitor:
         self.pack()
 
     def pack(self) -> None:
-        """Remove the slots of keys without a row when they are most."""
+        """Remove the slots of keys without a row if they are the majority."""
         moved = self.keys.pack()
         if moved is not None:
             self.changes.move_slots(moved)
@@ -398,7 +398,7 @@ def _join(pieces: Generator[pa.Table, None, None], other: str) -> pa.Table:
         for table in pieces:
             n_events += table.num_rows
             if EVENT_BYTES * n_events > max_answer_bytes():
-                advice = f"pass fewer rows at once, or take the events with {other}"
+                advice = f"pass fewer rows at once, or get the events with {other}"
                 raise too_large(f"has at least {count(n_events, 'event')}", advice)
             tables.append(table)
     return _concat(tables)

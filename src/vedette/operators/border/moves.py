@@ -1,4 +1,4 @@
-"""Moves: the rows of a batch, by key and in time order, each after the row that came before it."""
+"""Moves: the rows of a batch by key and in time order, each linked with the previous row of its key."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Moves:
     before: NDArray[np.int64]
     after: NDArray[np.int64]
     slots: NDArray[np.int32]  # the key of each move; moves of a key are consecutive
-    times: NDArray[Any]  # when it happens
+    times: NDArray[Any]  # the time of each move
     known: NDArray[np.int32]  # slots of the keys that had a last row
     kept: NDArray[np.int64]  # rows of the batch by key and time, without those that are late
     kept_slots: NDArray[np.int32]
-    heards: NDArray[Any]  # by row kept: the latest time of its key so far; of a late row, that of an earlier one
+    latest_times: NDArray[Any]  # by row kept: the latest time of its key so far; for a late row, that of an earlier row
     n_late: int
 
     def __len__(self) -> int:
@@ -50,7 +50,7 @@ class Moves:
         kept = rows[n_known:] - len(self.known)
         known, kept_slots = self.known[rows[:n_known]], self.kept_slots[kept]
         slots, times = self.slots[start:end], self.times[start:end]
-        return Moves(before, after, slots, times, known, self.kept[kept], kept_slots, self.heards[kept], 0), rows
+        return Moves(before, after, slots, times, known, self.kept[kept], kept_slots, self.latest_times[kept], 0), rows
 
     @cached_property
     def lacks_rows(self) -> bool:
@@ -96,13 +96,15 @@ def find_moves(
     order = order_rows(slots, times, len(state))
     kept, before = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
     kept_slots, known = np.empty(len(order), np.int32), np.empty(len(order), np.int32)
-    n_kept, n_known = _link(order, slots, times, state.lives, state.times, drops_late, kept, kept_slots, known, before)
+    n_kept, n_known = _link(
+        order, slots, times, state.has_row, state.times, drops_late, kept, kept_slots, known, before
+    )
     kept, kept_slots, before = kept[:n_kept], kept_slots[:n_kept], before[:n_kept]
     kept_times = times[kept]
     known, after = known[:n_known], np.arange(n_known, n_known + n_kept)
-    move_slots, move_times, heards = kept_slots, kept_times, kept_times
+    move_slots, move_times, latest_times = kept_slots, kept_times, kept_times
     if expire_after is not None or not drops_late:
-        heards, expired = _hear(before, kept_times, state.times[known], expire_after, clock)
+        latest_times, expired = _find_latest_times(before, kept_times, state.times[known], expire_after, clock)
         if expired.any():
             twice = np.repeat(np.arange(len(kept)), 1 + expired)
             second = np.zeros(len(twice), np.bool_)
@@ -110,48 +112,48 @@ def find_moves(
             first = np.append(second[1:], False)
             before, after = before[twice], after[twice]
             move_slots, move_times = kept_slots[twice], kept_times[twice]
-            last_heards = np.concatenate([state.times[known], heards])[before]
-            move_times = np.where(first, last_heards + expire_after, move_times).astype(times.dtype)
+            last_latest = np.concatenate([state.times[known], latest_times])[before]
+            move_times = np.where(first, last_latest + expire_after, move_times).astype(times.dtype)
             before[second] = -1
             after[first] = -1
-    return Moves(before, after, move_slots, move_times, known, kept, kept_slots, heards, len(order) - n_kept)
+    return Moves(before, after, move_slots, move_times, known, kept, kept_slots, latest_times, len(order) - n_kept)
 
 
-def _hear(
+def _find_latest_times(
     before: NDArray[np.int64], times: NDArray[Any], last_times: NDArray[Any], expire_after: Any, clock: Any
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """By row: the latest time of its key so far, and whether the key had expired before the row."""
     limits = np.iinfo(np.int64) if times.dtype == np.int64 else np.finfo(np.float64)
     longest = limits.max if expire_after is None else expire_after
     now = limits.min if clock is None else clock
-    heards, expired = times.copy(), np.zeros(len(times), np.bool_)
+    latest_times, expired = times.copy(), np.zeros(len(times), np.bool_)
     kind = times.dtype.type
-    _find_heards(before, times, last_times, kind(longest), kind(now), heards, expired)
-    return heards, expired
+    _scan_latest_times(before, times, last_times, kind(longest), kind(now), latest_times, expired)
+    return latest_times, expired
 
 
 @kernel
-def _find_heards(
+def _scan_latest_times(
     before: NDArray[np.int64],
     times: NDArray[Any],
     last_times: NDArray[Any],
     expire_after: Any,
     clock: Any,
-    heards: NDArray[Any],
+    latest_times: NDArray[Any],
     expired: NDArray[np.bool_],
 ) -> None:
     n_known = len(last_times)
     for i in range(len(before)):
         if before[i] >= 0:
-            last = last_times[before[i]] if before[i] < n_known else heards[before[i] - n_known]
+            last = last_times[before[i]] if before[i] < n_known else latest_times[before[i] - n_known]
             if max(clock, times[i]) - last > expire_after:
                 expired[i] = True
             elif last > times[i]:
-                heards[i] = last
+                latest_times[i] = last
 
 
 def order_rows(slots: NDArray[np.int32], times: NDArray[Any], n_slots: int) -> NDArray[np.int64]:
-    """The rows by slot and time, ties as they came."""
+    """The rows ordered by slot and time, ties in the order of arrival."""
     are_few = len(slots) < n_slots // 8
     order = np.argsort(slots, kind="stable") if are_few else _sort_by_slot(slots, n_slots)
     return order if _is_in_time(slots, times, order) else np.lexsort((times, slots))
@@ -184,7 +186,7 @@ def _link(
     order: NDArray[np.int64],
     slots: NDArray[np.int32],
     times: NDArray[Any],
-    lives: NDArray[np.bool_],
+    has_row: NDArray[np.bool_],
     last_times: NDArray[Any],
     drops_late: bool,
     kept: NDArray[np.int64],
@@ -192,17 +194,17 @@ def _link(
     known: NDArray[np.int32],
     before: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Write the rows that are kept, the slots that had a last row, and the row before each; how many of each."""
+    """Write the rows that are kept, the slots that had a last row, and the previous row of each. Returns how many."""
     n = n_known = 0
     for i in range(len(order)):
         slot, time = slots[order[i]], times[order[i]]
-        if drops_late and lives[slot] and time < last_times[slot]:
+        if drops_late and has_row[slot] and time < last_times[slot]:
             continue
         kept[n] = order[i]
         kept_slots[n] = slot
         if n > 0 and kept_slots[n - 1] == slot:
             before[n] = n - 1  # of the batch
-        elif lives[slot]:
+        elif has_row[slot]:
             before[n] = -2 - n_known
             known[n_known] = slot
             n_known += 1

@@ -32,13 +32,13 @@ class MonitorOptions:
         for name in ("key", "time"):
             value = getattr(self, name)
             if not isinstance(value, str) or not value:
-                raise QueryError(f"is the name of a column of the rows; got {value!r}", option=name)
+                raise QueryError(f"must be the name of a column of the rows; got {value!r}", option=name)
         for name, choices in (("late", ("drop", "apply")), ("null_key", ("error", "drop"))):
             value = getattr(self, name)
             if value not in choices:
                 raise QueryError(f"must be one of: {', '.join(map(repr, choices))}; got {value!r}", option=name)
         if not isinstance(self.cross, bool):
-            raise QueryError(f"is True or False; got {self.cross!r}", option="cross")
+            raise QueryError(f"must be True or False; got {self.cross!r}", option="cross")
         self.margins(schema)
         key, time = schema.find(self.key), schema.find(self.time)
         if key is not None and key.type.name not in KEY_TYPES:
@@ -73,7 +73,7 @@ class MonitorOptions:
             field = schema.find(str(name))
             if field is None or field.name not in numbers:
                 raise QueryError(
-                    f"names {name!r}, which is no field of numbers; these are: {', '.join(numbers)}"
+                    f"names {name!r}, which is not a numeric field; these are: {', '.join(numbers)}"
                     f"{nearest(str(name), numbers)}",
                     option="margin",
                 )

@@ -1,4 +1,4 @@
-"""Open pairs of a key and a query, beside the last rows of the keys.
+"""Open pairs of a key and a query, stored in addition to the last rows of the keys.
 
 A query is identified by its id, so pairs stay valid when the set changes.
 """
@@ -18,7 +18,7 @@ from vedette.data.ids import Ids
 
 @dataclass(frozen=True)
 class KeyQueryPairs:
-    """Columns of one length: the slot of a key, a query's id, since when, and why it was entered."""
+    """Columns of one length: the slot of a key, a query's id, the time since when, and the reason of entering."""
 
     slots: NDArray[np.int32]
     ids: Any  # NDArray[np.int64] or pa.LargeStringArray
@@ -56,7 +56,7 @@ class PairTable:
         return self.take_pairs(is_chosen[self._slots])
 
     def take_until(self, time: Any) -> KeyQueryPairs:
-        """Remove and return the pairs that are open since that time or longer."""
+        """Remove and return the pairs that are open since `time` or longer."""
         return self.take_pairs(self._times <= time)
 
     def take_pairs(self, chosen: NDArray[np.bool_]) -> KeyQueryPairs:
@@ -85,7 +85,7 @@ class PairTable:
         self._reasons = np.append(self._reasons, pairs.reasons)
 
     def move_slots(self, moved: NDArray[np.int32]) -> None:
-        """Follow the keys to their new slots."""
+        """Update the slots of the keys."""
         self._slots = moved[self._slots]
 
     def _pairs(self, chosen: NDArray[np.bool_]) -> KeyQueryPairs:

@@ -1,10 +1,10 @@
 """Region segments on one axis: the ranges that a key enters and leaves when its value moves.
 
-The RS list of BMQ-Index (Lee et al., section 3). A range is listed by the cell where it starts and by the cell where it
-ends, and a move reads the stretch of each list between its old and its new cell: upwards it leaves what ends there and
-enters what starts there. Stretches are copied as they are where no range is narrower than the move, else each range
-is tested. Ranges come and go in place, which moves the entries behind them. 32 bytes a range, as long as its ends are
-of one kind, open or closed; 48 else.
+The RS list of BMQ-Index (Lee et al., section 3). A range is listed by its first cell and by its last cell. A move reads
+the part of each list between its old and its new cell: upwards, it leaves the ranges that end there and enters those
+that start there. If no range is narrower than the move, this part is copied; else each range is tested. Ranges are
+inserted and removed in place, which moves the entries after them. 32 bytes per range if all ends of a side are of one
+kind, open or closed; 48 otherwise.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from vedette.native.vectors import copy_eight
 from vedette.operators.border.gaps import close_gaps, fit, move_places, open_gaps
 from vedette.operators.border.runs import ENTER, EXIT, SLACK, Runs
 
-AHEAD = 6  # moves ahead for which entries are fetched
-BLOCK = 64  # entries for which one number tells how narrow their ranges are
+AHEAD = 6  # moves ahead for which entries are prefetched
+BLOCK = 64  # entries that share one number: the width of their narrowest range
 WIDEST = np.iinfo(np.int32).max
 
 
@@ -45,13 +45,13 @@ class _Line(NamedTuple):
 
 @dataclass
 class RSList:
-    """Side 0 lists ranges by their first cell, side 1 by their last; ends at the rims of the axis are not listed.
+    """Side 0 lists ranges by their first cell, side 1 by their last. Ends at the limits of the axis are not listed.
 
-    What starts after cell `a` and not after cell `b` are the entries `places[0, (a + shifts[0]) >> steps[0]]` to
-    `places[0, (b + shifts[0]) >> steps[0]]`; what ends from `a` on and before `b` likewise, on side 1. A step is two
-    cells where all ends of the side are cells of one kind, odd or even. The region segments of section 3.1 lie between
-    the steps under which something is listed, so an end that comes to an empty step splits one, and the last that goes
-    from a step merges two.
+    The ranges that start after cell `a` and not after cell `b` are the entries
+    `places[0, (a + shifts[0]) >> steps[0]]` to `places[0, (b + shifts[0]) >> steps[0]]`; those that end from `a` on and
+    before `b` are found in the same way on side 1. A step is two cells if all ends of the side are cells of one kind,
+    odd or even. The region segments of section 3.1 lie between the steps with entries: a first entry in a step splits
+    a segment, and removing the last entry of a step merges two.
     """
 
     steps: NDArray[np.int64]
@@ -59,8 +59,8 @@ class RSList:
     places: NDArray[np.int32]  # (2, steps)
     ids: NDArray[np.int32]  # of the entries of side 0, then of side 1, and some slack
     others: NDArray[np.int32]  # the cell of the other end
-    narrowest: NDArray[np.int32]  # by block of entries: the fewest cells between an end and the other
-    null: int  # the last cell, from and to which no move is followed
+    narrowest: NDArray[np.int32]  # by block of entries: the fewest cells between the ends of a range
+    null: int  # the last cell; moves from and to it are not followed
 
     @classmethod
     def build(
@@ -81,14 +81,14 @@ class RSList:
 
     @property
     def n_entries(self) -> int:
-        """The ends that are listed, on both sides."""
+        """The number of listed ends, on both sides."""
         return int(self.places[1, -1])
 
     def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
         """Register ranges of the same axis (section 3.2).
 
-        Their ends are sorted and find their places; entries behind the first of them move up. The first end of another
-        kind than those of its side makes its table of places twice as long.
+        Their ends are sorted and inserted; entries after the first of them move up. The first end of another kind than
+        those of its side doubles its table of places.
         """
         firsts, lasts, ids = as_boxes(firsts, lasts, ids, [self.null + 1])
         ends = firsts[0], lasts[0]
@@ -111,7 +111,7 @@ class RSList:
     def remove(self, ids: NDArray[np.int32]) -> None:
         """Deregister all ranges of these ids (section 3.2).
 
-        One look at all ids finds them; entries behind the first of them move down.
+        One pass over all ids finds them; entries after the first of them move down.
         """
         n = self.n_entries
         at = np.flatnonzero(np.isin(self.ids[:n], ids))
@@ -133,7 +133,7 @@ class RSList:
         move_places(self.places[1], keys[1], sign, len(keys[0]))
 
     def _kinds(self, side: int) -> set[int]:
-        """The kinds of cells by which the side lists: 0 for even, 1 for odd."""
+        """The kinds of cells of the side's ends: 0 for even, 1 for odd."""
         places = self.places[side]
         if places[0] == places[-1]:
             return set()
@@ -142,14 +142,14 @@ class RSList:
         return {kind for kind in range(2) if (places[kind:-1:2] < places[kind + 1 :: 2]).any()}
 
     def _set_steps(self, kinds: Sequence[set[int]]) -> None:
-        """Let a step be one cell on sides that list by cells of both kinds, and two on others; entries stay."""
+        """Set the step to one cell on sides with cells of both kinds, and to two on others. Entries do not move."""
         steps = np.array([len(each) < 2 for each in kinds], np.int64)
         shifts = [1 - side if len(each) == 2 else 2 - side - max(each, default=1) for side, each in enumerate(kinds)]
         if (steps != self.steps).any():
             numbers = np.arange((self.null >> int(steps.min())) + 3)
             rows = []
             for side in range(2):
-                # Where the first entry that is not below a step is found in the table as it was.
+                # The first entry that is not below a step is found in the old table.
                 at = numbers
                 if steps[side] > self.steps[side]:
                     at = 2 * numbers
@@ -160,7 +160,7 @@ class RSList:
         self.shifts = np.array(shifts, np.int64)
 
     def _measure(self, first: int) -> None:
-        """Tell how narrow the ranges are, in blocks from that of the given entry on."""
+        """Compute the narrowest range of each block, from the block of the given entry on."""
         first_block = first // BLOCK
         first = first_block * BLOCK
         owns = []
@@ -180,7 +180,7 @@ class RSList:
     def count_read(
         self, cells: NDArray[np.int32], before: NDArray[np.int64], after: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """How many entries each move would read, at most; costs a few look-ups. -1: it cannot be followed."""
+        """The maximum number of entries that each move would read, with a few lookups. -1: it cannot be followed."""
         n_read = np.empty(len(before), np.int64)
         _count_read(cells[0], before, after, self.steps, self.shifts, self.places, self.null, n_read)
         return n_read
@@ -193,11 +193,11 @@ class RSList:
         max_read: float = np.inf,
         n_expected: int = 0,
     ) -> tuple[Runs, NDArray[np.int32]]:
-        """What the moves change, by the ids of ranges, and the numbers of moves that are left out.
+        """The changes of the moves, by the ids of ranges, and the numbers of skipped moves.
 
         Move `i` goes from row `before[i]` to row `after[i]`, where row `r` lies at `cells[0, r]`. Moves that lack a
-        row, or start or end at null, or would read more than `max_read` entries, are left out. `n_expected` is how many
-        entries all may read together.
+        row, start or end at null, or would read more than `max_read` entries are skipped. `n_expected` is the total
+        number of entries that the moves may read.
         """
         line = self._line
         counts, rest = np.zeros((2, len(before)), np.int32), empty_int32(len(before))
@@ -217,7 +217,7 @@ class RSList:
     def passed(
         self, cells: NDArray[np.int32], before: NDArray[np.int64], after: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The number of the move and the id, for ranges that lie between the two cells of a move."""
+        """The number of the move and the id, for each range between the two cells of a move."""
         n_read = int(self.count_read(cells, before, after).clip(0).sum())
         moves, ids = empty_int32(n_read), empty_int32(n_read)
         n = _find_passed(cells[0], before, after, self._line, moves, ids)
@@ -230,7 +230,7 @@ class RSList:
 
 
 def _find_kinds(cells: NDArray[np.int64]) -> set[int]:
-    """Of cells: 0 for even ones, 1 for odd ones."""
+    """The kinds of cells: 0 for even, 1 for odd."""
     return {kind for kind in range(2) if (cells & 1 == kind).any()}
 
 
@@ -272,7 +272,7 @@ def _walk(
     rest: NDArray[np.int32],
     n_rest: int,
 ) -> tuple[int, int, int]:
-    """Follow moves while there is room; the next move, and how many changes and moves left out there are."""
+    """Follow moves while there is room. Returns the next move, and the numbers of changes and of skipped moves."""
     steps, shifts, places, ids, null = line.steps, line.shifts, line.places, line.ids, line.null
     n = np.int64(0)
     n_moves = len(before)
@@ -299,7 +299,7 @@ def _walk(
         if n + n_read + 3 * SLACK > len(out):
             return move, n, n_rest  # type: ignore[return-value]
         is_up = old < new
-        # Upwards, what ends on the way is left and what starts is entered; downwards it is the other way round.
+        # Upwards, ranges that end on the way are left, and those that start are entered; downwards vice versa.
         start, end = (start_1, end_1) if is_up else (start_0, end_0)
         kept = _copy(start, end, is_up, low, high, line, out, n)
         counts[EXIT, move] = kept - n
@@ -322,9 +322,9 @@ def _copy(
     out: NDArray[np.int32],
     n: np.int64,
 ) -> np.int64:
-    """Copy the ranges that have one end between the two cells and the other beyond; where the copy ends.
+    """Copy the ranges that have one end between the two cells and the other outside. Returns where the copy ends.
 
-    What is copied too much is overwritten. Where no range is narrower than the move, none has both ends in it.
+    Excess entries are overwritten later. If no range is narrower than the move, none has both ends in it.
     """
     ids, others, narrowest = line.ids, line.others, line.narrowest
     width = high - low

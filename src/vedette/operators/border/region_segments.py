@@ -1,9 +1,9 @@
-"""Region segments on several axes: which boxes a key enters and which it leaves when it moves.
+"""Region segments on several axes: the boxes that a key enters and leaves when it moves.
 
-The RS lists of BMQ-Index (Lee et al., section 4). On each axis a box is listed twice, by the cell where it starts and
-by the cell where it ends, and a move reads only the lists between its old and its new cell; what changes on one axis is
-checked on the others. Wins if moves cross few boundaries, including those of boxes elsewhere. Boxes are inserted and
-removed in place, which moves the entries behind them. Takes 40 bytes per box and axis.
+The RS lists of BMQ-Index (Lee et al., section 4). On each axis a box is listed twice, by its first cell and by its last
+cell, and a move reads only the lists between its old and its new cell. Changes on one axis are checked on the others.
+Best if moves cross few boundaries, including those of boxes elsewhere. Boxes are inserted and removed in place, which
+moves the entries after them. Takes 40 bytes per box and axis.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ class RSLists:
     """On axis `a`, side 0 lists boxes by their first cell and side 1 by their last.
 
     The boxes that start in the cells [c << shifts[a], (c + 1) << shifts[a]) are those of the entries
-    `places[0, axis_places[a] + c]` to `places[0, axis_places[a] + c + 1]`, in the order of that cell. An entry is the
-    cell by which it is listed, the number of the box, and the cell of the box's other end. Boxes are numbered in the
-    order in which they came; `ends` and `ids` are the query table of section 4.1.
+    `places[0, axis_places[a] + c]` to `places[0, axis_places[a] + c + 1]`, ordered by cell. An entry has the cell by
+    which it is listed, the number of the box, and the cell of the box's other end. Boxes are numbered in the order of
+    insertion; `ends` and `ids` are the query table of section 4.1.
     """
 
     n_cells: NDArray[np.int64]  # by axis
     shifts: NDArray[np.int64]
     axis_places: NDArray[np.int64]  # where each axis begins in `places`
     places: NDArray[np.int32]  # (2, places of all axes)
-    entries: NDArray[np.int32]  # (2, axes, 3, boxes), and room for more
+    entries: NDArray[np.int32]  # (2, axes, 3, boxes), with spare room
     ends: NDArray[np.int32]  # (boxes, axes, 2): the first and the last cell
     ids: NDArray[np.int32]
 
@@ -77,7 +77,7 @@ class RSLists:
     def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
         """Register boxes on the same axes, on each of them by itself (section 4.2).
 
-        Their ends are sorted and find their places; entries behind the first of them move up.
+        Their ends are sorted and inserted; entries after the first of them move up.
         """
         firsts, lasts, ids = as_boxes(firsts, lasts, ids, self.n_cells)
         n, n_after = len(self), len(self) + len(ids)
@@ -98,26 +98,26 @@ class RSLists:
     def remove(self, ids: NDArray[np.int32]) -> None:
         """Deregister all boxes of these ids, on each axis by itself (section 4.2).
 
-        All entries are gone through once, as the boxes that stay are numbered anew.
+        All entries are read once, because the remaining boxes get new numbers.
         """
         n = len(self)
-        gone = np.isin(self.ids[:n], ids)
-        if not gone.any():
+        removed = np.isin(self.ids[:n], ids)
+        if not removed.any():
             return
-        ends = self.ends[:n][gone]
-        numbers = np.cumsum(~gone, dtype=np.int32) - np.int32(1)
-        numbers[gone] = -1
+        ends = self.ends[:n][removed]
+        numbers = np.cumsum(~removed, dtype=np.int32) - np.int32(1)
+        numbers[removed] = -1
         for axis in range(len(self.n_cells)):
             for side in range(2):
                 _drop(self.entries[side, axis], n, numbers)
         n_left = n - len(ends)
-        self.ends[:n_left], self.ids[:n_left] = self.ends[:n][~gone], self.ids[:n][~gone]
+        self.ends[:n_left], self.ids[:n_left] = self.ends[:n][~removed], self.ids[:n][~removed]
         self.entries = fit(self.entries, 3, n_left, n_left)
         self.ends, self.ids = fit(self.ends, 0, n_left, n_left), fit(self.ids, 0, n_left, n_left)
         self._move_places(ends[:, :, 0].T, ends[:, :, 1].T, -1, n_left)
 
     def _move_places(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], sign: int, n: int) -> None:
-        """Let the places follow boxes that came (1) or went (-1), so that `n` are listed."""
+        """Update the places for inserted (1) or removed (-1) boxes; `n` boxes are listed afterwards."""
         shifts, axis_places, places = _make_places(self.n_cells, n)
         is_new = bool((shifts != self.shifts).any())
         if is_new:
@@ -134,7 +134,7 @@ class RSLists:
     def count_read(
         self, cells: NDArray[np.int32], before: NDArray[np.int64], after: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """How many entries each move would read, at most; costs a few look-ups. -1: it cannot be followed."""
+        """The maximum number of entries that each move would read, with a few lookups. -1: it cannot be followed."""
         n_read = np.empty(len(before), np.int64)
         _count_read(cells, before, after, self.shifts, self.axis_places, self.places, n_read)
         return n_read
@@ -147,10 +147,11 @@ class RSLists:
         max_read: float = np.inf,
         n_expected: int = 0,
     ) -> tuple[Runs, NDArray[np.int32]]:
-        """What the moves change, by the ids of boxes, and the numbers of moves that are left out.
+        """The changes of the moves, by the ids of boxes, and the numbers of skipped moves.
 
         Move `i` goes from row `before[i]` to row `after[i]`, where row `r` lies at `cells[axis, r]`. Moves that lack a
-        row, or would read more than `max_read` entries, are left out. `n_expected` is how many entries all may read.
+        row, or would read more than `max_read` entries, are skipped. `n_expected` is the total number of entries that
+        the moves may read.
         """
         segments = self._segments
         counts, rest = np.zeros((2, len(before)), np.int32), empty_int32(len(before))
@@ -170,9 +171,9 @@ class RSLists:
     def passed(
         self, cells: NDArray[np.int32], before: NDArray[np.int64], after: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The number of the move and the id, for boxes that a move may have gone through.
+        """The number of the move and the id, for each box that a move may have crossed.
 
-        On each axis such a box reaches into what lies between the two cells, and on one it begins or ends in it.
+        On each axis such a box overlaps the cells between the two rows, and on one it begins or ends among them.
         """
         n_read = int(self.count_read(cells, before, after).clip(0).sum())
         moves, boxes = empty_int32(n_read), empty_int32(n_read)
@@ -187,7 +188,7 @@ class RSLists:
 def _make_places(
     n_cells: NDArray[np.int64], n_boxes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-    """Shifts, where each axis begins, and places, all 0: about as many as boxes."""
+    """Shifts, where each axis begins, and about as many places as boxes, all 0."""
     shifts = np.array([max(0, (int(n) // max(1, n_boxes)).bit_length() - 1) for n in n_cells], np.int64)
     lengths = ((n_cells - 1) >> shifts) + 2
     axis_places = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
@@ -196,7 +197,7 @@ def _make_places(
 
 @kernel
 def _tabulate(own_cells: NDArray[np.int32], shift: int, places: NDArray[np.int32]) -> None:
-    """Where the entries of each place begin; `places` is zero before."""
+    """Write where the entries of each place begin. `places` must be zero before."""
     for i in range(len(own_cells)):
         places[(own_cells[i] >> shift) + 1] += 1
     for place in range(len(places) - 1):
@@ -205,7 +206,7 @@ def _tabulate(own_cells: NDArray[np.int32], shift: int, places: NDArray[np.int32
 
 @kernel
 def _drop(entries: NDArray[np.int32], n: int, numbers: NDArray[np.int32]) -> None:
-    """Keep the entries whose box has a number, in their order, under that number."""
+    """Keep the entries whose box has a new number, in their order, with that number."""
     out = 0
     for place in range(n):
         number = numbers[entries[BOX, place]]
@@ -252,10 +253,9 @@ def _walk(
     rest: NDArray[np.int32],
     n_rest: int,
 ) -> tuple[int, int, int]:
-    """Follow moves while there is room; the next move, and how many changes and moves left out there are.
+    """Follow moves while there is room. Returns the next move, and the numbers of changes and of skipped moves.
 
-    What changes on one axis is checked on the others (Lee et al., section 4.3). First what is left, then what is
-    entered.
+    Changes on one axis are checked on the others (Lee et al., section 4.3). Exits come first, then enters.
     """
     shifts, axis_places, places = segments.shifts, segments.axis_places, segments.places
     entries, ends, ids = segments.entries, segments.ends, segments.ids
@@ -282,13 +282,13 @@ def _walk(
                 old, new = cells[axis, before[move]], cells[axis, after[move]]
                 if old == new:
                     continue
-                side = int((kind == ENTER) == (old > new))  # by which end the box is listed
+                side = int((kind == ENTER) == (old > new))  # the end by which the box is listed
                 low, high = min(old, new), max(old, new)
                 start = np.int64(places[side, axis_places[axis] + (low >> shifts[axis])])
                 end = np.int64(places[side, axis_places[axis] + (high >> shifts[axis]) + 1])
                 for place in range(start, end):
                     own, other = entries[side, axis, OWN, place], entries[side, axis, OTHER, place]
-                    # Listed by its first cell a box holds the upper cell alone, by its last the lower one alone.
+                    # A box found by its first cell contains only the upper cell; by its last, only the lower one.
                     if side == 0:
                         changes = (own > low) & (own <= high) & (other >= high)
                     else:
@@ -305,9 +305,9 @@ def _walk(
 def _changes_first(
     box: int, axis: int, kind: int, cells: NDArray[np.int32], old_row: int, new_row: int, ends: NDArray[np.int32]
 ) -> bool:
-    """Whether the box holds the inner end on the other axes too, and the outer end on all axes before this one.
+    """Whether the box contains the inner row on the other axes, too, and the outer row on all axes before this one.
 
-    The latter, so that a box is found once: on the first axis that leaves its outer end outside.
+    The second condition ensures that a box is found once: on the first axis on which the outer row is outside.
     """
     inner, outer = (new_row, old_row) if kind == ENTER else (old_row, new_row)
     for other in range(len(cells)):
@@ -358,7 +358,7 @@ def _find_passed(
 def _reaches_first(
     box: int, axis: int, cells: NDArray[np.int32], old_row: int, new_row: int, ends: NDArray[np.int32]
 ) -> bool:
-    """Whether the box reaches into the move on all axes, and neither begins nor ends in it on one before this."""
+    """Whether the box overlaps the move on all axes, and does not begin or end in it on an axis before this one."""
     for other in range(len(cells)):
         low = min(cells[other, old_row], cells[other, new_row])
         high = max(cells[other, old_row], cells[other, new_row])

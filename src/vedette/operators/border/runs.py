@@ -1,6 +1,6 @@
-"""Runs: what each of many moves leaves and enters, one after the other, with counts instead of a move for each.
+"""Runs: the queries that each move leaves and enters, in one array, with counts per move.
 
-A move is stored once and not with every change, so that memory follows the number of changes.
+A move is stored once and not with every change, which saves memory.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from vedette.native.buffers import empty_int8, empty_int32, empty_int64, output_
 from vedette.native.kernels import kernel
 from vedette.native.vectors import fill_eight
 
-SLACK = 8  # room after the last, for what is written too much
-EXIT, ENTER, CROSS = 0, 1, 2  # what a move does with a query; in this order within a move
+SLACK = 8  # room after the last entry, for excess writes
+EXIT, ENTER, CROSS = 0, 1, 2  # kinds of changes; in this order within a move
 
 
 @dataclass(frozen=True)
@@ -45,19 +45,19 @@ class Runs:
         return merged
 
     def of_moves(self, moves: NDArray[Any], n_moves: int) -> Runs:
-        """The same as an answer about `n_moves`, of which these, in order, were the moves it was about."""
+        """The same changes with other numbers of moves: move `i` becomes `moves[i]` of `n_moves`."""
         counts = np.zeros((2, n_moves), np.int32)
         counts[:, moves] = self.counts
         return Runs(self.queries, counts)
 
-    def without(self, is_gone: NDArray[np.bool_], limits: NDArray[np.int64]) -> Runs:
-        """Less the queries that are gone, and less those from a move's limit on; either may be empty, for none."""
+    def without(self, is_removed: NDArray[np.bool_], limits: NDArray[np.int64]) -> Runs:
+        """Without removed queries, and without those from a move's limit on. Either array may be empty for no limit."""
         queries, counts = empty_int32(len(self)), np.zeros_like(self.counts)
-        n = _filter(self.queries, self.counts, is_gone, limits, queries, counts)
+        n = _filter(self.queries, self.counts, is_removed, limits, queries, counts)
         return Runs(queries[:n], counts)
 
     def without_returns(self, stamps: NDArray[np.int32], first_query: int) -> Runs:
-        """Less the queries that a move both leaves and enters: it went from one of their boxes to another.
+        """Without the queries that a move both leaves and enters: it went from one of their boxes to another.
 
         `stamps` has room for every query, from the first one on.
         """
@@ -106,7 +106,7 @@ def _merge(
 def _filter(
     queries: NDArray[np.int32],
     counts: NDArray[np.int32],
-    is_gone: NDArray[np.bool_],
+    is_removed: NDArray[np.bool_],
     limits: NDArray[np.int64],
     out: NDArray[np.int32],
     out_counts: NDArray[np.int32],
@@ -118,7 +118,7 @@ def _filter(
             for _ in range(counts[kind, move]):
                 query = queries[at]
                 at += 1
-                if (len(is_gone) == 0 or not is_gone[query]) and (len(limits) == 0 or query < limits[move]):
+                if (len(is_removed) == 0 or not is_removed[query]) and (len(limits) == 0 or query < limits[move]):
                     out[n] = query
                     n += 1
             out_counts[kind, move] = n - start
@@ -163,7 +163,7 @@ def _write_columns(
     out_times: NDArray[Any],
     out_kinds: NDArray[np.int8],
 ) -> None:
-    """Write move by move, eight at once. The next move overwrites what was written too much."""
+    """Write move by move, eight at once. The next move overwrites excess entries."""
     n = np.int64(0)
     for move in range(counts.shape[1]):
         n_exits, n_all = counts[EXIT, move], counts[EXIT, move] + counts[ENTER, move]

@@ -1,4 +1,4 @@
-"""The fields of a saved border monitor: the last row of each key, and the pairs that margin and dwell hold back."""
+"""The fields of a saved border monitor: the last row of each key, and the pairs that margin and dwell keep open."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BorderState(MonitorState["BorderMonitor"]):
         changed, freed = monitor.changes.take()
         if changed is None or not only_changes:
             changed, freed, only_changes = np.arange(len(keys), dtype=np.int32), [], False
-        slots = changed[keys.lives[changed]]
+        slots = changed[keys.has_row[changed]]
         is_chosen = np.zeros(len(keys), np.bool_)
         is_chosen[slots] = True
         part = {
@@ -99,14 +99,14 @@ class BorderState(MonitorState["BorderMonitor"]):
             )
         for name, was_on in content["delays"].items():
             if was_on and not _delays(monitor)[name]:
-                raise SnapshotError(f"the state was saved with {name}, and here {name} is not set; set it")
+                raise SnapshotError(f"the state was saved with {name}, but the monitor has no {name}; set it")
         time_type = content["time_type"]
         check_time_type(time_type, monitor.time_type)
         try:
             if time_type:
                 monitor.options.check_durations(time_type)
         except QueryError as error:
-            raise SnapshotError(f"the state was saved with times of type {time_type}, where {error}") from None
+            raise SnapshotError(f"the state was saved with times of type {time_type}, for which {error}") from None
 
     def apply(self, monitor: BorderMonitor, content: Content) -> None:
         if content["time_type"]:
@@ -122,7 +122,7 @@ class BorderState(MonitorState["BorderMonitor"]):
         if len(part["keys"]):
             _put_keys(monitor, part)
         if is_whole(content):
-            monitor.changes.take()  # from here on changes are noted
+            monitor.changes.take()  # from now on, changes are recorded
         monitor.pack()
 
 

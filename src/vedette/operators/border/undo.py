@@ -19,7 +19,7 @@ _ATTRIBUTES = ("clock", "lingering", "pending", "n_late", "n_null_keys", "n_fail
 
 @dataclass
 class Undo:
-    """What a step changes, as it was before.
+    """The parts of the state that a step changes, as they were before.
 
     Keys that got a slot keep it, without a row, until the slots are packed.
     """
@@ -27,27 +27,27 @@ class Undo:
     is_first: bool  # the types of keys and times were not known, or only from the schema
     kept: dict[str, Any]
     slots: NDArray[np.int32] | None = None
-    rows: Any = None  # of those slots: whether they live, times, versions, columns
+    rows: Any = None  # of those slots: whether they have a row, times, versions, columns
 
     @classmethod
     def of(cls, monitor: BorderMonitor) -> Undo:
-        # Tables of pairs never change their arrays, so a shallow copy keeps what was there.
+        # Tables of pairs never change their arrays in place, so a shallow copy is enough.
         is_first = not monitor.time_type or monitor.keys.keys.kind is None
         return cls(is_first, {name: copy.copy(getattr(monitor, name)) for name in _ATTRIBUTES})
 
     def keep_rows(self, keys: KeyState, slots: NDArray[np.int32]) -> None:
         """Keep the last rows of some keys, which are about to change."""
         self.slots = slots
-        self.rows = keys.lives[slots], keys.times[slots], keys.versions[slots], keys.rows(slots)
+        self.rows = keys.has_row[slots], keys.times[slots], keys.versions[slots], keys.rows(slots)
 
     def apply(self, monitor: BorderMonitor) -> None:
         if self.is_first:
             monitor.clear()
         elif self.slots is not None:
-            lived, times, versions, columns = self.rows
-            old = np.flatnonzero(lived)
+            had_row, times, versions, columns = self.rows
+            old = np.flatnonzero(had_row)
             rows = {name: column.take(old) for name, column in columns.items()}
-            monitor.keys.free(self.slots[~lived])
+            monitor.keys.free(self.slots[~had_row])
             monitor.keys.put_some(self.slots[old], times[old], versions[old], rows)
         for name, value in self.kept.items():
             setattr(monitor, name, value)

@@ -33,9 +33,9 @@ def find_changes(ids: Any, sides: NDArray[np.float64], known: MovingSet | None) 
         slots = known.find(ids) if len(ids) else np.empty(0, np.int32)
         is_same = slots >= 0
         is_same[is_same] = (known.rows[slots[is_same]][:, columns] == sides[is_same]).all(axis=1)
-        is_gone = known.lives[: len(known.ids)].copy()
-        is_gone[slots[slots >= 0]] = False
-        put, removed = np.flatnonzero(~is_same), known.ids.take(np.flatnonzero(is_gone))
+        is_removed = known.lives[: len(known.ids)].copy()
+        is_removed[slots[slots >= 0]] = False
+        put, removed = np.flatnonzero(~is_same), known.ids.take(np.flatnonzero(is_removed))
     rows = np.zeros((len(put) + len(removed), SIDES + 2 * sides.shape[1]))
     rows[: len(put), columns] = sides[put]
     return MovingRows.make(_concat(take_ids(ids, put), removed), rows, np.arange(len(rows)) >= len(put), is_timed=False)

@@ -20,8 +20,8 @@ from vedette.operators.moving_join.zones import read_zones, sides_of
 from vedette.queries import content
 from vedette.queries.revisions import Revisions
 from vedette.queries.set_changes import Changes
-from vedette.queries.standing_set import StandingSet
-from vedette.queries.versions import STANDING, Versions
+from vedette.queries.versioned_set import VersionedSet
+from vedette.queries.versions import NOT_REMOVED, Versions
 
 if TYPE_CHECKING:
     from vedette.operators.moving_join.zone_monitor import ZoneMonitor
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FEW_REMOVED = 1024  # this many removed zones are always kept
 
 
-class ZoneSet(StandingSet):
+class ZoneSet(VersionedSet):
     """Rectangles, or boxes in three dimensions, that do not move. Sides are inclusive.
 
     >>> zones = ZoneSet()
@@ -93,7 +93,7 @@ class ZoneSet(StandingSet):
     def apply(self, changes: Changes) -> None:
         """Apply the changes that a registry reports; versions and marks are those of the registry."""
         revisions = Revisions.read(changes, self._ids, self._versions)
-        stays = np.flatnonzero(revisions.ends == STANDING)
+        stays = np.flatnonzero(revisions.ends == NOT_REMOVED)
         sides = {name: values[stays] for name, values in (changes.sides or {}).items()}
         read = take_ids(revisions.ids, stays)
         zones = read_zones(sides, self.dimensions, len(stays), read) if len(stays) else self._sides[:0]
@@ -125,7 +125,7 @@ class ZoneSet(StandingSet):
     def read_active(self) -> tuple[NDArray[np.int64] | pa.LargeStringArray, NDArray[np.float64]]:
         """The ids and sides of all zones."""
         with self._lock:
-            positions = np.flatnonzero(~self._versions.is_gone)
+            positions = np.flatnonzero(~self._versions.is_removed)
             return self._ids.take(positions), self._sides[positions]
 
     def query_ids(self) -> Ids:
@@ -183,6 +183,6 @@ class ZoneSet(StandingSet):
 
     def _forget_removed(self) -> None:
         """Drop removed zones once they are the majority."""
-        if self._versions.n_gone > max(self._versions.n_standing, FEW_REMOVED):
-            self._flat = self._sides[~self._versions.is_gone].reshape(-1)
-            self._ids, self._versions = self._standing_ids(), self._versions.without_gone()
+        if self._versions.n_removed > max(self._versions.n_active, FEW_REMOVED):
+            self._flat = self._sides[~self._versions.is_removed].reshape(-1)
+            self._ids, self._versions = self._active_ids(), self._versions.without_removed()

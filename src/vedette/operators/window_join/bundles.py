@@ -78,17 +78,17 @@ class Bundle:
 def find_bundles(
     kind: int,
     lists: tuple[NDArray[np.int32], NDArray[np.int32]],
-    stands: NDArray[np.bool_],
+    is_active: NDArray[np.bool_],
     windows: list[NDArray[Any]],
 ) -> list[Bundle]:
     """Active branches with the same lists on both sides, if there are many of them."""
-    standing = np.flatnonzero(stands).astype(np.int32)
-    pairs = lists[0][standing].astype(np.int64) << 32 | lists[1][standing]
+    active = np.flatnonzero(is_active).astype(np.int32)
+    pairs = lists[0][active].astype(np.int64) << 32 | lists[1][active]
     order = np.argsort(pairs, kind="stable")
     cuts = np.flatnonzero(np.diff(pairs[order])) + 1
     return [
         Bundle(kind, same, [each[same] for each in windows])
-        for same in np.split(standing[order], cuts)
+        for same in np.split(active[order], cuts)
         if len(same) >= LEAST_BUNDLE
     ]
 

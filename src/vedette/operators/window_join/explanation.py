@@ -20,11 +20,11 @@ def explain(queries: JoinQuerySet) -> str:
     n_queries = count(len(queries), "query", "queries")
     lines = [f"{n_queries} at version {queries.version} over {', '.join(queries.streams)}"]
     if queries.index is not None and len(queries):
-        lines.append(f"  {queries.index}, because it was asked for: {ALGORITHMS[queries.index].summary}")
-    for signature, (branches, is_gone) in queries.groups().items():
-        standing = branches.take(np.flatnonzero(~is_gone))
-        if len(standing):
-            lines += _describe_group(signature, standing, queries.streams, queries.index)
+        lines.append(f"  {queries.index}, because it was requested: {ALGORITHMS[queries.index].summary}")
+    for signature, (branches, is_removed) in queries.groups().items():
+        active = branches.take(np.flatnonzero(~is_removed))
+        if len(active):
+            lines += _describe_group(signature, active, queries.streams, queries.index)
     checked = sum(len(residual) for residual in queries.residuals)
     if checked:
         have = count(checked, "query has a residual", "queries have a residual")

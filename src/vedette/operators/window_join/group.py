@@ -179,7 +179,7 @@ class JoinGroup:
         self.ports = ports  # by edge, for its first and second stream
         self.kinds = kinds  # by edge, how the value of its link is computed
         self.branches: Branches | None = None
-        self.is_gone = np.empty(0, np.bool_)
+        self.is_removed = np.empty(0, np.bool_)
         self.windows: list[NDArray[Any]] = []  # by stream, of each branch
         self.bundles: list[Bundle] = []
         self._orders: list[NDArray[np.int32]] = []  # by stream: branches by selection
@@ -195,16 +195,16 @@ class JoinGroup:
         return sum(each.nbytes for each in parts)
 
     def follow(
-        self, branches: Branches, is_gone: NDArray[np.bool_], time_dtype: Any
+        self, branches: Branches, is_removed: NDArray[np.bool_], time_dtype: Any
     ) -> list[tuple[Port, NDArray[Any]]]:
         """Update the branches: there may be new ones, and removed ones. Returns the new lists by port."""
         is_new = self.branches is None or len(branches) != len(self.branches)
-        has_gone = is_new or not np.array_equal(is_gone, self.is_gone)
-        self.branches, self.is_gone = branches, is_gone
+        has_removed = is_new or not np.array_equal(is_removed, self.is_removed)
+        self.branches, self.is_removed = branches, is_removed
         new_lists = self._add_lists(branches, time_dtype) if is_new else []
-        if has_gone and len(self.ports) == 1 and self.kinds[0] != NO_LINK:
+        if has_removed and len(self.ports) == 1 and self.kinds[0] != NO_LINK:
             first, second = self.ports[0]
-            self.bundles = find_bundles(self.kinds[0], (first.list_of, second.list_of), ~is_gone, self.windows)
+            self.bundles = find_bundles(self.kinds[0], (first.list_of, second.list_of), ~is_removed, self.windows)
         return new_lists
 
     def _add_lists(self, branches: Branches, time_dtype: Any) -> list[tuple[Port, NDArray[Any]]]:
@@ -234,14 +234,14 @@ class JoinGroup:
         lasts = np.searchsorted(self._selections[stream], selected.selections, side="right")
         which, places = _spread(firsts, lasts)
         branches = self._orders[stream][places]
-        is_out = self.is_gone
+        is_out = self.is_removed
         if bundled:
             is_out = is_out.copy()
             is_out[np.concatenate([bundle.branches for bundle in bundled])] = True
         if share.queries is not None:
             is_out = is_out | ~share.is_of(self.branches.queries)
-        standing = np.flatnonzero(~is_out[branches])
-        which, branches = which[standing], branches[standing]
+        active = np.flatnonzero(~is_out[branches])
+        which, branches = which[active], branches[active]
         counts = np.diff(selected.starts)[which]
         for start, end in slices(counts, PROBES_AT_ONCE):
             rows = np.empty(int(counts[start:end].sum()), np.int32)

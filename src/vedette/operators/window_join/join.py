@@ -149,10 +149,10 @@ class WindowJoin:
         if anew:
             self.groups, self._codes, self._keys = {}, {}, {}
         new_lists = []
-        for signature, (branches, is_gone) in groups.items():
+        for signature, (branches, is_removed) in groups.items():
             if signature not in self.groups:
                 self.groups[signature] = self._make_group(signature)
-            new_lists += self.groups[signature].follow(branches, is_gone, self.time_dtype)
+            new_lists += self.groups[signature].follow(branches, is_removed, self.time_dtype)
         if self.finder is not None:
             self.finder.follow()
             return

@@ -435,28 +435,28 @@ class JoinMonitor:
         n = len(self.queries.streams)
         longest: list[Any] = [-1] * n
         most = [0] * n
-        for signature, (branches, is_gone) in groups.items():
-            stands = ~is_gone
+        for signature, (branches, is_removed) in groups.items():
+            is_active = ~is_removed
             for number in range(n):
-                if not stands.any():
+                if not is_active.any():
                     continue
                 if signature.counts[number]:
-                    most[number] = max(most[number], int(branches.units[number][stands].max()))
+                    most[number] = max(most[number], int(branches.units[number][is_active].max()))
                 else:
                     lengths = branches.numbers if self.time_type == "double" else branches.units
-                    longest[number] = max(longest[number], lengths[number][stands].max())
+                    longest[number] = max(longest[number], lengths[number][is_active].max())
         return longest, most
 
     def _check_windows(self, time_type: str) -> None:
         """Raise unless the windows of all queries fit times of this type. Empty: there are no times."""
-        for signature, (branches, is_gone) in self.queries.groups().items():
+        for signature, (branches, is_removed) in self.queries.groups().items():
             for number, stream in enumerate(self.queries.streams):
-                if signature.counts[number] or is_gone.all():
+                if signature.counts[number] or is_removed.all():
                     continue
                 is_duration = signature.is_duration[number]
                 if time_type and is_duration == (time_type == "timestamp"):
                     continue
-                (query,) = self.queries.query_ids().at(branches.queries[~is_gone][:1])
+                (query,) = self.queries.query_ids().at(branches.queries[~is_removed][:1])
                 if not time_type:
                     raise QueryError(
                         f"is missing: query {query!r} has a window of time; name the time column, or use windows of "

@@ -28,7 +28,7 @@ class JoinOptions:
             if name not in known:
                 raise QueryError(f"window takes no {name!r}; it takes: {', '.join(known)}{nearest(name, known)}")
             if value is not None and (not isinstance(value, str) or not value):
-                raise QueryError(f"is the name of a column of the rows; got {value!r}", option=name)
+                raise QueryError(f"must be the name of a column of the rows; got {value!r}", option=name)
         if late not in ("drop", "apply"):
             raise QueryError(f"must be one of: 'drop', 'apply'; got {late!r}", option="late")
         is_count = isinstance(max_state_rows, int) and not isinstance(max_state_rows, bool) and max_state_rows > 0

@@ -28,17 +28,17 @@ from vedette.queries import content
 from vedette.queries.query_texts import as_texts
 from vedette.queries.revisions import Revisions
 from vedette.queries.set_changes import Changes
-from vedette.queries.standing_set import StandingSet
-from vedette.queries.versions import STANDING, Versions
+from vedette.queries.versioned_set import VersionedSet
+from vedette.queries.versions import NOT_REMOVED, Versions
 from vedette.settings import settings
 
 if TYPE_CHECKING:
     from vedette.operators.window_join.monitor import JoinMonitor
 
-FEW_GONE = 1024  # removed queries up to this number never cause a compaction
+FEW_REMOVED = 1024  # removed queries up to this number never cause a compaction
 
 
-class JoinQuerySet(StandingSet):
+class JoinQuerySet(VersionedSet):
     """Join queries over two or more named streams, each with its own schema.
 
     >>> pairs = JoinQuerySet(left="symbol string, price double", right="symbol string, price double")
@@ -146,7 +146,7 @@ class JoinQuerySet(StandingSet):
         Queries that were added and removed in between are left out: rows join by the queries of their step.
         """
         lives = Revisions.read(changes, self._ids, self._versions)
-        stays = np.flatnonzero(lives.ends == STANDING)
+        stays = np.flatnonzero(lives.ends == NOT_REMOVED)
         texts, windows = (changes.texts or []), (changes.windows or [])
         read = take_ids(lives.ids, stays)
         compiled = compile_texts([texts[each] for each in stays], self.schema, self.time_zone, ids=read.tolist())
@@ -220,7 +220,7 @@ class JoinQuerySet(StandingSet):
 
     def _validate(self) -> None:
         """Raise DamageError unless what came from a file is safe to join with."""
-        n, is_gone = len(self._ids), self._versions.is_gone
+        n, is_removed = len(self._ids), self._versions.is_removed
         check_type(self._residuals, list[Residual], "the residuals of joins")
         for residual in self._residuals:
             residual.validate(self.schema, range(n))
@@ -231,9 +231,9 @@ class JoinQuerySet(StandingSet):
             signature.validate(self.streams, self.schema)
             branches.validate(signature, n, sizes)
             np.add.at(n_branches, branches.queries, 1)
-            stands = ~is_gone[branches.queries]
+            is_active = ~is_removed[branches.queries]
             for counts, chosen in zip(uses, branches.selections, strict=True):
-                np.add.at(counts, chosen[stands], 1)
+                np.add.at(counts, chosen[is_active], 1)
         check_type(self._n_branches, NDArray[np.int32], "the branches of joins")
         check(np.array_equal(self._n_branches, n_branches), "branches of joins are missing")
         for selections, counts in zip(self._selections, uses, strict=True):
@@ -243,10 +243,10 @@ class JoinQuerySet(StandingSet):
 
     def groups(self) -> dict[Signature, tuple[Branches, NDArray[np.bool_]]]:
         """All branches by group, and which of them are removed."""
-        is_gone = self._versions.is_gone
+        is_removed = self._versions.is_removed
         with self._lock:
             joined = {signature: self._join(signature) for signature in self._groups}
-        return {signature: (branches, is_gone[branches.queries]) for signature, branches in joined.items()}
+        return {signature: (branches, is_removed[branches.queries]) for signature, branches in joined.items()}
 
     def selections(self, stream: int) -> StreamSelections:
         return self._selections[stream]
@@ -258,8 +258,8 @@ class JoinQuerySet(StandingSet):
     def ids_of_selections(self, stream: int, selections: NDArray[Any]) -> list[str] | list[int]:
         """The ids of the queries that use these selections of a stream."""
         users = [np.empty(0, np.int32)]
-        for branches, is_gone in self.groups().values():
-            users.append(branches.queries[np.isin(branches.selections[stream], selections) & ~is_gone])
+        for branches, is_removed in self.groups().values():
+            users.append(branches.queries[np.isin(branches.selections[stream], selections) & ~is_removed])
         return self._ids.at(np.unique(np.concatenate(users)))
 
     def make_finder(self) -> PairFinder | None:
@@ -306,7 +306,7 @@ class JoinQuerySet(StandingSet):
         return Schema(tuple(Field(f"{stream}.{field.name}", field.type) for field in self._schemas[stream]))
 
     def _standing_signatures(self) -> list[Signature]:
-        return [signature for signature, (_, is_gone) in self.groups().items() if not is_gone.all()]
+        return [signature for signature, (_, is_removed) in self.groups().items() if not is_removed.all()]
 
     def _join(self, signature: Signature) -> Branches:
         many = self._groups[signature]
@@ -383,28 +383,28 @@ class JoinQuerySet(StandingSet):
                     selections.release(branches.selections[place, gone])
 
     def _settle(self) -> None:
-        if self._versions.n_gone > max(self._versions.n_standing, FEW_GONE):
+        if self._versions.n_removed > max(self._versions.n_active, FEW_REMOVED):
             self._compact()
 
     def _compact(self) -> None:
         """Forget removed queries. The others get new positions."""
         with self._lock:
-            is_gone = self._versions.is_gone
-            moved = (np.cumsum(~is_gone) - 1).astype(np.int32)
-            ids = self._standing_ids()
-            kept = [selections.without_gone() for selections in self._selections]
+            is_removed = self._versions.is_removed
+            moved = (np.cumsum(~is_removed) - 1).astype(np.int32)
+            ids = self._active_ids()
+            kept = [selections.without_removed() for selections in self._selections]
             groups: dict[Signature, list[Branches]] = {}
             for signature, (branches, gone) in self.groups().items():
-                standing = branches.take(np.flatnonzero(~gone))
-                if len(standing):
+                active = branches.take(np.flatnonzero(~gone))
+                if len(active):
                     selected = np.stack(
-                        [numbers[each] for (_, numbers), each in zip(kept, standing.selections, strict=True)]
+                        [numbers[each] for (_, numbers), each in zip(kept, active.selections, strict=True)]
                     )
-                    told = {**vars(standing), "queries": moved[standing.queries], "selections": selected}
+                    told = {**vars(active), "queries": moved[active.queries], "selections": selected}
                     groups[signature] = [Branches(**told)]
             residuals = []
             for residual in self._residuals:
-                stays = np.flatnonzero(~is_gone[residual.queries])
+                stays = np.flatnonzero(~is_removed[residual.queries])
                 if len(stays):
                     taken = residual.take(stays)
                     residuals.append(
@@ -412,8 +412,8 @@ class JoinQuerySet(StandingSet):
                             moved[taken.queries].astype(np.int64), taken.expression, taken.constants, taken.time_zone
                         )
                     )
-            self._n_branches = self._n_branches[: len(is_gone)][~is_gone]
-            self._ids, self._versions = ids, self._versions.without_gone()
+            self._n_branches = self._n_branches[: len(is_removed)][~is_removed]
+            self._ids, self._versions = ids, self._versions.without_removed()
             self._selections = [selections for selections, _ in kept]
             self._groups, self._residuals = groups, residuals
             self.epoch += 1

@@ -40,7 +40,7 @@ class StreamSelections:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.n = 0
-        self.n_gone = 0
+        self.n_removed = 0
         self._uses = np.empty(0, np.int32)  # by selection: branches that stand
         self._is_gone = np.zeros(0, np.bool_)
         self._every_row = EVERY_ROW
@@ -89,7 +89,7 @@ class StreamSelections:
         gone = gone[gone != self._every_row]
         if len(gone):
             self._is_gone[gone] = True
-            self.n_gone += len(gone)
+            self.n_removed += len(gone)
             self._parts.note_removal()
 
     def compile(self) -> None:
@@ -105,15 +105,15 @@ class StreamSelections:
         types = {field.name: field.type for field in self.schema}
         return StreamBoxes(self.n, types, *self._parts.extract(~self._is_gone[: self.n]))
 
-    def without_gone(self) -> tuple[StreamSelections, NDArray[np.int32]]:
+    def without_removed(self) -> tuple[StreamSelections, NDArray[np.int32]]:
         """Those that stand, and the new number of each."""
-        is_gone = self._is_gone[: self.n]
+        is_removed = self._is_gone[: self.n]
         kept = StreamSelections(self.schema)
-        kept._parts = self._parts.without_gone(is_gone)
-        kept._uses = self._uses[: self.n][~is_gone].copy()
+        kept._parts = self._parts.without_removed(is_removed)
+        kept._uses = self._uses[: self.n][~is_removed].copy()
         kept.n = len(kept._uses)
         kept._is_gone = np.zeros(kept.n, np.bool_)
-        moved = (np.cumsum(~is_gone) - 1).astype(np.int32)
+        moved = (np.cumsum(~is_removed) - 1).astype(np.int32)
         kept._every_row = EVERY_ROW if self._every_row == EVERY_ROW else int(moved[self._every_row])
         return kept, moved
 
@@ -124,17 +124,17 @@ class StreamSelections:
 
     @classmethod
     def from_parts(
-        cls, schema: Schema, n: int, uses: Any, is_gone: Any, every_row: int, parts: Any, *, is_checked: bool
+        cls, schema: Schema, n: int, uses: Any, is_removed: Any, every_row: int, parts: Any, *, is_checked: bool
     ) -> StreamSelections:
         made = cls(schema)
         if not is_checked:
             check_type(n, int, "the number of selections")
             check_type(uses, NDArray[np.int32], "the uses of selections")
-            check_type(is_gone, NDArray[np.bool_], "which selections are gone")
-            check(uses.shape == is_gone.shape == (n,), "selections are missing")
+            check_type(is_removed, NDArray[np.bool_], "which selections are gone")
+            check(uses.shape == is_removed.shape == (n,), "selections are missing")
             check_type(every_row, int, "the selection of every row")
             check(every_row == EVERY_ROW or 0 <= every_row < n, "the selection of every row is missing")
-        made.n, made._uses, made._is_gone, made._every_row = n, uses, is_gone, every_row
-        made.n_gone = int(np.count_nonzero(is_gone))
-        made._parts = Parts.of(parts, schema, None, is_gone, is_checked=is_checked)
+        made.n, made._uses, made._is_gone, made._every_row = n, uses, is_removed, every_row
+        made.n_removed = int(np.count_nonzero(is_removed))
+        made._parts = Parts.of(parts, schema, None, is_removed, is_checked=is_checked)
         return made

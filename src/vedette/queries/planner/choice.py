@@ -1,7 +1,7 @@
 """Chooses the index for a group of boxes.
 
-Every index that can answer for the boxes estimates what a row would cost (see `indexes/estimates.py`), and the cheapest
-is taken.
+Every index that can answer for the boxes estimates the cost of a row (see `indexes/estimates.py`), and the cheapest one
+is used.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from vedette.indexes.estimates import BoxFacts, Estimate
 from vedette.indexes.index import Index, TooLargeError
 from vedette.indexes.names import INDEXES, PAPER_INDEXES, PLANNED_INDEXES
 from vedette.queries.match import EveryRow, Group
-from vedette.queries.planner.forced import tell_unsuited
+from vedette.queries.planner.forced import explain_unsuited
 
 PAIR_COST = 0.5  # of writing a match, for every index
-# Groups with this many boxes and this long a search for each row also get a grid file, for joins with a batch.
+# Groups with at least this many boxes and this cost per row also get a grid file, for joins with a batch.
 DUAL_BOXES, DUAL_COST = 8192, 500
 
 
@@ -47,7 +47,7 @@ class Boxes:
         return len(self) > 0 and bool((np.diff(self.queries) == 1).all())
 
     def facts(self) -> BoxFacts:
-        """What indexes estimate their costs from."""
+        """The facts from which indexes estimate their costs."""
         return BoxFacts.of(self.firsts, self.lasts, self.n_cells, is_consecutive=self.is_consecutive)
 
 
@@ -64,24 +64,24 @@ class Candidate:
 
 
 def choose_index(boxes: Boxes, forced: str | None = None) -> Group:
-    """The group of these boxes, under the cheapest index or, where it can answer for them, the forced one.
+    """The group of these boxes with the cheapest index, or with the forced one if it can answer for them.
 
-    Where it cannot, the reason of the group begins with why.
+    If it cannot, the group's reason starts with why.
     """
     if not boxes.fields:
-        reason = f"{tell_unsuited(forced, 0)}; " if forced else ""
+        reason = f"{explain_unsuited(forced, 0)}; " if forced else ""
         reason += "they constrain no field: every row is a candidate"
         return _group(boxes, (), EveryRow(boxes.queries), reason)
     facts = boxes.facts()
     candidates = sorted(_candidates(facts), key=lambda each: each.nanoseconds)
     searches = {each: each.nanoseconds - PAIR_COST * facts.matches for each in candidates}
     wanted = _find_wanted(boxes, candidates, forced)
-    refused = tell_unsuited(forced, len(boxes.fields)) if forced and not wanted else ""
+    refused = explain_unsuited(forced, len(boxes.fields)) if forced and not wanted else ""
     for best in wanted:
         try:
             return _build(boxes, best, candidates, search_cost=searches[best] if forced == "Dual" else None)
         except TooLargeError as error:
-            refused = f"{forced} was asked for and would be too large: {error}"
+            refused = f"{forced} was requested but would be too large: {error}"
     for best in (each for each in candidates if each not in wanted):
         try:
             is_dual = len(boxes) >= DUAL_BOXES and searches[best] >= DUAL_COST
@@ -97,8 +97,8 @@ def _find_wanted(boxes: Boxes, candidates: list[Candidate], forced: str | None) 
         return []
     n_fields = len(boxes.fields)
     if forced in PAPER_INDEXES:
-        asked = Candidate(forced, Estimate(tuple(range(n_fields)), math.nan, f"{forced} was asked for"))
-        return [asked] if n_fields in PAPER_INDEXES[forced].n_fields else []
+        requested = Candidate(forced, Estimate(tuple(range(n_fields)), math.nan, f"{forced} was requested"))
+        return [requested] if n_fields in PAPER_INDEXES[forced].n_fields else []
     if forced == "Dual":
         return candidates
     wanted = [each for each in candidates if each.name == forced]
@@ -116,7 +116,7 @@ def _build(
     own = best.estimate.reason
     reason += own if best is candidates[0] else f"instead of {candidates[0].name}: {own}"
     others = [f"{each.name} {each.nanoseconds:,.0f}" for each in _best_of_each(candidates) if each.name != best.name]
-    cost = "no estimate" if math.isnan(best.nanoseconds) else f"about {best.nanoseconds:,.0f} ns a row"
+    cost = "no estimate" if math.isnan(best.nanoseconds) else f"about {best.nanoseconds:,.0f} ns per row"
     reason += f"; {cost}" + (f" (others: {', '.join(others)})" if others else "")
     every, axes = tuple(range(len(boxes.fields))), best.estimate.axes
     order = axes if len(axes) == len(every) else every
@@ -139,7 +139,7 @@ def _group(boxes: Boxes, order: tuple[int, ...], index: EveryRow | Index, reason
 
 
 def estimate_cost(boxes: Boxes) -> float:
-    """What a row would cost under the cheapest index."""
+    """The cost of a row in the cheapest index."""
     if not boxes.fields:
         return float(len(boxes))
     return min(each.nanoseconds for each in _candidates(boxes.facts()))

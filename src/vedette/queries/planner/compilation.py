@@ -1,8 +1,8 @@
 """Compilation: from boxes in value space to a part, with an axis for every field and an index for every group of boxes.
 
 Boxes that constrain the same fields form a group. Small groups are merged. Boxes of queries with residuals, or with
-boxes that overlap, are kept apart, so that only they pay for the extra step; so are boxes that a forced index can serve
-only alone.
+boxes that overlap, get their own groups, so that only they need the extra step. So do boxes that a forced index can
+serve only if they are not merged.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from vedette.data.schema import Schema
 from vedette.language import Residual
 from vedette.queries.match import Part
 from vedette.queries.planner.choice import Boxes, choose_index, estimate_cost
-from vedette.queries.planner.forced import is_kept_apart
+from vedette.queries.planner.forced import is_not_merged
 from vedette.queries.screen import Screen
 
 SMALL_GROUP = 256  # smaller groups are merged and scanned
-MAX_GROUPS = 12  # every further group costs each row a look-up
+MAX_GROUPS = 12  # every further group costs each row a lookup
 MERGE_COST, MERGE_PAIR_COST = 8.0, 1.0  # nanoseconds for a row of a group, and for a match in it, to be merged
 
 
@@ -43,7 +43,7 @@ def compile_part(
     residuals = _join_residuals(residuals)
     residual_of, member_of = _place_residuals(residuals, first_query, n_queries)
     axes = _build_axes(blocks, schema)
-    groups = _put_together(_group(blocks, axes, residual_of, first_query, n_queries), axes, index)
+    groups = _merge_groups(_group(blocks, axes, residual_of, first_query, n_queries), axes, index)
     used = {name for group in groups for name in group.fields}
     return Part(
         {name: axis for name, axis in axes.items() if name in used},
@@ -94,7 +94,7 @@ def _group(
     first_query: int,
     n_queries: int,
 ) -> list[Boxes]:
-    """Boxes by the fields they constrain, whether their queries have residuals, and whether a row may be in several."""
+    """Boxes by their fields, whether their queries have residuals, and whether a row may be in several of a query."""
     by_fields: dict[tuple[str, ...], list[BoxBlock]] = defaultdict(list)
     for block in blocks:
         by_fields[tuple(name for name in axes if name in block.ranges)].append(block)
@@ -145,7 +145,7 @@ def _select(boxes: Boxes, chosen: Any) -> Boxes:
 
 
 def _find_repeated(groups: Sequence[Boxes], first_query: int, n_queries: int) -> NDArray[np.bool_] | None:
-    """The queries of which one row may be in several boxes; None where no query has several boxes."""
+    """The queries for which one row may be in several boxes; None if no query has several boxes."""
     n_boxes = sum(len(boxes) for boxes in groups)
     if len(groups) == 1 and (n_boxes < 2 or bool((np.diff(groups[0].queries) > 0).all())):
         return None
@@ -155,7 +155,7 @@ def _find_repeated(groups: Sequence[Boxes], first_query: int, n_queries: int) ->
     if counts.max(initial=0) < 2:
         return None
     repeated = counts > 1
-    for boxes in groups:  # boxes of one group that are apart on one axis do not meet
+    for boxes in groups:  # boxes of one group that are disjoint on one axis do not overlap
         local = boxes.queries - first_query
         within = np.bincount(local, minlength=n_queries)
         for first, last in zip(boxes.firsts, boxes.lasts, strict=True):
@@ -167,16 +167,16 @@ def _find_repeated(groups: Sequence[Boxes], first_query: int, n_queries: int) ->
     return repeated
 
 
-def _put_together(groups: list[Boxes], axes: dict[str, Axis], forced: str | None) -> list[Boxes]:
-    """Small groups, and the smallest of too many, become one over all their fields; and all, where that is cheaper.
+def _merge_groups(groups: list[Boxes], axes: dict[str, Axis], forced: str | None) -> list[Boxes]:
+    """Merge small groups, and the smallest of too many groups, into one over all their fields; or all, if cheaper.
 
-    Groups that the forced index would lose by that stay as they are.
+    Groups that could not use the forced index after a merge are not merged.
     """
     result = []
     for kind in {(group.has_residuals, group.repeats) for group in groups}:
         same = sorted((each for each in groups if (each.has_residuals, each.repeats) == kind), key=len, reverse=True)
-        fixed = [each for each in same if not each.fields or is_kept_apart(forced, len(each.fields))]
-        bound = [each for each in same if each.fields and not is_kept_apart(forced, len(each.fields))]
+        fixed = [each for each in same if not each.fields or is_not_merged(forced, len(each.fields))]
+        bound = [each for each in same if each.fields and not is_not_merged(forced, len(each.fields))]
         large = [each for each in bound if len(each) > SMALL_GROUP][:MAX_GROUPS]
         rest = [each for each in bound if not any(each is kept for kept in large)]
         apart = large + ([_unite(rest, axes)] if len(rest) > 1 else rest)
@@ -202,7 +202,7 @@ def _unite(groups: Sequence[Boxes], axes: dict[str, Axis]) -> Boxes:
             lasts[fields.index(name), start : start + len(group)] = group.lasts[number]
         start += len(group)
     queries = np.concatenate([group.queries for group in groups])
-    order = np.argsort(queries, kind="stable")  # bitmaps are read out faster where positions are consecutive
+    order = np.argsort(queries, kind="stable")  # bitmaps are read faster if positions are consecutive
     return Boxes(
         fields,
         firsts[:, order],

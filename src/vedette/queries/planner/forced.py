@@ -1,4 +1,4 @@
-"""A forced index: which groups of boxes are kept for it, and why it does not serve others."""
+"""A forced index: which groups of boxes are not merged for it, and why it does not serve others."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ def check_index_name(name: str | None) -> None:
         raise QueryError(f"unknown index {name!r}; indexes are: {', '.join(INDEXES)}{nearest(str(name), INDEXES)}")
 
 
-def is_kept_apart(name: str | None, n_fields: int) -> bool:
-    """Whether boxes on this many fields would lose the index if they were merged with boxes on others."""
+def is_not_merged(name: str | None, n_fields: int) -> bool:
+    """Whether boxes on this many fields could not use the index if they were merged with boxes on other fields."""
     return name is not None and list(INDEXES[name].n_fields) == [n_fields]
 
 
-def tell_unsuited(name: str, n_fields: int) -> str:
+def explain_unsuited(name: str, n_fields: int) -> str:
     """Why a forced index does not serve boxes on this many fields."""
     numbers = INDEXES[name].n_fields
     needs = PLANNED_INDEXES[name].needs if name in PLANNED_INDEXES else ""
     if needs and n_fields >= numbers.start:
-        return f"{name} was asked for and needs {needs}"
+        return f"{name} was requested but needs {needs}"
     fields = count(numbers.start, "field") + (" or more" if len(numbers) > 1 else "")
-    return f"{name} was asked for and answers on {fields}; this group has {n_fields or 'none'}"
+    return f"{name} was requested but supports {fields}; this group has {n_fields or 'none'}"

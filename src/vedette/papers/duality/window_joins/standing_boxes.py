@@ -45,11 +45,11 @@ class StandingBoxes:
 
 def standing_groups(join: WindowJoin) -> list[JoinGroup]:
     """The groups of which a branch stands."""
-    return [group for group in join.groups.values() if not group.is_gone.all()]
+    return [group for group in join.groups.values() if not group.is_removed.all()]
 
 
 def find_there(group: JoinGroup, boxes: Sequence[StandingBoxes]) -> NDArray[np.int32]:
     """The branches of a group that stand, and select something of both streams."""
     assert group.branches is not None
     first, second = (each.is_there[own] for each, own in zip(boxes, group.branches.selections, strict=True))
-    return np.flatnonzero(~group.is_gone & first & second).astype(np.int32)
+    return np.flatnonzero(~group.is_removed & first & second).astype(np.int32)

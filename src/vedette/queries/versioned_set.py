@@ -1,4 +1,4 @@
-"""What all query sets have in common: files, ids and versions."""
+"""The common part of all query sets: files, ids and versions."""
 
 from __future__ import annotations
 
@@ -50,9 +50,7 @@ class SavedSet:
     def _read_content(cls, saved: dict[str, Any], name: str, *, is_checked: bool) -> Self:
         kind = snapshot.kind_of(saved)
         if kind != cls.kind:
-            raise SnapshotError(
-                f"what was saved there is: {shortened(str(kind), 80)}; {cls.__name__} loads: {cls.kind}"
-            )
+            raise SnapshotError(f"the saved content is: {shortened(str(kind), 80)}; {cls.__name__} loads: {cls.kind}")
         with refusing_damage(name, "save the set again"):
             return cls._from_content(saved, is_checked=is_checked)
 
@@ -72,7 +70,7 @@ def begin(versions: Versions, version: int, mark: int) -> None:
     versions.begin(version, mark)
 
 
-class StandingSet(SavedSet):
+class VersionedSet(SavedSet):
     """Queries by position, each with an id, active from one version to another."""
 
     _ids: Ids
@@ -80,11 +78,11 @@ class StandingSet(SavedSet):
 
     def __len__(self) -> int:
         """The number of active queries."""
-        return self._versions.n_standing
+        return self._versions.n_active
 
     def __contains__(self, query_id: object) -> bool:
         try:
-            return self._find_standing(query_id) >= 0
+            return self._find_active(query_id) >= 0
         except QueryError:
             return False
 
@@ -110,7 +108,7 @@ class StandingSet(SavedSet):
         positions = self._ids.find(read)
         unknown = np.flatnonzero(positions < 0)
         if not len(unknown):
-            unknown = np.flatnonzero(self._versions.is_gone[positions])
+            unknown = np.flatnonzero(self._versions.is_removed[positions])
         if len(unknown):
             raise QueryError(f"no query {item(read, int(unknown[0]))!r} in this set")
         if len(positions):
@@ -129,21 +127,21 @@ class StandingSet(SavedSet):
         self._ids = Ids.from_parts(*saved["ids"])
         if not is_checked:
             self._ids.validate()
-        check(saved["versions"][1] == len(self._ids), "there are not as many versions as ids")
+        check(saved["versions"][1] == len(self._ids), "the numbers of versions and ids differ")
         self._versions = Versions.from_parts(*saved["versions"])
         if not is_checked:
             self._versions.validate(len(self._ids))
-            self._ids.check_distinct(~self._versions.is_gone)
+            self._ids.check_distinct(~self._versions.is_removed)
 
     def _remove(self, positions: NDArray[np.int32]) -> None:
         raise NotImplementedError
 
-    def _find_standing(self, query_id: object) -> int:
+    def _find_active(self, query_id: object) -> int:
         position = int(self._ids.find(self._ids.read([query_id]))[0])
-        return -1 if position < 0 or self._versions.is_gone[position] else position
+        return -1 if position < 0 or self._versions.is_removed[position] else position
 
     def _must_find(self, query_id: object) -> int:
-        position = self._find_standing(query_id)
+        position = self._find_active(query_id)
         if position < 0:
             raise QueryError(f"no query {query_id!r} in this set")
         return position
@@ -154,16 +152,16 @@ class StandingSet(SavedSet):
         if len(self._ids):
             positions = self._ids.find(read)
             known = np.flatnonzero(positions >= 0)
-            standing = known[~self._versions.is_gone[positions[known]]]
-            if len(standing):
-                (twice,) = self._ids.at(positions[standing[:1]])
+            active = known[~self._versions.is_removed[positions[known]]]
+            if len(active):
+                (twice,) = self._ids.at(positions[active[:1]])
                 raise QueryError(f"id {twice!r} already exists; use replace to change it, or another id")
         settings().check("max_queries", len(self) + len(read))
         return read
 
-    def _standing_ids(self) -> Ids:
+    def _active_ids(self) -> Ids:
         """The active ids, at new positions."""
         ids = Ids()
         ids.kind = self._ids.kind
-        ids.append(ids.read(self._ids.to_arrow().filter(pa.array(~self._versions.is_gone))))
+        ids.append(ids.read(self._ids.to_arrow().filter(pa.array(~self._versions.is_removed))))
         return ids
