@@ -235,7 +235,7 @@ def join_keeps(rows: dict[str, pa.Table], texts: list[str], zone: str, way: str)
     accepted = [place for place, each in enumerate(kept) if not isinstance(each, str)]
     pairs.add_many(accepted, [texts[place] for place in accepted], rows=1000)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(join_bundles, "LEAST_BUNDLE", 1 if way == "bundles" else 1 << 30)
+        patch.setattr(join_bundles, "MIN_BUNDLE", 1 if way == "bundles" else 1 << 30)
         patch.setattr(join_bundles, "PAIR_COST", 0)
         found = pairs.window().step(**rows)
     for line in found.to_pylist():

@@ -362,7 +362,10 @@ def test_changed_queries_act_as_in_one_shard(spark, tmp_path):
         ({"left_time": "price"}, r"within must be a number; query 'near' has a duration"),
         ({"left_time": None}, r"left_time is missing: the right stream has a time column"),
         ({"left_id": None}, r"left_id must be the name of a column; got None"),
-        ({"middle_id": "id"}, r"window takes no 'middle_id'; it takes: left_time, left_id, right_time, right_id"),
+        (
+            {"middle_id": "id"},
+            r"unknown option 'middle_id' of window; the options are: left_time, left_id, right_time, right_id",
+        ),
         ({"late": "never"}, r"late must be one of: 'drop', 'apply'; got 'never'"),
         ({"max_state_rows": -1}, r"max_state_rows must be a whole number above 0"),
         ({"shards": 1.5}, r"shards must be an integer from 1 to 10,000; got 1.5"),

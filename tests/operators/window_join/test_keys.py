@@ -37,7 +37,7 @@ def test_answers_do_not_depend_on_how_keys_are_computed(texts, batches):
         expected = whole.step(left=table(left), right=table(right)).to_pylist()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(string_use, "STRING_BYTES_AT_ONCE", 1)
-            patch.setattr(keys, "LONGEST_TEXT", 2)
+            patch.setattr(keys, "MAX_TEXT", 2)
             found = parts.step(left=table(left), right=table(right)).to_pylist()
 
         assert sorted(found, key=str) == sorted(expected, key=str)

@@ -90,7 +90,7 @@ def test_a_step_beyond_the_limit_is_refused_with_what_would_work(limited):
         join.step(left=rows, right=rows)
     assert str(error.value) == (
         "the answer has at least 10 pairs; the limit is 100 bytes (setting max_answer_bytes): pass fewer rows at once, "
-        "or take the pairs in pieces with step_batches"
+        "or get the pairs in pieces with step_batches"
     )
     assert join.n_rows == 0
     assert sum(each.num_rows for each in join.step_batches(left=rows, right=rows)) == 25

@@ -78,7 +78,7 @@ def cut(random_, items):
 @given(seeds)
 def test_pairs_are_those_that_each_row_makes_as_it_arrives(bundles, monkeypatch, seed):
     if bundles == "always":
-        monkeypatch.setattr(join_bundles, "LEAST_BUNDLE", 1)
+        monkeypatch.setattr(join_bundles, "MIN_BUNDLE", 1)
         monkeypatch.setattr(join_bundles, "PAIR_COST", 0)
         monkeypatch.setattr(join_bundles, "PROBE_COST", 1)
     random_ = random.Random(seed)

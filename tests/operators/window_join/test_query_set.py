@@ -238,7 +238,7 @@ def test_late_rows_that_are_applied_meet_what_is_in_its_window(index, seed):
     if random_.random() < 0.5:  # one that keeps everything, and finds nothing
         pairs.add("long", " AND ".join(f"{stream}.n = -99" for stream in streams), within=1000)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(join_bundles, "LEAST_BUNDLE", random_.choice([1, 64]))
+        patch.setattr(join_bundles, "MIN_BUNDLE", random_.choice([1, 64]))
         patch.setattr(join_bundles, "PAIR_COST", 0)
         join, model = open_join(pairs, late="apply"), LateModel(streams)
         for batch in cut(random_, rows):
@@ -452,13 +452,13 @@ def test_what_fails_for_a_pair_or_a_row_is_null_and_counted():
 SMALL_LIMITS = [
     (join_monitor, "ROWS_AT_ONCE", (1, 3)),
     (join_monitor, "PAIRS_AT_ONCE", (1, 4)),
-    (join_monitor, "_MOST_NUMBER", (30, 100)),
+    (join_monitor, "_MAX_NUMBER", (30, 100)),
     (join_query_set, "FEW_REMOVED", (0, 3)),
     (join_group, "PROBES_AT_ONCE", (1, 7)),
     (window_join, "CANDIDATES_AT_ONCE", (1, 9)),
     (window_join, "FEW_CODES", (-1000, 0)),
     (ordered_lists, "SMALL_ARENA", (0,)),
-    (join_bundles, "LEAST_BUNDLE", (1, 2)),
+    (join_bundles, "MIN_BUNDLE", (1, 2)),
     (join_bundles, "PAIR_COST", (0,)),
 ]
 
@@ -514,7 +514,7 @@ def test_a_step_much_larger_than_the_windows_finds_what_row_by_row_does(seed):
 
 
 def test_numbers_of_rows_begin_anew_before_32_bits_end(monkeypatch):
-    monkeypatch.setattr(join_monitor, "_MOST_NUMBER", 50)
+    monkeypatch.setattr(join_monitor, "_MAX_NUMBER", 50)
     pairs = vd.JoinQuerySet(left="n bigint", right="n bigint")
     pairs.add("q", "left.n = right.n", within=3)
     join = pairs.window(left_time="at", right_time="at")
@@ -663,7 +663,7 @@ def test_explain_names_the_edges_and_what_is_checked():
     )
     words = pairs.explain()
     assert "2 queries at version 2 over left, right" in words
-    assert "lists by left.k = right.k, within it in the order of left.x - right.x" in words
+    assert "lists by left.k = right.k, then ordered by left.x - right.x" in words
     assert "checked on pairs: left.n with right.n" in words
     assert "1 query has a residual" in words
     assert "nothing to join yet" in join_set().explain()

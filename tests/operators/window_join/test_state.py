@@ -86,7 +86,7 @@ def test_a_join_goes_on_from_what_was_saved_as_if_it_had_never_stopped(ids, time
     random_ = random.Random(seed)
     streams = Streams(random_, ids, times)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(join_monitor, "_MOST_NUMBER", random_.choice([40, 2**31 - 1]))
+        patch.setattr(join_monitor, "_MAX_NUMBER", random_.choice([40, 2**31 - 1]))
         patch.setattr(window_join, "FEW_CODES", random_.choice([-1000, 0, 1 << 16]))
         patch.setattr(join_query_set, "FEW_REMOVED", random_.choice([0, 1024]))
         straight, saving = streams.open(), streams.open()

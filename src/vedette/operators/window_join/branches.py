@@ -28,7 +28,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Signature:
-    """What the branches of a group have in common."""
+    """The common properties of the branches of a group."""
 
     edges: tuple[Edge, ...]  # a tree over the streams
     conditions: tuple[Link, ...]
@@ -38,23 +38,23 @@ class Signature:
     def validate(self, streams: Sequence[str], schema: Schema) -> None:
         """Raise DamageError unless a signature from a file links all of these streams, each once."""
         check_fields(self)
-        check(len(self.counts) == len(self.is_duration) == len(streams), "the windows are not those of the streams")
-        check(len(self.edges) == len(streams) - 1, "the links are not those of the streams")
+        check(len(self.counts) == len(self.is_duration) == len(streams), "the windows do not belong to the streams")
+        check(len(self.edges) == len(streams) - 1, "the links do not connect the streams")
         known = {0}
         for _ in self.edges:
             known |= {each for edge in self.edges if known & {*edge.streams} for each in edge.streams}
-        check(known == set(range(len(streams))), "the links are not those of the streams")
+        check(known == set(range(len(streams))), "the links do not connect the streams")
         for edge in self.edges:
             check_fields(edge)
             for link in (*edge.equalities, *([] if edge.link is None else [edge.link])):
                 link.validate(schema)
                 own = {streams[each] for each in edge.streams}
-                check(set(link.streams) == own, "a link is of other streams than its edge")
+                check(set(link.streams) == own, "a link has other streams than its edge")
             check(all(link.kind == SIGN for link in edge.equalities), "an equality is not an equality of two values")
             check(edge.link is None or edge.link.type.name != "string", "strings have no order here")
             if edge.link is not None:
                 own_order = tuple(streams[each] for each in edge.streams)
-                check(edge.link.streams == own_order, "the streams of a link are in another order")
+                check(edge.link.streams == own_order, "the streams of a link are in the wrong order")
         for link in self.conditions:
             link.validate(schema)
 
@@ -76,7 +76,7 @@ class Signature:
 
 @dataclass(frozen=True)
 class Branches:
-    """Branches of one group as columns; the first axis of the others is by stream, edge or condition."""
+    """Branches of one group as columns. The first axis of two-dimensional ones is by stream, edge or condition."""
 
     queries: NDArray[np.int32]
     selections: NDArray[np.int32]

@@ -1,8 +1,8 @@
 """Bundles: branches that select the same rows of both streams and differ only in the range of their link.
 
 Probing costs one search per branch and row, though most find nothing. A bundle works the other way round: for each pair
-of rows that its branches may join, it finds the ranges that contain the value of the link. That is a match of values
-with ranges, for which there are indexes. Which way is cheaper depends on the number of pairs, so every batch decides.
+of rows that its branches may join, it finds the ranges that contain the value of the link, with an index of ranges.
+Which way is cheaper depends on the number of pairs, so it is decided per batch.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from vedette.native.kernels import kernel
 from vedette.native.ordering import GREATEST, GREATEST_INFINITE, LEAST, LEAST_INFINITE, NAN_KEY, double_of_key
 from vedette.operators.window_join.probes import DOUBLES, INTEGERS, link_value
 
-LEAST_BUNDLE = 64  # fewer branches are probed one by one
-PAIR_COST, PROBE_COST = 25, 80  # nanoseconds, about, to match a pair and to probe a branch
+MIN_BUNDLE = 64  # fewer branches are probed one by one
+PAIR_COST, PROBE_COST = 25, 80  # approximate nanoseconds to match a pair and to probe a branch
 
 
 class RangeIndex(Protocol):
@@ -54,7 +54,7 @@ class Bundle:
     def __len__(self) -> int:
         return len(self.branches)
 
-    def is_shorter(self, n_rows: int, n_pairs: int) -> bool:
+    def is_cheaper(self, n_rows: int, n_pairs: int) -> bool:
         """Whether matching this many pairs costs less than probing for each branch and row."""
         return n_pairs * PAIR_COST < n_rows * len(self) * PROBE_COST
 
@@ -89,7 +89,7 @@ def find_bundles(
     return [
         Bundle(kind, same, [each[same] for each in windows])
         for same in np.split(active[order], cuts)
-        if len(same) >= LEAST_BUNDLE
+        if len(same) >= MIN_BUNDLE
     ]
 
 
@@ -110,7 +110,7 @@ def _to_ranges(kind: int, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> 
 
 @kernel
 def _doubles_of_keys(keys: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The doubles of keys; 0 where a key is beyond all."""
+    """The doubles of keys; 0 if a key is out of range."""
     doubles = np.zeros(len(keys))
     for i in range(len(keys)):
         if LEAST < keys[i] < GREATEST:

@@ -9,7 +9,7 @@ import numpy as np
 from vedette.errors import count
 from vedette.operators.window_join.algorithms import ALGORITHMS
 from vedette.operators.window_join.branches import Branches, Edge, Signature
-from vedette.operators.window_join.bundles import LEAST_BUNDLE
+from vedette.operators.window_join.bundles import MIN_BUNDLE
 
 if TYPE_CHECKING:
     from vedette.operators.window_join.query_set import JoinQuerySet
@@ -53,7 +53,7 @@ def _describe_group(signature: Signature, branches: Branches, streams: list[str]
     n_bundled = _count_bundled(signature, branches) if index is None else 0
     if n_bundled:
         lines.append(
-            f"    {n_bundled:,} of them select the same rows of both streams as many others: where that is shorter, "
+            f"    {n_bundled:,} of them select the same rows of both streams as many others: if that is cheaper, "
             f"pairs are matched with all their ranges at once"
         )
     if signature.conditions:
@@ -62,19 +62,19 @@ def _describe_group(signature: Signature, branches: Branches, streams: list[str]
 
 
 def _count_bundled(signature: Signature, branches: Branches) -> int:
-    """How many branches are of bundles (see `bundles`), except for windows of very different lengths."""
+    """How many branches are in bundles (see `bundles`), except for windows of very different lengths."""
     if len(signature.edges) > 1 or signature.edges[0].link is None:
         return 0
     _, counts = np.unique(branches.selections, axis=1, return_counts=True)
-    return int(counts[counts >= LEAST_BUNDLE].sum())
+    return int(counts[counts >= MIN_BUNDLE].sum())
 
 
 def _describe_edge(edge: Edge, streams: list[str]) -> str:
     first, second = (streams[number] for number in edge.streams)
     if edge.equalities:
         equal = ", ".join(link.name.replace(" with ", " = ") for link in edge.equalities)
-        order = "" if edge.link is None else f", within it in the order of {edge.link.name}"
+        order = "" if edge.link is None else f", then ordered by {edge.link.name}"
         return f"{first} and {second}: lists by {equal}{order}: a probe reads the run that joins"
     if edge.link is not None:
-        return f"{first} and {second}: lists in the order of {edge.link.name}: a probe reads the run that joins"
-    return f"{first} and {second}: lists of all that is selected: nothing links the two but residuals"
+        return f"{first} and {second}: lists ordered by {edge.link.name}: a probe reads the run that joins"
+    return f"{first} and {second}: lists of all selected rows: only residuals link the two"

@@ -28,7 +28,7 @@ PROBES_AT_ONCE = 1 << 22
 class Selected:
     """New rows of a stream by selection: those of `selections[i]` are `rows[starts[i] : starts[i + 1]]`.
 
-    They are in the order of the codes and keys of a port.
+    They are ordered by the codes and keys of a port.
     """
 
     selections: NDArray[np.int32]  # in order, each once
@@ -52,9 +52,9 @@ class Selected:
 
 @dataclass(frozen=True)
 class Share:
-    """A range of the new rows of a stream, and a range of the queries, whose pairs are looked for together.
+    """A range of the new rows of a stream, and a range of the queries, whose pairs are searched together.
 
-    Without rows it is about all new rows of all streams.
+    Without rows, it means all new rows of all streams.
     """
 
     stream: int
@@ -63,7 +63,7 @@ class Share:
     queries: range | None = None  # all
 
     def halves(self, n_queries: int) -> list[Share]:
-        """The share in two, along the rows while it has several, then along the queries; empty if it has one."""
+        """The share in two halves: by rows while it has several, then by queries; empty if it cannot be divided."""
         if self.end - self.start > 1:
             middle = (self.start + self.end) // 2
             return [replace(self, end=middle), replace(self, start=middle)]
@@ -72,7 +72,7 @@ class Share:
         return [replace(self, queries=each) for each in (queries[:middle], queries[middle:])] if middle else []
 
     def is_of(self, queries: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Which queries it is about."""
+        """Which of these queries are in the share."""
         if self.queries is None:
             return np.ones(len(queries), np.bool_)
         return (queries >= self.queries.start) & (queries < self.queries.stop)
@@ -88,8 +88,8 @@ class Port:
         self.list_of = np.empty(0, np.int32)  # by branch
         self.windows: NDArray[Any] = np.empty(0)  # by list
         self._kinds = np.empty(0, np.int64)  # by list: its selection, and the class of its windows
-        self._order = np.empty(0, np.int32)  # the lists in the order of their selections
-        self._selections = np.empty(0, np.int32)  # these, in order
+        self._order = np.empty(0, np.int32)  # the lists ordered by selection
+        self._selections = np.empty(0, np.int32)  # their selections, in this order
 
     @property
     def nbytes(self) -> int:
@@ -183,7 +183,7 @@ class JoinGroup:
         self.windows: list[NDArray[Any]] = []  # by stream, of each branch
         self.bundles: list[Bundle] = []
         self._orders: list[NDArray[np.int32]] = []  # by stream: branches by selection
-        self._selections: list[NDArray[np.int32]] = []  # those, in order
+        self._selections: list[NDArray[np.int32]] = []  # by stream: their selections, in this order
 
     @property
     def all_ports(self) -> list[Port]:
@@ -226,7 +226,7 @@ class JoinGroup:
     ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
         """The probes of a share: branches, and their selected rows in order; in slices.
 
-        Branches of matched bundles are left out.
+        Branches of matched bundles are skipped.
         """
         stream = share.stream
         assert self.branches is not None

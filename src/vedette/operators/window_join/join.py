@@ -47,12 +47,12 @@ from vedette.operators.window_join.probes import (
 from vedette.operators.window_join.window_rows import StreamRows
 
 CANDIDATES_AT_ONCE = 1 << 23  # pairs that are checked together, if the answer may be that large
-FEW_CANDIDATES = 1 << 16  # pairs that are checked together, however small the answer has to be
+FEW_CANDIDATES = 1 << 16  # pairs that are checked together, even if the answer must be small
 PAIR_BYTES = 12  # of a pair of two streams
 BUNDLE_BYTES = 1 << 26  # of matches of a bundle that are checked together
 FEW_CODES = 1 << 16  # up to this number, codes of values without a row are kept
 
-# The selections that contain rows of a stream: (stream, columns, number of rows) -> matches.
+# The selections that contain each row of a stream: (stream, columns, number of rows) -> matches.
 Selector = Callable[[int, dict[str, Column], int], Matches]
 
 
@@ -75,12 +75,12 @@ class Batch:
 
 @dataclass(frozen=True)
 class _NewRows:
-    """The rows that were inserted last, by stream, as `find` needs them."""
+    """The rows that were inserted last, by stream, for `find`."""
 
     times: list[NDArray[Any]]
     firsts: list[int]  # the number of the first new row
     selected: dict[RowKeys, Selected]
-    limits: list[list[NDArray[np.int64]]]  # for each new row, by stream, how many rows came before it
+    limits: list[list[NDArray[np.int64]]]  # for each new row, by stream, the number of earlier rows
 
 
 class PairFinder(Protocol):
@@ -143,10 +143,14 @@ class WindowJoin:
     # Queries.
 
     def follow(
-        self, groups: dict[Signature, tuple[Branches, NDArray[np.bool_]]], select: Selector, *, anew: bool = False
+        self,
+        groups: dict[Signature, tuple[Branches, NDArray[np.bool_]]],
+        select: Selector,
+        *,
+        replaces_all: bool = False,
     ) -> None:
-        """Update the branches: some are new, some are removed. With `anew`, all are replaced."""
-        if anew:
+        """Update the branches: some are new, some are removed. With `replaces_all`, all are replaced."""
+        if replaces_all:
             self.groups, self._codes, self._keys = {}, {}, {}
         new_lists = []
         for signature, (branches, is_removed) in groups.items():
@@ -167,7 +171,7 @@ class WindowJoin:
                         port.fill(lists, selected, stream.times.values, stream.first)
 
     def has_too_many_codes(self) -> bool:
-        """Whether most codes are of values without a row, so that codes should be numbered again."""
+        """Whether most codes belong to values without a row, so that codes should be numbered again."""
         return any(len(codes) > 4 * self.n_rows + FEW_CODES for codes in self._codes.values())
 
     def _make_group(self, signature: Signature) -> JoinGroup:
@@ -257,12 +261,12 @@ class WindowJoin:
                 )
 
     def find(self, share: Share, most: int = UNBOUNDED) -> Iterator[JoinedRows]:
-        """The pairs that a share of the new rows makes.
+        """The pairs of a share of the new rows.
 
         They come in pieces of about `most` bytes, plus at most the pairs of one slice of candidates.
         """
         self._sink.n = 0  # an earlier call may not have been read to its end
-        for pairs in self._probe(share, most) if self.finder is None else self._ask(self.finder, share):
+        for pairs in self._probe(share, most) if self.finder is None else self._find_with(self.finder, share):
             yield from self._sink.take()
             yield pairs
         yield from self._sink.take()
@@ -273,7 +277,7 @@ class WindowJoin:
             if len(times):
                 self.advance(number, times[-1])
 
-    def _ask(self, finder: PairFinder, share: Share) -> Iterator[JoinedRows]:
+    def _find_with(self, finder: PairFinder, share: Share) -> Iterator[JoinedRows]:
         new = self._new
         for group, branches, rows in finder.find(self, new.firsts, new.limits):
             assert group.branches is not None
@@ -423,7 +427,7 @@ class WindowJoin:
         runs = Runs(np.empty(len(rows), np.int64), np.empty(len(rows), np.int32))
         link = LinkRanges(NO_LINK, hop.is_first, _NO_RANGE, _NO_RANGE)
         find_runs(probes, own_port.keys.arrays, link, port.list_of[one], port.lists.arrays, runs)
-        if not bundle.is_shorter(len(rows), int(runs.lengths.sum())):
+        if not bundle.is_cheaper(len(rows), int(runs.lengths.sum())):
             return None
         return self._take_bundle(group, bundle, hop, rows, probes, runs, first, limits, most)
 
@@ -522,7 +526,7 @@ class WindowJoin:
         return (first, second) if hop.is_first else (second, first)
 
     def _latest(self, known: Sequence[Any]) -> NDArray[Any]:
-        """The latest time of the rows that are known."""
+        """The latest time of the known rows."""
         times = [self._times_of(number, rows) for number, rows in enumerate(known) if rows is not None]
         return times[0] if len(times) == 1 else np.maximum.reduce(times)
 
@@ -530,7 +534,7 @@ class WindowJoin:
         return np.asarray(self.streams[stream].times.values[rows - self.streams[stream].first])
 
     def _check(self, group: JoinGroup, branches: NDArray[np.int32], rows: list[NDArray[np.int32]]) -> list[JoinedRows]:
-        """The rows that are in each other's windows, if there are several, and fulfil the group's conditions."""
+        """The rows that are in each other's windows, if there are several, and satisfy the group's conditions."""
         signature = group.signature
         assert group.branches is not None
         keep = np.ones(len(branches), np.bool_)
@@ -582,7 +586,7 @@ _NO_ROWS: list[NDArray[np.int32]] = []
 
 
 def _rows_before(batches: Sequence[Batch], firsts: Sequence[int], stream: int) -> list[NDArray[np.int64]]:
-    """For each new row of a stream, by stream, the number of earlier rows, in the order of time, then of streams."""
+    """For each new row of a stream, by stream, the number of earlier rows, ordered by time, then by stream."""
     times = batches[stream].times
     limits = []
     for number, batch in enumerate(batches):
@@ -592,7 +596,7 @@ def _rows_before(batches: Sequence[Batch], firsts: Sequence[int], stream: int) -
 
 
 def _by_selection(matches: Matches, keys: RowKeys, first: int, shift: int) -> Selected:
-    """Matches by selection instead of by row, in the order of the keys. Rows are numbered from `first`."""
+    """Matches by selection instead of by row, ordered by key. Rows are numbered from `first`."""
     if not len(matches.positions):
         return Selected(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.int32))
     order = keys.order_from(first - shift)

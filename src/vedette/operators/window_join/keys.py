@@ -1,7 +1,7 @@
-"""The codes and keys by which rows of two streams find each other.
+"""The codes and keys by which rows of two streams are joined.
 
-Equal values have equal codes, in one numbering for both streams; a key is a whole number in the order of its values. A
-row without a value on one of the links has the code -1 and joins with nothing.
+Equal values have equal codes, in one numbering for both streams. A key is an integer in the order of the values. A row
+without a value on one of the links has the code -1 and joins with nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from vedette.native.ordering import keys_of_doubles
 from vedette.operators.window_join.probes import RowKeyArrays
 from vedette.operators.window_join.window_rows import GrowingArray
 
-LONGEST_TEXT = 127  # bytes of a text that is kept; a longer one is known by a digest of 128 characters
+MAX_TEXT = 127  # bytes of a text that is kept; a longer one is replaced by a digest of 128 characters
 
 
 class Codes:
@@ -76,7 +76,7 @@ class EdgeCodes:
         return self._each[place].number(_to_keys(values))
 
     def pair(self, place: int, codes: NDArray[np.int32], own: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The code of each row, from that of the equalities before one, and its own."""
+        """The code of each row, from its code for the previous equalities and its code `own` for this one."""
         return self._pairs[place - 1].number(codes.astype(np.int64) << 32 | own) if place else own
 
 
@@ -85,7 +85,7 @@ class RowKeys:
 
     def __init__(self, equalities: Sequence[Typed], codes: EdgeCodes, key: Typed | None, time_zone: str) -> None:
         self._equalities = equalities
-        self._numbering = codes  # which both sides share
+        self._numbering = codes  # shared by both sides
         self._key = key
         self._time_zone = time_zone
         self.codes = GrowingArray(np.int32)
@@ -100,7 +100,7 @@ class RowKeys:
         return RowKeyArrays(self.codes.values, self.keys.values)
 
     def append(self, columns: dict[str, Column], n_rows: int) -> int:
-        """Compute those of new rows. Returns the number of failed evaluations."""
+        """Compute the codes and keys of new rows. Returns the number of failed evaluations."""
         keys, codes, n_failed = np.zeros(n_rows, np.int64), np.zeros(n_rows, np.int32), 0
         valid = np.ones(n_rows, np.bool_)
         if self._key is not None:
@@ -117,7 +117,7 @@ class RowKeys:
     def _evaluate(
         self, side: Typed, columns: dict[str, Column], valid: NDArray[np.bool_], read: Callable[[Any], NDArray[Any]]
     ) -> tuple[NDArray[Any], int]:
-        """What `read` makes of the values of an expression, and for how many rows it failed. Nulls become invalid."""
+        """The values of an expression, converted by `read`, and the number of failed rows. Nulls become invalid."""
         parts, start, n_failed = [], 0, 0
         for column, failed in evaluate_rows(side, self._time_zone, columns, len(valid)):
             if column.valid is not None:
@@ -128,7 +128,7 @@ class RowKeys:
         return parts[0] if len(parts) == 1 else np.concatenate(parts), n_failed
 
     def order_from(self, place: int) -> NDArray[np.int64]:
-        """The order of the rows from a place on by code and key; rows are numbered from that place."""
+        """The rows from a place on, ordered by code and key; they are numbered from that place."""
         codes, keys = self.codes.values[place:], self.keys.values[place:]
         if self._equalities:
             return np.lexsort((keys, codes))
@@ -140,14 +140,14 @@ class RowKeys:
 
 
 def _shorten(texts: pa.LargeStringArray) -> pa.LargeStringArray:
-    """The texts, with a digest in the place of each that is long. A digest is longer than all texts that stay."""
+    """The texts, with a digest instead of each long one. A digest is longer than all texts that are kept."""
     offsets, data = string_buffers(texts)
     lengths = np.diff(offsets)
-    if not len(lengths) or lengths.max() <= LONGEST_TEXT:
+    if not len(lengths) or lengths.max() <= MAX_TEXT:
         return texts
-    long = np.flatnonzero(lengths > LONGEST_TEXT)
+    long = np.flatnonzero(lengths > MAX_TEXT)
     digests = [blake2b(data[offsets[place] : offsets[place + 1]].data).hexdigest() for place in long.tolist()]
-    is_long = pa.array(lengths > LONGEST_TEXT)
+    is_long = pa.array(lengths > MAX_TEXT)
     return pc.replace_with_mask(texts, is_long, pa.array(digests, pa.large_string()))
 
 

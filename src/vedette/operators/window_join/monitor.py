@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from vedette.operators.window_join.query_set import JoinQuerySet
 
 ROWS_AT_ONCE = 4096  # or as many as are kept, if that is more
-PAIRS_AT_ONCE = 1 << 20  # whose residuals are checked together
-_MOST_NUMBER = (1 << 31) - 1
+PAIRS_AT_ONCE = 1 << 20  # pairs whose residuals are checked together
+_MAX_NUMBER = (1 << 31) - 1
 
 _STATE = JoinState()
 
@@ -63,7 +63,7 @@ class JoinMonitor:
                 )
             if field is not None and self.time_type not in ("", field.type.name):
                 raise QueryError(
-                    f"{time!r} is {field.type}, and the times of another stream are {self.time_type}; use one type",
+                    f"{time!r} is {field.type}, but the times of another stream are {self.time_type}; use one type",
                     option=f"{stream}_time",
                 )
             if field is not None:
@@ -87,7 +87,7 @@ class JoinMonitor:
         self.join = self.make_join()
         self.followed: tuple[int, int] | None = None  # the epoch and version of the queries in the join
         self.saved_rows: list[int] | None = None  # by stream, the next row when the state was last saved
-        self.longest: list[Any] = [-1] * len(streams)  # by stream, the longest window of time, below 0 if there is none
+        self.longest: list[Any] = [-1] * len(streams)  # by stream, the longest window of time; below 0 for no window
         self.most = [0] * len(streams)  # by stream, the largest window that counts rows
 
     def __repr__(self) -> str:
@@ -110,10 +110,10 @@ class JoinMonitor:
         return self.join.nbytes
 
     def step(self, **rows: Any) -> pa.Table:
-        """The pairs that new rows make: columns query, and by stream the id of the row.
+        """The pairs of new rows: the column query, and for each stream the id of the row.
 
-        Rows are taken by time, then by stream, then by id. A pair is reported once for each query, with the later of
-        its rows. Raises AnswerError, and changes nothing, where the pairs exceed the setting max_answer_bytes;
+        Rows are processed by time, then by stream, then by id. A pair is reported once for each query, with the later
+        of its rows. Raises AnswerError, and changes nothing, if the pairs exceed the setting max_answer_bytes.
         `step_batches` has no such limit.
         """
         (found,) = self._step(rows, max_answer_bytes(), is_whole=True)
@@ -122,8 +122,8 @@ class JoinMonitor:
     def step_batches(self, max_bytes: int | None = None, /, **rows: Any) -> Iterator[pa.Table]:
         """The pairs of `step` in pieces of about `max_bytes`, by default the setting answer_batch_bytes.
 
-        Read all pieces before the next call: the step is over with the last one. If the iteration stops before it, the
-        join is as it was before.
+        Read all pieces before the next call: the step ends with the last one. If the iteration stops earlier, the step
+        is undone.
         """
         most = settings().answer_batch_bytes if max_bytes is None else max_bytes
         return self._step(rows, most, is_whole=False)
@@ -139,7 +139,7 @@ class JoinMonitor:
         try:
             yield from self._join_parts(self._cut(batches), batches, most, is_whole)
         except BaseException:
-            if self._begun is undo:  # else another step was made since
+            if self._begun is undo:  # otherwise another step has begun since
                 undo.apply(self)
             raise
 
@@ -191,12 +191,12 @@ class JoinMonitor:
             self.join.expire(self.longest, self.most)
         pairs = JoinedRows.concat(found, len(batches))
         if self.join.has_too_many_codes():
-            self._begin_anew()
+            self._renumber()
         self._begun = None  # from here on the step cannot be undone
         yield to_table(pairs, self.queries, ids)
 
     def _find_once(self, part: list[Batch], bases: Sequence[int], most: int, is_whole: bool) -> Iterator[JoinedRows]:
-        """The pairs of a part of the rows, each once per query, though two branches of a query may find it.
+        """The pairs of a part of the rows, each once per query, even if two branches of a query find it.
 
         Repeats have the same new row and the same query, so they are in the same share of the part.
         """
@@ -241,7 +241,7 @@ class JoinMonitor:
         return drop_repeats(JoinedRows.concat(held, n_streams), self.queries)
 
     def _find(self, share: Share, bases: Sequence[int], most: int) -> Iterator[JoinedRows]:
-        """The pairs of a share of the rows for which the residuals hold."""
+        """The pairs of a share of the rows for which the residuals are true."""
         pieces = self.join.find(share, most)
         while True:
             with naming(self.queries.ids_at):
@@ -264,7 +264,7 @@ class JoinMonitor:
         if not self.time_type or not self.options.has_times:
             return
         read = {number: read_time(each, self.time_type, self.queries.time_zone) for number, each in named.items()}
-        last = np.finfo(np.float64).max if self.time_type == "double" else MAX_TIME - 1  # that a row could have
+        last = np.finfo(np.float64).max if self.time_type == "double" else MAX_TIME - 1  # the last possible time
         self.follow()
         for number, each in read.items():
             self.join.advance(number, min(max(each, -last), last))
@@ -277,15 +277,15 @@ class JoinMonitor:
         return _STATE.save(self)
 
     def load(self, blob: bytes) -> None:
-        """Replace this state by a saved one; raises SnapshotError, and changes nothing, if it does not fit."""
+        """Replace this state by a saved one. Raises SnapshotError, and changes nothing, if it does not fit."""
         _STATE.load(self, blob)
 
     def take_delta(self) -> bytes:
-        """What changed in the state since the last `save`, `load` or `take_delta`."""
+        """The changes of the state since the last `save`, `load` or `take_delta`."""
         return _STATE.take_delta(self)
 
     def apply_delta(self, blob: bytes) -> None:
-        """Update a loaded state; apply deltas in the order in which they were taken."""
+        """Update a loaded state. Apply deltas in the order in which they were taken."""
         _STATE.apply_delta(self, blob)
 
     # Inside.
@@ -302,17 +302,17 @@ class JoinMonitor:
             if stream.use_fields(self._types_of(number)):
                 self.saved_rows = None  # a delta cannot express it
         groups = self.queries.groups()
-        anew = self.followed is None or self.followed[0] != now[0]
-        self.join.follow(groups, self._select, anew=anew)
+        replaces_all = self.followed is None or self.followed[0] != now[0]
+        self.join.follow(groups, self._select, replaces_all=replaces_all)
         self.followed = now
         self.longest, self.most = self._windows_of(groups)
 
-    def _begin_anew(self) -> None:
+    def _renumber(self) -> None:
         """Number rows and codes again from 0."""
         for stream in self.join.streams:
             stream.first = 0
         self.saved_rows = None
-        self.join.follow(self.queries.groups(), self._select, anew=True)
+        self.join.follow(self.queries.groups(), self._select, replaces_all=True)
 
     def set_time_type(self, time_type: str) -> None:
         """Set the type of times, at the first row."""
@@ -359,11 +359,11 @@ class JoinMonitor:
             each = read_join_rows(given, stream, schema, fields, self.queries.time_zone, time, id_)
             known = self.id_types[number]
             if each.n and each.ids is not None and known is not None and each.id_type != known:
-                raise RowError(f"{stream} rows: ids were of type {known} so far; {id_!r} now holds {each.id_type}")
+                raise RowError(f"{stream} rows: ids were of type {known} so far; {id_!r} now has {each.id_type}")
             read.append(each)
         types = {each.time_type for each in read if each.n}
         if len(types) > 1:
-            raise RowError(f"the times of the streams are of different types: {', '.join(sorted(types))}")
+            raise RowError(f"the times of the streams have different types: {', '.join(sorted(types))}")
         if types and self.options.has_times:
             self.set_time_type(types.pop())
         return read
@@ -381,10 +381,10 @@ class JoinMonitor:
             return self.queries.selections(number).match(columns, n_rows)
 
     def _cut(self, batches: Sequence[Batch]) -> list[list[Batch]]:
-        """The rows of a step in parts about as large as the kept rows, so that the cost follows the windows."""
+        """The rows of a step in parts about as large as the kept rows, so that the cost depends on the windows."""
         n_rows = sum(map(len, batches))
-        if any(stream.end + n_rows > _MOST_NUMBER for stream in self.join.streams):
-            self._begin_anew()
+        if any(stream.end + n_rows > _MAX_NUMBER for stream in self.join.streams):
+            self._renumber()
         size = max(ROWS_AT_ONCE, self.join.n_rows)
         if n_rows <= size:
             return [list(batches)]
@@ -409,7 +409,7 @@ class JoinMonitor:
         return ids
 
     def _check_residuals(self, pairs: JoinedRows, bases: Sequence[int]) -> JoinedRows:
-        """The pairs for which the residuals hold."""
+        """The pairs for which the residuals are true."""
         for residual in self.queries.residuals:
             order = np.argsort(residual.queries, kind="stable")
             known = residual.queries[order]
@@ -431,7 +431,7 @@ class JoinMonitor:
         return pairs
 
     def _windows_of(self, groups: dict[Any, Any]) -> tuple[list[Any], list[int]]:
-        """By stream, the longest window of time, below 0 if there is none, and the largest window that counts rows."""
+        """By stream, the longest window of time, below 0 for no window, and the largest window that counts rows."""
         n = len(self.queries.streams)
         longest: list[Any] = [-1] * n
         most = [0] * n
@@ -448,7 +448,7 @@ class JoinMonitor:
         return longest, most
 
     def _check_windows(self, time_type: str) -> None:
-        """Raise unless the windows of all queries fit times of this type. Empty: there are no times."""
+        """Raise unless the windows of all queries fit times of this type, which is empty if there are no times."""
         for signature, (branches, is_removed) in self.queries.groups().items():
             for number, stream in enumerate(self.queries.streams):
                 if signature.counts[number] or is_removed.all():
@@ -495,7 +495,7 @@ class JoinMonitor:
 def _too_large(n_pairs: int) -> AnswerError:
     return too_large(
         f"has at least {count(n_pairs, 'pair')}",
-        "pass fewer rows at once, or take the pairs in pieces with step_batches",
+        "pass fewer rows at once, or get the pairs in pieces with step_batches",
     )
 
 

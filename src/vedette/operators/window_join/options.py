@@ -22,11 +22,13 @@ class JoinOptions:
     def read(
         cls, streams: Sequence[str], columns: Mapping[str, Any], late: str, max_state_rows: int | None
     ) -> JoinOptions:
-        """The options as they are given: `left_time`, `left_id` and so on for every stream."""
+        """The options of a caller: `left_time`, `left_id` and so on for every stream."""
         known = [f"{stream}_{role}" for stream in streams for role in ("time", "id")]
         for name, value in columns.items():
             if name not in known:
-                raise QueryError(f"window takes no {name!r}; it takes: {', '.join(known)}{nearest(name, known)}")
+                raise QueryError(
+                    f"unknown option {name!r} of window; the options are: {', '.join(known)}{nearest(name, known)}"
+                )
             if value is not None and (not isinstance(value, str) or not value):
                 raise QueryError(f"must be the name of a column of the rows; got {value!r}", option=name)
         if late not in ("drop", "apply"):
@@ -41,7 +43,7 @@ class JoinOptions:
         if named and len(named) < len(streams):
             missing = next(stream for stream in streams if stream not in named)
             raise QueryError(
-                f"is missing: the {named[0]} stream has a time column; name one for each stream, or for none",
+                f"is missing: the {named[0]} stream has a time column; give one for each stream, or for none",
                 option=f"{missing}_time",
             )
         return cls(times, tuple(columns.get(f"{stream}_id") for stream in streams), late, max_state_rows)

@@ -1,10 +1,9 @@
-"""Lists of the rows of a window, each in the order of a code and a key.
+"""Lists of the rows of a window, each ordered by a code and a key.
 
-A list holds the rows that some queries select from one stream, so that a probe finds the rows that join as one run. The
-lists share three arrays. A list that is full first loses its expired rows, and moves to twice the room if that is not
-enough. Before the arrays grow, all lists lose their expired rows. New rows are merged in from the back, so a batch
-costs a move of what is behind its first row, and many rows at once are cheaper than one by one. Readers skip expired
-rows that are still in a list.
+A list has the rows that some queries select from one stream, so a probe finds the rows that join as one run. The lists
+share three arrays. A full list first drops its expired rows, and moves to twice the room if that is not enough. Before
+the arrays grow, all lists drop their expired rows. New rows are merged from the back, so a batch moves the entries
+after its first row, and many rows at once are cheaper than one by one. Readers skip expired rows that are still there.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ SMALL_ARENA = 4096
 
 
 class Arrivals(NamedTuple):
-    """New rows by list: those of `lists[i]` are `rows[starts[i] : starts[i + 1]]`, in the order of codes and keys."""
+    """New rows by list: those of `lists[i]` are `rows[starts[i] : starts[i + 1]]`, ordered by code and key."""
 
     lists: NDArray[np.int32]
     starts: NDArray[np.int64]
@@ -29,14 +28,14 @@ class Arrivals(NamedTuple):
 
 
 class Expiry(NamedTuple):
-    """Which rows no later arrival joins with: those below a number, or older than a window, by list.
+    """Which rows are expired, by list: those below a number, or older than a window.
 
-    `first_rows` is for windows that count rows. Ages are computed by the same subtraction as in a probe: an age that is
-    rounded to the length of the window is in it.
+    `first_rows` is for windows that count rows. Ages are computed by the same subtraction as in a probe, so an age that
+    is rounded to the length of the window is in it.
     """
 
     first_rows: NDArray[np.int64]
-    times: NDArray[Any]  # of the rows of the window, by row less `shift`
+    times: NDArray[Any]  # of the rows of the window, by row minus `shift`
     shift: int
     now: Any
     longest: NDArray[Any]  # by list
@@ -54,15 +53,15 @@ class ListArrays(NamedTuple):
 
 
 class OrderedLists:
-    """Lists by number. Rows are numbers; the caller knows their codes and keys."""
+    """Lists by number. Rows are numbers; the caller has their codes and keys."""
 
     def __init__(self, *, has_codes: bool) -> None:
         self.has_codes = has_codes
         self.n = 0
         by_list = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32)
         self.arrays = ListArrays(*by_list, np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32))
-        self._used = 0  # of the three arrays of entries
-        self._room = 0  # of the lists in them
+        self._used = 0  # entries of the three arrays
+        self._room = 0  # total room of the lists
 
     @property
     def nbytes(self) -> int:
@@ -86,7 +85,7 @@ class OrderedLists:
     def insert(
         self, arrivals: Arrivals, codes: NDArray[np.int32], keys: NDArray[np.int64], shift: int, expiry: Expiry
     ) -> None:
-        """Insert rows. `codes` and `keys` are by row less `shift`; a row with a code below 0 is skipped."""
+        """Insert rows. `codes` and `keys` are by row minus `shift`. A row with a code below 0 is skipped."""
         needed = int(_make_room(arrivals, self.arrays, expiry))
         if self._used + needed > len(self.arrays.rows):
             is_idle = np.ones(self.n, np.bool_)
@@ -97,7 +96,7 @@ class OrderedLists:
         self._room += added
 
     def _reserve(self, needed: int) -> None:
-        """Make room for so many entries: close gaps if they are most of the arrays, else enlarge the arrays."""
+        """Make room for `needed` entries: close gaps if they are most of the arrays, else enlarge the arrays."""
         if self._used + needed > len(self.arrays.rows) and self._used > 2 * self._room + SMALL_ARENA:
             self._pack(self._room + needed)
         n, old = self._used + needed, self.arrays
@@ -115,9 +114,9 @@ class OrderedLists:
 
 @kernel
 def _make_room(arrivals: Arrivals, lists: ListArrays, expiry: Expiry) -> int:
-    """Drop the expired rows of lists that are too full for their new rows. The room that larger lists then need.
+    """Drop the expired rows of lists that are too full for their new rows. Returns the room that larger lists need.
 
-    A list that has to move has its room below 0 until it has moved.
+    A list that must move has a room below 0 until it has moved.
     """
     chosen, arrival_starts = arrivals.lists, arrivals.starts
     lengths, rooms = lists.lengths, lists.rooms
@@ -129,7 +128,7 @@ def _make_room(arrivals: Arrivals, lists: ListArrays, expiry: Expiry) -> int:
             continue
         n = _drop_expired(one, lists, expiry)
         lengths[one] = n
-        if 4 * (n + n_new) > 3 * rooms[one]:  # or it would be full again soon
+        if 4 * (n + n_new) > 3 * rooms[one]:  # otherwise it would soon be full again
             needed += 2 * (n + n_new) + 2
             rooms[one] = -1 - rooms[one]
     return needed
@@ -175,7 +174,7 @@ def _insert(
     lists: ListArrays,
     used: int,
 ) -> tuple[int, int]:
-    """Merge new rows, which are in order, into each list. How much of the arrays is then used, and the new room."""
+    """Merge new rows, which are in order, into each list. Returns how much of the arrays is used, and the new room."""
     chosen, arrival_starts, new_rows = arrivals.lists, arrivals.starts, arrivals.rows
     starts, lengths, rooms = lists.starts, lists.lengths, lists.rooms
     codes, keys, rows = lists.codes, lists.keys, lists.rows
@@ -224,7 +223,7 @@ def _insert(
 
 @kernel
 def _pack(n_lists: int, lists: ListArrays, packed: ListArrays) -> int:
-    """Copy the entries without the gaps between lists. Both share the arrays by list. How much is then used."""
+    """Copy the entries without the gaps between lists. Both share the arrays by list. Returns how much is used."""
     starts, lengths, rooms = lists.starts, lists.lengths, lists.rooms
     codes, keys, rows = lists.codes, lists.keys, lists.rows
     new_codes, new_keys, new_rows = packed.codes, packed.keys, packed.rows

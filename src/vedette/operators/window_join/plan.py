@@ -1,8 +1,8 @@
-"""The plan of join queries: what is selected from each stream, and which links connect rows of two streams.
+"""The plan of join queries: selections of each stream, and links that connect rows of two streams.
 
 Each disjunct of a query in disjunctive normal form is a *branch*: a *selection* of each stream, links between streams,
 and conditions that are checked last. Branches with the same links form a group, which is probed together. Between two
-streams all equalities are one code, and one more link, preferably a difference, is the order within a code.
+streams, all equalities become one code, and one more link, preferably a difference, is the order within a code.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Windows:
 
 @dataclass
 class Selections:
-    """What is selected from one stream: boxes and residuals of selections, which are numbered from 0."""
+    """The selections of one stream: their boxes and residuals. Selections are numbered from 0."""
 
     n: int
     blocks: list[BoxBlock]
@@ -55,9 +55,9 @@ class JoinPlan:
 def plan_joins(compiled: CompiledTexts, streams: Sequence[str], windows: Windows) -> JoinPlan:
     """Plan compiled texts over a schema of several streams."""
     selections = [Selections(0, [], []) for _ in streams]
-    alone, together = _part_residuals(compiled.residuals, streams)
+    alone, together = _split_residuals(compiled.residuals, streams)
     groups: dict[Signature, list[Branches]] = {}
-    for block in (_carry_over(block, compiled.links) for block in compiled.blocks):
+    for block in (_copy_equal_ranges(block, compiled.links) for block in compiled.blocks):
         entries, values = _split_ranges(block, compiled.links)
         queries = block.queries[entries]
         chosen = np.stack(
@@ -66,7 +66,7 @@ def plan_joins(compiled: CompiledTexts, streams: Sequence[str], windows: Windows
                 for number, stream in enumerate(streams)
             ]
         )
-        for same, equal in _alike(queries, values, windows):
+        for same, equal in _group_alike(queries, values, windows):
             edges, linked, conditions = _choose_edges([link for link, *_ in values], equal, streams)
             of_query = windows.take(queries[same])
             signature = Signature(
@@ -98,10 +98,10 @@ def _stack(rows: list[NDArray[np.int64]], n: int) -> NDArray[np.int64]:
     return np.stack(rows) if rows else np.empty((0, n), np.int64)
 
 
-def _part_residuals(
+def _split_residuals(
     residuals: Sequence[Residual], streams: Sequence[str]
 ) -> tuple[list[list[Residual]], list[Residual]]:
-    """Residuals of one stream alone, by stream, and the others."""
+    """Residuals that use one stream, by stream, and the others."""
     alone: list[list[Residual]] = [[] for _ in streams]
     together = []
     for residual in residuals:
@@ -116,7 +116,7 @@ def _part_residuals(
 # Links.
 
 
-def _carry_over(block: BoxBlock, links: dict[str, Link]) -> BoxBlock:
+def _copy_equal_ranges(block: BoxBlock, links: dict[str, Link]) -> BoxBlock:
     """The block with the ranges of a field copied to the fields that are equal to it: fewer rows are selected."""
     ranges = dict(block.ranges)
     equal = [
@@ -124,7 +124,7 @@ def _carry_over(block: BoxBlock, links: dict[str, Link]) -> BoxBlock:
         for name, each in block.ranges.items()
         if name in links and _is_equality(links[name], each)
     ]
-    for _ in equal:  # as far as a chain of them may lead
+    for _ in equal:  # the length of the longest chain
         for first, second in equal:
             for said, unsaid in ((first, second), (second, first)):
                 if isinstance(ranges.get(said), Ranges) and unsaid not in ranges:
@@ -141,9 +141,9 @@ def _is_equality(link: Link, ranges: Any) -> bool:
 def _split_ranges(
     block: BoxBlock, links: dict[str, Link]
 ) -> tuple[NDArray[np.int64], list[tuple[Link, NDArray[np.int64], NDArray[np.int64]]]]:
-    """The branches of a block, as places in it, and by link the keys between which its value lies.
+    """The branches of a block, as places in it, and by link the range of keys of its value.
 
-    A distance that is not too small is a difference above, or one below: two branches.
+    A distance of at least some value is a difference above it, or one below its negative: two branches.
     """
     entries = np.arange(len(block), dtype=np.int64)
     values: list[tuple[Link, NDArray[np.int64], NDArray[np.int64]]] = []
@@ -180,8 +180,10 @@ def _to_keys(ranges: Ranges, link: Link) -> tuple[NDArray[np.int64], NDArray[np.
     return np.where(is_empty, GREATEST, lows), np.where(is_empty, LEAST, highs)
 
 
-def _alike(queries: NDArray[Any], values: list[Any], windows: Windows) -> list[tuple[NDArray[Any], tuple[bool, ...]]]:
-    """Branches with windows of one kind and equality on the same links; and on which."""
+def _group_alike(
+    queries: NDArray[Any], values: list[Any], windows: Windows
+) -> list[tuple[NDArray[Any], tuple[bool, ...]]]:
+    """Branches grouped by the kinds of their windows and by the links that are equalities; and these links."""
     marks = [(link.kind == SIGN) & (lows == 0) & (highs == 0) for link, lows, highs in values]
     kinds = [*windows.counts[:, queries], *windows.is_duration[:, queries]]
     if not len(queries):
@@ -198,7 +200,7 @@ def _alike(queries: NDArray[Any], values: list[Any], windows: Windows) -> list[t
 def _choose_edges(
     links: list[Link], equal: tuple[bool, ...], streams: Sequence[str]
 ) -> tuple[tuple[Edge, ...], list[int | None], list[int]]:
-    """A tree over the streams with the strongest links first: the link of each edge, and the links left to check."""
+    """A tree over the streams with the strongest links first: the link of each edge, and the remaining links."""
     by_pair: dict[frozenset[str], list[int]] = {}
     for place, link in enumerate(links):
         by_pair.setdefault(frozenset(link.streams), []).append(place)
@@ -281,7 +283,7 @@ def _select(
 
 
 def _number_alike(ranges: dict[str, Any], entries: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The same number for branches with the same ranges."""
+    """A number for each branch; branches with the same ranges have the same number."""
     number = np.zeros(len(entries), np.int64)
     for each in ranges.values():
         if isinstance(each, Ranges):

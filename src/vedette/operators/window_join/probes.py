@@ -1,8 +1,8 @@
 """Probes: from a row of one stream to the rows of another that join with it, as runs of an ordered list.
 
-The value of a link falls or rises along a list that is in the order of one side, so the rows in a range of values are a
-run. It is found by binary search with the same comparison as in the query, so nothing is rounded twice. NaN and
-infinite values break that order; if they occur, the run is all rows with the code, and each row is compared.
+The value of a link is monotone along a list that is ordered by one side, so the rows in a range of values are a run. It
+is found by binary search with the same comparison as in the query, so nothing is rounded twice. NaN and infinite values
+break that order; if they occur, the run is all rows with the code, and each row is compared.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NO_LINK, SIGN, DOUBLES, INTEGERS = 0, 1, 2, 3  # how the value of a link is comp
 
 
 class Probes(NamedTuple):
-    """Rows that look for others: the branch, the place of the row among those kept, and its place among new rows."""
+    """Probing rows: the branch, the place of the row among kept rows, and its place among new rows."""
 
     branches: NDArray[np.int32]
     places: NDArray[np.int32]
@@ -43,7 +43,7 @@ class RowKeyArrays(NamedTuple):
 
 
 class LinkRanges(NamedTuple):
-    """The range of a link's value by branch; `is_first`: the key of the probe is the first of the two."""
+    """The range of a link's value by branch. `is_first`: the key of the probe is the first of the two."""
 
     kind: int
     is_first: bool
@@ -52,16 +52,16 @@ class LinkRanges(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """By probe, the entries of a list that may join. A length is below 0 if they have yet to be compared."""
+    """By probe, the entries of a list that may join. A length below 0 means that they must still be compared."""
 
     starts: NDArray[np.int64]
     lengths: NDArray[np.int32]
 
 
 class Before(NamedTuple):
-    """What came before a new row.
+    """The rows before a new row.
 
-    `limits` are, by arrival, the numbers of rows before it, `latest` the time of the latest row so far, by arrival or
+    `limits` are the numbers of rows before each arrival; `latest` is the time of the latest row so far, by arrival or
     by probe.
     """
 
@@ -71,13 +71,13 @@ class Before(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """The rows of a stream that a probe may take, and the windows by branch.
+    """The rows of a stream that a probe may join with, and the windows by branch.
 
-    A window counts rows back from the limit, or time back from the latest row. A row that is later still must not be so
-    by more than `own_windows`, which is empty if that is no condition. Rows below `shift` are gone.
+    A window counts rows back from the limit, or time back from the latest row. A row that is later than the probe must
+    not be later by more than `own_windows`, which is empty if that is no condition. Rows below `shift` were dropped.
     """
 
-    times: NDArray[Any]  # by row less `shift`
+    times: NDArray[Any]  # by row minus `shift`
     shift: int
     counts: bool
     windows: NDArray[Any]
@@ -85,7 +85,7 @@ class Reach(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """Where rows are written, less `base`: `rows[n:]`, and the number of rows of each probe to `counts`."""
+    """The output: rows minus `base` are written to `rows[n:]`, and the number of rows of each probe to `counts`."""
 
     base: int
     counts: NDArray[np.int32]
@@ -110,7 +110,7 @@ def link_value(kind: int, first: int, second: int) -> int:
 
 @kernel
 def holds(kind: int, first: int, second: int, low: int, high: int) -> bool:
-    """Whether the value of a link is in a range; a difference beyond 64 bits is in none."""
+    """Whether the value of a link is in a range. A difference beyond 64 bits is in no range."""
     if kind == INTEGERS:
         difference = first - second
         if (first ^ second) & (first ^ difference) < 0:
@@ -122,10 +122,10 @@ def holds(kind: int, first: int, second: int, low: int, high: int) -> bool:
 def find_runs(
     probes: Probes, rows: RowKeyArrays, link: LinkRanges, list_of: NDArray[np.int32], lists: ListArrays, runs: Runs
 ) -> None:
-    """For each probe, the run of its branch's list; `list_of` is the list of each branch.
+    """Find the run of each probe in its branch's list. `list_of` is the list of each branch.
 
-    A run whose rows have yet to be compared has its length below 0. Probes of one branch that come in the order of
-    their keys are quickest: each begins to look where the one before it ended.
+    A run whose rows must still be compared has a negative length. Probes of one branch are fastest in the order of
+    their keys: each search starts where the previous one ended.
     """
     branches, places, codes, keys = probes.branches, probes.places, rows.codes, rows.keys
     kind, is_first, lows, highs = link.kind, link.is_first, link.lows, link.highs
@@ -183,7 +183,7 @@ def take_runs(
 ) -> int:
     """Write the rows of the runs of probes `span[0]` to `span[1]` that are in the windows to `out`.
 
-    Returns how many rows are there then.
+    Returns the number of rows in `out`.
     """
     branches, places, arrivals = probes.branches, probes.places, probes.arrivals
     limits, latest, by_arrival = before.limits, before.latest, before.by_arrival
@@ -215,7 +215,7 @@ def take_runs(
                         n += 1
         elif counts and len(own_windows) == 0:
             least = max(shift, limit - np.int64(window))
-            for at in range(run, run + length):  # without branches: what is not kept is written over
+            for at in range(run, run + length):  # without branches: a row that is not kept is overwritten
                 row = list_rows[at]
                 rows[n] = row - base
                 n += (row >= least) & (row < limit)
@@ -244,7 +244,7 @@ def name_pairs(
     out_rows: NDArray[np.int32],
     n: int,
 ) -> None:
-    """Write the query and the own row of each probe, once for each row that it has taken, from `n` on."""
+    """Write the query and the row of each probe, once for each row that it joins with, from `n` on."""
     for i in range(first, last):
         query, row = queries[branches[i]], np.int32(rows[i] - base)
         for at in range(n, n + taken[i]):
@@ -276,7 +276,7 @@ def _first_code(codes: NDArray[np.int32], begin: int, end: int, code: int) -> in
 def _first_past(
     keys: NDArray[np.int64], begin: int, end: int, kind: int, key: int, is_first: bool, bound: int, is_in: bool
 ) -> int:
-    """The first place whose value is past the bound, or at it if `is_in`: by leaps, then by binary search."""
+    """The first place whose value is past the bound, or at it if `is_in`: exponential, then binary search."""
     step = 1
     while begin + step < end and not _is_past(keys[begin + step - 1], kind, key, is_first, bound, is_in):
         begin += step
@@ -293,7 +293,7 @@ def _first_past(
 
 @kernel
 def _is_past(other: int, kind: int, key: int, is_first: bool, bound: int, is_in: bool) -> bool:
-    if is_first:  # values fall along the list
+    if is_first:  # values are descending along the list
         value = link_value(kind, key, other)
         return value < bound or (is_in and value == bound)
     value = link_value(kind, other, key)

@@ -64,8 +64,8 @@ class JoinQuerySet(VersionedSet):
         for name in streams:
             if not name.isidentifier() or name.lower() == "query":
                 raise SchemaError(
-                    f"a stream's name consists of letters, digits and _, and is not 'query', which is a column of "
-                    f"answers; got {name!r}"
+                    f"a stream's name must consist of letters, digits and _, and must not be 'query', which is a "
+                    f"column of answers; got {name!r}"
                 )
         _check_index(index, list(streams))
         self.index = index
@@ -143,18 +143,18 @@ class JoinQuerySet(VersionedSet):
     def apply(self, changes: Changes) -> None:
         """Apply the changes of a registry, all at once. Versions and marks are the registry's.
 
-        Queries that were added and removed in between are left out: rows join by the queries of their step.
+        Queries that were added and removed in between are skipped: rows join by the queries of their step.
         """
-        lives = Revisions.read(changes, self._ids, self._versions)
-        stays = np.flatnonzero(lives.ends == NOT_REMOVED)
+        revisions = Revisions.read(changes, self._ids, self._versions)
+        stays = np.flatnonzero(revisions.ends == NOT_REMOVED)
         texts, windows = (changes.texts or []), (changes.windows or [])
-        read = take_ids(lives.ids, stays)
+        read = take_ids(revisions.ids, stays)
         compiled = compile_texts([texts[each] for each in stays], self.schema, self.time_zone, ids=read.tolist())
         plan = plan_joins(compiled, self.streams, read_each_window([windows[each] for each in stays], self.streams))
         with self._lock:
             self._versions.follow(changes.versions, changes.marks)
-            if len(lives.ended):
-                self._release(lives.ended, lives.ended_versions)
+            if len(revisions.ended):
+                self._release(revisions.ended, revisions.ended_versions)
             if len(stays):
                 first = len(self._versions)
                 self._ids.append(read)
@@ -187,7 +187,7 @@ class JoinQuerySet(VersionedSet):
 
         return explain(self)
 
-    # What a file keeps.
+    # The content of a file.
 
     def _to_content(self) -> dict[str, Any]:
         with self._lock:
@@ -219,7 +219,7 @@ class JoinQuerySet(VersionedSet):
         return made
 
     def _validate(self) -> None:
-        """Raise DamageError unless what came from a file is safe to join with."""
+        """Raise DamageError unless the content of a file is safe to join with."""
         n, is_removed = len(self._ids), self._versions.is_removed
         check_type(self._residuals, list[Residual], "the residuals of joins")
         for residual in self._residuals:
@@ -268,7 +268,7 @@ class JoinQuerySet(VersionedSet):
 
     @property
     def residuals(self) -> list[Residual]:
-        """What is left to check on rows that join, by position of the query."""
+        """The residuals to check on rows that join, by position of the query."""
         return self._residuals
 
     @property
@@ -284,12 +284,12 @@ class JoinQuerySet(VersionedSet):
     @property
     def has_counts(self) -> bool:
         """Whether a query has a window that counts rows, and so needs the whole stream in order."""
-        return any(any(signature.counts) for signature in self._standing_signatures())
+        return any(any(signature.counts) for signature in self._active_signatures())
 
     def shared_equality(self) -> dict[str, str] | None:
         """By stream, a field on which every query equates all streams; or None."""
         shared: set[frozenset[tuple[str, str]]] | None = None
-        for signature in self._standing_signatures():
+        for signature in self._active_signatures():
             equal = set()
             for fields in _equated(signature):
                 if len(fields) == len(self.streams):
@@ -305,7 +305,7 @@ class JoinQuerySet(VersionedSet):
     def _own_schema(self, stream: str) -> Schema:
         return Schema(tuple(Field(f"{stream}.{field.name}", field.type) for field in self._schemas[stream]))
 
-    def _standing_signatures(self) -> list[Signature]:
+    def _active_signatures(self) -> list[Signature]:
         return [signature for signature, (_, is_removed) in self.groups().items() if not is_removed.all()]
 
     def _join(self, signature: Signature) -> Branches:
@@ -324,8 +324,8 @@ class JoinQuerySet(VersionedSet):
         plan = plan_joins(compiled, self.streams, windows)
         if not len(read):
             return
-        told = [windows.counts.data, windows.is_duration.data, windows.units.data, windows.numbers.data]
-        self._versions.advance([*content.of_ids(read), *content.of_texts(texts), *told])
+        changed = [windows.counts.data, windows.is_duration.data, windows.units.data, windows.numbers.data]
+        self._versions.advance([*content.of_ids(read), *content.of_texts(texts), *changed])
         with self._lock:
             if replaced:
                 self._release(np.array(replaced, np.int32))
@@ -350,12 +350,12 @@ class JoinQuerySet(VersionedSet):
             branches = Branches.concat(many)
             end = start + len(branches)
             np.add.at(counts, branches.queries, 1)
-            told = {
+            changed = {
                 **vars(branches),
                 "queries": branches.queries + np.int32(first),
                 "selections": numbers[:, start:end],
             }
-            self._groups.setdefault(signature, []).append(Branches(**told))
+            self._groups.setdefault(signature, []).append(Branches(**changed))
             start = end
         self._n_branches = np.concatenate([self._n_branches[:first], counts])
         for residual in plan.residuals:
@@ -377,10 +377,10 @@ class JoinQuerySet(VersionedSet):
         self._versions.remove(positions, versions)
         for signature in self._groups:
             branches = self._join(signature)
-            gone = np.flatnonzero(np.isin(branches.queries, positions))
-            if len(gone):
+            removed = np.flatnonzero(np.isin(branches.queries, positions))
+            if len(removed):
                 for place, selections in enumerate(self._selections):
-                    selections.release(branches.selections[place, gone])
+                    selections.release(branches.selections[place, removed])
 
     def _settle(self) -> None:
         if self._versions.n_removed > max(self._versions.n_active, FEW_REMOVED):
@@ -394,14 +394,14 @@ class JoinQuerySet(VersionedSet):
             ids = self._active_ids()
             kept = [selections.without_removed() for selections in self._selections]
             groups: dict[Signature, list[Branches]] = {}
-            for signature, (branches, gone) in self.groups().items():
-                active = branches.take(np.flatnonzero(~gone))
+            for signature, (branches, removed) in self.groups().items():
+                active = branches.take(np.flatnonzero(~removed))
                 if len(active):
                     selected = np.stack(
                         [numbers[each] for (_, numbers), each in zip(kept, active.selections, strict=True)]
                     )
-                    told = {**vars(active), "queries": moved[active.queries], "selections": selected}
-                    groups[signature] = [Branches(**told)]
+                    changed = {**vars(active), "queries": moved[active.queries], "selections": selected}
+                    groups[signature] = [Branches(**changed)]
             residuals = []
             for residual in self._residuals:
                 stays = np.flatnonzero(~is_removed[residual.queries])

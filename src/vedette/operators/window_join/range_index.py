@@ -25,12 +25,12 @@ class IndexedRanges:
         return self.part.nbytes
 
     def match(self, values: Column) -> Matches:
-        """The places of the ranges that hold each value; null is in none."""
+        """The places of the ranges that contain each value. Null is in no range."""
         return self.part.match({"value": values}, len(values))
 
 
 def index_ranges(ranges: Ranges) -> IndexedRanges:
-    """Ranges of doubles, or of whole numbers, indexed by the values they hold."""
+    """An index of ranges of doubles or of integers."""
     type_ = Type("double" if ranges.lows.dtype == np.float64 else "bigint")
     block = BoxBlock(np.arange(len(ranges), dtype=np.int64), {"value": ranges})
     return IndexedRanges(compile_part([block], [], Schema((Field("value", type_),)), 0, len(ranges)))

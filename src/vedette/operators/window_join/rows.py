@@ -1,4 +1,4 @@
-"""Rows of a stream of a window join, read and put in order: by time, then by id."""
+"""Rows of a stream of a window join, read and ordered by time, then by id."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from vedette.operators.window_join.join import Batch
 
 @dataclass(frozen=True)
 class JoinRows:
-    """Rows in the order they were given; `ids` is None where rows are named by their number."""
+    """Rows in their given order. `ids` is None if rows are identified by their number."""
 
     n: int
     times: NDArray[Any]
-    time_type: str  # empty where nobody can tell
+    time_type: str  # empty if it is unknown
     ids: Column | None
     columns: dict[str, Column]  # by stream and field
 
@@ -39,9 +39,9 @@ class JoinRows:
         return Type("bigint" if self.ids is None or isinstance(self.ids.values, np.ndarray) else "string")
 
     def in_order(self, kept: NDArray[np.bool_] | None, first_number: int, time_dtype: Any, *, by_time: bool) -> Batch:
-        """The rows that are kept, by time and id, or as they came.
+        """The kept rows, ordered by time and id, or in the order of arrival.
 
-        Those without an id are named by their number, from `first_number` on.
+        Rows without an id are identified by their number, from `first_number` on.
         """
         places = np.arange(self.n) if kept is None else np.flatnonzero(kept)
         all_times = self.times.astype(time_dtype)
@@ -59,7 +59,7 @@ class JoinRows:
 def read_join_rows(
     rows: Any, stream: str, schema: Schema, fields: list[str], time_zone: str, time: str | None, id_: str | None
 ) -> JoinRows:
-    """The fields that queries use, times and ids of the rows of a stream."""
+    """The fields that queries use, the times and the ids of the rows of a stream."""
     try:
         frame = as_frame(rows)
         columns, n_rows = read_rows(frame, schema, fields, time_zone, or_else="")
@@ -79,7 +79,7 @@ def read_join_rows(
 
 
 def _rank(ids: Column) -> NDArray[Any]:
-    """Numbers in the order of the ids."""
+    """Numbers that have the order of the ids."""
     if isinstance(ids.values, np.ndarray):
         return ids.values
     return np.asarray(pc.rank(ids.values, tiebreaker="dense"))

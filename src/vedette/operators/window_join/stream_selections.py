@@ -1,4 +1,4 @@
-"""What standing joins select from one stream: selections by number, each for as many branches as use it."""
+"""The selections of one stream by number, each with the number of branches that use it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from vedette.queries.parts import Parts
 
 @dataclass(frozen=True)
 class StreamBoxes:
-    """The boxes and residuals of a stream's selections; the numbers of these stand in the place of queries."""
+    """The boxes and residuals of a stream's selections, whose numbers take the role of queries."""
 
-    n: int  # selections, of which some may be gone
+    n: int  # selections, including removed ones
     types: dict[str, Type]  # of the fields
     blocks: list[BoxBlock]
     residuals: list[Residual]
@@ -35,24 +35,24 @@ BoxesOf = Callable[[int], StreamBoxes]  # by stream
 
 
 class StreamSelections:
-    """Selections, of which one takes every row; a selection is gone when no branch that stands has it."""
+    """Selections. One of them contains every row. A selection is removed when no active branch uses it."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.n = 0
         self.n_removed = 0
-        self._uses = np.empty(0, np.int32)  # by selection: branches that stand
-        self._is_gone = np.zeros(0, np.bool_)
+        self._uses = np.empty(0, np.int32)  # by selection: the number of active branches
+        self._is_removed = np.zeros(0, np.bool_)
         self._every_row = EVERY_ROW
         self._parts = Parts(schema, None)
 
     @property
     def nbytes(self) -> int:
-        return self._parts.nbytes + self._uses.nbytes + self._is_gone.nbytes
+        return self._parts.nbytes + self._uses.nbytes + self._is_removed.nbytes
 
     @property
     def uses(self) -> NDArray[np.int32]:
-        """By selection: how many branches that stand have it."""
+        """By selection: how many active branches use it."""
         return self._uses[: self.n]
 
     @property
@@ -66,7 +66,7 @@ class StreamSelections:
         return self._parts
 
     def append(self, selections: Selections, wanted: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Add selections; the numbers of those that branches want, who want new ones counted from 0."""
+        """Add selections. Branches refer to new ones by numbers from 0 in `wanted`. Returns their final numbers."""
         n_before = self.n
         blocks = selections.blocks
         n_new = selections.n
@@ -77,50 +77,50 @@ class StreamSelections:
         self._parts.append(blocks, selections.residuals, n_new)
         self.n += n_new
         self._uses = grown(self._uses, n_before, self.n)
-        self._is_gone = grown(self._is_gone, n_before, self.n)
+        self._is_removed = grown(self._is_removed, n_before, self.n)
         numbers = np.where(wanted == EVERY_ROW, self._every_row, wanted + n_before).astype(np.int32)
         np.add.at(self._uses, numbers, 1)
         return numbers
 
     def release(self, selections: NDArray[np.int32]) -> None:
-        """Branches that had these are gone."""
+        """Note that branches with these selections were removed."""
         np.subtract.at(self._uses, selections, 1)
         gone = np.unique(selections[self._uses[selections] == 0])
         gone = gone[gone != self._every_row]
         if len(gone):
-            self._is_gone[gone] = True
+            self._is_removed[gone] = True
             self.n_removed += len(gone)
             self._parts.note_removal()
 
     def compile(self) -> None:
-        self._parts.compile(self._is_gone[: self.n])
+        self._parts.compile(self._is_removed[: self.n])
 
     def match(self, columns: dict[str, Column], n_rows: int) -> Matches:
-        """The selections that each row is in."""
+        """The selections that contain each row."""
         self.compile()
-        return self._parts.match(columns, n_rows, self._is_gone[: self.n])
+        return self._parts.match(columns, n_rows, self._is_removed[: self.n])
 
     def boxes(self) -> StreamBoxes:
-        """Those that stand as boxes and residuals."""
+        """The active selections as boxes and residuals."""
         types = {field.name: field.type for field in self.schema}
-        return StreamBoxes(self.n, types, *self._parts.extract(~self._is_gone[: self.n]))
+        return StreamBoxes(self.n, types, *self._parts.extract(~self._is_removed[: self.n]))
 
     def without_removed(self) -> tuple[StreamSelections, NDArray[np.int32]]:
-        """Those that stand, and the new number of each."""
-        is_removed = self._is_gone[: self.n]
+        """The active selections, and the new number of each."""
+        is_removed = self._is_removed[: self.n]
         kept = StreamSelections(self.schema)
         kept._parts = self._parts.without_removed(is_removed)
         kept._uses = self._uses[: self.n][~is_removed].copy()
         kept.n = len(kept._uses)
-        kept._is_gone = np.zeros(kept.n, np.bool_)
+        kept._is_removed = np.zeros(kept.n, np.bool_)
         moved = (np.cumsum(~is_removed) - 1).astype(np.int32)
         kept._every_row = EVERY_ROW if self._every_row == EVERY_ROW else int(moved[self._every_row])
         return kept, moved
 
     def to_parts(self) -> list[Any]:
-        """What a file keeps."""
+        """The content for a file."""
         self.compile()
-        return [self.n, self._uses[: self.n], self._is_gone[: self.n], self._every_row, self._parts.compiled]
+        return [self.n, self._uses[: self.n], self._is_removed[: self.n], self._every_row, self._parts.compiled]
 
     @classmethod
     def from_parts(
@@ -130,11 +130,11 @@ class StreamSelections:
         if not is_checked:
             check_type(n, int, "the number of selections")
             check_type(uses, NDArray[np.int32], "the uses of selections")
-            check_type(is_removed, NDArray[np.bool_], "which selections are gone")
+            check_type(is_removed, NDArray[np.bool_], "which selections are removed")
             check(uses.shape == is_removed.shape == (n,), "selections are missing")
             check_type(every_row, int, "the selection of every row")
             check(every_row == EVERY_ROW or 0 <= every_row < n, "the selection of every row is missing")
-        made.n, made._uses, made._is_gone, made._every_row = n, uses, is_removed, every_row
+        made.n, made._uses, made._is_removed, made._every_row = n, uses, is_removed, every_row
         made.n_removed = int(np.count_nonzero(is_removed))
         made._parts = Parts.of(parts, schema, None, is_removed, is_checked=is_checked)
         return made

@@ -20,7 +20,7 @@ FEW = 4  # with fewer pairs than a fourth of the ids, only ids that occur are co
 
 
 def drop_repeats(pairs: JoinedRows, queries: JoinQuerySet) -> JoinedRows:
-    """Each pair once per query, though several branches of a query may find it."""
+    """Each pair once per query, even if several branches of a query find it."""
     is_repeated = queries.is_repeated
     if not is_repeated.any():
         return pairs
@@ -50,7 +50,7 @@ def to_table(pairs: JoinedRows, queries: JoinQuerySet, ids: Sequence[Column]) ->
 
 
 def join_values(parts: Sequence[Any], type_: Type | None) -> Column:
-    """Ids one after another, copied."""
+    """A copy of ids, concatenated."""
     if any(isinstance(part, np.ndarray) for part in parts) or (type_ is not None and type_.name == "bigint"):
         return Column(np.concatenate([np.empty(0, np.int64), *(part for part in parts if len(part))]))
     return Column(pa.concat_arrays([large_strings([]), *parts]))

@@ -1,6 +1,6 @@
 """The state of a window join before a step, so that a refused or unread step can be undone.
 
-Kept rows grow at the end and are dropped from the front, so a mark is enough to go back. Lists and codes are not saved:
+Rows are appended at the end and dropped from the front, so a mark is enough to go back. Lists and codes are not saved:
 after an undo, the next step builds them from the rows, as after `load`.
 """
 

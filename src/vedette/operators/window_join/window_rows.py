@@ -16,7 +16,7 @@ from vedette.data.columns import Column, null_column
 from vedette.data.schema import Type
 from vedette.native.buffers import grown
 
-MANY_PIECES = 16  # of strings, before they are put together
+MANY_PIECES = 16  # of strings; more are combined
 
 
 class GrowingArray:
@@ -60,7 +60,7 @@ class GrowingArray:
 
 
 class GrowingColumn:
-    """A column of one type that does the same."""
+    """A column of one type that grows and shrinks in the same way."""
 
     def __init__(self, type_: Type, n_nulls: int = 0) -> None:
         self.type = type_
@@ -110,7 +110,7 @@ class GrowingColumn:
         self._valid.go_back(valid)
 
     def whole(self) -> Column:
-        """All values. They are not to be kept: what is appended later may take their place."""
+        """All values. Do not keep them: later calls of `append` may overwrite them."""
         if self._values is None and len(self._pieces) != 1:
             self._pieces = [pa.concat_arrays([pa.array([], pa.large_string()), *self._pieces])]
         values = self._pieces[0] if self._values is None else self._values.values
@@ -122,7 +122,7 @@ class GrowingColumn:
 
 
 class StreamRows:
-    """The rows that are kept of one stream; those numbered from `first` on."""
+    """The kept rows of one stream: those with numbers from `first` on."""
 
     def __init__(self, time_dtype: Any) -> None:
         self.first = 0
@@ -135,7 +135,7 @@ class StreamRows:
 
     @property
     def end(self) -> int:
-        """The number of the next row: how many there ever were."""
+        """The number of the next row, which is the number of all rows so far."""
         return self.first + len(self)
 
     @property
@@ -144,7 +144,7 @@ class StreamRows:
         return self.times.nbytes + ids + sum(column.nbytes for column in self.columns.values())
 
     def use_fields(self, types: dict[str, Type]) -> bool:
-        """Keep these fields of every row from now on; what was not kept before is null. Whether some are let go."""
+        """Keep these fields of every row from now on; before, they are null. Returns whether fields are dropped."""
         kept = {name: column for name, column in self.columns.items() if name in types}
         has_dropped = len(kept) < len(self.columns)
         for name, type_ in types.items():
@@ -162,7 +162,7 @@ class StreamRows:
             column.append(columns[name])
 
     def drop(self, n: int) -> None:
-        """Let the first rows go."""
+        """Drop the first rows."""
         self.first += n
         self.times.drop(n)
         if self.ids is not None:
@@ -176,7 +176,7 @@ class StreamRows:
         return self.first, self.times.mark(), self.ids, ids, self.columns, columns
 
     def go_back(self, mark: tuple[Any, ...]) -> None:
-        """Keep the rows and fields again that there were when the mark was taken."""
+        """Restore the rows and fields of the time of the mark."""
         self.first, times, self.ids, ids, self.columns, columns = mark
         self.times.go_back(times)
         if self.ids is not None:

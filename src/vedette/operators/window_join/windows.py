@@ -12,7 +12,7 @@ from vedette.data.durations import read_duration
 from vedette.errors import QueryError, nearest
 from vedette.operators.window_join.plan import Windows
 
-_MOST_ROWS = 1 << 40
+_MAX_ROWS = 1 << 40
 
 
 def read_windows(within: Any, rows: Any, streams: Sequence[str], n: int, ids: Sequence[Any] | None = None) -> Windows:
@@ -34,27 +34,27 @@ def read_windows(within: Any, rows: Any, streams: Sequence[str], n: int, ids: Se
             raise QueryError(f"the {stream} stream has two windows, within={length!r} and rows={number!r}; give one")
         if number is not None:
             windows.counts[place] = True
-            told = _each(number, "rows", n)
-            windows.units[place] = [_read_one(_read_rows, told, query, ids, number) for query in range(n)]
+            given_windows = _each(number, "rows", n)
+            windows.units[place] = [_read_one(_read_rows, given_windows, query, ids, number) for query in range(n)]
             windows.numbers[place] = windows.units[place]
         else:
             known: dict[str, tuple[bool, int, float]] = {}
-            told = _each(length, "within", n)
-            for query, each in enumerate(told):
+            given_windows = _each(length, "within", n)
+            for query, each in enumerate(given_windows):
                 read = known.get(each) if isinstance(each, str) else None
                 if read is None:
-                    read = _read_one(_read_within, told, query, ids, length)
+                    read = _read_one(_read_within, given_windows, query, ids, length)
                 if isinstance(each, str):
                     known[each] = read
                 windows.is_duration[place, query], windows.units[place, query], windows.numbers[place, query] = read
     return windows
 
 
-def read_each_window(told: Sequence[Mapping[str, Any]], streams: Sequence[str]) -> Windows:
+def read_each_window(given_windows: Sequence[Mapping[str, Any]], streams: Sequence[str]) -> Windows:
     """The windows of queries from dicts {"within": ..., "rows": ...}."""
-    n = len(told)
+    n = len(given_windows)
     each = [
-        [_by_stream(window.get(name), name, streams) for name in ("within", "rows")] for window in told
+        [_by_stream(window.get(name), name, streams) for name in ("within", "rows")] for window in given_windows
     ]  # by query, by name, by stream
     alike: dict[tuple[bool, ...], list[int]] = {}
     for query, (lengths, numbers) in enumerate(each):
@@ -79,7 +79,8 @@ def _by_stream(value: Any, name: str, streams: Sequence[str]) -> list[Any]:
     for stream in value:
         if stream not in streams:
             raise QueryError(
-                f"names the stream {stream!r}; the streams are: {', '.join(streams)}{nearest(str(stream), streams)}",
+                f"names an unknown stream {stream!r}; the streams are: {', '.join(streams)}"
+                f"{nearest(str(stream), streams)}",
                 option=name,
             )
     return [value.get(stream) for stream in streams]
@@ -95,16 +96,16 @@ def _each(value: Any, name: str, n: int) -> Sequence[Any]:
     if not _is_many(value):
         return [value] * n
     if len(value) != n:
-        raise QueryError(f"has {len(value)} windows for {n} queries; give one for all, or one a query", option=name)
+        raise QueryError(f"has {len(value)} windows for {n} queries; give one for all, or one per query", option=name)
     return value.to_pylist() if hasattr(value, "to_pylist") else list(value)
 
 
 def _read_one(
-    read: Callable[[Any], Any], told: Sequence[Any], query: int, ids: Sequence[Any] | None, given: Any
+    read: Callable[[Any], Any], given_windows: Sequence[Any], query: int, ids: Sequence[Any] | None, given: Any
 ) -> Any:
     """The window of one query. If windows are given per query, an error names the query."""
     try:
-        return read(told[query])
+        return read(given_windows[query])
     except QueryError as error:
         raise (error if ids is None or not _is_many(given) else error.in_query(ids[query])) from None
 
@@ -117,7 +118,7 @@ def _read_within(value: Any) -> tuple[bool, int, float]:
         return True, microseconds, float(microseconds)
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
         raise QueryError(
-            f"must be a duration such as '10 seconds', or a number where the time column is one; got {value!r}",
+            f"must be a duration such as '10 seconds', or a number if the time column is a number; got {value!r}",
             option="within",
         )
     number = read_duration(value.item() if isinstance(value, np.number) else value, "within", "double")
@@ -126,6 +127,6 @@ def _read_within(value: Any) -> tuple[bool, int, float]:
 
 def _read_rows(value: Any) -> int:
     is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not is_whole or not 0 < value <= _MOST_ROWS:
+    if not is_whole or not 0 < value <= _MAX_ROWS:
         raise QueryError(f"must be a whole number above 0, and at most 2^40; got {value!r}", option="rows")
     return int(value)
