@@ -88,7 +88,7 @@ def test_it_prints_tables_and_writes_a_picture_and_files_for_the_command_line(ex
     said = capsys.readouterr().out
     assert re.search(r"^4 symbols for 2 minutes: \d+ and \d+ quotes$", said, re.MULTILINE)
     assert re.search(r"^Spreads: [\d,]+ pairs, for \d+ of 200 alerts$", said, re.MULTILINE)
-    assert re.search(r"^Performances: in the end \d+ couples are in \d+ of 100 bands$", said, re.MULTILINE)
+    assert re.search(r"^Performances: in the end \d+ pairs are in \d+ of 100 bands$", said, re.MULTILINE)
     assert (tmp_path / "pairs-trading.png").read_bytes().startswith(b"\x89PNG")
     files = ["alerts.csv", "bands.csv", "banks.csv", "here.parquet", "mines.csv", "pairs-trading.png", "there.parquet"]
     assert sorted(path.name for path in tmp_path.iterdir()) == files

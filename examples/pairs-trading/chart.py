@@ -1,6 +1,6 @@
-"""The picture: a spread and its bands, the alerts of each symbol over time, and how banks and mines drift apart.
+"""The chart: a spread and its bands, the alerts of each symbol over time, and differences between banks and mines.
 
-Alerts differ in shape and shade as well as in colour, so the picture is readable in black and white.
+Alerts differ in shape and shade as well as in colour, so the chart is readable in black and white.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, MultipleLocator
 from PIL import Image
 
-INK, FAINT, PALE, RANG, LINE = "#1f2933", "#c9d0d8", "#9aa5b1", "#a8322f", "#1d4f91"
+INK, FAINT, PALE, ALERT, LINE = "#1f2933", "#c9d0d8", "#9aa5b1", "#a8322f", "#1d4f91"
 SECONDS_OF_A_CELL = 10
-MARKER = {"marker": "^", "facecolor": RANG, "edgecolor": "white", "linewidths": 0.4}
+MARKER = {"marker": "^", "facecolor": ALERT, "edgecolor": "white", "linewidths": 0.4}
 
 
 def draw(
@@ -38,11 +38,11 @@ def draw(
     figure = Figure(figsize=(11, 11.5), dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.subplots(3, 2, width_ratios=[4.6, 1], height_ratios=[1.15, 1, 1.15], sharey="row")
-    rang = _Rang(left, right, alerts, found)
+    reported = _Reported(left, right, alerts, found)
     minutes = (len(performances) - 1) / 6
-    _draw_spread(grid[0], rang, minutes)
-    _draw_symbols(grid[1], rang, minutes)
-    _draw_couples(grid[2], performances, history, bands, minutes)
+    _draw_spread(grid[0], reported, minutes)
+    _draw_symbols(grid[1], reported, minutes)
+    _draw_performances(grid[2], performances, history, bands, minutes)
     for axes in grid[:, 0]:
         axes.set_xlim(0, minutes)
         axes.xaxis.set_major_locator(MultipleLocator(max(1, round(minutes / 10))))
@@ -52,8 +52,8 @@ def draw(
     colours.quantize(160).save(path, optimize=True)  # few colours make a small file
 
 
-class _Rang:
-    """What the alerts reported, with the times and spreads of the pairs."""
+class _Reported:
+    """The pairs that alerts reported, with their times and spreads."""
 
     def __init__(self, left: pa.Table, right: pa.Table, alerts: Alerts, found: pa.Table) -> None:
         self.left, self.right, self.alerts = left, right, alerts
@@ -87,39 +87,39 @@ def _minutes(quotes: pa.Table) -> np.ndarray:
     return (quotes["ts"].cast(pa.int64()).to_numpy() / 1e6 - START.timestamp()) / 60
 
 
-def _draw_spread(row: Any, rang: _Rang, minutes: float) -> None:
+def _draw_spread(row: Any, reported: _Reported, minutes: float) -> None:
     axes, beside = row
-    times, spreads = rang.spread_of(rang.chosen)
-    axes.plot(times, spreads, color=INK, linewidth=0.6, drawstyle="steps-post", zorder=2, label="of the last quotes")
-    mine = rang.symbols == rang.chosen
-    pairs = Counter(zip(rang.minutes[mine].tolist(), rang.spreads[mine].tolist(), strict=True))
+    times, spreads = reported.spread_of(reported.chosen)
+    axes.plot(times, spreads, color=INK, linewidth=0.6, drawstyle="steps-post", zorder=2, label="last quotes")
+    mine = reported.symbols == reported.chosen
+    pairs = Counter(zip(reported.minutes[mine].tolist(), reported.spreads[mine].tolist(), strict=True))
     at, of = np.array(list(pairs)).reshape(-1, 2).T
     sizes = 8 + 2.2 * np.array(list(pairs.values()))
-    axes.scatter(at, of, s=sizes, zorder=3, label="a pair of quotes that rang;\nthe larger, the more alerts", **MARKER)
+    axes.scatter(at, of, s=sizes, zorder=3, label="reported pair of quotes;\nsize: number of alerts", **MARKER)
     axes.axhline(0, color=FAINT, linewidth=0.8, zorder=1)
-    axes.set_ylabel("price here less price there", labelpad=2)
+    axes.set_ylabel("left price minus right price", labelpad=2)
     axes.margins(y=0.12)
     axes.legend(loc="best", frameon=False, fontsize=8.5, labelspacing=0.6)
-    _dress(axes, f"The spread of {rang.chosen} between two exchanges, and the pairs that its alerts reported")
+    _style(axes, f"Spread of {reported.chosen} between two exchanges, and the pairs that its alerts reported")
 
-    lows, highs, known = rang.alerts.lows, rang.alerts.highs, set(rang.queries[mine].tolist())
-    own = [i for i, symbol in enumerate(rang.alerts.symbols) if symbol == rang.chosen]
-    own.sort(key=lambda i: (rang.alerts.ids[i] in known, lows[i] + highs[i], lows[i]))  # silent ones first
+    lows, highs, known = reported.alerts.lows, reported.alerts.highs, set(reported.queries[mine].tolist())
+    own = [i for i, symbol in enumerate(reported.alerts.symbols) if symbol == reported.chosen]
+    own.sort(key=lambda i: (reported.alerts.ids[i] in known, lows[i] + highs[i], lows[i]))  # those without pairs first
     lines = [[(place, lows[i]), (place, highs[i])] for place, i in enumerate(own)]
-    colours = [RANG if rang.alerts.ids[i] in known else PALE for i in own]
+    colours = [ALERT if reported.alerts.ids[i] in known else PALE for i in own]
     beside.add_collection(LineCollection(lines, colors=colours, linewidths=1.0))
     beside.set_xlim(-3, len(own) + 2)
     beside.set_xticks([])
-    beside.set_xlabel(f"{len(own) - len(known)} silent, {len(known)} that rang", labelpad=4)
-    _dress(beside, f"Its {len(own)} bands")
+    beside.set_xlabel(f"{len(own) - len(known)} without, {len(known)} with pairs", labelpad=4)
+    _style(beside, f"Bands of its {len(own)} alerts")
 
 
-def _draw_symbols(row: Any, rang: _Rang, minutes: float) -> None:
+def _draw_symbols(row: Any, reported: _Reported, minutes: float) -> None:
     axes, beside = row
-    symbols = sorted(set(rang.alerts.symbols))
-    places = np.array([symbols.index(symbol) for symbol in rang.symbols.tolist()], np.int64)
+    symbols = sorted(set(reported.alerts.symbols))
+    places = np.array([symbols.index(symbol) for symbol in reported.symbols.tolist()], np.int64)
     n_cells = int(np.ceil(minutes * 60 / SECONDS_OF_A_CELL))
-    cells = np.minimum((rang.minutes * 60 / SECONDS_OF_A_CELL).astype(np.int64), n_cells - 1)
+    cells = np.minimum((reported.minutes * 60 / SECONDS_OF_A_CELL).astype(np.int64), n_cells - 1)
     counts = np.zeros((len(symbols), n_cells))
     np.add.at(counts, (places, cells), 1)
     edges = np.arange(n_cells + 1) * SECONDS_OF_A_CELL / 60
@@ -128,24 +128,25 @@ def _draw_symbols(row: Any, rang: _Rang, minutes: float) -> None:
     axes.set_yticks(range(len(symbols)), symbols, fontsize=7)
     axes.set_ylim(len(symbols) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
-    _dress(axes, "When which symbol rang: the darker, the more pairs in ten seconds")
+    _style(axes, "Reported pairs per symbol and ten seconds (darker: more pairs)")
     for label in axes.get_yticklabels():
-        if label.get_text() == rang.chosen:
-            label.set(color=RANG, fontweight="bold")
+        if label.get_text() == reported.chosen:
+            label.set(color=ALERT, fontweight="bold")
 
-    total = Counter(rang.alerts.symbols)
-    rung = Counter(
-        dict(zip(rang.alerts.ids, rang.alerts.symbols, strict=True))[query] for query in set(rang.queries.tolist())
+    total = Counter(reported.alerts.symbols)
+    alerted = Counter(
+        dict(zip(reported.alerts.ids, reported.alerts.symbols, strict=True))[query]
+        for query in set(reported.queries.tolist())
     )
     beside.barh(range(len(symbols)), [total[each] for each in symbols], color="white", edgecolor=INK, linewidth=0.6)
-    beside.barh(range(len(symbols)), [rung[each] for each in symbols], color=INK)
+    beside.barh(range(len(symbols)), [alerted[each] for each in symbols], color=INK)
     beside.tick_params(axis="y", length=0)
     beside.xaxis.set_major_locator(MaxNLocator(3, integer=True))
-    beside.set_xlabel("alerts; dark: rang", labelpad=1)
-    _dress(beside, f"{len(set(rang.queries.tolist())):,} of {len(rang.alerts):,} rang")
+    beside.set_xlabel("alerts (dark: with pairs)", labelpad=1)
+    _style(beside, f"{len(set(reported.queries.tolist())):,} of {len(reported.alerts):,} alerts")
 
 
-def _draw_couples(
+def _draw_performances(
     row: Any,
     performances: list[dict[str, float]],
     history: list[Any],
@@ -154,43 +155,43 @@ def _draw_couples(
 ) -> None:
     axes, beside = row
     times = np.linspace(0, minutes, len(performances))
-    couples = [(bank, mine) for bank in performances[0] for mine in performances[0] if _is_couple(bank, mine)]
-    lines = {couple: np.array([now[couple[0]] - now[couple[1]] for now in performances]) for couple in couples}
+    couples = [(bank, mine) for bank in performances[0] for mine in performances[0] if _is_pair(bank, mine)]
+    lines = {pair: np.array([now[pair[0]] - now[pair[1]] for now in performances]) for pair in couples}
     axes.add_collection(
         LineCollection([np.column_stack([times, each]) for each in lines.values()], colors=FAINT, linewidths=0.5)
     )
-    held = [Counter((bank, mine) for _, bank, mine in standing) for standing in history]
-    chosen = max(couples, key=lambda couple: (sum(couple in each for each in held), np.abs(lines[couple]).max()))
-    axes.plot(times, lines[chosen], color=LINE, linewidth=1.6, zorder=3, label=f"{chosen[0]} less {chosen[1]}")
+    held = [Counter((bank, mine) for _, bank, mine in current) for current in history]
+    chosen = max(couples, key=lambda pair: (sum(pair in each for each in held), np.abs(lines[pair]).max()))
+    axes.plot(times, lines[chosen], color=LINE, linewidth=1.6, zorder=3, label=f"{chosen[0]} minus {chosen[1]}")
     sizes = np.array([each[chosen] for each in held])
     some = sizes > 0
     axes.scatter(
         times[some], lines[chosen][some], s=10 + 0.35 * sizes[some], marker="o", facecolor="white", edgecolor=LINE,
-        linewidths=1.2, zorder=4, label="in a band; the larger, the more",
+        linewidths=1.2, zorder=4, label="in a band; size: number of bands",
     )  # fmt: skip
-    axes.plot([], [], color=FAINT, linewidth=1.2, label="other couples")
+    axes.plot([], [], color=FAINT, linewidth=1.2, label="other pairs")
     reach = max(0.5, 1.08 * max(np.abs(each).max() for each in lines.values()))
     axes.set_ylim(-reach, reach)
-    axes.set_ylabel("points of per cent", labelpad=2)
+    axes.set_ylabel("percentage points", labelpad=2)
     corner = "upper left" if lines[chosen].mean() < 0 else "lower left"  # lines fan out to the right
     axes.legend(loc=corner, frameon=False, fontsize=8.5)
-    _dress(axes, f"How far {len(couples)} couples of a bank and a mine have drifted apart")
+    _style(axes, f"Difference in performance of {len(couples)} pairs of a bank and a mine")
 
     heights = np.linspace(-reach, reach, 400)
     holding = np.searchsorted(np.sort(bands[0]), heights, "right") - np.searchsorted(np.sort(bands[1]), heights, "left")
     beside.fill_betweenx(heights, holding, color=FAINT, step="mid")
     beside.plot(holding, heights, color=INK, linewidth=0.6)
     beside.set_xlim(left=0)
-    beside.set_xlabel("bands that hold it", labelpad=1)
+    beside.set_xlabel("bands with this value", labelpad=1)
     beside.xaxis.set_major_locator(MaxNLocator(3, integer=True))
-    _dress(beside, f"Their {len(bands[0]):,} bands")
+    _style(beside, f"{len(bands[0]):,} bands")
 
 
-def _is_couple(bank: str, mine: str) -> bool:
+def _is_pair(bank: str, mine: str) -> bool:
     return bank.startswith(SECTORS[0]) and mine.startswith(SECTORS[1])
 
 
-def _dress(axes: Axes, title: str) -> None:
+def _style(axes: Axes, title: str) -> None:
     axes.set_title(title, loc="left", fontsize=10.5, color=INK)
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(colors=INK)

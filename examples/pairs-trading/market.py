@@ -1,6 +1,6 @@
-"""A synthetic market: banks and mines quoted by two exchanges, and traders' alerts on spreads. The seed decides all.
+"""A synthetic market: banks and mines quoted by two exchanges, and traders' alerts on spreads. All follows from a seed.
 
-Prices walk with the market, their sector and on their own. Now and then the second exchange is off for a while.
+Prices follow the market, their sector and their own random walk. Sometimes the second exchange is off for a while.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 QUOTE = "id bigint, symbol string, price double, size bigint, ts timestamp"
 START = datetime(2026, 3, 2, 14, 30, tzinfo=UTC)
 SECTORS = ("bank", "mine")
-NOISE = 0.0002  # of a price, by which a quote is off
+NOISE = 0.0002  # of a quote, relative to the price
 WITHIN = ("500 ms", "1 second", "2 seconds")
 
 
@@ -63,7 +63,7 @@ class Market:
 
     @staticmethod
     def _gaps(random: np.random.Generator, n_symbols: int, n_seconds: int) -> np.ndarray:
-        """How far the second exchange is off, as a part of the price: a jump, and a slow way back."""
+        """How far the second exchange is off, relative to the price: a jump, and a slow return."""
         seconds = np.arange(n_seconds)
         gaps = np.zeros((n_symbols, n_seconds))
         for gap in gaps:
@@ -74,7 +74,7 @@ class Market:
         return gaps
 
     def quotes(self, exchange: int) -> pa.Table:
-        """What an exchange, the first or the second, quotes: about once a second and symbol, in time order."""
+        """The quotes of the first or second exchange: about one per second and symbol, in time order."""
         random = np.random.default_rng([self.seed, 1, exchange])
         last = self.mids.shape[1] - 1
         n = random.poisson(last, len(self.symbols))
@@ -113,7 +113,7 @@ class Market:
         )
 
     def bands(self, n: int) -> tuple[list[str], np.ndarray, np.ndarray]:
-        """Ids and ends of what traders wait for between a bank and a mine: points of per cent, round numbers mostly."""
+        """Ids and ends of bands for the difference of a bank and a mine: percentage points, mostly round numbers."""
         random = np.random.default_rng([self.seed, 3])
         centres = random.choice([0.75, 1.0, 1.5, 2.0, 2.5], n) * random.choice([-1, 1], n)
         centres += np.where(random.random(n) < 0.2, random.uniform(-0.4, 0.4, n), random.normal(0, 0.02, n))
@@ -121,7 +121,7 @@ class Market:
         return [f"band-{i:05d}" for i in range(n)], (centres - halves).round(3), (centres + halves).round(3)
 
     def performances(self, seconds_between: int) -> list[dict[str, float]]:
-        """Again and again, how many per cent each symbol is above its opening."""
+        """At regular times, by how many per cent each symbol is above its opening price."""
         seconds = np.arange(0, self.mids.shape[1], seconds_between)
         changes = (100 * (self.mids[:, seconds] / self.mids[:, :1] - 1)).round(2)
         return [dict(zip(self.symbols, changes[:, i].tolist(), strict=True)) for i in range(len(seconds))]

@@ -23,10 +23,10 @@ import vedette as vd
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SECONDS_BETWEEN = 10  # of steps, and of looks at the performances
+SECONDS_BETWEEN = 10  # of steps, and of samples of the performances
 SHOWN = 8
 COLUMNS = {"left_time": "ts", "right_time": "ts", "left_id": "id", "right_id": "id"}
-Standing = Counter[tuple[str, str, str]]  # band, bank and mine: 1 while the two are in the band
+CurrentPairs = Counter[tuple[str, str, str]]  # band, bank and mine: 1 while the two are in the band
 
 
 def load_alerts(alerts: Alerts) -> vd.JoinQuerySet:
@@ -64,20 +64,20 @@ def in_order(tables: list[pa.Table]) -> pa.Table:
     )
 
 
-def watch_performances(bands: vd.BandQuerySet, performances: list[dict[str, float]]) -> list[Standing]:
-    """After each look, which banks and mines are in which bands: the changes that the join reports, added up."""
+def watch_performances(bands: vd.BandQuerySet, performances: list[dict[str, float]]) -> list[CurrentPairs]:
+    """After each sample, which banks and mines are in which bands: the sum of the changes that the join reports."""
     join = bands.monitor()
     before: dict[str, float] = {}
-    standing: Standing = Counter()
+    current: CurrentPairs = Counter()
     history = []
     for now in performances:
         moved = {symbol: value for symbol, value in now.items() if before.get(symbol) != value}
-        gone = {side: [symbol for symbol in side_of(moved, sector) if symbol in before] for side, sector in SIDES}
+        removed = {side: [symbol for symbol in side_of(moved, sector) if symbol in before] for side, sector in SIDES}
         new = {side: as_rows(side_of(moved, sector)) for side, sector in SIDES}
-        for changes in (join.delete(**gone), join.insert(**new)):
-            add_up(standing, changes)
+        for changes in (join.delete(**removed), join.insert(**new)):
+            add_up(current, changes)
         before = now
-        history.append(standing.copy())
+        history.append(current.copy())
     return history
 
 
@@ -92,12 +92,12 @@ def as_rows(values: dict[str, float]) -> dict[str, list[Any]]:
     return {"id": list(values), "value": list(values.values())}
 
 
-def add_up(standing: Standing, changes: pa.Table) -> None:
+def add_up(current: CurrentPairs, changes: pa.Table) -> None:
     signs = changes["sign"].to_pylist()
     for sign, *pair in zip(signs, *(changes[name].to_pylist() for name in ("query", "left", "right")), strict=True):
-        standing[tuple(pair)] += sign
-        if not standing[tuple(pair)]:
-            del standing[tuple(pair)]
+        current[tuple(pair)] += sign
+        if not current[tuple(pair)]:
+            del current[tuple(pair)]
 
 
 # The same in Spark, over files that arrive.
@@ -118,8 +118,8 @@ def watch_spreads_in_spark(
 
 def watch_performances_in_spark(
     spark: SparkSession, bands: vd.BandQuerySet, performances: list[dict[str, float]], folder: Path
-) -> Standing:
-    """Which banks and mines are in which bands in the end. A value that comes again replaces the one before."""
+) -> CurrentPairs:
+    """Which banks and mines are in which bands in the end. A new value of an id replaces the previous one."""
     from vedette import spark as vs
 
     frames = []
@@ -127,9 +127,9 @@ def watch_performances_in_spark(
         write_files([pa.table(as_rows(side_of(now, sector))) for now in performances], folder / side)
         frames.append(read_files(spark, folder / side, "id string, value double", 10))
     run(vs.band_join(*frames, bands, known_id="replace"), folder)
-    standing: Standing = Counter()
-    add_up(standing, spark.read.parquet(str(folder / "found")).toArrow())
-    return standing
+    current: CurrentPairs = Counter()
+    add_up(current, spark.read.parquet(str(folder / "found")).toArrow())
+    return current
 
 
 def write_files(tables: list[pa.Table], folder: Path) -> None:
@@ -137,7 +137,7 @@ def write_files(tables: list[pa.Table], folder: Path) -> None:
     for number, table in enumerate(tables):
         path = folder / f"{number:05d}.parquet"
         pq.write_table(table, path)
-        os.utime(path, (number, number))  # Spark takes files by their time
+        os.utime(path, (number, number))  # Spark reads files in the order of their times
 
 
 def read_files(spark: SparkSession, folder: Path, schema: str, n_at_once: int) -> DataFrame:
@@ -155,22 +155,22 @@ def run(found: DataFrame, folder: Path) -> None:
     stream.awaitTermination()
 
 
-# What is printed.
+# Output.
 
 
 def show_spreads(found: pa.Table, alerts: Alerts, left: pa.Table, right: pa.Table) -> None:
     symbol_of = dict(zip(alerts.ids, alerts.symbols, strict=True))
-    rung = {query: symbol_of[query] for query in found["query"].unique().to_pylist()}
-    print(f"\nSpreads: {found.num_rows:,} pairs, for {len(rung):,} of {len(alerts):,} alerts")
+    alerted = {query: symbol_of[query] for query in found["query"].unique().to_pylist()}
+    print(f"\nSpreads: {found.num_rows:,} pairs, for {len(alerted):,} of {len(alerts):,} alerts")
     pairs = Counter(symbol_of[query] for query in found["query"].to_pylist())
     widest = widest_spreads(found, left, right)
     for symbol, n in pairs.most_common(SHOWN):
-        n_rung = sum(each == symbol for each in rung.values())
-        print(f"  {symbol:8} {n:6,} pairs for {n_rung:4,} alerts, at most {widest[symbol]:+.2f}")
+        n_alerted = sum(each == symbol for each in alerted.values())
+        print(f"  {symbol:8} {n:6,} pairs for {n_alerted:4,} alerts, widest spread {widest[symbol]:+.2f}")
 
 
 def widest_spreads(found: pa.Table, left: pa.Table, right: pa.Table) -> dict[str, float]:
-    """By symbol, the spread that is farthest from zero."""
+    """By symbol, the spread with the greatest absolute value."""
     here, there = left.take(found["left"]), right.take(found["right"])
     spreads = pc.subtract(here["price"], there["price"]).to_pylist()
     widest: dict[str, float] = {}
@@ -179,18 +179,18 @@ def widest_spreads(found: pa.Table, left: pa.Table, right: pa.Table) -> dict[str
     return widest
 
 
-def show_performances(history: list[Standing], n_bands: int, performances: list[dict[str, float]]) -> None:
+def show_performances(history: list[CurrentPairs], n_bands: int, performances: list[dict[str, float]]) -> None:
     last, now = history[-1], performances[-1]
     couples = Counter((bank, mine) for _, bank, mine in last)
     n_held = len({band for band, *_ in last})
-    print(f"\nPerformances: in the end {len(couples):,} couples are in {n_held:,} of {n_bands:,} bands")
+    print(f"\nPerformances: in the end {len(couples):,} pairs are in {n_held:,} of {n_bands:,} bands")
     for (bank, mine), n in couples.most_common(SHOWN):
-        print(f"  {bank:8} less {mine:8} {now[bank] - now[mine]:+.2f} points, in {n:4,} bands")
+        print(f"  {bank:8} minus {mine:8} {now[bank] - now[mine]:+.2f} points, in {n:4,} bands")
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--spark", action="store_true", help="find the same once more, in Spark streams")
+    parser.add_argument("--spark", action="store_true", help="also run as Spark streams, and compare")
     parser.add_argument("--symbols", type=int, default=24)
     parser.add_argument("--minutes", type=int, default=10)
     parser.add_argument("--alerts", type=int, default=5000)
@@ -215,7 +215,7 @@ def main(arguments: list[str] | None = None) -> None:
     history = watch_performances(bands, performances)
     show_performances(history, chosen.bands, performances)
     draw(folder / "pairs-trading.png", left, right, alerts, found, performances, history, (lows, highs))
-    print(f"\nThe picture: {folder / 'pairs-trading.png'}")
+    print(f"\nChart: {folder / 'pairs-trading.png'}")
 
     if chosen.spark:
         run_in_spark(pairs, here, there, found, bands, performances, history[-1])
@@ -224,7 +224,7 @@ def main(arguments: list[str] | None = None) -> None:
 def write_inputs(
     folder: Path, left: pa.Table, right: pa.Table, alerts: Alerts, now: dict[str, float], bands: tuple[Any, Any, Any]
 ) -> None:
-    """All of it as files, for `vedette join`."""
+    """Write all inputs as files, for `vedette join`."""
     pq.write_table(left, folder / "here.parquet")
     pq.write_table(right, folder / "there.parquet")
     table = pa.table({"id": alerts.ids, "where": alerts.texts, "within": alerts.within})
@@ -241,7 +241,7 @@ def run_in_spark(
     found: pa.Table,
     bands: vd.BandQuerySet,
     performances: list[dict[str, float]],
-    standing: Standing,
+    current: CurrentPairs,
 ) -> None:
     from tempfile import TemporaryDirectory
 
@@ -252,8 +252,8 @@ def run_in_spark(
         folder = Path(name)
         same = watch_spreads_in_spark(spark, pairs, left, right, folder / "spreads") == found
         in_the_end = watch_performances_in_spark(spark, bands, performances, folder / "performances")
-    same = in_the_end == standing and same
-    print("The Spark streams found the same" if same else "The Spark streams found something else")
+    same = in_the_end == current and same
+    print("The Spark streams found the same pairs" if same else "The Spark streams found other pairs")
     spark.stop()
 
 
