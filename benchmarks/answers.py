@@ -31,7 +31,7 @@ class Answer:
     queries: NDArray[np.integer]
     rows: NDArray[np.integer] | None = None
     starts: NDArray[np.integer] | None = None
-    row_order: NDArray[np.integer] | None = None  # the row of each list, where the lists are not in row order
+    row_order: NDArray[np.integer] | None = None  # the row of each list, if the lists are not in row order
 
     def digest(self, n_rows: int) -> Digest:
         """The digest of the pairs of the first `n_rows` rows."""

@@ -25,7 +25,7 @@ from benchmarks.workloads import Workload
 
 SAMPLE = 64  # rows checked with brute force
 SLOW_SECONDS = 1.5  # a contestant that takes longer runs three times only, and without a run before each
-PROBE_STEP = 8  # how much larger each trial of a contestant is than the one before, until it is known to fit
+PROBE_STEP = 8  # the factor from one trial of a contestant to the next, until its time is known
 Size = TypeVar("Size")
 
 
@@ -179,7 +179,7 @@ class Bench:
                 if is_slow and round_ >= 3:
                     continue
                 if not is_slow:
-                    time_run(name)  # caches and memory pools still hold what the others left
+                    time_run(name)  # caches and memory pools still have data of the others
                 timings[name].append(time_run(name))
         return timings
 

@@ -1,4 +1,4 @@
-"""What a result was measured on: commit, processor, memory and versions; nothing that names the machine."""
+"""The environment of a result: commit, processor, memory and versions, but not the name of the machine."""
 
 from __future__ import annotations
 

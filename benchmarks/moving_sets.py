@@ -35,9 +35,9 @@ class Step:
 class MovingSets:
     """The parameters of table 2; the defaults are the paper's.
 
-    "uniform" and "gaussian" tell where objects are; they go anywhere. On the "battlefield" the sets start in opposite
-    halves and move towards each other. Objects go on from where they are; if it `jumps`, as in the authors' generator,
-    an updated one goes to a new place, so that the distribution stays what it was.
+    "uniform" and "gaussian" are distributions of positions; directions are random. On the "battlefield" the sets start
+    in opposite halves and move towards each other. Objects continue from their positions. With `jumps`, as in the
+    authors' generator, an updated object gets a new place, so that the distribution does not change.
 
     >>> sets = MovingSets(n_a=3, n_b=2, seed=7)
     >>> a, b = sets.start()
@@ -61,7 +61,7 @@ class MovingSets:
 
     def __post_init__(self) -> None:
         if self.distribution not in DISTRIBUTIONS:
-            raise ValueError(f"distribution is one of {', '.join(DISTRIBUTIONS)}; got {self.distribution!r}")
+            raise ValueError(f"distribution must be one of {', '.join(DISTRIBUTIONS)}; got {self.distribution!r}")
 
     @property
     def side(self) -> float:
@@ -136,7 +136,7 @@ class _Crowd:
             return np.clip(random.normal(0.5, DEVIATION, (sets.n_dims, n)), 0, 1) * room
         places = random.uniform(0, room, (sets.n_dims, n))
         if sets.distribution == "battlefield":
-            # Halves that go on towards each other's side, which they reach after two intervals.
+            # Each half moves towards the other side, which it reaches after two intervals.
             advance = min(time / sets.max_update_interval / 2, 1.0)
             places[0] = places[0] / 2 + advance * room / 2
             if self.number == 1:

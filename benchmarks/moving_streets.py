@@ -25,7 +25,7 @@ N_ROUTES: dict[Fleet, int] = {"truck": 276, "bus": 145}
 N_LOCATIONS = 400  # of a route
 LEG_TIME = 30  # from one location to the next
 N_BLOCKS = 16  # of the town, along each side
-CLOSED = 0.15  # streets of the regular plan that are not there
+CLOSED = 0.15  # share of the streets of the regular plan that do not exist
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class StreetSets:
 
     def __post_init__(self) -> None:
         if self.fleet not in N_ROUTES:
-            raise ValueError(f"fleet is one of {', '.join(N_ROUTES)}; got {self.fleet!r}")
+            raise ValueError(f"fleet must be one of {', '.join(N_ROUTES)}; got {self.fleet!r}")
 
     @property
     def side(self) -> float:
@@ -85,7 +85,7 @@ class StreetSets:
 
     @cached_property
     def routes(self) -> NDArray[np.float64]:
-        """(n_routes, n_locations, 2): where each route is, one location after the other."""
+        """(n_routes, n_locations, 2): the locations of each route, in order."""
         town, random = Town.lay_out(self.seed, self.space), np.random.default_rng([self.seed, 11])
         return np.stack([_drive(town, random, self.fleet, self.max_speed) for _ in range(N_ROUTES[self.fleet])])
 
@@ -179,7 +179,7 @@ def _drive(town: Town, random: np.random.Generator, fleet: Fleet, max_speed: flo
     end = LEG_TIME * (N_LOCATIONS - 1)
     here = int(random.integers(n_junctions))
     points, times = [town.places[:, here]], [0.0]
-    stops = random.integers(0, n_junctions, 6)  # of a bus line, which goes round
+    stops = random.integers(0, n_junctions, 6)  # of a bus line, which is a loop
     for leg in range(10_000):
         target = int(random.integers(n_junctions)) if fleet == "truck" else int(stops[leg % len(stops)])
         for junction in town.find_way(here, target)[1:]:

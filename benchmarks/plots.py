@@ -27,7 +27,7 @@ FIGURES = [
     "moving-growth",
     *(f"mtb-fig{number}" for number in (*range(20, 34), *range(35, 42))),
 ]
-# Where the first and the last are worlds apart: on both axes, or on that of values.
+# Logarithmic scales: on both axes, or on the y axis.
 BOTH_LOGARITHMIC = {
     "vci-fig6",
     "vci-fig7",
@@ -113,7 +113,7 @@ def _draw_lines(points: list[Row], path: Path, name: str) -> None:
             style = {"color": "0.45", "linewidth": 1, "linestyle": LINES[at % len(LINES)], "markeredgecolor": "black"}
             style |= {"marker": MARKS[at % len(MARKS)], "markersize": 5}
             style["markerfacecolor"] = "black" if contestant.startswith(OURS) else "white"
-            if isinstance(line[0][0], str):  # kinds, in the order in which they came, and nothing between them
+            if isinstance(line[0][0], str):  # categories, in the order of their appearance, without a line
                 style["linestyle"] = "none"
             else:
                 line.sort()

@@ -1,6 +1,6 @@
 """Results on disk: one file of JSON rows per experiment, each row with its time, commit and machine.
 
-`seconds.json` holds how long each experiment took in its last run.
+`seconds.json` has the time of the last run of each experiment.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The targets: what each piece of work must reach, in the order the tables are shown."""
+"""The targets: the goal of each piece of work, in the order of the tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TARGETS = [
     Target(
         "rectangles",
         "2-d, 32k and 256k rectangles on the VCR paper's grid, uniform and 90-10",
-        "20 x shapely's STRtree, at 300 bytes a query or less",
+        "20 x shapely's STRtree, with at most 300 bytes per query",
     ),
     Target("small-boxes", "2-d, 1M boxes, 1M rows, 5 matches a row", "12 x STRtree"),
     Target("conjunctions", "4 and 8 attributes, 10k and 100k random conjunctions as in Lim et al.", "60 x DuckDB"),
@@ -53,8 +53,8 @@ TARGETS = [
     Target(
         "border-1d",
         "`border` over 100k ranges, 2,000 x 1,000 readings as in Lee et al., steps and widths of 0.01% to 0.1%",
-        "5 x the best of NumPy, Polars, ncls; 5 x DiffRMQ over our fastest index where steps are a tenth of the width, "
-        "and not slower below the width",
+        "5 x the best of NumPy, Polars, ncls; 5 x DiffRMQ over our fastest index for steps of a tenth of the width, "
+        "and not slower for steps below the width",
     ),
     Target(
         "border-2d",
@@ -73,18 +73,18 @@ TARGETS = [
     ),
     Target(
         "band-pairs",
-        "band joins: the pairs that a value makes with 100k values, under 100k bands in 100 clusters, a tenth anywhere",
+        "band joins: the pairs of a new value with 100k values, for 100k bands in 100 clusters, a tenth anywhere",
         "25 x the best of NumPy with sorted needles, DuckDB, ncls",
     ),
     Target(
         "band-queries",
-        "band joins: the queries that a value affects, the same values and bands",
+        "band joins: the queries that a new value affects, the same values and bands",
         "25 x the best of NumPy with sorted needles, DuckDB, ncls",
     ),
     Target(
         "band-updates",
-        "band joins: a value or a band put in or taken out, 100k values on both sides, 100k bands",
-        "at most 10 x the look-up of a value",
+        "band joins: a value or a band inserted or removed, 100k values on both sides, 100k bands",
+        "at most 10 x the lookup of a value",
     ),
     Target(
         "spark-window-join",
@@ -94,18 +94,18 @@ TARGETS = [
     Target(
         "window-join",
         "window joins: 1k and 10k joins of ranges over windows of 10k rows, by comparison and by band, 2k rows at once",
-        "8 x the best formulation in DuckDB; 10 x IBS-JS; at most twice the time where bands are twice as wide",
+        "8 x the best formulation in DuckDB; 10 x IBS-JS; at most twice the time for bands of twice the width",
     ),
     Target(
         "moving",
         "moving joins: 10k x 10k objects of side 5 in 1000 x 1000, and 100k x 100k, that update every 60, 1% at a time",
-        "by U, a compiled pass over all pairs of 10k x 10k: 0.03 initially; a timestamp with its pairs 0.003 uniform, "
-        "0.006 Gaussian and battlefield, 0.2 with 100k; 48 bytes a pair",
+        "in units of U, a compiled pass over all pairs of 10k x 10k: 0.03 initially; a timestamp with its pairs 0.003 "
+        "uniform, 0.006 Gaussian and battlefield, 0.2 with 100k; 48 bytes per pair",
     ),
     Target(
         "registry-add",
         "`Registry.add_many` of 100k texts, on SQLite and on PostgreSQL",
-        "10,000 queries a second or more",
+        "at least 10,000 queries per second",
     ),
     Target(
         "registry-follow",
@@ -114,14 +114,14 @@ TARGETS = [
     ),
     Target(
         "registry-workers",
-        "four workers of one host that follow 1M queries, for matching and for borders: what they keep of the base in "
+        "four workers of one host that follow 1M queries, for matching and for borders: their share of the base in "
         "memory, together",
-        "the base's file once; at most 2.5 x the base in all that they keep",
+        "the base's file once; at most 2.5 x the base in their total memory",
     ),
     Target(
         "long-query",
         "`add` of one query of 10,000 terms joined by AND, and its first match",
-        "2 seconds or less",
+        "at most 2 seconds",
     ),
     Target(
         "validation",
@@ -130,17 +130,17 @@ TARGETS = [
     ),
     Target(
         "cold-start",
-        "a process that starts cold with a warm Numba cache, to its first answer",
+        "from the start of a process with a warm Numba cache to its first answer",
         "under 3 s; `import vedette` under half a second, heavy imports lazy, no pyspark",
     ),
     Target(
         "planner",
         "the planner's choice against every index forced: time over the best time, by workload",
-        "at most 1.1 in the median, and at most 2 at worst",
+        "median at most 1.1, worst at most 2",
     ),
 ]
 
-# The figures of the papers, by paper. Where a figure has a bound, it is what the paper claims, or most of it.
+# The figures of the papers, by paper. A bound of a figure is the paper's claim, or most of it.
 PAPERS = [
     Target(
         "vci-fig6",
@@ -174,17 +174,17 @@ PAPERS = [
     Target(
         "bmq-fig6",
         "Lee et al., figure 6: BMQ and DiffRMQ against the number of queries",
-        "BMQ not slower than DiffRMQ wherever FL is below W",
+        "BMQ not slower than DiffRMQ if FL is below W",
     ),
     Target(
         "bmq-fig7",
         "Lee et al., figure 7: BMQ and DiffRMQ against the width of queries",
-        "BMQ not slower than DiffRMQ wherever FL is below W",
+        "BMQ not slower than DiffRMQ if FL is below W",
     ),
     Target(
         "bmq-fig8",
         "Lee et al., figure 8: BMQ and DiffRMQ against the fluctuation level",
-        "BMQ not slower than DiffRMQ wherever FL is below W",
+        "BMQ not slower than DiffRMQ if FL is below W",
     ),
     Target("bmq-fig9", "Lee et al., figure 9: memory against the number and the width of queries", ""),
     Target(
@@ -195,8 +195,8 @@ PAPERS = [
     Target(
         "band-tau",
         "Agarwal et al.: size and time of all structures against the number of stabbing points",
-        "the stabbing set 10 x as large, or more, with hundreds of times the points, and at most 2 x as slow; at most "
-        "2 x as slow with eight times the bands around as many points",
+        "the stabbing set at least 10 x as large with hundreds of times the points, and at most 2 x as slow; at most "
+        "2 x as slow with eight times the bands around the same number of points",
     ),
     Target(
         "band-bands",
@@ -223,21 +223,21 @@ PAPERS = [
     Target("mtb-fig31", "Zhang et al., figure 31: maintenance against the highest speed of objects", ""),
     Target("mtb-fig32", "Zhang et al., figure 32: maintenance against the size of objects", ""),
     Target("mtb-fig33", "Zhang et al., figure 33: maintenance against the probability of an update", ""),
-    Target("mtb-fig35", "Zhang et al., figure 35: node accesses an update, expected and actual", ""),
+    Target("mtb-fig35", "Zhang et al., figure 35: node accesses per update, expected and actual", ""),
     Target("mtb-fig36", "Zhang et al., figure 36: the cost of update intervals, uniform sets", ""),
     Target("mtb-fig37", "Zhang et al., figure 37: the cost of update intervals, battlefield", ""),
     Target("mtb-fig38", "Zhang et al., figure 38: the cost of update intervals, Gaussian sets", ""),
     Target("mtb-fig39", "Zhang et al., figure 39: the cost of update intervals, trucks", ""),
     Target("mtb-fig40", "Zhang et al., figure 40: the cost of update intervals, buses", ""),
-    Target("mtb-fig41", "Zhang et al., figure 41: what watching candidate intervals costs", ""),
+    Target("mtb-fig41", "Zhang et al., figure 41: the cost of observing candidate intervals", ""),
 ]
 
-# Work that no target speaks of, shown after the targets.
+# Work without a target, shown after the targets.
 EXTRAS = [
     Target("registry-large", "a registry of five million queries: add, list, compact, follow, here and in Spark", ""),
     Target("intervals-hundred", "1-d, 100k queries, 200k rows, 100 matches a row; list form", ""),
     Target("mixed-conjunctions", "the conjunctions of Lim et al. over a random number of attributes each", ""),
-    Target("moving-growth", "moving joins: a timestamp from 10k to 400k objects a set, as densely as ever", ""),
+    Target("moving-growth", "moving joins: a timestamp from 10k to 400k objects per set, at the same density", ""),
     Target("geofences", "`vs.border`, 23,000 circles of 5 km, 100k vehicles, enter and exit", ""),
 ]
 

@@ -20,7 +20,7 @@ GRID_SIDE = 245  # 245 x 245 = 60,025: the 60,000 cells of Wu, Chen and Yu, sect
 
 @dataclass(frozen=True)
 class Workload:
-    """`n_queries` closed boxes over `k` fields, and rows; an unbounded end is an infinity."""
+    """`n_queries` boxes with inclusive bounds over `k` fields, and rows. An unbounded end is an infinity."""
 
     name: str
     lows: NDArray[np.float64]  # (k, n_queries)
@@ -54,8 +54,8 @@ class Workload:
 class Moves(Workload):
     """Boxes, and keys that move: reading `i` takes key `keys[i]` from `before[:, i]` to `rows[:, i]`.
 
-    Readings are in the order of time, one of each key after another of each key. They are handed out in batches, and
-    what a contestant finds in a batch it may forget after it: there may be hundreds of events a reading.
+    Readings are in time order: one of each key, then the next of each key. They come in batches, and a contestant may
+    drop the events of a batch afterwards: there may be hundreds of events per reading.
     """
 
     keys: NDArray[np.int32]  # (n_rows,): whole numbers from 0
@@ -89,10 +89,10 @@ def price_streams(
     n_fields: int = 1,
     seed: int = 12,
 ) -> Moves:
-    """Streams and ranges of Lee et al., section 5.1: prices that walk, and ranges of one width over their domain.
+    """Streams and ranges of Lee et al., section 5.1: prices as random walks, and ranges of one width over their domain.
 
     `width` and `fluctuation`, the average step on each field, are shares of the domain. Each stream has `n_readings`
-    after its first. Prices and bounds are whole numbers.
+    after its first. Prices and bounds are integers.
     """
     random = np.random.default_rng(seed)
     lows = random.integers(1, PRICES, (n_fields, n_queries)).astype(np.float64)
@@ -104,7 +104,7 @@ def price_streams(
 def moving_keys(
     n_queries: int, n_keys: int, n_readings: int, matches_a_row: float, steps: float, seed: int = 13
 ) -> Moves:
-    """The boxes of `small_boxes`, and keys that walk over the unit square by `steps` mean sides on each axis."""
+    """The boxes of `small_boxes`, and keys as random walks in the unit square, `steps` mean sides per step and axis."""
     boxes = small_boxes(n_queries, 1, matches_a_row, seed)
     random = np.random.default_rng(seed + 1)
     step = steps * (matches_a_row / n_queries) ** 0.5
@@ -112,9 +112,9 @@ def moving_keys(
 
 
 def _walk(random: np.random.Generator, shape: tuple[int, int, int], step: float, highest: float) -> NDArray[np.float64]:
-    """Random walks from anywhere in [0, highest], reflected at both ends; (fields, readings and one more, keys).
+    """Random walks from a random place in [0, highest], reflected at both ends; (fields, readings + 1, keys).
 
-    Steps are uniform with `step` as their average length. A walk that is folded is a walk that is reflected.
+    Steps are uniform with the average length `step`. Folding a walk reflects it.
     """
     n_fields, n_readings, n_keys = shape
     paths = np.empty((n_fields, n_readings + 1, n_keys))
@@ -132,7 +132,7 @@ def _interleave(
     paths: NDArray[np.float64],
     random: np.random.Generator,
 ) -> Moves:
-    """The readings of all keys in the order of time; at each time in another order of keys."""
+    """The readings of all keys in time order; at each time, the keys are in another order."""
     n_fields, n_times, n_keys = paths.shape
     keys = random.permuted(np.tile(np.arange(n_keys, dtype=np.int32), (n_times - 1, 1)), axis=1)
     rows, before = (
@@ -152,7 +152,7 @@ def intervals(n_queries: int, n_rows: int, matches_a_row: float, widths: str = "
         sizes = random.pareto(1.2, n_queries)
         sizes = _scale_to_mean(sizes, mean, DOMAIN / 2)
     else:
-        raise ValueError(f"widths are 'uniform' or 'pareto', not {widths!r}")
+        raise ValueError(f"widths must be 'uniform' or 'pareto', not {widths!r}")
     lows = np.floor(random.uniform(0, DOMAIN, n_queries))
     highs = np.minimum(lows + np.floor(sizes), DOMAIN - 1)
     values = np.floor(random.uniform(0, DOMAIN, n_rows))
@@ -160,7 +160,7 @@ def intervals(n_queries: int, n_rows: int, matches_a_row: float, widths: str = "
 
 
 def disjoint_intervals(n_queries: int, n_rows: int, seed: int = 7) -> Workload:
-    """One-dimensional intervals of which a row meets one or, as often, none."""
+    """One-dimensional intervals. A row is in one of them or, as often, in none."""
     random = np.random.default_rng(seed)
     slot = DOMAIN // n_queries
     lows = random.permutation(n_queries).astype(np.float64) * slot
@@ -169,7 +169,7 @@ def disjoint_intervals(n_queries: int, n_rows: int, seed: int = 7) -> Workload:
 
 
 def _scale_to_mean(sizes: NDArray[np.float64], mean: float, largest: float) -> NDArray[np.float64]:
-    """The sizes times one factor, cut at `largest`, with that mean."""
+    """The sizes multiplied by one factor, limited to `largest`, with this mean."""
     below, above = 0.0, 1e6 * mean / sizes.mean()
     for _ in range(100):
         factor = (below + above) / 2
@@ -183,9 +183,8 @@ def _scale_to_mean(sizes: NDArray[np.float64], mean: float, largest: float) -> N
 def vcr_rectangles(n_queries: int, n_rows: int, max_side: int, placed: str = "uniform", seed: int = 2) -> Workload:
     """Rectangles on an integer grid as in Wu, Chen and Yu, section 3.6; points lie off the grid lines.
 
-    Sides are uniform in 1..max_side. Placed "90-10", the lower left corners of 90% lie in a tenth of the region, and
-    90% of the rows too: with rows anywhere most would fall where few queries are, but in the paper this is the harder
-    case.
+    Sides are uniform in 1..max_side. With "90-10", the lower left corners of 90% lie in a tenth of the region, as do
+    90% of the rows: with uniform rows, most would lie where few queries are, but in the paper this is the harder case.
     """
     random = np.random.default_rng(seed)
     corners = random.integers(0, GRID_SIDE, (2, n_queries)).astype(np.float64)
@@ -197,13 +196,13 @@ def vcr_rectangles(n_queries: int, n_rows: int, max_side: int, placed: str = "un
         corners[:, hot] = random.integers(0, hot_side, (2, int(hot.sum()))) + hot_start
         points[:, hot_rows] = random.uniform(0, hot_side, (2, int(hot_rows.sum()))) + hot_start
     elif placed != "uniform":
-        raise ValueError(f"placed is 'uniform' or '90-10', not {placed!r}")
+        raise ValueError(f"placed must be 'uniform' or '90-10', not {placed!r}")
     sides = random.integers(1, max_side + 1, (2, n_queries))
     return Workload(f"{placed}, W = {max_side}", corners, np.minimum(corners + sides, GRID_SIDE), points)
 
 
 def small_boxes(n_queries: int, n_rows: int, matches_a_row: float, seed: int = 3) -> Workload:
-    """Small boxes of two fields anywhere in the unit square, about `matches_a_row` of them over each point."""
+    """Small boxes of two fields at random places in the unit square; a point is in about `matches_a_row` of them."""
     random = np.random.default_rng(seed)
     mean_side = (matches_a_row / n_queries) ** 0.5
     lows = random.random((2, n_queries))
@@ -212,9 +211,9 @@ def small_boxes(n_queries: int, n_rows: int, matches_a_row: float, seed: int = 3
 
 
 def boxes_around_towns(n_queries: int, n_rows: int, n_towns: int, seed: int = 14) -> Workload:
-    """Boxes of two fields around towns in the unit square, and rows around the same, the first town the largest.
+    """Boxes of two fields around towns in the unit square, and rows around the same towns, largest town first.
 
-    A town has as many as the one before it, less a fifth, at normal distances of a hundredth.
+    A town has a fifth fewer than the previous one, at normal distances with a standard deviation of a hundredth.
     """
     random = np.random.default_rng(seed)
     towns, shares = random.random((2, n_towns)), 0.8 ** np.arange(n_towns)
@@ -225,7 +224,7 @@ def boxes_around_towns(n_queries: int, n_rows: int, n_towns: int, seed: int = 14
 
 
 def boxes_of_widths(shares: Sequence[float], n_queries: int, n_rows: int, seed: int = 15) -> Workload:
-    """Boxes with that share of each field's domain on average, anywhere in it, and rows anywhere."""
+    """Boxes with this average share of each field's domain at random places, and uniform rows."""
     random = np.random.default_rng(seed)
     widths = np.minimum(random.uniform(0, 2, (len(shares), n_queries)) * np.array(shares)[:, None], 1)
     lows = random.random(widths.shape) * (1 - widths)

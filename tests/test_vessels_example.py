@@ -89,7 +89,7 @@ def test_it_prints_news_and_writes_pictures(example, tmp_path, capsys):
     assert "8 vessels, 12 storm cells, 2 hours: " in said
     assert " will meet cell " in said
     assert " MEETS cell " in said
-    assert " of them told ahead" in said
+    assert " of them predicted, " in said
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "bay.gif",
         "bay.png",

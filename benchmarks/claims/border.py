@@ -13,15 +13,15 @@ from benchmarks.claims.claim import (
     first_and_last,
     number,
     ratios,
-    tell_today,
+    with_today,
 )
 
-FL, W = 0.01, 0.1  # percent of the domain, where they are not varied
+FL, W = 0.01, 0.1  # percent of the domain, unless they are varied
 NEARLY_ALL = 99.0
 LEVEL = 1.5  # times as long is about the same
-MUCH = 2  # times as fast, or as small: the least that "much" is taken for; the paper draws it, and gives no numbers
+MUCH = 2  # times as fast, or as small, is "much"; the paper has curves and no numbers
 LITTLE = 2  # times as long, at most, with ten times the queries is "a slight increase"
-ON_AXES = "DiffRMQ over our index"  # the rival on many axes, where the paper has none
+ON_AXES = "DiffRMQ over our index"  # the rival on many axes; the paper has none
 PAPER_RIVALS = ("DiffRMQ over IS-list", "DiffRMQ over CEI")
 
 
@@ -39,7 +39,7 @@ def _efficiency(figure: Figure) -> dict[str, float]:
 def _against_queries(figure: Figure) -> Finding:
     today, figure = figure.today(), figure.drawn()
     found = at_least(_faster(figure), MUCH, f"BMQ is {{}} times as fast as the fastest DiffRMQ (much: {MUCH})")
-    found &= at_least(_efficiency(figure), NEARLY_ALL, "{}% of what BMQ looks at are events")
+    found &= at_least(_efficiency(figure), NEARLY_ALL, "{}% of the queries that BMQ reads are events")
     few, many = first_and_last(figure.seconds("BMQ"))
     sizes = first_and_last({row["case"]: row["x"] for row in figure.rows if row["kind"] == "time"})
     words = f"with {number(sizes[1] / sizes[0])} times the queries it takes {{}} times as long"
@@ -48,11 +48,11 @@ def _against_queries(figure: Figure) -> Finding:
 
 def _against_widths(figure: Figure) -> Finding:
     today, figure = figure.today(), figure.drawn()
-    found = at_least(_wider(figure), 1, "BMQ is {} times as fast as the fastest DiffRMQ where FL < W")
+    found = at_least(_wider(figure), 1, "BMQ is {} times as fast as the fastest DiffRMQ for FL < W")
     ours, rival = figure.seconds("BMQ"), figure.seconds("DiffRMQ over our index")
     wide = {case: seconds for case, seconds in ours.items() if _percent(case) > FL}
     even = max(wide.values()) / min(wide.values())
-    found &= at_most({"all": even}, LEVEL, "there its times differ by a factor of {}")
+    found &= at_most({"all": even}, LEVEL, "for FL < W its times differ by a factor of {}")
     narrow, widest = first_and_last(rival)
     return _and_today(
         found & at_least({"all": widest / narrow}, LEVEL, "DiffRMQ takes {} times as long at the widest"), today
@@ -63,15 +63,15 @@ def _against_steps(figure: Figure) -> Finding:
     today, figure = figure.today(), figure.drawn()
     faster = _faster(figure)
     below = {case: times for case, times in faster.items() if _percent(case) < W}
-    words = f"where FL < W BMQ is {{}} times as fast as the fastest DiffRMQ (much: {MUCH})"
+    words = f"for FL < W BMQ is {{}} times as fast as the fastest DiffRMQ (much: {MUCH})"
     found = at_least(below, MUCH, words)
     at_width = [times for case, times in faster.items() if _percent(case) >= W]
     if not at_width:
         return _and_today(found, today)
     is_slightly_slower = 1 / LEVEL <= at_width[-1] < 1
-    words = "as the paper finds," if is_slightly_slower else "where the paper finds it slightly slower,"
-    told = f"at FL = W, {words} it is {number(at_width[-1])} times as fast"
-    found &= Finding(True if is_slightly_slower else None, told)
+    words = "as in the paper," if is_slightly_slower else "unlike in the paper, where it is slightly slower,"
+    words_of_today = f"at FL = W, {words} it is {number(at_width[-1])} times as fast"
+    found &= Finding(True if is_slightly_slower else None, words_of_today)
     return _and_today(found, today)
 
 
@@ -85,8 +85,8 @@ def _memory(figure: Figure) -> Finding:
     ]
     by_width = figure.values("MB, BMQ", "W = ")
     even = {"all": max(by_width.values()) / min(by_width.values())}
-    same = at_most(even, 1.05, "BMQ takes {} times as much at one W as at another")
-    found.append(Finding(True, "BMQ takes as much at any W") if same.holds else same)
+    same = at_most(even, 1.05, "BMQ takes {} times as much memory at one W as at another")
+    found.append(Finding(True, "BMQ takes the same memory at any W") if same.holds else same)
     grown = {}
     others = dict.fromkeys(row["contestant"] for row in figure.rows if row["contestant"].startswith(PAPER_RIVALS[1]))
     for name in others:
@@ -97,8 +97,8 @@ def _memory(figure: Figure) -> Finding:
     sizes = [figure.values(f"MB, {name}", "N = ") for name in PAPER_RIVALS]
     found.append(above(ratios(sizes[1], sizes[0]), 1, "CEI takes {} times that of an IS-list"))
     of_today = {name: ratios(today.values(f"MB, {name}"), today.values("MB, BMQ")).values() for name in PAPER_RIVALS}
-    told = {"they take {} times as much": {name: size for name, sizes in of_today.items() for size in sizes}}
-    return tell_today(all_of(found), told)
+    words_of_today = {"they take {} times as much": {name: size for name, sizes in of_today.items() for size in sizes}}
+    return with_today(all_of(found), words_of_today)
 
 
 def _on_axes(figure: Figure) -> Finding:
@@ -106,7 +106,7 @@ def _on_axes(figure: Figure) -> Finding:
     below = {row["case"] for row in figure.rows if row.get("x", 1) < 1}
     ours = figure.seconds("BMQ")
     faster = {case: times for case, times in ratios(figure.seconds(ON_AXES), ours).items() if case in below}
-    found = [at_least(faster, 1, "where FL < W BMQ is {} times as fast as DiffRMQ")]
+    found = [at_least(faster, 1, "for FL < W BMQ is {} times as fast as DiffRMQ")]
     for n_axes in (2, 3):
         over_one = {
             case: seconds / ours[case.replace(f"{n_axes} axes", "1 axis")]
@@ -119,12 +119,12 @@ def _on_axes(figure: Figure) -> Finding:
     sizes = ratios(figure.values(f"MB, {ON_AXES}"), figure.values("MB, BMQ"))
     found.append(above(sizes, 1, "DiffRMQ takes {} times its memory"))
     lead = ratios(today.seconds(ON_AXES), today.seconds("BMQ"))
-    return tell_today(all_of(found), {"{} times as fast": lead})
+    return with_today(all_of(found), {"{} times as fast": lead})
 
 
 def _and_today(found: Finding, today: Figure) -> Finding:
-    """The same, and how BMQ stands to DiffRMQ."""
-    return tell_today(found, {"{} times as fast": _faster(today)})
+    """The same, and BMQ compared with DiffRMQ."""
+    return with_today(found, {"{} times as fast": _faster(today)})
 
 
 def _wider(figure: Figure) -> dict[str, float]:
@@ -132,7 +132,7 @@ def _wider(figure: Figure) -> dict[str, float]:
 
 
 def _percent(case: str) -> float:
-    """Of "W = 0.05%"."""
+    """The number in "W = 0.05%"."""
     return float(case.rpartition("= ")[2].rstrip("%"))
 
 
@@ -140,7 +140,7 @@ CLAIMS = [
     Claim(
         "bmq-fig6",
         "figure 6",
-        "whatever the number of queries, all that BMQ looks at are events, and it is much faster than DiffRMQ; its "
+        "for any number of queries, all queries that BMQ reads are events, and it is much faster than DiffRMQ; its "
         "time grows only a little",
         _against_queries,
     ),
@@ -153,21 +153,21 @@ CLAIMS = [
     Claim(
         "bmq-fig8",
         "figure 8",
-        "BMQ is much faster than DiffRMQ wherever FL is below W, and slightly slower at FL = W",
+        "BMQ is much faster than DiffRMQ if FL is below W, and slightly slower at FL = W",
         _against_steps,
     ),
     Claim(
         "bmq-fig9",
         "figure 9",
-        "BMQ takes much less memory than DiffRMQ over IS-list, and less still than over CEI, whose memory increases "
-        "rapidly with the width of queries; that of BMQ is the same whatever it is",
+        "BMQ takes much less memory than DiffRMQ over IS-list, and even less than over CEI, whose memory increases "
+        "rapidly with the width of queries; the memory of BMQ does not depend on the width",
         _memory,
     ),
     Claim(
         "bmq-axes",
         "section 4",
-        "on many axes search stays fast, with (d - 1) sqrt(d) times the time on one axis, and memory low, as a box is "
-        "listed twice an axis; measured in a report of its own",
+        "on many axes search stays fast, with (d - 1) sqrt(d) times the time on one axis, and memory low, because a "
+        "box is listed twice per axis; measured in a separate report",
         _on_axes,
     ),
 ]

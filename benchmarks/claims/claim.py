@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 Row = dict[str, Any]
-NAMED = 3  # as many exceptions are named one by one
+NAMED = 3  # up to this number, exceptions are named one by one
 HOLDS = {True: "holds", None: "holds in part", False: "does not hold"}
 WEIGHTS = {True: 1.0, None: 0.5, False: 0.0}
-# What is told after the first, by what holds of it; what bears a verdict out is told first.
+# Words before the second and later parts of a finding, by verdict. Parts that support the verdict come first.
 INTRODUCED = {True: "for it: ", None: "in part: ", False: "against it: "}
 
 
@@ -21,7 +21,7 @@ class Finding:
 
     holds: bool | None
     words: str
-    parts: tuple[Finding, ...] = ()  # where a claim says several things
+    parts: tuple[Finding, ...] = ()  # of a claim with several statements
 
     def __str__(self) -> str:
         return f"{HOLDS[self.holds]}: {self.words}"
@@ -56,7 +56,7 @@ class Figure:
         }
 
     def values(self, measure: str, under: str = "") -> dict[str, float]:
-        """Values by case, of the measure of exactly this name."""
+        """Values by case, of the measure with exactly this name."""
         return {
             row["case"]: row["value"]
             for row in self.rows
@@ -64,7 +64,7 @@ class Figure:
         }
 
     def line(self, contestant: str, y_name: str, x_name: str | None = None) -> dict[Any, float]:
-        """Values by x, in the order of x, of one line of a panel."""
+        """Values of one line of a panel by x, ordered by x."""
         points = {
             row["x"]: row["value"]
             for row in self.rows
@@ -92,10 +92,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says about one of its figures, in our words, and how results are compared with it."""
+    """A claim of a paper about one of its figures, in our words, and the function that compares results with it."""
 
     target: str
-    figure: str  # as the paper calls it
+    figure: str  # its name in the paper
     says: str
     judge: Callable[[Figure], Finding]
 
@@ -107,22 +107,22 @@ def all_of(findings: Iterable[Finding]) -> Finding:
         return parts[0]
     share = sum(WEIGHTS[part.holds] for part in parts) / len(parts)
     holds = True if share == 1 else None if share >= 0.5 else False
-    told: list[str] = []
+    lines: list[str] = []
     for kind in (False, None, True) if holds is False else (True, None, False):
         words = "; ".join(part.words for part in parts if part.holds is kind)
         if words:
-            told.append(f"{INTRODUCED[kind] if told else ''}{words}")
-    return Finding(holds, "; ".join(told), parts)
+            lines.append(f"{INTRODUCED[kind] if lines else ''}{words}")
+    return Finding(holds, "; ".join(lines), parts)
 
 
-def tell_today(found: Finding, told: Mapping[str, Mapping[Any, float]]) -> Finding:
-    """The same, and the values with a million queries, which do not count for the paper's claim."""
-    words = ", ".join(words.format(span(measured.values())) for words, measured in told.items() if measured)
+def with_today(found: Finding, values: Mapping[str, Mapping[Any, float]]) -> Finding:
+    """The same, and the values with a million queries, which are not part of the paper's claim."""
+    words = ", ".join(words.format(span(measured.values())) for words, measured in values.items() if measured)
     return Finding(found.holds, f"{found.words}; with a million queries {words}" if words else found.words)
 
 
 def ratios(over: Mapping[Any, float], under: Mapping[Any, float]) -> dict[Any, float]:
-    """One divided by the other, where both were measured."""
+    """One divided by the other, for cases in which both were measured."""
     return {key: value / under[key] for key, value in over.items() if under.get(key)}
 
 
@@ -144,30 +144,31 @@ def above(measured: Mapping[Any, float], bound: float, words: str) -> Finding:
 def _judge(
     measured: Mapping[Any, float], missed: Mapping[Any, float], worst: Callable[..., Any], words: str
 ) -> Finding:
-    """A bound that most values miss does not hold; one that some miss holds in part."""
+    """A bound does not hold if most values miss it, and holds in part if some miss it."""
     if not measured:
         return Finding(None, f"not measured: {words.format('how many')}")
-    told = words.format(span(measured.values()))
+    measured_words = words.format(span(measured.values()))
     if not missed:
-        return Finding(True, told)
+        return Finding(True, measured_words)
     if 2 * len(missed) > len(measured):
         most = "" if len(missed) == len(measured) else f", missed at {len(missed)} of {len(measured)}"
-        return Finding(False, told + most)
+        return Finding(False, measured_words + most)
     if len(missed) > NAMED:
         return Finding(
-            None, f"{told}, but not at {len(missed)} of {len(measured)}, {_tell(missed, worst)} the furthest"
+            None,
+            f"{measured_words}, but not at {len(missed)} of {len(measured)}, {_describe(missed, worst)} the furthest",
         )
-    where = ", ".join(_tell({key: value}, worst) for key, value in missed.items())
-    return Finding(None, f"{told}, but not at {where}")
+    where = ", ".join(_describe({key: value}, worst) for key, value in missed.items())
+    return Finding(None, f"{measured_words}, but not at {where}")
 
 
-def _tell(missed: Mapping[Any, float], worst: Callable[..., Any]) -> str:
+def _describe(missed: Mapping[Any, float], worst: Callable[..., Any]) -> str:
     key = worst(missed, key=missed.__getitem__)
     return f"{_name(key)} ({number(missed[key])})"
 
 
 def span(values: Iterable[float]) -> str:
-    """The least and the greatest, in words."""
+    """The smallest and the largest value, in words."""
     low, high = number(min(values := list(values))), number(max(values))
     return low if low == high else f"{low} to {high}"
 
@@ -178,7 +179,7 @@ def first_and_last(line: Mapping[Any, float]) -> tuple[float, float]:
 
 
 def number(value: float) -> str:
-    """Two digits, or all before the decimal point."""
+    """A number with two digits, or with all digits before the decimal point."""
     if abs(value) >= 100 or value == int(value):
         return f"{value:,.0f}"
     return f"{float(f'{value:.2g}'):g}"

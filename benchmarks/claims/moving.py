@@ -21,14 +21,14 @@ from benchmarks.claims.claim import (
 
 MS, READ = "milliseconds a timestamp", "node accesses a timestamp"
 BEST_BUCKETS = 2
-TIMESTAMP = 100.0  # milliseconds: what the paper would have a timestamp be
+TIMESTAMP = 100.0  # milliseconds of a timestamp in the paper
 MODEL_ERROR, OVERHEAD = 8.0, 6.0  # percent
 OVER_PLAIN = 5  # times faster with all techniques
-FAR = 10  # times: "far", "much" and "up to 10 times" are an order of magnitude in the paper's figures
+FAR = 10  # times: in the paper's figures, "far", "much" and "up to 10 times" mean an order of magnitude
 OVER_ETP = 4  # times faster, at most
 ON_BATTLEFIELD = 90.0  # percent of the time saved there
-MUCH_SAVED, SOME_SAVED = 50.0, 5.0  # percent: "a significant decrease", and what may still be called about 10
-EVEN = 0.05  # of a difference that is none
+MUCH_SAVED, SOME_SAVED = 50.0, 5.0  # percent: "a significant decrease", and "about 10"
+EVEN = 0.05  # up to this, a difference counts as none
 RIVALS = ("NaiveJoin", "ETP-Join")
 
 
@@ -38,9 +38,9 @@ def _buckets(figure: Figure) -> Finding:
     for measure, words in ((MS, "time"), (READ, "node accesses")):
         best = [_least(figure.line(each, measure)) for each in intervals]
         n_right = best.count(BEST_BUCKETS)
-        told = f"by {words} two buckets are best at {n_right or 'none'} of {len(intervals)} intervals"
+        told = f"by {words} two buckets are best for {n_right or 'none'} of {len(intervals)} intervals"
         others = sorted(set(best) - {BEST_BUCKETS})
-        rest = f", at the others {' or '.join(map(str, others))}" if others else ""
+        rest = f", for the others {' or '.join(map(str, others))}" if others else ""
         found.append(Finding(2 * n_right > len(intervals), told + rest))
     return all_of(found)
 
@@ -58,7 +58,7 @@ def _constraint(figure: Figure) -> Finding:
 
 
 def _up_to(times: dict[Any, float], most: float, words: str) -> Finding:
-    """More than 1 everywhere, and somewhere as much as the most."""
+    """All values are above 1, and one reaches `most`."""
     found = above(times, 1, words)
     if found.holds and max(times.values()) < most:
         return Finding(None, f"{found.words}, nowhere {number(most)}")
@@ -101,7 +101,7 @@ def _initial_by_size(figure: Figure) -> Finding:
     found = at_least(naive, FAR, f"{_up_to_size(naive)} NaiveJoin takes {{}} times the time of MTB-Join")
     found &= _grows(naive)
     found &= _up_to(etp, OVER_ETP, f"{_up_to_size(etp)} ETP-Join takes {{}} times the time of MTB-Join")
-    return _beside_ours(figure, found, "milliseconds", _up_to_size(mtb))
+    return _with_ours(figure, found, "milliseconds", _up_to_size(mtb))
 
 
 def _maintenance_by_size(figure: Figure) -> Finding:
@@ -109,31 +109,31 @@ def _maintenance_by_size(figure: Figure) -> Finding:
     for name in RIVALS:
         times, read = (ratios(figure.line(name, measure), figure.line("MTB-Join", measure)) for measure in (MS, READ))
         found.append(at_least(times, FAR, f"{_up_to_size(times)} {name} takes {{}} times the time of MTB-Join"))
-        if name == "NaiveJoin":  # the other is run on few objects only
+        if name == "NaiveJoin":  # the other runs on few objects only
             found.append(_grows(times))
         found.append(above(read, 1, f"{name} reads {{}} times the nodes"))
-    return _beside_ours(figure, all_of(found), MS, _up_to_size(figure.line("MTB-Join", MS)))
+    return _with_ours(figure, all_of(found), MS, _up_to_size(figure.line("MTB-Join", MS)))
 
 
 def _grows(times: dict[Any, float]) -> Finding:
     if len(times) < 2:
-        return Finding(None, "whether that grows with the sets is not measured")
+        return Finding(None, "whether it grows with the sets was not measured")
     few, many = first_and_last(times)
     return Finding(many > few, f"the lead over NaiveJoin {'grows' if many > few else 'does not grow'} with objects")
 
 
 def _maintenance(figure: Figure) -> Finding:
-    """Either rival with as many objects as it was run on, and whether MTB-Join keeps up with timestamps at the most."""
-    found = [_beside(figure, name, MS, FAR) for name in RIVALS]
+    """Each rival with the most objects that it ran on, and whether MTB-Join keeps up with the timestamps then."""
+    found = [_compare_with(figure, name, MS, FAR) for name in RIVALS]
     n = _most_objects(figure, "MTB-Join")
     took = f"with {n:,} objects MTB-Join takes {{}} milliseconds a timestamp"
     found.append(at_most(figure.line("MTB-Join", _of(MS, n)), TIMESTAMP, took))
-    return _beside_ours(figure, all_of(found), _of(MS, n))
+    return _with_ours(figure, all_of(found), _of(MS, n))
 
 
 def _initial(figure: Figure, rivals: tuple[str, ...] = ("ETP-Join",)) -> Finding:
-    found = all_of(_beside(figure, name, "milliseconds", 1) for name in rivals)
-    return _beside_ours(figure, found, _of("milliseconds", _most_objects(figure, "MTB-Join")))
+    found = all_of(_compare_with(figure, name, "milliseconds", 1) for name in rivals)
+    return _with_ours(figure, found, _of("milliseconds", _most_objects(figure, "MTB-Join")))
 
 
 def _initial_by_distribution(figure: Figure) -> Finding:
@@ -143,15 +143,15 @@ def _initial_by_distribution(figure: Figure) -> Finding:
         for measure in ("milliseconds", "node accesses")
     )
     saved = {kind: 100 * (1 - each) for kind, each in time.items() if kind == "battlefield"}
-    found = _beside(figure, "ETP-Join", "milliseconds", 1)
+    found = _compare_with(figure, "ETP-Join", "milliseconds", 1)
     found &= at_least(saved, ON_BATTLEFIELD, "on the battlefield MTB-Join saves {}% of the time")
     read = {kind: each for kind, each in read.items() if kind == "battlefield"}
     found &= above(read, 1, "on the battlefield MTB-Join reads {} times the nodes of ETP-Join")
-    return _beside_ours(figure, found, _of("milliseconds", n))
+    return _with_ours(figure, found, _of("milliseconds", n))
 
 
-def _beside(figure: Figure, name: str, measure: str, bound: float) -> Finding:
-    """How many times as long as MTB-Join a rival takes, with as many objects as it was run on."""
+def _compare_with(figure: Figure, name: str, measure: str, bound: float) -> Finding:
+    """The time of a rival divided by that of MTB-Join, with the most objects that the rival ran on."""
     n = _most_objects(figure, name)
     times = ratios(figure.line(name, _of(measure, n)), figure.line("MTB-Join", _of(measure, n)))
     return at_least(times, bound, f"with {n:,} objects {name} takes {{}} times the time of MTB-Join")
@@ -167,8 +167,8 @@ def _of(measure: str, n_objects: int) -> str:
     return f"{measure}, {n_objects:,} objects a set"
 
 
-def _beside_ours(figure: Figure, found: Finding, measure: str, where: str = "") -> Finding:
-    """What was found, and how fast ours is, which is not for the paper to say."""
+def _with_ours(figure: Figure, found: Finding, measure: str, where: str = "") -> Finding:
+    """The finding, and the speed of Vedette, which is not part of the paper's claim."""
     times = ratios(figure.line("MTB-Join", measure), figure.line("Vedette", measure))
     told = at_least(times, 0, "Vedette, which also lists pairs, is {} times as fast as MTB-Join")
     return Finding(found.holds, f"{found.words}; {where + ' ' if where else ''}{told.words}")
@@ -187,7 +187,7 @@ def _recommended(figure: Figure, kind: str) -> Finding:
 
 
 def _recommended_at(figure: Figure, kind: str, suffix: str) -> Finding:
-    """By what the model tells at one interval: the one without a suffix, or one that the suffix names."""
+    """The model's prediction at one interval: the first one, or the one that the suffix names."""
     told = figure.values(f"interval that the model recommends{suffix}")[kind]
     best = figure.values("interval with the fewest accesses")[kind]
     read = figure.line("actual", READ + suffix)
@@ -203,13 +203,13 @@ def _recommended_at(figure: Figure, kind: str, suffix: str) -> Finding:
         words += f" recommends {number(told)}, which reads least"
     else:
         words += f" recommends {number(told)}, which reads {number(more)}% more than {number(best)}"
-    words += f"; nearest to the facts is {nearest}, {number(100 * errors[nearest])}% off"
+    words += f"; the closest prediction is {nearest}, with an error of {number(100 * errors[nearest])}%"
     return Finding(True if told == best else None if more <= 10 else False, words)
 
 
 def _overhead(figure: Figure) -> Finding:
     return all_of(
-        at_most(figure.values("overhead, %", axis), OVERHEAD, f"watching six intervals adds {{}}% at {words}")
+        at_most(figure.values("overhead, %", axis), OVERHEAD, f"observing six intervals adds {{}}% for {words}")
         for axis, words in (("objects a set", "any number of objects"), ("longest update interval", "any interval"))
     )
 
@@ -219,7 +219,7 @@ def _ahead(target: str, figure: str, by: str) -> Claim:
 
 
 def _same(target: str, figure: str, by: str) -> Claim:
-    says = f"maintenance by MTB-Join takes far less than by NaiveJoin and ETP-Join {by}, and no longer than 0.1 s"
+    says = f"maintenance by MTB-Join takes far less time than by NaiveJoin and ETP-Join {by}, and at most 0.1 s"
     return Claim(target, figure, says, _maintenance)
 
 
@@ -234,8 +234,8 @@ CLAIMS = [
     Claim(
         "mtb-fig22",
         "figure 22",
-        "plane sweep, dimension selection and intersection check together make it about 5 times as fast, and change "
-        "no node accesses",
+        "plane sweep, dimension selection and intersection check together make it about 5 times as fast, and do not "
+        "change node accesses",
         _techniques,
     ),
     Claim(
@@ -248,8 +248,8 @@ CLAIMS = [
     Claim(
         "mtb-fig24",
         "figure 24",
-        "the initial join of MTB-Join is up to 4 times as fast as that of ETP-Join, and NaiveJoin is far behind, the "
-        "more so the more objects",
+        "the initial join of MTB-Join is up to 4 times as fast as that of ETP-Join, and NaiveJoin is far behind, "
+        "increasingly with more objects",
         _initial_by_size,
     ),
     Claim(
@@ -270,19 +270,19 @@ CLAIMS = [
     Claim(
         "mtb-fig29",
         "figure 29",
-        "maintenance by MTB-Join takes far less time and reads fewer nodes than by ETP-Join, and than by NaiveJoin, "
-        "the more so the more objects",
+        "maintenance by MTB-Join takes far less time and reads fewer nodes than by ETP-Join and by NaiveJoin, "
+        "increasingly with more objects",
         _maintenance_by_size,
     ),
     _same("mtb-fig30", "figures 30 and 34", "under every distribution and on streets"),
     _same("mtb-fig31", "figure 31", "at any speed"),
     _same("mtb-fig32", "figure 32", "with objects of any size"),
     _same("mtb-fig33", "figure 33", "at any probability of updates"),
-    Claim("mtb-fig35", "figure 35", "the cost model is less than 8% off", _model_error),
+    Claim("mtb-fig35", "figure 35", "the error of the cost model is below 8%", _model_error),
     _best_interval("mtb-fig36", "figure 36", "uniform", "uniform sets"),
     _best_interval("mtb-fig37", "figure 37", "battlefield", "a battlefield"),
     _best_interval("mtb-fig38", "figure 38", "gaussian", "Gaussian sets"),
     _best_interval("mtb-fig39", "figure 39", "truck", "trucks"),
     _best_interval("mtb-fig40", "figure 40", "bus", "buses"),
-    Claim("mtb-fig41", "figure 41", "watching candidate intervals costs less than 6% of the join", _overhead),
+    Claim("mtb-fig41", "figure 41", "observing candidate intervals costs less than 6% of the join", _overhead),
 ]

@@ -16,13 +16,13 @@ from benchmarks.claims.claim import (
     number,
     ratios,
     span,
-    tell_today,
+    with_today,
 )
 
 OVER_IBS = 15
-FLAT = 1.1  # times the best time is flat: so little N_dc from half to three times the best costs in section 7.2
-ALONE_OVER_IBS = 1.4  # the least of what SJ-Immediate gains in the paper
-EVEN = 1.25  # times as long is not sensitive
+FLAT = 1.1  # times the best time, for N_dc from half to three times the best, as in section 7.2
+ALONE_OVER_IBS = 1.4  # the smallest gain of SJ-Immediate in the paper
+EVEN = 1.25  # up to this factor, times count as equal
 BATCH, ALONE = "SJ-Batch", "SJ-Immediate"
 PAPER_SIZE = {4: "SJ-Batch, N_dc = 200", 8: "SJ-Batch, N_dc = 400"}  # of figure 15, by attributes
 LEAD = "SJ-Join, times faster than IBS-JS"
@@ -30,7 +30,7 @@ TODAY = "N_query"  # in the names of the cases of table 3 that are not the paper
 
 
 def _clusters(figure: Figure) -> Finding:
-    """That N_dc grows and rows take less, and that around the best N_dc it hardly matters which."""
+    """N_dc grows and rows take less time, and near the best N_dc its value matters little."""
     figure = Figure([row for row in figure.rows if TODAY not in row["case"]])
     sizes, times = figure.values("the best N_dc"), figure.values("microseconds a row with it")
     grown, faster, words = {}, {}, []
@@ -40,7 +40,7 @@ def _clusters(figure: Figure) -> Finding:
             {case: each[case] for case in each if case.startswith(under)} for each in (sizes, times)
         )
         if not own_sizes:
-            return Finding(None, "not all was measured")
+            return Finding(None, "not all cases were measured")
         (small, large), (before, after) = first_and_last(own_sizes), first_and_last(own_times)
         grown[f"{n_attributes} attributes"], faster[f"{n_attributes} attributes"] = large / small, before / after
         words.append(f"from {small:g} to {large:g} with {n_attributes}")
@@ -51,7 +51,7 @@ def _clusters(figure: Figure) -> Finding:
 
 
 def _slope(figure: Figure, case: str, best: float) -> float:
-    """The time with the worst N_dc from half to three times the best one, over the best."""
+    """The time with the worst N_dc from half to three times the best one, divided by the best time."""
     times = {}
     for name in figure.contestants():
         size = name.rpartition("N_dc = ")[2]
@@ -70,7 +70,7 @@ def _against_queries(figure: Figure) -> Finding:
         under = f"N_attr = {n_attributes},"
         own = {case: times for case, times in fast.items() if case.startswith(under)}
         if not own:
-            return Finding(None, "not all was measured")
+            return Finding(None, "not all cases were measured")
         few, many = first_and_last(own)
         grown[f"{n_attributes} attributes"] = many / few
         spans.append(f"{span(own.values())}{'' if spans else ' times as fast as IBS'} with {n_attributes}")
@@ -79,7 +79,7 @@ def _against_queries(figure: Figure) -> Finding:
         at_least(fast, OVER_IBS, f"SJ-Batch is {' and '.join(spans)} attributes"),
         at_least(paper, OVER_IBS, "{} with the paper's N_dc"),
         at_least(ratios(slow, figure.seconds(ALONE)), ALONE_OVER_IBS, "SJ-Immediate is {} times as fast"),
-        above(grown, 1, "with the most queries SJ-Batch's lead is {} times as large"),
+        above(grown, 1, "with the most queries the lead of SJ-Batch is {} times as large"),
     ]
     return _and_today(all_of(found), today)
 
@@ -106,17 +106,17 @@ def _against_skew(figure: Figure) -> Finding:
 
 
 def _and_today(found: Finding, today: Figure) -> Finding:
-    """The same, and how SJ-Batch and SJ-Immediate stand to IBS."""
+    """The same, and SJ-Batch and SJ-Immediate compared with IBS."""
     slow = today.seconds("IBS")
     told = {
         "SJ-Batch is {} times as fast": ratios(slow, today.seconds(BATCH)),
         "SJ-Immediate {}": ratios(slow, today.seconds(ALONE)),
     }
-    return tell_today(found, told)
+    return with_today(found, told)
 
 
 def _against_windows(figure: Figure) -> Finding:
-    """SJ-Join's lead, and that it is larger with each window than with the one before."""
+    """The lead of SJ-Join, and that it grows from each window to the next."""
     faster = figure.drawn().values(LEAD)
     found = above(faster, 1, "SJ-Join is {} times as fast as IBS-JS")
     best: dict[str, float] = {}
@@ -125,7 +125,7 @@ def _against_windows(figure: Figure) -> Finding:
         best[window] = max(best.get(window, 0.0), times)
     grown = {window: best[window] / best[before] for before, window in pairwise(best)}
     told = ", ".join(f"{number(times)} with {window}" for window, times in best.items())
-    found &= above(grown, 1, f"up to {told}, from each to the next {{}} times as much")
+    found &= above(grown, 1, f"up to {told}, {{}} times as much from each window to the next")
     words = [f"; with {case} {number(times)}" for case, times in figure.today().values(LEAD).items()]
     return Finding(found.holds, found.words + "".join(words))
 
@@ -135,7 +135,7 @@ CLAIMS = [
         "sjcq-table3",
         "table 3",
         "with larger batches the best N_dc grows, from 100 to 200 with 4 attributes and from 200 to 400 with 8, and a "
-        "row takes less; around the best it hardly matters which, 10% from 200 to 1,200 where 400 is best",
+        "row takes less time; near the best N_dc its value matters little, 10% from 200 to 1,200 if 400 is best",
         _clusters,
     ),
     Claim(
@@ -154,13 +154,13 @@ CLAIMS = [
     Claim(
         "sjcq-fig17",
         "figure 17",
-        "on skewed rows SJ-Batch is up to 1.7 times as fast, while SJ-Immediate and IBS take as long as ever",
+        "on skewed rows SJ-Batch is up to 1.7 times as fast, while SJ-Immediate and IBS take the same time",
         _against_skew,
     ),
     Claim(
         "sjcq-fig18",
         "figure 18",
-        "SJ-Join is faster than IBS-JS, the more so the larger the window: up to 2.6, 3.9 and 6.9 times, with windows "
+        "SJ-Join is faster than IBS-JS, increasingly with larger windows: up to 2.6, 3.9 and 6.9 times, with windows "
         "of 100, 1,000 and 10,000 rows",
         _against_windows,
     ),

@@ -15,17 +15,17 @@ from benchmarks.claims.claim import (
     first_and_last,
     ratios,
     span,
-    tell_today,
+    with_today,
 )
 
 NEARLY = 2  # times the time of the best is "near-best"
 SLOW = 2  # times the time of LCI-BV is "not a good search performance"
 OVER_R_TREE = 3  # of the 5.1 and 4.6 times at 32,000 queries
 MODEST = 3  # times the memory is a "modest" increase
-INTERVALS = ("LCI", "SCI", "Dlist", "IS-list")  # of the paper, beside LCI-BV
+INTERVALS = ("LCI", "SCI", "Dlist", "IS-list")  # of the paper, besides LCI-BV
 PAPER_SIDES = {20: (8, 16), 40: (16, 16)}  # L by W: the best by memory, and by time
-FIGURE_13 = (("", 8), ("W = 40, ", 16))  # how cases begin, and the paper's L
-OVERLAPPED = ", overlapped"  # in the names of those of that decomposition
+FIGURE_13 = (("", 8), ("W = 40, ", 16))  # prefixes of cases, and the paper's L
+OVERLAPPED = ", overlapped"  # in the names of contestants with that decomposition
 IN_USE = "construct rectangles in use"
 
 
@@ -47,16 +47,16 @@ def _search_time(figure: Figure) -> Finding:
     ]
     ours = today.seconds("LCI-BV")
     told = {"LCI-BV takes {} times the time of direct lists": ratios(ours, today.seconds("Dlist"))}
-    return tell_today(all_of(found), told)
+    return with_today(all_of(found), told)
 
 
 def _interval_memory(figure: Figure) -> Finding:
     words = "the others take {} times the memory of LCI-BV"
-    return tell_today(at_least(_sizes(figure.drawn()), 1, words), {"{} times": _sizes(figure.today())})
+    return with_today(at_least(_sizes(figure.drawn()), 1, words), {"{} times": _sizes(figure.today())})
 
 
 def _sizes(figure: Figure) -> dict[str, float]:
-    """How many times the memory of LCI-BV each of the others takes, by case and name."""
+    """The memory of each of the others divided by that of LCI-BV, by case and name."""
     ours = figure.values("MB, LCI-BV")
     return {
         f"{case}, {name}": times
@@ -66,14 +66,14 @@ def _sizes(figure: Figure) -> dict[str, float]:
 
 
 def _sides(figure: Figure) -> Finding:
-    """Whether L is the paper's by memory and by time, and whether it grows with W where the paper's does."""
+    """Whether the best L, by memory and by time, is the paper's, and whether it grows with W as in the paper."""
     best: dict[str, list[int]] = {"MB": [], "microseconds a row": []}
     chosen = []
     for max_side in PAPER_SIDES:
         for measure, sides in best.items():
             line = figure.line("VCR", measure, f"L, W = {max_side}")
             if not line:
-                return Finding(None, "not all was measured")
+                return Finding(None, "not all cases were measured")
             sides.append(min(line, key=lambda side, line=line: line[side]))  # type: ignore[misc]
         chosen.append(next(iter(figure.line("VCR, L as chosen", "MB", f"L, W = {max_side}")), 0))
     widths = _list(PAPER_SIDES)
@@ -85,7 +85,7 @@ def _sides(figure: Figure) -> Finding:
         beside = "as in the paper" if sides == paper else f"in the paper {_list(paper)}"
         found.append(Finding(sides == paper, f"{told}, {beside}"))
     all_found = all_of(found)
-    return Finding(all_found.holds, f"{all_found.words}; chosen are {_list(chosen)}")
+    return Finding(all_found.holds, f"{all_found.words}; Vedette chooses {_list(chosen)}")
 
 
 def _list(items: Iterable[object]) -> str:
@@ -93,13 +93,13 @@ def _list(items: Iterable[object]) -> str:
 
 
 def _over_r_tree(figure: Figure) -> Finding:
-    """By the paper's L and by the one that is chosen; the difference in microseconds, by the paper's."""
+    """With the paper's L and with the chosen one; the difference in microseconds with the paper's."""
     today, figure = figure.today(), figure.drawn()
     slow, chosen, paper = figure.microseconds("R-tree"), figure.microseconds("VCR"), _with_paper_sides(figure)
     gaps = {case: slow[case] - paper[case] for case in slow if case in paper}
     groups = [f"{begin}{placed}, " for begin, _ in FIGURE_13 for placed in ("uniform", "90-10")]
     if any(not _under(gaps, group) for group in groups):
-        return Finding(None, "not all was measured")
+        return Finding(None, "not all cases were measured")
     found = [at_least(ratios(slow, chosen), OVER_R_TREE, "an R-tree takes {} times the time of VCR")]
     found.append(at_least(ratios(slow, paper), OVER_R_TREE, "{} times with the paper's L"))
     ends = [first_and_last(_under(gaps, group)) for group in groups]
@@ -112,23 +112,23 @@ def _over_r_tree(figure: Figure) -> Finding:
     more = f"VCR takes {{}} times the memory of an R-tree (modest: up to {MODEST})"
     found.append(at_most(ratios(figure.values("MB, VCR"), memory), MODEST, more))
     lead = ratios(today.microseconds("R-tree"), today.microseconds("VCR"))
-    return tell_today(_beside_overlapped(figure, all_of(found)), {"an R-tree takes {} times the time": lead})
+    return with_today(_with_overlapped(figure, all_of(found)), {"an R-tree takes {} times the time": lead})
 
 
-def _beside_overlapped(figure: Figure, found: Finding) -> Finding:
-    """The same, and how the overlapped decomposition of section 3.3 stands to the simple one, with the paper's L."""
+def _with_overlapped(figure: Figure, found: Finding) -> Finding:
+    """The same, and the overlapped decomposition of section 3.3 compared with the simple one, with the paper's L."""
     activated, taken = (
         ratios(_with_paper_sides(figure, measure, OVERLAPPED), _with_paper_sides(figure, measure))
         for measure in (IN_USE, "")
     )
     if not activated:
         return found
-    words = f"overlapped, it uses {span(activated.values())} times the rectangles"
+    words = f"the overlapped decomposition uses {span(activated.values())} times the rectangles"
     return Finding(found.holds, f"{found.words}; {words} and takes {span(taken.values())} times the time")
 
 
 def _with_paper_sides(figure: Figure, measure: str = "", decomposition: str = "") -> dict[str, float]:
-    """Of VCR with the paper's L, microseconds a row or another measure by case."""
+    """Microseconds per row, or another measure, of VCR with the paper's L, by case."""
     found: dict[str, float] = {}
     for begin, longest in FIGURE_13:
         name = f"VCR, L = {longest}{decomposition}"
@@ -158,9 +158,9 @@ CLAIMS = [
     Claim(
         "vcr-fig13",
         "figure 13",
-        "VCR is faster than an R-tree: at 32,000 queries 60 microseconds against 304 on uniform rectangles, 5.1 times, "
-        "and 280 against 1,300 where they overlap highly, 4.6 times; the difference is larger the more they overlap "
-        "and the more there are; for a modest increase in memory",
+        "VCR is faster than an R-tree: at 32,000 queries 60 instead of 304 microseconds on uniform rectangles, 5.1 "
+        "times, and 280 instead of 1,300 on highly overlapping ones, 4.6 times; the difference grows with the overlap "
+        "and the number of queries; for a modest increase in memory",
         _over_r_tree,
     ),
 ]

@@ -1,4 +1,4 @@
-"""Band joins: look-ups compared with other tools, updates with look-ups, and the figures of Agarwal et al."""
+"""Band joins: lookups compared with other tools, updates compared with lookups, and the figures of Agarwal et al."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from vedette.papers.bands import STRUCTURES
 
 N_CLUSTERS, SCATTERED, PAIRS_A_ROW = 100, 0.1, 5_000
 RIVALS = [NumpyBands, DuckDBBands, NclsBands]
-TIMES, MOST = 25, 10  # what ours must be faster than the rivals, and what an update may cost beside a look-up
-WITH_TAU, WITH_BANDS = 10, 2  # what the stabbing set must grow with tau, and may grow with the number of bands
-LOGARITHM = 2  # times as long, with hundreds of times the tau: 2 is log(m tau) at the most over that at the least
+TIMES, MOST = 25, 10  # the lead over the rivals, and the greatest cost of an update, in lookups
+WITH_TAU, WITH_BANDS = 10, 2  # the least growth of the stabbing set with tau, and the greatest with the number of bands
+LOGARITHM = 2  # times as long with hundreds of times the tau: the ratio of log(m tau)
 TAU, AT_ONE_TAU = "tau, stabbing points", "n, bands, at one tau"
 LOOK_UPS = ("microseconds a look-up of pairs", "microseconds a look-up of queries")
-# At the setting of today: those whose memory does not grow with m times n.
+# For today's larger setting: those whose memory does not grow with m times n.
 LINEAR = ("Scan", "StabbingSet", "StabbingGroups")
 
 
 @experiment("band-pairs")
 def band_pairs(bench: Bench) -> None:
-    """Pairs that each of 200 values makes with 100k held ones, under 100k bands in 100 clusters and some anywhere."""
+    """Pairs of each of 200 new values with 100k stored ones, for 100k bands in 100 clusters and some anywhere."""
     _race(bench, "band-pairs", "pairs", [VedetteBandsAtOnce, VedetteBands, ScanBands, *RIVALS])
 
 
 @experiment("band-queries")
 def band_queries(bench: Bench) -> None:
-    """Bands that 200 values affect, the same values and bands: by any of them, and by each."""
+    """Bands that 200 new values affect, with the same values and bands: all values at once, and one by one."""
     _race(bench, "band-queries", "queries at once", [VedetteBandsAtOnce, ScanBands, *RIVALS])
     _race(bench, "band-queries", "queries", [VedetteBands, ScanBands, *RIVALS], is_judged=False)
 
 
 @experiment("band-updates")
 def band_updates(bench: Bench) -> None:
-    """One value or one band put in or taken out, beside the look-up of a value, with 100k values on both sides."""
+    """One value or one band inserted or removed, compared with a lookup, with 100k values on both sides."""
     workload, n = _clusters(bench, bench.size(200, 20)), bench.size(500, 50)
     bands = vd.BandQuerySet()
     bands.add_many(np.arange(len(workload.lows)), workload.lows, workload.highs)
@@ -150,7 +150,7 @@ def band_bands(bench: Bench) -> None:
 
 @experiment("band-output")
 def band_output(bench: Bench) -> None:
-    """Size and time of all structures against the number of pairs a look-up finds, k."""
+    """Size and time of all structures against the number of pairs that a lookup finds, k."""
     n = bench.size(1_000, 100)
     for pairs_a_row in (n / 100, n / 10, n, 10 * n):
         workload = band_clusters(n, n, 10, 50, pairs_a_row)
@@ -268,7 +268,7 @@ def _count_points(workload: BandWorkload) -> int:
 
 
 def _compare_large(bench: Bench, target: str, n_values: int, n_bands: int, n_clusters: int, pairs_a_row: float) -> None:
-    """The same at the setting of today, which is not drawn; with few look-ups, as the scan takes long."""
+    """The same for today's larger setting, which is not drawn; with few lookups, because the scan takes long."""
     workload = band_clusters(n_values, n_bands, n_clusters, 20, pairs_a_row)
     case = f"m = {n_values:,}, n = {n_bands:,}, tau = {_count_points(workload):,}, k = {pairs_a_row:,.0f}"
     _compare(bench, target, case, workload, names=LINEAR)
@@ -283,7 +283,7 @@ def _compare(
     x_name: str = "",
     names: Sequence[str] = tuple(STRUCTURES),
 ) -> None:
-    """Size and time of each of these structures over one workload, after they agree; drawn, where there is an x."""
+    """Size and time of each of these structures over one workload, after they agree. Drawn if there is an x."""
     shifts = (-workload.rows).tolist()
     built = {name: STRUCTURES[name].build(workload.values, workload.lows, workload.highs) for name in names}
     _check_structures(built, shifts[:5])
@@ -315,7 +315,7 @@ def _check_structures(built: Mapping[str, Any], shifts: Sequence[float]) -> None
 def _judge_growth(
     bench: Bench, target: str, measure: str, bound: float, sense: str = "at most", *, x_name: str
 ) -> None:
-    """Judge how the stabbing set grows from the first x to the last, and show that of the others beside."""
+    """Judge how the stabbing set grows from the first x to the last, and note the growth of the others."""
     drawn = [row for row in bench.rows if row["target"] == target and row.get("x_name") == x_name]
     for name in _NAMES.values():
         own = [row for row in drawn if row["measure"] == f"{measure}, {name}"]

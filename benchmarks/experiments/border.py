@@ -1,4 +1,4 @@
-"""Border monitoring: the figures of Lee et al., section 5, and events end to end beside other tools."""
+"""Border monitoring: the figures of Lee et al., section 5, and events end to end compared with other tools."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from vedette.papers.border.containment_grid import CEI
 N, W, FL = 100_000, 0.1, 0.01  # queries; width and average step in percent of the domain
 PERCENTS = (0.01, 0.025, 0.05, 0.075, 0.1)
 SIZES = (10_000, 25_000, 50_000, 75_000, 100_000)
-LARGE, FEW_READINGS = 1_000_000, 10  # queries, and readings of a stream: the setting of today
+LARGE, FEW_READINGS = 1_000_000, 10  # queries, and readings of a stream: today's larger setting
 STEPS_OVER_WIDTH = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-WIDE = 10  # percent of the domain, on each of many axes: so that a reading meets some of 100k boxes of three, too
+WIDE = 10  # percent of the domain, on each of many axes: so that a reading is in some of 100k boxes of three axes, too
 N_NAME, W_NAME, FL_NAME = "queries", "width of queries, % of the domain", "fluctuation level, % of the domain"
 RIVALS = [partial(DiffRmqOnCells, index=name) for name in ("IS-list", "CEI", None)]
 
@@ -93,7 +93,7 @@ def bmq_axes(bench: Bench) -> None:
 
 @experiment("border-1d")
 def border_1d(bench: Bench) -> None:
-    """Events of 2,000 walking prices over 100k ranges, in micro-batches, against other tools and DiffRMQ."""
+    """Events of 2,000 prices (random walks) over 100k ranges, in micro-batches, against other tools and DiffRMQ."""
     for step in (0.01, 0.03, 0.1):
         for width in (0.01, 0.03, 0.1):
             goals = [AtLeast(5, "the best of NumPy, Polars, ncls", ("NumPy", "Polars", "ncls"))]
@@ -107,7 +107,7 @@ def border_1d(bench: Bench) -> None:
 
 @experiment("border-2d")
 def border_2d(bench: Bench) -> None:
-    """Events of 100k keys that walk over a million boxes, by small and by large steps, against DiffRMQ."""
+    """Events of 100k keys (random walks) over a million boxes, in small and large steps, against DiffRMQ."""
     n_queries, n_keys = bench.size(1_000_000, 50_000), bench.size(100_000, 5_000)
     for kind, steps in (("small steps, a tenth of a side", 0.1), ("large steps, ten sides", 10)):
         workload = moving_keys(n_queries, n_keys, 10, 5, steps)
@@ -118,15 +118,15 @@ def border_2d(bench: Bench) -> None:
 def _prices(
     bench: Bench, n: int = N, width: float = W, step: float = FL, n_readings: int = 1_000, n_axes: int = 1
 ) -> Moves:
-    """The workload of section 5.1; a quick one has a tenth of the queries, of the streams and of the readings."""
+    """The workload of section 5.1. A quick run has a tenth of the queries, streams and readings."""
     share = 10 if bench.quick else 1
     return price_streams(n // share, 2_000 // share, max(1, n_readings // share), width / 100, step / 100, n_axes)
 
 
 def _race_axes(bench: Bench, n_axes: int, ratio: float, n: int, n_readings: int, *, is_drawn: bool = False) -> None:
-    """Race RS lists with DiffRMQ; on one axis, where figures 6 to 8 do so, they are timed alone.
+    """Race RS lists with DiffRMQ. On one axis they are timed alone, because figures 6 to 8 have that race.
 
-    A step is as long whatever the number of axes, as in section 4.4.
+    A step has the same length for any number of axes, as in section 4.4.
     """
     workload = _prices(bench, n, WIDE, ratio * WIDE / n_axes**0.5, n_readings, n_axes)
     axes = f"{n_axes} {'axis' if n_axes == 1 else 'axes'}"
@@ -150,7 +150,7 @@ def _race_axes(bench: Bench, n_axes: int, ratio: float, n: int, n_readings: int,
 def _race_figure(
     bench: Bench, target: str, case: str, workload: Moves, x: float | None = None, x_name: str = "", *, is_below: bool
 ) -> None:
-    """Race BMQ with DiffRMQ over each index; where FL is below W, the paper has it win. Drawn, where there is an x."""
+    """Race BMQ with DiffRMQ over each index; in the paper BMQ wins if FL is below W. Drawn if there is an x."""
     goals = [AtLeast(1, "the fastest DiffRMQ", ("DiffRMQ",))] if is_below else []
     point: dict[str, Any] = {} if x is None else {"x": x, "x_name": x_name}
     ours = bench.race(target, case, workload, Bmq, RIVALS, goals, y_name="microseconds a reading", **point)
@@ -158,7 +158,7 @@ def _race_figure(
     n_events = next(row["n_pairs"] for row in bench.rows if row["kind"] == "time" and row["case"] == case)
     diff_rmq = DiffRmqOnCells(workload)
     diff_rmq.load(ours.moves)
-    for name, peer in (("BMQ", ours), ("DiffRMQ", diff_rmq)):  # the same over any index: all find the same queries
+    for name, peer in (("BMQ", ours), ("DiffRMQ", diff_rmq)):  # DiffRMQ reads the same queries with any index
         share = 100 * n_events / peer.count_read()
         measure = f"% of the queries looked at that are events, {name}"
         bench.note(target, case, measure, share, contestant=name, y_name="search efficiency, %", **point)

@@ -30,7 +30,7 @@ def long_query(bench: Bench) -> None:
         queries = vd.QuerySet("x double")
         queries.add("long", text)
         if queries.match_one({"x": 7.5}) != ["long"] or queries.match_one({"x": None}):
-            raise AnswersDifferError("a query of many terms matches other rows than it should")
+            raise AnswersDifferError("a query of many terms matches wrong rows")
         return queries
 
     for name, text in texts.items():
@@ -42,7 +42,7 @@ def long_query(bench: Bench) -> None:
 
 @experiment("validation")
 def validation(bench: Bench) -> None:
-    """The first load of a saved set on a host, which validates it, beside the later ones, each with a first match."""
+    """The first load of a saved set on a host, which validates it, and the later ones, each with a first match."""
     n_queries = bench.size(1_000_000, 50_000)
     ids = np.arange(n_queries)
     workload = intervals(n_queries, 1, 10)

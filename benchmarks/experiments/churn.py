@@ -62,7 +62,7 @@ def _change(queries: Any, new: Workload, n_queries: int, round_: int) -> None:
 
 
 def _removed(n_queries: int, round_: int) -> Any:
-    """Ids spread over the set, different ones in every round."""
+    """Ids from all over the set, different ones in every round."""
     return np.arange(N_CHANGES) * (n_queries // N_CHANGES) + round_
 
 
@@ -81,7 +81,7 @@ def _check(changed: Any, workload: Workload, new: Workload, rows: dict[str, Any]
         answer = Answer(queries.ids.to_numpy(zero_copy_only=False)[hits.positions], starts=hits.starts)
         digests.append(answer.digest(workload.n_rows))
     if digests[0] != digests[1]:
-        raise AnswersDifferError(f"{digests[0].n_pairs:,} pairs after changes and {digests[1].n_pairs:,} made afresh")
+        raise AnswersDifferError(f"{digests[0].n_pairs:,} pairs after changes, but {digests[1].n_pairs:,} in a new set")
 
 
 def _time_single_changes(bench: Bench, queries: Any, n_queries: int) -> None:

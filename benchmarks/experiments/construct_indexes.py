@@ -1,7 +1,7 @@
 """Virtual constructs: figures 6, 7, 12 and 13 of Wu, Chen and Yu, and the same with a million queries.
 
-The report gives the domain of figures 6 and 7, R = 5000, and not the numbers and widths of queries; here widths are
-uniform in 1 to 200. Rows lie between the whole numbers, as in section 3.1.
+The paper gives the domain of figures 6 and 7, R = 5000, but not the numbers and widths of queries; here widths are
+uniform in 1 to 200. Rows lie between integers, as in section 3.1.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from vedette.papers.constructs.construct_rectangles import VCR
 
 R, W = 5_000, 200
 SIZES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
-LARGE = 1_000_000  # queries, and their domain: the setting of today
+LARGE = 1_000_000  # queries, and their domain: today's larger setting
 INTERVALS = ("LCI-BV", "LCI", "SCI", "Dlist", "CEI", "IS-list")
 LENGTHS = (1, 2, 4, 8, 16, 32, 64, 128)
 RECTANGLES = (8_000, 16_000, 32_000, 64_000, 128_000, 256_000)
 WIDE_RECTANGLES = (8_000, 32_000, 128_000)  # with W = 40
 SIDES = (1, 2, 4, 8, 16, 32)
 PAPER_SIDE = {20: 8, 40: 16}  # L by W, section 3.5
-PLACES = (GRID_SIDE + 2,) * 2  # all of the grid
+PLACES = (GRID_SIDE + 2,) * 2  # the whole grid
 LEAST_OVER_R_TREE, MOST_OVER_BEST = 3, 1.3
 CHOSEN = "L as chosen"
 TIME = "microseconds a row"
@@ -96,7 +96,7 @@ def vcr_fig13(bench: Bench) -> None:
         for placed in ("uniform", "90-10"):
             goals = [AtLeast(LEAST_OVER_R_TREE, "R-tree", ("R-tree",))] if placed == "90-10" else []
             for n_queries in sizes:
-                # Few rows where each meets thousands of rectangles.
+                # Few rows if each is in thousands of rectangles.
                 n_rows = bench.size(20_000 if placed == "uniform" and n_queries < LARGE else 1_000, 250)
                 workload = vcr_rectangles(bench.size(n_queries, n_queries // 20), n_rows, max_side, placed)
                 under, over = ("", "") if max_side == 20 else (f"W = {max_side}, ", f", W = {max_side}")
@@ -115,7 +115,7 @@ def vcr_fig13(bench: Bench) -> None:
 
 
 def _intervals(n_queries: int, domain: int, max_width: int, n_rows: int, seed: int = 33) -> Workload:
-    """Intervals of uniform widths between whole numbers, and rows that are none."""
+    """Intervals of uniform widths between integers, and rows that are not integers."""
     random = np.random.default_rng(seed)
     lows = random.integers(0, domain - 1, n_queries)
     highs = np.minimum(lows + random.integers(1, max_width + 1, n_queries), domain - 1)
@@ -140,7 +140,7 @@ def _race(
     goals: Sequence[AtLeast] = (),
     **point: Any,
 ) -> dict[str, float]:
-    """Race contestants that are built, the first as ours; their seconds."""
+    """Race contestants that are already built; the first is ours. Returns their seconds."""
     ours, *others = [lambda _, peer=peer: peer for peer in peers]  # type: ignore[misc]
     n_before = len(bench.rows)
     bench.race(target, case, workload, ours, others, goals, **point)
@@ -150,7 +150,7 @@ def _race(
 def _sweep(
     bench: Bench, target: str, case: str, workload: Workload, name: str, lengths: Sequence[int], x_name: str = ""
 ) -> None:
-    """Race an index of every L with one whose L is chosen, and judge that one by the best, by time times memory."""
+    """Race indexes with every L and one with the chosen L, which is judged by time times memory."""
     kind = {"LCI": LCI, "VCR": VCR}[name]
     places = PLACES if kind is VCR else None
     makes = [_build(kind, CHOSEN)]

@@ -1,4 +1,4 @@
-"""Latency: one row at a time, and from a cold process to its first answer."""
+"""Latency: one row at a time, and from the start of a process to its first answer."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _time_rows(bench: Bench, case: str, queries: Any, rows: list[dict[str, Any]]
 
 @experiment("cold-start")
 def cold_start(bench: Bench) -> None:
-    """A fresh process to its first answer, and `import vedette` alone, with a warm Numba cache."""
+    """From the start of a process to its first answer, and `import vedette` alone, with a warm Numba cache."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "alerts.vedette"
         market = vd.QuerySet(MARKET_SCHEMA)
@@ -87,7 +87,7 @@ def cold_start(bench: Bench) -> None:
         arguments = [str(path), row["symbol"], str(row["price"]), str(row["volume"])]
         found = _run(FROM_FILE, *arguments)  # fills the cache
         if int(found) != len(market.match_one(row)):
-            raise AnswersDifferError("a loaded set answers otherwise than the one that was saved")
+            raise AnswersDifferError("a loaded set has other answers than the saved one")
         _run(FROM_TEXTS)
         runs = {
             "two texts, two rows": lambda: _run(FROM_TEXTS),

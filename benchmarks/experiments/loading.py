@@ -84,7 +84,7 @@ def load_texts(bench: Bench) -> None:
 
 
 def _check_texts(texts: list[str]) -> None:
-    """Compare the matches of these texts with what DuckDB keeps under each."""
+    """Compare the matches of these texts with the rows that DuckDB keeps for each."""
     rows = market_rows(2_000)
     queries = vd.QuerySet(MARKET_SCHEMA)
     queries.add_many(np.arange(len(texts)), texts)

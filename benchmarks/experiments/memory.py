@@ -8,7 +8,7 @@ import sys
 
 from benchmarks.harness import Bench, experiment
 
-# In a process of its own: what others have freed would hide the growth. A small set first, so that code is not counted.
+# In its own process: memory that others have freed would hide the growth. A small set first, to not count code.
 SCRIPT = """
 import ctypes, gc, json, sys
 import numpy as np

@@ -1,4 +1,4 @@
-"""Moving joins by default: what initial joins and timestamps cost beside one pass over all pairs, and as sets grow."""
+"""Moving joins: the cost of initial joins and timestamps compared with one pass over all pairs, and as sets grow."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from vedette.operators.moving_join.motions import Motions
 N = 10_000  # objects of a set
 SIDE, DENSITY = 5.0, 0.01  # of an object; objects of a set in a unit of space
 N_CHECKS = 6  # timestamps at which pairs are compared with brute force
-SAMPLED = 1_000  # objects of set a whose pairs are, then
-ROUNDING = 1e-9  # who is nearer to touching than this may be either
-MANY_PAIRS = 10_000  # with fewer, bytes a pair tell more about the room of buckets
+SAMPLED = 1_000  # objects of set a whose pairs are compared
+ROUNDING = 1e-9  # pairs closer to touching than this may count as either
+MANY_PAIRS = 10_000  # with fewer, bytes per pair would mostly measure spare room
 INITIAL, UNIFORM, OTHERS, LARGE, PAIR_BYTES = 0.03, 0.003, 0.006, 0.2, 48  # at most; all but the last in passes
 
 Timestamp = tuple[dict[str, Any], dict[str, Any], float]
@@ -68,7 +68,7 @@ def moving(bench: Bench) -> None:
 
 @experiment("moving-growth")
 def moving_growth(bench: Bench) -> None:
-    """Time of a timestamp from 10k to 400k objects a set, as densely as ever, beside the number of pairs."""
+    """Time of a timestamp from 10k to 400k objects per set at the same density, and the number of pairs."""
     sizes = (500, 1_000, 2_000) if bench.quick else (10_000, 20_000, 50_000, 100_000, 200_000, 400_000)
     first: tuple[float, float] | None = None
     for n in sizes:
@@ -91,7 +91,7 @@ def moving_growth(bench: Bench) -> None:
 
 @dataclass
 class Run:
-    """Two sets and their updates, brought into columns before any clock starts."""
+    """Two sets and their updates, converted to columns before any clock starts."""
 
     sets: MovingSets
     a: dict[str, Any]
@@ -136,9 +136,9 @@ class Run:
             gc.enable()
 
     def check(self) -> float:
-        """Compare pairs with brute force at some timestamps; the most memory that a stored pair takes, of many.
+        """Compare pairs with brute force at some timestamps. Returns the most bytes per stored pair.
 
-        It goes through all timestamps, which also compiles.
+        All timestamps are run, which also compiles.
         """
         self.start()
         places = [np.array(motions["id"]) for motions in (self.a, self.b)]
@@ -189,7 +189,7 @@ def count_meetings(
     b_low_speeds: NDArray[np.float64], b_high_speeds: NDArray[np.float64],
     end: float,
 ) -> int:  # fmt: skip
-    """How many pairs meet within [0, end]; a pair is left as soon as one bound empties its interval."""
+    """How many pairs intersect within [0, end]. A pair is skipped as soon as its interval is empty."""
     n = 0
     for a in range(a_lows.shape[1]):
         for b in range(b_lows.shape[1]):
@@ -218,7 +218,7 @@ def count_meetings(
 
 
 def _make_sets(kind: Distribution, n: int, space: float | None = None) -> MovingSets:
-    """As dense as 10k objects in 1000 x 1000, where no space is given; updated objects go to new places."""
+    """Sets with the density of 10k objects in 1000 x 1000, unless `space` is given. Updated objects get new places."""
     space = space or _space(n)
     return MovingSets(kind, n, n, INTERVAL, space=space, object_share=SIDE / space, jumps=True)
 
@@ -239,13 +239,13 @@ _AXES = tuple((f"{axis}_low", f"{axis}_high", f"v{axis}_low", f"v{axis}_high") f
 
 
 def _stack(rows: dict[str, Any], time: float) -> NDArray[np.float64]:
-    """A line an object: its time, and the sides and speeds along each axis."""
+    """One row per object: its time, and the sides and speeds along each axis."""
     names = [name for axis in _AXES for name in axis]
     return np.stack([np.full(len(rows["id"]), time), *(rows[name] for name in names)], axis=1)
 
 
 def _compare(pairs: Any, a: NDArray[np.float64], b: NDArray[np.float64], some: NDArray[np.int64], time: float) -> None:
-    """Raise where pairs of some of the a are not those whose sides overlap at a time."""
+    """Raise unless the pairs of some objects of set a are those whose sides overlap at a time."""
     found = np.stack([pairs.column(name).to_numpy() for name in ("a", "b")])
     is_some = np.zeros(len(a), np.bool_)
     is_some[some] = True
@@ -258,12 +258,14 @@ def _compare(pairs: Any, a: NDArray[np.float64], b: NDArray[np.float64], some: N
         surely, perhaps = np.flatnonzero(gaps > ROUNDING), np.flatnonzero(np.abs(gaps) <= ROUNDING)
         for j in surely.tolist():
             if (i, j) not in mine:
-                raise AnswersDifferError(f"at {time:g} objects {i} and {j} intersect, which the join does not tell")
+                raise AnswersDifferError(
+                    f"at {time:g} objects {i} and {j} intersect, but the join does not report them"
+                )
             mine.remove((i, j))
         mine -= {(i, j) for j in perhaps.tolist()}
     if mine:
         i, j = next(iter(mine))
-        raise AnswersDifferError(f"at {time:g} objects {i} and {j} do not intersect, as the join tells")
+        raise AnswersDifferError(f"at {time:g} objects {i} and {j} do not intersect, but the join reports them")
 
 
 def _sides_at(motions: NDArray[np.float64], time: float) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Moving joins: the cost model of Zhang et al., section 7, beside what updates do read, and what it recommends."""
+"""Moving joins: the cost model of Zhang et al., section 7, compared with the actual reads, and its recommendations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from vedette.papers.moving.cost_model import METHODS, CostModel, Method, estimat
 
 CANDIDATES = (30, 60, 90, 120, 150, 180)
 INTERVAL_AXIS = "longest update interval"
-ON_STREETS = (10, 20, 30, 40, 50, 60)  # vehicles update every 30 timestamps of their own
+ON_STREETS = (10, 20, 30, 40, 50, 60)  # vehicles update every 30 timestamps by themselves
 FIGURES = {
     "uniform": "mtb-fig36",
     "battlefield": "mtb-fig37",
@@ -41,7 +41,7 @@ FIGURES = {
 
 @experiment("mtb-fig35")
 def mtb_fig35(bench: Bench) -> None:
-    """Zhang et al., figure 35: node accesses an update as the cost model expects them, and as they are."""
+    """Zhang et al., figure 35: node accesses per update, predicted by the cost model and actual."""
     for interval in CANDIDATES[:2] if bench.quick else CANDIDATES:
         seen = _observe(make_sets(bench, max_update_interval=interval), [interval], ["eight-vbr"])
         expected = float(seen.models["eight-vbr"].update_costs.mean())
@@ -55,7 +55,7 @@ def mtb_fig35(bench: Bench) -> None:
 
 @experiment(*FIGURES.values())
 def mtb_intervals(bench: Bench) -> None:
-    """Zhang et al., figures 36 to 40: what intervals cost as told at one of them, as they are, and what ours takes."""
+    """Zhang et al., figures 36 to 40: the cost of intervals, predicted at one of them and actual; and our time."""
     n = bench.size(10_000, 300)
     for kind, target in FIGURES.items():
         intervals = ON_STREETS if kind in ("truck", "bus") else CANDIDATES
@@ -70,7 +70,7 @@ def mtb_intervals(bench: Bench) -> None:
 
 @experiment("mtb-fig41")
 def mtb_fig41(bench: Bench) -> None:
-    """Zhang et al., figure 41: what watching six candidate intervals adds, by objects and by interval."""
+    """Zhang et al., figure 41: the cost of observing six candidate intervals, by objects and by interval."""
     for n in find_sizes(bench):
         _watch(bench, Case("mtb-fig41", n, "objects a set"), make_sets(bench, n=n))
     for interval in CANDIDATES[:2] if bench.quick else CANDIDATES:
@@ -85,16 +85,16 @@ def _watch(bench: Bench, case: Case, sets: Sets) -> None:
 
 
 def _compare(bench: Bench, target: str, kind: str, many: Sequence[Sets], at_option: Sequence[int]) -> None:
-    """Costs of candidates as the model tells them at some of them, those of running each, and the time ours takes."""
+    """Costs of candidates predicted by the model at some of them, the actual costs, and our time."""
     intervals = [sets.max_update_interval for sets in many]
     seen, ours = {}, {}
     for place, (interval, sets) in enumerate(zip(intervals, many, strict=True)):
         seen[interval] = _observe(sets, intervals, METHODS if place in at_option else [])
         ours[interval] = maintain(bench, sets, VedettePeer, count_steps(bench)).seconds
     for place in at_option:
-        # The first is figure (a), the next (b), in a panel of its own.
+        # The first is figure (a), the next (b), in its own panel.
         suffix = "" if place == at_option[0] else f", told at {intervals[place]}"
-        _tell_costs(bench, target, kind, seen, many[place], suffix)
+        _note_costs(bench, target, kind, seen, many[place], suffix)
     for interval, seconds in ours.items():
         Case(target, interval, INTERVAL_AXIS).note(bench, MS, "Vedette", 1e3 * seconds)
     actual = {interval: each.n_updates * each.accesses for interval, each in seen.items()}
@@ -102,8 +102,8 @@ def _compare(bench: Bench, target: str, kind: str, many: Sequence[Sets], at_opti
     bench.note(target, kind, "interval at which ours takes least", min(ours, key=lambda each: ours[each]))
 
 
-def _tell_costs(bench: Bench, target: str, kind: str, seen: dict[int, Seen], told: Sets, suffix: str) -> None:
-    """What the model predicts for all intervals after observing one, next to what each has read."""
+def _note_costs(bench: Bench, target: str, kind: str, seen: dict[int, Seen], told: Sets, suffix: str) -> None:
+    """The model's predictions for all intervals after observing one, and the actual reads of each."""
     watched = seen[told.max_update_interval]
     for place, (interval, each) in enumerate(seen.items()):
         costs = {"actual": each.accesses}
@@ -115,7 +115,7 @@ def _tell_costs(bench: Bench, target: str, kind: str, seen: dict[int, Seen], tol
 
 
 class Seen(NamedTuple):
-    """What was seen over some timestamps: by the model, and in fact."""
+    """Observations over some timestamps: the model's and the actual ones."""
 
     models: dict[Method, CostModel]
     accesses: float  # an update

@@ -1,4 +1,4 @@
-"""Moving joins: the algorithms of Zhang et al. beside each other and beside ours, in figures of their section 8."""
+"""Moving joins: the algorithms of Zhang et al. and ours compared, in figures of their section 8."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FEW_TURNS = 2  # a run of ETP-Join takes a second or two
 
 @experiment("mtb-fig20")
 def mtb_fig20(bench: Bench) -> None:
-    """Zhang et al., figure 20: maintenance by MTB-Join against the number of time buckets, under several intervals."""
+    """Zhang et al., figure 20: maintenance by MTB-Join against the number of time buckets, for several intervals."""
     for interval in INTERVALS[:2] if bench.quick else INTERVALS:
         sets, like = make_sets(bench, max_update_interval=interval), None
         for n_buckets in (1, 2, 3) if bench.quick else range(1, 7):
@@ -161,7 +161,9 @@ def mtb_fig32(bench: Bench) -> None:
     """Zhang et al., figure 32: maintenance against the size of objects."""
     for percent in SIDES[::3] if bench.quick else SIDES:
         make = partial(make_sets, bench, object_share=percent / 100)
-        _race_rivals(bench, "mtb-fig32", percent, SIDE, make, n_etp=500)  # large ones meet and part very often
+        _race_rivals(
+            bench, "mtb-fig32", percent, SIDE, make, n_etp=500
+        )  # large objects begin and end to intersect very often
 
 
 @experiment("mtb-fig33")
@@ -173,7 +175,7 @@ def mtb_fig33(bench: Bench) -> None:
 
 
 def _race_etp(bench: Bench, target: str, x: float | str, x_name: str, sets: Sets) -> None:
-    """The initial join of those that the paper still compares after figure 24."""
+    """The initial join of the algorithms that the paper compares after figure 24."""
     contestants: list[type[MovingPeer]] = [VedettePeer, ETPPeer, MTBPeer]
     race_initial(bench, Case(target, x, x_name, sets.n_a), sets, contestants, FEW_TURNS)
 
@@ -181,7 +183,7 @@ def _race_etp(bench: Bench, target: str, x: float | str, x_name: str, sets: Sets
 def _race_rivals(
     bench: Bench, target: str, x: float | str, x_name: str, make: Callable[[int], Sets], n_etp: int = 1_000
 ) -> None:
-    """Maintenance by either rival beside MTB-Join and ours: on the paper's 10k objects, or what takes it seconds."""
+    """Maintenance by each rival, MTB-Join and ours: on the paper's 10k objects, or on as many as take seconds."""
     rivals: list[tuple[int, type[MovingPeer]]] = [
         (bench.size(10_000, 300), NaivePeer),
         (bench.size(n_etp, 100), ETPPeer),
@@ -206,7 +208,7 @@ def _compare_initial(bench: Bench, target: str, case: str, joins: dict[str, Any]
     first = next(iter(answers))
     for name, answer in answers.items():
         if not all(np.array_equal(one, other) for one, other in zip(answer, answers[first], strict=True)):
-            raise AnswersDifferError(f"with techniques {name!r} other pairs are found than with {first!r}")
+            raise AnswersDifferError(f"techniques {name!r} find other pairs than {first!r}")
     counts = {name: (join.tally.node_accesses, join.tally.comparisons) for name, join in joins.items()}
     runs = bench.time_in_turns({name: join.initial_pairs for name, join in joins.items()})
     is_both = target == "mtb-fig23"

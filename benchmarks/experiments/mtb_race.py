@@ -1,4 +1,4 @@
-"""How contestants of the moving join race: over the same sets and updates, checked against each other, then timed."""
+"""Races of moving joins: over the same sets and updates, compared with each other, then timed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,19 @@ from benchmarks.peers.mtb_join import Keys, Make, MovingPeer
 Sets = MovingSets | StreetSets
 INTERVAL = 60
 CHECKED = 2  # timestamps after which all contestants' pairs are compared, before any clock starts
-CHECKED_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the interval: where the pairs of an initial join are compared
+CHECKED_SHARES = (
+    0.0,
+    0.25,
+    0.5,
+    0.75,
+    1.0,
+)  # of the interval: times at which the pairs of an initial join are compared
 MS, READ = "milliseconds a timestamp", "node accesses a timestamp"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A place on the axis of a figure, and how many objects a set has where that is not the axis itself."""
+    """A point on the axis of a figure, and the number of objects per set if that is not the axis."""
 
     target: str
     x: float | str
@@ -35,7 +41,7 @@ class Case:
         return f"{self.x_name}: {self.x:,}" if isinstance(self.x, int) else f"{self.x_name}: {self.x}"
 
     def note(self, bench: Bench, measure: str, contestant: str, value: float) -> None:
-        """Keep a measured value as a point of the contestant's line; there is a panel for each number of objects."""
+        """Store a measured value as a point of the contestant's line. Each number of objects has its own panel."""
         point: dict[str, Any] = {"x": self.x, "x_name": self.x_name, "contestant": contestant}
         if self.n_objects is not None:
             measure += f", {self.n_objects:,} objects a set"
@@ -48,7 +54,7 @@ def note_point(bench: Bench, target: str, case: str, measure: str, value: float,
 
 
 def make_sets(bench: Bench, n: int | None = None, kind: Any = "uniform", **options: Any) -> MovingSets:
-    """Table 2 of the paper; its default is 10k objects a set. Updated objects go to new places, as the authors' do."""
+    """Table 2 of the paper; its default is 10k objects per set. Updated objects get new places, as the authors' do."""
     n = n or bench.size(10_000, 300)
     options.setdefault("max_update_interval", INTERVAL)
     space = 1000.0 if not bench.quick else 200.0
@@ -66,7 +72,7 @@ def count_steps(bench: Bench) -> int:
 def race_initial(
     bench: Bench, case: Case, sets: Sets, makes: Sequence[type[MovingPeer]], n_turns: int | None = None
 ) -> None:
-    """Time the initial join of trees that are there already, and of ours from arrays to stored pairs."""
+    """Time the initial join of trees that are already built, and of ours from arrays to stored pairs."""
     peers = _make_peers(sets, makes, "initial")
     for peer in peers:
         if peer.tally is not None:
@@ -83,7 +89,7 @@ def race_initial(
 
 
 def race_maintenance(bench: Bench, case: Case, sets: Sets, makes: Sequence[type[MovingPeer]]) -> None:
-    """Time the updates of timestamps from the interval on, when all buckets are there."""
+    """Time the updates of timestamps from the interval on, when all buckets exist."""
     interval = sets.max_update_interval
     steps = list(sets.steps(interval + CHECKED + count_steps(bench)))
     peers = _make_peers(sets, makes, "maintenance")
@@ -105,7 +111,7 @@ def race_maintenance(bench: Bench, case: Case, sets: Sets, makes: Sequence[type[
 
 
 class Maintained(NamedTuple):
-    """What one contestant took for a timestamp, and what its pairs were before."""
+    """The cost of a timestamp for one contestant, and its pairs before."""
 
     seconds: float
     node_accesses: float
@@ -113,7 +119,7 @@ class Maintained(NamedTuple):
 
 
 def maintain(bench: Bench, sets: Sets, make: Make, n_steps: int, like: Maintained | None = None) -> Maintained:
-    """Time one contestant from the interval on; one more timestamp gets it warm.
+    """Time one contestant from the interval on, after one timestamp of warm-up.
 
     Its pairs after that one are compared with those of another over the same sets, if there is one.
     """
@@ -132,14 +138,14 @@ def maintain(bench: Bench, sets: Sets, make: Make, n_steps: int, like: Maintaine
 
 
 def _make_peers(sets: Sets, makes: Sequence[type[MovingPeer]], work: str) -> list[MovingPeer]:
-    """Those that can do so much in time; a check of so few objects is as good for the others."""
+    """The contestants that can handle so many objects in time. The others are checked on fewer objects."""
     a, b = sets.start()
     peers: list[Any] = [make for make in makes if len(a) <= make.most.get(work, len(a))]
     return [make(a, b, float(sets.max_update_interval)) for make in peers]
 
 
 def _time_steps(bench: Bench, peer: MovingPeer, steps: Sequence[Step]) -> tuple[float, float]:
-    """Mean seconds and node accesses of as many timestamps as there is time for, three at least."""
+    """Mean seconds and node accesses of as many timestamps as fit into the time limit, at least three."""
     _settle()
     if peer.tally is not None:
         peer.tally.reset()
@@ -152,7 +158,7 @@ def _time_steps(bench: Bench, peer: MovingPeer, steps: Sequence[Step]) -> tuple[
 
 
 def _settle() -> None:
-    """All that is there stays: to look for garbage in it before each run would take a tenth of a second."""
+    """Exclude existing objects from garbage collection, which would take a tenth of a second before each run."""
     gc.collect()
     gc.freeze()
 
@@ -165,5 +171,5 @@ def _compare(name: str, found: Keys, other: str, expected: Keys, now: float) -> 
     if not np.array_equal(found, expected):
         raise AnswersDifferError(
             f"{name} has {len(found):,} pairs at {now:g} and {other} {len(expected):,}; "
-            f"{len(np.setxor1d(found, expected)):,} are of one only"
+            f"{len(np.setxor1d(found, expected)):,} are in only one of them"
         )

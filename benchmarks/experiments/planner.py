@@ -1,7 +1,7 @@
 """The planner: every index forced on every workload, and how far the planner's choice is from the best.
 
-Indexes of the literature are in the matrix too, for comparison: the planner takes them only where they are asked for,
-or MLGF within a `Dual`.
+Indexes of the literature are also in the matrix, for comparison: the planner uses them only on request, or MLGF within
+a `Dual`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from benchmarks.workloads import (
 from vedette.indexes.names import INDEXES, PAPER_INDEXES
 
 MEDIAN, WORST = 1.1, 2.0  # of the time of the choice over the best time
-LIMIT_SECONDS = 0.3  # of a run: what is far from the best need not be known well
+LIMIT_SECONDS = 0.3  # of a run: slow indexes need not be measured exactly
 WARM = 2_000  # boxes over which each index is built once before it is timed
 
 
@@ -42,7 +42,7 @@ def planner(bench: Bench) -> None:
 
 
 class Built(Vedette):
-    """A set under the planner's choice or under a forced index, that knows what it took to build."""
+    """A set with the planner's choice or with a forced index, and its build time."""
 
     def __init__(self, workload: Workload, index: str | None = None) -> None:
         start = time.perf_counter()
@@ -57,13 +57,13 @@ class Built(Vedette):
 
 
 def _measure(bench: Bench, case: str, workload: Workload) -> float:
-    """Time the planner's choice beside all other indexes that answer for these boxes; its time over the best."""
+    """Time the planner's choice and all other indexes that support these boxes. Returns its time over the best."""
     few = Workload(workload.name, workload.lows[:, :WARM], workload.highs[:, :WARM], workload.rows[:, :1])
     for name in INDEXES:
         Built(few, name)
     ours = Built(workload)
     forced = [Built(workload, name) for name in INDEXES if name != ours.index]
-    peers = [ours, *(peer for peer in forced if peer.index == peer.name)]  # else, another one answers in its place
+    peers = [ours, *(peer for peer in forced if peer.index == peer.name)]  # otherwise another index is used instead
     n_before = len(bench.rows)
     makes = [lambda _, peer=peer: peer for peer in peers]  # type: ignore[misc]
     bench.race("planner", case, workload, makes[0], makes[1:], limit_seconds=LIMIT_SECONDS)
@@ -116,7 +116,7 @@ def _draw_together(workload: Workload) -> Workload:
 
 
 def _round(workload: Workload, n_places: int) -> Workload:
-    """The same intervals with ends at so many places of the domain."""
+    """The same intervals with ends at `n_places` places of the domain."""
     step = DOMAIN / n_places
     lows, highs = (np.floor(ends / step) * step for ends in (workload.lows, workload.highs))
     return Workload(workload.name, lows, highs, workload.rows)

@@ -1,4 +1,4 @@
-"""The registry: how fast queries are added, and a registry of five million; see registry_follow for what follows it."""
+"""The registry: how fast queries are added, and a registry of five million. See registry_follow for following."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def registry_add(bench: Bench) -> None:
             seconds.append(time_once(partial(registry.add_many, name, np.arange(n), texts)))
         for place in (0, n // 2, n - 1):
             if registry.get(names[0], place).text != texts[place]:
-                raise AnswersDifferError(f"query {place} of the registry has another text than was added")
+                raise AnswersDifferError(f"query {place} of the registry has another text than the added one")
         registry.close()
         bench.record("registry-add", case, "Registry.add_many", statistics.median(seconds), runs=seconds, n_queries=n)
         rate = n / statistics.median(seconds)
@@ -51,11 +51,11 @@ def _databases(bench: Bench) -> Iterator[tuple[str, vd.Registry]]:
         yield "SQLite", vd.Registry(f"sqlite:///{Path(folder, 'alerts.db')}")
     for fsync in ("off", "on"):
         try:
-            # What the tests' cluster does without, so as to be fast, is put back while it starts.
+            # Settings that the tests' cluster turns off for speed are turned on again at its start.
             with mock.patch.dict(postgres._SETTINGS, fsync=fsync, full_page_writes=fsync):
                 cluster = postgres.Cluster()
         except postgres.UnavailableError as error:
-            bench.say(f"PostgreSQL is left out: {error}")
+            bench.say(f"PostgreSQL is skipped: {error}")
             return
         try:
             yield f"PostgreSQL, fsync {fsync}", vd.Registry(cluster.new_database())
@@ -80,14 +80,14 @@ def registry_large(bench: Bench) -> None:
         now = followed.current_version()
         record("open", time_once(lambda: opened.append(followed.open(now))))
         if len(opened[0]) != n:
-            raise AnswersDifferError(f"{len(opened[0]):,} queries stand in the set that is followed, and not {n:,}")
+            raise AnswersDifferError(f"the followed set has {len(opened[0]):,} queries instead of {n:,}")
         given: dict[str, Any] = {"text": "x BETWEEN -2 AND -1", "metadata": {"owner": "ann"}}
         one = [time_once(lambda k=k: registry.add("alerts", _id(n + k), **given)) for k in range(9)]
         record("add one", statistics.median(one))
         now = followed.current_version()
         record("advance by nine changes", time_once(lambda: followed.advance(opened[0], now)))
         if sorted(opened[0].match_one({"k": 0, "x": -1.5, "t": 0})) != [_id(n + k) for k in range(9)]:
-            raise AnswersDifferError("the set that is followed lacks queries that were added")
+            raise AnswersDifferError("the followed set lacks added queries")
         _time_lists(bench, registry, n)
         _time_stream(bench, registry, n, folder)
 
@@ -97,7 +97,7 @@ def _id(k: int) -> str:
 
 
 def _time_adding(bench: Bench, registry: vd.Registry, n: int, n_chunk: int) -> float:
-    """Seconds to add queries of many owners, and a few of a rare one; making their texts is not part of them."""
+    """Seconds to add queries of many owners, and a few of a rare one, without the time to make their texts."""
     texts, owners = range_texts(n, 1), [{"owner": f"owner-{k}"} for k in range(N_OWNERS)]
     seconds = 0.0
     for start in range(0, n, n_chunk):
@@ -110,7 +110,7 @@ def _time_adding(bench: Bench, registry: vd.Registry, n: int, n_chunk: int) -> f
 
 
 def _time_lists(bench: Bench, registry: vd.Registry, n: int) -> None:
-    """Pages by their place, by prefix, by what metadata says, and of what was removed."""
+    """Pages by position, by prefix, by metadata, and of removed queries."""
     n_removed = min(1_000, n // 50)
     registry.remove_many("alerts", [_id(k * (n // n_removed)) for k in range(n_removed)])
     last = _id(n // 2)
@@ -127,7 +127,7 @@ def _time_lists(bench: Bench, registry: vd.Registry, n: int) -> None:
     for words, (n_found, options) in asked.items():
         page = partial(registry.list, "alerts", limit=PAGE, **options)
         if len(found := page()) != n_found:
-            raise AnswersDifferError(f"{words}: {len(found)} queries, and not {n_found}")
+            raise AnswersDifferError(f"{words}: {len(found)} queries instead of {n_found}")
         seconds = statistics.median(time_once(page) for _ in range(3))
         bench.record("registry-large", f"{n:,} queries", words, seconds)
 

@@ -1,4 +1,4 @@
-"""Following a registry: what it adds to the micro-batches of a stream."""
+"""Following a registry: its cost for the micro-batches of a stream."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from vedette.registry.snapshots.bases import FEW_CHANGES, GROWN
 MOST_UNCHANGED, MOST_CHANGED = 1.05, 1.15
 N_CHANGES, N_VERSIONS = 1_000, 10  # between two micro-batches
 N_FILES, N_KEYS = 8, 100_000
-MOST_ROUNDS, ROUNDS_AFTER = 80, 5  # micro-batches until a new base is there, and after that
+MAX_ROUNDS, ROUNDS_AFTER = 80, 5  # micro-batches until a new base exists, and after that
 ROWS = "k bigint, x double, t bigint"
 FROZEN, UNCHANGED, CHANGED = "vs.match of a set", "following, unchanged", "following, {:,} changes a batch"
 TIMES, TIMES_CHANGED = "times a set that is not followed", "{}, with {:,} changes since the last batch"
@@ -68,8 +68,8 @@ def registry_follow(bench: Bench) -> None:
         for each in streams:
             runs = turns.seconds[each]
             bench.record("registry-follow", case, each, statistics.median(runs), runs=runs, n_rows=n_rows)
-        _tell_pairs(bench, case, TIMES, Pairs.of(turns.seconds[UNCHANGED], turns.seconds[FROZEN]), MOST_UNCHANGED)
-        _tell_pairs(bench, case, measure, Pairs.of(turns.seconds[changed], turns.seconds[FROZEN]), MOST_CHANGED)
+        _note_pairs(bench, case, TIMES, Pairs.of(turns.seconds[UNCHANGED], turns.seconds[FROZEN]), MOST_UNCHANGED)
+        _note_pairs(bench, case, measure, Pairs.of(turns.seconds[changed], turns.seconds[FROZEN]), MOST_CHANGED)
         streams.pop(UNCHANGED).stop()
         _cross_compaction(bench, case, registry, turns, changed, measure)
         spark.stop()
@@ -82,7 +82,7 @@ def _check_alike(spark: SparkSession, file: Path, transforms: Mapping[str, Trans
         raise AnswersDifferError(f"the sets find different numbers of queries: {found}")
 
 
-def _tell_pairs(bench: Bench, case: str, measure: str, pairs: Pairs, most: float) -> None:
+def _note_pairs(bench: Bench, case: str, measure: str, pairs: Pairs, most: float) -> None:
     bench.verdict("registry-follow", case, f"{measure} (median of {pairs.n} pairs)", pairs.median, most)
     for words, value in (
         ("lower quartile", pairs.quartiles[0]),
@@ -94,12 +94,12 @@ def _tell_pairs(bench: Bench, case: str, measure: str, pairs: Pairs, most: float
 
 
 def _cross_compaction(bench: Bench, case: str, registry: vd.Registry, turns: Turns, changed: str, measure: str) -> None:
-    """Go on until a worker has written a new base in the background and the streams have moved to it."""
+    """Continue until a worker has written a new base in the background and the streams use it."""
     known, turns.seconds = _newest_base(registry, "changing"), {}
     n_after = n_rounds = 0
     while n_after < ROUNDS_AFTER:
-        if n_rounds == MOST_ROUNDS:
-            bench.say(f"no worker has written a new base in {n_rounds} micro-batches, so nothing is told of that")
+        if n_rounds == MAX_ROUNDS:
+            bench.say(f"no worker has written a new base in {n_rounds} micro-batches, so this is not measured")
             return
         n_after += _newest_base(registry, "changing") > known
         turns.run()
@@ -118,11 +118,11 @@ def _newest_base(registry: vd.Registry, name: str) -> int:
     return next(each.last_snapshot or 0 for each in registry.stats().sets if each.info.name == name)
 
 
-# Streams, sets and rows, which other experiments have as well.
+# Streams, sets and rows that other experiments use, too.
 
 
 class FedStream:
-    """A running stream that comes to nothing; it gets its files one by one, and each is a micro-batch."""
+    """A running stream without a sink. It gets its files one by one, and each is a micro-batch."""
 
     def __init__(self, spark: SparkSession, folder: Path, like: Path, transform: Transform) -> None:
         self._folder = folder / "rows"
@@ -134,14 +134,14 @@ class FedStream:
         self._query = writer.trigger(processingTime="100 milliseconds").start()
 
     def feed(self, file: Path) -> float:
-        """The seconds of a micro-batch of this file, which may come again."""
+        """The seconds of a micro-batch of this file, which may be used again."""
         os.link(file, self._folder / f"batch-{self._n_files:04}.parquet")
         self._n_files += 1
         self._query.processAllAvailable()
         told = [each for each in self._query.recentProgress if each["numInputRows"]]
         n_rows = pq.read_metadata(file).num_rows
         if not told or told[-1]["numInputRows"] != n_rows:
-            raise AnswersDifferError(f"a micro-batch has other rows than the {n_rows:,} of its file")
+            raise AnswersDifferError(f"a micro-batch does not have the {n_rows:,} rows of its file")
         return float(told[-1]["durationMs"]["addBatch"]) / 1000
 
     def stop(self) -> None:
@@ -150,11 +150,11 @@ class FedStream:
 
 @dataclass
 class Turns:
-    """Streams that get the same files in turns; who is first in a round is second or last in others."""
+    """Streams that get the same files in turns. Their order changes from round to round."""
 
     streams: dict[str, FedStream]
     files: Sequence[Path]
-    before: Mapping[str, Callable[[], None]]  # what changes before a micro-batch of a stream
+    before: Mapping[str, Callable[[], None]]  # called before a micro-batch of a stream
     n_rounds: int = 0
 
     def __post_init__(self) -> None:
@@ -174,13 +174,13 @@ class Turns:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The ratios of runs that were made side by side."""
+    """The ratios of runs that were measured in turns."""
 
     n: int
     median: float
     quartiles: tuple[float, float]
     greatest: float
-    interval: tuple[float, float]  # in which the median lies by 95%, by the ranks of the ratios
+    interval: tuple[float, float]  # the 95 % interval of the median, from the ranks of the ratios
 
     @classmethod
     def of(cls, ours: Sequence[float], theirs: Sequence[float]) -> Pairs:
@@ -212,7 +212,7 @@ def make_rows(n_rows: int, n_batches: int) -> Iterator[pa.Table]:
 
 
 def make_changer(registry: vd.Registry, name: str, n_queries: int, n_changes: int = N_CHANGES) -> Callable[[], None]:
-    """What removes and adds so many queries, under several versions, each time it is called."""
+    """A function that removes and adds `n_changes` queries, in several versions, at each call."""
     first, step = [0], n_changes // N_VERSIONS // 2
 
     def change() -> None:

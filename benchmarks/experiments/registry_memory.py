@@ -1,9 +1,10 @@
-"""What workers of one host that follow a set keep in memory.
+"""The memory of workers of one host that follow a set.
 
-Two measures. One is of the base's file alone: what workers map of it, and have written to, added up as proportional set
-size. It cannot tell a worker that has copied the base to its heap. The other is of all that they keep, which is that
-and all memory that is of no file: as much as it is more than what workers keep that follow a hundredth of the queries,
-over the same rows, with as many answers. Files of programs are left out, as their share follows who else runs.
+Two measures. The first is the memory of the base's file: the parts that workers map, and have written to, added up as
+proportional set size. It does not detect a worker that has copied the base to its heap. The second is the total memory,
+which is that and all memory without a file. From it, the memory of workers that follow a hundredth of the queries, over
+the same rows with as many answers, is subtracted. Program files are not counted, because their share depends on other
+processes.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ class Memory:
     """The memory of processes that map files of a folder, in bytes."""
 
     n_processes: int
-    mapped: int  # of the files, by the process that maps most
-    of_files: int  # in memory of what is mapped, each page by its share
-    kept: int  # that, and memory of no file, each page by its share
+    mapped: int  # of the files, in the process that maps most
+    of_files: int  # resident memory of the mapped files, each page by its share
+    kept: int  # that, and memory without a file, each page by its share
 
     @classmethod
     def measure(cls, folder: Path) -> Memory:
-        """Of all processes but this one."""
+        """The memory of all processes except this one."""
         found = []
         for process in Path("/proc").iterdir():
             if not process.name.isdigit() or int(process.name) == os.getpid():
@@ -63,7 +64,7 @@ class Memory:
 
 
 def read_smaps(lines: Iterable[str], folder: str) -> tuple[int, int, int]:
-    """What a process maps of files of a folder, its share of those in memory, and with memory of no file, in bytes."""
+    """Bytes that a process maps of a folder's files, its resident share, and that plus memory without a file."""
     mapped = of_files = kept = 0
     is_ours = is_of_file = False
     for line in lines:
@@ -81,7 +82,7 @@ def read_smaps(lines: Iterable[str], folder: str) -> tuple[int, int, int]:
 
 @experiment("registry-workers")
 def registry_workers(bench: Bench) -> None:
-    """What four workers of one host that follow 1M queries keep of the base, as proportional set size."""
+    """The share of the base in the memory of four workers of one host that follow 1M queries."""
     n_queries, n_few = bench.size(1_000_000, 20_000), bench.size(10_000, 2_000)
     n_rows, n_runs, n_warm = bench.size(400_000, 50_000), bench.size(3, 1), bench.size(N_WARM, 1)
     for kind in ("match", "border"):
@@ -101,11 +102,11 @@ def registry_workers(bench: Bench) -> None:
         case = f"{kind}, {n_queries:,} queries, {N_WORKERS} workers"
         bench.note("registry-workers", case, "MB, the base", runs[0][0] / 1e6)
         for place, moment in enumerate((case, f"{case}, after {N_CHANGES:,} changes")):
-            _tell(bench, moment, n_few, [(base, few[place], many[place]) for base, few, many in runs])
+            _note_medians(bench, moment, n_few, [(base, few[place], many[place]) for base, few, many in runs])
 
 
-def _tell(bench: Bench, case: str, n_few: int, runs: list[tuple[int, Memory, Memory]]) -> None:
-    """The medians of some runs, each with the bytes of the base, few queries and many."""
+def _note_medians(bench: Bench, case: str, n_few: int, runs: list[tuple[int, Memory, Memory]]) -> None:
+    """Note the medians of some runs, each with the bytes of the base, with few queries and with many."""
     mapped = statistics.median(many.of_files / base for base, _, many in runs)
     measure = "times the base, of its file alone, in the memory of all workers"
     bench.verdict("registry-workers", case, measure, mapped, MOST_MAPPED)
@@ -119,7 +120,7 @@ def _tell(bench: Bench, case: str, n_few: int, runs: list[tuple[int, Memory, Mem
 
 
 def _measure(registry: vd.Registry, name: str, folder: Path, n_warm: int, change: Callable[[], None]) -> list[Memory]:
-    """The memory of workers that follow a set, after some micro-batches, and after changes and the others."""
+    """The memory of workers that follow a set, after some micro-batches, and after changes and more micro-batches."""
     files = batch_files(folder / "rows")
     spark = vs.session("benchmarks", master=f"local[{N_WORKERS}]", **A_PART_EACH)
     with tempfile.TemporaryDirectory(dir=folder) as place:
@@ -134,7 +135,7 @@ def _measure(registry: vd.Registry, name: str, folder: Path, n_warm: int, change
         stream.stop()
         spark.stop()
     if any(each.n_processes != N_WORKERS for each in found):
-        raise AnswersDifferError(f"{[each.n_processes for each in found]} workers have the base, and not {N_WORKERS}")
+        raise AnswersDifferError(f"{[each.n_processes for each in found]} workers have the base instead of {N_WORKERS}")
     return found
 
 

@@ -26,7 +26,7 @@ KM_PER_DEGREE = 111.2
 
 @experiment("spark-border")
 def spark_border(bench: Bench) -> None:
-    """`vs.border` in warm micro-batches with few events, into no sink, against an identity `mapInArrow`."""
+    """`vs.border` in warm micro-batches with few events, without a sink, against an identity `mapInArrow`."""
     n_rows, n_keys = bench.size(1_000_000, 50_000), bench.size(100_000, 5_000)
     n_queries = bench.size(100_000, 5_000)
     queries = _intervals(n_queries, 0.001)
@@ -68,7 +68,7 @@ def spark_state(bench: Bench) -> None:
 
 @experiment("geofences")
 def geofences(bench: Bench) -> None:
-    """23,000 circles of 5 km, enter and exit, position updates through `vs.border`: updates a second."""
+    """23,000 circles of 5 km, enter and exit, position updates through `vs.border`: updates per second."""
     n_fences, n_rows = bench.size(FENCES, 2_000), bench.size(1_000_000, 20_000)
     rng = np.random.default_rng(23)
     queries = vd.QuerySet("k bigint, lon double, lat double, t bigint")
@@ -137,7 +137,7 @@ def _vehicles(n_rows: int, n_keys: int, n_batches: int) -> Iterator[pa.Table]:
 
 
 def _check_events(spark: SparkSession, folder: Path, queries: Any) -> int:
-    """Compare what Spark finds in the first two batches with a monitor in this process; the number of events."""
+    """Compare Spark's events of the first two batches with a monitor in this process. Returns their number."""
     files = [str(path) for path in batch_files(folder)[:2]]
     sums = "count(*) AS n", "sum((key % 1009) * (query % 9973) * if(event = 'enter', 1, 2) + time) AS total"
     found = spark.read.parquet(*files).transform(vs.border(queries, key="k", time="t")).selectExpr(*sums).first()

@@ -25,7 +25,7 @@ MOST = 4.0  # times the identity
 
 @experiment("spark-window-join")
 def spark_window_join(bench: Bench) -> None:
-    """`vs.window_join`, 500k rows a side and micro-batch, windows of 10k rows of time, few results, into no sink."""
+    """`vs.window_join`, 500k rows per side and micro-batch, windows of 10k rows of time, few results, no sink."""
     n_rows, n_queries = bench.size(500_000, 20_000), bench.size(1_000, 100)
     with tempfile.TemporaryDirectory() as folder:
         sides = [Path(folder) / side for side in ("left", "right")]
@@ -64,7 +64,7 @@ def _rows(n_rows: int, n_batches: int, seed: int) -> Iterator[pa.Table]:
 
 
 def _equalities(n_queries: int) -> Any:
-    """Spreads of what has the same number, under bands that are rarely met."""
+    """Differences of rows with the same number, in bands that rarely match."""
     pairs = vd.JoinQuerySet(left=SCHEMA, right=SCHEMA)
     lows = 10 + np.random.default_rng(5).random(n_queries) * 50
     texts = [f"left.s = right.s AND left.x - right.x BETWEEN {low!r} AND {low + 1e-3!r}" for low in lows.tolist()]
@@ -73,7 +73,7 @@ def _equalities(n_queries: int) -> Any:
 
 
 def _selections(n_queries: int) -> Any:
-    """A thousandth of each side, and a comparison."""
+    """Ranges that select a thousandth of each side, and a comparison."""
     pairs = vd.JoinQuerySet(left=SCHEMA, right=SCHEMA)
     rng = np.random.default_rng(6)
     texts = [
@@ -85,7 +85,7 @@ def _selections(n_queries: int) -> Any:
 
 
 def _check_pairs(spark: SparkSession, sides: list[Path], pairs: Any) -> int:
-    """Compare what Spark finds in the first batch with a join in this process; the number of pairs."""
+    """Compare Spark's pairs of the first batch with a join in this process. Returns their number."""
     left, right = (spark.read.parquet(str(batch_files(side)[0])) for side in sides)
     sums = "count(*) AS n", "sum((query % 97) * (left % 1009) + right % 9973) AS total"
     found = vs.window_join(left, right, pairs, **COLUMNS).selectExpr(*sums).first()

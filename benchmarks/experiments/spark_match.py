@@ -56,7 +56,7 @@ def spark_join(bench: Bench) -> None:
     frames |= {f"join of {n:,} rows": broadcast_join(part, table) for n, part in slices.items()}
     seconds = _time_frames(bench, frames)
     small, large = seconds[f"join of {n_small:,} rows"], seconds[f"join of {n_large:,} rows"]
-    join = large + (large - small) / (n_large - n_small) * (n_rows - n_large)  # what a job costs anyway counts once
+    join = large + (large - small) / (n_large - n_small) * (n_rows - n_large)  # the fixed cost of a job counts once
     note = f"measured on {n_small:,} and {n_large:,} rows and carried on in a straight line"
     case = "pairs"
     ours = seconds["vs.match, pairs"]
@@ -82,7 +82,7 @@ def _query_set(workload: Workload) -> Any:
 
 
 def _time_frames(bench: Bench, frames: dict[str, DataFrame]) -> dict[str, float]:
-    for _ in range(2):  # Java compiles what it sees often, and Python workers load the set
+    for _ in range(2):  # Java compiles, and Python workers load the set
         for frame in frames.values():
             run(frame)
     timings = bench.time_in_turns({name: partial(run, frame) for name, frame in frames.items()})
@@ -97,7 +97,7 @@ def _slice(spark: SparkSession, rows: DataFrame, n_rows: int) -> DataFrame:
 
 
 def _check_lists(rows: DataFrame, hits: DataFrame, queries: Any) -> int:
-    """Compare what Spark returns with a match in this process, over all rows; the number of pairs."""
+    """Compare Spark's answer with a match in this process, over all rows. Returns the number of pairs."""
     sums = "sum(size(queries)) AS n", "sum((row % 1009) * aggregate(queries, 0L, (a, q) -> a + q)) AS total"
     found = hits.selectExpr(*sums).first()
     assert found is not None

@@ -18,7 +18,7 @@ SHARES = (0.125, 0.25, 0.5, 0.75, 1.0)  # R_pred
 SKEWS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # R_skew
 N_BATCH = 10_000
 PAPER_SIZE = {4: 200, 8: 400}  # N_dc of figure 15, by attributes
-LARGE, FEW_ROWS = 1_000_000, 1_000  # queries, and rows of a batch: the setting of today
+LARGE, FEW_ROWS = 1_000_000, 1_000  # queries, and rows of a batch: today's larger setting
 LIMIT_SECONDS = 8.0  # of one run: enough for IBS to match all rows
 MOST_OVER_BEST, LEAST_OVER_IBS = 1.2, 15
 TIME = "microseconds a row"
@@ -90,7 +90,7 @@ def _make_large(bench: Bench, n_attributes: int) -> Workload:
 
 
 def _race(bench: Bench, target: str, case: str, workload: Workload, **point: Any) -> float:
-    """Race SJ-Batch, with the N_dc that is chosen and with the paper's, with the others; its time under that of IBS."""
+    """Race SJ-Batch, with the chosen N_dc and with the paper's, with the others. Returns its lead over IBS."""
     ours = SJBatch(workload)
     others = [
         partial(SJBatch, n_dc=PAPER_SIZE[len(workload.rows)], like=ours),
@@ -107,7 +107,7 @@ def _race(bench: Bench, target: str, case: str, workload: Workload, **point: Any
 
 
 def _sweep(bench: Bench, target: str, case: str, workload: Workload) -> None:
-    """Race all sizes of clusters with the one that is chosen, and judge that one by the best."""
+    """Race all sizes of clusters with the chosen one, which is judged by the best."""
     ours = SJBatch(workload)
     others = [partial(SJBatch, n_dc=n_dc, like=ours) for n_dc in CLUSTERS if n_dc < 2 * workload.n_rows]
     bench.race(target, case, workload, lambda _: ours, others)
@@ -128,7 +128,7 @@ def _is_time(row: dict[str, object], target: str, case: str) -> bool:
 
 
 def _constrain(workload: Workload, share: float, seed: int = 31) -> Workload:
-    """The same queries with conditions on that share of the attributes only, each on others."""
+    """The same queries with conditions on only this share of the attributes, different ones for each query."""
     n_attributes = len(workload.lows)
     random = np.random.default_rng(seed).random(workload.lows.shape)
     is_used = np.argsort(np.argsort(random, axis=0), axis=0) < round(share * n_attributes)
@@ -137,7 +137,7 @@ def _constrain(workload: Workload, share: float, seed: int = 31) -> Workload:
 
 
 def _gather(workload: Workload, skew: float, seed: int = 32) -> Workload:
-    """The same with that share of the rows within a tenth of the domain of each attribute."""
+    """The same with this share of the rows within a tenth of the domain of each attribute."""
     random = np.random.default_rng(seed)
     is_near = random.random(workload.n_rows) < skew
     rows = np.where(is_near, 0.45 + 0.1 * workload.rows, workload.rows)

@@ -1,4 +1,4 @@
-"""Window joins: figure 18 of Lim et al., and joins of selected ranges beside DuckDB and IBS-JS."""
+"""Window joins: figure 18 of Lim et al., and joins of selected ranges compared with DuckDB and IBS-JS."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from benchmarks.peers.window_join import (
 )
 from benchmarks.peers.window_vedette import IBSJSWindows, SJJoinWindows, VedetteWindows
 
-N_ATTRIBUTES = 4  # of each stream; the paper does not tell
+N_ATTRIBUTES = 4  # of each stream; the paper does not give a number
 WIDTH, NARROW, BAND = 0.03, 0.01, 0.02
 OVER_DUCKDB, OVER_IBS_JS, OVER_OUTPUT = 8, 10, 2
 CHECKED = 2  # rows of each stream in a step whose answers are compared with brute force
-TRIED = 8  # rows of each stream that tell how long a step takes
+TRIED = 8  # rows of each stream from which the time of a step is estimated
 LIMIT_SECONDS, REPEATS = 1.0, 3  # of a step in figure 18, which has many cases, and how often it is timed
-LARGE = (1_000, 100_000)  # rows of a window and queries: about as large as takes half a minute
-PATIENCE = 10  # times the limit for DuckDB, whose time does not follow the number of rows
+LARGE = (1_000, 100_000)  # rows of a window and queries, for about half a minute
+DUCKDB_LIMIT = 10  # times the limit for DuckDB, whose time does not depend on the number of rows
 
 
 @experiment("sjcq-fig18")
@@ -41,7 +41,7 @@ def sjcq_fig18(bench: Bench) -> None:
 
 
 def _time_figure(bench: Bench, window: int, n_queries: int, point: dict[str, Any]) -> None:
-    """Time ours beside the paper's two; drawn, where there is a point."""
+    """Time ours and the paper's two algorithms. Drawn if there is a point."""
     n_new = bench.size(100, 10)
     workload = random_joins(n_queries, window, n_new, N_ATTRIBUTES)
     case = f"windows of {window:,} rows, {n_queries:,} queries"
@@ -50,7 +50,7 @@ def _time_figure(bench: Bench, window: int, n_queries: int, point: dict[str, Any
     timings = _time(bench, case, contestants, workload, n_new, limit, repeats)
     for name, timing in timings.items():
         measure, milliseconds = f"milliseconds a row, {name}", 1e3 * timing.seconds_a_row
-        more = {"n_rows_measured": 2 * timing.n_new, "note": _tell_fewer(timing, n_new)}
+        more = {"n_rows_measured": 2 * timing.n_new, "note": _describe_fewer(timing, n_new)}
         bench.note("sjcq-fig18", case, measure, milliseconds, contestant=name, **more, **point)
     faster = timings["IBS-JS"].seconds_a_row / timings["SJ-Join"].seconds_a_row
     bench.note("sjcq-fig18", case, "SJ-Join, times faster than IBS-JS", faster)
@@ -58,7 +58,7 @@ def _time_figure(bench: Bench, window: int, n_queries: int, point: dict[str, Any
 
 @experiment("window-join")
 def window_join(bench: Bench) -> None:
-    """Joins of ranges over windows of 10,000 rows, by a comparison or a band, when 1,000 rows a side come at once."""
+    """Joins of ranges over windows of 10,000 rows, by a comparison or a band, with 1,000 new rows per side at once."""
     window, n_new = bench.size(10_000, 500), bench.size(1_000, 50)
     all_tools = [VedetteWindows, IBSJSWindows, SJJoinWindows, DuckDBWindows, DuckDBRangesThenQuery, DuckDBKept]
     quickest = [VedetteWindows, IBSJSWindows, DuckDBKept]
@@ -81,7 +81,7 @@ def window_join(bench: Bench) -> None:
 
 @dataclass(frozen=True)
 class Timing:
-    """What a contestant took, measured on `n_new` rows of each stream a step; and how many pairs a row made."""
+    """The time of a contestant, measured on `n_new` rows of each stream per step, and its pairs per row."""
 
     seconds_a_row: float
     n_new: int
@@ -92,7 +92,7 @@ class Timing:
 def _record(bench: Bench, case: str, timings: dict[str, Timing], workload: WindowWorkload, n_new: int) -> None:
     ours = timings[VedetteWindows.name]
     for name, timing in timings.items():
-        notes = [note for note in (timing.note, _tell_fewer(timing, n_new)) if note]
+        notes = [note for note in (timing.note, _describe_fewer(timing, n_new)) if note]
         bench.record(
             "window-join",
             case,
@@ -113,12 +113,12 @@ def _record(bench: Bench, case: str, timings: dict[str, Timing], workload: Windo
         bench.verdict("window-join", case, measure, faster, times, "at least")
 
 
-def _tell_fewer(timing: Timing, n_new: int) -> str:
+def _describe_fewer(timing: Timing, n_new: int) -> str:
     return f"measured on {2 * timing.n_new:,} rows a step and scaled up" if timing.n_new < n_new else ""
 
 
 def _double(bench: Bench, n_queries: int, window: int, n_new: int) -> None:
-    """What bands of twice the width cost, side by side."""
+    """The cost of bands of twice the width, measured in turns."""
     peers = {}
     for width in (BAND, 2 * BAND):
         peers[width] = VedetteWindows(range_joins(n_queries, window, n_new, WIDTH, width), n_new)
@@ -145,7 +145,7 @@ def _time(
     limit_seconds: float | None = None,
     repeats: int | None = None,
 ) -> dict[str, Timing]:
-    """Check contestants, ours first, and time steps of as many rows as each can take within the limit."""
+    """Check contestants, ours first, and time steps of as many rows as each can process within the limit."""
     bench.say(f"{case}: {n_new:,} rows of either stream a step")
     peers = [make(workload, CHECKED) for make in contestants]
     try:
@@ -175,7 +175,7 @@ def _time(
 
 
 def _check_some(peers: Sequence[WindowPeer], workload: WindowWorkload) -> None:
-    """Compare what all find in one small step with brute force; then all stand at the next."""
+    """Compare the answers of one small step with brute force. Afterwards all are at the next step."""
     expected = digest_columns(brute_force(workload, workload.window, CHECKED))
     for peer in peers:
         peer.prepare()
@@ -184,9 +184,9 @@ def _check_some(peers: Sequence[WindowPeer], workload: WindowWorkload) -> None:
 
 
 def _check_together(peers: Sequence[WindowPeer], sizes: Mapping[str, int]) -> None:
-    """Compare what our algorithms make of one step, of as many rows as each of them can take within the limit.
+    """Compare the answers of our algorithms for one step of as many rows as each can process within the limit.
 
-    They keep windows, and stand where trials have left them: those behind catch up first.
+    They keep windows, and trials have left them at different positions: those behind catch up first.
     """
     own = [peer for peer in peers if isinstance(peer, VedetteWindows)]
     last = max(peer.position for peer in own)
@@ -205,7 +205,7 @@ def _check_together(peers: Sequence[WindowPeer], sizes: Mapping[str, int]) -> No
 
 
 def _check_all(peers: Sequence[WindowPeer]) -> int:
-    """Compare what a whole step makes with DuckDB, where it can take one, and let it stay there; how many pairs."""
+    """Compare the answers of a whole step with DuckDB, if it can process one. Returns the number of pairs."""
     ours = peers[0]
     start = ours.position
     ours.prepare()
@@ -225,8 +225,8 @@ def _compare(name: str, found: Digest, other: str, expected: Digest) -> None:
 
 
 def _fit(peer: WindowPeer, n_new: int, limit_seconds: float) -> int:
-    """How many rows of each stream a step may have, by what one takes, and then some if those are quick."""
-    limit = limit_seconds * (PATIENCE if isinstance(peer, DuckDBWindows) else 1)
+    """How many rows of each stream a step may have, estimated from one row, then from more if that is fast."""
+    limit = limit_seconds * (DUCKDB_LIMIT if isinstance(peer, DuckDBWindows) else 1)
     for tried in (1, TRIED):
         peer.n_new = min(tried, n_new)
         seconds = []

@@ -15,7 +15,7 @@ from benchmarks.workloads import Workload
 
 
 class Peer(ABC):
-    """One tool in one formulation. `note` says what the table should tell about it."""
+    """One tool in one formulation. `note` is shown in the table."""
 
     name: ClassVar[str]
     note: ClassVar[str] = ""
@@ -25,10 +25,10 @@ class Peer(ABC):
 
     @abstractmethod
     def load(self, rows: Workload) -> None:
-        """Take the rows of this workload, whose queries are those of the constructor."""
+        """Load the rows of this workload, whose queries are those of the constructor."""
 
     def reset(self) -> None:  # noqa: B027  most keep nothing
-        """Discard what a match has left behind, before the next one."""
+        """Discard the results of a match, before the next one."""
 
     @abstractmethod
     def match(self) -> Any:
@@ -36,7 +36,7 @@ class Peer(ABC):
 
     @abstractmethod
     def answer(self, result: Any) -> Answer | AnswerInParts:
-        """What `match` returned as pairs of row and query, both numbered as in the workload."""
+        """The result of `match` as pairs of row and query, both numbered as in the workload."""
 
     def close(self) -> None:  # noqa: B027  most have nothing to free
-        """Free what the peer holds."""
+        """Free the resources of the peer."""

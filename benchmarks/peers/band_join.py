@@ -1,8 +1,8 @@
 """Band joins: bands, stored values, and new values that arrive one by one.
 
-A peer is built over the bands and the held, left values; `run` is timed, and finds for each right value that comes the
-pairs of band and held value, or the bands that get any; or the bands that any of them affects. What it returns is in
-the peer's own form until `answer` turns it into columns, outside the clock.
+A peer is built over the bands and the stored, left values. `run` is timed. For each new right value it finds the pairs
+of band and stored value, or the bands with pairs; or the bands that any new value affects. Its result is in the peer's
+own form; `answer` converts it to columns outside the timing.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-DOMAIN = 2**29  # values are whole numbers below, held as doubles: every peer can take them exactly
-Columns = tuple[NDArray[np.integer], ...]  # the number of the right value, the band, and the left value if asked
+DOMAIN = 2**29  # values are integers below, stored as doubles: every peer reads them exactly
+Columns = tuple[NDArray[np.integer], ...]  # the number of the right value, the band, and for pairs the left value
 
 
 @dataclass(frozen=True)
 class BandWorkload:
     lows: NDArray[np.float64]
     highs: NDArray[np.float64]
-    values: NDArray[np.float64]  # held
-    rows: NDArray[np.float64]  # that come
+    values: NDArray[np.float64]  # stored
+    rows: NDArray[np.float64]  # new
 
     def head(self, n_rows: int) -> BandWorkload:
         return BandWorkload(self.lows, self.highs, self.values, self.rows[:n_rows])
@@ -39,7 +39,7 @@ def band_clusters(
     scattered: float = 0.0,
     seed: int = 21,
 ) -> BandWorkload:
-    """Bands around some points, except for a share that is anywhere; widths are exponential, values uniform."""
+    """Bands around some points, except for a share at random places; widths are exponential, values uniform."""
     random = np.random.default_rng(seed)
     points = random.integers(-DOMAIN // 4, DOMAIN // 4, n_clusters)[random.integers(0, n_clusters, n_bands)]
     is_scattered = random.random(n_bands) < scattered
@@ -52,7 +52,7 @@ def band_clusters(
 
 
 class BandPeer(ABC):
-    """One tool in one formulation. `note` says what the table should tell about it."""
+    """One tool in one formulation. `note` is shown in the table."""
 
     name: ClassVar[str]
     note: ClassVar[str] = ""
@@ -63,7 +63,7 @@ class BandPeer(ABC):
         self.rows = workload.rows
 
     def reset(self) -> None:  # noqa: B027  most keep nothing
-        """Discard what a run has left behind, before the next one."""
+        """Discard the results of a run, before the next one."""
 
     def run(self) -> Any:
         """The timed part."""
@@ -80,26 +80,26 @@ class BandPeer(ABC):
         return [(np.flatnonzero(is_affected),)]
 
     def read(self, result: Any) -> Sequence[NDArray[Any]]:
-        """What one value makes, as columns."""
+        """The result of one value, as columns."""
         return result  # type: ignore[no-any-return]
 
     @abstractmethod
     def find_pairs(self, value: float) -> Any:
-        """The pairs that one right value makes."""
+        """The pairs of one right value."""
 
     @abstractmethod
     def find_queries(self, value: float) -> Any:
         """The bands that one right value affects."""
 
     def answer(self, result: Any) -> Columns:
-        """What `run` returned as columns: the number of the value, the band, and the left value if asked."""
+        """The result of `run` as columns: the number of the value, the band, and for pairs the left value."""
         results = result if self.report == "queries at once" else [self.read(each) for each in result]
         counts = [len(each[0]) for each in results]
         columns = [np.concatenate([each[i] for each in results]) for i in range(len(results[0]))]
         return np.repeat(np.arange(len(results)), counts), *columns
 
     def close(self) -> None:  # noqa: B027  most have nothing to free
-        """Free what the peer holds."""
+        """Free the resources of the peer."""
 
 
 def brute_force(workload: BandWorkload, row: int, report: str) -> set[tuple[int, ...]]:

@@ -1,6 +1,6 @@
-"""ncls: nested containment lists over the bands, asked for all differences of each value that comes.
+"""ncls: nested containment lists over the bands, searched for all differences of each new value.
 
-Integers only, half open, and it loses intervals with negative coordinates: everything is moved up.
+It supports only half-open intervals of integers, and loses those with negative coordinates: everything is moved up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class NclsBands(BandPeer):
         lows, highs = (ends.astype(np.int64) + UP for ends in (workload.lows, workload.highs))
         assert lows.min() >= 0
         self.lists = NCLS(lows, highs + 1, np.arange(len(lows)))
-        self.numbers = np.argsort(workload.values)  # in order, which is what the lists like best
+        self.numbers = np.argsort(workload.values)  # sorted, because the lists are fastest then
         self.values = workload.values[self.numbers].astype(np.int64) + UP
 
     def find_pairs(self, value: float) -> Any:

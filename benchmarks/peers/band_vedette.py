@@ -51,7 +51,7 @@ class VedetteBandsAtOnce(VedetteBands):
 
 
 class ScanBands(BandPeer):
-    """The structure known before the paper, compiled as ours is."""
+    """The structure known before the paper, compiled like ours."""
 
     name = "the scan of section 1"
 

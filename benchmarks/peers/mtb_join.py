@@ -1,7 +1,7 @@
 """Contestants of the moving join: the algorithms of Zhang et al. and ours, over the same sets and updates.
 
-The algorithms of the paper only find pairs; ours also stores them, and lists those of now after each update, within its
-time. What a contestant keeps for a check is kept outside the clock.
+The algorithms of the paper only find pairs. Ours also stores them, and lists the current ones after each update, within
+its time. Data that a contestant stores for checks is stored outside the timing.
 """
 
 from __future__ import annotations
@@ -23,21 +23,23 @@ Keys = NDArray[np.int64]  # pairs, each as one number
 
 
 class MovingPeer(ABC):
-    """Two sets from a time on. `tally` counts what was read, where there are nodes."""
+    """Two sets from a time on. `tally` counts the reads of algorithms with nodes."""
 
     name: ClassVar[str]
-    most: ClassVar[dict[str, int]] = {}  # objects a set, by work, above which it would take minutes
+    most: ClassVar[dict[str, int]] = {}  # objects per set, by work, above which it would take minutes
 
     tally: Tally | None = None
-    knows_later: ClassVar[bool] = True  # after `initial`, the pairs up to the interval and not only those of now
+    knows_later: ClassVar[bool] = (
+        True  # after `initial`, it has the pairs up to the interval, not only the current ones
+    )
 
     @abstractmethod
     def initial(self) -> Any:
-        """The timed part: the pairs of all."""
+        """The timed part: the pairs of all objects."""
 
     @abstractmethod
     def warm(self, step: Step) -> None:
-        """Take updates in without finding pairs, where that can be."""
+        """Apply updates without finding pairs, if possible."""
 
     def begin(self) -> None:  # noqa: B027  ours has found them
         """Find the pairs that were skipped while warming up."""
@@ -48,11 +50,11 @@ class MovingPeer(ABC):
 
     @abstractmethod
     def keep(self, step: Step | None, found: Any) -> None:
-        """Store what `initial` or `step` has found, for `current`."""
+        """Store the result of `initial` or `step`, for `current`."""
 
     @abstractmethod
     def current(self, time: float) -> Keys:
-        """The pairs that intersect, by what was kept."""
+        """The pairs that intersect, from the stored results."""
 
 
 class TreePeer(MovingPeer):
@@ -170,7 +172,7 @@ Make = Callable[[Motions, Motions, float], MovingPeer]
 
 
 def warm_trees(join: PairedTrees | ETPJoin, step: Step) -> None:
-    """Take updates into trees without finding their pairs."""
+    """Apply updates to trees without finding their pairs."""
     change_trees(join.a, step.a_places, step.a_motions, None, step.time)
     change_trees(join.b, step.b_places, step.b_motions, None, step.time)
     join.time = step.time

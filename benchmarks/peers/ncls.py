@@ -1,6 +1,6 @@
 """ncls: nested containment lists in C, integers only, pairs out.
 
-Intervals are half open there, so a closed end moves up by one. It loses intervals with negative coordinates.
+Its intervals are half-open, so an inclusive end moves up by one. It loses intervals with negative coordinates.
 """
 
 from __future__ import annotations

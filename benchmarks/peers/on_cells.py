@@ -1,7 +1,7 @@
-"""Indexes alone, over cells: no rows to read and no values to look up, as the papers measure them.
+"""Indexes over cells, without reading rows and looking up values, as the papers measure them.
 
-Over the cells of an axis whose cuts are the ends of the boxes, or, where ends are whole numbers and rows lie between
-them, over the units of that grid.
+Over the cells of an axis whose cuts are the ends of the boxes; or, if ends are integers and rows lie between them, over
+the units of that grid.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Cells = NDArray[np.int32]
 
 
 class OnCells(Peer):
-    """The index of a name, the planner's choice where none is given, or what a function builds of the boxes.
+    """The index with a name, by default the planner's choice, or the index that a function builds.
 
-    A peer that is `like` another shares the index that the other has built.
+    A peer that is `like` another shares its index.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class OnCells(Peer):
 
 
 class SJBatch(OnCells):
-    """Spatial Join CQ in batches, with data clusters of a given size, or of the size that is chosen."""
+    """Spatial Join CQ in batches, with data clusters of a given size, or of the chosen size."""
 
     index: MLGF
 

@@ -1,4 +1,4 @@
-"""rtree: libspatialindex, bulk-loaded from arrays and asked for all points in one call."""
+"""rtree: libspatialindex, bulk-loaded from arrays and searched for all points in one call."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""shapely's STRtree: a packed R-tree over the boxes, asked for all points in one call.
+"""shapely's STRtree: a packed R-tree over the boxes, searched for all points in one call.
 
-Points are geometry objects made before the clock starts. Ordering them along a Z-curve is part of the time and pays
-where the tree is larger than the cache. Boxes and points need no predicate beyond bounding boxes; none is asked for.
+Points are geometry objects made before the clock starts. Ordering them along a Z-curve is part of the time and is worth
+it if the tree is larger than the cache. Boxes and points need no predicate besides bounding boxes, so none is used.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class STRtree(Peer):
 
 
 class STRtreeSorted(STRtree):
-    """The points put in the order of a Z-curve first; the pairs stay in that order."""
+    """The points are ordered along a Z-curve first; the pairs stay in that order."""
 
     name = "STRtree, points sorted first"
 

@@ -1,8 +1,8 @@
 """superintervals: a C++ index of closed intervals of 32-bit integers.
 
-Its Python batch call makes a Python list of Python integers for every row. So that the index itself is measured and not
-that, a second adapter calls the same compiled `search_idxs` of the installed package from a Numba loop and leaves all
-matches in one C++ vector: lists as Vedette gives them. It needs the symbol that Linux builds of the package export.
+Its Python batch call makes a Python list of Python integers for every row. To measure the index itself, a second
+adapter calls the same compiled `search_idxs` of the installed package from a Numba loop and leaves all matches in one
+C++ vector: lists like those of Vedette. It needs the symbol that Linux builds of the package export.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Superintervals(Peer):
     def __init__(self, workload: Workload) -> None:
         super().__init__(workload)
         lows, highs = workload.lows[0].astype(np.int32), workload.highs[0].astype(np.int32)
-        self.order = np.lexsort((-highs, lows))  # as the index itself sorts: what it returns are places in this order
+        self.order = np.lexsort((-highs, lows))  # the order of the index: it returns places in this order
         self.map = IntervalMap.from_arrays(lows[self.order], highs[self.order])
 
     def load(self, rows: Workload) -> None:
@@ -120,7 +120,7 @@ def _to_pointer(context, address):  # type: ignore[no-untyped-def]
 
 @numba.njit
 def _search_all(address, values, vector):  # type: ignore[no-untyped-def]
-    """Starts of the lists, and a view of the vector that holds them one after another."""
+    """Starts of the lists, and a view of the vector that has them one after another."""
     vector[1] = vector[0]  # empty, its storage kept
     starts = np.empty(len(values) + 1, np.int64)
     starts[0] = 0

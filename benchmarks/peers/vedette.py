@@ -47,5 +47,5 @@ class VedettePairs(Vedette):
 
 
 def boxes(workload: Workload) -> dict[str, tuple[Any, Any]]:
-    """The workload's boxes as `add_boxes` takes them."""
+    """The workload's boxes as arguments of `add_boxes`."""
     return {field: (workload.lows[axis], workload.highs[axis]) for axis, field in enumerate(workload.fields)}

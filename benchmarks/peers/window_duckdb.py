@@ -1,7 +1,7 @@
 """DuckDB: the pairs of new rows with the windows, on one thread, fetched as Arrow, in three formulations.
 
-All left rows of a step come before its right ones, so that it is two joins: new left rows with the right window as it
-was, and new right rows with the left window as it is then. No row needs a look at its own window.
+All left rows of a step come before its right ones, so it is two joins: new left rows with the old right window, and new
+right rows with the new left window. No row is joined with its own window.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class DuckDBWindows(WindowPeer):
         return f"{left}.x - {right}.x BETWEEN {bands}.low AND {bands}.high"
 
     def _qualifying(self, rows: str, condition: str) -> str:
-        """Rows by query that selects them, with its band."""
+        """Rows with the queries that select them, and their bands."""
         band = "" if self.workload.bands is None else ", low, high"
         return f"SELECT query, id, x{band} FROM {rows} JOIN queries ON {condition}"
 
@@ -88,7 +88,7 @@ class DuckDBWindows(WindowPeer):
 
 
 class DuckDBRangesThenQuery(DuckDBWindows):
-    """Which rows qualify for which query by a range join of either side, then an equality on the query."""
+    """A range join on each side finds the rows of each query, then an equality on the query joins them."""
 
     name = "DuckDB, two range joins, then by query"
 
@@ -108,7 +108,7 @@ class DuckDBRangesThenQuery(DuckDBWindows):
 
 
 class DuckDBKept(DuckDBWindows):
-    """The rows of the windows that qualify for each query are a table; keeping it up to date is timed."""
+    """A table has the rows of the windows that each query selects; updating it is timed."""
 
     name = "DuckDB, qualifying rows kept"
 

@@ -1,8 +1,8 @@
-"""Window joins: standing joins over the last rows of two streams, and the rows that arrive in each step.
+"""Window joins: queries over the last rows of two streams, and the rows that arrive in each step.
 
-A peer is built over the queries and the windows. `run` is timed, and finds what the next rows make, first those of the
-left stream, then those of the right; what it returns is in the peer's own form until `answer` turns it into columns,
-outside the clock.
+A peer is built over the queries and the windows. `run` is timed. It finds the pairs of the next rows, first those of
+the left stream, then those of the right. Its result is in the peer's own form; `answer` converts it to columns outside
+the timing.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from benchmarks.answers import Answer, Digest
 STREAMS = ("left", "right")
 OPS = {">": np.greater, ">=": np.greater_equal, "=": np.equal, "<": np.less, "<=": np.less_equal}
 Columns = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]  # the query, and the row of each stream
-_STEPS = 16  # of rows; then they come again
+_STEPS = 16  # of rows; then they are repeated
 
 
 @dataclass(frozen=True)
 class WindowWorkload:
-    """Queries select closed ranges of the first attributes of both streams, and compare one attribute of each.
+    """Queries select inclusive ranges of the first attributes of both streams, and compare one attribute of each.
 
-    Either by an operator or by a band of the difference; the other one is None.
+    They compare by an operator or by a band of the difference; the other one is None.
     """
 
     window: int
-    rows: NDArray[np.float64]  # (streams, attributes, rows); the first `window` are there before
+    rows: NDArray[np.float64]  # (streams, attributes, rows); the first `window` are in the windows from the start
     lows: NDArray[np.float64]  # (streams, attributes, queries)
     highs: NDArray[np.float64]
     joined: int  # the attribute
@@ -87,7 +87,7 @@ def random_joins(n_queries: int, window: int, n_new: int, n_attributes: int, see
 
 
 class WindowPeer(ABC):
-    """One tool in one formulation. `note` says what the table should tell about it."""
+    """One tool in one formulation. `note` is shown in the table."""
 
     name: ClassVar[str]
     note: ClassVar[str] = ""
@@ -98,25 +98,25 @@ class WindowPeer(ABC):
         self.position = workload.window  # the number of the next row of each stream
 
     def prepare(self) -> None:  # noqa: B027  most are always ready
-        """Be ready for the next step; not timed."""
+        """Prepare the next step; not timed."""
 
     @abstractmethod
     def run(self) -> Any:
-        """The timed part: what the next rows make."""
+        """The timed part: the pairs of the next rows."""
 
     @abstractmethod
     def answer(self, result: Any) -> Columns:
-        """What `run` returned."""
+        """The result of `run` as columns."""
 
     def digest(self, result: Any) -> Digest:
         return digest_columns(self.answer(result))
 
     def close(self) -> None:  # noqa: B027  most have nothing to free
-        """Free what the peer holds."""
+        """Free the resources of the peer."""
 
 
 def digest_columns(columns: Columns) -> Digest:
-    """The digest of pairs of rows, each taken as one number."""
+    """The digest of pairs of rows, each as one number."""
     queries, lefts, rights = (np.asarray(column, np.int64) for column in columns)
     return Answer(queries, lefts << 32 | rights).digest((1 << 63) - 1)
 
@@ -137,7 +137,7 @@ def brute_force(workload: WindowWorkload, position: int, n_new: int) -> Columns:
 
 
 def _find(workload: WindowWorkload, stream: int, new: Any, rows: Any) -> tuple[Any, Any]:
-    """The queries, and the rows of the other stream, that a new row joins by and with."""
+    """The queries by which a new row joins, and the rows of the other stream that it joins with."""
     lows, highs = workload.lows, workload.highs
     n_selected = lows.shape[1]
     own = (lows[stream] <= new[:n_selected]) & (new[:n_selected] <= highs[stream])

@@ -10,11 +10,11 @@ import pyarrow as pa
 import vedette as vd
 from benchmarks.peers.window_join import STREAMS, Columns, WindowPeer, WindowWorkload
 
-_KEEPER = -1  # a query that keeps rows until the others stand, and finds nothing
+_KEEPER = -1  # a query that matches nothing; it keeps rows until the other queries are added
 
 
 class VedetteWindows(WindowPeer):
-    """Windows are full before the first step; each step takes the rows that come next."""
+    """Windows are full before the first step; each step processes the next rows."""
 
     name = "Vedette"
     index: str | None = None

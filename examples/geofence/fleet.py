@@ -71,7 +71,7 @@ def watch_in_spark(
         last = pc.max(batch["ts"]).as_py()
         path = arriving / f"{last:%d-%H%M}.parquet"
         pq.write_table(batch, path)
-        os.utime(path, (last.timestamp(), last.timestamp()))  # Spark takes files by their time
+        os.utime(path, (last.timestamp(), last.timestamp()))  # Spark reads files in the order of their times
     positions = (
         spark.readStream.schema("vehicle string, engine string, x double, y double, ts timestamp")
         .option("maxFilesPerTrigger", 10)
@@ -108,7 +108,7 @@ def show(title: str, events: pa.Table) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--spark", action="store_true", help="find the same once more, in a Spark stream")
+    parser.add_argument("--spark", action="store_true", help="also run as Spark streams, and compare")
     parser.add_argument("--vehicles", type=int, default=12)
     parser.add_argument("--minutes", type=int, default=40)
     parser.add_argument("--seed", type=int, default=7)
@@ -127,11 +127,11 @@ def main(arguments: list[str] | None = None) -> None:
 
     visits, stops = watch(zones, batches), watch(places, batches, dwell=DWELL)
     show("Zones: vans that entered and left", visits)
-    show(f"Customers: vans that stood there for {DWELL} or longer", stops)
+    show(f"Customers: vans that stayed for at least {DWELL}", stops)
     served = Counter(event["query"] for event in stops.to_pylist() if event["event"] == "enter")
     print(f"\n{len(served)} of {len(places)} customers were served, {sum(served.values())} times in all")
     draw(town, positions, visits, stops, folder / "fleet.png")
-    print(f"The picture: {folder / 'fleet.png'}")
+    print(f"Picture: {folder / 'fleet.png'}")
 
     if chosen.spark:
         run_in_spark(zones, places, batches, visits, stops)
@@ -149,7 +149,7 @@ def run_in_spark(
         folder = Path(name)
         same = watch_in_spark(spark, zones, batches, folder / "zones") == visits
         same = watch_in_spark(spark, places, batches, folder / "places", dwell=DWELL) == stops and same
-    print("The Spark streams found the same" if same else "The Spark streams found something else")
+    print("The Spark streams found the same events" if same else "The Spark streams found other events")
     spark.stop()
 
 

@@ -1,4 +1,4 @@
-"""The picture of a day: a map of the zones with tracks and events, and below it where each van was at which time.
+"""The picture of a day: a map of the zones with tracks and events, and below it the stays of each van over time.
 
 Kinds differ in hatching and line style as well as in colour, so the picture is readable in black and white.
 """
@@ -59,7 +59,7 @@ def _tracks(positions: pa.Table) -> dict[str, tuple[np.ndarray, np.ndarray, np.n
 
 
 def _busiest(visits: pa.Table) -> str:
-    """The van with most events; it is drawn on top."""
+    """The van with the most events; it is drawn on top."""
     counts = Counter(visits["key"].to_pylist())
     return max(counts, key=lambda vehicle: counts[vehicle], default="")
 
@@ -85,7 +85,7 @@ def _draw_map(axes: Axes, town: Town, tracks: dict[str, Any], visits: pa.Table, 
     axes.set_xlabel("metres east")
     axes.set_ylabel("metres north")
     n_zones = len(town.zones) + len(town.customers)
-    _dress(axes, f"{len(tracks)} vans, {n_zones} zones: where they enter and leave")
+    _style(axes, f"{len(tracks)} vans, {n_zones} zones: where they enter and leave")
 
 
 _ENTER: dict[str, Any] = {"marker": "^", "color": INK, "markersize": 4, "linestyle": "none"}
@@ -136,7 +136,7 @@ def _draw_times(
     axes.xaxis.set_major_locator(MinuteLocator(byminute=range(0, 60, 5)))
     axes.xaxis.set_major_formatter(DateFormatter("%H:%M"))
     axes.tick_params(axis="y", length=0)
-    _dress(axes, "When each van was where, from enter to exit")
+    _style(axes, "When each van was where, from enter to exit")
     for label in axes.get_yticklabels():
         if label.get_text() == chosen:
             label.set(color=CHOSEN, fontweight="bold")
@@ -170,7 +170,7 @@ def _legend(chosen: str) -> list[Any]:
     ]
 
 
-def _dress(axes: Axes, title: str) -> None:
+def _style(axes: Axes, title: str) -> None:
     axes.set_title(title, loc="left", fontsize=11, color=INK)
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(colors=INK)

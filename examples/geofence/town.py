@@ -17,7 +17,7 @@ SCHEMA = "vehicle string, engine string, x double, y double, ts timestamp"
 BLOCK, COLUMNS, ROWS = 250.0, 16, 11  # metres between crossings, and how many there are
 START = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
 SECONDS_BETWEEN = 5  # positions of one vehicle
-NOISE = 4.0  # metres by which a position is off
+NOISE = 4.0  # error of a position, in metres
 KINDS = {"school": 8, "road works": 8, "depot": 3}  # and one low-emission zone
 
 # The low-emission zone, and inside it the way to the station, where everyone may go.
@@ -32,7 +32,7 @@ class Zone:
     id: str
     kind: str
     rings: list[list[tuple[float, float]]]
-    only: str = ""  # for whom it is, as a condition
+    only: str = ""  # the condition for vehicles to which it applies
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Town:
         return pa.concat_tables([pa.table(part) for part in parts]).sort_by("ts")
 
     def _drive(self, random: np.random.Generator, seconds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A way from crossing to crossing: mostly straight on, with red lights, and stops where customers are."""
+        """A path from crossing to crossing: mostly straight on, with red lights, and stops at customers."""
         stops = {(customer.x, customer.y) for customer in self.customers}
         at = np.array([random.integers(COLUMNS), random.integers(ROWS)])
         ahead = _STEPS[random.integers(4)]

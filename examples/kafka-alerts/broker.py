@@ -42,13 +42,13 @@ class KafkaMissing(RuntimeError):  # noqa: N818
 
 
 def fetch(seconds: float = 600) -> Path:
-    """The folder with the jars of the broker and of Spark's connector, fetched if they are not there yet."""
+    """The folder with the jars of the broker and of Spark's connector, which are downloaded if they are missing."""
     if shutil.which("java") is None:
-        raise KafkaMissing("there is no java on the PATH")
+        raise KafkaMissing("java is not on the PATH")
     try:
         done = subprocess.run([str(FETCH)], capture_output=True, text=True, timeout=seconds)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise KafkaMissing(f"scripts/fetch-kafka did not end well: {error}") from None
+        raise KafkaMissing(f"scripts/fetch-kafka failed: {error}") from None
     if done.returncode != 0:
         raise KafkaMissing(" ".join(done.stderr.split())[:500] or "scripts/fetch-kafka failed")
     return Path(done.stdout.strip())
@@ -81,12 +81,12 @@ class Broker:
         return f"127.0.0.1:{self.port}"
 
     def create(self, topic: str, partitions: int = 1) -> None:
-        """Make a topic."""
+        """Create a topic."""
         where = ("--bootstrap-server", self.address, "--topic", topic, "--partitions", partitions)
         self.run("org.apache.kafka.tools.TopicCommand", "--create", *where, "--replication-factor", 1)
 
     def write(self, topic: str, messages: Iterable[tuple[str, Any]]) -> None:
-        """Write messages, each a key and what becomes JSON; messages of a key stay in order."""
+        """Write messages: a key, and a value that is converted to JSON. Messages of a key stay in order."""
         lines = "".join(f"{key}\t{json.dumps(value)}\n" for key, value in messages)
         where = ("--bootstrap-server", self.address, "--topic", topic, "--producer-property", "linger.ms=5")
         keyed = ("--property", "parse.key=true", "--property", "key.separator=\t")

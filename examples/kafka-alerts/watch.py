@@ -61,7 +61,7 @@ class Watcher:
         until = time.monotonic() + seconds
         while not done(self.records()):
             if self.process.poll() is not None or time.monotonic() > until:
-                raise RuntimeError(f"the pipeline did not come so far: {self.log.read_text()[-3000:]}")
+                raise RuntimeError(f"the pipeline did not reach this point: {self.log.read_text()[-3000:]}")
             time.sleep(0.1)
 
     def wait_for_rows(self, n_rows: int) -> None:
@@ -85,7 +85,7 @@ def read_events(file: Path) -> list[dict[str, Any]]:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=int, default=20, help="of market between two changes")
+    parser.add_argument("--seconds", type=int, default=20, help="seconds of market data between two changes")
     n = parser.parse_args(arguments).seconds
     with tempfile.TemporaryDirectory(prefix="vedette-kafka-") as name:
         jars, folder = fetch(), Path(name)
@@ -122,7 +122,7 @@ def watch(broker: Broker, folder: Path, n: int) -> list[dict[str, Any]]:
     broker.write("ticks", make_ticks(n, n))
     watcher.wait_for_rows(4 * n)
 
-    print(f"it is stopped, with exit code {watcher.stop()}; an alert goes, and ticks still come")
+    print(f"the pipeline is stopped, exit code {watcher.stop()}; an alert is removed, and ticks still arrive")
     registry.remove("alerts", "dear-ibm")
     broker.write("ticks", make_ticks(2 * n, n))
     watcher = Watcher(FILE, environment, folder / "log")

@@ -1,4 +1,4 @@
-"""The state of the bay at a moment: a map, news, and when each vessel meets which cell. All moments together are a GIF.
+"""The state of the bay at a time: a map, news, and when each vessel meets which cell. All frames together are a GIF.
 
 Kinds differ in hatching, line style and weight, so the picture is readable in black and white.
 """
@@ -46,13 +46,13 @@ Box = np.ndarray  # x_low, x_high, y_low, y_high
 
 @dataclass(frozen=True)
 class Frame:
-    """The known state at a moment."""
+    """The known state at a time."""
 
     time: float
     met: list[Pair]  # that meet now
-    coming: dict[Pair, float]  # that will, and when
+    coming: dict[Pair, float]  # that will meet, and when
     spans: list[tuple[Pair, Span]]  # all meetings, past and to come
-    news: list[News]  # told last
+    news: list[News]  # the latest
 
 
 def clock(time: float) -> str:
@@ -61,13 +61,13 @@ def clock(time: float) -> str:
 
 
 def draw(sea: Sea, vessels: pa.Table, storms: pa.Table, frame: Frame, path: Path) -> None:
-    """One moment as a PNG."""
-    _render(sea, _Told.read(vessels), _Told.read(storms), frame, dpi=110).quantize(160).save(path, optimize=True)
+    """One frame as a PNG."""
+    _render(sea, _Rows.read(vessels), _Rows.read(storms), frame, dpi=110).quantize(160).save(path, optimize=True)
 
 
 def animate(sea: Sea, vessels: pa.Table, storms: pa.Table, frames: Sequence[Frame], path: Path) -> None:
-    """All moments as a GIF that repeats, with a pause at its end."""
-    both = _Told.read(vessels), _Told.read(storms)
+    """All frames as a GIF that repeats, with a pause at its end."""
+    both = _Rows.read(vessels), _Rows.read(storms)
     images = [_render(sea, *both, frame, dpi=80) for frame in frames]
     palette = images[len(images) // 2].quantize(COLOURS)
     indexed = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
@@ -76,8 +76,8 @@ def animate(sea: Sea, vessels: pa.Table, storms: pa.Table, frames: Sequence[Fram
 
 
 @dataclass(frozen=True)
-class _Told:
-    """Rows as arrays, in the order of time."""
+class _Rows:
+    """Rows as arrays, in time order."""
 
     ids: list[Any]
     times: np.ndarray
@@ -86,7 +86,7 @@ class _Told:
     goes: list[bool]
 
     @classmethod
-    def read(cls, table: pa.Table) -> _Told:
+    def read(cls, table: pa.Table) -> _Rows:
         boxes, speeds = (np.stack([table[name].to_numpy() for name in names], axis=1) for names in (SIDES, SPEEDS))
         goes = table["removed"].to_pylist() if "removed" in table.column_names else [False] * len(table)
         return cls(table["id"].to_pylist(), table["time"].to_numpy(), boxes, speeds, goes)
@@ -100,7 +100,7 @@ class _Told:
         return self.boxes[row] + self.speeds[row] * (time - self.times[row])
 
 
-def _render(sea: Sea, vessels: _Told, storms: _Told, frame: Frame, dpi: int) -> Image.Image:
+def _render(sea: Sea, vessels: _Rows, storms: _Rows, frame: Frame, dpi: int) -> Image.Image:
     figure = Figure(figsize=(9.2, 9.9), dpi=dpi)
     FigureCanvasAgg(figure)
     _draw_map(figure.add_axes((0.02, 0.412, 0.96, 0.557)), sea, vessels, storms, frame)
@@ -114,7 +114,7 @@ def _render(sea: Sea, vessels: _Told, storms: _Told, frame: Frame, dpi: int) -> 
     return Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
 
 
-def _draw_map(axes: Axes, sea: Sea, vessels: _Told, storms: _Told, frame: Frame) -> None:
+def _draw_map(axes: Axes, sea: Sea, vessels: _Rows, storms: _Rows, frame: Frame) -> None:
     now = frame.time
     land = [*COAST, (150, -20), (-20, -20), (-20, 170), (66, 170)]
     axes.add_patch(Polygon(land, facecolor=LAND, edgecolor=QUIET, linewidth=1.2, zorder=1))

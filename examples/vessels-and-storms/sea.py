@@ -1,6 +1,6 @@
 """A synthetic bay: vessels on routes, and storm cells that drift, grow and fade. The same seed gives the same day.
 
-Places are nautical miles east and north of the map's corner, times minutes, speeds miles a minute.
+Places are nautical miles east and north of the map's corner, times are minutes, speeds are miles per minute.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ import numpy as np
 import pyarrow as pa
 
 EAST, NORTH = 240.0, 150.0
-# The sea lies inside of this coast, which bends one way only, so that every straight course from port to port is water.
+# The coast around the sea. It is convex, so every straight course from port to port is in the water.
 COAST = [(66, 150), (30, 134), (10, 104), (5, 66), (17, 34), (48, 13), (96, 4), (150, 0)]
 PORTS = {"Aldwick": (30, 134), "Brough": (10, 104), "Carrick": (5, 66), "Dunmore": (17, 34), "Ebwy": (96, 4)}
 NAMES = (
     *("Alma", "Brio", "Cora", "Dora", "Esk", "Fram", "Gala", "Hebe", "Iris", "Juno", "Kite", "Lark"),
     *("Mira", "Nora", "Orla", "Puck", "Rhea", "Skua", "Tern", "Una", "Vega", "Wren", "Yara", "Zita"),
 )
-RADAR = 10  # minutes between two pictures of the storms
-REPORT = (12, 26)  # minutes between two reports of a vessel that goes straight on
-AHEAD = 20  # minutes: as far ahead an alert zone reaches
+RADAR = 10  # minutes between two radar images of the storms
+REPORT = (12, 26)  # minutes between two reports of a vessel that does not change course
+AHEAD = 20  # minutes that an alert zone reaches ahead
 SIDES = ("x_low", "x_high", "y_low", "y_high")
 SPEEDS = ("vx_low", "vx_high", "vy_low", "vy_high")
 
 
 @dataclass(frozen=True)
 class Vessel:
-    """A name, how many miles round it are watched, and a way: where it is at which times, straight in between."""
+    """A name, the watched radius in miles, and a route: places at times, with straight lines in between."""
 
     name: str
     radius: float
@@ -38,14 +38,14 @@ class Vessel:
         return np.array([np.interp(time, self.times, self.points[:, axis]) for axis in range(2)])
 
     def velocity(self, time: float) -> np.ndarray:
-        """From this moment on."""
+        """The velocity from this time on."""
         leg = int(np.searchsorted(self.times, time, side="right"))
         if leg in (0, len(self.times)):
             return np.zeros(2)
         return (self.points[leg] - self.points[leg - 1]) / (self.times[leg] - self.times[leg - 1])
 
     def zone(self, time: float) -> tuple[float, ...]:
-        """The alert zone: where the vessel will be in the next minutes, and some miles round that."""
+        """The alert zone: the places of the vessel in the next minutes, and some miles around them."""
         here = self.place(time)
         there = here + AHEAD * self.velocity(time)
         low, high = np.minimum(here, there) - self.radius, np.maximum(here, there) + self.radius
@@ -62,7 +62,7 @@ class Storm:
     start: np.ndarray
     speed: float
     heading: float  # radians from east
-    turn: float  # radians a minute
+    turn: float  # radians per minute
     largest: np.ndarray  # half its sides
 
     def lives(self, time: float) -> bool:
@@ -78,7 +78,7 @@ class Storm:
         return np.stack([middle - half, middle + half], axis=1).ravel()
 
     def speeds(self, time: float) -> np.ndarray:
-        """Of the four sides, as two pictures of the radar show it."""
+        """The speeds of the four sides, from two radar images."""
         return self.box(time + 0.5) - self.box(time - 0.5)
 
 
@@ -111,7 +111,7 @@ class Sea:
         return _table(rows, ("id", "time", *SIDES, *SPEEDS))
 
     def pictures(self) -> pa.Table:
-        """The radar's reports: cells and the speeds of their sides, and once for each cell that it is gone."""
+        """The radar's reports: cells and the speeds of their sides, and a last report when a cell has disappeared."""
         rows = []
         for storm in self.storms:
             seen = False
@@ -125,7 +125,7 @@ class Sea:
 
 
 def _make_vessel(random: np.random.Generator, number: int, minutes: int) -> Vessel:
-    """From somewhere in the bay to a port or out to sea, round a buoy, and on."""
+    """From a place in the bay to a port or out to sea, around a buoy, and on."""
     gates = [*PORTS.values(), (EAST, 40.0), (EAST, 110.0), (150.0, NORTH)]
     now, times = 0.0, [0.0]
     points = [np.array([random.uniform(50, 200), random.uniform(25, 130)])]

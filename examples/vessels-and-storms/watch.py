@@ -21,8 +21,8 @@ from sea import Sea
 
 import vedette as vd
 
-LONGEST = 60  # minutes after which everybody has been heard of again
-SHIFT = 3  # minutes by which a meeting must come earlier or later to be news
+LONGEST = 60  # minutes within which every object updates
+SHIFT = 3  # minutes by which a meeting must move to be news
 SHOWN = 36
 
 
@@ -52,7 +52,7 @@ class Watch:
             self._turn(event["time"], self.met | {pair} if event["event"] == "enter" else self.met - {pair})
 
     def take(self, now: float, changes: pa.Table, pairs: pa.Table) -> None:
-        """Add up the signs: the remaining pairs are true for the past, and for the future as far as it is known."""
+        """Add up the signs: the remaining pairs are final for the past and predicted for the future."""
         for change in changes.to_pylist():
             spans, span = self.known[change["a"], change["b"]], (change["start"], change["end"])
             spans[span] += change["sign"]
@@ -66,15 +66,15 @@ class Watch:
         starts = {(event["a"], event["b"]): event["time"] for event in reversed(enters)}  # the next of each pair
         for pair in [pair for pair in self.coming if pair not in starts]:
             self.n_called_off += 1
-            self._tell(now, pair, f"will not meet cell {pair[1]} at {clock(self.coming.pop(pair).start)}")
+            self._report(now, pair, f"will not meet cell {pair[1]} at {clock(self.coming.pop(pair).start)}")
         for pair, start in sorted(starts.items(), key=lambda item: item[1]):
             told = self.coming.setdefault(pair, Coming(now, start))
             shift = start - told.start
             if told.since == now:
-                self._tell(now, pair, f"will meet cell {pair[1]} at {clock(start)}")
+                self._report(now, pair, f"will meet cell {pair[1]} at {clock(start)}")
             elif abs(shift) >= SHIFT:
                 words = f"{abs(shift):.0f} min {'later' if shift > 0 else 'earlier'}"
-                self._tell(now, pair, f"will meet cell {pair[1]} at {clock(start)}, {words}")
+                self._report(now, pair, f"will meet cell {pair[1]} at {clock(start)}, {words}")
                 told.start = start
 
     def meetings(self, until: float) -> dict[Pair, list[Span]]:
@@ -87,14 +87,14 @@ class Watch:
 
     def _turn(self, now: float, met: set[Pair]) -> None:
         for pair in sorted(met - self.met):
-            self._tell(now, pair, f"MEETS cell {pair[1]}")
+            self._report(now, pair, f"MEETS cell {pair[1]}")
             if pair in self.coming:
                 self.ahead.append(now - self.coming.pop(pair).since)
         for pair in sorted(self.met - met):
-            self._tell(now, pair, f"is clear of cell {pair[1]}")
+            self._report(now, pair, f"is clear of cell {pair[1]}")
         self.met = met
 
-    def _tell(self, now: float, pair: Pair, words: str) -> None:
+    def _report(self, now: float, pair: Pair, words: str) -> None:
         self.news.append((now, pair, words))
 
 
@@ -115,7 +115,7 @@ def _join(spans: list[Span], until: float) -> Iterator[Span]:
 
 
 def watch(vessels: pa.Table, storms: pa.Table, frame_times: list[float]) -> tuple[Watch, list[Frame]]:
-    """Process the updates moment by moment. Returns the final state and the state at each frame."""
+    """Process the updates in time order. Returns the final state and the state at each frame."""
     moving = vd.MovingJoin(max_update_interval=LONGEST)
     seen, frames = Watch(), []
     for now in np.unique([*vessels["time"].to_pylist(), *storms["time"].to_pylist(), *frame_times]).tolist():
@@ -160,15 +160,15 @@ def main(arguments: list[str] | None = None) -> None:
     if len(seen.news) > SHOWN:
         print(f"  ... and {len(seen.news) - SHOWN} more")
     n_meetings = sum(map(len, seen.meetings(minutes).values()))
-    print(f"\n{n_meetings} meetings, {len(seen.ahead)} of them told ahead", end="")
+    print(f"\n{n_meetings} meetings, {len(seen.ahead)} of them predicted", end="")
     if seen.ahead:
-        print(f", by {statistics.median(seen.ahead):.0f} minutes as a rule", end="")
-    print(f"; {seen.n_called_off} that were told did not come")
+        print(f", {statistics.median(seen.ahead):.0f} minutes ahead in the median", end="")
+    print(f"; {seen.n_called_off} predicted meetings did not happen")
 
     print(f"Drawing {len(frames)} frames ...", flush=True)
     animate(sea, vessels, storms, frames, folder / "bay.gif")
     draw(sea, vessels, storms, frames[len(frames) // 2], folder / "bay.png")
-    print(f"The pictures: {folder / 'bay.gif'}, {folder / 'bay.png'}")
+    print(f"Pictures: {folder / 'bay.gif'}, {folder / 'bay.png'}")
 
 
 if __name__ == "__main__":

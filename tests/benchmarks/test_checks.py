@@ -10,7 +10,7 @@ import pytest
 from benchmarks.answers import brute_force
 from benchmarks.experiments.band_join import _check_structures
 from benchmarks.experiments.mtb_race import Case, maintain, race_initial
-from benchmarks.experiments.spatial_join_windows import Timing, _check_together, _tell_fewer
+from benchmarks.experiments.spatial_join_windows import Timing, _check_together, _describe_fewer
 from benchmarks.harness import AnswersDifferError, Bench
 from benchmarks.moving_sets import MovingSets
 from benchmarks.peers.band_join import band_clusters
@@ -71,7 +71,7 @@ class OfNow(Wrong):
 
 def test_initial_joins_are_compared_up_to_the_interval():
     case = Case("mtb-fig24", 1, "objects a set")
-    with pytest.raises(AnswersDifferError, match="wrong has 1 pairs at 1 and told 0; 1 are of one only"):
+    with pytest.raises(AnswersDifferError, match="wrong has 1 pairs at 1 and told 0; 1 are in only one of them"):
         race_initial(Bench("x", quick=True), case, SETS, [Told, Wrong])
 
     race_initial(Bench("x", quick=True), case, SETS, [Told, OfNow])
@@ -143,5 +143,5 @@ def test_events_over_cells_of_many_axes_are_what_brute_force_tells():
 
 
 def test_it_is_told_on_how_many_rows_a_step_was_measured():
-    assert _tell_fewer(Timing(1.0, 3, 9.0, ""), 100) == "measured on 6 rows a step and scaled up"
-    assert _tell_fewer(Timing(1.0, 100, 9.0, ""), 100) == ""
+    assert _describe_fewer(Timing(1.0, 3, 9.0, ""), 100) == "measured on 6 rows a step and scaled up"
+    assert _describe_fewer(Timing(1.0, 100, 9.0, ""), 100) == ""

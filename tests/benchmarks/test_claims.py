@@ -109,7 +109,7 @@ def intervals(recommended):
 
 def test_an_interval_that_is_recommended_is_held_against_the_best():
     assert str(judge("mtb-fig36", intervals(90))) == (
-        "holds: it recommends 90, which reads least; nearest to the facts is eight-vbr, 10% off; "
+        "holds: it recommends 90, which reads least; the closest prediction is eight-vbr, with an error of 10%; "
         "ours takes least at 120"
     )
     assert judge("mtb-fig36", intervals(60)).holds is False

@@ -42,12 +42,12 @@ def buckets(*best):
 
 def test_figure_20_holds_where_two_buckets_are_best_at_most_intervals():
     assert told("mtb-fig20", buckets(2, 2, 1)) == (
-        "holds: by time two buckets are best at 2 of 3 intervals, at the others 1; by node accesses two buckets are "
-        "best at 2 of 3 intervals, at the others 1"
+        "holds: by time two buckets are best for 2 of 3 intervals, for the others 1; by node accesses two buckets are "
+        "best at 2 of 3 intervals, for the others 1"
     )
     assert judge("mtb-fig20", buckets(2, 1, 1)).holds is False
     assert told("mtb-fig20", buckets(1, 1, 3)).startswith(
-        "does not hold: by time two buckets are best at none of 3 intervals, at the others 1 or 3; by node accesses"
+        "does not hold: by time two buckets are best for none of 3 intervals, for the others 1 or 3; by node accesses"
     )
 
 
@@ -266,7 +266,8 @@ def intervals(target, kind, *recommended):
 )
 def test_figures_36_to_40_hold_where_the_best_interval_is_recommended(target, kind):
     assert told(target, intervals(target, kind, 90)) == (
-        "holds: it recommends 90, which reads least; nearest to the facts is eight-vbr, 10% off; ours takes least at 60"
+        "holds: it recommends 90, which reads least; "
+        "the closest prediction is eight-vbr, with an error of 10%; ours takes least at 60"
     )
     assert judge(target, intervals(target, kind, 60)).holds is None
     assert judge(target, intervals(target, kind, 30)).holds is False
@@ -274,8 +275,10 @@ def test_figures_36_to_40_hold_where_the_best_interval_is_recommended(target, ki
 
 def test_figure_36_is_judged_by_what_is_told_at_either_interval():
     assert told("mtb-fig36", intervals("mtb-fig36", "uniform", 90, 60)) == (
-        "holds in part: it recommends 90, which reads least; nearest to the facts is eight-vbr, 10% off; in part: told "
-        "at 90, it recommends 60, which reads 5% more than 90; nearest to the facts is eight-vbr, 10% off; ours takes "
+        "holds in part: it recommends 90, which reads least; the closest prediction is eight-vbr, with an error of "
+        "10%; in part: told "
+        "at 90, it recommends 60, which reads 5% more than 90; the closest prediction is eight-vbr, with an "
+        "error of 10%; ours takes "
         "least at 60"
     )
     assert judge("mtb-fig36", intervals("mtb-fig36", "uniform", 90, 90)).holds is True
@@ -289,7 +292,8 @@ def overheads(by_objects, by_interval):
 
 def test_figure_41_holds_where_watching_adds_little_by_objects_and_by_interval():
     assert told("mtb-fig41", overheads(5.0, 4.0)) == (
-        "holds: watching six intervals adds 5% at any number of objects; watching six intervals adds 4% at any interval"
+        "holds: observing six intervals adds 5% for any number of objects; "
+        "observing six intervals adds 4% for any interval"
     )
     assert judge("mtb-fig41", overheads(5.0, 7.0)).holds is None
     assert judge("mtb-fig41", overheads(8.0, 7.0)).holds is False

@@ -107,7 +107,7 @@ def test_the_distributions_are_what_they_are_called():
     assert right.lows[0].min() >= 495
     assert (left.low_speeds[0] >= 0).all()
     assert (right.low_speeds[0] <= 0).all()
-    with pytest.raises(ValueError, match="distribution is one of uniform, gaussian, battlefield; got 'normal'"):
+    with pytest.raises(ValueError, match="distribution must be one of uniform, gaussian, battlefield; got 'normal'"):
         MovingSets("normal")
 
 
@@ -128,7 +128,7 @@ def test_vehicles_update_at_the_locations_of_their_routes(fleet):
         for centre in (step.a_motions.lows + step.a_motions.highs).T / 2:
             assert np.abs(locations - centre).max(axis=1).min() < 1e-9
     assert len(sets.routes) == {"truck": 276, "bus": 145}[fleet]
-    with pytest.raises(ValueError, match="fleet is one of truck, bus; got 'tram'"):
+    with pytest.raises(ValueError, match="fleet must be one of truck, bus; got 'tram'"):
         StreetSets("tram")
 
 

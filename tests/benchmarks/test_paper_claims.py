@@ -193,7 +193,7 @@ def structures(target, x_name, xs, sizes, micros, today=9.0):
 
 
 def tau(sizes=(1.0, 300.0), micros=(1.0, 1.5), with_bands=(1.0, 1.2), today=9.0):
-    """The last x is six hundred times the first, or eight times the bands at one tau."""
+    """The last x is six hundred times the first, or eight times the bands at the same tau."""
     told = {"stabbing": sizes, "tree": (200.0, 200.0)}
     taken = {"stabbing": micros, "scan": (2.0, 4.0)}
     rows = structures("band-tau", "tau, stabbing points", (1, 600), told, taken, today)
@@ -321,7 +321,8 @@ def test_what_the_bound_is_that_a_word_means_is_told():
     told = str(judge("bmq-fig6", CASES["bmq-fig6"][0]))
 
     assert told == (
-        "holds: BMQ is 3 to 9 times as fast as the fastest DiffRMQ (much: 2); 100% of what BMQ looks at are events; "
+        "holds: BMQ is 3 to 9 times as fast as the fastest DiffRMQ (much: 2); 100% of the queries that BMQ "
+        "reads are events; "
         "with 2 times the queries it takes 1 times as long; with a million queries 5 times as fast"
     )
 
@@ -329,7 +330,7 @@ def test_what_the_bound_is_that_a_word_means_is_told():
 def test_on_many_axes_bmq_is_held_against_diff_rmq_below_the_width_and_against_one_axis():
     assert str(judge("bmq-axes", axes(faster=(3.0, 0.5), over_one=(2.0, 3.0), today=0.5))) == (
         "holds in part: on 3 axes it takes 3 times as long as on one (the paper: 3.5); DiffRMQ takes 2 times its "
-        "memory; in part: where FL < W BMQ is 0.5 to 3 times as fast as DiffRMQ, but not at 3 axes, FL = 0.01 W (0.5); "
+        "memory; in part: for FL < W BMQ is 0.5 to 3 times as fast as DiffRMQ, but not at 3 axes, FL = 0.01 W (0.5); "
         "against it: on 2 axes it takes 2 times as long as on one (the paper: 1.4); with a million queries 0.5 times "
         "as fast"
     )
@@ -386,6 +387,7 @@ def test_what_the_overlapped_decomposition_saves_and_costs_is_told():
             for used, kind in ((50, ""), (40, ", overlapped")):
                 rows.append(value("vcr-fig13", row["case"], f"construct rectangles in use, {name}{kind}", used))
 
-    assert "; overlapped, it uses 0.8 times the rectangles and takes 2 times the time; with a million" in str(
-        judge("vcr-fig13", rectangles() + rows)
+    assert (
+        "; the overlapped decomposition uses 0.8 times the rectangles and takes 2 times the time; with a million"
+        in str(judge("vcr-fig13", rectangles() + rows))
     )

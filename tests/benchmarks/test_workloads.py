@@ -41,5 +41,5 @@ def test_rows_meet_more_rectangles_where_these_overlap_highly():
 
 
 def test_rectangles_are_placed_in_one_of_two_ways():
-    with pytest.raises(ValueError, match="placed is 'uniform' or '90-10', not 'anywhere'"):
+    with pytest.raises(ValueError, match="placed must be 'uniform' or '90-10', not 'anywhere'"):
         vcr_rectangles(1, 1, 20, "anywhere")

@@ -1,8 +1,8 @@
-"""Peers that find which boxes a key enters and which it leaves, one adapter file each.
+"""Peers that find the boxes that a key enters and leaves, one adapter file each.
 
-Readings come in micro-batches. Boxes are indexed and batches brought into the form a peer likes best outside the clock;
-finding each key's reading before, the events, and remembering the last reading are timed. Events are arrays of reading
-number, query, and whether it is an exit; a batch's are dropped when the next one comes.
+Readings come in micro-batches. Boxes are indexed, and batches are converted to the peer's best form, outside the
+timing. Finding each key's previous reading, finding the events, and storing the last reading are timed. Events are
+arrays of reading number, query, and whether it is an exit; those of a batch are dropped when the next one comes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Events = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.bool_]]
 
 
 class BorderPeer(Peer):
-    """One tool in one formulation; `step` is what it does with a batch."""
+    """One tool in one formulation; `step` processes a batch."""
 
     moves: Moves
 
@@ -46,8 +46,8 @@ class BorderPeer(Peer):
             yield Answer(event_numbers(queries, is_exit), rows)
 
     def cut(self, moves: Moves) -> Iterator[Any]:
-        """The micro-batches, in the form that `step` likes best."""
-        keys = moves.keys.astype(np.uint16 if moves.n_keys <= 1 << 16 else np.int32)  # the former sort by digits
+        """The micro-batches, in the best form for `step`."""
+        keys = moves.keys.astype(np.uint16 if moves.n_keys <= 1 << 16 else np.int32)  # the former are sorted by radix
         for part in moves.batches():
             yield np.arange(part.start, part.stop, dtype=np.int32), keys[part], moves.rows[:, part].copy()
 
@@ -60,12 +60,12 @@ class BorderPeer(Peer):
         """The events of the next batch, in the peer's own form."""
 
     def events(self, batch: Any, result: Any) -> Events:
-        """What `step` returned as arrays."""
+        """The result of `step` as arrays."""
         return result  # type: ignore[no-any-return]
 
 
 class ByKey:
-    """The readings of a batch in the order of their keys, those of a key in the order of time."""
+    """The readings of a batch ordered by key, those of a key in time order."""
 
     def __init__(self, keys: NDArray[np.integer]) -> None:
         self.order = np.argsort(keys, kind="stable")
@@ -77,7 +77,7 @@ class ByKey:
         self.lasts = np.append(self.firsts[1:], len(keys)) - 1
 
     def before(self, after: NDArray[Any], last: NDArray[Any]) -> NDArray[Any]:
-        """What was before each reading; `last` tells by key what was before the batch, and then what is after it."""
+        """The previous value of each reading. `last` has the values by key before the batch, and is updated."""
         before = np.empty_like(after)
         before[1:] = after[:-1]
         before[self.firsts] = last[self.keys]

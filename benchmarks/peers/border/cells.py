@@ -1,6 +1,6 @@
-"""The indexes themselves, without rows and keys: BMQ and DiffRMQ over paths of cells, as section 5 of Lee et al.
+"""The indexes without rows and keys: BMQ and DiffRMQ over paths of cells, as in section 5 of Lee et al.
 
-Readings are given as cells, key by key, so that nobody has to find a value's cell or a key's reading before.
+Readings are given as cells, key by key, so cells and previous readings need not be looked up.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ Cells = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Paths:
-    """Readings of some keys, one key after the other, each in the order of time."""
+    """Readings of some keys, one key after the other, each in time order."""
 
     rows: NDArray[np.int32]
-    cells: Cells  # (axes, readings and origins): each key's origin stands before its first reading
-    places: NDArray[np.int64]  # of the readings in `cells`; the reading before stands one place before
+    cells: Cells  # (axes, readings and origins): each key's origin precedes its first reading
+    places: NDArray[np.int64]  # of the readings in `cells`; the previous reading is one place before
 
 
 class CellPeer(BorderPeer):
-    """A peer over the axes that the boxes make."""
+    """A peer over the axes of the boxes."""
 
     index: Any
-    axes: list[int]  # in the order in which the index has them
+    axes: list[int]  # in the order of the index
 
     def __init__(self, workload: Workload) -> None:
         super().__init__(workload)
@@ -51,7 +51,7 @@ class CellPeer(BorderPeer):
         return Boxes(tuple(self.workload.fields), firsts, lasts, queries, n_cells, False, False)
 
     def locate(self, values: NDArray[np.float64]) -> Cells:
-        """The cells of values, of each axis in a line of its own."""
+        """The cells of values, one row per axis."""
         cells = np.empty(values.shape, np.int32)
         for axis, cuts in enumerate(self.cuts):
             at = np.searchsorted(cuts, values[axis])
@@ -79,7 +79,7 @@ class CellPeer(BorderPeer):
         return paths.rows[moves], result.queries, kinds == EXIT
 
     def count_read(self) -> int:
-        """How many queries are looked at for all readings: the size of the intermediate result of section 5.2."""
+        """How many queries are read for all readings: the size of the intermediate result of section 5.2."""
         return sum(self.count_read_in(paths) for paths in self.batches)
 
     def count_read_in(self, paths: Paths) -> int:
@@ -127,7 +127,7 @@ class Bmq(BmqOnAxes):
 
 
 class DiffRmqOnCells(CellPeer):
-    """Over the index of that name, or over the one that the planner takes."""
+    """DiffRMQ over the index of that name, or over the planner's choice."""
 
     def __init__(self, workload: Workload, index: str | None = None) -> None:
         super().__init__(workload)

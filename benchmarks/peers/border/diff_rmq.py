@@ -1,7 +1,7 @@
-"""DiffRMQ of Lee et al., section 5, over a query set: the queries of a reading less those of the reading before.
+"""DiffRMQ of Lee et al., section 5, over a query set: the queries of a reading minus those of the previous reading.
 
-A reading is matched once; its queries serve as the current ones and then as the previous ones, across batches too. The
-difference is made with a stamp for every query.
+A reading is matched once; its queries are the current ones and then the previous ones, also across batches. The
+difference is computed with a stamp for every query.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Difference:
 def _find_difference(
     rows, lists, previous, starts, queries, last_starts, last_queries, stamps, stamp, out_rows, out_queries, out_exits
 ):  # type: ignore[no-untyped-def]
-    """Write the events; how many there are. What is kept is written too, and overwritten by the next."""
+    """Write the events. Returns their number. Unchanged queries are written, too, and overwritten by the next."""
     n = 0
     for i in range(len(rows)):
         start, end = starts[lists[i]], starts[lists[i] + 1]
@@ -111,7 +111,7 @@ def _find_difference(
 
 @numba.njit(cache=True)
 def _keep_newest(newest, starts, queries, last_starts, last_queries):  # type: ignore[no-untyped-def]
-    """By key, the list `newest[key]`, or the last one where that is -1."""
+    """By key, the list `newest[key]`, or the last one if that is -1."""
     n_keys = len(newest)
     kept_starts = np.empty(n_keys + 1, np.int64)
     kept_starts[0] = 0

@@ -1,8 +1,8 @@
-"""ncls: nested containment lists in C, asked for the ends that a move crosses, or for the ranges before and after it.
+"""ncls: nested containment lists in C, searched for the ends that a move crosses, or for the ranges before and after.
 
-The first keeps two lists of ends, each a range of one whole number, and asks which of them a move overlaps; a range
-must then also hold the inner end of the move, unless no range is narrower than the longest move of the batch. The
-second asks for all ranges at both readings and drops those in both by an anti-join of Polars.
+The first has two lists of ends, each a range of one integer, and finds those that a move overlaps. A range must then
+also contain the inner end of the move, unless no range is narrower than the longest move of the batch. The second finds
+all ranges at both readings and drops those in both by an anti-join of Polars.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from benchmarks.peers.border import BorderPeer, ByKey, Events
 from benchmarks.workloads import Workload
 
-PIECE = 10_000  # moves asked for at once: what is found stays in the cache
+PIECE = 10_000  # moves searched at once: the result stays in the cache
 
 
 class Ncls(BorderPeer):

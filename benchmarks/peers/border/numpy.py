@@ -1,8 +1,8 @@
-"""NumPy: the lower ends sorted, the upper ends sorted, and each reading's place among both.
+"""NumPy: sorted lower ends, sorted upper ends, and each reading's place among both.
 
-A move crosses the ends between its two places, which stand side by side. That is all where no range is narrower than
-the longest move of the batch; else a range must also hold the end of the move that lies inside. Crossed ends are
-written out in pieces that stay in the cache.
+A move crosses the ends between its two places, which are adjacent. That is enough if no range is narrower than the
+longest move of the batch; else a range must also contain the inner end of the move. Crossed ends are written in pieces
+that stay in the cache.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class NumpyEnds(BorderPeer):
         by_low, by_high = np.argsort(lows), np.argsort(highs)
         self.lows, self.highs = lows[by_low], highs[by_high]
         self.narrowest = (highs - lows).min()
-        # First all lower ends, then all upper ones: their queries, and the places of the other ends, turned round for
-        # upper ends so that one comparison serves both.
+        # First all lower ends, then all upper ones: their queries, and the places of the other ends, reversed for upper
+        # ends so that one comparison is enough for both.
         self.queries = np.concatenate([by_low, by_high]).astype(np.int32)
         self.others = np.concatenate([_places(by_high)[by_low], -1 - _places(by_low)[by_high]])
         self.numbers = np.arange(2 * PIECE, dtype=np.int32)
@@ -103,7 +103,7 @@ class NumpyEnds(BorderPeer):
 
 
 class NumpyEndsSorted(NumpyEnds):
-    """The values sorted first, so that the search finds its places in order."""
+    """The values are sorted first, so that the search is local."""
 
     name = "NumPy, sorted ends, values sorted first"
 
@@ -116,7 +116,7 @@ class NumpyEndsSorted(NumpyEnds):
 
 
 class NumpyEndsTable(NumpyEnds):
-    """The places of all whole numbers in a table, instead of a search; other values it cannot take."""
+    """The places of all integers in a table, instead of a search. Other values are not supported."""
 
     name = "NumPy, ends by whole number"
 

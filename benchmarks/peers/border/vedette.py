@@ -44,12 +44,12 @@ class VedetteBorder(BorderPeer):
 
 
 class VedetteCompared(VedetteBorder):
-    """The same, made to match both readings of every move: DiffRMQ in our own operator."""
+    """The same, but always matching both readings of every move: DiffRMQ in our own operator."""
 
     name = "Vedette, always comparing"
 
     def reset(self) -> None:
-        super().reset()  # steps once, which makes the borders of all parts
+        super().reset()  # steps once, which creates the boundaries of all parts
         for borders in self.queries.shared(BorderFinder)._borders.values():
             borders.follows = False
 
