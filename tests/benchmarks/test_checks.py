@@ -26,7 +26,7 @@ SETS = MovingSets(n_a=40, n_b=40, max_update_interval=4, space=60.0, object_shar
 
 @pytest.fixture(autouse=True)
 def _thaw():
-    """Races freeze what is there, so that no garbage is looked for in it."""
+    """Races exclude existing objects from garbage collection."""
     yield
     gc.unfreeze()
 
@@ -129,7 +129,7 @@ def test_algorithms_of_window_joins_are_compared_on_as_many_rows_as_the_slowest_
         _check_together(peers, {"Vedette": 6, "SJ-Join": 6, "IBS-JS": 4, "forgets": 4})
 
 
-def test_events_over_cells_of_many_axes_are_what_brute_force_tells():
+def test_events_over_cells_of_many_axes_equal_brute_force():
     moves = price_streams(100, 10, 5, 0.5, 0.2, n_fields=3)
     expected = brute_force(moves, np.arange(moves.n_rows))
     for make in (BmqOnAxes, DiffRmqOnCells):
@@ -142,6 +142,6 @@ def test_events_over_cells_of_many_axes_are_what_brute_force_tells():
     assert sum(map(len, expected.values())) > 100
 
 
-def test_it_is_told_on_how_many_rows_a_step_was_measured():
+def test_the_number_of_measured_rows_of_a_step_is_shown():
     assert _describe_fewer(Timing(1.0, 3, 9.0, ""), 100) == "measured on 6 rows a step and scaled up"
     assert _describe_fewer(Timing(1.0, 100, 9.0, ""), 100) == ""

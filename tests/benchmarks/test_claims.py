@@ -1,4 +1,4 @@
-"""Sentences on the papers' claims say what the rows they are told from say."""
+"""The sentences about the papers' claims agree with their results."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def test_what_was_not_measured_is_not_judged():
     assert judge("vcr-fig13", [time("vcr-fig12", "W = 20", "VCR", 1.0)]) is None
 
 
-def test_a_bound_that_all_reach_holds_and_tells_the_range():
+def test_a_bound_that_all_values_reach_holds_and_shows_the_range():
     assert at_least({"a": 3.0, "b": 12.34}, 3, "{} times") == Finding(True, "3 to 12 times")
     assert at_most({"a": 0.5}, 1, "{} times") == Finding(True, "0.5 times")
 
 
-def test_a_bound_that_some_miss_holds_in_part_and_tells_where_not():
+def test_a_bound_that_some_values_miss_holds_in_part_and_names_them():
     found = at_least({"objects a set: 1,000": 0.5, "objects a set: 10,000": 7.0}, 1, "{} times as fast")
 
     assert found == Finding(None, "0.5 to 7 times as fast, but not at 1,000 (0.5)")
@@ -54,7 +54,7 @@ def test_a_bound_that_all_miss_does_not_hold():
     assert str(at_most({"a": 2.0, "b": 3.0}, 1, "{} times")) == "does not hold: 2 to 3 times"
 
 
-def test_what_bears_a_verdict_out_is_told_before_what_does_not():
+def test_parts_that_support_a_verdict_come_first():
     yes, part, no = Finding(True, "a"), Finding(None, "b"), Finding(False, "c")
 
     assert str(all_of([yes, yes])) == "holds: a; a"
@@ -65,7 +65,7 @@ def test_what_bears_a_verdict_out_is_told_before_what_does_not():
 
 
 @pytest.mark.parametrize("parts", [("a", "b", "c"), ("b", "c", "a"), ("c", "a", "b")])
-def test_parts_weigh_the_same_in_whatever_order_they_are_put_together(parts):
+def test_parts_have_equal_weight_in_any_order(parts):
     holds = {"a": True, "b": False, "c": None}
     one, two, three = (Finding(holds[each], each) for each in parts)
 

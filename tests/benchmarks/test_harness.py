@@ -1,4 +1,4 @@
-"""What a quick run leaves out, and contestants that share what one of them has built."""
+"""What a quick run skips, and contestants that share an index."""
 
 from __future__ import annotations
 

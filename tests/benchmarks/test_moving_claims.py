@@ -1,4 +1,4 @@
-"""Whether figures of Zhang et al. hold follows from results: here made-up ones, kept as the experiments keep them."""
+"""Whether figures of Zhang et al. hold follows from results: here invented ones, in the form of the experiments."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def buckets(*best):
     return bench.rows
 
 
-def test_figure_20_holds_where_two_buckets_are_best_at_most_intervals():
+def test_figure_20_holds_if_two_buckets_are_best_at_most_intervals():
     assert told("mtb-fig20", buckets(2, 2, 1)) == (
         "holds: by time two buckets are best for 2 of 3 intervals, for the others 1; by node accesses two buckets are "
         "best at 2 of 3 intervals, for the others 1"
@@ -56,7 +56,7 @@ def constraint(few, many):
     return keep("mtb-fig21", "milliseconds", lines) + keep("mtb-fig21", "node accesses", lines)
 
 
-def test_figure_21_holds_where_a_constraint_saves_up_to_ten_times():
+def test_figure_21_holds_if_a_constraint_saves_up_to_ten_times():
     assert judge("mtb-fig21", constraint(2.0, 11.0)).holds is True
     assert told("mtb-fig21", constraint(2.0, 6.5)) == (
         "holds in part: with up to 10,000 objects NaiveJoin takes 2 to 6.5 times the time of TC-Join, nowhere "
@@ -72,7 +72,7 @@ def techniques(none, alone, read):
     return rows + keep("mtb-fig22", "node accesses", {"initial join": accesses}, "techniques")
 
 
-def test_figure_22_holds_where_techniques_save_time_and_no_accesses():
+def test_figure_22_holds_if_techniques_save_time_and_no_accesses():
     assert judge("mtb-fig22", techniques(6.0, 3.0, 100.0)).holds is True
     assert judge("mtb-fig22", techniques(4.0, 3.0, 100.0)).holds is None
     assert told("mtb-fig22", techniques(6.0, 7.0, 50.0)) == (
@@ -92,7 +92,7 @@ def access_order(maintenance, initial):
     return rows
 
 
-def test_figure_23_holds_where_groups_save_much_and_the_order_about_a_tenth():
+def test_figure_23_holds_if_groups_save_much_and_the_order_about_a_tenth():
     assert judge("mtb-fig23", access_order(80.0, 9.0)).holds is True
     assert judge("mtb-fig23", access_order(80.0, 2.0)).holds is None
     assert judge("mtb-fig23", access_order(20.0, 2.0)).holds is False
@@ -105,7 +105,7 @@ def initial_by_size(naive, etp):
     return keep("mtb-fig24", "milliseconds", lines)
 
 
-def test_figure_24_tells_how_many_objects_each_was_run_on():
+def test_figure_24_shows_the_number_of_objects_of_each():
     rows = initial_by_size({1_000: 28.0, 10_000: 78.0}, {1_000: 3.0, 10_000: 9.0})
 
     assert told("mtb-fig24", rows) == (
@@ -185,7 +185,7 @@ def maintenance_by_size(naive, etp, read):
     return keep("mtb-fig29", MS, times) + keep("mtb-fig29", READ, nodes)
 
 
-def test_figure_29_tells_how_many_objects_each_was_run_on():
+def test_figure_29_shows_the_number_of_objects_of_each():
     assert told("mtb-fig29", maintenance_by_size({1_000: 12.0, 10_000: 21.0}, {1_000: 385.0}, 20.0)) == (
         "holds: with up to 10,000 objects NaiveJoin takes 12 to 21 times the time of MTB-Join; the lead over NaiveJoin "
         "grows with objects; NaiveJoin reads 20 times the nodes; with up to 1,000 objects ETP-Join takes 385 times the "
@@ -236,7 +236,7 @@ def errors(*percents):
     return [row for x, each in cases for row in keep_value("mtb-fig35", f"interval {x}", "error, %", each)]
 
 
-def test_figure_35_holds_where_the_model_is_less_than_eight_percent_off():
+def test_figure_35_holds_if_the_model_is_less_than_eight_percent_off():
     assert told("mtb-fig35", errors(3.0, 7.0)) == "holds: its error is 3 to 7%"
     assert judge("mtb-fig35", errors(3.0, 9.0)).holds is None
     assert judge("mtb-fig35", errors(9.0, 20.0)).holds is False
@@ -273,7 +273,7 @@ def test_figures_36_to_40_hold_where_the_best_interval_is_recommended(target, ki
     assert judge(target, intervals(target, kind, 30)).holds is False
 
 
-def test_figure_36_is_judged_by_what_is_told_at_either_interval():
+def test_figure_36_is_judged_by_the_predictions_at_both_intervals():
     assert told("mtb-fig36", intervals("mtb-fig36", "uniform", 90, 60)) == (
         "holds in part: it recommends 90, which reads least; the closest prediction is eight-vbr, with an error of "
         "10%; in part: told "
@@ -290,7 +290,7 @@ def overheads(by_objects, by_interval):
     return rows + keep_value("mtb-fig41", "longest update interval: 30", "overhead, %", by_interval)
 
 
-def test_figure_41_holds_where_watching_adds_little_by_objects_and_by_interval():
+def test_figure_41_holds_if_watching_adds_little_by_objects_and_by_interval():
     assert told("mtb-fig41", overheads(5.0, 4.0)) == (
         "holds: observing six intervals adds 5% for any number of objects; "
         "observing six intervals adds 4% for any interval"

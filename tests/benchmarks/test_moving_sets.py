@@ -1,4 +1,4 @@
-"""Made-up moving sets: seeded, within their space and speeds, and updated as often as they say."""
+"""Synthetic moving sets: seeded, within their space and speeds, and updated with the stated frequency."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_objects_go_on_from_where_they_are_unless_they_jump(sets):
 
 
 @every_distribution
-def test_updates_come_as_often_as_their_probability_and_the_interval_say(distribution):
+def test_updates_have_the_frequency_of_their_probability_and_interval(distribution):
     """A life without an update ends with the probability at each timestamp, and at the interval."""
     sets = MovingSets(distribution, 4000, 1, update_probability=0.02, max_update_interval=30, space=1e5)
     n_updates = [len(step.a_places) for step in sets.steps(120)][40:]
@@ -133,7 +133,7 @@ def test_vehicles_update_at_the_locations_of_their_routes(fleet):
 
 
 @every_fleet
-def test_routes_follow_streets_and_vehicles_stand_still_at_times(fleet):
+def test_routes_follow_streets_and_vehicles_stop_at_times(fleet):
     sets = StreetSets(fleet, 400, 1)
     legs = np.abs(np.diff(sets.routes, axis=1)).max(axis=2)
     assert (legs == 0).mean() > 0.02

@@ -179,7 +179,7 @@ STRUCTURES = {
 
 
 def structures(target, x_name, xs, sizes, micros, today=9.0):
-    """MB and look-ups of the structures at the first x and the last; how they stand to the scan at a larger size."""
+    """MB and lookups of the structures at the first x and the last, and compared with the scan at a larger size."""
     rows = []
     for place, x in enumerate(xs):
         for key, name in STRUCTURES.items():
@@ -218,7 +218,7 @@ def output(growth=4.0, scan=(2.0, 9.0)):
 WIDTHS, STEPS = ("W = 0.01%", "W = 0.05%", "W = 0.1%"), ("FL = 0.01%", "FL = 0.05%", "FL = 0.1%")
 SIZES = ("N = 10,000", "N = 100,000")
 
-# By claim: results that bear it out, and results of which each part that matters does not.
+# By claim: results that support it, and results in which each relevant part does not.
 CASES = {
     "vci-fig6": (
         intervals(),
@@ -299,7 +299,7 @@ def test_every_claim_but_those_on_moving_objects_is_tried():
 
 
 @pytest.mark.parametrize("target", CASES)
-def test_a_claim_holds_where_results_bear_it_out(target):
+def test_a_claim_holds_if_results_support_it(target):
     found = judge(target, CASES[target][0])
 
     assert found.holds is True, found
@@ -317,7 +317,7 @@ def test_a_claim_of_which_nothing_is_borne_out_does_not_hold():
     assert judge("vci-fig7", interval_sizes(30.0)).holds is False
 
 
-def test_what_the_bound_is_that_a_word_means_is_told():
+def test_the_bound_behind_a_word_is_shown():
     told = str(judge("bmq-fig6", CASES["bmq-fig6"][0]))
 
     assert told == (
@@ -336,14 +336,14 @@ def test_on_many_axes_bmq_is_held_against_diff_rmq_below_the_width_and_against_o
     )
 
 
-def test_the_setting_of_today_is_told_and_judges_no_claim_of_figure_18():
+def test_todays_setting_is_shown_and_does_not_judge_figure_18():
     told = judge("sjcq-fig18", windows(2.6, 3.9, 6.9))
 
     assert told.holds is True
     assert str(told).endswith("; with far more queries 0.5")
 
 
-def test_a_million_queries_are_told_and_judge_no_claim_of_virtual_constructs():
+def test_a_million_queries_are_shown_and_do_not_judge_virtual_constructs():
     told = {target: str(judge(target, CASES[target][0])) for target in ("vci-fig6", "vci-fig7", "vcr-fig13")}
 
     assert told["vci-fig6"].endswith("; with a million queries LCI-BV takes 4.5 times the time of direct lists")
@@ -352,7 +352,7 @@ def test_a_million_queries_are_told_and_judge_no_claim_of_virtual_constructs():
 
 
 @pytest.mark.parametrize("target", ["sjcq-fig15", "sjcq-fig16", "sjcq-fig17"])
-def test_with_a_million_queries_it_is_told_how_either_way_of_spatial_join_stands_to_ibs(target):
+def test_with_a_million_queries_both_spatial_joins_are_compared_with_ibs(target):
     told = str(judge(target, CASES[target][0]))
 
     assert told.endswith(
@@ -360,7 +360,7 @@ def test_with_a_million_queries_it_is_told_how_either_way_of_spatial_join_stands
     )
 
 
-def test_a_claim_of_which_most_fails_does_not_hold_and_tells_first_what_fails():
+def test_a_claim_whose_parts_mostly_fail_does_not_hold_and_shows_failures_first():
     slow_bits = {"LCI-BV": 4.0, "IS-list": 6.0, "SCI": 1.5}
     assert str(judge("vci-fig6", intervals(**slow_bits))).startswith(
         "does not hold: LCI-BV takes 4 times the time of direct lists (near-best: up to 2); LCI-BV takes 2 times that "
@@ -372,13 +372,13 @@ def test_a_claim_of_which_most_fails_does_not_hold_and_tells_first_what_fails():
     )
 
 
-def test_the_lead_over_r_trees_is_told_for_the_papers_l_and_for_the_chosen_one():
+def test_the_lead_over_r_trees_is_shown_for_the_papers_l_and_the_chosen_one():
     told = str(judge("vcr-fig13", rectangles(over=4.0, vcr=0.5)))
 
     assert "an R-tree takes 4 times the time of VCR; 8 times with the paper's L; the difference grows" in told
 
 
-def test_what_the_overlapped_decomposition_saves_and_costs_is_told():
+def test_the_gain_and_cost_of_the_overlapped_decomposition_are_shown():
     rows = []
     for row in rectangles():
         name = row.get("contestant", "")

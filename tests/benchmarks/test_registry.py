@@ -78,7 +78,7 @@ def test_the_memory_of_a_process_is_read_by_its_mappings():
 
 
 def test_a_process_that_copies_what_it_maps_keeps_more(tmp_path):
-    """What is mapped is shared; only all that is kept tells a copy."""
+    """Mapped memory is shared; only the total memory shows a copy."""
     n_bytes, file = 32 << 20, tmp_path / "a-1.queries"
     file.write_bytes(bytes(n_bytes))
 

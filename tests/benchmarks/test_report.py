@@ -27,7 +27,7 @@ def test_figures_of_one_experiment_run_it_once():
     assert find_experiments([]) == list(all_experiments())
 
 
-def test_an_experiment_that_nobody_knows_is_told_with_those_that_there_are():
+def test_an_unknown_experiment_is_refused_with_the_known_ones():
     with pytest.raises(
         UnknownExperimentError, match=r"unknown experiment 'fig13'; experiments are: .*vcr-fig13.*fig36"
     ):
@@ -98,7 +98,7 @@ def test_every_figure_of_a_paper_but_the_table_is_drawn():
     assert {target.key for target in PAPERS} - set(FIGURES) == {"sjcq-table3"}
 
 
-def test_only_what_stands_between_the_markers_is_written():
+def test_only_text_between_the_markers_is_replaced():
     page = "before <!-- begin a --> old <!-- end a --> after <!-- begin b --> old <!-- end b -->"
 
     assert report.fill_page(page, {"a": "new"}) == page.replace("a --> old <", "a -->\n\nnew\n\n<")
@@ -118,7 +118,7 @@ def test_the_length_of_a_run_is_what_its_experiments_last_took():
     assert describe_length(["c"], {}) == "no previous run, so the time is unknown"
 
 
-def test_what_is_left_is_told_in_minutes():
+def test_the_remaining_time_is_shown_in_minutes():
     seconds = {"a": 90.0, "b": 30.0}
 
     assert describe_left(["a", "b"], seconds) == "about 2.0 min left"
@@ -165,7 +165,7 @@ def choice(case, index, seconds, is_chosen=False):
     }  # fmt: skip
 
 
-def test_the_matrix_tells_times_over_the_best_and_the_choice():
+def test_the_matrix_shows_times_over_the_best_and_the_choice():
     rows = [choice("x", "Lists", 2.0, True), choice("x", "Scan", 4.0), choice("y", "Scan", 3.0, True)]
 
     target = next(target for target in EVERY_TARGET if target.key == "planner")
@@ -185,7 +185,7 @@ def point(contestant, kind="time", **more):
     return row | ({"seconds": 0.001} if kind == "time" else {"value": 3.0}) | more
 
 
-def test_times_are_those_of_a_row_or_a_reading_or_what_the_experiment_says():
+def test_times_are_per_row_or_reading_or_as_the_experiment_defines():
     rows = [
         point("a", answers="events"),
         point("b", answers="pairs"),

@@ -10,8 +10,8 @@ import pytest
 
 
 @pytest.fixture
-def said_on_terminal():
-    """Run a command whose standard error is a terminal; what it says there."""
+def terminal_output():
+    """Run a command whose standard error is a terminal. Returns what it prints there."""
     pty = pytest.importorskip("pty", reason="needs a pseudo-terminal")
 
     def run_command(*arguments):

@@ -1,4 +1,4 @@
-"""`vedette border` as a shell sees it: events, exit code, and what is said on standard error."""
+"""`vedette border` in a shell: events, exit code and standard error."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_keys_times_and_ids_may_be_numbers(run, tmp_path):
     assert events_of(out) == [("7", "2", "1", "enter", "moved"), ("8", "2", "1", "enter", "first")]
 
 
-def test_without_an_output_csv_goes_to_standard_output_and_counts_to_standard_error(run, tmp_path):
+def test_without_an_output_csv_is_on_standard_output_and_counts_on_standard_error(run, tmp_path):
     code, out, err = run(*border(tmp_path))
 
     assert code == 0
@@ -120,7 +120,7 @@ def test_without_an_output_csv_goes_to_standard_output_and_counts_to_standard_er
     assert err.startswith(COUNTS)
 
 
-def test_when_quiet_nothing_is_said_but_what_was_dropped(run, tmp_path):
+def test_quiet_prints_only_dropped_rows(run, tmp_path):
     assert run(*border(tmp_path, "-o", tmp_path / "o.csv", "--quiet")) == (0, "", "")
 
     rows = [*ROWS, (None, 1.0, "2026-03-02T14:04:00Z")]
@@ -172,7 +172,7 @@ def test_rows_whose_times_run_backwards_are_dropped_and_counted(run, tmp_path, s
     assert "6 rows, 3 events, 1 key, 1 late row dropped" in err
 
 
-def test_late_rows_are_taken_as_they_come_on_request(run, tmp_path, small_batches):
+def test_late_rows_are_applied_on_request(run, tmp_path, small_batches):
     rows = [("IBM", 41.0, 1), ("IBM", 42.0, 5), ("IBM", 38.0, 3), ("IBM", 37.0, 4)]
 
     _, out, err = run(*border_parquet(tmp_path, rows, "--late", "apply"))
@@ -181,7 +181,7 @@ def test_late_rows_are_taken_as_they_come_on_request(run, tmp_path, small_batche
     assert "late" not in err
 
 
-def test_what_is_wrong_with_a_row_of_a_later_batch_is_told_with_how_many_come_before(run, tmp_path, small_batches):
+def test_an_error_in_a_row_of_a_later_batch_has_the_number_of_rows_before_it(run, tmp_path, small_batches):
     rows = [("IBM", 41.0, 1), ("IBM", 39.0, 5), ("IBM", 38.0, 6), (None, 41.0, 7)]
 
     code, _, err = run(*border_parquet(tmp_path, rows))
@@ -231,7 +231,7 @@ def test_margins_of_several_fields_are_given_one_after_another(run, tmp_path):
     assert [event[1] for event in events_of(out)] == ["1", "3"]
 
 
-def test_cross_reports_who_jumps_through(run, tmp_path):
+def test_cross_reports_keys_that_jump_over_a_range(run, tmp_path):
     queries = [("band", "price BETWEEN 39.6 AND 39.9")]
 
     assert len(events_of(run(*border(tmp_path, queries=queries))[1])) == 0
@@ -263,7 +263,7 @@ def test_cross_reports_who_jumps_through(run, tmp_path):
         ),
     ],
 )
-def test_wrong_options_are_told_in_a_sentence_before_the_queries_are_read(run, tmp_path, more, message):
+def test_invalid_options_are_reported_in_a_sentence_before_the_queries_are_read(run, tmp_path, more, message):
     arguments = border(tmp_path, "-o", tmp_path / "o.csv", *more)
     (tmp_path / "q.csv").write_text("this is not even looked at")
 
@@ -283,7 +283,7 @@ def test_a_row_without_a_key_is_an_error_that_leaves_no_output(run, tmp_path):
     assert not (tmp_path / "o.csv").exists()
 
 
-def test_what_is_wrong_with_a_queries_file_is_told_with_its_line(run, tmp_path):
+def test_an_error_in_a_queries_file_is_reported_with_its_line(run, tmp_path):
     code, _, err = run(*border(tmp_path, queries=[("a", "price < 1"), ("b", "price <")]))
     assert (code, "q.csv, line 3: query 'b'" in err) == (2, True)
 
@@ -325,7 +325,7 @@ def test_columns_that_are_not_needed_may_hold_anything(run, tmp_path):
         assert (code, len(events_of(out))) == (0, n)
 
 
-def test_comparisons_that_cannot_be_made_are_counted_aloud(run, tmp_path):
+def test_failed_comparisons_are_reported(run, tmp_path):
     rows = [("a", 0.0, 1), ("a", 2.0, 2)]
 
     code, out, err = run(*border(tmp_path, "--quiet", rows=rows, queries=[("half", "1 / price < 1")]))
@@ -334,7 +334,7 @@ def test_comparisons_that_cannot_be_made_are_counted_aloud(run, tmp_path):
     assert "1 comparison failed" in err
 
 
-def test_an_answer_that_would_overwrite_what_is_read_is_refused(run, tmp_path):
+def test_an_answer_that_would_overwrite_an_input_is_refused(run, tmp_path):
     code, _, err = run(*border(tmp_path, "-o", tmp_path / "q.csv"))
 
     assert (code, "would overwrite" in err) == (2, True)
@@ -382,7 +382,7 @@ def test_border_in_spark_takes_the_same_options(spark, run, tmp_path):
     assert "7 rows, 2 events, 2 keys, 1 row without a key dropped" in err
 
 
-def test_what_is_wrong_in_spark_is_told_in_a_sentence(spark, run, tmp_path):
+def test_an_error_in_spark_is_one_sentence(spark, run, tmp_path):
     assert run(*border(tmp_path, "--spark", "--late", "never"))[2] == run(*border(tmp_path, "--late", "never"))[2]
 
     for more, rows, message in (
@@ -401,6 +401,6 @@ def test_no_event_in_spark_leaves_the_header(spark, run, tmp_path):
     assert (code, out) == (0, '"key","time","query","event","reason"\n')
 
 
-def test_counts_show_on_a_terminal_and_not_when_quiet(said_on_terminal, tmp_path):
-    assert "5 rows, 3 events, 2 keys" in said_on_terminal(*border(tmp_path, "-o", tmp_path / "o.csv"))
-    assert said_on_terminal(*border(tmp_path, "-o", tmp_path / "o.csv", "--quiet")) == ""
+def test_counts_show_on_a_terminal_and_not_when_quiet(terminal_output, tmp_path):
+    assert "5 rows, 3 events, 2 keys" in terminal_output(*border(tmp_path, "-o", tmp_path / "o.csv"))
+    assert terminal_output(*border(tmp_path, "-o", tmp_path / "o.csv", "--quiet")) == ""

@@ -1,4 +1,4 @@
-"""The commands as a shell sees them: output, exit code, and what is said on standard error."""
+"""The commands in a shell: output, exit code and standard error."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_rows_without_any_declared_field_match_queries_that_use_none(run, tmp_pa
     assert (code, err, len(out.splitlines())) == (0, "", 5)
 
 
-def test_a_declared_schema_goes_before_what_the_rows_look_like(run, tmp_path):
+def test_a_declared_schema_overrides_inferred_types(run, tmp_path):
     (tmp_path / "r.csv").write_text("code,at\n007,2026-03-02 14:00:00\n")
     queries = write_queries(tmp_path / "q.csv", [("bond", "code = '007' AND at >= TIMESTAMP '2026-03-02 14:00:00'")])
 
@@ -173,7 +173,7 @@ def test_nothing_matched_leaves_the_header(run, tmp_path):
         ("q.txt", "", "unknown extension of"),
     ],
 )
-def test_what_is_wrong_with_a_queries_file_is_told_with_its_line(run, tmp_path, name, content, message):
+def test_an_error_in_a_queries_file_is_reported_with_its_line(run, tmp_path, name, content, message):
     (tmp_path / name).write_text(content)
     out = tmp_path / "out.csv"
 
@@ -185,7 +185,7 @@ def test_what_is_wrong_with_a_queries_file_is_told_with_its_line(run, tmp_path, 
     assert not out.exists()
 
 
-def test_skip_bad_goes_on_and_counts(run, tmp_path):
+def test_skip_bad_continues_and_counts(run, tmp_path):
     (tmp_path / "q.csv").write_text(
         "id,where\ncheap,price < 40\nbad,price <\nworse\ncheap,price < 3\nblock,volume > 1000\n"
     )
@@ -198,7 +198,7 @@ def test_skip_bad_goes_on_and_counts(run, tmp_path):
     assert "line 3" in err
 
 
-def test_an_output_that_cannot_be_written_is_told_before_any_work(run, tmp_path):
+def test_an_output_that_cannot_be_written_is_reported_before_any_work(run, tmp_path):
     rows = write_rows(tmp_path / "r.csv")
     (tmp_path / "q.csv").write_text("this is not even looked at")
 
@@ -210,7 +210,7 @@ def test_an_output_that_cannot_be_written_is_told_before_any_work(run, tmp_path)
     )
 
 
-def test_rows_that_are_not_there_are_told(run, tmp_path):
+def test_a_missing_file_of_rows_is_reported(run, tmp_path):
     code, _, err = run("match", tmp_path / "r.csv", "--queries", write_queries(tmp_path / "q.csv"))
 
     assert (code, err) == (2, f"vedette: cannot read {tmp_path}/r.csv: No such file or directory\n")
@@ -230,7 +230,7 @@ def test_rows_that_cannot_be_read_on_leave_no_output(run, tmp_path):
     assert not (tmp_path / "o.csv").exists()
 
 
-def test_check_says_ok_or_warns_or_shows_the_place(run):
+def test_check_prints_ok_or_a_warning_or_the_place_of_an_error(run):
     schema = ("--schema", "symbol string, price double")
 
     assert run("query", "check", "price < 40", *schema) == (0, "ok\n", "")
@@ -243,7 +243,7 @@ def test_check_says_ok_or_warns_or_shows_the_place(run):
     assert "\n  ^^^^^\n" in err
 
 
-def test_explain_says_what_answers(run, tmp_path):
+def test_explain_names_the_indexes(run, tmp_path):
     queries = write_queries(tmp_path / "q.csv")
 
     code, out, _ = run("explain", "--queries", queries, "--schema", "symbol string, price double, volume bigint")
@@ -252,7 +252,7 @@ def test_explain_says_what_answers(run, tmp_path):
     assert run("explain", "--queries", queries, "--rows", write_rows(tmp_path / "r.csv"))[1] == out
 
 
-def test_explain_without_types_says_how_to_give_them(run, tmp_path):
+def test_explain_without_types_asks_for_a_schema(run, tmp_path):
     code, _, err = run("explain", "--queries", write_queries(tmp_path / "q.csv"))
 
     assert code == 2
@@ -263,21 +263,21 @@ def test_version_is_the_package_s(run):
     assert run("--version") == (0, "vedette 0.1.0\n", "")
 
 
-def test_a_wrong_option_is_told_without_a_traceback(run):
+def test_an_invalid_option_is_reported_without_a_traceback(run):
     code, _, err = run("match", "--colour")
 
     assert code == 2
     assert "Traceback" not in err
 
 
-def test_progress_shows_on_a_terminal_and_not_when_quiet(said_on_terminal, tmp_path):
+def test_progress_shows_on_a_terminal_and_not_when_quiet(terminal_output, tmp_path):
     rows, queries = write_rows(tmp_path / "r.csv"), write_queries(tmp_path / "q.csv")
 
-    assert "4 rows, 3 matches" in said_on_terminal("match", rows, "--queries", queries, "-o", tmp_path / "o.csv")
-    assert said_on_terminal("match", rows, "--queries", queries, "-o", tmp_path / "o.csv", "--quiet") == ""
+    assert "4 rows, 3 matches" in terminal_output("match", rows, "--queries", queries, "-o", tmp_path / "o.csv")
+    assert terminal_output("match", rows, "--queries", queries, "-o", tmp_path / "o.csv", "--quiet") == ""
 
 
-def test_comparisons_that_cannot_be_made_are_counted_aloud(run, tmp_path):
+def test_failed_comparisons_are_reported(run, tmp_path):
     (tmp_path / "r.csv").write_text("a,b\n1,0\n4,2\n")
     queries = write_queries(tmp_path / "q.csv", [("half", "a / b = 2")])
 
@@ -315,7 +315,7 @@ def test_rows_with_a_column_named_query_are_refused(run, tmp_path):
     )
 
 
-def test_what_csv_cannot_hold_is_told_and_leaves_no_output(run, tmp_path):
+def test_a_type_that_csv_does_not_support_is_refused_and_leaves_no_output(run, tmp_path):
     (tmp_path / "r.jsonl").write_text('{"price": 1.5, "tags": ["a", "b"]}\n')
     queries = write_queries(tmp_path / "q.csv", [("a", "price < 4")])
 
@@ -338,7 +338,7 @@ def test_times_in_json_lines_keep_the_zone_they_name(run, tmp_path, time, query)
     assert [line.rsplit(",", 1)[1] for line in out.splitlines()[1:]] == [f'"{query}"']
 
 
-def test_columns_that_no_query_uses_come_along_as_they_are_written(run, tmp_path):
+def test_columns_that_no_query_uses_are_copied_unchanged(run, tmp_path):
     (tmp_path / "r.csv").write_text("zip,price,note\n0123,1.50,1.0\n0456,9,\n")
     queries = write_queries(tmp_path / "q.csv", [("cheap", "price < 4")])
 
@@ -348,7 +348,7 @@ def test_columns_that_no_query_uses_come_along_as_they_are_written(run, tmp_path
 
 
 @pytest.mark.parametrize("name", ["r.csv", "q.csv"])
-def test_an_answer_that_would_overwrite_what_is_read_is_refused(run, tmp_path, name):
+def test_an_answer_that_would_overwrite_an_input_is_refused(run, tmp_path, name):
     rows, queries = write_rows(tmp_path / "r.csv"), write_queries(tmp_path / "q.csv")
     before = (tmp_path / name).read_text()
 
@@ -359,7 +359,7 @@ def test_an_answer_that_would_overwrite_what_is_read_is_refused(run, tmp_path, n
     assert (tmp_path / name).read_text() == before
 
 
-def test_columns_that_spark_cannot_read_pass_it_by(spark, run, tmp_path):
+def test_columns_that_spark_cannot_read_do_not_go_through_spark(spark, run, tmp_path):
     rows = pa.table(
         {
             "price": [1.0, 5.0, 2.0],

@@ -29,14 +29,14 @@ def test_the_demo_agrees_with_spark_and_leaves_a_report(spark, monkeypatch, tmp_
     assert "data:image/png;base64," in (tmp_path / "report.html").read_text()
 
 
-def test_a_place_that_cannot_be_written_is_told_before_any_work(tmp_path):
+def test_a_place_that_cannot_be_written_is_reported_before_any_work(tmp_path):
     (tmp_path / "file").write_text("")
 
     with pytest.raises(FileError, match=r"cannot write .*; choose another with --output-dir"):
         Demo(1000, 10, 1, tmp_path / "file" / "report").run()
 
 
-def test_lengths_of_time_are_said_as_one_says_them():
+def test_durations_are_shown_in_words():
     assert in_words(59.96) == "60.0 seconds"
     assert in_words(61) == "1 minute 1 second"
     assert in_words(3600) == "1 hour"

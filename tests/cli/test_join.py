@@ -1,4 +1,4 @@
-"""`vedette join` as a shell sees it: pairs, exit code, and what is said on standard error."""
+"""`vedette join` in a shell: pairs, exit code and standard error."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def expected(left, right, within, n_rows):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_however_files_are_cut_pairs_are_those_of_rows_by_time(run, tmp_path, monkeypatch, seed):
+def test_pairs_do_not_depend_on_how_files_are_cut(run, tmp_path, monkeypatch, seed):
     made = random.Random(seed)
 
     def some(n, spread):
@@ -331,7 +331,7 @@ def test_columns_that_are_not_needed_may_hold_anything(run, tmp_path):
     assert (code, pairs_of(out)) == (0, PAIRS)
 
 
-def test_a_later_row_of_another_type_is_told_with_the_option_that_helps(run, tmp_path, monkeypatch):
+def test_a_later_row_of_another_type_is_reported_with_the_option_that_helps(run, tmp_path, monkeypatch):
     monkeypatch.setattr("vedette.files.text_records.BLOCK_BYTES", 64)
     left = [(number, "a", 1, number) for number in range(20)] + [(20, "a", 1.5, 20)]
 
@@ -340,11 +340,11 @@ def test_a_later_row_of_another_type_is_told_with_the_option_that_helps(run, tmp
     assert (code, "declare the columns' types with --schema left='...'" in err) == (2, True)
 
 
-def test_when_quiet_nothing_is_said(run, tmp_path):
+def test_quiet_prints_nothing(run, tmp_path):
     assert run(*join(tmp_path, *TIMED, "-o", tmp_path / "o.csv", "--quiet")) == (0, "", "")
 
 
-def test_comparisons_that_cannot_be_made_are_counted_aloud(run, tmp_path):
+def test_failed_comparisons_are_reported(run, tmp_path):
     left = [("l", "a", 0.0, 1)]
 
     _, out, err = run(
@@ -385,7 +385,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize(("more", "message"), OPTIONS)
-def test_wrong_options_are_told_in_a_sentence_before_the_queries_are_read(run, tmp_path, more, message):
+def test_invalid_options_are_reported_in_a_sentence_before_the_queries_are_read(run, tmp_path, more, message):
     arguments = join(tmp_path, "-o", tmp_path / "o.csv", *more)
     (tmp_path / "q.csv").write_text("this is not even looked at")
 
@@ -397,7 +397,7 @@ def test_wrong_options_are_told_in_a_sentence_before_the_queries_are_read(run, t
     assert not (tmp_path / "o.csv").exists()
 
 
-def test_one_file_is_no_join(run, tmp_path):
+def test_one_file_is_not_enough_for_a_join(run, tmp_path):
     path, queries = write_rows(tmp_path / "l.csv", LEFT), write_queries(tmp_path / "q.csv")
 
     code, _, err = run("join", "--left", path, "--queries", queries, *TIMED)
@@ -427,7 +427,7 @@ def test_one_file_is_no_join(run, tmp_path):
         (("b", "", "1 s", ""), "line 3: query 'b': it has no text under 'where'"),
     ],
 )
-def test_what_is_wrong_with_a_query_is_told_with_its_line_or_skipped(run, tmp_path, query, message):
+def test_an_error_in_a_query_is_reported_with_its_line_or_skipped(run, tmp_path, query, message):
     good = [("a", NEAR, "5 seconds", "")]
     code, _, err = run(*join(tmp_path, *TIMED, queries=[*good, query]))
     assert (code, message in err) == (2, True), err
@@ -437,13 +437,13 @@ def test_what_is_wrong_with_a_query_is_told_with_its_line_or_skipped(run, tmp_pa
     assert "skipped 1 bad query of" in err
 
 
-def test_windows_that_do_not_suit_the_times_are_told(run, tmp_path):
+def test_windows_that_do_not_suit_the_times_are_reported(run, tmp_path):
     code, _, err = run(*join(tmp_path, *TIMED, queries=[("near", NEAR, 5, "")]))
 
     assert (code, "within must be a duration such as '10 seconds'; query 'near' has a number" in err) == (2, True)
 
 
-def test_what_is_wrong_with_a_row_of_a_later_batch_is_told_with_how_many_come_before(run, tmp_path, monkeypatch):
+def test_an_error_in_a_row_of_a_later_batch_has_the_number_of_rows_before_it(run, tmp_path, monkeypatch):
     monkeypatch.setattr("vedette.files.rows._BATCH_ROWS", 2)
     left = [("l1", "a", 1.0, 1), ("l2", "a", 1.0, 2), ("l3", "a", 1.0, 3), ("l4", "a", 1.0, None)]
     parts = {"left": left, "right": left[:3], "queries": [("near", NEAR, 5, "")], "kind": "parquet"}
@@ -454,7 +454,7 @@ def test_what_is_wrong_with_a_row_of_a_later_batch_is_told_with_how_many_come_be
     assert err.startswith(f"vedette: {tmp_path}/l.parquet, after row 2: left rows: time 'ts' is missing in row 1; ")
 
 
-def test_an_answer_that_would_overwrite_what_is_read_is_refused(run, tmp_path):
+def test_an_answer_that_would_overwrite_an_input_is_refused(run, tmp_path):
     for name in ("l.csv", "r.csv", "q.csv"):
         code, _, err = run(*join(tmp_path, *TIMED, "-o", tmp_path / name))
         assert (code, "would overwrite" in err) == (2, True)
@@ -501,7 +501,7 @@ def test_columns_of_ids_and_values_may_have_other_names(run, tmp_path):
     assert pairs_of(out) == BAND_PAIRS
 
 
-def test_values_that_begin_as_whole_numbers_may_go_on_as_others(run, tmp_path, monkeypatch):
+def test_integer_values_may_be_followed_by_other_numbers(run, tmp_path, monkeypatch):
     monkeypatch.setattr("vedette.files.text_records.BLOCK_BYTES", 64)
     left = [*[(number, 100) for number in range(20)], (20, 0.5)]
 
@@ -529,7 +529,7 @@ def test_no_pair_of_bands_leaves_the_header_in_its_types(run, tmp_path):
         (["--max-state-rows", "3"], "--max-state-rows is 3"),
     ],
 )
-def test_wrong_options_of_bands_are_told_in_a_sentence(run, tmp_path, more, message):
+def test_invalid_options_of_bands_are_reported_in_a_sentence(run, tmp_path, more, message):
     code, _, err = run(*join_bands(tmp_path, "-o", tmp_path / "o.csv", *more))
 
     assert (code, err.count("\n")) == (2, 1)
@@ -546,7 +546,7 @@ def test_wrong_options_of_bands_are_told_in_a_sentence(run, tmp_path, more, mess
         (("a", 1, 2), "line 3: band 'a': id 'a' "),
     ],
 )
-def test_what_is_wrong_with_a_band_is_told_with_its_line_or_skipped(run, tmp_path, band, message):
+def test_an_error_in_a_band_is_reported_with_its_line_or_skipped(run, tmp_path, band, message):
     bands = [("a", 0, ""), band]
     code, _, err = run(*join_bands(tmp_path, bands=bands))
     assert (code, message in err) == (2, True), err
@@ -556,7 +556,7 @@ def test_what_is_wrong_with_a_band_is_told_with_its_line_or_skipped(run, tmp_pat
     assert "skipped 1 bad band of" in err
 
 
-def test_a_value_that_is_none_is_told_with_its_row(run, tmp_path, monkeypatch):
+def test_a_null_value_is_reported_with_its_row(run, tmp_path, monkeypatch):
     monkeypatch.setattr("vedette.cli.jobs.streams.MIN_ROWS", 1)
     left = [("l1", 1.0), ("l2", None)]
 
@@ -566,7 +566,7 @@ def test_a_value_that_is_none_is_told_with_its_row(run, tmp_path, monkeypatch):
     assert "l.csv, after row 1: the value of left row 0, id 'l2', is null; values are finite numbers" in err
 
 
-def test_a_bands_file_without_its_columns_is_told(run, tmp_path):
+def test_a_bands_file_without_its_columns_is_reported(run, tmp_path):
     arguments = join_bands(tmp_path)
     (tmp_path / "b.csv").write_text("id,low\na,1\n")
 
@@ -576,10 +576,10 @@ def test_a_bands_file_without_its_columns_is_told(run, tmp_path):
     assert "has no column 'high'; a file of bands has columns id, low and high, this one has: id, low" in err
 
 
-def test_counts_show_on_a_terminal_and_not_when_quiet(said_on_terminal, tmp_path):
+def test_counts_show_on_a_terminal_and_not_when_quiet(terminal_output, tmp_path):
     arguments = join(tmp_path, *TIMED, "-o", tmp_path / "o.csv")
-    assert "3 left rows, 3 right rows, 6 pairs" in said_on_terminal(*arguments)
-    assert said_on_terminal(*arguments, "--quiet") == ""
+    assert "3 left rows, 3 right rows, 6 pairs" in terminal_output(*arguments)
+    assert terminal_output(*arguments, "--quiet") == ""
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", pytest.param("parquet", marks=pytest.mark.fast)])
@@ -592,7 +592,7 @@ def test_join_in_spark_gives_the_same(spark, run, tmp_path, kind):
     assert pq.read_schema(tmp_path / "o.parquet").types == [pa.string()] * 3
 
 
-def test_what_is_wrong_in_spark_is_told_in_a_sentence(spark, run, tmp_path):
+def test_an_error_in_spark_is_one_sentence(spark, run, tmp_path):
     for more, message in (
         (("--time", "ts"), "with --spark, left rows need an id; name its column with --id, or --id left=..."),
         (("--time", "at", "--id", "id"), "'at'"),

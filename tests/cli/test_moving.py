@@ -1,4 +1,4 @@
-"""`vedette moving` as a shell sees it: changes, pairs, who is overdue, exit code, and what standard error says."""
+"""`vedette moving` in a shell: changes, pairs, overdue objects, exit code and standard error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VESSELS = [
     ("Bob", 30, *[None] * 8, True),
 ]
 STORMS = [(7, 0, 30, 40, -5, 5, -1, 0, 0, 0, None), (8, 25, 50, 60, -5, 5, 0, 0, 0, 0, None)]
-# Ada goes towards storm 7 and turns round inside; Bob lies where storm 8 comes up, and is gone at 30.
+# Ada moves towards storm 7 and turns around inside; Bob is where storm 8 appears, and is removed at 30.
 CHANGES = [
     (1, "Ada", 7, 14, 40),
     (-1, "Ada", 7, 14, 40),
@@ -113,7 +113,7 @@ def test_the_answer_s_columns_are_plain(run, tmp_path):
         ("14", [("Ada", "7")]),
         ("26", [("Ada", "7"), ("Bob", "8")]),
         ("30", [("Ada", "7")]),
-        ("1e3", [("Ada", "7")]),  # of whom nobody has heard for long, and who go on as they did
+        ("1e3", [("Ada", "7")]),  # without updates for long, they continue their motions
     ],
 )
 def test_pairs_at_a_time_are_those_of_the_updates_until_then(run, tmp_path, time, pairs):
@@ -125,7 +125,7 @@ def test_pairs_at_a_time_are_those_of_the_updates_until_then(run, tmp_path, time
     assert f"4 a rows, 2 b rows, {len(pairs)} pair" in err
 
 
-def test_who_is_overdue_may_leave_the_result(run, tmp_path):
+def test_overdue_objects_may_be_removed_from_the_result(run, tmp_path):
     often = ("--max-update-interval", "10")
 
     _, out, err = run(*moving(tmp_path, "--overdue", "26", *often))
@@ -143,7 +143,7 @@ def test_who_is_overdue_may_leave_the_result(run, tmp_path):
 
 
 def make_updates(made, n, n_objects):
-    """Rows of some objects in the order of time, some of which go."""
+    """Rows of some objects in time order; some objects are removed."""
     rows = []
     for time in sorted(made.choices(range(12), k=n)):
         x, y = made.randint(-6, 6), made.randint(-6, 6)
@@ -154,7 +154,7 @@ def make_updates(made, n, n_objects):
 
 
 def boxes_at(rows, time):
-    """By object its last box that was told until a time."""
+    """By object, its last reported box up to a time."""
     boxes = {}
     for name, when, x0, x1, y0, y1, vx0, vx1, vy0, vy1, is_removed in rows:
         if when <= time:
@@ -164,9 +164,7 @@ def boxes_at(rows, time):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("batch", [3, 1000])
-def test_however_files_are_cut_the_pairs_of_each_moment_are_those_of_brute_force(
-    run, tmp_path, monkeypatch, seed, batch
-):
+def test_the_pairs_of_each_time_equal_brute_force_for_any_batches(run, tmp_path, monkeypatch, seed, batch):
     monkeypatch.setattr("vedette.files.rows._BATCH_ROWS", batch)
     monkeypatch.setattr("vedette.cli.jobs.streams.MIN_ROWS", batch)
     made = random.Random(seed)
@@ -187,7 +185,7 @@ def test_however_files_are_cut_the_pairs_of_each_moment_are_those_of_brute_force
             assert {tuple(map(int, line)) for line in read_csv(told)[1]} == expected
 
 
-def test_pairs_at_a_time_need_no_order_and_changes_say_what_is_out_of_it(run, tmp_path, monkeypatch):
+def test_pairs_at_a_time_need_no_order_and_changes_report_rows_out_of_order(run, tmp_path, monkeypatch):
     monkeypatch.setattr("vedette.files.rows._BATCH_ROWS", 2)
     monkeypatch.setattr("vedette.cli.jobs.streams.MIN_ROWS", 2)
     by_object = [
@@ -237,7 +235,7 @@ def test_timestamps_count_in_seconds_since_1970(run, tmp_path, kind, zone):
         assert sorted(read_csv(run(*arguments, "--at", at)[1])[1]) == [("Ada", "7"), ("Bob", "8")]
 
 
-def test_zones_that_stand_need_neither_speeds_nor_updates(run, tmp_path):
+def test_static_zones_need_neither_speeds_nor_updates(run, tmp_path):
     zones = tmp_path / "zones.csv"
     zones.write_text("id,time,x_low,x_high,y_low,y_high\nharbour,0,10,20,-5,5\n")
     arguments = [*moving(tmp_path, "--at", "150", "--static", "b")]
@@ -263,7 +261,7 @@ def check_zones(out):
     assert sorted(changes) == [("-1", "Ada", "harbour", 13), ("1", "Ada", "bay", 5), ("1", "Ada", "harbour", 13)]
 
 
-def test_zones_that_stand_need_no_times(run, tmp_path):
+def test_static_zones_need_no_times(run, tmp_path):
     arguments = zones_without_times(tmp_path)
     code, out, err = run(*arguments)
 
@@ -275,14 +273,14 @@ def test_zones_that_stand_need_no_times(run, tmp_path):
     assert (code, "the rows of set b lack column 'time'" in err) == (2, True)
 
 
-def test_zones_that_stand_need_no_times_in_spark(spark, run, tmp_path):
+def test_static_zones_need_no_times_in_spark(spark, run, tmp_path):
     code, out, err = run(*zones_without_times(tmp_path, "--spark"))
 
     assert code == 0, err
     check_zones(out)
 
 
-def test_numbers_that_begin_as_whole_ones_may_go_on_as_others(run, tmp_path, monkeypatch):
+def test_integers_may_be_followed_by_other_numbers(run, tmp_path, monkeypatch):
     monkeypatch.setattr("vedette.files.text_records.BLOCK_BYTES", 128)
     a = [("Ada", time, 0, 2, 0, 2, 0, 0, 0, 0, None) for time in range(20)] + [
         ("Ada", 20.5, 0.25, 2, 0, 2, 0, 0, 0, 0, None)
@@ -345,7 +343,7 @@ def test_nothing_found_leaves_the_header(run, tmp_path):
         (["--schema", "id text"], "text"),
     ],
 )
-def test_wrong_options_are_told_in_a_sentence(run, tmp_path, more, message):
+def test_invalid_options_are_reported_in_a_sentence(run, tmp_path, more, message):
     code, out, err = run(*moving(tmp_path, "-o", tmp_path / "o.csv", *more))
 
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -371,7 +369,7 @@ def changed(row, **values):
         ({"removed": "perhaps"}, "invalid value 'perhaps'"),
     ],
 )
-def test_what_is_wrong_with_a_row_is_told(run, tmp_path, row, message):
+def test_an_error_in_a_row_is_reported(run, tmp_path, row, message):
     a = [VESSELS[0], changed(VESSELS[0], **{"time": 20} | row)]
 
     code, _, err = run(*moving(tmp_path, "-o", tmp_path / "o.csv", a=a))
@@ -397,7 +395,7 @@ def test_what_is_wrong_with_a_row_is_told(run, tmp_path, row, message):
         ("id,time,x,y,vx,vy", "1,2026-03-02,3,4,5,6", "column 'time' of set a holds date32[day]; times are numbers"),
     ],
 )
-def test_columns_that_lack_are_told_before_anything_is_written(run, tmp_path, names, row, message):
+def test_missing_columns_are_reported_before_anything_is_written(run, tmp_path, names, row, message):
     arguments = moving(tmp_path)
     (tmp_path / "a.csv").write_text(f"{names}\n{row}\n")
 
@@ -407,16 +405,16 @@ def test_columns_that_lack_are_told_before_anything_is_written(run, tmp_path, na
     assert message in err
 
 
-def test_an_answer_that_would_overwrite_what_is_read_is_refused(run, tmp_path):
+def test_an_answer_that_would_overwrite_an_input_is_refused(run, tmp_path):
     for name in ("a.csv", "b.csv"):
         code, _, err = run(*moving(tmp_path, "-o", tmp_path / name))
         assert (code, "would overwrite" in err) == (2, True)
 
 
-def test_counts_show_on_a_terminal_and_not_when_quiet(said_on_terminal, tmp_path):
+def test_counts_show_on_a_terminal_and_not_when_quiet(terminal_output, tmp_path):
     arguments = moving(tmp_path, "-o", tmp_path / "o.csv")
-    assert "4 a rows, 2 b rows, 7 changes" in said_on_terminal(*arguments)
-    assert said_on_terminal(*arguments, "--quiet") == ""
+    assert "4 a rows, 2 b rows, 7 changes" in terminal_output(*arguments)
+    assert terminal_output(*arguments, "--quiet") == ""
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", pytest.param("parquet", marks=pytest.mark.fast)])
@@ -430,7 +428,7 @@ def test_changes_in_spark_are_the_same(spark, run, tmp_path, kind):
     assert pq.read_schema(tmp_path / "o.parquet").types[:3] == [pa.int64(), pa.string(), pa.int64()]
 
 
-def test_what_is_wrong_in_spark_is_told_in_a_sentence(spark, run, tmp_path):
+def test_an_error_in_spark_is_one_sentence(spark, run, tmp_path):
     names = tuple("ident" if name == "id" else name for name in NAMES)
 
     code, _, err = run(*moving(tmp_path, "--spark", "-o", tmp_path / "o.csv", names=names))

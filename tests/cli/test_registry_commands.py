@@ -1,4 +1,4 @@
-"""Queries, sets and the registry on the command line: what is changed, what is printed, what is refused."""
+"""Queries, sets and the registry on the command line: changes, output and errors."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_query_is_added_shown_replaced_and_removed(run, url):
     ]
 
 
-def test_texts_and_ids_come_from_files_and_standard_input(run, url, tmp_path, monkeypatch):
+def test_texts_and_ids_are_read_from_files_and_standard_input(run, url, tmp_path, monkeypatch):
     (tmp_path / "text.sql").write_text("price < 1\n")
     (tmp_path / "ids.txt").write_text("a\n\nb\n")
 
@@ -103,7 +103,7 @@ def test_lists_are_by_prefix_metadata_and_page(run, url):
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_what_is_exported_can_be_imported(run, url, tmp_path, kind):
+def test_exported_queries_can_be_imported(run, url, tmp_path, kind):
     run(
         "query",
         "add",
@@ -238,7 +238,7 @@ def test_further_columns_of_an_import_are_metadata(run, url, tmp_path, kind):
         ),
     ],
 )
-def test_what_is_wrong_with_standard_input_is_told_of_standard_input(run, url, monkeypatch, form, text, said):
+def test_an_error_in_standard_input_names_standard_input(run, url, monkeypatch, form, text, said):
     type_in(monkeypatch, text)
 
     code, _, err = run("query", "import", "-", "--format", form)
@@ -248,7 +248,7 @@ def test_what_is_wrong_with_standard_input_is_told_of_standard_input(run, url, m
 
 
 @pytest.mark.parametrize("value", ["123", "1.5", "true", '["2999-01-01"]', '"soon"'])
-def test_an_expiry_that_is_no_time_is_refused_with_its_line(run, url, tmp_path, value):
+def test_an_expiry_that_is_not_a_time_is_refused_with_its_line(run, url, tmp_path, value):
     file = tmp_path / "q.jsonl"
     good = '{"id": "b", "where": "price < 1"}'
     file.write_text(f'{good}\n{{"id": "a", "where": "price < 1", "expires_at": {value}}}\n')
@@ -309,7 +309,7 @@ def test_an_end_that_a_band_has_not_is_exported_as_nothing_and_read_back(run, ur
 
 
 @pytest.mark.parametrize("replace", [[], ["--replace"]])
-def test_an_id_that_is_twice_in_a_file_is_told_with_both_lines(run, url, tmp_path, replace):
+def test_an_id_that_is_twice_in_a_file_is_reported_with_both_lines(run, url, tmp_path, replace):
     file = tmp_path / "q.csv"
     file.write_text("id,where\na,price < 1\nb,price < 2\na,price < 3\n")
 
@@ -353,7 +353,7 @@ def test_an_import_that_skips_is_one_version_too(run, url, tmp_path):
 
     assert (told["added"], told["skipped"], told["version"]) == ("19980", "20", "1")
     assert vd.Registry(url).set("alerts").version == 1
-    told = rows_of(run("query", "import", file, "--skip-bad")[1])[0]  # of which none is left
+    told = rows_of(run("query", "import", file, "--skip-bad")[1])[0]  # none is left
     assert (told["added"], told["skipped"], told["version"]) == ("0", "20000", "1")
 
 
@@ -397,7 +397,7 @@ def test_ids_are_removed_as_they_are_written(run, url, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("command", [["add", "x", "-"], ["remove", "-"], ["check", "-", "--schema", "x double"]])
-def test_standard_input_that_is_no_utf8_is_one_sentence(run, url, monkeypatch, command):
+def test_standard_input_that_is_not_utf8_is_refused_in_one_sentence(run, url, monkeypatch, command):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"caf\xe9")))
 
     code, _, err = run("query", *command)
@@ -406,7 +406,7 @@ def test_standard_input_that_is_no_utf8_is_one_sentence(run, url, monkeypatch, c
     assert err.startswith("vedette: cannot read standard input: ")
 
 
-def test_a_text_to_check_comes_from_anywhere_and_the_answer_in_any_form(run, monkeypatch, tmp_path):
+def test_a_text_to_check_has_any_source_and_the_answer_any_format(run, monkeypatch, tmp_path):
     schema = ["--schema", "price double"]
     never = "price > 5 AND price < 3"
     (tmp_path / "text").write_text(never)
@@ -443,7 +443,7 @@ def test_ctrl_c_is_one_line(run, url, monkeypatch):
     assert run("query", "add", "a", "-") == (130, "", "vedette: interrupted\n")
 
 
-def test_who_reads_the_answer_may_stop_before_its_end(url):
+def test_a_reader_may_close_the_pipe_early(url):
     vd.Registry(url).add_many("alerts", list(range(50_000)), ["price < 1"] * 50_000)
     command = [sys.executable, "-c", "from vedette.cli import main; main()", "query", "export"]
 
@@ -459,7 +459,7 @@ def test_a_table_shows_ids_as_they_are(run, url):
     assert " acct:a:7 [bold] " in run("query", "list", "--table")[1]
 
 
-def test_an_id_that_stands_already_is_told_with_its_line(run, url, tmp_path):
+def test_an_id_that_already_exists_is_reported_with_its_line(run, url, tmp_path):
     run("query", "add", "b", "price < 0")
     file = tmp_path / "q.csv"
     file.write_text("id,where\na,price < 1\nb,price < 2\n")
@@ -470,7 +470,7 @@ def test_an_id_that_stands_already_is_told_with_its_line(run, url, tmp_path):
 
 
 @pytest.mark.parametrize("skip", [[], ["--skip-bad"]])
-def test_an_id_that_is_parked_is_told_as_such(run, url, tmp_path, skip):
+def test_the_id_of_a_parked_query_is_reported_as_parked(run, url, tmp_path, skip):
     run("query", "add", "b", "price < 0")
     run("set", "alter", "alerts", "--schema", "symbol string", "--force")
     file = tmp_path / "q.csv"
@@ -486,7 +486,7 @@ def test_an_id_that_is_parked_is_told_as_such(run, url, tmp_path, skip):
     assert list(facts_of(url)) == (["a"] if skip else [])
 
 
-def test_an_id_that_comes_to_stand_while_a_file_is_read_is_skipped_too(run, url, tmp_path, monkeypatch):
+def test_an_id_that_is_added_during_an_import_is_skipped(run, url, tmp_path, monkeypatch):
     file = tmp_path / "q.csv"
     file.write_text("id,where\na,price < 1\nb,price < 2\n")
 
@@ -503,7 +503,7 @@ def test_an_id_that_comes_to_stand_while_a_file_is_read_is_skipped_too(run, url,
 
 
 @pytest.mark.parametrize("end", [["--ttl", "soon"], ["--ttl", "1 day", "--expires-at", "2030-01-01"]])
-def test_an_end_that_is_wrong_for_all_lines_is_no_fault_of_any_line(run, url, tmp_path, end):
+def test_an_invalid_expiry_for_all_lines_is_not_an_error_of_a_line(run, url, tmp_path, end):
     file = tmp_path / "q.csv"
     file.write_text("id,where\na,price < 1\n")
 
@@ -541,7 +541,7 @@ def test_properties_of_polygons_become_metadata(run, url, tmp_path, name):
     assert (bare.metadata, bare.expires_at) == ({}, None)
 
 
-def test_a_number_is_no_id_where_ids_are_strings(run, url, tmp_path):
+def test_a_number_is_refused_as_an_id_if_ids_are_strings(run, url, tmp_path):
     run("query", "add", "a", "price < 1")
     file = tmp_path / "q.jsonl"
     file.write_text('{"id": 5, "where": "price < 1"}\n')
@@ -576,7 +576,7 @@ def test_a_number_too_large_for_metadata_stays_a_text(run, url, monkeypatch):
     assert facts_of(url)["a"][1] == {"n": "1e999", "m": 1e99}
 
 
-def test_a_join_that_is_new_and_has_no_window_is_told_with_its_line(run, url, tmp_path):
+def test_a_join_that_is_new_and_has_no_window_is_reported_with_its_line(run, url, tmp_path):
     run("set", "create", "joins", "--kind", "window join", "--left", SCHEMA, "--right", SCHEMA)
     text = "left.price > right.price"
     run("query", "add", "a", text, "--within", "2 seconds", "--set", "joins")
@@ -597,7 +597,7 @@ def test_a_join_that_is_new_and_has_no_window_is_told_with_its_line(run, url, tm
     assert facts_of(url, "joins") == {"a": (text, {}, None)}
 
 
-def test_what_is_wrong_with_an_option_is_not_told_of_a_line(run, url, monkeypatch):
+def test_an_invalid_option_is_not_an_error_of_a_line(run, url, monkeypatch):
     type_in(monkeypatch, "id,where\na,price < 1\n")
 
     code, _, err = run("query", "import", "-", "--ttl", "soon")
@@ -677,7 +677,7 @@ def test_zones_are_exported_and_imported(run, url, tmp_path, kind, dimensions):
     assert found == [(each.id, each.sides, each.metadata) for each in registry.list("zones")]
 
 
-def test_a_wrong_zone_of_a_file_is_told_with_its_line(run, url, tmp_path):
+def test_an_invalid_zone_of_a_file_is_reported_with_its_line(run, url, tmp_path):
     run("set", "create", "zones", "--kind", "moving join")
     file = tmp_path / "zones.csv"
     file.write_text("id,x_low,x_high,y_low,y_high,owner\na,0,1,0,1,ann\nb,2,1,0,1,\nc,0,x,0,1,\nd,0,1,,1,\n")
@@ -693,7 +693,7 @@ def test_a_wrong_zone_of_a_file_is_told_with_its_line(run, url, tmp_path):
     assert vd.Registry(url).get("zones", "a").metadata == {"owner": "ann"}
 
 
-def test_sets_are_made_listed_altered_and_dropped(run, url):
+def test_sets_are_created_listed_altered_and_dropped(run, url):
     assert run("set", "create", "rooms", "--schema", "temp double", "--time-zone", "Europe/Berlin")[0] == 0
     run("query", "add", "hot", "temp > 30", "--set", "rooms")
 
@@ -713,7 +713,7 @@ def test_sets_are_made_listed_altered_and_dropped(run, url):
     assert [row["name"] for row in rows_of(run("set", "list")[1])] == ["alerts"]
 
 
-def test_a_set_may_be_made_for_integers(run, url):
+def test_a_set_may_be_created_for_integer_ids(run, url):
     made = rows_of(run("set", "create", "numbers", "--schema", "x double", "--ids", "integer")[1])[0]
 
     assert (made["name"], made["ids"]) == ("numbers", "integer")
@@ -791,7 +791,7 @@ def test_a_table_is_for_people(run, url):
         (["set", "alter", "alerts"], "give the new schema with --schema"),
     ],
 )
-def test_what_is_refused_is_one_sentence_and_exit_code_2(run, url, arguments, message):
+def test_an_error_is_one_sentence_and_exit_code_2(run, url, arguments, message):
     code, out, err = run(*arguments)
 
     assert (code, out) == (2, "")
@@ -823,7 +823,7 @@ def test_without_a_registry_or_with_several_sets_one_must_be_named(run, url, mon
     ],
 )
 @pytest.mark.parametrize("place", ["none.db", "nowhere/none.db"])
-def test_a_registry_that_is_not_there_is_told_and_not_made(run, tmp_path, monkeypatch, arguments, place):
+def test_a_missing_registry_is_reported_and_not_created(run, tmp_path, monkeypatch, arguments, place):
     monkeypatch.chdir(tmp_path)
 
     code, out, err = run(*arguments, "--registry", f"sqlite:///{place}")
@@ -833,7 +833,7 @@ def test_a_registry_that_is_not_there_is_told_and_not_made(run, tmp_path, monkey
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_registry_that_a_pipeline_names_is_not_made(run, tmp_path):
+def test_the_registry_of_a_pipeline_is_not_created(run, tmp_path):
     file = tmp_path / "pipeline.toml"
     file.write_text(
         f"""
@@ -871,7 +871,7 @@ def test_many_queries_go_in_and_out_page_by_page(run, url, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_an_export_is_of_one_version_though_a_change_is_made_between_its_pages(run, url, tmp_path, monkeypatch, kind):
+def test_an_export_has_one_version_even_if_queries_change_between_its_pages(run, url, tmp_path, monkeypatch, kind):
     registry = vd.Registry(url)
     registry.add_many("alerts", [f"q{number}" for number in range(10)], ["price < 1"] * 10)
     before, after = tmp_path / f"before.{kind}", tmp_path / f"after.{kind}"
@@ -894,7 +894,7 @@ def test_an_export_is_of_one_version_though_a_change_is_made_between_its_pages(r
     assert after.read_text() == before.read_text()
 
 
-def test_an_export_of_a_set_that_is_dropped_and_made_again_meanwhile_is_refused(run, url, tmp_path, monkeypatch):
+def test_an_export_of_a_set_that_is_dropped_and_created_again_is_refused(run, url, tmp_path, monkeypatch):
     registry = vd.Registry(url)
     registry.add_many("alerts", ["a", "b", "c"], ["price < 1"] * 3)
     monkeypatch.setattr("vedette.cli.jobs.query_export.PAGE", 2)
@@ -915,7 +915,7 @@ def test_an_export_of_a_set_that_is_dropped_and_made_again_meanwhile_is_refused(
 
 
 @pytest.mark.parametrize("n_queries", [0, 1, 5])
-def test_an_export_is_printed_in_the_form_that_is_asked_for(run, url, tmp_path, monkeypatch, n_queries):
+def test_an_export_is_printed_in_the_requested_format(run, url, tmp_path, monkeypatch, n_queries):
     monkeypatch.setattr("vedette.cli.jobs.query_export.PAGE", 2)
     for number in range(n_queries):
         run(
@@ -955,7 +955,7 @@ def test_joins_and_bands_are_printed_as_json_has_them(run, url):
 
 
 @pytest.mark.parametrize(("name", "form"), [("q.csv", "--csv"), ("q.jsonl", "--json"), ("q.json", "--json")])
-def test_a_form_may_be_said_by_the_name_of_a_file_and_by_an_option(run, url, tmp_path, name, form):
+def test_a_format_may_be_given_by_extension_and_by_option(run, url, tmp_path, name, form):
     run("query", "add", "a", "price < 1")
 
     assert run("query", "export", "-o", tmp_path / name, form) == (0, "", "")
@@ -975,7 +975,9 @@ def test_a_form_may_be_said_by_the_name_of_a_file_and_by_an_option(run, url, tmp
         ),
     ],
 )
-def test_a_file_of_another_form_than_is_asked_for_is_refused(run, url, tmp_path, monkeypatch, name, form, message):
+def test_an_extension_that_contradicts_the_format_option_is_refused(
+    run, url, tmp_path, monkeypatch, name, form, message
+):
     monkeypatch.chdir(tmp_path)
     run("query", "add", "a", "price < 1")
 
@@ -983,7 +985,7 @@ def test_a_file_of_another_form_than_is_asked_for_is_refused(run, url, tmp_path,
     assert not (tmp_path / name).exists()
 
 
-def test_the_commands_of_the_operations_page_run_as_they_stand(run, tmp_path, monkeypatch):
+def test_the_commands_of_the_operations_page_run_unchanged(run, tmp_path, monkeypatch):
     page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
     shown = next(
         block for block in re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL) if "vedette " in block
@@ -1010,7 +1012,7 @@ def test_the_commands_of_the_operations_page_run_as_they_stand(run, tmp_path, mo
     assert [query["id"] for query in json.loads(said["query list"])] == ["cheap-ibm"]
 
 
-def test_an_import_tells_by_line_what_exceeds_a_limit(run, url, tmp_path, set_limits):
+def test_an_import_reports_the_line_that_exceeds_a_limit(run, url, tmp_path, set_limits):
     set_limits(max_terms=2, max_text_length=60)
     file = tmp_path / "q.csv"
     long = "symbol = '" + "a" * 100_000 + "'"

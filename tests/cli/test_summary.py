@@ -25,7 +25,7 @@ def files(tmp_path):
     return tmp_path
 
 
-def test_match_says_rows_matches_skipped_queries_and_the_file(files, summary_of):
+def test_match_reports_rows_matches_skipped_queries_and_the_file(files, summary_of):
     out = files / "out.csv"
 
     said = summary_of("match", files / "rows.csv", "--queries", files / "queries.csv", "--skip-bad", "-o", out)
@@ -40,7 +40,7 @@ def test_skipped_lines_are_named_by_id(files, run):
     assert f"vedette: skipped {files}/queries.csv, line 3: query 'bad': unknown field 'z'" in err
 
 
-def test_border_says_rows_events_keys_and_what_was_dropped(files, summary_of):
+def test_border_reports_rows_events_keys_and_dropped_rows(files, summary_of):
     options = ["--key", "k", "--time", "ts", "--null-key", "drop", "--schema", "k string, ts bigint, x double"]
 
     said = summary_of("border", files / "rows.csv", "--queries", files / "queries.csv", "--skip-bad", *options)
@@ -48,7 +48,7 @@ def test_border_says_rows_events_keys_and_what_was_dropped(files, summary_of):
     assert said == "4 rows, 3 events, 2 keys, 1 row without a key dropped, 2 queries skipped"
 
 
-def test_join_says_the_rows_of_each_stream(files, summary_of):
+def test_join_reports_the_rows_of_each_stream(files, summary_of):
     sides = ["--left", files / "left.csv", "--right", files / "right.csv"]
 
     said = summary_of("join", *sides, "--bands", files / "bands.csv", "--skip-bad")

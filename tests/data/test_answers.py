@@ -1,4 +1,4 @@
-"""Answers: rows beside their matches, cut where they would grow too large."""
+"""Answers: rows with their matches, cut before they grow too large."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def everything_matches(n_queries):
 
 @pytest.mark.parametrize("output", ["pairs", "list"])
 @pytest.mark.parametrize("pairs_at_once", [1, 7, 100, 10_000])
-def test_answers_are_the_same_however_they_are_cut(monkeypatch, output, pairs_at_once):
+def test_answers_do_not_depend_on_how_they_are_cut(monkeypatch, output, pairs_at_once):
     monkeypatch.setattr(answers, "PAIRS_AT_ONCE", pairs_at_once)
     monkeypatch.setattr(answers, "_FIRST_ROWS", 2)
     ids = pa.array(["a", "b", "c"], pa.large_string())
@@ -65,7 +65,7 @@ columns = st.sampled_from(
 
 
 @given(columns, st.lists(st.integers(0, 2), max_size=12), st.integers(0, 5), st.integers(1, 300), st.data())
-def test_pieces_of_an_answer_are_within_its_bytes_whatever_the_columns_are(column, places, n_queries, most, data):
+def test_pieces_of_an_answer_stay_within_the_limit_for_any_columns(column, places, n_queries, most, data):
     ids = pa.array([f"query {number}" for number in range(n_queries)], pa.large_string())
     batch = pa.record_batch({"x": pa.array(range(len(places))), "y": column.take(pa.array(places, pa.int64()))})
     output = data.draw(st.sampled_from(["pairs", "list"]))

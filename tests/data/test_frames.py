@@ -1,4 +1,4 @@
-"""Columns by name: which containers are frames, and names that differ only in letter case."""
+"""Columns by name: which containers are frames, and names that differ only in case."""
 
 from __future__ import annotations
 
@@ -100,13 +100,13 @@ def test_columns_that_differ_only_in_case_are_refused_by_moving_joins(twin):
 @pytest.mark.parametrize(
     "column", [{1.0, 2.0}, {1.0: 2}, b"ab", bytearray(b"ab"), memoryview(b"ab"), "ab", 5, np.array(5)]
 )
-def test_what_is_no_array_is_no_column(above_zero, column):
+def test_a_column_that_is_not_an_array_is_refused(above_zero, column):
     with pytest.raises(vd.RowError, match=r"field 'x' (is .*|is a (set|dict)), not an array; give"):
         above_zero.match({"x": column})
 
 
 @pytest.mark.parametrize("rows", [pa.array([1.0]), pa.chunked_array([[1.0]]), pl.Series("x", [1.0]), 5, "x", None])
-def test_what_is_no_frame_is_refused(above_zero, rows):
+def test_rows_of_an_unknown_container_are_refused(above_zero, rows):
     with pytest.raises(vd.RowError, match=r"rows (are|of type)"):
         above_zero.match(rows)
 

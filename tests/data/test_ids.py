@@ -69,7 +69,7 @@ def test_a_view_of_the_ids_stays_as_it_is_while_they_grow():
         (pa.array(["b", "a", "b"]).dictionary_encode(), "id 'b' is given twice"),
     ],
 )
-def test_ids_that_cannot_be_taken_are_refused(given_ids, words):
+def test_invalid_ids_are_refused(given_ids, words):
     with pytest.raises(QueryError, match=words):
         Ids().read(given_ids)
 

@@ -1,4 +1,4 @@
-"""Where several ids or texts are asked for, one string is a mistake, and so is what has no order."""
+"""Where several ids or texts are needed, one string is an error, and so is a container without an order."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_set_of_ids_has_no_order_to_belong_to_queries_by(registry, call):
 
 
 @pytest.mark.parametrize("call", OTHERS)
-def test_ids_that_stand_alone_may_be_a_set(registry, call):
+def test_ids_without_texts_may_be_a_set(registry, call):
     OTHERS[call](registry, {"a", "b"})
 
 

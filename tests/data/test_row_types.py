@@ -68,7 +68,7 @@ def constants(type_):
 
 @pytest.fixture(scope="module")
 def sets():
-    """By type of field, queries that tell its values apart, with the same in plain Python."""
+    """By type of field, queries that distinguish its values, with the same condition in plain Python."""
     made = {}
     for type_ in TYPES:
         queries, tests = vd.QuerySet(f"f {type_}", time_zone="Europe/Berlin"), {}
@@ -104,7 +104,7 @@ def test_a_column_is_read_exactly_or_refused_by_field_and_type(held, sets):
 @each_column
 def test_one_row_is_read_as_its_column_or_refused(held, sets):
     if held.values is None:
-        return  # what is wrong may be the column only, which is not seen in one row
+        return  # only the column may be wrong, which one row does not show
     values = held.column.to_pylist() if isinstance(held.column, (pa.Array, pa.ChunkedArray)) else list(held.column)
     for value, wanted in zip(values, held.values, strict=True):
         for type_ in TYPES:
@@ -122,7 +122,7 @@ def test_one_row_is_read_as_its_column_or_refused(held, sets):
 
 
 def whole_frames(held):
-    """The column in each kind of frame that can hold it as it is."""
+    """The column in each kind of frame that supports it unchanged."""
     column = held.column
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
         yield pa.table({"f": column})

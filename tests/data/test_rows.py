@@ -73,7 +73,7 @@ HOLDERS = {
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
-def test_rows_read_alike_however_they_are_held(holder):
+def test_rows_of_any_container_read_the_same(holder):
     columns, n_rows = read_rows(HOLDERS[holder], SCHEMA, NAMES, "UTC")
 
     assert n_rows == 3
@@ -105,7 +105,7 @@ def test_narrow_columns_are_widened():
     assert values(columns) == {"x": [1.5], "n": [7], "d": [300]}
 
 
-def test_names_match_whatever_their_case():
+def test_names_match_ignoring_case():
     columns, _ = read_rows({"X": np.array([1.0])}, SCHEMA, ["x"], "UTC")
 
     assert columns["x"].values.tolist() == [1.0]

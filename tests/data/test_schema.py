@@ -51,7 +51,7 @@ def test_a_schema_is_an_arrow_schema():
         ({"x": "double"}, "a schema must be a text such as 'symbol string, price double'; got dict"),
     ],
 )
-def test_a_wrong_schema_says_what_would_work(text, words):
+def test_the_error_of_an_invalid_schema_says_what_would_work(text, words):
     with pytest.raises(SchemaError, match=words.replace("(", r"\(").replace("?", r"\?")):
         Schema.parse(text)
 

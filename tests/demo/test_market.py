@@ -1,4 +1,4 @@
-"""The made-up market: seeded, in time order, prices that walk, texts that say what the columns say."""
+"""The synthetic market: seeded, in time order, prices as random walks, texts that agree with the columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_the_same_seed_makes_the_same_market():
     assert first.alerts(100) != Market.open(4).alerts(100)
 
 
-def test_ticks_come_in_time_order_whatever_the_number_of_batches():
+def test_ticks_are_in_time_order_for_any_number_of_batches():
     whole, cut = Market.open(1).ticks(5000), Market.open(1).ticks(5000, 7)
     table, parts = pa.Table.from_batches(whole), pa.Table.from_batches(cut)
 
@@ -36,7 +36,7 @@ def test_each_symbol_walks_from_its_opening_price_in_small_steps():
         assert np.abs(np.diff(np.log(prices))).max() < 0.02
 
 
-def test_alerts_come_in_all_shapes_with_distinct_ids():
+def test_alerts_have_all_shapes_and_distinct_ids():
     alerts = Market.open(1).alerts(2000)
 
     assert set(alerts["shape"].to_pylist()) == set(SHAPES)

@@ -1,4 +1,4 @@
-"""GeoJSON files become ids, texts and properties; what is wrong is told with the feature's number."""
+"""GeoJSON files become ids, texts and properties; errors have the feature's number."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_feature_or_a_geometry_alone_is_one_query(tmp_path: Path) -> None:
         (feature(id="first"), "its id 'first' is also the id of feature 1"),
     ],
 )
-def test_what_is_wrong_with_a_feature_is_told_with_its_number(write: Any, bad: Any, reason: str) -> None:
+def test_an_error_in_a_feature_is_reported_with_its_number(write: Any, bad: Any, reason: str) -> None:
     path = write(feature(id="first"), bad, feature(id="last"))
 
     with pytest.raises(vd.FileError) as caught:
@@ -138,7 +138,7 @@ def test_what_is_wrong_with_a_feature_is_told_with_its_number(write: Any, bad: A
     assert [(number, str(error)) for number, error in errors] == [(2, str(caught.value))]
 
 
-def test_a_property_that_is_no_id_is_told(write: Any) -> None:
+def test_a_missing_id_property_is_reported(write: Any) -> None:
     with pytest.raises(vd.FileError, match="feature 1: it has no property 'nmae' for its id; it has: name, city"):
         vd.read_geojson(write(feature(properties={"name": "a", "city": "b"})), id_property="nmae")
 
@@ -161,7 +161,7 @@ def test_a_property_that_is_no_id_is_told(write: Any) -> None:
         ('{"type": "FeatureCollection", "features": []}', "has no features"),
     ],
 )
-def test_what_is_no_geojson_is_told(tmp_path: Path, content: str, reason: str) -> None:
+def test_a_file_that_is_not_geojson_is_refused(tmp_path: Path, content: str, reason: str) -> None:
     path = tmp_path / "zones.geojson"
     path.write_bytes(content.encode(errors="surrogateescape"))
 
@@ -171,7 +171,7 @@ def test_what_is_no_geojson_is_told(tmp_path: Path, content: str, reason: str) -
     assert reason in str(caught.value)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(vd.FileError, match=r"cannot read .*zones.geojson: No such file or directory"):
         vd.read_geojson(tmp_path / "zones.geojson")
 

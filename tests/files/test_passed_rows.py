@@ -1,4 +1,4 @@
-"""Rows leave `vedette match` exactly as they came, whatever the queries and their types."""
+"""Rows pass through `vedette match` unchanged, for any queries and types."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_any_text_that_arrow_reads_as_csv_leaves_as_arrow_read_it(tmp_path, text
     assert got.drop_columns("query").to_pylist() == wanted.to_pylist()
 
 
-def test_a_quote_that_is_not_closed_is_told(tmp_path):
+def test_a_quote_that_is_not_closed_is_reported(tmp_path):
     with pytest.raises(FileError, match="after row 1: a quote is not closed"):
         match(tmp_path, "csv", b'x,y\n1,2\n3,"4\n5,6\n', [], [])
 
@@ -134,7 +134,7 @@ def test_a_record_may_be_long(tmp_path):
 
 
 @pytest.mark.parametrize("key", ["007", "+7", " 7", "7.0", "9223372036854775808"])
-def test_keys_that_are_not_written_as_their_numbers_stay_texts_or_are_told(run, tmp_path, monkeypatch, key):
+def test_keys_with_unusual_notation_stay_texts_or_are_refused(run, tmp_path, monkeypatch, key):
     (tmp_path / "q.csv").write_text("id,where\nq,x > 0\n")
     rows, given = tmp_path / "r.csv", ("--queries", tmp_path / "q.csv", "--key", "k", "--time", "t")
     rows.write_text(f"k,t,x\n{key},1,1\n7,2,1\n")
@@ -186,7 +186,7 @@ def test_types_for_matching_are_those_that_the_file_shows(run, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["match", "border", "explain"])
-def test_a_query_that_does_not_fit_the_file_is_told_with_the_types_that_it_shows(run, tmp_path, command):
+def test_an_error_of_a_query_shows_the_inferred_types(run, tmp_path, command):
     (tmp_path / "r.csv").write_text("name,n\na,5\n")
     (tmp_path / "q.csv").write_text("id,where\nq,n = 'abc'\n")
     more = {"match": [tmp_path / "r.csv"], "border": [tmp_path / "r.csv", "--key", "name", "--time", "n"]}
@@ -226,7 +226,7 @@ def test_lines_of_json_leave_as_they_are_spelled(tmp_path, rows, colon, end):
 
 
 @pytest.mark.parametrize("later", ["{}", '{"QUERY": 5}', '{"qu\\u0065ry": 5}'])
-def test_a_key_named_query_is_told_wherever_it_is(tmp_path, monkeypatch, later):
+def test_a_key_named_query_is_refused_in_any_row(tmp_path, monkeypatch, later):
     monkeypatch.setattr("vedette.files.text_records.BLOCK_BYTES", 8)
     content = b'{"n": 1}\n' + later.encode() + b"\n"
 
@@ -318,21 +318,21 @@ def test_a_number_of_any_length_leaves_as_it_came(tmp_path, kind):
     assert LONG in out.read_bytes()
 
 
-def test_a_number_that_is_too_long_for_a_column_is_told_in_few_digits(tmp_path):
+def test_a_number_that_is_too_long_for_a_column_is_reported_in_few_digits(tmp_path):
     with pytest.raises(FileError, match=r"column 'a' has 9{60}, which is not exact as a double"):
         match(tmp_path, "jsonl", b'{"a": ' + LONG + b', "s": "x\\u0041"}\n', [], ["s"], "parquet")
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
 @pytest.mark.parametrize("depth", [5_000, 100_000])
-def test_a_row_that_is_nested_too_deeply_is_told(tmp_path, kind, depth):
+def test_a_row_that_is_nested_too_deeply_is_reported(tmp_path, kind, depth):
     deep = b"[" * depth + b"]" * depth
     with pytest.raises(FileError, match="nested more than 1,000 levels deep") as caught:
         match(tmp_path, "jsonl", b'{"s": "x\\u0041", "q": ' + deep + b"}\n", [], ["s"], kind)
     assert len(str(caught.value)) < 300
 
 
-def test_brackets_in_a_text_are_no_nesting(tmp_path):
+def test_brackets_in_a_string_do_not_count_as_nesting(tmp_path):
     row = b'{"s": "x\\"' + b"[{" * 5_000 + b'", "q": [' + b"[]," * 2_000 + b"[]]}"
 
     out = match(tmp_path, "jsonl", row + b"\n", [], ["s"], "jsonl")

@@ -1,4 +1,4 @@
-"""Invalid polygons of GeoJSON files: what is said of them, and how they are repaired."""
+"""Invalid polygons of GeoJSON files: their errors, and how they are repaired."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def write(tmp_path):
 
 
 def holds(path, point, **options):
-    """Whether the first zone of a file holds a point."""
+    """Whether the first zone of a file contains a point."""
     ids, texts, _ = vd.read_geojson(path, "x", "y", **options)
     queries = vd.QuerySet("x double, y double")
     queries.add_many(ids, texts)
@@ -117,7 +117,7 @@ def test_a_repaired_polygon_is_valid_and_reported(write, caplog, name):
         (collection(collection(polygon(TIE)), POINT), [(1.7, 1)], [(1, 1.7)]),
     ],
 )
-def test_a_repaired_polygon_holds_the_points_that_were_meant(write, geometry, inside, outside):
+def test_a_repaired_polygon_contains_the_intended_points(write, geometry, inside, outside):
     path = write(geometry)
 
     assert [holds(path, point, repair=True, repaired=[]) for point in inside] == [True] * len(inside)

@@ -54,14 +54,14 @@ def test_a_polygon_that_seems_to_cross_the_antimeridian_is_warned_of(
     assert lines[-1] == "vedette: warning: and 2 more such features"
 
 
-def test_json_lines_of_queries_are_still_taken_under_the_same_name(tmp_path: Path) -> None:
+def test_a_json_file_may_have_lines_of_queries(tmp_path: Path) -> None:
     path = tmp_path / "queries.json"
     path.write_text('{"id": "a", "where": "lon < 3", "type": "Feature"}\n{"id": "b", "where": "lon < 4"}\n')
 
     assert QueriesFile(path).load("lon double").match_one({"lon": 3.5}) == ["b"]
 
 
-def test_a_schema_without_a_point_is_told(tmp_path: Path) -> None:
+def test_a_schema_without_a_point_is_reported(tmp_path: Path) -> None:
     path = write(tmp_path / "zones.geojson", SQUARE)
 
     with pytest.raises(vd.FileError) as caught:
@@ -73,7 +73,7 @@ def test_a_schema_without_a_point_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_fields_that_are_no_numbers_are_told(tmp_path: Path) -> None:
+def test_fields_that_are_not_numbers_are_reported(tmp_path: Path) -> None:
     path = write(tmp_path / "zones.geojson", SQUARE)
 
     with pytest.raises(
@@ -82,7 +82,7 @@ def test_fields_that_are_no_numbers_are_told(tmp_path: Path) -> None:
         QueriesFile(path).load("lon string, lat double")
 
 
-def test_a_bad_feature_is_told_or_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_feature_is_reported_or_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path / "zones.geojson", SQUARE, CROSSED, SQUARE)
     reason = f"{path}, feature 2, id 'zone-1': invalid geometry: ring 1: it crosses itself, at 1 1"
 
@@ -95,7 +95,7 @@ def test_a_bad_feature_is_told_or_skipped(tmp_path: Path, capsys: pytest.Capture
     assert f"skipped {reason}\n" in capsys.readouterr().err
 
 
-def test_a_broken_file_is_told_as_what_it_would_be(tmp_path: Path) -> None:
+def test_a_broken_file_is_reported_as_the_format_of_its_name(tmp_path: Path) -> None:
     path = tmp_path / "zones.json"
     path.write_text('{\n  "type": "FeatureCollection",\n  "features": [\n')
 

@@ -1,4 +1,4 @@
-"""Files of rows: what is said of rows and columns that cannot be read."""
+"""Files of rows: errors of rows and columns that cannot be read."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ every_index = pytest.mark.parametrize(
     ("index_class", "n_axes", "keyed"), CONTRACT, ids=[f"{c.__name__}-{k}{'-keyed' * p}" for c, k, p in CONTRACT]
 )
 # Those to which boxes can be added, and from which they can be taken, as the papers have it. The others are built once:
-# a query set makes a part of what is new.
+# a query set creates a part for new queries.
 CHANGING = [each for each in CONTRACT if hasattr(each[0], "insert")]
 every_changing_index = pytest.mark.parametrize(
     ("index_class", "n_axes", "keyed"), CHANGING, ids=[f"{c.__name__}-{k}" for c, k, _ in CHANGING]
@@ -205,7 +205,7 @@ def test_it_answers_with_int64_starts_and_int32_positions(index_class, n_axes, k
 
 
 @every_index
-def test_its_memory_is_told_and_bounded(index_class, n_axes, keyed):
+def test_its_memory_is_reported_and_bounded(index_class, n_axes, keyed):
     n_boxes = 1_000 if SLOW else 20_000
     firsts, lasts, ids, n_cells, _ = make_problem(n_boxes, 1, n_axes, keyed, 0.01)
     index = index_class.build(firsts, lasts, ids, n_cells)
@@ -220,7 +220,7 @@ def test_its_memory_is_told_and_bounded(index_class, n_axes, keyed):
 
 @every_index
 def test_boxes_on_an_axis_of_null_alone(index_class, n_axes, keyed):
-    # No cuts: cell 0 holds every value, cell 1 is null.
+    # No cuts: cell 0 has every value, cell 1 is null.
     firsts, lasts = int32([[0, 1, 1]] * n_axes, (n_axes, 3)), int32([[0, 1, 0]] * n_axes, (n_axes, 3))
     index = index_class.build(firsts, lasts, int32([7, 8, 9], 3), [2] * n_axes)
 
@@ -229,7 +229,7 @@ def test_boxes_on_an_axis_of_null_alone(index_class, n_axes, keyed):
 
 @every_changing_index
 @given(data=st.data())
-def test_boxes_come_and_go(index_class, n_axes, keyed, data):
+def test_boxes_are_inserted_and_removed(index_class, n_axes, keyed, data):
     firsts, lasts, ids, n_cells, cells = data.draw(problems(n_axes, keyed))
     n_boxes = len(ids)
     n_built = data.draw(st.integers(0, n_boxes))
@@ -253,7 +253,7 @@ def test_boxes_come_and_go(index_class, n_axes, keyed, data):
 
 
 @every_changing_index
-def test_many_changes_leave_an_index_as_though_built_of_what_is_left(index_class, n_axes, keyed):
+def test_an_index_after_many_changes_equals_a_newly_built_one(index_class, n_axes, keyed):
     n_boxes = 200 if SLOW else 4_000
     firsts, lasts, ids, n_cells, cells = make_problem(n_boxes, 300, n_axes, keyed, 0.05)
     built = index_class.build(firsts, lasts, ids, n_cells)
@@ -276,7 +276,7 @@ def test_many_changes_leave_an_index_as_though_built_of_what_is_left(index_class
 
 
 def one_outside(n_axes, keyed, axis, outside, n_boxes=2):
-    """Boxes of one cell within ten, of which the last reaches the given one on one axis."""
+    """Boxes of one cell within ten; the last box reaches the given cell on one axis."""
     firsts, lasts = np.full((n_axes, n_boxes), 2, np.int32), np.full((n_axes, n_boxes), 2, np.int32)
     firsts[axis, -1], lasts[axis, -1] = sorted((2, outside))
     if keyed and axis == 0:
@@ -295,7 +295,7 @@ def test_a_box_beyond_its_axes_is_not_built_of(index_class, n_axes, keyed):
 
 
 @every_index
-def test_a_box_that_holds_nothing_may_lie_anywhere(index_class, n_axes, keyed):
+def test_an_empty_box_may_be_outside_its_axes(index_class, n_axes, keyed):
     firsts, lasts, ids = one_outside(n_axes, keyed, n_axes - 1, 10)
     firsts[-1, 1] = 12
     index = index_class.build(firsts, lasts, ids, [10] * n_axes)
@@ -309,8 +309,8 @@ NOTHING_BY_CELL = [
 
 
 @every_changing_index
-@pytest.mark.parametrize("n_boxes", [1, 30])  # a few are put in, many have some indexes built anew
-def test_a_box_beyond_its_axes_does_not_come_in(index_class, n_axes, keyed, n_boxes):
+@pytest.mark.parametrize("n_boxes", [1, 30])  # a few are inserted, many make some indexes rebuild
+def test_a_box_outside_its_axes_is_refused(index_class, n_axes, keyed, n_boxes):
     firsts, lasts, ids = one_outside(n_axes, keyed, 0, 2, 20)
     index = index_class.build(firsts, lasts, ids, [10] * n_axes)
     cells = np.full((n_axes, 1), 2, np.int32)
@@ -339,7 +339,7 @@ def test_an_index_with_nothing_by_cell_takes_boxes_above(index_class):
 @every_index
 @given(data=st.data())
 @examples(0.6)
-def test_it_matches_the_same_however_tight_the_bound(index_class, n_axes, keyed, data):
+def test_it_matches_the_same_under_any_bound(index_class, n_axes, keyed, data):
     firsts, lasts, ids, n_cells, cells = data.draw(problems(n_axes, keyed))
     index = index_class.build(firsts, lasts, ids, n_cells)
     pieces = Pieces(data.draw(st.integers(1, 30)), *data.draw(st.tuples(st.integers(1, 200), st.integers(1, 400))))

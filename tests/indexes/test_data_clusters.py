@@ -22,7 +22,7 @@ def conjunctions(n_axes, n_boxes, seed=1):
 
 
 def some_rows(n_axes, n_rows, skew=0.0, seed=2):
-    """Uniform rows, of which a part lies in a tenth of each axis."""
+    """Uniform rows; a part of them lies in a tenth of each axis."""
     random = np.random.default_rng(seed)
     rows = random.integers(0, N_CELLS, (n_axes, n_rows))
     dense = random.random(n_rows) < skew
@@ -43,7 +43,7 @@ def test_clusters_have_all_rows_and_the_regions_that_these_fill(n_rows, n_dc):
         assert clusters.highs[:, cluster].tolist() == own.max(axis=1).tolist()
 
 
-def test_clusters_in_hilbert_order_are_smaller_than_of_rows_as_they_come():
+def test_clusters_in_hilbert_order_are_smaller_than_those_of_unsorted_rows():
     cells = some_rows(2, 2_000)
     by_curve, as_they_come = DataClusters.of(cells, 100), DataClusters.of(cells, 100, np.arange(2_000))
 

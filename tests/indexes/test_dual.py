@@ -42,7 +42,7 @@ def test_both_indexes_match_what_brute_force_matches(monkeypatch, by_row, nanose
     assert found(index, cells) == oracles.match_boxes(*boxes[:3], cells)
 
 
-def test_a_few_rows_are_matched_by_themselves_however_long_that_takes():
+def test_a_few_rows_are_matched_one_by_one():
     index = Dual.build(*wide_boxes(3, 60), nanoseconds=1e9)
 
     assert index.find_cluster_size(rows(3, 1023)) is None
@@ -58,7 +58,7 @@ def test_rows_that_lie_close_together_are_joined_where_rows_far_apart_are_not():
 
 
 @pytest.mark.skipif(SLOW, reason="thousands of boxes, over which no kernel differs")
-def test_many_wide_boxes_on_many_fields_get_both_and_the_explanation_says_so(tmp_path):
+def test_many_wide_boxes_on_many_fields_get_a_dual_and_explain_shows_it(tmp_path):
     n, fields = 9_000, [f"x{i}" for i in range(6)]
     schema = ", ".join(f"{field} double" for field in fields)
     bounds = {field: tuple(np.sort(RANDOM.random((2, n)), axis=0)) for field in fields}

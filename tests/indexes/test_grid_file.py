@@ -154,7 +154,7 @@ def test_equal_boxes_link_their_pages_and_others_part_from_them():
     assert found(index.match(rows)) == [[*range(n), 1000, 1001], [1000, 1001, 1002], [1001]]
 
 
-def test_what_comes_into_pages_that_something_has_left_is_divided_rightly():
+def test_pages_with_removed_points_are_divided_correctly():
     random = np.random.default_rng(8)
     firsts, lasts, ids, index = build(300 if SLOW else 2_000, 2, n_cells=40)
     for _ in range(6):
@@ -170,7 +170,7 @@ def test_what_comes_into_pages_that_something_has_left_is_divided_rightly():
     assert found(index.match(rows)) == met(firsts, lasts, ids, rows, rows)
 
 
-def test_a_file_that_has_lost_half_is_built_anew():
+def test_a_file_with_half_of_its_boxes_removed_is_rebuilt():
     n = 200 if SLOW else 3_000
     *_, ids, index = build(n, 2)
     pages = int(index.counts[1])

@@ -70,6 +70,6 @@ def test_boxes_that_would_be_listed_in_far_too_many_leaves_are_refused():
         Quadtree.build(firsts, lasts, np.arange(n, dtype=np.int32), [n_cells, n_cells])
 
 
-def test_a_sample_meets_boxes_that_come_in_turns():
+def test_a_sample_includes_all_shapes_of_alternating_boxes():
     assert set(sample_boxes(600_000, 2048) % 6) == {0, 1, 2, 3, 4, 5}
     assert sample_boxes(10, 2048).tolist() == list(range(10))

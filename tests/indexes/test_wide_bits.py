@@ -47,7 +47,7 @@ def test_bits_in_which_two_bitmaps_differ_are_kept():
 
 @pytest.mark.parametrize("n_ones", [0, 1, 3, 4, 5, 15, 16, 17, 40, 64])
 @pytest.mark.parametrize("room", [0, 1, 5, 100])
-def test_what_is_at_the_set_bits_is_written_and_nothing_beyond_the_end(n_ones, room):
+def test_numbers_at_set_bits_are_written_and_nothing_beyond_the_end(n_ones, room):
     random = np.random.default_rng(n_ones)
     places = np.sort(random.permutation(64)[:n_ones])
     word = np.array([sum(1 << int(place) for place in places)], np.uint64).view(np.int64)[0]

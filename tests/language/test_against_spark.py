@@ -1,4 +1,4 @@
-"""Spark decides: what a predicate keeps is what Spark's own `filter` keeps.
+"""Spark is the judge: a predicate keeps exactly the rows that Spark's own `filter` keeps.
 
 Random predicates over random rows, a few hundred a job. VEDETTE_PREDICATES sets how many (400 with the `full` profile),
 VEDETTE_SEED where the draws begin; VEDETTE_CODEGEN=1 leaves Spark's code generation on.

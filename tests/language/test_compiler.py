@@ -39,7 +39,7 @@ def test_texts_of_one_shape_become_one_block() -> None:
     assert block.ranges["symbol"].lows[7] == "S7"
 
 
-def test_literals_of_several_kinds_may_stand_in_one_place() -> None:
+def test_literals_of_several_kinds_may_be_in_one_place() -> None:
     compiled = compile_texts(["price < 1", "price < 1.5", "price < 1e0", "price < '2'", "price < NULL"], market)
 
     highs = {
@@ -155,7 +155,7 @@ def test_deep_nesting_is_an_error_and_not_a_crash() -> None:
         compile_texts(["(" * 3000 + "price > 1" + ")" * 3000], market)
 
 
-def test_the_first_bad_text_is_named_and_nothing_else_is_said() -> None:
+def test_only_the_first_invalid_text_is_reported() -> None:
     with pytest.raises(QueryError, match=r"query 'q2'.*unknown field 'prize'; .*did you mean 'price'"):
         compile_texts(["price < 1", "volume > 1", "prize < 3", "price <"], market, ids=["q0", "q1", "q2", "q3"])
 
@@ -177,7 +177,7 @@ def test_a_lone_surrogate_is_an_error() -> None:
         compile_texts(["symbol = 'b'", "symbol = 'a\ud800'"], market)
 
 
-def test_what_is_no_text_is_an_error() -> None:
+def test_a_query_that_is_not_a_string_is_an_error() -> None:
     errors: list[tuple[int, QueryError]] = []
     compile_texts(["price < 1", None], market, errors=errors)  # type: ignore[list-item]
 
@@ -194,7 +194,7 @@ def test_what_is_no_text_is_an_error() -> None:
         ("`price` < 1 AND\n lenght(symbol) > 2", "lenght(symbol"),
     ],
 )
-def test_the_caret_stands_under_the_place(text: str, place: str) -> None:
+def test_the_caret_is_under_the_place(text: str, place: str) -> None:
     with pytest.raises(QueryError) as caught:
         compile_texts([text], market)
 
@@ -212,7 +212,7 @@ def test_texts_that_never_or_always_match_are_warned_of() -> None:
 
 
 @given(predicates(), rows(12))
-def test_a_text_alone_says_what_it_says_among_many(pair: object, columns: dict[str, list[object]]) -> None:
+def test_a_text_has_the_same_error_alone_and_among_many(pair: object, columns: dict[str, list[object]]) -> None:
     text = str(pair)
     others = ["i > 5", text, "x < 2.5 OR s = 'a'", text]
     together, alone = (compile_texts(texts, everything) for texts in (others, [text]))

@@ -25,7 +25,7 @@ from vedette.language import compile_texts
 from vedette.language.function_table import FUNCTIONS
 
 
-def test_the_examples_keep_the_rows_the_page_says() -> None:
+def test_the_examples_of_the_page_keep_its_rows() -> None:
     schema, rows = sample()
     compiled = compile_texts([condition for condition, _, _ in conditions()], schema)
     kept = answers(compiled, columns_of(rows, schema), 6)
@@ -56,7 +56,7 @@ def test_every_function_is_on_the_page() -> None:
 
 
 @pytest.mark.parametrize(("text", "words"), refusals())
-def test_what_the_page_says_is_refused_is_refused_with_its_words(text: str, words: str) -> None:
+def test_refused_examples_of_the_page_are_refused_with_its_words(text: str, words: str) -> None:
     schema, _ = sample()
 
     with pytest.raises(QueryError) as caught:
@@ -66,7 +66,7 @@ def test_what_the_page_says_is_refused_is_refused_with_its_words(text: str, word
     assert text in str(caught.value), "the text is shown, with the place"
 
 
-def test_the_geofences_keep_the_points_the_page_says() -> None:
+def test_the_geofences_of_the_page_keep_its_points() -> None:
     schema, rows = fence_sample()
     compiled = compile_texts([text for text, _ in fences()], schema)
     kept = answers(compiled, columns_of(rows, schema), len(rows["lon"]))
@@ -76,7 +76,7 @@ def test_the_geofences_keep_the_points_the_page_says() -> None:
 
 
 @pytest.mark.parametrize(("text", "words"), fence_refusals())
-def test_the_geofences_the_page_says_are_refused_are_refused_with_its_words(text: str, words: str) -> None:
+def test_refused_geofences_of_the_page_are_refused_with_its_words(text: str, words: str) -> None:
     schema, _ = fence_sample()
 
     with pytest.raises(QueryError) as caught:

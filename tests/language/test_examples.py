@@ -140,7 +140,7 @@ def test_spark_agrees_that(spark: Any, claim: str, text: str, in_spark: str) -> 
         "x || s + 1 = s",
     ],
 )
-def test_what_is_no_condition_of_ours_is_refused(text: str) -> None:
+def test_unsupported_conditions_are_refused(text: str) -> None:
     with pytest.raises(QueryError) as caught:
         compile_texts([text], schema)
 

@@ -216,7 +216,7 @@ def test_the_box_of_a_polygon_is_the_box_of_its_query() -> None:
     assert compiled.residuals[0].fields == ("x", "y"), "what is a box has left the residual"
 
 
-def test_what_is_not_in_a_fence_may_be_anywhere() -> None:
+def test_a_negated_fence_has_no_box() -> None:
     for fence in (f"ST_Contains({SQUARE}, ST_Point(x, y))", "ST_DWithin(ST_Point(x, y), ST_Point(1, 2), 3)"):
         (block,) = compile_texts([f"NOT {fence}"], plane).blocks
         assert block.ranges == {}
@@ -229,9 +229,7 @@ number = st.floats(allow_nan=False, allow_infinity=False) | st.floats(-200, 200)
 @example(-1.0, 0.0, 1.0, 0, True)
 @example(1e308, 0.0, 1.7e308, 0, True)
 @example(0.0, 0.0, 5e-324, 1, False)
-def test_the_box_of_a_circle_holds_whatever_the_circle_does(
-    x: float, y: float, radius: float, steps: int, above: bool
-) -> None:
+def test_the_box_of_a_circle_contains_the_circle(x: float, y: float, radius: float, steps: int, above: bool) -> None:
     """Points are a few floating-point numbers off the border; near 0, as much closer as doubles go."""
     with np.errstate(over="ignore"):
         ends = [np.float64(x + radius if above else x - radius), np.float64(x), np.float64(1e-17), np.float64(-1e-17)]
@@ -256,7 +254,7 @@ def test_the_box_of_a_circle_holds_whatever_the_circle_does(
 def test_the_distance_is_the_square_root_of_the_sum_of_squares(
     x: float, y: float, centre_x: float, centre_y: float, steps: int
 ) -> None:
-    """The radius is the distance, or a few floating-point numbers off; the box holds the point if the circle does."""
+    """The radius is the distance, or a few floating-point numbers away; the box has the point if the circle does."""
     dx, dy = x - centre_x, y - centre_y
     distance = math.sqrt(dx * dx + dy * dy)
     assume(math.isfinite(distance))
@@ -381,7 +379,7 @@ def test_what_a_residual_has_parsed_stays_with_it() -> None:
         assert (copy.evaluate(grid, rows, members)[0] == expected).all()
 
 
-def test_threads_may_ask_a_residual_at_once() -> None:
+def test_a_residual_is_thread_safe() -> None:
     texts, _ = many_fences(300)
     rows, members = np.arange(len(GRID)).repeat(300), np.tile(np.arange(300), len(GRID))
     expected, _ = residual_of(*texts).evaluate(grid, rows, members)

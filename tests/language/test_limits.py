@@ -1,4 +1,4 @@
-"""Limits: what exceeds one is refused quickly, by name; what was accepted before still loads."""
+"""Limits: a query that exceeds one is refused quickly, by name; queries that were accepted before still load."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vedette.settings import Settings
 SCHEMA = "x double, y double, s string, b boolean"
 SQUARE = "ST_Contains(ST_GeomFromText('POLYGON ((0 0, 4 0, 4 3, 0 3, 0 0))'), ST_Point(x, y))"
 
-# By limit: a text, and what is counted in it.
+# By limit: a text, and what the limit counts.
 COUNTED = [
     ("max_text_length", "x > 1", 5),
     ("max_terms", "x > 1 AND x < -2 OR NOT (y BETWEEN -3 AND -2) AND s LIKE 'a > b'", 4),
@@ -163,7 +163,7 @@ def test_a_set_that_was_filled_under_higher_limits_loads(set_limits, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "least"), [("coalesce", 1), ("concat", 1), ("least", 2), ("greatest", 2)])
-def test_the_message_about_too_many_arguments_tells_the_maximum(name, least):
+def test_the_message_about_too_many_arguments_has_the_maximum(name, least):
     queries = vd.QuerySet(SCHEMA)
     queries.add("most", f"{name}({','.join(['s'] * 99)}) > 'a'")
 

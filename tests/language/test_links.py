@@ -1,4 +1,4 @@
-"""Which texts compare two streams by a link, and what is left to be checked on pairs."""
+"""Which texts compare two streams by a link, and what remains to be checked on pairs."""
 
 from __future__ import annotations
 
@@ -145,14 +145,14 @@ def test_the_sides_of_a_link_are_expressions_of_one_stream_each_without_literals
         "left.i < right.m",
     ],
 )
-def test_what_is_no_link_is_a_residual_of_pairs(text):
+def test_a_condition_that_is_not_a_link_is_a_residual_of_pairs(text):
     (residual,) = compiled(text).residuals
     assert {name.partition(".")[0] for name in residual.fields} == {"left", "right"}
     (block,) = compiled(text).blocks
     assert block.ranges == {}
 
 
-def test_residuals_of_one_stream_stand_apart_from_those_of_two():
+def test_residuals_of_one_stream_are_separate_from_those_of_two():
     text = "left.x * 2 > left.y AND right.x * 2 > right.y AND left.x > right.x * 1.01 AND left.y * 3 < right.y"
     fields = sorted(residual.fields for residual in compiled(text).residuals)
     assert fields == [("left.x", "left.y"), ("left.x", "left.y", "right.x", "right.y"), ("right.x", "right.y")]

@@ -73,12 +73,12 @@ def test_a_null_in_any_place_is_answered_or_refused_and_never_raises(template: s
 
 
 @pytest.mark.parametrize("text", ["CASE WHEN NULL THEN 1 END = 1", "CASE WHEN b THEN 1 WHEN NULL THEN 2 END = 1"])
-def test_a_plain_null_is_no_condition_of_case(text: str) -> None:
+def test_null_is_refused_as_a_condition_of_case(text: str) -> None:
     with pytest.raises(QueryError, match="a condition is needed here, but this is NULL"):
         compile_texts([text], schema)
 
 
-def test_a_plain_null_is_a_condition_of_if() -> None:
+def test_null_is_a_condition_of_if() -> None:
     assert is_kept("if(NULL, 1, 2) = 2")
 
 
@@ -122,7 +122,7 @@ def test_try_forgives_its_own_failure_and_not_that_of_its_operands() -> None:
 
 
 @pytest.mark.parametrize("text", ["lower(s) LIKE 'a\\\\'", "(s LIKE 'a\\\\b') IS NULL", "'abc' LIKE '/a' ESCAPE '/'"])
-def test_a_literal_pattern_with_a_stray_escape_is_refused_wherever_it_stands(text: str) -> None:
+def test_a_literal_pattern_with_an_invalid_escape_is_refused_anywhere(text: str) -> None:
     with pytest.raises(QueryError, match="in a LIKE pattern must be followed by %, _ or itself"):
         compile_texts([text], schema)
 

@@ -79,7 +79,7 @@ def test_a_string_becomes_the_double_that_spark_makes_of_it(text: str, value: fl
 
 
 @pytest.mark.parametrize("text", ["NaN", "nan", "nan ", "+NaN", "-NaN"])
-def test_a_string_becomes_nan_where_spark_says_so(text: str) -> None:
+def test_a_string_becomes_nan_as_in_spark(text: str) -> None:
     assert math.isnan(double_of(text) or 0)
 
 
@@ -100,7 +100,7 @@ def test_a_string_becomes_the_integer_that_spark_makes_of_it(text: str, value: i
 
 
 @pytest.mark.parametrize("tail", ["x", "e", ".x", "e5x"])
-def test_a_long_string_that_is_no_number_is_given_up_at_once(tail: str) -> None:
+def test_a_long_string_that_is_not_a_number_fails_fast(tail: str) -> None:
     began = time.perf_counter()
     for digit in "09":
         text = digit * 1_000_000 + tail

@@ -61,7 +61,7 @@ def test_a_failure_makes_the_comparison_null_and_is_counted(text: str, kept: lis
     assert evaluated(residual_of(text)) == (kept, n_failed)
 
 
-def test_pairs_may_come_in_any_order_and_more_than_once() -> None:
+def test_pairs_may_be_in_any_order_and_repeat() -> None:
     residual = residual_of("i + j > 2", "i + j > 4")
     rows, members = np.array([0, 0, 1, 0]), np.array([1, 0, 1, 0])
 
@@ -70,7 +70,7 @@ def test_pairs_may_come_in_any_order_and_more_than_once() -> None:
     assert keep.tolist() == [False, True, False, True]
 
 
-def test_no_pairs_are_no_answers() -> None:
+def test_no_pairs_give_an_empty_answer() -> None:
     nothing = np.zeros(0, np.int64)
     for text in ("i + j > 2", "m / 3 > w", "upper(s) LIKE '%X' OR s < 3", "round(x, 1) = 2"):
         keep, n_failed = residual_of(text).evaluate(columns, nothing, nothing)
@@ -83,7 +83,7 @@ TEXTS = [
 ]
 
 
-def test_residuals_of_one_expression_are_taken_apart_and_joined() -> None:
+def test_residuals_of_one_expression_can_be_split_and_joined() -> None:
     both = residual_of(*TEXTS)
     first, second = both.take(np.array([0])), both.take(np.array([False, True]))
 

@@ -1,4 +1,4 @@
-"""The memory of an evaluation is bounded by what it makes, not by what it reads."""
+"""The memory of an evaluation is bounded by its results, not by its inputs."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ LETTERS = ["a", "ß", "ŉ", "ΰ", "ﬃ", "İ", "Ⱥ", "Σ", "😀", " ", "%", "_"
 
 
 def strings_of(node, evaluation):
-    """The strings that an evaluation holds: of every node, and for the largest node its copies in Python."""
+    """The strings of an evaluation: of every node, and for the largest node its copies in Python."""
     held, copies = np.zeros(len(evaluation.rows), np.int64), np.zeros(len(evaluation.rows), np.int64)
     for each in set(node.walk()):
         values = {}
@@ -116,7 +116,7 @@ def strings_of(node, evaluation):
 
 
 @pytest.mark.parametrize("text", EXPRESSIONS)
-def test_the_estimate_of_a_pair_is_no_less_than_the_strings_that_it_holds(text):
+def test_the_estimate_of_a_pair_is_at_least_the_size_of_its_strings(text):
     schema = Schema.parse("s string, t string, z bigint, d date, m decimal(38,3)")
     source = np.random.default_rng(5)
     words = ["".join(source.choice(LETTERS, n)) for n in (0, 1, 2, 5, 20, 100)] + [letter * 50 for letter in LETTERS]
@@ -138,7 +138,7 @@ def test_the_estimate_of_a_pair_is_no_less_than_the_strings_that_it_holds(text):
         assert (estimate >= strings_of(residual.expression, evaluation)).all()
 
 
-def test_no_letter_grows_more_in_upper_or_lower_case_than_the_estimate_says():
+def test_no_letter_exceeds_the_estimated_growth_in_upper_or_lower_case():
     letters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
     grown = max(
         len(each.encode()) / len(letter.encode()) for letter in letters for each in (letter.upper(), letter.lower())

@@ -74,7 +74,7 @@ HOSTILE = (
 
 @dataclass(frozen=True)
 class Specimen:
-    """What was saved, and what is done with it after a mutation: loaded, asked, changed."""
+    """Saved content, and its use after a mutation: it is loaded, matched and changed."""
 
     name: str
     data: bytes
@@ -182,7 +182,7 @@ def query_sets() -> Iterable[Specimen]:
 
 
 def _changed_set() -> vd.QuerySet:
-    """Several parts, queries that are gone, some of them retained, and a screen."""
+    """Several parts, removed queries, some of them retained, and a screen."""
     queries = vd.QuerySet(SCHEMA)
     queries.retain()
     queries.add_boxes(np.arange(3000), {"x": (RANDOM.uniform(0, 100, 3000), np.full(3000, 101.0))})
@@ -300,7 +300,7 @@ def band_sets() -> Iterable[Specimen]:
     yield Specimen("bands of one point", many.to_bytes(), use_bands)
 
 
-# States. Each is loaded by a monitor of its own, which then goes on.
+# States. Each is loaded by its own monitor, which then continues.
 
 
 def _queries() -> vd.QuerySet:
@@ -691,7 +691,7 @@ def try_one(specimen: Specimen, seed: int, expected: str) -> str:
 
 
 def _work(which: Callable[[], list[Specimen]], jobs: list[tuple[int, int]], told: Any) -> None:
-    """In a process of its own: try mutations, and tell before and after each."""
+    """In its own process: try mutations, and report before and after each."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.setrecursionlimit(1000)

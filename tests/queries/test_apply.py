@@ -1,4 +1,4 @@
-"""Changes of a registry applied in bulk leave what the same changes leave one by one, at every version."""
+"""Changes of a registry applied in bulk give the same set as one by one, at every version."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def expected(standing, rows):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_matches_is_what_stands_wherever_changes_are_cut(seed, monkeypatch):
+def test_matches_are_those_of_active_queries_however_changes_are_cut(seed, monkeypatch):
     monkeypatch.setattr(query_set, "FEW_REMOVED", (2, 1024)[seed % 2])
     random = np.random.default_rng(seed)
     told, states = make_history(random, make_query, integers=seed == 3)
@@ -69,7 +69,7 @@ def test_what_matches_is_what_stands_wherever_changes_are_cut(seed, monkeypatch)
 
 
 def make_forms(state, known):
-    """The queries that stand as the model of border monitoring takes them: the same query is the same object."""
+    """The active queries for the model of border monitoring: the same query is the same object."""
     forms = {}
     for query, (text,) in state.items():
         key = (query, id(state[query]))
@@ -94,7 +94,7 @@ def test_border_states_go_on_in_sets_that_jump_over_versions(seed, monkeypatch):
     random = np.random.default_rng(seed)
     told, states = make_history(random, make_query, n_versions=40)
     model, known, seen = border_model.Model(), {}, {}
-    workers = [begin(told, states, 0) for _ in range(3)]  # each moves its set when it is asked to step
+    workers = [begin(told, states, 0) for _ in range(3)]  # each updates its set when it steps
     blob, version = None, 0
     for t in range(12):
         version = min(len(told), version + int(random.integers(0, 7)))

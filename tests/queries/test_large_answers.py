@@ -103,7 +103,7 @@ def test_a_table_of_pairs_beyond_the_limit_is_refused_before_its_ids_are_copied(
 
 
 @pytest.mark.parametrize("n_removed", [0, 1])
-def test_every_piece_can_be_converted_however_long_the_ids_are(limited, n_removed):
+def test_every_piece_can_be_converted_for_ids_of_any_length(limited, n_removed):
     queries = QuerySet("x bigint")
     ids = [f"{number}{'i' * 200 * number}" for number in range(6)]
     queries.add_many(ids, ["x > 2"] * 6)
@@ -144,7 +144,7 @@ SETTINGS = {"VEDETTE_MAX_ANSWER_BYTES": str(4 << 20), "VEDETTE_ANSWER_BATCH_BYTE
     ],
 )
 @pytest.mark.full
-def test_memory_is_bounded_whatever_the_queries_and_rows_are(n_queries, text, n_quiet, n_wide):
+def test_memory_is_bounded_for_any_queries_and_rows(n_queries, text, n_quiet, n_wide):
     told = run_alone(
         f"""
         import numpy as np, pyarrow as pa, vedette as vd

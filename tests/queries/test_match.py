@@ -31,7 +31,7 @@ positions = st.lists(st.integers(0, 5), max_size=3)
     ),
     st.none() | st.sets(st.integers(0, 5)),
 )
-def test_merged_answers_list_what_each_lists_less_what_is_gone(drawn, gone):
+def test_merged_answers_have_all_pairs_except_dropped_ones(drawn, gone):
     n_rows, answers = drawn
     found = [matches_of(each) for each in answers]
     is_removed = np.array([each in (gone or ()) for each in range(6)])

@@ -51,7 +51,7 @@ def test_one_row_matches_as_in_a_batch(alerts):
     assert alerts.match_one({"price": 0.5}) == ["busy"]
 
 
-def test_no_ids_are_no_change():
+def test_an_empty_list_of_ids_changes_nothing():
     queries = vd.QuerySet("x double")
     joins = vd.JoinQuerySet(left="x double", right="x double")
     queries.add_many([], [])
@@ -134,7 +134,7 @@ def test_a_refused_change_says_why_and_changes_nothing(alerts, change, words):
     assert (found(alerts, ROWS), alerts.version, len(alerts), alerts.ids.to_pylist()) == before
 
 
-def test_boxes_are_bounded_as_told():
+def test_boxes_have_the_given_bounds():
     for closed, inside in [("both", [1, 2]), ("left", [1]), ("right", [2]), ("neither", [])]:
         boxes = vd.QuerySet("x double")
         boxes.add_boxes([1], {"x": ([1.0], [2.0])}, closed=closed)
@@ -223,7 +223,7 @@ def test_ids_may_be_integers():
 
 
 @pytest.mark.parametrize("way", ["pickle", "bytes", "file"])
-def test_a_set_travels_with_its_versions_and_goes_on(alerts, way, tmp_path):
+def test_a_pickled_set_keeps_its_versions_and_can_change(alerts, way, tmp_path):
     alerts.remove("mid")
     alerts.add("odd", "length(symbol) = 3 AND price * 2 > volume")
     if way == "file":
@@ -240,7 +240,7 @@ def test_a_set_travels_with_its_versions_and_goes_on(alerts, way, tmp_path):
     assert found(alerts, ROWS) == [["cheap-ibm", "odd"], ["busy"], ["odd"]]
 
 
-def test_explain_tells_which_index_and_why():
+def test_explain_shows_which_index_and_why():
     queries = vd.QuerySet("x double, y double", index="Scan")
     queries.add_boxes(np.arange(1000), {"x": (np.arange(1000.0), np.arange(1000.0) + 2)})
     told = queries.explain()
@@ -322,7 +322,7 @@ def test_the_constants_of_residuals_count_as_memory():
     assert long.nbytes - short.nbytes == 100_000
 
 
-def test_a_loaded_set_compiles_nothing_anew(monkeypatch):
+def test_a_loaded_set_is_not_compiled_again(monkeypatch):
     queries = vd.QuerySet("x double")
     queries.add_many(range(100), [f"x > {i}" for i in range(100)])
     queries.match_one({})
@@ -333,7 +333,7 @@ def test_a_loaded_set_compiles_nothing_anew(monkeypatch):
     assert found(vd.QuerySet.from_bytes(data), {"x": [41.5]}) == [[40, 41]]
 
 
-def test_forty_fields_and_more_are_compiled_anew_as_they_were():
+def test_forty_fields_and_more_are_compiled_again_unchanged():
     names = [f"f{i}" for i in range(60)]
     queries = vd.QuerySet(", ".join(f"{name} double" for name in names))
     queries.add_many(names, [f"{name} > 1" for name in names])

@@ -39,7 +39,7 @@ def test_a_query_that_matches_more_than_its_share_of_the_sample_is_refused():
     assert queries.match_one({"x": 3.0, "s": "a"}) == ["half"]
 
 
-def test_shares_are_counted_exactly_whatever_the_queries():
+def test_shares_are_counted_exactly_for_any_queries():
     highs = np.arange(300) % 101
     refused = highs > 30
 
@@ -87,7 +87,7 @@ def test_a_sample_may_be_a_stream_that_can_be_read_only_once():
 
 
 @pytest.mark.parametrize("share", [0, -1, 1.5, float("nan"), "0.5", True, None])
-def test_a_share_is_a_number_between_0_and_1_and_comes_with_a_sample(share):
+def test_a_share_is_a_number_between_0_and_1_and_needs_a_sample(share):
     with pytest.raises(QueryError, match="max_match_share"):
         vd.QuerySet(SCHEMA, sample=SAMPLE, max_match_share=share)
     with pytest.raises(QueryError, match="max_match_share needs sample"):

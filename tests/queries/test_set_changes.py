@@ -7,7 +7,7 @@ import numpy as np
 from vedette.queries.set_changes import Changes
 
 
-def test_a_version_without_queries_is_told_too() -> None:
+def test_a_version_without_queries_is_included() -> None:
     changes = Changes.of([(3, 31, [], [("a", "x > 1")]), (4, 41, [], []), (5, 51, ["a"], [])])
 
     told = [(each.until, each.removed_ids, each.added_ids) for each in changes.by_version()]

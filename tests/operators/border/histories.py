@@ -1,4 +1,4 @@
-"""Random histories of a registry's set, and what stands at each version, in plain Python."""
+"""Random histories of a registry's set, and the active queries at each version, in plain Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vedette.queries.set_changes import Changes
 
 
 def make_history(random, make_query, n_versions=30, n_ids=8, integers=False):
-    """Changes one by one, as `Changes.of` takes them, and by version what stands: {id: query}.
+    """Changes one by one, as arguments of `Changes.of`, and by version the active queries: {id: query}.
 
     A version may change nothing, or any mix; ids come and go again and again.
     """
@@ -40,7 +40,7 @@ def cut(random, told, n_cuts=5):
 
 
 def standing_at(told, states, version):
-    """What stands at a version as a registry tells it, with the versions that added it, and the version's mark."""
+    """The active queries at a version as a registry returns them: with their adding versions and the version's mark."""
     added = {query[0]: (at, query) for at, _, _, queries in told[:version] for query in queries}
     lives = sorted((added[query_id] for query_id in states[version]), key=lambda life: life[0])
     changes = Changes.of([(at, 0, [], [query]) for at, query in lives])

@@ -1,4 +1,4 @@
-"""Border events equal those of a plain model, whatever the batches, the changes of the set, and the saves between."""
+"""Border events equal those of a plain model, for any batches, changes of the set, and saves in between."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ LATE_TEXTS = {"p": form("x > {a}", 0, 0), "q": form("x BETWEEN {a} AND {b}", 0, 
 
 
 @given(st.lists(st.lists(late_row, max_size=4), max_size=4), late_options, st.booleans(), st.data())
-def test_cutting_a_batch_in_time_order_changes_nothing_whatever_is_late(batches, options, advance, data):
+def test_cutting_a_batch_in_time_order_changes_nothing_for_any_late_option(batches, options, advance, data):
     whole = [sorted(batch, key=lambda row: row["t"]) for batch in batches]
     cut = [part for batch in whole for part in cut_at(batch, lambda: data.draw(st.integers(1, 3)))]
     assert events_of(whole, LATE_TEXTS, options, advance) == events_of(cut, LATE_TEXTS, options, advance)
@@ -246,7 +246,7 @@ def test_a_late_row_that_is_applied_does_not_let_its_key_expire():
 
 
 @pytest.mark.parametrize("late", ["drop", "apply"])
-def test_a_key_far_behind_the_clock_expires_at_each_row_however_rows_are_cut(late):
+def test_a_key_far_behind_the_clock_expires_at_each_row_for_any_batches(late):
     zones = vd.QuerySet("k string, x double, t bigint")
     zones.add("in", "x > 0")
     for batches in ([[2, 4]], [[2], [4]]):

@@ -44,7 +44,7 @@ def inside(drawn, at):
 
 
 def meets_line(drawn, old, new):
-    """Whether some point of the line is inside: the ends of the stretches and the middles between them tell."""
+    """Whether some point of the line is inside: it is enough to check the ends of its parts and their middles."""
     if drawn[2] not in (None, old[2]) or drawn[2] not in (None, new[2]):
         return False
     moments = {Fraction(0), Fraction(1)}

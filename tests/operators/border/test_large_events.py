@@ -83,7 +83,7 @@ def test_pieces_put_together_are_all_events_of_a_step(texts, options, batches, m
 
 @given(st.lists(st.sampled_from(TEXTS), min_size=1, max_size=12), options, batches, st.integers(0, 3))
 @examples(0.8)
-def test_a_monitor_is_unchanged_where_a_step_is_not_taken_to_its_end(texts, options, batches, n_taken):
+def test_a_monitor_is_unchanged_if_a_step_is_not_read_to_its_end(texts, options, batches, n_taken):
     _, (whole, other) = monitors(texts, options)
     for rows in tables(batches):
         before = other.save()
@@ -100,7 +100,7 @@ def test_a_monitor_is_unchanged_where_a_step_is_not_taken_to_its_end(texts, opti
 
 
 def content(monitor):
-    """The state of a monitor, whatever the order of its keys."""
+    """The state of a monitor, independent of the order of its keys."""
     whole = state.from_bytes("border state", monitor.save())
     saved = whole["parts"]["keys"]
     keys = saved["keys"].tolist()
@@ -191,7 +191,7 @@ def test_deltas_that_free_keys_do_not_make_the_state_grow():
 
 
 @pytest.mark.parametrize("options", [{}, {"expire_after": 3}, {"margin": 1}])
-def test_a_step_with_too_many_events_is_refused_and_may_be_taken_in_fewer_rows(monkeypatch, options):
+def test_a_step_with_too_many_events_is_refused_and_works_with_fewer_rows(monkeypatch, options):
     _, (monitor, other) = monitors(["x > 3"] * 50, options)
     monkeypatch.setattr(answer_limit, "settings", lambda: Settings(max_answer_bytes=100 * EVENT_BYTES))
     rows = {"k": np.arange(10), "t": np.zeros(10, np.int64), "x": np.full(10, 5.0), "y": np.zeros(10)}
@@ -212,7 +212,7 @@ def test_a_step_with_too_many_events_is_refused_and_may_be_taken_in_fewer_rows(m
 
 @pytest.mark.parametrize("options", ["", ", margin=1", ", cross=True", ", expire_after=5"])
 @pytest.mark.full
-def test_the_memory_of_a_step_is_bounded_whatever_the_queries_and_rows_are(options):
+def test_the_memory_of_a_step_is_bounded_for_any_queries_and_rows(options):
     told = run_alone(
         f"""
         import numpy as np, vedette as vd

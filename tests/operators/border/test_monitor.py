@@ -1,4 +1,4 @@
-"""What a monitor refuses, what it keeps, and what its answers look like."""
+"""The errors of a monitor, its state, and the form of its answers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_key_and_time_need_not_be_in_the_schema(alerts):
     assert [(e["key"], e["time"], e["event"]) for e in events.to_pylist()] == [(1, 0.5, "enter"), (1, 1.5, "exit")]
 
 
-def test_keys_may_come_as_a_dictionary(alerts):
+def test_keys_may_be_a_dictionary_array(alerts):
     keys = pa.DictionaryArray.from_arrays(pa.array([2, 0, 2], pa.int8()), pa.array(["A", "unused", "B"]))
     rows = pa.table({"symbol": keys, "price": [39.0, 41.0, 41.0], "t": [1, 1, 2]})
     monitor = alerts.border(key="symbol", time="t")
@@ -76,7 +76,7 @@ def test_durations_are_read_in_the_units_of_the_time(alerts):
     assert (event["reason"], event["time"]) == ("expired", NOON + datetime.timedelta(seconds=65))
 
 
-def test_time_alone_is_told_as_a_datetime(alerts):
+def test_advance_takes_a_datetime(alerts):
     monitor = alerts.border(key="symbol", time="ts", dwell="2 seconds")
     monitor.step(ticks(39.0))
 
@@ -242,7 +242,7 @@ def test_rows_without_a_key_can_be_left_out_and_are_counted(alerts):
     assert monitor.n_null_keys == 1
 
 
-def test_a_state_goes_on_where_it_was_saved(alerts):
+def test_a_loaded_state_continues_where_it_was_saved(alerts):
     monitor = alerts.border(key="symbol", time="ts", margin=1)
     monitor.step(ticks(39.0, 40.5))
     other = alerts.border(key="symbol", time="ts", margin=1)
@@ -264,7 +264,7 @@ def test_a_delta_is_as_large_as_what_changed():
     assert len(monitor.take_delta()) < 5_000
 
 
-def test_the_same_set_made_anew_fits_a_saved_state():
+def test_the_same_set_built_again_fits_a_saved_state():
     def make():
         queries = vd.QuerySet(SCHEMA)
         queries.add("cheap", "price < 40")
@@ -303,7 +303,7 @@ def test_a_state_of_another_set_is_refused(alerts):
 
 
 def rebuilt(retains):
-    """The set of the fixture, made anew and then changed."""
+    """The set of the fixture, built again and then changed."""
     queries = vd.QuerySet(SCHEMA)
     if retains:
         queries.retain()
@@ -312,7 +312,7 @@ def rebuilt(retains):
     return queries.border(key="symbol", time="ts")
 
 
-def test_a_set_that_changed_before_its_monitor_was_made_must_have_retained(alerts):
+def test_a_set_that_changed_before_its_monitor_existed_must_have_retained(alerts):
     monitor = alerts.border(key="symbol", time="ts")
     monitor.step(ticks(35.0))
     blob = monitor.save()
@@ -327,7 +327,7 @@ def test_a_set_that_changed_before_its_monitor_was_made_must_have_retained(alert
 
 
 @pytest.mark.parametrize(("option", "value"), [("dwell", "5 seconds"), ("margin", 2)])
-def test_a_state_that_holds_events_back_needs_a_monitor_that_does(alerts, option, value):
+def test_a_state_with_delayed_events_needs_a_monitor_with_the_same_option(alerts, option, value):
     monitor = alerts.border(key="symbol", time="ts", **{option: value})
     monitor.step(ticks(39.0, 41.0))
 
@@ -347,7 +347,7 @@ def test_a_refused_state_leaves_the_monitor_as_it_was(alerts):
     assert other.n_keys == 2
 
 
-def test_a_delta_is_no_state(alerts):
+def test_a_delta_is_not_a_state(alerts):
     monitor = alerts.border(key="symbol", time="ts")
     monitor.step(ticks(1.0))
     monitor.save()
@@ -392,7 +392,7 @@ def test_empty_batches_and_batches_without_keys_fit_any_kind_of_key(alerts):
     alerts.remove_many([])
 
 
-def test_keys_may_come_as_categories_of_polars(alerts):
+def test_keys_may_be_polars_categories(alerts):
     polars = pytest.importorskip("polars")
     rows = polars.DataFrame({"symbol": ["A", "B"], "price": [1.0, 99.0], "t": [1, 1]})
     rows = rows.with_columns(polars.col("symbol").cast(polars.Categorical))
@@ -400,7 +400,7 @@ def test_keys_may_come_as_categories_of_polars(alerts):
     assert alerts.border(key="symbol", time="t").step(rows)["key"].to_pylist() == ["A"]
 
 
-def test_a_pending_enter_ends_with_what_is_known_of_its_query(alerts):
+def test_a_pending_enter_is_dropped_with_its_forgotten_query(alerts):
     monitor = alerts.border(key="symbol", time="ts", dwell="10 seconds")
     alerts.retained_versions = 2
     monitor.step(ticks(39.0))

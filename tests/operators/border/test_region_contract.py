@@ -50,7 +50,7 @@ def brute_force(boxes, old, new):
 
 
 class Problem:
-    """Boxes, some of which may stand, and keys that walk over few cells, so that shared ends happen often."""
+    """Boxes, and keys that move over few cells, so that shared ends happen often."""
 
     def __init__(self, firsts, lasts, ids, n_cells, cells, before, after):
         self.firsts, self.lasts, self.ids, self.n_cells = firsts, lasts, ids, n_cells
@@ -74,7 +74,7 @@ class Problem:
         return list(zip(self.before.tolist(), self.after.tolist(), strict=True))
 
     def found(self, structure):
-        """The same of a structure; where it leaves a move out, as it may, what brute force says of it is None."""
+        """The same for a structure. For a move that it skips, which is allowed, the answer of brute force is None."""
         answer = structure.changes(self.cells, self.before, self.after)
         runs, rest = (answer, []) if isinstance(structure, DiffRMQ) else answer
         assert list(rest) == [number for number, move in enumerate(self.moves) if self.is_left_out(structure, *move)]
@@ -151,7 +151,7 @@ def make_problem(n_boxes, n_rows, n_axes, seed=3, points=False):
 
 
 def parts(structure):
-    """The arrays of RS lists, as far as they are used."""
+    """The used parts of the arrays of RS lists."""
     if isinstance(structure, RSList):
         n = structure.n_entries
         used = {"ids": np.s_[:n], "others": np.s_[:n], "narrowest": np.s_[: -(-n // BLOCK)]}
@@ -165,7 +165,7 @@ def parts(structure):
 @every_structure
 @given(data=st.data())
 @examples(1.5)
-def test_moves_enter_and_leave_what_brute_force_says(build, n_axes, data):
+def test_moves_enter_and_leave_the_same_boxes_as_brute_force(build, n_axes, data):
     problem = data.draw(problems(n_axes, repeats=False))
 
     problem.check(problem.build(build, slice(None)), slice(None))
@@ -174,7 +174,7 @@ def test_moves_enter_and_leave_what_brute_force_says(build, n_axes, data):
 @every_structure
 @given(data=st.data())
 @examples(1.5)
-def test_boxes_come_and_go(build, n_axes, data):
+def test_boxes_are_inserted_and_removed(build, n_axes, data):
     is_rs_list = build is not over_r_tree
     problem = data.draw(problems(n_axes, repeats=is_rs_list and data.draw(st.booleans())))
     ids = problem.ids
@@ -199,7 +199,7 @@ def test_boxes_come_and_go(build, n_axes, data):
 
 
 @every_structure
-def test_many_changes_leave_a_structure_as_though_built_of_what_is_left(build, n_axes):
+def test_a_structure_after_many_changes_equals_a_newly_built_one(build, n_axes):
     n_boxes = 250 if SLOW else 1_500
     problem = make_problem(n_boxes, 60, n_axes)
     random = np.random.default_rng(6)
@@ -228,7 +228,7 @@ def test_many_changes_leave_a_structure_as_though_built_of_what_is_left(build, n
 
 
 @every_rs_list
-def test_what_comes_takes_the_room_of_what_has_gone(build, n_axes):
+def test_new_entries_use_the_room_of_removed_ones(build, n_axes):
     problem = make_problem(300, 20, n_axes)
     lists = problem.build(build, slice(None))
     ids = lists.ids
@@ -278,7 +278,7 @@ def test_it_answers_the_same_after_pickling(build, n_axes):
 
 
 @every_structure
-def test_its_memory_is_told_and_bounded(build, n_axes):
+def test_its_memory_is_reported_and_bounded(build, n_axes):
     n_boxes = 1_000 if SLOW else 20_000
     structure = make_problem(n_boxes, 2, n_axes).build(build, slice(None))
 
@@ -316,7 +316,7 @@ def test_diff_rmq_does_not_report_a_move_between_two_boxes_of_one_id():
     assert runs.queries.tolist() == [4, 4]
 
 
-def test_diff_rmq_says_that_an_index_is_built_once():
+def test_diff_rmq_refuses_changes_of_a_frozen_index():
     none = np.empty((1, 0), np.int32)
     diff_rmq = DiffRMQ.build(Buckets, none, none, np.empty(0, np.int32), [4])
 
@@ -330,8 +330,8 @@ def test_diff_rmq_says_that_an_index_is_built_once():
 
 
 @every_rs_list
-def test_it_tells_what_a_move_passes_by_id_after_changes_too(build, n_axes):
-    # Of the two boxes between cells 1 and 9 one goes and another comes.
+def test_passed_boxes_are_found_after_changes_too(build, n_axes):
+    # Of the two boxes between cells 1 and 9, one is removed and another inserted.
     firsts, lasts = (np.array([each] * n_axes, np.int32) for each in ([3, 5, 1, 4], [4, 7, 12, 6]))
     ids = np.array([40, 41, 42, 43], np.int32)
     lists = build(firsts[:, :3], lasts[:, :3], ids[:3], [14] * n_axes)

@@ -28,7 +28,7 @@ def arrays(drawn):
         )
     )
 )
-def test_a_move_enters_and_leaves_what_the_difference_of_matches_says(drawn):
+def test_a_move_enters_and_leaves_the_difference_of_matches(drawn):
     boxes, moves, k = drawn
     firsts, lasts = (
         arrays([[box[axis][side] for box in boxes] for axis in range(k)]).reshape(k, -1) for side in (0, 1)

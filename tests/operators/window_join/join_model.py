@@ -18,7 +18,7 @@ class Query:
 
 
 class Model:
-    """All rows ever seen, and who joins with whom as each arrives."""
+    """All rows so far, and the pairs that join as each row arrives."""
 
     def __init__(self, streams):
         self.streams = streams

@@ -50,12 +50,12 @@ def test_pairs_are_those_that_each_row_makes_as_it_arrives(index, seed):
 @algorithms
 @examples(0.6)
 @given(seeds)
-def test_queries_come_and_go_and_states_are_saved_in_between(index, seed):
-    """States are of rows alone: what one algorithm saved, the same one takes up after the set was pickled."""
+def test_queries_change_and_states_are_saved_in_between(index, seed):
+    """States have only rows: a state can be loaded after the set was pickled."""
     random_ = random.Random(seed)
     rows = {stream: make_rows(random_, 30, stream) for stream in STREAMS}
     pairs = make_set(index)
-    # One that keeps every row with all its fields, so that the model needs no notion of what was let go.
+    # A query that keeps every row with all its fields, so that the model need not drop rows.
     fields = " AND ".join(f"{stream}.{field} = -99" for stream in STREAMS for field in "xyn")
     add(pairs, Query("all", f"{fields} AND left.s = right.s", None, dict.fromkeys(STREAMS, 1000), {}))
     join, model, standing = open_join(pairs), Model(STREAMS), {}
@@ -222,7 +222,7 @@ def test_an_algorithm_is_named_as_it_is_in_the_paper():
         ),
     ],
 )
-def test_the_plan_says_which_algorithm_answers_and_why(index, words):
+def test_the_plan_shows_which_algorithm_is_used_and_why(index, words):
     pairs = make_set(index)
     pairs.add_many(["a", "b"], ["left.y > 1 AND left.x < right.x", "left.y > 1 AND left.x >= right.x"], rows=10)
     bands = [f"left.x - right.x BETWEEN {number} AND {number + 1}" for number in range(20)]

@@ -1,4 +1,4 @@
-"""Changes of a registry applied to sets of joins leave what a set of the queries that stand would answer."""
+"""After changes of a registry, sets of joins answer like new sets of the active queries."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def window(pairs):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_join_answers_as_a_set_of_the_queries_that_stand(seed):
+def test_a_join_answers_like_a_set_of_the_active_queries(seed):
     random = np.random.default_rng(seed)
     told, states = make_history(random, make_join)
     pairs = vd.JoinQuerySet(**STREAMS)
@@ -59,7 +59,7 @@ def test_a_join_answers_as_a_set_of_the_queries_that_stand(seed):
         assert pairs.history_mark(changes.until) == told[changes.until - 1][1]
 
 
-def test_the_state_of_a_window_join_goes_on_in_a_set_that_began_later():
+def test_the_state_of_a_window_join_continues_in_a_set_that_began_later():
     random = np.random.default_rng(3)
     told, states = make_history(random, lambda random: ("left.x = right.x", {"within": 5}), n_versions=20)
     first, later = vd.JoinQuerySet(**STREAMS), vd.JoinQuerySet(**STREAMS)

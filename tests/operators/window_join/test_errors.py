@@ -180,7 +180,7 @@ def test_a_window_that_is_none_is_refused(window, sentence):
         ({"within": "soon"}, "within must be a duration such as '5 minutes'; got 'soon'"),
     ],
 )
-def test_a_wrong_window_among_many_is_told_with_the_id_of_its_query(windows, sentence):
+def test_an_invalid_window_among_many_is_reported_with_the_id_of_its_query(windows, sentence):
     pairs = vd.JoinQuerySet(left=FIELDS, right=FIELDS)
     for ids in (["a", "b", "c"], pa.array(["a", "b", "c"])):
         with pytest.raises(vd.QueryError) as caught:
@@ -190,7 +190,7 @@ def test_a_wrong_window_among_many_is_told_with_the_id_of_its_query(windows, sen
 
 
 @pytest.mark.parametrize("first", [1, "1 second"])
-def test_a_window_is_read_for_itself_whatever_stood_before_it(first):
+def test_a_window_is_read_independently_of_earlier_ones(first):
     pairs = vd.JoinQuerySet(left=FIELDS, right=FIELDS)
     with pytest.raises(vd.QueryError, match="got True"):
         pairs.add_many(["a", "b"], ["true"] * 2, within=[first, True])
@@ -260,7 +260,7 @@ def test_a_window_of_time_needs_the_kind_of_length_that_its_times_have():
     assert join.n_rows == 0
 
 
-def test_a_query_whose_window_does_not_fit_a_running_join_stops_it_until_it_is_gone():
+def test_a_query_whose_window_does_not_fit_a_running_join_stops_it_until_removed():
     pairs = join_set(within=10)
     join = pairs.window(left_time="at", right_time="at")
     join.step(left={"n": [1], "at": [0]})
@@ -347,7 +347,7 @@ def test_a_join_has_no_match_one_to_refer_to():
         join_set().window(left_time="when", right_time="when").step(left={"n": 1.0, "when": [5]})
 
 
-def test_a_join_tells_what_it_is():
+def test_a_join_has_a_useful_repr():
     join = join_set().window(left_time="when", right_time="when", left_id="id", right_id="id")
     assert repr(join) == "JoinMonitor(left, right; 1 query, 0 rows kept)"
     join.step(left=ROWS)
@@ -383,7 +383,7 @@ def test_a_step_that_would_keep_too_much_changes_nothing():
     assert pairs_of(join.step(right={"n": [9], "when": [7]})) == [("q", 0, 0), ("q", 1, 0)]
 
 
-def test_a_step_counts_as_kept_what_is_there_after_it():
+def test_the_row_limit_counts_rows_after_a_step():
     join = join_set().window(left_time="when", right_time="when", max_state_rows=30)
     for start in range(0, 200, 20):
         rows = {"n": list(range(20)), "when": list(range(start, start + 20))}
@@ -391,7 +391,7 @@ def test_a_step_counts_as_kept_what_is_there_after_it():
     assert join.n_rows == 22
 
 
-def test_the_type_of_times_is_open_until_a_step_is_taken():
+def test_the_type_of_times_is_open_until_the_first_step():
     join = join_set().window(left_time="when", right_time="when", max_state_rows=1)
     with pytest.raises(vd.RowError, match="max_state_rows is 1"):
         join.step(left={"n": [1, 2], "when": [5, 6]})

@@ -1,4 +1,4 @@
-"""JoinedRows of window joins in pieces: the same pairs, however they are cut."""
+"""The pairs of window joins in pieces: the same pairs for any size of pieces."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_pieces_put_together_are_all_pairs_of_a_step(texts, batches, data):
             assert pieces.save() == whole.save()
 
 
-def test_a_step_with_very_many_pairs_comes_in_pieces_of_bounded_size(monkeypatch):
+def test_a_step_with_very_many_pairs_is_returned_in_pieces_of_bounded_size(monkeypatch):
     monkeypatch.setattr(window_join, "CANDIDATES_AT_ONCE", 1 << 14)
     (join,) = joins(["left.x = right.x"] * 200, n=1)
     rows = {"x": np.zeros(200, np.int64), "k": np.zeros(200, np.int64), "t": np.arange(200)}
@@ -168,7 +168,7 @@ def test_repeats_that_two_branches_find_do_not_count_towards_the_limit(limited):
         join.step(left={"x": [0] * 9, "k": [0] * 9, "t": range(4, 13)})
 
 
-def test_queries_with_several_branches_come_in_pieces_too(monkeypatch):
+def test_queries_with_several_branches_are_returned_in_pieces_too(monkeypatch):
     monkeypatch.setattr(join_monitor, "ROWS_AT_ONCE", 4)
     whole, pieces = joins(["left.x = right.x OR left.k = right.k"] * 3)
     rows = {"x": [0] * 40, "k": [0] * 40, "t": range(40)}
@@ -183,7 +183,7 @@ def test_queries_with_several_branches_come_in_pieces_too(monkeypatch):
 
 
 @pytest.mark.parametrize("index", [None, "SJ-Join", "IBS-JS"])
-def test_the_pairs_of_a_row_with_several_queries_come_in_pieces_too(index):
+def test_the_pairs_of_a_row_with_several_queries_are_returned_in_pieces_too(index):
     pairs = make_queries(["left.x = right.x OR left.k = right.k", "left.x <= right.x OR left.k = 0"] * 4, index=index)
     whole, pieces = (pairs.window(left_time="t", right_time="t") for _ in range(2))
     rows, row = {"x": [0] * 40, "k": [0] * 40, "t": range(40)}, {"x": [0], "k": [0], "t": [40]}

@@ -110,13 +110,13 @@ def test_three_streams_join_as_each_row_arrives(seed):
 
 
 @given(seeds)
-def test_queries_come_and_go_and_states_are_saved_in_between(seed):
+def test_queries_change_and_states_are_saved_in_between(seed):
     """A new query sees the rows that were kept for those before it, and no state depends on how rows were cut."""
     random_ = random.Random(seed)
     streams = ["left", "right"]
     rows = {stream: make_rows(random_, 40, stream) for stream in streams}
     pairs = make_set(streams)
-    # One that keeps every row with all its fields, so that the model needs no notion of what was let go.
+    # A query that keeps every row with all its fields, so that the model need not drop rows.
     fields = " AND ".join(f"{stream}.{field} = -99" for stream in streams for field in "xyn")
     add(pairs, Query("all", f"{fields} AND left.s = right.s", None, dict.fromkeys(streams, 1000), {}))
     join, model, standing = open_join(pairs), Model(streams), {}

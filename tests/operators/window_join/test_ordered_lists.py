@@ -26,8 +26,8 @@ class World:
         self.lists = OrderedLists(has_codes=has_codes)
         self.codes, self.keys, self.times = [], [], []  # of every row there ever was
         self.plain: list[list[int]] = []  # by list, rows that were put there and were not cleared
-        self.first_rows: list[int] = []  # by list, below which rows may be gone
-        self.oldest: list[int] = []  # by list, the time before which rows may be gone
+        self.first_rows: list[int] = []  # by list, below which rows may be dropped
+        self.oldest: list[int] = []  # by list, the time before which rows may be dropped
         self.shift = 0
 
     def add(self, n: int) -> None:
@@ -42,7 +42,7 @@ class World:
             self.plain[one] = []
 
     def expire(self) -> None:
-        """Some rows are gone for good, some in one list or another."""
+        """Some rows expire in all lists, some in one list or another."""
         n = len(self.keys)
         self.shift = self.random.randint(self.shift, n)
         for one in range(len(self.plain)):
@@ -83,7 +83,7 @@ class World:
         )
 
     def check(self) -> None:
-        """Each list is in order, has every row that is not expired, and none that was never put there."""
+        """Each list is in order, has every row that is not expired, and no row that was not inserted."""
         lists, spans = self.lists, []
         for one, plain in enumerate(self.plain):
             start, n = int(lists.arrays.starts[one]), int(lists.arrays.lengths[one])
@@ -140,7 +140,7 @@ def test_lists_hold_the_same_when_gaps_are_closed_early(has_codes, seed):
             world.check()
 
 
-def test_memory_follows_what_is_kept_not_what_was_there():
+def test_memory_depends_on_kept_rows_not_on_earlier_ones():
     world = World(random.Random(1), has_codes=True)
     world.add(20)
     sizes = []
@@ -152,7 +152,7 @@ def test_memory_follows_what_is_kept_not_what_was_there():
     assert sizes[-1] <= 2 * max(sizes[:40])
 
 
-def test_lists_to_which_nothing_comes_any_more_keep_no_memory(monkeypatch):
+def test_lists_without_new_rows_free_their_memory(monkeypatch):
     monkeypatch.setattr(ordered_lists, "SMALL_ARENA", 0)
     world = World(random.Random(2), has_codes=False)
     world.add(100)

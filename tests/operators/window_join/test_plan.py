@@ -51,7 +51,7 @@ def test_one_comparison_is_one_edge_with_its_link():
     assert branches.selections.tolist() == [[EVERY_ROW], [EVERY_ROW]]
 
 
-def test_an_edge_goes_from_the_first_side_of_its_link_to_the_second():
+def test_an_edge_leads_from_the_first_side_of_its_link_to_the_second():
     signature, _ = only_group("right.x - left.x < 3")
     assert edges_of(signature) == [((1, 0), [], "right.x - left.x")]
 
@@ -168,7 +168,7 @@ def test_branches_that_select_the_same_share_a_selection():
     assert len(set(by_query.values())) == 2
 
 
-def test_selections_of_strings_with_open_ends_are_told_apart():
+def test_selections_of_strings_with_exclusive_ends_are_distinct():
     texts = [f"left.s >= '{a}'" for a in ("a", "b", "a")] + ["left.s LIKE 'a%'", "left.s LIKE '\U0010ffff%'"]
     made = plan(*texts)
     assert made.selections[0].n == 4
@@ -189,7 +189,7 @@ def test_an_or_on_one_stream_is_a_branch_for_each_selection():
     assert len(set(branches.selections[1].tolist())) == 2
 
 
-def test_what_is_null_is_selected_too():
+def test_null_can_be_selected():
     made = plan("left.x IS NULL AND right.s IS NOT NULL AND left.i < right.i")
     assert [each.n for each in made.selections] == [1, 1]
 
@@ -208,7 +208,7 @@ def test_a_condition_without_fields_is_checked_on_pairs():
     assert residual.fields == ()
 
 
-def test_what_is_never_true_has_no_branch():
+def test_a_condition_that_is_never_true_has_no_branch():
     for text in ("false", "left.x < 1 AND left.x > 2", "left.i - right.i < 0 AND left.i - right.i > 5"):
         assert plan(text).groups == {}
     assert plan().groups == {}

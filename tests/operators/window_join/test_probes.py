@@ -53,7 +53,7 @@ def order(value):
 
 
 def is_linked(kind, first, second, low, high):
-    """Whether a link holds, from the values themselves; None as an end is no end."""
+    """Whether a link is true, from the values themselves; an end of None is unbounded."""
     if kind == NO_LINK:
         return True
     if kind == SIGN:
@@ -82,7 +82,7 @@ def draw_range(random_, kind):
 
 
 class Probing:
-    """Rows in lists, some of them gone, and probes of branches, all drawn at random."""
+    """Rows in lists, some of them dropped, and probes of branches, all at random."""
 
     def __init__(self, random_, kind, *, is_first):
         self.random, self.kind, self.is_first = random_, kind, is_first
@@ -214,7 +214,7 @@ def test_a_difference_of_infinities_is_the_greatest_double():
     assert not holds(DOUBLES, infinite, infinite, LEAST, infinite)
 
 
-def test_zeros_are_one_number_whatever_their_sign():
+def test_zeros_of_both_signs_are_equal():
     zero, minus = keys_of_doubles(np.array([0.0, -0.0]))
     assert zero == minus
     assert link_value(DOUBLES, zero, minus) == zero

@@ -1,4 +1,4 @@
-"""Window joins as their users hold them: windows, rows of all kinds, and queries that come and go."""
+"""Window joins as users see them: windows, rows of all kinds, and queries that are added and removed."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_both_ends_of_a_window_of_time_belong_to_it():
     "within",
     ["10 seconds", "10s", "10000 ms", datetime.timedelta(seconds=10), np.timedelta64(10, "s"), pd.Timedelta("10s")],
 )
-def test_a_length_of_time_is_told_in_many_ways(within):
+def test_a_window_of_time_can_be_given_in_many_ways(within):
     join = timed(join_set(q=("left.n < right.n", {"within": within})))
     start = datetime.datetime(2024, 2, 29, 23, 59, 55, tzinfo=datetime.UTC)
     times = [start, *(start + datetime.timedelta(microseconds=10**7 + more) for more in (0, 1))]
@@ -128,7 +128,7 @@ def test_many_windows_are_given_as_a_list_an_array_or_a_column():
         assert pairs_of(found) == [("two", "a", "x")]
 
 
-def test_windows_of_very_different_sizes_stand_side_by_side():
+def test_windows_of_very_different_sizes_work_together():
     sizes = [1, 2, 3, 7, 50, 1000]
     pairs = vd.JoinQuerySet(left=FIELDS, right=FIELDS)
     pairs.add_many(sizes, ["left.n < right.n"] * len(sizes), within=sizes)
@@ -157,7 +157,7 @@ def test_windows_of_very_different_sizes_stand_side_by_side():
 # Order.
 
 
-def test_rows_of_a_step_are_taken_by_time_then_stream_then_id():
+def test_rows_of_a_step_are_processed_by_time_then_stream_then_id():
     join = timed(join_set(q=("true", {"rows": 1})))
     left = rows_of(("c", 0, 5), ("b", 0, 5), ("a", 0, 9), ("d", 0, 1))
     right = rows_of(("z", 0, 9), ("y", 0, 5), ("x", 0, 0))
@@ -172,14 +172,14 @@ def test_ids_that_are_numbers_are_in_the_order_of_numbers():
     assert pairs_of(join.step(left=left, right={"id": [7], "at": [1]})) == [("q", 10, 7)]
 
 
-def test_without_times_rows_are_taken_stream_by_stream_in_the_order_they_are_given():
+def test_without_times_rows_are_processed_stream_by_stream_in_their_order():
     join = join_set(q=("true", {"rows": 1})).window(left_id="id", right_id="id")
     found = join.step(left={"id": ["b", "c", "a"]}, right={"id": ["y", "x"]})
     assert pairs_of(found) == [("q", "a", "x"), ("q", "a", "y")]
     assert pairs_of(join.step(left={"id": ["d"]})) == [("q", "d", "x")]
 
 
-def test_rows_of_one_time_in_different_steps_are_taken_as_they_come():
+def test_rows_of_one_time_in_different_steps_are_processed_in_order_of_arrival():
     join = timed(join_set(q=("true", {"rows": 1})))
     assert pairs_of(join.step(right=rows_of(("x", 0, 5)))) == []
     assert pairs_of(join.step(left=rows_of(("b", 0, 5)))) == [("q", "b", "x")]
@@ -192,7 +192,7 @@ def test_rows_of_one_time_in_different_steps_are_taken_as_they_come():
 
 
 class LateModel(Model):
-    """Rows as they come, late ones too: a row is gone once the others have passed it by more than its window."""
+    """Rows as they arrive, also late ones: a row expires once the others are later by more than its window."""
 
     def __init__(self, streams):
         super().__init__(streams)
@@ -224,8 +224,8 @@ class LateModel(Model):
 @pytest.mark.parametrize("index", [None, "SJ-Join", "IBS-JS"])
 @examples(0.6)
 @given(seeds)
-def test_late_rows_that_are_applied_meet_what_is_in_its_window(index, seed):
-    """Whatever other queries keep, however rows are kept inside, and whether or not a state was saved in between."""
+def test_applied_late_rows_join_with_rows_in_the_window(index, seed):
+    """For any other queries, any internal limits, and with or without a saved state in between."""
     random_ = random.Random(seed)
     streams = ["left", "right"] if index or random_.random() < 0.6 else ["a", "b", "c"]
     queries = [make_query(random_, number, streams) for number in range(random_.choice([1, 3, 8]))]
@@ -303,7 +303,7 @@ def test_advance_lets_rows_go_and_makes_earlier_ones_late():
     assert (join.n_rows, join.n_late) == (0, 2)
 
 
-def test_advance_is_known_from_the_start_where_the_schema_tells_the_type_of_times():
+def test_advance_works_from_the_start_if_the_schema_has_the_type_of_times():
     pairs = vd.JoinQuerySet(left="n bigint, at bigint", right="n bigint, at bigint")
     pairs.add("q", "true", within=5)
     join = pairs.window(left_time="at", right_time="at")
@@ -359,7 +359,7 @@ HOLDERS = {
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
-def test_rows_are_taken_however_they_are_held(holder):
+def test_rows_of_any_container_are_accepted(holder):
     pairs = join_set(
         equal=("left.k = right.k", {"within": 10}),
         near=("abs(left.x - right.x) <= 1", {"within": 10}),
@@ -384,7 +384,7 @@ def test_ids_are_strings_numbers_or_the_number_of_the_row():
     assert {left for _, left, _ in pairs_of(join.step(left=numbers, right=strings))} == {0, 1, 2, 3}
 
 
-def test_answers_have_one_schema_from_the_start_where_the_schema_tells_the_type_of_ids():
+def test_answers_have_one_schema_from_the_start_if_the_schema_has_the_type_of_ids():
     pairs = vd.JoinQuerySet(left="id bigint, n bigint", right="id string, n bigint")
     pairs.add("q", "left.n < right.n", rows=5)
     join = pairs.window(left_id="id", right_id="id")
@@ -428,7 +428,7 @@ def test_a_set_without_queries_keeps_no_rows():
     assert pairs_of(join.step(right=rows_of(("y", 2, 3)))) == [("q", "b", "y")]
 
 
-def test_a_query_that_is_never_true_finds_nothing_and_goes():
+def test_a_query_that_is_never_true_finds_nothing_and_can_be_removed():
     pairs = join_set(never=("false", {"rows": 5}), neither=("left.n < 1 AND left.n > 2", {"rows": 5}))
     join = pairs.window()
     assert len(join.step(left={"n": [1]}, right={"n": [1]})) == 0
@@ -465,12 +465,12 @@ SMALL_LIMITS = [
 
 @examples(0.8)
 @given(seeds)
-def test_no_answer_depends_on_a_limit_inside_nor_on_who_comes_and_goes(seed):
+def test_no_answer_depends_on_internal_limits_or_on_changes_of_other_queries(seed):
     random_ = random.Random(seed)
     streams = random_.choice([TWO, TWO, ["a", "b", "c"]])
     rows = {stream: make_rows(random_, 30 if streams == TWO else 8, stream) for stream in streams}
     pairs = make_set(streams)
-    # One that keeps every row with all its fields, so that the model needs no notion of what was let go.
+    # A query that keeps every row with all its fields, so that the model need not drop rows.
     every = " AND ".join(f"{stream}.{field} = -99" for stream in streams for field in "xyn")
     same = " AND ".join(f"{first}.s = {second}.s" for first, second in pairwise(streams))
     add(pairs, Query("all", f"{every} AND {same}", None, dict.fromkeys(streams, 1000), {}))
@@ -513,7 +513,7 @@ def test_a_step_much_larger_than_the_windows_finds_what_row_by_row_does(seed):
     assert at_once.n_rows == one_by_one.n_rows
 
 
-def test_numbers_of_rows_begin_anew_before_32_bits_end(monkeypatch):
+def test_row_numbers_restart_before_32_bits_overflow(monkeypatch):
     monkeypatch.setattr(join_monitor, "_MAX_NUMBER", 50)
     pairs = vd.JoinQuerySet(left="n bigint", right="n bigint")
     pairs.add("q", "left.n = right.n", within=3)
@@ -525,7 +525,7 @@ def test_numbers_of_rows_begin_anew_before_32_bits_end(monkeypatch):
         assert join.join.streams[0].end <= 50
 
 
-def test_codes_of_values_that_are_gone_are_forgotten(monkeypatch):
+def test_codes_of_dropped_values_are_forgotten(monkeypatch):
     monkeypatch.setattr(window_join, "FEW_CODES", 10)
     pairs = vd.JoinQuerySet(left="k string", right="k string")
     pairs.add("q", "left.k = right.k", rows=2)
@@ -581,7 +581,7 @@ def test_texts_of_strings_of_one_shape_select_each_its_own():
         assert pairs_of(found) == sorted(expected)
 
 
-def test_sets_that_change_much_are_numbered_anew_while_a_join_runs():
+def test_sets_that_change_much_are_renumbered_while_a_join_runs():
     pairs = vd.JoinQuerySet(left=FIELDS, right=FIELDS)
     pairs.add("stays", "left.n < right.n", within=1000)
     join = timed(pairs)
@@ -642,7 +642,7 @@ def test_a_change_that_is_refused_changes_nothing():
         assert pairs.to_bytes() == before
 
 
-def test_a_set_tells_what_stands_in_it():
+def test_a_set_reports_its_active_queries():
     pairs = join_set(q=("left.n < right.n", {"rows": 5}), p=("true", {"within": 5}))
     assert (len(pairs), pairs.version, "q" in pairs, "r" in pairs, 5 in pairs) == (2, 2, True, False, False)
     assert pairs.streams == TWO
@@ -669,7 +669,7 @@ def test_explain_names_the_edges_and_what_is_checked():
     assert "nothing to join yet" in join_set().explain()
 
 
-def test_which_streams_are_equated_is_known_for_all_standing_queries():
+def test_the_shared_equality_is_that_of_all_active_queries():
     pairs = join_set(
         q=("left.k = right.k AND left.n = right.n", {"within": 5}), p=("right.k = left.k AND left.x < 3", {"within": 5})
     )
@@ -714,7 +714,7 @@ def test_a_residual_may_be_of_three_streams():
 
 @examples(0.4)
 @given(seeds)
-def test_three_streams_in_time_order_meet_however_they_are_cut(seed):
+def test_three_streams_in_time_order_join_the_same_for_any_steps(seed):
     random_ = random.Random(seed)
     streams = ["a", "b", "c"]
     queries = []

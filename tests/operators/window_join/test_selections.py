@@ -1,11 +1,11 @@
-"""What standing joins select from each stream."""
+"""What joins select from each stream."""
 
 from __future__ import annotations
 
 import vedette as vd
 
 
-def test_what_is_said_of_a_field_holds_for_those_that_are_equal_to_it():
+def test_a_range_of_a_field_applies_to_fields_that_are_equal_to_it():
     pairs = vd.JoinQuerySet(a="s string, x double", b="s string, x double", c="s string, x double")
     pairs.add("q", "a.s = b.s AND b.s = c.s AND c.s = 'IBM' AND a.x < b.x", rows=10)
 

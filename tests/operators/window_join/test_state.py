@@ -81,7 +81,7 @@ class Streams:
 @pytest.mark.parametrize("ids", IDS)
 @examples(0.12)
 @given(seed=seeds)
-def test_a_join_goes_on_from_what_was_saved_as_if_it_had_never_stopped(ids, times, seed):
+def test_a_join_continues_from_a_saved_state_as_if_it_had_never_stopped(ids, times, seed):
     """Windows are short, so that rows go between one delta and the next, some before any delta knew of them."""
     random_ = random.Random(seed)
     streams = Streams(random_, ids, times)

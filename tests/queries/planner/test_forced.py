@@ -49,7 +49,7 @@ def indexes_by_fields(queries):
         ("Quadtree", ("key", "x"), "Quadtree was requested but needs two fields on which boxes are ranges, and not "),
     ],
 )
-def test_of_an_index_that_does_not_suit_the_plan_says_why(index, fields, words):
+def test_the_plan_says_why_an_index_does_not_fit(index, fields, words):
     told = query_set(index, (500, *fields)).explain()
 
     assert f" bytes per box: {words}" in told
@@ -57,7 +57,7 @@ def test_of_an_index_that_does_not_suit_the_plan_says_why(index, fields, words):
 
 
 @pytest.mark.parametrize("index", ["VCR", "Scan"])
-def test_boxes_on_no_field_have_no_index_and_the_plan_says_so(index):
+def test_boxes_on_no_field_have_no_index_and_the_plan_shows_it(index):
     queries = vd.QuerySet(SCHEMA, index=index)
     queries.add("apart", "x > y")
     fields = {"VCR": "2 fields", "Scan": "1 field or more"}[index]
@@ -66,7 +66,7 @@ def test_boxes_on_no_field_have_no_index_and_the_plan_says_so(index):
     assert words in queries.explain()
 
 
-def test_an_index_that_would_be_too_large_is_left_out_and_the_plan_says_so(monkeypatch):
+def test_an_index_that_would_be_too_large_is_not_used_and_the_plan_shows_it(monkeypatch):
     def refuse(*_):
         raise TooLargeError("there would be 4294967296 virtual construct rectangles and can be 2^31")
 
