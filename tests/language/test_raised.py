@@ -213,6 +213,6 @@ def test_a_known_shape_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> No
     def never(*_: Any) -> Any:
         raise AssertionError
 
-    monkeypatch.setattr(trial, "evaluate_vector", never)
+    monkeypatch.setattr(trial, "Evaluation", never)
     queries.add_many([f"q{n}" for n in range(1000)], [f"i * j > {n}" for n in range(1000)])
     assert len(queries) == 1001

@@ -16,7 +16,7 @@ from vedette.data.rows import read_rows
 from vedette.data.schema import Schema
 from vedette.language import string_use
 from vedette.language.compiler import compile_texts
-from vedette.language.evaluation import _Evaluation
+from vedette.language.evaluation import Evaluation
 from vedette.language.function_table import FUNCTIONS
 
 PROGRAM = """
@@ -131,7 +131,7 @@ def test_the_estimate_of_a_pair_is_at_least_the_size_of_its_strings(text):
     for residual in residuals:
         columns, _ = read_rows(as_frame(rows), schema, residual.fields, "UTC", or_else="")
         numbers, members = np.arange(n), np.zeros(n, np.int64)
-        evaluation = _Evaluation(residual.constants, "UTC", columns, numbers, members, {})
+        evaluation = Evaluation(residual.constants, "UTC", columns, numbers, members, {})
 
         estimate = residual.string_use.bytes_of(columns, residual.constants, numbers, members)
 

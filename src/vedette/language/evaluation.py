@@ -6,6 +6,7 @@ Branches are evaluated for all pairs, but a failure counts only where Spark woul
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,37 +28,6 @@ from vedette.language.vectors import Mask, Vector, choose, filler, join, strict
 
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 _ARITHMETIC = ("+", "-", "*", "/", "%", "div", "pmod")
-
-
-def evaluate_pairs(
-    expression: Typed,
-    constants: tuple[Any, ...],
-    zone: str,
-    columns: dict[str, Column],
-    rows: NDArray[np.int64],
-    members: NDArray[np.int64],
-    polygons: Mapping[int, Polygons],
-) -> tuple[NDArray[np.bool_], int]:
-    """For which pairs the expression is TRUE, and for how many a comparison failed.
-
-    `polygons` are the constants of slots that are polygons, by slot.
-    """
-    result = evaluate_vector(expression, constants, zone, columns, rows, members, polygons).settled()
-    kept = result.values.astype(np.bool_) & result.usable
-    return kept, 0 if result.lost is None else int(np.count_nonzero(result.lost))
-
-
-def evaluate_vector(
-    expression: Typed,
-    constants: tuple[Any, ...],
-    zone: str,
-    columns: dict[str, Column],
-    rows: NDArray[np.int64],
-    members: NDArray[np.int64],
-    polygons: Mapping[int, Polygons],
-) -> Vector:
-    """The values of an expression of any type."""
-    return _Evaluation(constants, zone, columns, rows, members, polygons).of(expression)
 
 
 def evaluate_rows(
@@ -85,7 +55,7 @@ def _evaluate_some_rows(
     expression: Typed, zone: str, columns: dict[str, Column], rows: NDArray[np.int64]
 ) -> tuple[Column, int]:
     try:
-        result = _Evaluation((), zone, columns, rows, rows, {}).of(expression)
+        result = Evaluation((), zone, columns, rows, rows, {}).of(expression)
     except MemoryError:
         raise
     except Exception:
@@ -101,7 +71,7 @@ def _evaluate_rows_apart(expression: Typed, zone: str, columns: dict[str, Column
     usable, failed = np.zeros(len(rows), np.bool_), np.ones(len(rows), np.bool_)
 
     def evaluate(some: NDArray[np.int64]) -> None:
-        result = _Evaluation((), zone, columns, rows[some], rows[some], {}).of(expression)
+        result = Evaluation((), zone, columns, rows[some], rows[some], {}).of(expression)
         usable[some] = result.usable
         failed[some] = False if result.failed is None else result.failed
         if items is None:
@@ -115,25 +85,29 @@ def _evaluate_rows_apart(expression: Typed, zone: str, columns: dict[str, Column
     return Vector(values if items is None else pa.array(items, pa.large_string()), usable | failed, failed)
 
 
-class _Evaluation:
-    def __init__(
-        self,
-        constants: tuple[Any, ...],
-        zone: str,
-        columns: dict[str, Column],
-        rows: NDArray[np.int64],
-        members: NDArray[np.int64],
-        polygons: Mapping[int, Polygons],
-    ) -> None:
-        self.constants = constants
-        self.zone = zone
-        self.columns = columns
-        self.rows = rows
-        self.members = members
-        self.polygons = polygons
-        self._known: dict[Typed, Vector] = {}
+@dataclass
+class Evaluation:
+    """Evaluates expressions for pairs: pair `j` is row `rows[j]` and the query `members[j]` of the constants.
+
+    `polygons` are the constants of slots that are polygons, by slot.
+    """
+
+    constants: tuple[Any, ...]
+    zone: str
+    columns: dict[str, Column]
+    rows: NDArray[np.int64]
+    members: NDArray[np.int64]
+    polygons: Mapping[int, Polygons]
+    _known: dict[Typed, Vector] = field(default_factory=dict)
+
+    def find_true(self, condition: Typed) -> tuple[NDArray[np.bool_], int]:
+        """For which pairs the condition is TRUE, and for how many a comparison failed."""
+        result = self.of(condition).settled()
+        kept = result.values.astype(np.bool_) & result.usable
+        return kept, 0 if result.lost is None else int(np.count_nonzero(result.lost))
 
     def of(self, node: Typed) -> Vector:
+        """The values of an expression of any type."""
         known = self._known.get(node)
         if known is None:
             known = self._evaluate(node)

@@ -113,9 +113,10 @@ class Residual:
         self, columns: dict[str, Column], rows: NDArray[np.int64], members: NDArray[np.int64]
     ) -> tuple[NDArray[np.bool_], int]:
         """The same, but errors of the evaluation are raised."""
-        from vedette.language.evaluation import evaluate_pairs
+        from vedette.language.evaluation import Evaluation
 
-        return evaluate_pairs(self.expression, self.constants, self.time_zone, columns, rows, members, self.polygons)
+        evaluation = Evaluation(self.constants, self.time_zone, columns, rows, members, self.polygons)
+        return evaluation.find_true(self.expression)
 
     def validate(self, schema: Schema, queries: range) -> None:
         """Raise DamageError unless a residual from a file can be evaluated over rows of the schema."""

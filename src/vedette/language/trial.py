@@ -15,7 +15,7 @@ from vedette.data.columns import Column
 from vedette.data.schema import Type
 from vedette.errors import QueryError
 from vedette.language.casts import cast
-from vedette.language.evaluation import evaluate_vector
+from vedette.language.evaluation import Evaluation
 from vedette.language.expressions import Typed
 from vedette.language.residual import Residual
 from vedette.language.vectors import Vector, dtype_of
@@ -58,7 +58,7 @@ def try_expression(expression: Typed, constants: tuple[Any, ...], zone: str, res
         columns = {name: _column(type_, some, zone) for name, type_ in fields.items()}
         rows = np.arange(2 + len(some))
         try:
-            evaluate_vector(expression, constants, zone, columns, rows, np.zeros_like(rows), polygons)
+            Evaluation(constants, zone, columns, rows, np.zeros_like(rows), polygons).of(expression)
         except MemoryError:
             raise
         except Exception as error:

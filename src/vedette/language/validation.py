@@ -92,7 +92,7 @@ def _is_of(values: Any, like: Any) -> bool:
 
 def check_evaluation(expression: Typed, constants: Sequence[Any], time_zone: str, n: int) -> None:
     """Raise DamageError unless a condition can be evaluated for a row of nulls and a row of zeros and empty texts."""
-    from vedette.language.evaluation import evaluate_pairs
+    from vedette.language.evaluation import Evaluation
     from vedette.language.polygons import Polygons, why_not_parsed
 
     check(expression.type == BOOLEAN, "an expression is not a condition")
@@ -101,16 +101,17 @@ def check_evaluation(expression: Typed, constants: Sequence[Any], time_zone: str
     polygons = {slot: Polygons(constants[slot]) for slot in slots}
     members = np.array([0, n - 1])
     with _trying():
-        evaluate_pairs(expression, tuple(constants), time_zone, _two_rows(expression), np.arange(2), members, polygons)
+        columns, rows = _two_rows(expression), np.arange(2)
+        Evaluation(tuple(constants), time_zone, columns, rows, members, polygons).find_true(expression)
 
 
 def check_side(expression: Typed) -> None:
     """Raise DamageError unless an expression without literals can be evaluated for two such rows."""
-    from vedette.language.evaluation import evaluate_vector
+    from vedette.language.evaluation import Evaluation
 
     rows = np.arange(2)
     with _trying():
-        vector = evaluate_vector(expression, (), "UTC", _two_rows(expression), rows, rows, {})
+        vector = Evaluation((), "UTC", _two_rows(expression), rows, rows, {}).of(expression)
         check(_is_of(vector.values, filler(expression.type, 0)), "an expression has another type than it declares")
 
 

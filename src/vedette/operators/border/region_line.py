@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.indexes.index import as_boxes, count_bytes
-from vedette.native.budget import BOUND, check_bytes
 from vedette.native.buffers import empty_int32
 from vedette.native.kernels import kernel
 from vedette.native.prefetch import prefetch
 from vedette.native.vectors import copy_eight
 from vedette.operators.border.gaps import close_gaps, fit, move_places, open_gaps
-from vedette.operators.border.runs import ENTER, EXIT, SLACK, Runs
+from vedette.operators.border.runs import ENTER, EXIT, SLACK, Runs, collect_runs
 
 AHEAD = 6  # moves ahead for which entries are prefetched
 BLOCK = 64  # entries that share one number: the width of their narrowest range
@@ -200,19 +199,13 @@ class RSList:
         number of entries that the moves may read.
         """
         line = self._line
-        counts, rest = np.zeros((2, len(before)), np.int32), empty_int32(len(before))
-        n_room, n_found = 1024 + min(n_expected, BOUND.n_bytes // 4), 0
-        pieces: list[NDArray[np.int32]] = []
-        move = n_rest = 0
-        while move < len(before):
-            out = empty_int32(n_room)
-            move, n, n_rest = _walk(cells[0], before, after, move, max_read, line, out, counts, rest, n_rest)
-            pieces.append(out[:n])
-            n_found += n
-            check_bytes(4 * n_found)
-            n_room *= 2
-        ids = pieces[0] if len(pieces) == 1 else np.concatenate([empty_int32(0), *pieces])
-        return Runs(ids, counts), rest[:n_rest]
+
+        def walk(
+            move: int, out: NDArray[np.int32], counts: NDArray[np.int32], rest: NDArray[np.int32], n_rest: int
+        ) -> tuple[int, int, int]:
+            return _walk(cells[0], before, after, move, max_read, line, out, counts, rest, n_rest)
+
+        return collect_runs(walk, len(before), n_expected)
 
     def passed(
         self, cells: NDArray[np.int32], before: NDArray[np.int64], after: NDArray[np.int64]

@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.indexes.index import as_boxes, count_bytes
-from vedette.native.budget import BOUND, check_bytes
 from vedette.native.buffers import empty_int32
 from vedette.native.kernels import kernel
 from vedette.operators.border.gaps import fit, move_places, open_gaps
-from vedette.operators.border.runs import ENTER, Runs
+from vedette.operators.border.runs import ENTER, Runs, collect_runs
 
 OWN, BOX, OTHER = 0, 1, 2  # of an entry: its cell, its box, and the cell of the box's other end
 
@@ -154,19 +153,13 @@ class RSLists:
         the moves may read.
         """
         segments = self._segments
-        counts, rest = np.zeros((2, len(before)), np.int32), empty_int32(len(before))
-        n_room, n_found = 1024 + min(n_expected, BOUND.n_bytes // 4), 0
-        pieces: list[NDArray[np.int32]] = []
-        move = n_rest = 0
-        while move < len(before):
-            out = empty_int32(n_room)
-            move, n, n_rest = _walk(cells, before, after, move, max_read, segments, out, counts, rest, n_rest)
-            pieces.append(out[:n])
-            n_found += n
-            check_bytes(4 * n_found)
-            n_room *= 2
-        ids = pieces[0] if len(pieces) == 1 else np.concatenate([empty_int32(0), *pieces])
-        return Runs(ids, counts), rest[:n_rest]
+
+        def walk(
+            move: int, out: NDArray[np.int32], counts: NDArray[np.int32], rest: NDArray[np.int32], n_rest: int
+        ) -> tuple[int, int, int]:
+            return _walk(cells, before, after, move, max_read, segments, out, counts, rest, n_rest)
+
+        return collect_runs(walk, len(before), n_expected)
 
     def passed(
         self, cells: NDArray[np.int32], before: NDArray[np.int64], after: NDArray[np.int64]

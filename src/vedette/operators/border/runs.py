@@ -5,13 +5,14 @@ A move is stored once and not with every change, which saves memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.native.budget import BOUND, check_bytes
 from vedette.native.buffers import empty_int8, empty_int32, empty_int64, output_int32
 from vedette.native.kernels import kernel
 from vedette.native.vectors import fill_eight
@@ -79,6 +80,28 @@ class Runs:
     def spread(self, by_move: NDArray[Any]) -> NDArray[Any]:
         """The elements of an array by move for each change."""
         return np.repeat(by_move, self.counts.sum(axis=0))
+
+
+# Follows moves from the given one on while there is room: (first move, out, counts, skipped moves, their number) ->
+# (next move, number of queries in `out`, number of skipped moves).
+Walk = Callable[[int, NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], int], tuple[int, int, int]]
+
+
+def collect_runs(walk: Walk, n_moves: int, n_expected: int) -> tuple[Runs, NDArray[np.int32]]:
+    """The runs of all moves, and the moves that `walk` skips. `n_expected` is the expected number of queries."""
+    counts, skipped = np.zeros((2, n_moves), np.int32), empty_int32(n_moves)
+    n_room, n_found = 1024 + min(n_expected, BOUND.n_bytes // 4), 0
+    pieces: list[NDArray[np.int32]] = []
+    move = n_skipped = 0
+    while move < n_moves:
+        out = empty_int32(n_room)
+        move, n, n_skipped = walk(move, out, counts, skipped, n_skipped)
+        pieces.append(out[:n])
+        n_found += n
+        check_bytes(4 * n_found)
+        n_room *= 2
+    queries = pieces[0] if len(pieces) == 1 else np.concatenate([empty_int32(0), *pieces])
+    return Runs(queries, counts), skipped[:n_skipped]
 
 
 @kernel
