@@ -30,5 +30,5 @@ def test_lists_too_long_for_their_counters_are_refused():
     n = 3000
     firsts, lasts = np.zeros((1, n), np.int32), np.full((1, n), 999_999, np.int32)
 
-    with pytest.raises(ValueError, match="3000000000 entries and can have 2\\^31; use buckets"):
+    with pytest.raises(ValueError, match="3000000000 entries; the maximum is 2\\^31: use buckets"):
         Lists.build(firsts, lasts, np.zeros(n, np.int32), [1_000_002])

@@ -429,7 +429,7 @@ NEAR = "ST_DWithin(ST_Point(lon, lat), ST_Point({}), {})"
             "invalid geometry: ",
             "'POLYGON ((0 0, 1 0, 1 1, 0 0)) !'",
         ),
-        (CONTAINS.format("'SRID=4326;POLYGON EMPTY'"), "a geofence has no SRID", "'SRID=4326;POLYGON EMPTY'"),
+        (CONTAINS.format("'SRID=4326;POLYGON EMPTY'"), "an SRID is not supported", "'SRID=4326;POLYGON EMPTY'"),
         (
             CONTAINS.format("'CIRCULARSTRING (0 0, 1 1, 2 0)'"),
             "invalid geometry: nonlinear",

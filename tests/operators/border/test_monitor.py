@@ -192,8 +192,8 @@ def test_a_time_must_be_a_timestamp_or_a_number(alerts):
     [
         ([1, 2**62], "time 'when' is beyond 2^62 in row 1; a time must be less than 2^62 from 0"),
         ([-(2**63), 1], "time 'when' is beyond 2^62 in row 0; a time must be less than 2^62 from 0"),
-        ([1.0, float("inf")], "time 'when' is infinite in row 1; a time is finite"),
-        ([float("-inf"), 1.0], "time 'when' is infinite in row 0; a time is finite"),
+        ([1.0, float("inf")], "time 'when' is infinite in row 1; a time must be finite"),
+        ([float("-inf"), 1.0], "time 'when' is infinite in row 0; a time must be finite"),
         (
             np.array([0, 2**62], "M8[us]"),
             "time 'when' is beyond 2^62 in row 1; a time must be less than 2^62 microseconds",
@@ -215,7 +215,7 @@ def test_time_cannot_pass_to_where_it_cannot_be_computed_with(alerts, first, far
     monitor = alerts.border(key="symbol", time="when", expire_after=10)
     monitor.step({"symbol": ["A"], "price": [1.0], "when": [first]})
 
-    with pytest.raises(vd.RowError, match=r"a time is (finite|less than 2\^62 from 0); got"):
+    with pytest.raises(vd.RowError, match=r"a time must be (finite|less than 2\^62 from 0); got"):
         monitor.advance(far)
     assert monitor.advance(100)["reason"].to_pylist() == ["expired"]
 

@@ -214,7 +214,7 @@ def test_an_algorithm_is_named_as_it_is_in_the_paper():
 @pytest.mark.parametrize(
     ("index", "words"),
     [
-        (None, ["lists in the order of left.x with right.x"]),
+        (None, ["lists ordered by left.x with right.x"]),
         ("SJ-Join", ["SJ-Join, because it was requested", "left.x with right.x: in 4 pieces, cut along left.x"]),
         (
             "IBS-JS",

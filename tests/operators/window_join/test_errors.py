@@ -357,7 +357,7 @@ def test_a_join_has_a_useful_repr():
 def test_types_of_ids_and_times_stay_as_they_began():
     join = join_set().window(left_time="when", right_time="when", left_id="id", right_id="id")
     join.step(left=ROWS)
-    with pytest.raises(vd.RowError, match="left rows: ids were of type string so far; 'id' now holds bigint"):
+    with pytest.raises(vd.RowError, match="left rows: ids were of type string so far; 'id' now has bigint"):
         join.step(left=ROWS | {"id": [1, 2]})
     with pytest.raises(vd.RowError, match="times were bigint so far; these are double"):
         join.step(left=ROWS | {"when": [7.0, 8.0]})
