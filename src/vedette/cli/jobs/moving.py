@@ -37,12 +37,12 @@ Moment = tuple[float, dict[str, dict[str, Any]]]  # and by set the columns of it
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be done, as the command line has it."""
+    """The files and options of one run."""
 
     streams: Sequence[Stream]
     options: dict[str, Any]  # of `MovingJoin`
-    at: float | None  # whose pairs are asked for
-    overdue: float | None  # or who is overdue then
+    at: float | None  # the time of the requested pairs
+    overdue: float | None  # or of the requested overdue objects
     quiet: bool  # no progress
 
     @property
@@ -51,7 +51,7 @@ class Job:
 
     @property
     def what(self) -> tuple[str, str]:
-        """What is found: one, many."""
+        """The words for one answer and for many."""
         if self.overdue is not None:
             return "overdue object", "overdue objects"
         return ("change", "changes") if self.at is None else ("pair", "pairs")
@@ -70,19 +70,19 @@ def follow_files(
 ) -> str:
     """Write the changes, the pairs at a time, or the objects overdue then, to `out` or as CSV to standard output.
 
-    `schemas` is what the command line declares, by set, and `options` are those of `MovingJoin`.
+    `schemas` are the declared schemas by set. `options` are those of `MovingJoin`.
     """
     if at is not None and overdue is not None:
-        raise QueryError("--at asks for pairs and --overdue for objects; give one of them")
+        raise QueryError("--at and --overdue exclude each other; give one of them")
     if spark and (at is not None or overdue is not None):
-        raise PipelineError("in Spark changes are told; for --at and --overdue, leave --spark out")
+        raise PipelineError("--at and --overdue do not work with --spark; omit --spark")
     columns: dict[str, str | None] = {"time": "time", "id": "id"}
     streams = [
         Stream(name, path, Schema.parse(schemas[name]) if name in schemas else None, columns)
         for name, path in files.items()
     ]
     check_paths(list(files.values()), files["b"], out)
-    MovingJoin(**options)  # raises where an option is wrong
+    MovingJoin(**options)  # raises if an option is invalid
     times = (
         None if at is None else read_moment(at, "--at"),
         None if overdue is None else read_moment(overdue, "--overdue"),
@@ -93,7 +93,7 @@ def follow_files(
 
 
 def read_moment(text: str, option: str) -> float:
-    """A time as rows have it: a number, or a timestamp, which counts in seconds since 1970.
+    """A time of rows: a number, or a timestamp, which is converted to seconds since 1970.
 
     >>> read_moment("90", "--at"), read_moment("1970-01-01T00:01:30Z", "--at"), read_moment("1970-01-02", "--at")
     (90.0, 90.0, 86400.0)
@@ -105,19 +105,19 @@ def read_moment(text: str, option: str) -> float:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise QueryError(f"{option} is a number, or a time such as 2026-03-02T14:00:00Z; got {text!r}") from None
+        raise QueryError(f"{option} must be a number, or a time such as 2026-03-02T14:00:00Z; got {text!r}") from None
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def _follow_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
-    """What is found, a moment at a time; the first batch has the columns alone."""
+    """The answer, one time after another. The first batch has the columns and no rows."""
     schemas = _find_schemas(job)
     sources = [_open(each, schemas[each.name]) for each in job.streams if not _is_timeless(job, schemas, each.name)]
     zones = {
         each.name: _read_all(each, schemas[each.name]) for each in job.streams if _is_timeless(job, schemas, each.name)
     }
     nothing = {source.stream.name: pa.Table.from_batches([_no_rows(source.rows)]) for source in sources}
-    # Without a row: a column that lacks, or is of a wrong type, is told at once.
+    # Without rows: a column that is missing or has a wrong type is reported at once.
     for name, table in nothing.items():
         MovingTable(table, name).find("time")
     nothing |= {name: table.slice(0, 0) for name, table in zones.items()}
@@ -128,7 +128,7 @@ def _follow_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
         if job.time is None:
             find = _find_changes(job, sources, zones, advance)
         else:
-            find = _find_then(job, sources, nothing | zones, advance)
+            find = _find_at(job, sources, nothing | zones, advance)
         for table in find:
             if table.num_rows:
                 yield plain(_as_header(table, header))
@@ -170,7 +170,7 @@ def _find_changes(
 
 
 def _cut_by_moment(tables: Mapping[str, pa.Table]) -> Iterator[Moment]:
-    """Rows in the order of time, in which each table has them, those of each time together."""
+    """The rows of each time together, in time order, which is the order of each table."""
     columns = {name: _columns(table) for name, table in tables.items()}
     moments = np.unique(np.concatenate([each["time"] for each in columns.values()]))
     cuts = {name: [*np.searchsorted(each["time"], moments), len(each["time"])] for name, each in columns.items()}
@@ -184,7 +184,7 @@ def _cut_by_moment(tables: Mapping[str, pa.Table]) -> Iterator[Moment]:
 
 
 def _columns(table: pa.Table) -> dict[str, Any]:
-    """The columns of rows by their names in small letters: numbers as arrays, masked where some are null."""
+    """The columns of rows by their names in lower case: numbers as arrays, masked where they are null."""
     columns = {name.lower(): table.column(place).combine_chunks() for place, name in enumerate(table.column_names)}
     return {name: _to_numbers(values) if name in NUMBERS else values for name, values in columns.items()}
 
@@ -196,13 +196,13 @@ def _to_numbers(values: pa.Array) -> Any:
     )
 
 
-def _find_then(
+def _find_at(
     job: Job, sources: Sequence[Source], first: Mapping[str, pa.Table], advance: Advance
 ) -> Iterator[pa.Table]:
-    """The pairs at the time that is asked for, or who is overdue then. `first` is there before anything is read."""
+    """The pairs at the requested time, or the objects overdue then. `first` has the rows before anything is read."""
     last = dict(first)
     moving = MovingJoin(**job.options)
-    moving.load(**first, time=job.time)  # a time that is none is told at once
+    moving.load(**first, time=job.time)  # raises if the time is invalid
     for source in sources:
         name = source.stream.name
         while True:
@@ -210,7 +210,7 @@ def _find_then(
             if source.has_ended:
                 break
             taken = source.take_until(job.time)
-            source.take_until(np.inf)  # what comes later does not count
+            source.take_until(np.inf)  # later rows do not count
             if taken is not None:
                 last[name] = _last_of_each(pa.concat_tables([last[name], taken]))
             show_files_progress(advance, [(each.rows, each.n_read) for each in sources])
@@ -219,7 +219,7 @@ def _find_then(
 
 
 def _last_of_each(table: pa.Table) -> pa.Table:
-    """Of the rows of each object the latest; of several at one time, the last."""
+    """The latest row of each object; of several at one time, the last."""
     columns = _columns(table)
     codes = columns["id"].dictionary_encode().indices.to_numpy()
     order = np.argsort(columns["time"], kind="stable")
@@ -229,12 +229,12 @@ def _last_of_each(table: pa.Table) -> pa.Table:
 
 
 def _find_schemas(job: Job) -> dict[str, Schema]:
-    """By set the columns that tell how objects move; raises where one is of no use."""
+    """By set, the columns of motions. Raises if the types of times do not fit together."""
     schemas = {stream.name: _find_schema(stream) for stream in job.streams}
     kinds = {name: field.type.name for name, schema in schemas.items() if (field := schema.find("time")) is not None}
     if len({kind == "timestamp" for kind in kinds.values()}) > 1:
-        told = ", ".join(f"{name}: {kind}" for name, kind in kinds.items())
-        raise QueryError(f"the times of both sets are timestamps, or both are numbers; here they are ({told})")
+        named = ", ".join(f"{name}: {kind}" for name, kind in kinds.items())
+        raise QueryError(f"the times of both sets must be timestamps, or both must be numbers; got ({named})")
     return schemas
 
 
@@ -247,7 +247,7 @@ def _find_schema(stream: Stream) -> Schema:
             "bigint",
             "decimal",
             "string",
-        ):  # which whole numbers, or none, look like
+        ):  # the inferred types of integers, and of columns without values
             field = Field(field.name, Type("double"))
         elif name == "removed":
             field = Field(field.name, Type("boolean"))
@@ -257,7 +257,7 @@ def _find_schema(stream: Stream) -> Schema:
 
 
 def _open(stream: Stream, schema: Schema) -> Source:
-    """The rows of a file, whose times are numbers then."""
+    """The rows of a file, with times as numbers."""
     rows, time = stream.open(schema, needs_others=False), schema.find("time")
     if time is not None and time.type.name == "timestamp":
         nothing = _with_seconds(_no_rows(rows), time.name)
@@ -301,15 +301,15 @@ def _no_rows(rows: RowsFile) -> pa.RecordBatch:
 
 
 def _header(job: Job, nothing: Mapping[str, pa.Table]) -> pa.RecordBatch:
-    """Nothing found, in the columns that there would be."""
+    """An empty answer with its columns."""
     ids = {}
     for name in SETS:
         type_ = _columns(nothing[name])["id"].type
         ids[name] = pa.int64() if pa.types.is_integer(type_) else pa.string()
     if job.overdue is not None:
         types = {type_ for name, type_ in ids.items() if name != job.options["static"]}
-        told = ids if len(types) > 1 else {"id": types.pop()}
-        return pa.RecordBatch.from_pylist([], pa.schema({"set": pa.string(), **told, "deadline": pa.float64()}))
+        columns = ids if len(types) > 1 else {"id": types.pop()}
+        return pa.RecordBatch.from_pylist([], pa.schema({"set": pa.string(), **columns, "deadline": pa.float64()}))
     if job.at is not None:
         return pa.RecordBatch.from_pylist([], pa.schema(ids))
     ends = dict.fromkeys(("start", "end"), pa.float64())
@@ -317,7 +317,7 @@ def _header(job: Job, nothing: Mapping[str, pa.Table]) -> pa.RecordBatch:
 
 
 def _as_header(table: pa.Table, header: pa.RecordBatch) -> pa.Table:
-    """An answer in the columns of the header: who is overdue by set, where only one set has had objects so far."""
+    """An answer with the columns of the header: overdue objects by set, even if only one set has objects so far."""
     if "id" not in table.column_names or "id" in header.schema.names:
         return table
     is_of = {name: pc.equal(table["set"].cast(pa.string()), name) for name in SETS}
