@@ -578,4 +578,4 @@ def test_a_polygon_from_a_file_with_coordinates_that_no_query_may_have_warns_of_
 
     for borders in (True, False):
         with contextlib.suppress(shapely.errors.GEOSException):
-            assert len(polygons.hold(members, x, y, borders=borders)) == 3
+            assert len(polygons.contain(members, x, y, borders=borders)) == 3

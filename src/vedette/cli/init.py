@@ -17,7 +17,7 @@ def init(
     ] = Path("."),
     quiet: QuietOption = False,
 ) -> str:
-    """Write an example pipeline that runs as it is: a pipeline file, and a registry with a few alerts."""
+    """Write an example pipeline that runs unchanged: a pipeline file, and a registry with a few alerts."""
     from vedette.pipeline.example import add_command, write_example
 
     file, database = write_example(folder)

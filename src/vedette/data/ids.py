@@ -147,7 +147,7 @@ class Ids:
         check_type(self.kind, str | None, "the kind of ids")
         check(self.kind in (None, STRING, INTEGER), "ids are of an unknown kind")
         check_type(self._n, int, "the number of ids")
-        check(0 <= self._n < 1 << 31 and (self.kind is not None or not self._n), "there cannot be so many ids")
+        check(0 <= self._n < 1 << 31 and (self.kind is not None or not self._n), "there are too many ids")
         if self.kind == INTEGER:
             check_type(self._numbers, NDArray[np.int64], "the array of ids")
             check(self._numbers.ndim == 1 and len(self._numbers) >= self._n, "ids are missing")

@@ -50,7 +50,7 @@ class AnswerFile:
         self._writer.write(batch)
 
     def write_bytes(self, data: bytes | memoryview) -> None:
-        """Write whole lines as they are."""
+        """Write whole lines unchanged."""
         self._sink.write(data)
 
     def close(self) -> None:

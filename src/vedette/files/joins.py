@@ -45,7 +45,7 @@ class Windows:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of a file that hold windows: those for all streams, then stream by stream."""
+        """The columns of a file with windows: those for all streams, then stream by stream."""
         return (*_SIZES, *(f"{stream}_{size}" for stream in self.streams for size in _SIZES))
 
     def take(self, text: object, *cells: Any) -> tuple[str, tuple[Window, ...]]:

@@ -30,7 +30,7 @@ WORDS = {"parquet": "row", "geojson": "feature"}  # what a line is called; else 
 
 @dataclass(frozen=True)
 class Kind:
-    """What a line holds: its columns, its optional columns, and how their values are read."""
+    """A kind of line: its columns, its optional columns, and how their values are read."""
 
     one: str
     many: str

@@ -33,7 +33,7 @@ class Dual:
     """`by_row` and `by_batch` have the same boxes. A row takes `nanoseconds` in the first."""
 
     n_fields: ClassVar[range] = ANY_FIELDS
-    wins_for: ClassVar[str] = "large batches, where a row by itself takes long"
+    wins_for: ClassVar[str] = "large batches, if a single row takes long"
     needs: ClassVar[str] = ""
     needs_points: ClassVar[bool] = False
 

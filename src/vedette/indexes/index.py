@@ -81,7 +81,7 @@ class Validated(Index, Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class KeptAsBoxes:
-    """In a file, stands for an index that cannot be validated; its group has the boxes."""
+    """Replaces, in a file, an index that cannot be validated; its group has the boxes."""
 
     name: str  # of the index
 

@@ -38,7 +38,7 @@ class Keyed:
 
     n_fields: ClassVar[range] = TWO_FIELDS
     wins_for: ClassVar[str] = "a key and a range"
-    needs: ClassVar[str] = "a selective field of which every box has one value"
+    needs: ClassVar[str] = "a selective field with one value in every box"
     needs_points: ClassVar[bool] = True
 
     keys: NDArray[np.int32]

@@ -102,19 +102,19 @@ def _fill(
 ) -> int:
     """Write the matches of rows from `done` on while there is room. Returns how many rows are done."""
     n_axes, n = firsts.shape
-    holds = np.zeros((n + 7) // 8 * 8, np.uint8)
-    eights = holds.view(np.int64)
+    is_inside = np.zeros((n + 7) // 8 * 8, np.uint8)
+    eights = is_inside.view(np.int64)
     out = starts[done]
     for row in range(done, cells.shape[1]):
         if len(positions) - out < n + SLACK:
             return row
         cell = cells[0, row]
         for box in range(n):
-            holds[box] = (firsts[0, box] <= cell) & (cell <= lasts[0, box])
+            is_inside[box] = (firsts[0, box] <= cell) & (cell <= lasts[0, box])
         for axis in range(1, n_axes):
             cell = cells[axis, row]
             for box in range(n):
-                holds[box] &= (firsts[axis, box] <= cell) & (cell <= lasts[axis, box])
+                is_inside[box] &= (firsts[axis, box] <= cell) & (cell <= lasts[axis, box])
         for i in range(len(eights)):
             eight = eights[i]
             while eight != 0:

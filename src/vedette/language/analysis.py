@@ -191,7 +191,7 @@ class Analyser:
     def _integer_and_decimal(self, node: Written, op: str, left: Typed, right: Typed) -> Typed | None:
         """The order of an integer and a decimal literal: Spark compares them exactly, for any number of digits.
 
-        Beyond 64 bits it does not look at the integer at all: the comparison holds, or not, even for null.
+        Beyond 64 bits it ignores the integer: the comparison is true or false, even for null.
         """
         flipped = left.op == "slot" and left.type.name == "decimal"
         integer, decimal = (right, left) if flipped else (left, right)

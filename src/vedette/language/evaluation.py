@@ -162,7 +162,7 @@ class Evaluation:
         polygons = self.polygons[node.args[2].slot]
         if isinstance(node.value, float):  # a margin around them
             return strict(polygons.are_near(self.members, x.values, y.values, node.value), x, y)
-        return strict(polygons.hold(self.members, x.values, y.values, borders=node.op == "st_intersects"), x, y)
+        return strict(polygons.contain(self.members, x.values, y.values, borders=node.op == "st_intersects"), x, y)
 
     def _truth(self, node: Typed) -> Vector:
         return self.of(node).settled()

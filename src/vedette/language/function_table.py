@@ -97,9 +97,9 @@ TABLE = (
     Function(
         "coalesce(x, ...)", typed.coalesce, evaluate.coalesce, "the first argument that is not null", in_arrow=True
     ),
-    Function("ifnull(x, y)", typed.coalesce, None, "`y` where `x` is null, else `x`", ("nvl",)),
-    Function("nullif(x, y)", typed.nullif, evaluate.nullif, "null where `x` equals `y`, else `x`", in_arrow=True),
-    Function("if(c, x, y)", typed.case, None, "`x` where `c` is true, else `y`"),
+    Function("ifnull(x, y)", typed.coalesce, None, "`y` if `x` is null, else `x`", ("nvl",)),
+    Function("nullif(x, y)", typed.nullif, evaluate.nullif, "null if `x` equals `y`, else `x`", in_arrow=True),
+    Function("if(c, x, y)", typed.case, None, "`x` if `c` is true, else `y`"),
     Function("isnull(x)", typed.is_null, evaluate.is_null, "whether `x` is null", in_arrow=True),
     Function("isnotnull(x)", typed.is_not_null, None, "whether `x` is not null"),
     Function("isnan(x)", typed.double(BOOLEAN), evaluate.is_nan, "whether `x` is NaN; false for null"),
@@ -129,10 +129,10 @@ TABLE = (
         "substring(s, from [, length])",
         typed.substring,
         evaluate.substring,
-        "a part of `s`; `from` counts from 1, or from the end where it is negative",
+        "a part of `s`; `from` counts from 1, or from the end if it is negative",
         ("substr",),
     ),
-    Function("concat(s, ...)", typed.concat, evaluate.concat, "the strings joined; null where one is null"),
+    Function("concat(s, ...)", typed.concat, evaluate.concat, "the strings joined; null if one is null"),
     Function(
         "startswith(s, t)", typed.strings(BOOLEAN), evaluate.text_test(str.startswith), "whether `s` starts with `t`"
     ),
@@ -145,16 +145,16 @@ TABLE = (
     Function("hour(t)", typed.time_part, evaluate.hour, "the hour of a timestamp, in the set's time zone"),
     Function("minute(t)", typed.time_part, evaluate.minute, "the minute"),
     Function("second(t)", typed.time_part, evaluate.second, "the second, without fractions"),
-    Function("try_add(x, y)", typed.attempt("+"), None, "`x + y`, null where that fails"),
-    Function("try_subtract(x, y)", typed.attempt("-"), None, "`x - y`, null where that fails"),
-    Function("try_multiply(x, y)", typed.attempt("*"), None, "`x * y`, null where that fails"),
-    Function("try_divide(x, y)", typed.attempt("/"), None, "`x / y`, null where that fails"),
-    Function("try_mod(x, y)", typed.attempt("%"), None, "`x % y`, null where that fails"),
+    Function("try_add(x, y)", typed.attempt("+"), None, "`x + y`, null if that fails"),
+    Function("try_subtract(x, y)", typed.attempt("-"), None, "`x - y`, null if that fails"),
+    Function("try_multiply(x, y)", typed.attempt("*"), None, "`x * y`, null if that fails"),
+    Function("try_divide(x, y)", typed.attempt("/"), None, "`x / y`, null if that fails"),
+    Function("try_mod(x, y)", typed.attempt("%"), None, "`x % y`, null if that fails"),
     Function(
         "ST_Contains(polygon, point)",
         read_fence,
         None,
-        "whether the point lies inside; **a point on the border does not**",
+        "whether the point is inside; **a point on the border is not**",
         section="geofences",
     ),
     Function(
@@ -164,7 +164,7 @@ TABLE = (
         "ST_Intersects(polygon, point)",
         read_fence,
         None,
-        "whether the point lies inside or on the border; the arguments may be swapped",
+        "whether the point is inside or on the border; the arguments may be swapped",
         section="geofences",
     ),
     Function(

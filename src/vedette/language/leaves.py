@@ -1,6 +1,6 @@
 """Leaves of a predicate as forms: a comparison of one field with constants, or unknown.
 
-`Leaf` holds the literals of all texts of a shape and answers for one node at a time.
+`Leaf` has the literals of all texts of a shape, and returns the form of one node at a time.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def _sign(node: Typed, wanted: bool, links: dict[str, Link]) -> Typed | None:
 
 
 def _difference(node: Typed, links: dict[str, Link]) -> Typed:
-    """A difference, under casts or in abs(), as the field of a link; anything else as it is."""
+    """A difference, under casts or in abs(), as the field of a link; other nodes unchanged."""
     if node.op == "cast" and node.value is None:
         return Typed("cast", node.type, (_difference(node.args[0], links),), value=node.value)
     inner = node.args[0] if node.op == "abs" else node

@@ -1,4 +1,4 @@
-"""Strings cast to numbers and booleans as Spark's ANSI mode casts them; None where the cast fails.
+"""Strings cast to numbers and booleans as in Spark's ANSI mode; None if the cast fails.
 
 Each type has its own rules, because Spark uses different parts of Java. All readers accept strings of any length:
 Python's `int` refuses more than 4,300 digits, so lengths are compared before digits are read.

@@ -142,7 +142,7 @@ class Polygons:
         self._is_ready = np.zeros(len(texts), np.bool_)
         self._lock = Lock()
 
-    def hold(
+    def contain(
         self, members: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64], *, borders: bool
     ) -> NDArray[np.bool_]:
         """Whether polygon `members[j]` contains point j. With `borders`, the border is part of a polygon.
@@ -153,10 +153,10 @@ class Polygons:
 
         order, wanted = self._ready(members, x, y)
         test = shapely.intersects_xy if borders else shapely.contains_xy
-        held = np.zeros(len(members), np.bool_)
+        is_in = np.zeros(len(members), np.bool_)
         with np.errstate(all="ignore"):  # far points
-            held[order] = test(wanted, x[order], y[order])
-        return held
+            is_in[order] = test(wanted, x[order], y[order])
+        return is_in
 
     def are_near(
         self, members: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64], distance: float

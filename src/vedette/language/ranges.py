@@ -275,7 +275,7 @@ def _search(cut: Cut, i: int, widen: Callable[[int], Any], constant: Any, bottom
 
 
 def _first(is_there: Callable[[int], bool], low: int, high: int) -> int:
-    """The first integer from `low` to `high` for which the condition holds, or high + 1."""
+    """The first integer from `low` to `high` for which the condition is true, or high + 1."""
     high += 1
     while low < high:
         middle = (low + high) // 2

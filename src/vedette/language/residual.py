@@ -1,7 +1,7 @@
 """Residuals: the parts of a predicate that are not boxes, checked on candidate pairs of a row and a query.
 
 One residual serves all queries of a shape. Its expression is one typed tree; in place of each literal, the tree has a
-slot, and `constants` holds that slot's values, one per query.
+slot, and `constants` has that slot's values, one per query.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def filler(type_: Type, n: int) -> Any:
 
 
 def choose(type_: Type, mask: Mask, a: Any, b: Any) -> Any:
-    """Values of a where the mask holds, else of b."""
+    """Values of a where the mask is True, else of b."""
     if type_.name != "string":
         return np.where(mask, a, b)
     import pyarrow.compute as pc

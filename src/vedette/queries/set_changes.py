@@ -91,12 +91,12 @@ class Changes:
         removed = _cut(self.removed_versions, self.versions)
         added = _cut(self.added_versions, self.versions)
         for place in range(len(self.versions)):
-            gone, new = slice(*removed[place : place + 2]), slice(*added[place : place + 2])
+            removed_now, new = slice(*removed[place : place + 2]), slice(*added[place : place + 2])
             yield Changes(
                 self.versions[place : place + 1],
                 self.marks[place : place + 1],
-                self.removed_ids[gone],
-                self.removed_versions[gone],
+                self.removed_ids[removed_now],
+                self.removed_versions[removed_now],
                 self.added_ids[new],
                 self.added_versions[new],
                 None if self.texts is None else self.texts[new],

@@ -25,7 +25,7 @@ from vedette.operators.window_join.probes import (
     Runs,
     Taken,
     find_runs,
-    holds,
+    is_in_range,
     link_value,
     name_pairs,
     take_runs,
@@ -197,10 +197,10 @@ def test_a_difference_beyond_64_bits_is_at_the_end_it_is_beyond_and_in_no_range(
     one = np.int64(1)
     assert link_value(INTEGERS, greatest, -one) == GREATEST
     assert link_value(INTEGERS, least, one) == LEAST
-    assert not holds(INTEGERS, greatest, -one, LEAST, GREATEST)
-    assert not holds(INTEGERS, least, one, LEAST, GREATEST)
-    assert holds(INTEGERS, greatest, np.int64(0), LEAST, GREATEST)
-    assert holds(INTEGERS, least, np.int64(0), LEAST, LEAST)
+    assert not is_in_range(INTEGERS, greatest, -one, LEAST, GREATEST)
+    assert not is_in_range(INTEGERS, least, one, LEAST, GREATEST)
+    assert is_in_range(INTEGERS, greatest, np.int64(0), LEAST, GREATEST)
+    assert is_in_range(INTEGERS, least, np.int64(0), LEAST, LEAST)
     assert link_value(SIGN, greatest, least) == 1
     assert link_value(SIGN, least, greatest) == -1
     assert link_value(NO_LINK, least, greatest) == 0
@@ -210,8 +210,8 @@ def test_a_difference_of_infinities_is_the_greatest_double():
     infinite, least = keys_of_doubles(np.array([math.inf, -math.inf]))
     assert link_value(DOUBLES, infinite, infinite) == NAN_KEY
     assert link_value(DOUBLES, infinite, least) == infinite
-    assert holds(DOUBLES, infinite, infinite, infinite, GREATEST)
-    assert not holds(DOUBLES, infinite, infinite, LEAST, infinite)
+    assert is_in_range(DOUBLES, infinite, infinite, infinite, GREATEST)
+    assert not is_in_range(DOUBLES, infinite, infinite, LEAST, infinite)
 
 
 def test_zeros_of_both_signs_are_equal():

@@ -44,7 +44,7 @@ def indexes_by_fields(queries):
         ("SCI", "xy", "SCI was requested but supports 1 field; this group has 2; "),
         ("Verified", "x", "Verified was requested but supports 2 fields or more; this group has 1; "),
         ("Keyed", "x", "Keyed was requested but supports 2 fields; this group has 1; "),
-        ("Keyed", "xy", "Keyed was requested but needs a selective field of which every box has one value; "),
+        ("Keyed", "xy", "Keyed was requested but needs a selective field with one value in every box; "),
         ("Lists", "xy", "Lists was requested but needs a single field, and boxes short enough to be listed in every "),
         ("Quadtree", ("key", "x"), "Quadtree was requested but needs two fields on which boxes are ranges, and not "),
     ],

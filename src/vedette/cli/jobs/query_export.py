@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from vedette.registry.registry import Registry
 
 PAGE = 10_000  # queries per page
-NUMBERS = (*BAND.written, *ZONE.written)  # columns of files that hold numbers
+NUMBERS = (*BAND.written, *ZONE.written)  # columns of files that have numbers
 _NAMES = {"csv": "CSV", "jsonl": "JSON lines", "parquet": "Parquet", "json": "JSON"}
 _SAME = {("csv", "csv"), ("jsonl", "json")}  # formats of a file that agree with an option
 

@@ -40,7 +40,7 @@ from vedette.operators.window_join.probes import (
     Runs,
     Taken,
     find_runs,
-    holds,
+    is_in_range,
     name_pairs,
     take_runs,
 )
@@ -558,8 +558,8 @@ class WindowJoin:
         kept = np.flatnonzero(keep)
         if not len(kept):
             return []
-        told = [each[kept] - np.int32(base) for each, base in zip(rows, self._bases, strict=True)]
-        return [JoinedRows(group.branches.queries[branches[kept]], told)]
+        rows_out = [each[kept] - np.int32(base) for each, base in zip(rows, self._bases, strict=True)]
+        return [JoinedRows(group.branches.queries[branches[kept]], rows_out)]
 
 
 def kind_of(link: Link) -> int:
@@ -643,5 +643,5 @@ def _hold(
 ) -> NDArray[np.bool_]:
     kept = np.empty(len(firsts), np.bool_)
     for i in range(len(firsts)):
-        kept[i] = holds(kind, firsts[i], seconds[i], lows[i], highs[i])
+        kept[i] = is_in_range(kind, firsts[i], seconds[i], lows[i], highs[i])
     return kept

@@ -224,21 +224,21 @@ class JoinMonitor:
 
         With `is_whole`, AnswerError if they take more.
         """
-        held: list[JoinedRows] = []
+        found: list[JoinedRows] = []
         n_streams, n_failed, n_bytes, room = len(self.queries.streams), self.join.n_failed, 0, 2 * most
         for pairs in self._find(share, bases, most):
-            held.append(pairs)
+            found.append(pairs)
             n_bytes += pairs.nbytes
             if n_bytes > room:
-                held = [drop_repeats(JoinedRows.concat(held, n_streams), self.queries)]
-                n_bytes = held[0].nbytes
+                found = [drop_repeats(JoinedRows.concat(found, n_streams), self.queries)]
+                n_bytes = found[0].nbytes
                 if n_bytes > most and is_whole:
-                    raise _too_large(len(held[0]))
+                    raise _too_large(len(found[0]))
                 if n_bytes > most and can_be_cut:
                     self.join.n_failed = n_failed  # the parts of the share count again
                     return None
                 room = 2 * max(most, n_bytes)
-        return drop_repeats(JoinedRows.concat(held, n_streams), self.queries)
+        return drop_repeats(JoinedRows.concat(found, n_streams), self.queries)
 
     def _find(self, share: Share, bases: Sequence[int], most: int) -> Iterator[JoinedRows]:
         """The pairs of a share of the rows for which the residuals are true."""

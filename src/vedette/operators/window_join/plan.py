@@ -288,8 +288,8 @@ def _number_alike(ranges: dict[str, Any], entries: NDArray[np.int64]) -> NDArray
     for each in ranges.values():
         if isinstance(each, Ranges):
             for values, ends in ((each.lows, each.low_ends), (each.highs, each.high_ends)):
-                told = np.where(ends == UNBOUNDED, values[:1], values)
-                number = _combine(number, np.unique(told, return_inverse=True)[1].reshape(-1)[entries])
+                bounded = np.where(ends == UNBOUNDED, values[:1], values)
+                number = _combine(number, np.unique(bounded, return_inverse=True)[1].reshape(-1)[entries])
                 number = _combine(number, ends[entries].astype(np.int64))
     return number
 

@@ -109,7 +109,7 @@ def link_value(kind: int, first: int, second: int) -> int:
 
 
 @kernel
-def holds(kind: int, first: int, second: int, low: int, high: int) -> bool:
+def is_in_range(kind: int, first: int, second: int, low: int, high: int) -> bool:
     """Whether the value of a link is in a range. A difference beyond 64 bits is in no range."""
     if kind == INTEGERS:
         difference = first - second
@@ -206,7 +206,7 @@ def take_runs(
                 other = list_keys[at]
                 a, b = (key, other) if is_first else (other, key)
                 row = list_rows[at]
-                if shift <= row < limit and holds(kind, a, b, low, high):
+                if shift <= row < limit and is_in_range(kind, a, b, low, high):
                     is_in = limit - row <= window if counts else time - times[row - shift] <= window
                     if is_in and len(own_windows):
                         is_in = times[row - shift] - time <= own_windows[branch]

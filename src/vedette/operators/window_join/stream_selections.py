@@ -85,11 +85,11 @@ class StreamSelections:
     def release(self, selections: NDArray[np.int32]) -> None:
         """Note that branches with these selections were removed."""
         np.subtract.at(self._uses, selections, 1)
-        gone = np.unique(selections[self._uses[selections] == 0])
-        gone = gone[gone != self._every_row]
-        if len(gone):
-            self._is_removed[gone] = True
-            self.n_removed += len(gone)
+        unused = np.unique(selections[self._uses[selections] == 0])
+        unused = unused[unused != self._every_row]
+        if len(unused):
+            self._is_removed[unused] = True
+            self.n_removed += len(unused)
             self._parts.note_removal()
 
     def compile(self) -> None:

@@ -17,7 +17,7 @@ from vedette.native.buffers import empty_int32
 from vedette.native.kernels import kernel
 from vedette.operators.window_join.group import JoinGroup
 from vedette.operators.window_join.join import WindowJoin
-from vedette.operators.window_join.probes import DOUBLES, RowKeyArrays, holds
+from vedette.operators.window_join.probes import DOUBLES, RowKeyArrays, is_in_range
 from vedette.papers.duality.ibs_tree import IBS
 from vedette.papers.duality.window_joins.link_ranges import to_ranges
 from vedette.papers.duality.window_joins.refinement import KeptRows, NewRows, WindowBounds
@@ -186,5 +186,5 @@ def join_rows(
                 continue
             first, second = (key, other_keys[at]) if is_first else (other_keys[at], key)
             arrivals[n], rows[n] = place, row
-            n += holds(kind, first, second, low, high)
+            n += is_in_range(kind, first, second, low, high)
     return len(codes), n

@@ -19,7 +19,7 @@ from vedette.native.ordering import GREATEST
 from vedette.operators.window_join.branches import Branches
 from vedette.operators.window_join.group import JoinGroup
 from vedette.operators.window_join.join import WindowJoin
-from vedette.operators.window_join.probes import LinkRanges, RowKeyArrays, holds
+from vedette.operators.window_join.probes import LinkRanges, RowKeyArrays, is_in_range
 from vedette.operators.window_join.window_rows import StreamRows
 
 EVERY = 1 << 62  # rows of a window that does not count them
@@ -165,7 +165,7 @@ def find_holding(
         code, other = first_codes[first], second_codes[second]
         found[n] = i
         if code >= 0 and other >= 0 and (code == other or not has_codes):
-            n += holds(kind, first_keys[first], second_keys[second], lows[branch], highs[branch])
+            n += is_in_range(kind, first_keys[first], second_keys[second], lows[branch], highs[branch])
     return found[:n]
 
 
