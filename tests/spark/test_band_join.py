@@ -157,7 +157,7 @@ def test_a_known_id_is_an_error_or_its_value_is_replaced(spark, queries, tmp_pat
 
     out = vs.band_join(*streams_of(spark, tmp_path), queries, shards=2)
     with pytest.raises(
-        StreamingQueryException, match=r"RowError: left id 1 comes again and has a value already; delete"
+        StreamingQueryException, match=r"RowError: known_id is 'error', and left id 1 already has a value; delete"
     ):
         run_stream(spark, out, tmp_path)
     out = vs.band_join(*streams_of(spark, tmp_path), queries, known_id="replace", shards=2)
@@ -174,7 +174,7 @@ def test_deletions_of_unknown_ids_are_reported_once_or_an_error(spark, frame, qu
     told = join("report")
     with pytest.raises(
         Exception,
-        match=r"unknown_id is 'error', and 1 (left|right) id to be deleted had no value: 9",
+        match=r"unknown_id is 'error', and 1 (left|right) id to delete has no value: 9",
     ):
         join("error")
 
@@ -185,15 +185,14 @@ def test_deletions_of_unknown_ids_are_reported_once_or_an_error(spark, frame, qu
 def test_deletions_of_unknown_ids_are_logged_with_their_number_and_ids(queries, caplog):
     rows = bands.to_table([(number, 0.0, "delete") for number in range(1, 13)] + [(4, 2.0, "insert")])
     deletes = pa.array([True] * 12 + [False])
-    plan = {"known_id": "error", "unknown_id": "log", "tellers": [[0], [5]], "options": {"report": "pairs"}}
-    plan["batch_bytes"] = 1 << 20
+    plan = {"reporters": [[0], [5]], "batch_bytes": 1 << 20}
     monitor = queries.monitor()
     sides = dict.fromkeys((0, 1), rows.set_column(2, "deletes", deletes))
 
-    with caplog.at_level(logging.WARNING, "vedette.spark.workers.band_join"):  # even if other loggers are disabled
+    with caplog.at_level(logging.WARNING, "vedette.operators.band_join.monitor"):
         list(step(monitor, sides, 0, plan))
 
-    told = "12 left ids to be deleted had no value: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ..."
+    told = "12 left ids to delete have no value: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ..."
     ours = [record.getMessage() for record in caplog.records if record.name.startswith("vedette.")]
     assert ours == [told]  # the right ones are told by another shard
     assert (monitor.n_left, monitor.n_right) == (1, 1)
@@ -283,7 +282,7 @@ def test_changed_queries_take_effect_with_the_next_micro_batch(spark, tmp_path):
         ({"unknown_id": "no"}, r"unknown_id must be one of: 'log', 'report', 'error'; got 'no'"),
         (
             {"unknown_id": "report", "report": "queries"},
-            r"unknown_id is \"report\", which names ids beside pairs; .*use \"log\" or \"error\"$",
+            r"unknown_id is 'report', which adds ids to pairs; with report='queries' use 'log' or 'error'$",
         ),
         ({"max_state_rows": 0}, r"max_state_rows must be a whole number above 0, or None; got 0"),
         ({"shards": "4"}, r"shards must be an integer from 1 to 10,000; got '4'"),
@@ -337,8 +336,8 @@ def test_a_stream_without_rocksdb_is_refused(spark, queries, tmp_path):
             [(3, None, "insert")],
             r"the left value, column 'v', is no finite number in 1 row, first null of id 3; filter",
         ),
-        ([(3, 1.0, "upsert")], r"column 'op' of the left rows holds 'upsert'; a row says 'insert' or 'delete'"),
-        ([(3, 1.0, None)], r"column 'op' of the left rows holds null; a row says 'insert' or 'delete'"),
+        ([(3, 1.0, "upsert")], r"column 'op' of the left rows has 'upsert'; a row must say 'insert' or 'delete'"),
+        ([(3, 1.0, None)], r"column 'op' of the left rows has null; a row must say 'insert' or 'delete'"),
     ],
 )
 def test_invalid_rows_are_refused(rows, message):

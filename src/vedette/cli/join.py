@@ -49,6 +49,14 @@ def join(
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Column that bands compare", show_default="value"),
     ] = None,
+    op: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="For bands: column that says insert or delete",
+            show_default="every row inserts a value",
+        ),
+    ] = None,
     schema: Annotated[
         list[str] | None,
         typer.Option(
@@ -61,6 +69,8 @@ def join(
     right_id: Annotated[str | None, _one_stream("right", "id")] = None,
     left_value: Annotated[str | None, _one_stream("left", "value")] = None,
     right_value: Annotated[str | None, _one_stream("right", "value")] = None,
+    left_op: Annotated[str | None, _one_stream("left", "op")] = None,
+    right_op: Annotated[str | None, _one_stream("right", "op")] = None,
     left_schema: Annotated[str | None, _one_stream("left", "schema")] = None,
     right_schema: Annotated[str | None, _one_stream("right", "schema")] = None,
     within: Annotated[
@@ -76,6 +86,12 @@ def join(
     report: Annotated[
         str, typer.Option(metavar="pairs|queries", help="For bands: write the pairs, or only the bands that have pairs")
     ] = "pairs",
+    known_id: Annotated[
+        str, typer.Option(metavar="error|replace", help="For bands: what to do if an id already has a value")
+    ] = "error",
+    unknown_id: Annotated[
+        str, typer.Option(metavar="log|report|error", help="For bands: what to do if a deleted id has no value")
+    ] = "log",
     max_state_rows: Annotated[
         int | None, typer.Option(metavar="NUMBER", help="Stop before more rows are kept", show_default="no limit")
     ] = None,
@@ -89,7 +105,8 @@ def join(
 
     A query names fields with their stream: left.symbol = right.symbol AND left.price - right.price > 0.5
 
-    The options --time, --id, --value, --schema, --within and --rows are for all streams, or for one: --time right=at
+    The options --time, --id, --value, --op, --schema, --within and --rows are for all streams, or for one:
+    --time right=at
 
     Rows are processed by time. A row older than the last row of its stream is late.
     """
@@ -103,6 +120,7 @@ def join(
         time=(time, left_time, right_time),
         id=(id_, left_id, right_id),
         value=(value, left_value, right_value),
+        op=(op, left_op, right_op),
         schema=(schema, left_schema, right_schema),
         within=(within, None, None),
         rows=(rows, None, None),
@@ -111,6 +129,12 @@ def join(
     if (queries is None) == (bands is None):
         raise QueryError("a join needs either --queries or --bands; give one of them")
     if bands is not None:
-        return join_bands(files, bands, out, columns, {"report": report, "max_state_rows": max_state_rows}, **more)
+        options = {
+            "report": report,
+            "known_id": known_id,
+            "unknown_id": unknown_id,
+            "max_state_rows": max_state_rows,
+        }
+        return join_bands(files, bands, out, columns, options, **more)
     assert queries is not None
     return join_files(files, queries, out, columns, {"late": late, "max_state_rows": max_state_rows}, **more)

@@ -111,13 +111,18 @@ class Ids:
 
     def read(self, ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
         """Check the ids of a caller: strings or integers, of the set's kind, not null, distinct."""
+        read = self.read_repeated(ids)
+        twice = _find_twice(read)
+        if twice >= 0:
+            raise QueryError(f"id {item(read, twice)!r} is given twice; ids must be distinct")
+        return read
+
+    def read_repeated(self, ids: Any) -> NDArray[np.int64] | pa.LargeStringArray:
+        """As `read`, but an id may occur several times."""
         read = _read_ids(ids)
         kind = INTEGER if isinstance(read, np.ndarray) else STRING
         if self.kind not in (None, kind) and len(read):
             raise QueryError(f"the ids of this set are {self.kind}s; got the {kind} {item(read, 0)!r}")
-        twice = _find_twice(read)
-        if twice >= 0:
-            raise QueryError(f"id {item(read, twice)!r} is given twice; ids must be distinct")
         return read
 
     def to_parts(self, room: int = 0) -> tuple[str | None, list[NDArray[Any]], int]:

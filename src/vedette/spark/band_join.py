@@ -6,12 +6,11 @@ are made distinct within the micro-batch by one more shuffle, which keeps no sta
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as t
 
-from vedette.errors import PipelineError
-from vedette.spark.checks import check_choice, check_sides, check_state_store, find_name, find_op, find_value
+from vedette.spark.checks import check_sides, check_state_store, find_name, find_op, find_value
 from vedette.spark.shards import packing
 from vedette.spark.shards.transform import (
     STREAM_INLINE_BYTES,
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from vedette.operators.band_join.monitor import KnownId, Report, UnknownId
     from vedette.operators.band_join.query_set import BandQuerySet
     from vedette.registry.read.followed import Followed
 
@@ -43,7 +43,7 @@ def band_join(
     right: DataFrame,
     bands: BandQuerySet | Followed,
     *,
-    report: Literal["pairs", "queries"] = "pairs",
+    report: Report = "pairs",
     left_id: str = "id",
     left_value: str = "value",
     right_id: str = "id",
@@ -51,8 +51,8 @@ def band_join(
     op: str | None = None,
     left_op: str | None = None,
     right_op: str | None = None,
-    known_id: Literal["error", "replace"] = "error",
-    unknown_id: Literal["log", "report", "error"] = "log",
+    known_id: KnownId = "error",
+    unknown_id: UnknownId = "log",
     max_state_rows: int | None = None,
     shards: int | None = None,
     snapshot_dir: str | Path | None = None,
@@ -76,14 +76,13 @@ def band_join(
     given = QuerySource.read(bands, _CALL, "band join")
     check_sides(_CALL, {"left": left, "right": right})
     check_shards(shards)
-    check_choice("known_id", known_id, ("error", "replace"))
-    check_choice("unknown_id", unknown_id, ("log", "report", "error"))
-    if unknown_id == "report" and report == "queries":
-        raise PipelineError(
-            'is "report", which names ids beside pairs; with report="queries" use "log" or "error"', option="unknown_id"
-        )
-    options: dict[str, Any] = {"report": report, "max_state_rows": max_state_rows}
-    given.queries.monitor(**options)  # raises where an option is wrong
+    options: dict[str, Any] = {
+        "report": report,
+        "known_id": known_id,
+        "unknown_id": unknown_id,
+        "max_state_rows": max_state_rows,
+    }
+    given.queries.monitor(**options)  # raises QueryError if an option is invalid
     ids = [find_name(left, None, left_id, "left_id", "left"), find_name(right, None, right_id, "right_id", "right")]
     values = [
         find_value(left, left_value, "left_value", "left"),
@@ -105,9 +104,7 @@ def band_join(
         "worker": _WORKER,
         "parcel": parcel,
         "options": options,
-        "known_id": known_id,
-        "unknown_id": unknown_id,
-        "tellers": [[line[0] for line in lines] for lines in grid],  # of the shards of a row, one
+        "reporters": [[line[0] for line in lines] for lines in grid],  # one of the shards of each row
         "facts": {
             "operator": "band join",
             "shards": n_shards,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -26,14 +28,25 @@ def names(table):
     return [row["query"] for row in table.to_pylist()]
 
 
+def to_rows(rows, kind=str):
+    """Rows (id, value, op) as a table."""
+    ids, values, ops = zip(*rows, strict=True) if rows else ((), (), ())
+    types = pa.string() if kind is str else pa.int64(), pa.float64(), pa.string()
+    columns = [pa.array(each, type_) for each, type_ in zip((ids, values, ops), types, strict=True)]
+    return pa.table(columns, ["id", "value", "op"])
+
+
 class Machine(RuleBasedStateMachine):
     """Values and queries come and go. What was reported with + less what was with - is the answer at every call."""
 
-    @initialize(number=st.sampled_from(KINDS), kind=st.sampled_from([str, int]))
-    def begin(self, number, kind):
-        self.number, self.kind = number, kind
+    @initialize(
+        number=st.sampled_from(KINDS), kind=st.sampled_from([str, int]), known_id=st.sampled_from(["error", "replace"])
+    )
+    def begin(self, number, kind, known_id):
+        self.number, self.kind, self.known_id = number, kind, known_id
         self.bands = vd.BandQuerySet()
-        self.join, self.affected = self.bands.monitor(), self.bands.monitor(report="queries")
+        self.join = self.bands.monitor(known_id=known_id)
+        self.affected = self.bands.monitor(known_id=known_id, report="queries")
         self.queries, self.sides = {}, {"left": {}, "right": {}}
         self.gone = {"left": set(), "right": set()}
         self.reported = set()
@@ -102,6 +115,44 @@ class Machine(RuleBasedStateMachine):
         self.take(self.join.delete(**{side: [*ids, *unknown]}))
         assert self.join.unknown == self.affected.unknown == unknown
 
+    def draw_rows(self, data, side):
+        """Rows that insert, replace and delete values of a side, applied to the model; the unknown ids."""
+        now, rows, unknown = self.sides[side], [], []
+        for _ in range(data.draw(st.integers(0, 6))):
+            known = sorted({*now, *self.gone[side]})
+            id_ = data.draw(st.sampled_from(known)) if known and data.draw(st.booleans()) else self.new_ids(1)[0]
+            deletes = data.draw(st.booleans()) or (id_ in now and self.known_id == "error")
+            rows.append((id_, None if deletes else data.draw(self.number), "DELETE" if deletes else "insert"))
+            if not deletes:
+                now[id_] = rows[-1][1]
+            elif now.pop(id_, None) is None:
+                unknown.append(id_)
+        return to_rows(rows, self.kind), unknown
+
+    @rule(data=st.data(), sides=st.sampled_from([["left"], ["right"], ["left", "right"]]))
+    def step(self, data, sides):
+        before = {side: dict(values) for side, values in self.sides.items()}
+        old = self.answer()
+        rows, unknown = {}, []
+        for side in sides:
+            rows[side], more = self.draw_rows(data, side)
+            unknown += more
+        for side, now in self.sides.items():
+            self.gone[side] = (self.gone[side] | set(before[side])) - set(now)
+        changed = {
+            side: {id_ for id_ in {*now, *before[side]} if now.get(id_) != before[side].get(id_)}
+            for side, now in self.sides.items()
+        }
+        expected = {
+            query for query, left, right in old | self.answer() if left in changed["left"] or right in changed["right"]
+        }
+        assert sorted(names(self.affected.step(**rows)), key=str) == sorted(expected, key=str)
+        self.take(self.join.step(**rows))
+        assert sorted(self.join.unknown) == sorted(self.affected.unknown) == sorted(unknown)
+        for side in self.sides:
+            held = self.join.values(side)
+            assert dict(zip(held["id"].to_pylist(), held["value"].to_pylist(), strict=True)) == self.sides[side]
+
     @rule(data=st.data(), n=st.sampled_from([1, 2, 30]))
     def add_queries(self, data, n):
         ends = [sorted([data.draw(self.number) - data.draw(self.number), data.draw(self.number)]) for _ in range(n)]
@@ -146,7 +197,7 @@ class Machine(RuleBasedStateMachine):
         """Save, and load into another monitor."""
         for name in ("join", "affected"):
             monitor = getattr(self, name)
-            other = self.bands.monitor(report=monitor.report)
+            other = self.bands.monitor(report=monitor.report, known_id=self.known_id)
             other.load(monitor.save())
             setattr(self, name, other)
 
@@ -378,7 +429,11 @@ def test_rows_are_read_in_many_forms(bands, rows):
         ({"id": ["x", "x"], "value": [1.0, 2.0]}, "left ids: id 'x' is given twice"),
         ({"id": [None], "value": [1.0]}, "left ids: an id is null"),
         ({"id": [7], "value": [1.0]}, "left ids: the ids of this set are strings; got the integer 7"),
-        ({"id": ["old"], "value": [1.0]}, "left id 'old' already has a value; delete it first, or use another id"),
+        (
+            {"id": ["old"], "value": [1.0]},
+            "known_id is 'error', and left id 'old' already has a value; delete it first, use another id, or use "
+            "'replace'",
+        ),
         ([1.0], "rows must be an Arrow table or batch, a pandas or polars frame, or a dict of arrays; got list"),
     ],
 )
@@ -393,6 +448,148 @@ def test_bad_rows_are_refused_and_change_nothing(bands, rows, words):
     assert (join.n_left, join.n_right) == (1, 0)
 
 
+# Ids that have a value, and ids that have none.
+
+
+def test_a_known_id_gets_its_new_value_if_that_is_wanted(bands):
+    join = bands.monitor(known_id="replace")
+    join.insert(left={"id": ["a"], "value": [5.0]}, right={"id": [1], "value": [4.5]})
+
+    changes = lines(join.insert(left={"id": ["a"], "value": [9.0]}))
+
+    assert sorted(changes[:2]) == [(-1, "above", "a", 1), (-1, "near", "a", 1)]
+    assert changes[2:] == [(1, "above", "a", 1)]
+    assert join.values("left").to_pylist() == [{"id": "a", "value": 9.0}]
+    assert lines(join.insert(left={"id": ["a"], "value": [9.0]})) == []  # the same value
+
+
+def test_of_several_values_of_an_id_in_one_call_the_last_counts(bands):
+    join = bands.monitor(known_id="replace")
+    join.insert(right={"id": [1], "value": [4.5]})
+
+    assert lines(join.insert(left={"id": ["a", "a"], "value": [4.0, 9.0]})) == [(1, "above", "a", 1)]
+
+
+def test_values_of_both_sides_are_replaced_at_once(bands):
+    bands.remove("above")
+    join = bands.monitor(known_id="replace")
+    join.insert(left={"id": ["a", "b"], "value": [5.0, 50.0]}, right={"id": [1, 2], "value": [5.0, 50.0]})
+
+    changes = lines(join.insert(left={"id": ["a"], "value": [50.0]}, right={"id": [1], "value": [50.5]}))
+
+    assert sorted(changes) == [(-1, "near", "a", 1), *((1, "near", *ids) for ids in (("a", 1), ("a", 2), ("b", 1)))]
+
+
+def test_a_replaced_value_needs_no_room(bands):
+    join = bands.monitor(known_id="replace", max_state_rows=2)
+    join.insert(left={"id": ["a"], "value": [5.0]}, right={"id": [1], "value": [5.0]})
+
+    join.insert(left={"id": ["a"], "value": [6.0]})
+    with pytest.raises(vd.RowError, match="max_state_rows is 2, but the join keeps 2 values and would keep 3"):
+        join.insert(left={"id": ["a", "b"], "value": [7.0, 7.0]})
+    assert join.values("left")["value"].to_pylist() == [6.0]
+
+
+def test_unknown_ids_are_logged_with_their_number_and_the_first_of_them(bands, caplog):
+    join = bands.monitor()
+
+    with caplog.at_level(logging.WARNING, "vedette.operators.band_join.monitor"):
+        join.delete(left=list(range(12)), right=["x"])
+
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("vedette.")] == [
+        "12 left ids to delete have no value: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...",
+        "1 right id to delete has no value: 'x'",
+    ]
+
+
+@pytest.mark.parametrize("in_batches", [False, True])
+def test_unknown_ids_may_be_reported_as_rows_of_sign_0(bands, in_batches):
+    join = bands.monitor(unknown_id="report")
+
+    def delete(**ids):
+        tables = list(join.delete_batches(**ids)) if in_batches else [join.delete(**ids)]
+        return [line for table in tables for line in lines(table)]
+
+    assert delete(left=["x"], right=[9]) == [(0, None, "x", None), (0, None, None, 9)]
+    join.insert(left={"id": ["a"], "value": [5.0]}, right={"id": [1], "value": [9.0]})
+    bands.add("four", -4, -4)
+    assert delete(left=["x", "a"]) == [
+        (0, None, "x", None),
+        (1, "four", "a", 1),
+        (-1, "four", "a", 1),
+    ]
+    assert (join.unknown, join.n_unknown) == (["x"], 3)
+
+
+def test_unknown_ids_may_be_an_error_that_changes_nothing(bands):
+    join = bands.monitor(unknown_id="error")
+    join.insert(left={"id": ["a"], "value": [5.0]})
+    before = join.save()
+
+    for call in (
+        lambda: join.delete(left=["a"], right=["x"]),
+        lambda: list(join.delete_batches(left=["a", "x"])),
+        lambda: join.step(left=to_rows([("b", 1.0, "insert"), ("x", None, "delete")])),
+    ):
+        with pytest.raises(vd.RowError, match=r"^unknown_id is 'error', and 1 (left|right) id to delete has no value:"):
+            call()
+        assert join.save() == before
+
+
+def test_rows_of_a_step_are_applied_in_order_and_only_their_net_change_is_reported(bands):
+    join = bands.monitor()
+    join.insert(right={"id": [1], "value": [5.0]})
+    brief = [("a", 5.0, "insert"), ("a", None, "delete"), ("b", 5.0, "insert"), ("b", None, "delete")]
+
+    assert lines(join.step(left=to_rows([*brief, ("b", 9.0, "insert")]))) == [(1, "above", "b", 1)]
+    assert lines(join.step(left=to_rows([("b", None, "delete"), ("b", 9.0, "insert")]))) == []
+    assert lines(join.step(left={"id": ["b"], "op": ["Delete"]})) == [(-1, "above", "b", 1)]
+    assert lines(join.step(left={"id": ["b"], "value": [9.0]})) == [(1, "above", "b", 1)]
+    with pytest.raises(vd.RowError, match="known_id is 'error', and left id 'b' already has a value"):
+        join.step(left={"id": ["b"], "value": [10.0]})
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (
+            {"id": ["x"], "op": ["insert"]},
+            "the left rows lack column 'value'; they need id and value, and have: id, op",
+        ),
+        ({"id": ["x"], "value": [1.0], "op": ["put"]}, "column 'op' of the left rows has 'put'; a row must say"),
+        ({"id": ["x"], "value": [1.0], "op": [None]}, "column 'op' of the left rows has null; a row must say"),
+        ({"id": ["x"], "value": [1.0], "op": [3]}, "column 'op' of the left rows has '3'; a row must say"),
+        ({"id": ["x"], "value": [1.0], "op": [["a"]]}, "column 'op' of the left rows must say 'insert' or 'delete'"),
+        ({"id": ["x"], "value": [1.0], "op": []}, "the left rows have 1 ids but 0 ops"),
+        ({"id": ["x"], "value": [1.0], "op": ["d" * 10_000]}, "a row must say 'insert' or 'delete'"),
+        ({"id": ["x", "y"], "value": [None, None], "op": ["delete", "insert"]}, "left row 1, id 'y', is null; values"),
+    ],
+)
+def test_bad_rows_of_a_step_are_refused_and_change_nothing(bands, rows, words):
+    join = bands.monitor()
+
+    with pytest.raises(vd.RowError) as caught:
+        join.step(left=rows, right={"id": ["r"], "value": [0.0]})
+
+    assert words in str(caught.value)
+    assert len(str(caught.value)) < 400
+    assert (join.n_left, join.n_right) == (0, 0)
+
+
+def test_a_step_in_batches_changes_nothing_before_the_last_batch(bands):
+    join = bands.monitor(known_id="replace")
+    rows = {"id": list(range(50)), "value": [1.0] * 50}
+    join.insert(left=rows, right=rows)
+    pieces = join.step_batches(left={"id": list(range(50)), "value": [1.5] * 50}, max_bytes=1_000)
+
+    first = next(pieces)
+    assert first.num_rows > 0
+    assert set(join.values("left")["value"].to_pylist()) == {1.0}
+    told = [line for table in (first, *pieces) for line in lines(table)]
+    assert len(told) == len(set(told)) == 2 * 2 * 50 * 50
+    assert set(join.values("left")["value"].to_pylist()) == {1.5}
+
+
 def test_a_call_without_rows_is_refused(bands):
     with pytest.raises(vd.RowError, match="nothing is given; give left= or right=, or both"):
         bands.monitor().insert()
@@ -402,6 +599,12 @@ def test_a_call_without_rows_is_refused(bands):
     ("options", "words"),
     [
         ({"report": "all"}, "report must be one of: 'pairs', 'queries'; got 'all'"),
+        ({"known_id": "drop"}, "known_id must be one of: 'error', 'replace'; got 'drop'"),
+        ({"unknown_id": "tell"}, "unknown_id must be one of: 'log', 'report', 'error'; got 'tell'"),
+        (
+            {"unknown_id": "report", "report": "queries"},
+            "unknown_id is 'report', which adds ids to pairs; with report='queries' use 'log' or 'error'",
+        ),
         ({"max_state_rows": 0}, "max_state_rows must be a whole number above 0, or None; got 0"),
         ({"max_state_rows": True}, "max_state_rows must be a whole number above 0, or None; got True"),
     ],

@@ -15,7 +15,7 @@ from vedette.cli.jobs.join import STEPS, Tally, answer_files, name_columns, show
 from vedette.cli.jobs.progress import show_progress
 from vedette.cli.jobs.streams import Pace, Stream
 from vedette.data.schema import Field, Schema, Type
-from vedette.errors import QueryError, RowError, nearest
+from vedette.errors import QueryError, RowError, count, nearest
 from vedette.files.answers import can_show_progress, check_paths, plain
 from vedette.files.joins import load_bands
 from vedette.files.rows import RowsFile
@@ -41,6 +41,11 @@ class Job:
     def streams(self) -> tuple[Stream, Stream]:
         return self.left, self.right
 
+    @property
+    def may_delete(self) -> bool:
+        """Whether a row may delete or replace the value of an earlier one."""
+        return self.options["known_id"] == "replace" or any(stream.columns["op"] is not None for stream in self.streams)
+
 
 def join_bands(
     files: Mapping[str, Path],
@@ -64,11 +69,19 @@ def join_bands(
     if list(files) != ["left", "right"]:
         raise QueryError(f"bands join the values of --left and --right; got: {', '.join(files)}")
     BandQuerySet().monitor(**options)  # raises if an option is invalid
-    left, right = Stream.read(files, stream_options, {"id": "id", "value": "value"})
+    left, right = Stream.read(files, stream_options, {"id": "id", "value": "value", "op": None})
     check_paths([left.path, right.path], bands, out)
     job = Job(left, right, bands, time_zone, skip_bad, options, quiet or not can_show_progress(out))
     tally = Tally(("pair", "pairs") if options["report"] == "pairs" else ("query", "queries"))
-    return answer_files((_join_in_spark if spark else _join_here)(job, tally), tally, out, quiet)
+    found = (_join_in_spark if spark else _join_here)(job, tally)
+    return answer_files(_count_unknown(found, tally), tally, out, quiet)
+
+
+def _count_unknown(batches: Iterator[pa.RecordBatch], tally: Tally) -> Iterator[pa.RecordBatch]:
+    """The same batches. Their rows without a query name unknown ids, which are no pairs."""
+    for batch in batches:
+        tally.n_found -= batch.column("query").null_count
+        yield batch
 
 
 def _join_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
@@ -77,31 +90,38 @@ def _join_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     bands, notes = load_bands(job.bands, skip_bad=job.skip_bad)
     tally.notes += notes
     monitor = bands.monitor(**job.options)
-    yield _header(monitor, job, files)
+    # If a later row may delete or replace a value, right values are collected before they are joined.
+    right = bands.monitor(**job.options) if job.may_delete else monitor
+    header = _header(monitor, job, files)
+    yield header
     seen: set[str | int] = set()
     n_rows = [0, 0]
     with show_progress("joining", STEPS * 2, job.quiet) as advance:
-        for place, (stream, rows) in enumerate(zip(job.streams, files, strict=True)):
+        for place, (stream, rows, side) in enumerate(zip(job.streams, files, (monitor, right), strict=True)):
             pace = Pace()
             for batch in rows.batches:
-                for found in _insert(monitor, stream, batch, n_rows[place], pace):
-                    yield from _to_answer(found, seen, job)
+                values = _to_values(batch, stream)
+                for found in _step(side, stream, values, n_rows[place], pace):
+                    yield from _to_answer(found, seen, job, header)
                 n_rows[place] += batch.num_rows
                 show_files_progress(advance, list(zip(files, n_rows, strict=True)))
+        if right is not monitor:
+            for found in _step(monitor, job.right, right.values("right"), 0, Pace()):
+                yield from _to_answer(found, seen, job, header)
     tally.n_rows = dict(zip(("left", "right"), n_rows, strict=True))
+    n_unknown = sum(each.n_unknown for each in {monitor, right})
+    if n_unknown:
+        tally.notes.append(f"{count(n_unknown, 'deleted id')} without a value")
 
 
-def _insert(
-    monitor: BandMonitor, stream: Stream, batch: pa.RecordBatch, n_before: int, pace: Pace
-) -> Iterator[pa.Table]:
-    """The changes that the values of a batch cause, for some values at a time."""
-    values = pa.table({role: _column(batch, stream, role) for role in ("id", "value")})
+def _step(monitor: BandMonitor, stream: Stream, values: pa.Table, n_before: int, pace: Pace) -> Iterator[pa.Table]:
+    """How rows change the pairs, some rows at a time."""
     start = 0
     while start < len(values):
         some = values.slice(start, pace.n_rows)
         n_found = 0
         try:
-            for found in monitor.insert_batches(**{stream.name: some}):
+            for found in monitor.step_batches(**{stream.name: some}):
                 n_found += found.num_rows
                 yield found
         except RowError as error:
@@ -110,14 +130,19 @@ def _insert(
         pace.note(n_found)
 
 
-def _to_answer(found: pa.Table, seen: set[str | int], job: Job) -> Iterator[pa.RecordBatch]:
-    """Changes without their sign, as none is a retraction. A query is written once."""
+def _to_answer(found: pa.Table, seen: set[str | int], job: Job, header: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Pairs without their sign, because none is retracted; a query is reported once."""
     if job.options["report"] == "queries":
         new = [query for query in found["query"].to_pylist() if query not in seen]
         seen.update(new)
-        found = pa.table({"query": pa.array(new, plain(found).schema.field("query").type)})
+        found = pa.table({"query": pa.array(new, header.schema.field("query").type)})
     if found.num_rows:
-        yield plain(found.drop_columns("sign") if "sign" in found.column_names else found)
+        yield plain(found.select(header.schema.names)).cast(header.schema)
+
+
+def _to_values(batch: pa.RecordBatch, stream: Stream) -> pa.Table:
+    """The columns id, value and op of a batch, by these names."""
+    return pa.table({role: _column(batch, stream, role) for role, name in stream.columns.items() if name is not None})
 
 
 def _fields_of(stream: Stream) -> Schema:
@@ -150,8 +175,7 @@ def _header(monitor: BandMonitor, job: Job, files: Sequence[RowsFile]) -> pa.Rec
     types = {"query": kind[pa.types.is_integer(monitor.queries.ids.type)]}
     for stream, rows in zip(job.streams, files, strict=True):
         nothing = pa.RecordBatch.from_pylist([], rows.columns)
-        ids, _ = (_column(nothing, stream, role) for role in ("id", "value"))
-        types[stream.name] = kind[pa.types.is_integer(ids.type)]
+        types[stream.name] = kind[pa.types.is_integer(_to_values(nothing, stream)["id"].type)]
     if job.options["report"] == "queries":
         types = {"query": types["query"]}
     return pa.RecordBatch.from_pylist([], pa.schema(types))

@@ -93,8 +93,9 @@ def join_files(
 
     `stream_options` are the options of streams, by name and stream. `options` are those of `JoinQuerySet.window`.
     """
-    if stream_options["value"]:
-        raise QueryError("--value is for --bands; queries name their fields themselves")
+    for option in ("value", "op"):
+        if stream_options[option]:
+            raise QueryError(f"--{option} is for --bands; queries name their fields themselves")
     streams = Stream.read(files, stream_options, {"time": None, "id": None})
     windows = Windows.read(list(files), stream_options["within"], stream_options["rows"])
     check_paths(list(files.values()), queries, out)

@@ -9,7 +9,7 @@ Pairs are found before values change, in batches, so that a change with too many
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -59,16 +59,24 @@ class NewValues:
 
 
 @dataclass(frozen=True)
-class Insertion:
-    """New values of one side or both."""
+class Change:
+    """Values to delete and values to insert, on one side or both. An id that is in both gets another value."""
 
-    new: Sequence[NewValues]
-    unknown: list[Any] = field(default_factory=list)
+    gone: Sequence[tuple[Side, Side, NDArray[np.int32]]] = ()  # a side, the other one, and slots of the first
+    new: Sequence[NewValues] = ()
+    unknown: Sequence[tuple[Side, Any]] = ()  # a side, and ids that have no value and were to be deleted
 
     def find_pairs(self, groups: Groups, most: int) -> Iterator[PairChanges]:
         """The pairs of the values, each once, in batches of about `most` bytes. Call it before `apply`."""
+        is_gone: dict[int, NDArray[np.bool_]] = {}  # by the sign of a side
+        for side, other, slots in self.gone:
+            for found in _find_pairs(groups, side, other.points, side.shifts(slots), slots, -1, most):
+                yield _without(found, is_gone.get(other.sign), other)
+            is_gone[side.sign] = np.zeros(len(side.ids), np.bool_)
+            is_gone[side.sign][slots] = True
         for each in self.new:
-            yield from _find_pairs(groups, each.side, each.other.points, each.shifts, each.slots, 1, most)
+            for found in _find_pairs(groups, each.side, each.other.points, each.shifts, each.slots, 1, most):
+                yield _without(found, is_gone.get(each.other.sign), each.other)
         if len(self.new) == 2:
             first, second = self.new
             points = Points()
@@ -83,53 +91,26 @@ class Insertion:
         return None
 
     def apply(self) -> None:
+        for side, _, slots in self.gone:
+            side.free(slots)
         for each in self.new:
             each.side.put(each.ids, each.values, each.slots)
 
-    def tidy(self) -> None:
-        """Nothing was freed."""
-
-
-@dataclass(frozen=True)
-class Deletion:
-    """Values of one side or both to delete: the side, the other one, and the slots. `unknown` ids have no value."""
-
-    gone: Sequence[tuple[Side, Side, NDArray[np.int32]]]
-    unknown: list[Any]
-
-    def find_pairs(self, groups: Groups, most: int) -> Iterator[PairChanges]:
-        """The pairs of the values, each once, in batches of about `most` bytes. Call it before `apply`."""
-        is_removed = None
+    def apply_affected(self, groups: Groups) -> list[NDArray[Any]]:
+        """Make the change; the queries that lose or get pairs, each once per array."""
+        found = []
         for side, other, slots in self.gone:
-            for found in _find_pairs(groups, side, other.points, side.shifts(slots), slots, -1, most):
-                partners = found.rights if side.sign == 1 else found.lefts
-                yield found if is_removed is None else found.take(np.flatnonzero(~is_removed[partners]))
-            is_removed = np.zeros(len(side.ids), np.bool_)
-            is_removed[slots] = True
-
-    def new_ids(self, side: Side) -> Any:
-        return None
-
-    def apply(self) -> None:
-        for side, _, slots in self.gone:
             side.free(slots)
+            found.append(find_affected(groups, other.points, side.shifts(slots)))
+        for each in self.new:
+            each.side.put(each.ids, each.values, each.slots)
+            found.append(find_affected(groups, each.other.points, each.shifts))
+        return found
 
     def tidy(self) -> None:
-        """Pack the slots; the slots of found pairs are invalid afterwards."""
+        """Pack the slots of deleted values; the slots of found pairs are invalid afterwards."""
         for side, _, _ in self.gone:
             side.pack()
-
-
-def insert_affected(groups: Groups, new: NewValues) -> NDArray[Any]:
-    """Insert new values on a side; the queries that get pairs, each once."""
-    new.side.put(new.ids, new.values, new.slots)
-    return find_affected(groups, new.other.points, new.shifts)
-
-
-def delete_affected(groups: Groups, side: Side, other: Side, slots: NDArray[np.int32]) -> NDArray[Any]:
-    """Free values of a side; the queries that lose pairs, each once."""
-    side.free(slots)
-    return find_affected(groups, other.points, side.shifts(slots))
 
 
 def find_all_pairs(
@@ -186,6 +167,13 @@ def _find_pairs(
         n += len(queries)
         yield _to_changes(side, queries, own, others, sign)
     side.expected = max(n // max(1, len(slots)), side.expected * 7 // 8)
+
+
+def _without(found: PairChanges, is_gone: NDArray[np.bool_] | None, side: Side) -> PairChanges:
+    """The pairs whose value on a side is not among those deleted."""
+    if is_gone is None:
+        return found
+    return found.take(np.flatnonzero(~is_gone[found.lefts if side.sign == 1 else found.rights]))
 
 
 def _to_changes(

@@ -5,8 +5,9 @@ docs/operators.md defines its answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+import logging
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -14,31 +15,32 @@ from numpy.typing import NDArray
 
 from vedette.data.answer_limit import max_answer_bytes, too_large
 from vedette.data.ids import take_ids
-from vedette.errors import QueryError, RowError, SnapshotError, count
+from vedette.errors import QueryError, RowError, SnapshotError, count, shown
 from vedette.operators.band_join.explanation import explain
-from vedette.operators.band_join.join import (
-    PAIR_BYTES,
-    Deletion,
-    Insertion,
-    NewValues,
-    PairChanges,
-    change_bands,
-    delete_affected,
-    find_all_pairs,
-    insert_affected,
+from vedette.operators.band_join.join import PAIR_BYTES, Change, NewValues, PairChanges, change_bands, find_all_pairs
+from vedette.operators.band_join.net_change import find_net_change
+from vedette.operators.band_join.rows import (
+    SIDES,
+    ValueRows,
+    read_deleted,
+    read_new_values,
+    read_rows,
+    unknown_ids_message,
 )
-from vedette.operators.band_join.rows import SIDES, read_deleted, read_new_values
 from vedette.operators.band_join.side import Side
 from vedette.operators.band_join.state import BandState
-from vedette.operators.band_join.table import to_pair_table, to_query_table
+from vedette.operators.band_join.table import to_pair_table, to_query_table, to_unknown_table
 from vedette.settings import settings
 
 if TYPE_CHECKING:
     from vedette.operators.band_join.query_set import BandQuerySet
 
-REPORTS = ("pairs", "queries")
-Change = Insertion | Deletion
+Report = Literal["pairs", "queries"]
+KnownId = Literal["error", "replace"]
+UnknownId = Literal["log", "report", "error"]
 
+_CHOICES = {"report": get_args(Report), "known_id": get_args(KnownId), "unknown_id": get_args(UnknownId)}
+_log = logging.getLogger(__name__)
 _STATE = BandState()
 
 
@@ -55,17 +57,32 @@ class BandMonitor:
     [{'query': 'above'}]
     """
 
-    def __init__(self, queries: BandQuerySet, report: str, max_state_rows: int | None) -> None:
-        if report not in REPORTS:
-            raise QueryError(f"must be one of: {', '.join(map(repr, REPORTS))}; got {report!r}", option="report")
+    def __init__(
+        self,
+        queries: BandQuerySet,
+        report: Report,
+        max_state_rows: int | None,
+        known_id: KnownId = "error",
+        unknown_id: UnknownId = "log",
+    ) -> None:
+        for option, value in (("report", report), ("known_id", known_id), ("unknown_id", unknown_id)):
+            if value not in _CHOICES[option]:
+                choices = ", ".join(map(repr, _CHOICES[option]))
+                raise QueryError(f"must be one of: {choices}; got {shown(value)}", option=option)
+        if unknown_id == "report" and report == "queries":
+            raise QueryError(
+                "is 'report', which adds ids to pairs; with report='queries' use 'log' or 'error'", option="unknown_id"
+            )
         is_count = isinstance(max_state_rows, int) and not isinstance(max_state_rows, bool) and max_state_rows > 0
         if max_state_rows is not None and not is_count:
             raise QueryError(
-                f"must be a whole number above 0, or None; got {max_state_rows!r}", option="max_state_rows"
+                f"must be a whole number above 0, or None; got {shown(max_state_rows)}", option="max_state_rows"
             )
         self.queries = queries
         self.report = report
         self.max_state_rows = max_state_rows
+        self.known_id = known_id
+        self.unknown_id = unknown_id
         self.n_unknown = 0  # unknown ids in deletions, in total
         self.unknown: list[str] | list[int] = []  # those of the last call
         self.clear()
@@ -95,15 +112,12 @@ class BandMonitor:
     def insert(self, left: Any = None, right: Any = None) -> pa.Table:
         """Insert values, rows with an `id` and a `value`; the new pairs, or the queries that are affected.
 
-        Raises RowError, and changes nothing, if a value is not finite or its id already has one. Raises
-        AnswerError, and changes nothing, if the pairs exceed the setting max_answer_bytes; `insert_batches` has no
-        such limit.
+        If an id already has a value, it is an error, or with known_id="replace" the new value replaces it. Raises
+        RowError, and changes nothing, if a value is not finite. Raises AnswerError, and changes nothing, if the pairs
+        exceed the setting max_answer_bytes; `insert_batches` has no such limit.
         """
-        change = self._read_insertion(left, right)
-        if self.report == "pairs":
-            return self._change(change, "pass fewer values at once, or take the pairs with insert_batches")
-        groups = self.queries.groups()
-        return self._to_queries(change, [insert_affected(groups, each) for each in change.new])
+        advice = "pass fewer values at once, or take the pairs with insert_batches"
+        return self._make(self._read_insertion(left, right), advice)
 
     def insert_batches(
         self, left: Any = None, right: Any = None, *, max_bytes: int | None = None
@@ -113,34 +127,51 @@ class BandMonitor:
         The values are inserted with the last batch. If the iteration stops earlier, the monitor does not change. A
         batch may be larger if a single pair of values belongs to very many queries.
         """
-        if self.report == "queries":
-            yield self.insert(left, right)
-        else:
-            yield from self._change_batches(self._read_insertion(left, right), max_bytes)
+        yield from self._make_batches(self._read_insertion(left, right), max_bytes)
 
     def delete(self, left: Any = None, right: Any = None) -> pa.Table:
         """Delete values by their ids; the retracted pairs, or the queries that are affected.
 
-        Ids are a list, an array, or rows with a column `id`. Unknown ids are listed in `unknown`, counted in
-        `n_unknown`, and otherwise ignored.
-        Raises AnswerError as `insert` does; `delete_batches` has no such limit.
+        Ids are a list, an array, or rows with a column `id`. Ids without a value are listed in `unknown` and counted in
+        `n_unknown`. They are also logged, reported as rows of sign 0, or an error that changes nothing, as the option
+        `unknown_id` says. Raises AnswerError as `insert` does; `delete_batches` has no such limit.
         """
-        change = self._read_deletion(left, right)
-        if self.report == "pairs":
-            return self._change(change, "pass fewer ids at once, or take the pairs with delete_batches")
-        groups = self.queries.groups()
-        table = self._to_queries(change, [delete_affected(groups, *each) for each in change.gone])
-        change.tidy()
-        return table
+        advice = "pass fewer ids at once, or take the pairs with delete_batches"
+        return self._make(self._read_deletion(left, right), advice)
 
     def delete_batches(
         self, left: Any = None, right: Any = None, *, max_bytes: int | None = None
     ) -> Iterator[pa.Table]:
         """The answer of `delete` in batches, as from `insert_batches`."""
-        if self.report == "queries":
-            yield self.delete(left, right)
-        else:
-            yield from self._change_batches(self._read_deletion(left, right), max_bytes)
+        yield from self._make_batches(self._read_deletion(left, right), max_bytes)
+
+    def step(self, left: Any = None, right: Any = None) -> pa.Table:
+        """Apply rows in order; how the pairs change from before the first row to after the last one.
+
+        A row inserts the `value` of an `id`, unless its column `op` is 'delete'. A value that is inserted and deleted
+        within the call makes no change. A value that is replaced loses its pairs and gets new ones. The options
+        `known_id` and `unknown_id` apply to each row. Raises what `insert` raises; `step_batches` has no limit.
+        """
+        advice = "pass fewer rows at once, or take the pairs with step_batches"
+        return self._make(self._read_step(left, right), advice)
+
+    def step_batches(self, left: Any = None, right: Any = None, *, max_bytes: int | None = None) -> Iterator[pa.Table]:
+        """The answer of `step` in batches, as from `insert_batches`."""
+        yield from self._make_batches(self._read_step(left, right), max_bytes)
+
+    def step_read(
+        self,
+        left: ValueRows | None,
+        right: ValueRows | None,
+        *,
+        max_bytes: int | None = None,
+        sides_reported: Collection[str] = tuple(SIDES.values()),
+    ) -> Iterator[pa.Table]:
+        """As `step_batches`, with rows that were read before. Both sides may be None.
+
+        Unknown ids are handled only for `sides_reported`: if rows are sent to several shards, one of them does so.
+        """
+        yield from self._make_batches(self._find_change(left, right, sides_reported), max_bytes)
 
     def refresh(self) -> pa.Table:
         """The pairs that change because queries were added, removed or replaced since the last call.
@@ -148,16 +179,11 @@ class BandMonitor:
         Every other call reports them, too. With report="queries" the answer is empty. Raises AnswerError as `insert`
         does; `refresh_batches` has no such limit.
         """
-        if self.report == "pairs":
-            return self._change(Insertion([]), "take the pairs with refresh_batches")
-        return self._to_queries(Insertion([]), [])
+        return self._make(Change(), "take the pairs with refresh_batches")
 
     def refresh_batches(self, *, max_bytes: int | None = None) -> Iterator[pa.Table]:
         """The answer of `refresh` in batches, as from `insert_batches`."""
-        if self.report == "queries":
-            yield self.refresh()
-        else:
-            yield from self._change_batches(Insertion([]), max_bytes)
+        yield from self._make_batches(Change(), max_bytes)
 
     def pairs(self, query_id: str | int) -> pa.Table:
         """The current pairs of one query: columns left and right. Raises AnswerError as `insert` does."""
@@ -166,6 +192,14 @@ class BandMonitor:
         pieces = find_all_pairs(self.left, self.right, np.array([low]), np.array([high]), 1, most)
         found = _collect(pieces, most, "narrow the band, or raise the setting")
         return to_pair_table(found, self.queries.query_ids(), self.left, self.right).select(["left", "right"])
+
+    def values(self, side: Literal["left", "right"]) -> pa.Table:
+        """The current values of a side: columns id and value."""
+        if side not in SIDES.values():
+            raise QueryError(f"is 'left' or 'right'; got {shown(side)}", option="side")
+        held = self.left if side == "left" else self.right
+        slots = held.living
+        return pa.table({"id": pa.array(held.ids.take(slots)), "value": held.values[slots]})
 
     def explain(self) -> str:
         """Which structure answers, why, and what it costs, in words."""
@@ -198,40 +232,91 @@ class BandMonitor:
             raise RowError(f"nothing is given; give {' or '.join(f'{name}=' for name in SIDES.values())}, or both")
         return given
 
-    def _check_room(self, n_new: int) -> None:
+    def _check_room(self, change: Change) -> None:
+        if self.max_state_rows is None:
+            return
         n_now = self.n_left + self.n_right
-        if self.max_state_rows is not None and n_now + n_new > self.max_state_rows:
+        n_new = sum(len(each.slots) for each in change.new) - sum(len(slots) for _, _, slots in change.gone)
+        if n_now + n_new > self.max_state_rows:
             raise RowError(
                 f"is {self.max_state_rows:,}, but the join keeps {count(n_now, 'value')} and would keep "
                 f"{n_now + n_new:,}; delete values first, or allow more",
                 option="max_state_rows",
             )
 
-    def _read_insertion(self, left: Any, right: Any) -> Insertion:
+    def _read_insertion(self, left: Any, right: Any) -> Change:
+        if self.known_id == "replace":
+            return self._read_step(left, right, has_ops=False)
         read = [(side, other, *read_new_values(rows, side)) for side, other, rows in self._given(left, right)]
-        self._check_room(sum(len(ids) for _, _, ids, _ in read))
-        return Insertion([NewValues(*each, each[0].slots_for(each[2])) for each in read if len(each[2])])
+        change = Change(new=[NewValues(*each, each[0].slots_for(each[2])) for each in read if len(each[2])])
+        self._check_room(change)
+        return change
 
-    def _read_deletion(self, left: Any, right: Any) -> Deletion:
+    def _read_deletion(self, left: Any, right: Any) -> Change:
         gone, unknown = [], []
         for side, other, ids in self._given(left, right):
             read = read_deleted(ids, side)
             slots = side.find(read) if len(read) else np.empty(0, np.int32)
             missing = np.flatnonzero(slots < 0)
-            unknown += take_ids(read, missing).tolist()
+            if len(missing):
+                unknown.append((side, take_ids(read, missing)))
             if len(missing) < len(slots):
                 gone.append((side, other, slots[slots >= 0]))
-        return Deletion(gone, unknown)
+        return self._checked(Change(gone, (), unknown))
 
-    def _change(self, change: Change, advice: str) -> pa.Table:
-        """Make a change; all its pairs at once."""
+    def _read_step(self, left: Any, right: Any, *, has_ops: bool = True) -> Change:
+        self._given(left, right)
+        left_rows, right_rows = (
+            None if rows is None else read_rows(rows, side, has_ops=has_ops)
+            for side, rows in ((self.left, left), (self.right, right))
+        )
+        return self._find_change(left_rows, right_rows, tuple(SIDES.values()))
+
+    def _find_change(self, left: ValueRows | None, right: ValueRows | None, sides_reported: Collection[str]) -> Change:
+        gone, new, unknown = [], [], []
+        for side, other, rows in ((self.left, self.right, left), (self.right, self.left, right)):
+            if rows is None:
+                continue
+            net = find_net_change(rows, side, replaces=self.known_id == "replace")
+            if len(net.deleted):
+                gone.append((side, other, net.deleted))
+            if len(net.inserted):
+                new.append(NewValues(side, other, net.inserted, net.values, side.slots_for(net.inserted)))
+            if len(net.unknown) and SIDES[side.sign] in sides_reported:
+                unknown.append((side, net.unknown))
+        change = self._checked(Change(gone, new, unknown))
+        self._check_room(change)
+        return change
+
+    def _checked(self, change: Change) -> Change:
+        """The change; raises RowError if it deletes unknown ids and these are an error."""
+        if change.unknown and self.unknown_id == "error":
+            side, ids = change.unknown[0]
+            message = unknown_ids_message(ids, SIDES[side.sign])
+            others = "'log' or 'report'" if self.report == "pairs" else "'log'"
+            raise RowError(f"is 'error', and {message}; use {others} to continue", option="unknown_id")
+        return change
+
+    def _make(self, change: Change, advice: str) -> pa.Table:
+        """Make a change; its whole answer."""
+        if self.report == "queries":
+            return self._to_queries(change)
         most = max_answer_bytes()
-        return self._finish(change, _collect(self._find(change, most), most, advice))
+        table = self._finish(change, _collect(self._find(change, most), most, advice))
+        if self.unknown_id == "report" and change.unknown:
+            reported = to_unknown_table(change.unknown, table.schema)
+            table = pa.concat_tables([reported, table]) if table.num_rows else reported
+        return table
 
-    def _change_batches(self, change: Change, max_bytes: int | None) -> Iterator[pa.Table]:
-        """Make a change; its pairs in batches."""
+    def _make_batches(self, change: Change, max_bytes: int | None) -> Iterator[pa.Table]:
+        """Make a change; its answer in batches."""
+        if self.report == "queries":
+            yield self._to_queries(change)
+            return
         most = settings().answer_batch_bytes if max_bytes is None else max_bytes
         now, ids = self._moment(), self.queries.query_ids()
+        if self.unknown_id == "report" and change.unknown:
+            yield to_unknown_table(change.unknown, to_pair_table([], ids, self.left, self.right).schema)
         held: list[PairChanges] = []
         for found in self._find(change, most):
             if held and sum(each.nbytes for each in held) + found.nbytes > most:
@@ -263,15 +348,21 @@ class BandMonitor:
         change.tidy()
         return table
 
-    def _to_queries(self, change: Change, found: list[NDArray[np.int32]]) -> pa.Table:
+    def _to_queries(self, change: Change) -> pa.Table:
+        """Make a change; the queries that it affects, each once."""
+        found = change.apply_affected(self.queries.groups())
         self._note(change)
         names: NDArray[np.int32] = found[0] if len(found) == 1 else np.unique(np.concatenate([_NONE, *found]))
+        change.tidy()
         return to_query_table(names, self.queries.query_ids())
 
     def _note(self, change: Change) -> None:
         self.version = self.queries.version
-        self.unknown = change.unknown
-        self.n_unknown += len(change.unknown)
+        self.unknown = [each for _, ids in change.unknown for each in ids.tolist()]
+        self.n_unknown += len(self.unknown)
+        if change.unknown and self.unknown_id == "log":
+            for side, ids in change.unknown:
+                _log.warning(unknown_ids_message(ids, SIDES[side.sign]))
 
     def _follow(self, most: int) -> Iterator[PairChanges]:
         if self.version == self.queries.version or not self.n_left or not self.n_right:

@@ -25,7 +25,7 @@ from vedette.queries.versions import Versions
 from vedette.settings import settings
 
 if TYPE_CHECKING:
-    from vedette.operators.band_join.monitor import BandMonitor
+    from vedette.operators.band_join.monitor import BandMonitor, KnownId, Report, UnknownId
 
 FEW_REMOVED = 1024  # up to this many names of removed queries are always kept
 
@@ -163,14 +163,23 @@ class BandQuerySet(SavedSet):
 
     # Answers.
 
-    def monitor(self, *, report: str = "pairs", max_state_rows: int | None = None) -> BandMonitor:
+    def monitor(
+        self,
+        *,
+        report: Report = "pairs",
+        known_id: KnownId = "error",
+        unknown_id: UnknownId = "log",
+        max_state_rows: int | None = None,
+    ) -> BandMonitor:
         """A monitor of two changing sets of values; docs/operators.md defines its answers.
 
-        It reports "pairs", or only the "queries" that are affected. `max_state_rows` bounds the values of both sides.
+        It reports "pairs", or only the "queries" that are affected. `known_id` says what happens if an inserted id
+        already has a value, `unknown_id` what happens if a deleted id has none. `max_state_rows` bounds the values of
+        both sides.
         """
         from vedette.operators.band_join.monitor import BandMonitor
 
-        monitor = BandMonitor(self, report, max_state_rows)
+        monitor = BandMonitor(self, report, max_state_rows, known_id, unknown_id)
         self._monitors.add(monitor)
         return monitor
 

@@ -32,6 +32,25 @@ def to_pair_table(
     return pa.Table.from_arrays(arrays, ["sign", "query", "left", "right"])
 
 
+def to_unknown_table(unknown: Sequence[tuple[Side, Any]], schema: pa.Schema) -> pa.Table:
+    """One row of sign 0 per id that has no value and was to be deleted. Other columns are null.
+
+    The ids that one side lacks have the types of `schema`, that of a table of pairs.
+    """
+    n = sum(len(ids) for _, ids in unknown)
+    signs, queries = pa.array(np.zeros(n, np.int8)), pa.nulls(n, schema.field("query").type)
+    columns = []
+    for sign, name in ((1, "left"), (-1, "right")):
+        parts = [
+            pa.array(ids) if side.sign == sign else pa.nulls(len(ids), schema.field(name).type.value_type)
+            for side, ids in unknown
+        ]
+        types = {part.type for part in parts if part.null_count < len(part)}
+        type_ = types.pop() if types else schema.field(name).type.value_type
+        columns.append(pa.concat_arrays([part.cast(type_) for part in parts]).dictionary_encode())
+    return pa.Table.from_arrays([signs, queries, *columns], ["sign", "query", "left", "right"])
+
+
 def to_query_table(names: NDArray[np.int32], queries: Ids) -> pa.Table:
     """One row per query."""
     return pa.Table.from_arrays([_dictionary(names, queries.to_arrow())], ["query"])
