@@ -185,21 +185,41 @@ def test_the_pairs_of_each_time_equal_brute_force_for_any_batches(run, tmp_path,
             assert {tuple(map(int, line)) for line in read_csv(told)[1]} == expected
 
 
-def test_pairs_at_a_time_need_no_order_and_changes_report_rows_out_of_order(run, tmp_path, monkeypatch):
+def test_pairs_at_a_time_need_no_order(run, tmp_path, monkeypatch):
     monkeypatch.setattr("vedette.files.rows._BATCH_ROWS", 2)
     monkeypatch.setattr("vedette.cli.jobs.streams.MIN_ROWS", 2)
-    by_object = [
-        (name, time, x, x, 0, 0, 0, 0, 0, 0, None) for name, x in (("Ada", 35), ("Bob", 55)) for time in range(9)
-    ]
-    parts = {"a": by_object, "b": STORMS, "kind": "parquet"}
 
-    _, out, _ = run(*moving(tmp_path, "--at", "26", **parts))
+    _, out, _ = run(*moving(tmp_path, "--at", "26", a=BY_OBJECT, kind="parquet"))
+
     assert sorted(read_csv(out)[1]) == [("Ada", "7"), ("Bob", "8")]
 
-    code, _, err = run(*moving(tmp_path, "-o", tmp_path / "o.csv", **parts))
+
+BY_OBJECT = [(name, time, x, x, 0, 0, 0, 0, 0, 0, None) for name, x in (("Ada", 35), ("Bob", 55)) for time in range(9)]
+
+
+@pytest.mark.parametrize(("late", "names"), [("apply", {"Ada", "Bob"}), ("drop", {"Ada"})])
+def test_late_rows_of_a_file_are_applied_or_dropped_and_counted(run, tmp_path, monkeypatch, late, names):
+    monkeypatch.setattr("vedette.files.rows._BATCH_ROWS", 2)
+    monkeypatch.setattr("vedette.cli.jobs.streams.MIN_ROWS", 2)
+    zones = [("z", 0, 30, 60, -5, 5, 0, 0, 0, 0, None)]
+
+    code, out, err = run(*moving(tmp_path, "--late", late, a=BY_OBJECT[:-2], b=zones, kind="parquet"))
+
+    assert code == 0, err
+    assert {a for _, a, *_ in read_csv(out)[1]} == names
+    assert ("late rows dropped" in err) == (late == "drop")
+
+
+def test_a_late_row_of_a_file_may_be_an_error(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("vedette.files.rows._BATCH_ROWS", 2)
+    monkeypatch.setattr("vedette.cli.jobs.streams.MIN_ROWS", 2)
+
+    code, _, err = run(*moving(tmp_path, "--late", "error", "-o", tmp_path / "o.csv", a=BY_OBJECT, kind="parquet"))
+
     assert (code, err.count("\n")) == (2, 1)
-    assert f"{tmp_path}/a.parquet is not in the order of time: a row of " in err
-    assert "; sort its rows by time" in err
+    assert err.startswith(
+        "vedette: rows of time 0: --late is 'error', and 1 row of set a came late: the first has time 0"
+    )
     assert not (tmp_path / "o.csv").exists()
 
 
@@ -333,6 +353,7 @@ def test_nothing_found_leaves_the_header(run, tmp_path):
             "--max-update-interval must be a number above 0, or a duration",
         ),
         (["--max-update-interval", "nan"], "--max-update-interval must be a number above 0, or a duration"),
+        (["--late", "never"], "--late is one of: 'apply', 'drop', 'error'; got 'never'"),
         (["--static", "c"], "--static is 'a', 'b' or None; got 'c'"),
         (["--at", "inf"], "time is a finite number; got inf"),
         (["--at", "noon"], "--at must be a number, or a time such as 2026-03-02T14:00:00Z; got 'noon'"),

@@ -35,6 +35,10 @@ def moving(
     expire_overdue: Annotated[
         bool, typer.Option("--expire-overdue", help="Remove objects that do not update in time from the result")
     ] = False,
+    late: Annotated[
+        str,
+        typer.Option(metavar="apply|drop|error", help="Apply, drop or refuse rows older than the last row processed"),
+    ] = "apply",
     schema: Annotated[
         list[str] | None,
         typer.Option(
@@ -54,7 +58,8 @@ def moving(
 
     An update retracts the intervals that it changes, with sign -1, and emits the new ones, with sign 1.
 
-    Rows are processed by time: a number, or a timestamp, which is converted to seconds since 1970.
+    Rows are processed by time: a number, or a timestamp, which is converted to seconds since 1970. A file is sorted a
+    part at a time, so a row that comes much too late in it is late. In Spark, nothing is late.
 
     With --at or --overdue, only the last update of each object up to that time counts.
     """
@@ -63,6 +68,11 @@ def moving(
     from vedette.data.durations import number_or_duration
 
     interval = number_or_duration(max_update_interval)
-    options = {"max_update_interval": interval, "static": static, "expire_overdue": expire_overdue}
+    options = {
+        "max_update_interval": interval,
+        "static": static,
+        "expire_overdue": expire_overdue,
+        "late": late,
+    }
     schemas = read_options(["a", "b"], schema=(schema, None, None))["schema"]
     return follow_files({"a": a, "b": b}, out, schemas, options, at=at, overdue=overdue, spark=spark, quiet=quiet)

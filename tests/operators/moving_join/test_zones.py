@@ -90,6 +90,30 @@ def test_zones_that_exist_before_the_first_object_begin_with_its_time():
     assert found.to_pylist() == [{"sign": 1, "a": 1, "b": "z", "start": 5.0, "end": 15.0}]
 
 
+@pytest.mark.parametrize(("late", "found"), [("apply", {1, 2}), ("drop", {1})])
+def test_late_objects_are_handled_as_by_a_moving_join(late, found):
+    zones = ZoneSet()
+    zones.add("z", x_low=0, x_high=1, y_low=0, y_high=1)
+    watch = zones.monitor(max_update_interval=10, late=late)
+    still = rows([(1, (0.0, 0.0), (0.0, 0.0), 0.0, 0.0)])
+    watch.update(still, time=5)
+
+    watch.update(still | {"id": np.array([2])} | {"time": np.array([3.0])})
+
+    assert {row["a"] for row in watch.pairs().to_pylist()} == found
+    assert (watch.time, watch.n_late) == (5.0, 2 - len(found))
+    assert watch.overdue(at=16).num_rows == len(found)
+
+
+def test_a_late_object_may_be_an_error():
+    watch = ZoneSet().monitor(max_update_interval=10, late="error")
+    still = rows([(1, (0.0, 0.0), (0.0, 0.0), 0.0, 0.0)])
+    watch.update(still, time=5)
+
+    with pytest.raises(vd.RowError, match="^late is 'error', and 1 row of set a came late: the first has time 3 and"):
+        watch.update(still | {"time": np.array([3.0])})
+
+
 def test_three_dimensions_are_one_more():
     zones = ZoneSet(dimensions=3)
     zones.add("z", x_low=0, x_high=1, y_low=0, y_high=1, z_low=5, z_high=6)

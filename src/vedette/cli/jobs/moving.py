@@ -1,9 +1,10 @@
-"""`vedette moving`: two files of updates of moving objects in; what changes in who intersects whom out.
+"""`vedette moving`: two files of updates of moving objects in; how the intersecting pairs change out.
 
-Updates are taken by time, a moment at a time, as far as each file has them in that order, here or in a local Spark
-session. Where the pairs of one moment are asked for, or who is overdue then, only the last update of each object until
-then counts, wherever it stands. Timestamps count in seconds since 1970, as in `vs.moving_join`. Zones, objects of a
-standing set without speeds, need no times: they are there from the first time of the other set on.
+Updates are processed by time, in this process or in a local Spark session. A file is sorted a part at a time; the
+option `late` decides about rows that come after later parts. For the pairs of one moment, or the objects overdue then,
+only the last update of each object up to that moment counts. Timestamps are converted to seconds since 1970, as in
+`vs.moving_join`. Zones, objects of a static set without speeds, need no times: they exist from the first time of the
+other set on.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def _follow_here(job: Job, tally: Tally) -> Iterator[pa.RecordBatch]:
     yield header
     with show_progress("following objects", STEPS * len(sources), job.quiet) as advance:
         if job.time is None:
-            find = _find_changes(job, sources, zones, advance)
+            find = _find_changes(job, sources, zones, advance, tally)
         else:
             find = _find_at(job, sources, nothing | zones, advance)
         for table in find:
@@ -144,27 +145,22 @@ def _is_timeless(job: Job, schemas: Mapping[str, Schema], name: str) -> bool:
 
 
 def _find_changes(
-    job: Job, sources: Sequence[Source], zones: Mapping[str, pa.Table], advance: Advance
+    job: Job, sources: Sequence[Source], zones: Mapping[str, pa.Table], advance: Advance, tally: Tally
 ) -> Iterator[pa.Table]:
-    """The changes of each moment at which there are rows; zones are there from the first one on."""
+    """The changes at each time of a row. Zones without times exist from the first time on."""
     moving, pace = MovingJoin(**job.options), Pace()
     for taken, _ in take_by_time(sources, pace):
         n_changes = 0
         for time, rows in _cut_by_moment(taken):
             if moving.time is None:
                 rows |= {name: _columns(table) for name, table in zones.items()}
-            if moving.time is not None and time < moving.time:
-                path = next(stream.path for stream in job.streams if stream.name in rows)
-                raise RowError(
-                    f"{path} is not in the order of time: a row of {time:g} comes long after one of "
-                    f"{moving.time:g}; sort its rows by time"
-                )
             try:
-                changes = moving.update(**rows, time=time)
+                changes = moving.update(**rows)
             except RowError as error:
                 raise error.within(f"rows of time {time:g}") from None
             n_changes += changes.num_rows
             yield changes
+        tally.n_late = moving.n_late
         pace.note(n_changes)
         show_files_progress(advance, [(source.rows, source.n_read) for source in sources])
 

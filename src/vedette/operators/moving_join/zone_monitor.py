@@ -83,6 +83,16 @@ class ZoneMonitor:
         """The memory of the objects and of the zones in the join."""
         return self.join.nbytes
 
+    @property
+    def time(self) -> float | None:
+        """As `MovingJoin.time`."""
+        return self.join.time
+
+    @property
+    def n_late(self) -> int:
+        """The number of late rows that were dropped."""
+        return self.join.n_late
+
     def update(self, objects: Any = None, time: Any = None, *, remove: Any = None) -> pa.Table:
         """Apply changes of zones, then rows of objects: lines of sign, a, b, start and end as `MovingJoin.update` has.
 
@@ -101,6 +111,10 @@ class ZoneMonitor:
     def events(self, until: Any = None) -> pa.Table:
         """As `MovingJoin.events`."""
         return self.join.events(until)
+
+    def overdue(self, at: Any = None) -> pa.Table:
+        """As `MovingJoin.overdue`."""
+        return self.join.overdue(at)
 
     def explain(self) -> str:
         """As `MovingJoin.explain`."""
