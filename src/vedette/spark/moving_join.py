@@ -235,10 +235,9 @@ def _find_set(name: str, rows: DataFrame, named: tuple[Any, ...], n_dims: int, i
     """The columns of a set. `named` are those of ids, times (its own, or of both sets) and removals (likewise)."""
     id_name, own_time, time, own_removed, removed = named
     time_role, time_name = ("time", time) if own_time is None else (f"{name}_time", own_time)
-    table, goes = _table(name, rows), _find_removed(name, rows, own_removed, removed)
-    only_goes = goes is not None and not table.has_sides  # whether every row does, a worker sees
-    sides = {} if only_goes else table.find_sides(n_dims, is_static)
-    others = {each: t.StructField(find_value(rows, each, each, name).name, t.DoubleType()) for each in sides.values()}
+    goes = _find_removed(name, rows, own_removed, removed)
+    used = _table(name, rows).find_used(n_dims, is_static, goes is not None)
+    others = {each: t.StructField(find_value(rows, each, each, name).name, t.DoubleType()) for each in used}
     return _Set(
         name,
         rows,

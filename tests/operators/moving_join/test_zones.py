@@ -110,7 +110,7 @@ def test_a_late_object_may_be_an_error():
     still = rows([(1, (0.0, 0.0), (0.0, 0.0), 0.0, 0.0)])
     watch.update(still, time=5)
 
-    with pytest.raises(vd.RowError, match="^late is 'error', and 1 row of set a came late: the first has time 3 and"):
+    with pytest.raises(vd.RowError, match=r"^late is 'error', and 1 row of set a came late: the first has time 3 and"):
         watch.update(still | {"time": np.array([3.0])})
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.data.arrow_values import to_arrow
-from vedette.data.columns import decode, string_buffers
+from vedette.data.columns import string_buffers
 from vedette.data.frames import as_frame, check_array
 from vedette.data.ids import Ids, item, take_ids
 from vedette.data.rows import find_ids, read_values
@@ -210,6 +210,16 @@ class MovingTable:
                 columns[at + 2], columns[at + 3] = self.pair(f"v{axis}")
         return columns
 
+    def find_used(self, n_dims: int, is_static: bool, has_removed: bool) -> list[str]:
+        """The columns of sides and speeds that a join will read, before any row is known.
+
+        Rows with removals and without any side can only remove objects, so they need none. When rows are read, those
+        that do not remove an object are refused then.
+        """
+        if has_removed and not self.has_sides:
+            return []
+        return list(dict.fromkeys(self.find_sides(n_dims, is_static).values()))
+
     def read(self, column: str, kind: str, n: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         found = self.find(column)
         if kind == "double" and type(found) is np.ndarray and found.dtype == np.float64 and found.shape == (n,):
@@ -315,18 +325,11 @@ def _read_removed(table: MovingTable, n: int) -> NDArray[np.bool_]:
 
 
 def _read_ids(ids: Any, known: Ids, name: str) -> Any:
-    """Ids of the set's kind, of which some may be there twice."""
+    """Ids of the set's kind. An id may occur several times."""
     try:
-        return known.read(ids)
+        return known.read_repeated(ids)
     except QueryError as error:
-        reason = error.reason
-    try:
-        encoded = decode(to_arrow(ids, "")).dictionary_encode()
-        if encoded.null_count == 0:
-            return take_ids(known.read(encoded.dictionary), encoded.indices.to_numpy())
-    except (QueryError, RowError, pa.ArrowException):
-        pass
-    raise RowError(f"the ids of set {name}: {reason}")
+        raise RowError(f"the ids of set {name}: {error.reason}") from None
 
 
 def _find_twins(ids: Any) -> NDArray[np.int32] | None:
