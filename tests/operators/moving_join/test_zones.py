@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from oracles_moving import Ledger, Motion, World
 
 import vedette as vd
+from vedette.operators.moving_join import zone_set
 from vedette.operators.moving_join.zone_set import FEW_REMOVED, ZoneSet
 from vedette.queries.set_changes import Changes
 
@@ -52,8 +54,13 @@ def motion(time, x, y, vx=0.0, vy=0.0):
     return Motion(time, ((*x, vx, vx), (*y, vy, vy)))
 
 
-@given(steps, st.booleans())
-def test_pairs_and_changes_are_those_of_the_model_while_zones_change(steps, is_saved):
+@given(steps, st.booleans(), st.sampled_from([0, 2, FEW_REMOVED]))
+def test_pairs_and_changes_are_those_of_the_model_while_zones_change(steps, is_saved, n_kept):
+    with mock.patch.object(zone_set, "FEW_REMOVED", n_kept):
+        check_model(steps, is_saved)
+
+
+def check_model(steps, is_saved):
     zones, world, ledger = ZoneSet(), World(INTERVAL, stands="b"), Ledger()
     watch = zones.monitor(max_update_interval=INTERVAL)
     time, moments = 0.0, []
@@ -78,6 +85,49 @@ def test_pairs_and_changes_are_those_of_the_model_while_zones_change(steps, is_s
         assert {(row["a"], row["b"]) for row in found} == world.pairs(time)
     for moment in moments:
         assert ledger.pairs(moment) == world.pairs(moment), moment
+
+
+histories = st.lists(st.tuples(names, st.none() | st.tuples(side, side)), max_size=12)
+
+
+@given(histories, st.sampled_from([0, 2, FEW_REMOVED]), st.booleans(), st.booleans())
+def test_changes_since_a_version_are_the_difference_of_the_zones_then_and_now(history, n_kept, is_saved, is_text):
+    zones, states = ZoneSet(), [{}]
+    with mock.patch.object(zone_set, "FEW_REMOVED", n_kept):
+        for name, box in history:
+            change(zones, [(str(name) if is_text else name, box)])
+            if is_saved:
+                zones = pickle.loads(pickle.dumps(zones))
+            found, boxes = zones.read_active()
+            states += [dict(zip(found.tolist(), map(tuple, boxes), strict=True))] * (zones.version - len(states) + 1)
+    assert len(states) == zones.version + 1
+    now = states[-1]
+    for version, before in enumerate(states):
+        changes = zones.changes_since(version)
+        if changes is None:
+            assert version < zones.version
+            assert n_kept < FEW_REMOVED
+            continue
+        put = dict(zip(changes.ids.tolist(), map(tuple, changes.sides), strict=True))
+        assert set(changes.removed.tolist()) == set(before) - set(now)
+        assert {name for name in now if before.get(name) != now[name]} <= set(put)
+        assert put == {name: now[name] for name in put}
+
+
+def test_a_monitor_reads_only_the_changes_of_a_version(monkeypatch):
+    zones = ZoneSet()
+    zones.add_many(["a", "b", "c"], x_low=[0, 5, 9], x_high=[1, 6, 10], y_low=0, y_high=1)
+    watch = zones.monitor(max_update_interval=10)
+    watch.update(rows([(1, (0.0, 0.0), (0.0, 0.0), 0.0, 0.0)]), time=0)
+    monkeypatch.setattr(ZoneSet, "read_active", None)  # all zones
+
+    zones.remove("a")
+    zones.replace("b", **sides((0, 6), (0, 1)))
+    zones.add("d", **sides((20, 21), (0, 1)))
+    found = watch.update(time=1).to_pylist()
+
+    assert sorted((row["sign"], row["b"]) for row in found) == [(-1, "a"), (1, "b")]
+    assert watch.update(time=2).num_rows == 0
 
 
 def test_zones_that_exist_before_the_first_object_begin_with_its_time():

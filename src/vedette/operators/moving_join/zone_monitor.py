@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,28 +17,58 @@ from vedette.operators.moving_join.motion_rows import SIDES
 from vedette.operators.moving_join.moving_join import MovingJoin, Tables
 from vedette.operators.moving_join.moving_set import MovingSet
 from vedette.operators.moving_join.rows import MovingRows
+from vedette.operators.moving_join.zone_set import ZoneChanges, ZoneSet
 
-if TYPE_CHECKING:
-    from vedette.operators.moving_join.zone_set import ZoneSet
+Filter = Callable[[Any], NDArray[np.bool_]]  # which ids of zones belong to a shard
 
 
-def find_changes(ids: Any, sides: NDArray[np.float64], known: MovingSet | None) -> MovingRows:
-    """How a set of zones differs from what a join has: rows to put and rows to remove, without a time.
+def read_changes(
+    zones: ZoneSet, version: int | None, known: MovingSet | None, is_own: Filter | None = None
+) -> MovingRows:
+    """How zones changed since a version that a join has: rows to put and rows to remove, without a time.
 
-    `ids` and `sides` are all zones as they are now.
+    If the version is None, or its changes are not known any more, all zones are compared with those of the join.
     """
-    columns = [SIDES + 4 * (place // 2) + place % 2 for place in range(sides.shape[1])]
-    put, removed = np.arange(len(ids)), ids[:0]
-    if known is not None and len(known) and (known.ids.kind == _kind_of(ids) or not len(ids)):
-        slots = known.find(ids) if len(ids) else np.empty(0, np.int32)
-        is_same = slots >= 0
-        is_same[is_same] = (known.rows[slots[is_same]][:, columns] == sides[is_same]).all(axis=1)
-        is_removed = known.lives[: len(known.ids)].copy()
-        is_removed[slots[slots >= 0]] = False
-        put, removed = np.flatnonzero(~is_same), known.ids.take(np.flatnonzero(is_removed))
-    rows = np.zeros((len(put) + len(removed), SIDES + 2 * sides.shape[1]))
-    rows[: len(put), columns] = sides[put]
-    return MovingRows.make(_concat(take_ids(ids, put), removed), rows, np.arange(len(rows)) >= len(put), is_timed=False)
+    changes = None if version is None else zones.changes_since(version)
+    if changes is None:
+        return _to_rows(_compare(_own(ZoneChanges(*zones.read_active(), _NONE), is_own), known))
+    return _to_rows(_own(changes, is_own))
+
+
+def _own(changes: ZoneChanges, is_own: Filter | None) -> ZoneChanges:
+    """The changes of zones that belong to a shard."""
+    if is_own is None:
+        return changes
+    put = np.flatnonzero(is_own(changes.ids)) if len(changes.ids) else _NONE
+    removed = np.flatnonzero(is_own(changes.removed)) if len(changes.removed) else _NONE
+    return ZoneChanges(take_ids(changes.ids, put), changes.sides[put], take_ids(changes.removed, removed))
+
+
+def _compare(zones: ZoneChanges, known: MovingSet | None) -> ZoneChanges:
+    """The zones that differ from those of a join, and the ids that only the join has."""
+    ids, sides = zones.ids, zones.sides
+    if known is None or not len(known) or (known.ids.kind != _kind_of(ids) and len(ids)):
+        return ZoneChanges(ids, sides, ids[:0])
+    slots = known.find(ids) if len(ids) else np.empty(0, np.int32)
+    is_same = slots >= 0
+    is_same[is_same] = (known.rows[slots[is_same]][:, _columns_of(sides)] == sides[is_same]).all(axis=1)
+    is_removed = known.lives[: len(known.ids)].copy()
+    is_removed[slots[slots >= 0]] = False
+    put = np.flatnonzero(~is_same)
+    return ZoneChanges(take_ids(ids, put), sides[put], known.ids.take(np.flatnonzero(is_removed)))
+
+
+def _to_rows(changes: ZoneChanges) -> MovingRows:
+    n_put, n_removed = len(changes.ids), len(changes.removed)
+    rows = np.zeros((n_put + n_removed, SIDES + 2 * changes.sides.shape[1]))
+    rows[:n_put, _columns_of(changes.sides)] = changes.sides
+    ids = _concat(changes.ids, changes.removed)
+    return MovingRows.make(ids, rows, np.arange(len(rows)) >= n_put, is_timed=False)
+
+
+def _columns_of(sides: NDArray[np.float64]) -> list[int]:
+    """The columns of low and high sides in rows of motions."""
+    return [SIDES + 4 * (place // 2) + place % 2 for place in range(sides.shape[1])]
 
 
 class ZoneJoin(MovingJoin):
@@ -63,7 +93,7 @@ class ZoneJoin(MovingJoin):
         has_time = self.time is not None or time is not None or len(a)
         if self.version == self.zones.version or not has_time:
             return a, b
-        return a, find_changes(*self.zones.read_active(), None if self.join is None else self.join.b)
+        return a, read_changes(self.zones, self.version, None if self.join is None else self.join.b)
 
 
 class ZoneMonitor:
@@ -146,3 +176,6 @@ def _concat(ids: Any, more: Any) -> Any:
     if not len(ids) or not len(more):
         return ids if len(ids) else more
     return np.concatenate([ids, more]) if isinstance(ids, np.ndarray) else pa.concat_arrays([ids, more])
+
+
+_NONE = np.empty(0, np.int64)

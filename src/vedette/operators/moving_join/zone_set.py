@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from vedette.native.buffers import grown
 from vedette.native.damage import check, check_shape, check_type
 from vedette.operators.moving_join.late_rows import Late
 from vedette.operators.moving_join.motion_rows import FARTHEST
+from vedette.operators.moving_join.zone_removals import ZoneRemovals
 from vedette.operators.moving_join.zones import read_zones, sides_of
 from vedette.queries import content
 from vedette.queries.revisions import Revisions
@@ -27,6 +29,14 @@ if TYPE_CHECKING:
     from vedette.operators.moving_join.zone_monitor import ZoneMonitor
 
 FEW_REMOVED = 1024  # this many removed zones are always kept
+
+@dataclass(frozen=True)
+class ZoneChanges:
+    """Zones that were added or replaced, one row of sides each, and the ids of removed zones. No id is in both."""
+
+    ids: NDArray[np.int64] | pa.LargeStringArray
+    sides: NDArray[np.float64]
+    removed: NDArray[np.int64] | pa.LargeStringArray
 
 
 class ZoneSet(VersionedSet):
@@ -50,6 +60,7 @@ class ZoneSet(VersionedSet):
         self.dimensions = int(dimensions)
         self._ids = Ids()
         self._versions = Versions()
+        self._removals = ZoneRemovals()
         self._flat = np.empty(0)  # the sides of one zone after the other, with room for more
         self._lock = threading.RLock()
 
@@ -64,7 +75,7 @@ class ZoneSet(VersionedSet):
     @property
     def nbytes(self) -> int:
         """The memory of the set: sides, ids and versions."""
-        return self._flat.nbytes + self._ids.nbytes + self._versions.nbytes
+        return self._flat.nbytes + self._ids.nbytes + self._versions.nbytes + self._removals.nbytes
 
     # Changes. A change happens as a whole under one new version, or raises and changes nothing.
 
@@ -87,8 +98,12 @@ class ZoneSet(VersionedSet):
         zones = read_zones(sides, self.dimensions, 1, read)
         self._versions.advance([*content.of_ids(read), zones.data])
         with self._lock:
-            self._versions.remove(positions)
+            self._note_removed(positions)
             self._append(read, zones)
+
+    def begin(self, version: int, mark: int) -> None:
+        super().begin(version, mark)
+        self._removals = ZoneRemovals(version)
 
     def apply(self, changes: Changes) -> None:
         """Apply the changes that a registry reports; versions and marks are those of the registry."""
@@ -100,7 +115,7 @@ class ZoneSet(VersionedSet):
         with self._lock:
             self._versions.follow(changes.versions, changes.marks)
             if len(revisions.ended):
-                self._versions.remove(revisions.ended, revisions.ended_versions)
+                self._note_removed(revisions.ended, revisions.ended_versions)
             if len(stays):
                 self._append(read, zones, changes.added_versions[stays])
             self._forget_removed()
@@ -128,6 +143,19 @@ class ZoneSet(VersionedSet):
             positions = np.flatnonzero(~self._versions.is_removed)
             return self._ids.take(positions), self._sides[positions]
 
+    def changes_since(self, version: int) -> ZoneChanges | None:
+        """What changed after a version; None if that is not known, because removed zones were dropped since then."""
+        with self._lock:
+            if version < self._removals.first:
+                return None
+            n_before = int(self._versions.count_at(np.array([version]))[0])
+            put = n_before + np.flatnonzero(~self._versions.is_removed[n_before:])
+            removed = self._removals.since(version)
+            removed_ids = self._ids.take(removed[removed < n_before])
+            is_removed = self._versions.is_removed[self._ids.find(removed_ids)]  # those added again are not
+            removed_ids = take_ids(removed_ids, np.flatnonzero(is_removed))
+            return ZoneChanges(self._ids.take(put), self._sides[put], removed_ids)
+
     def query_ids(self) -> Ids:
         return self._ids
 
@@ -140,6 +168,7 @@ class ZoneSet(VersionedSet):
                 "ids": self._ids.to_parts(),
                 "versions": self._versions.to_parts(),
                 "sides": self._sides,
+                "removals_since": self._removals.first,
             }
 
     @classmethod
@@ -151,6 +180,9 @@ class ZoneSet(VersionedSet):
             check_type(saved["sides"], NDArray[np.float64], "the sides of zones")
             check_shape(saved["sides"], (len(made._ids), len(sides_of(made.dimensions))), "the sides of zones")
         made._flat = saved["sides"].reshape(-1)
+        first = saved["removals_since"]
+        check(type(first) is int and 0 <= first <= made.version, "the first version of removals is out of range")
+        made._removals = ZoneRemovals.from_versions(made._versions, first)
         if not is_checked:
             made._validate()
         return made
@@ -178,11 +210,17 @@ class ZoneSet(VersionedSet):
     def _remove(self, positions: NDArray[np.int32]) -> None:
         self._versions.advance(content.of_ids(self._ids.take(positions)))
         with self._lock:
-            self._versions.remove(positions)
+            self._note_removed(positions)
             self._forget_removed()
+
+    def _note_removed(self, positions: NDArray[np.int32], versions: NDArray[np.int64] | None = None) -> None:
+        """Remove zones at the current version, or at one version each."""
+        self._versions.remove(positions, versions)
+        self._removals.add(positions, self.version if versions is None else versions)
 
     def _forget_removed(self) -> None:
         """Drop removed zones once they are the majority."""
         if self._versions.n_removed > max(self._versions.n_active, FEW_REMOVED):
             self._flat = self._sides[~self._versions.is_removed].reshape(-1)
             self._ids, self._versions = self._active_ids(), self._versions.without_removed()
+            self._removals = ZoneRemovals(self.version)

@@ -1,7 +1,7 @@
 """Moving joins with a set of zones inside Spark's Python workers; see `vedette.spark.workers.shard`.
 
-Zones are not sent as rows. A shard compares the zones of its line with those that its join has, and passes what differs
-to the join as rows of the static set, at the time that the join has reached.
+Zones are not sent as rows. A shard passes the changes of the zones of its line to its join as rows of the static set,
+at the time that the join has reached. After a restart, it compares all zones of its line with those of the join.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from vedette.data.columns import string_buffers
-from vedette.data.ids import take_ids
 from vedette.operators.moving_join.moving_join import MovingJoin
 from vedette.operators.moving_join.rows import MovingRows
-from vedette.operators.moving_join.zone_monitor import find_changes
+from vedette.operators.moving_join.zone_monitor import read_changes
 from vedette.operators.moving_join.zone_set import ZoneSet
 from vedette.spark.shards import packing
 from vedette.spark.workers import moving_join
@@ -52,16 +51,13 @@ class ZoneShard:
         self.join.apply_delta(blob)
         self.version = None
 
-    def find_changes(self, side: int, line: int, n_lines: int) -> MovingRows:
-        """How the zones of a line differ from those of the join, without a time."""
+    def read_changes(self, side: int, line: int, n_lines: int) -> MovingRows:
+        """How the zones of a line changed since the last step, without a time."""
         if self.version == self.queries.version:
             return MovingRows.empty(self.queries.dimensions)
-        ids, sides = self.queries.read_active()
-        if n_lines > 1 and len(ids):
-            own = np.flatnonzero(_lines_of(ids, n_lines) == line)
-            ids, sides = take_ids(ids, own), sides[own]
         join = self.join.join
-        return find_changes(ids, sides, None if join is None else join.sets[side])
+        known = None if join is None else join.sets[side]
+        return read_changes(self.queries, self.version, known, lambda ids: _lines_of(ids, n_lines) == line)
 
 
 def make_monitor(plan: dict[str, Any]) -> ZoneShard:
@@ -75,7 +71,7 @@ def step(monitor: ZoneShard, sides: dict[int, pa.Table], shard: int, plan: dict[
     now = monitor.join.time if monitor.join.time is not None or not len(times) else float(times.min())
     if now is None:
         return
-    changes = monitor.find_changes(side, next(n for n, line in enumerate(lines) if shard in line), len(lines))
+    changes = monitor.read_changes(side, next(n for n, line in enumerate(lines) if shard in line), len(lines))
     rows = [moving_join.from_table(sides.get(each), plan["n_dims"]) for each in range(2)]
     if len(changes):
         rows[side] = changes.with_time(now)
