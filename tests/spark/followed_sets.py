@@ -1,7 +1,7 @@
-"""Four sets of a registry, one for each operator that follows, which two writers change; and what streams should say.
+"""Five sets of a registry, one for each operator, which two writers change; and what streams should answer.
 
-A query holds what is from its lower end to `WIDTH` above it: a price, or the difference of two values. The answers
-is found by plain comparison, from what the writers wrote down.
+A query contains everything from its lower end to `WIDTH` above it: a price, the difference of two values, or a place.
+Answers are found by plain comparison, from what the writers wrote down.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from operators.border import border_model
-from spark import ticks
+from spark import fleets, ticks
 from spark.streams import read_answers, read_cuts, to_tuples, write_rows
 from sqlalchemy import create_engine, text
 
@@ -23,7 +23,13 @@ WIDTH = 5
 NOT_REMOVED = {"base": (0,)}  # what stands from the first version on; rows of window joins are kept for its sake
 SIDE = "id bigint, value double, ts timestamp"
 START = 1_772_000_000
-SOURCES = {"match": ["rows"], "border": ["rows"], "window join": ["left", "right"], "band join": ["left", "right"]}
+SOURCES = {
+    "match": ["rows"],
+    "border": ["rows"],
+    "window join": ["left", "right"],
+    "band join": ["left", "right"],
+    "moving join": ["objects"],
+}
 KINDS = list(SOURCES)
 
 
@@ -31,6 +37,8 @@ def to_query(kind, low):
     """A query as arguments of the registry."""
     if kind == "band join":
         return {"low": low, "high": low + WIDTH}
+    if kind == "moving join":
+        return {"x_low": low, "x_high": low + WIDTH, "y_low": 0, "y_high": 0}
     if kind == "window join":
         return {"text": f"left.value - right.value BETWEEN {low} AND {low + WIDTH}", "within": "1 hour"}
     return {"text": f"price BETWEEN {low} AND {low + WIDTH}"}
@@ -49,7 +57,7 @@ def create_sets(url, kinds=KINDS):
 
 
 def write_sources(directory, n_batches, n_rows=8):
-    """Files for so many micro-batches of each stream, and two more of the joins."""
+    """Files for so many micro-batches of each stream, and some more of the joins, which start first."""
     write_rows(ticks.make_rows(n_rows * 5 * n_batches), directory / "rows", 5 * n_batches)
     for seed, name in enumerate(("left", "right")):
         n_files = 2 * (n_batches + 2)
@@ -58,6 +66,18 @@ def write_sources(directory, n_batches, n_rows=8):
         times = pa.array((START + np.arange(n_all)) * 1_000_000, pa.timestamp("us", "UTC"))
         rows = pa.table([pa.array(range(n_all), pa.int64()), values, times], ["id", "value", "ts"])
         write_rows(rows, directory / name, n_files)
+    write_objects(directory / "objects", 2 * (n_batches + 4), n_rows)
+
+
+def write_objects(directory, n_files, n_rows):
+    """Few objects that do not move; each row puts one elsewhere, at a time of its own."""
+    random, n_all = np.random.default_rng(2), n_rows * n_files
+    columns = {
+        "id": pa.array(random.integers(0, 10, n_all)),
+        "time": np.arange(n_all, dtype=float),
+        "x": random.integers(0, 60, n_all).astype(float),
+    }
+    write_rows(pa.table(columns | {name: np.zeros(n_all) for name in ("y", "vx", "vy")}), directory, n_files)
 
 
 class Writers:
@@ -227,4 +247,25 @@ class BandJoin:
         }
 
 
-ORACLES = {"match": Match, "border": Border, "window join": WindowJoin, "band join": BandJoin}
+class MovingJoin:
+    """Pairs at the time of each row, by the lines that were reported so far."""
+
+    def __init__(self):
+        self.places, self.lines = {}, []
+
+    def check(self, told, standing, rows):
+        self.lines += told
+        for row in sorted(rows, key=lambda row: row["time"]):
+            self.places[row["id"]] = row["x"]
+            assert fleets.pairs_at(self.lines, row["time"]) == {
+                (id_, zone) for id_, x in self.places.items() for zone, low in standing.items() if _holds(low, x)
+            }
+
+
+ORACLES = {
+    "match": Match,
+    "border": Border,
+    "window join": WindowJoin,
+    "band join": BandJoin,
+    "moving join": MovingJoin,
+}

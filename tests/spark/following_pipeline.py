@@ -1,8 +1,8 @@
 """Streams of all operators that follow a registry, in one session, which tests run in a separate process.
 
-Called as following_pipeline.py SESSION DIRECTORY. Reads DIRECTORY/rows, DIRECTORY/left and DIRECTORY/right, follows the
-sets of the registry that DIRECTORY/url names, and writes the answers of each stream into a separate folder. It may be
-killed at any time and started again.
+Called as following_pipeline.py SESSION DIRECTORY. Reads DIRECTORY/rows, DIRECTORY/left, DIRECTORY/right and
+DIRECTORY/objects, follows the sets of the registry that DIRECTORY/url names, and writes the answers of each stream into
+its own folder. It may be killed at any time and started again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def main() -> None:
 
     sides = read("left", 2), read("right", 2)
     times = {"left_time": "ts", "right_time": "ts"}
+    interval = {"max_update_interval": 1e6}  # longer than the stream
     answers = {  # the slowest first
+        "moving join": vs.moving_join(read("objects", 2), follow("moving join"), shards=4, **interval),
         "band join": vs.band_join(*sides, follow("band join"), shards=4),
         "window join": vs.window_join(*sides, follow("window join"), shards=4, **times),
         "border": read("rows", 5).transform(vs.border(follow("border"), key="symbol", time="ts", shards=4)),

@@ -20,7 +20,7 @@ N_BATCHES = 5
 # The sessions of a run, of which the first two are killed: as the program starts its streams one after another, first
 # when the joins are amid their batches, and then when the other two are.
 RUNS = {"sqlite": [CLUSTER, {"master": "local[2]"}, CONNECT], "postgresql": [{"master": "local[2]"}, CLUSTER, CLUSTER]}
-KILLS = [("band join", "window join"), ("border", "match")]
+KILLS = [("moving join", "band join", "window join"), ("border", "match")]
 
 
 @dataclass
@@ -85,7 +85,8 @@ def test_answers_of_killed_and_restarted_streams_match_the_pinned_versions(run, 
     answers = followed_sets.check_answers(run.directory, kind, run.pins[kind], states)
 
     n_tasks = max(map(len, answers))
-    assert n_tasks >= 4 if kind == "match" else n_tasks == 4  # a match has a task per file, the others one per shard
+    # A match has a task per file, the others one per shard; shards without a pair of a moving join write nothing.
+    assert n_tasks in {"match": range(4, 100), "moving join": range(2, 5)}.get(kind, [4])
     assert len(set(run.pins[kind].values())) >= 3
 
 
