@@ -26,14 +26,35 @@ def test_a_new_format_of_saved_sets_does_not_invalidate_states(make, monkeypatch
 @pytest.mark.parametrize("make", KINDS)
 def test_a_state_of_another_format_is_refused_with_one_sentence(make, monkeypatch):
     blob, monitor = make().save(), make()
-    monkeypatch.setattr(state, "FORMAT", 2)
+    monkeypatch.setattr(state, "FORMAT", 3)
 
     for load in (monitor.load, monitor.apply_delta):
         with pytest.raises(vd.SnapshotError) as caught:
             load(blob)
         assert str(caught.value) == (
-            f"the saved {KINDS[make]} has format 1; this Vedette reads format 2: start with a new state (in Spark: "
+            f"the saved {KINDS[make]} has format 2; this Vedette reads format 3: start with a new state (in Spark: "
             f"with a new checkpoint)"
+        )
+
+
+def test_a_state_from_before_moving_joins_saved_late_rows_is_refused_with_one_sentence():
+    """Its format number was 1, and it had no `n_late`, `waiting`, `reported`, `removed` and `removed_reported`."""
+    monitor = moving_join()
+    content = state.from_bytes("moving join state", monitor.save())
+    for name in ("n_late", "waiting"):
+        del content[name]
+    for part in content["parts"].values():
+        for name in ("reported", "removed", "removed_reported"):
+            del part[name]
+    old = Container(b"VDSTATE\0", 1, "moving join state", "")
+    blob = b"".join(old.to_pieces(content, Encoder()))
+
+    for load in (monitor.load, monitor.apply_delta):
+        with pytest.raises(vd.SnapshotError) as caught:
+            load(blob)
+        assert str(caught.value) == (
+            "the saved moving join state has format 1; this Vedette reads format 2: start with a new state (in Spark: "
+            "with a new checkpoint)"
         )
 
 

@@ -152,6 +152,29 @@ def test_a_failed_migration_changes_nothing(
     assert describe(open_registry()) == before
 
 
+def test_a_registry_with_the_tables_of_an_earlier_vedette_is_refused_with_the_way_out(
+    open_registry: Callable[..., vd.Registry],
+) -> None:
+    names = ["tables of sets, lives, versions, pins, snapshots and leases", "the run of a pipeline that made a pin"]
+    old = open_registry()
+
+    def record(connection: Connection) -> None:
+        connection.execute(text("DELETE FROM vedette_migrations"))
+        for number, name in enumerate(names, 1):
+            told = {"number": number, "name": name}
+            connection.execute(text("INSERT INTO vedette_migrations VALUES (:number, :name, '0.1.0', 0)"), told)
+
+    old.database.write(record)
+
+    for create in (False, True):
+        with pytest.raises(vd.RegistryError) as caught:
+            open_registry(create=create)
+        message = str(caught.value)
+        assert f"was made by an earlier Vedette and has other tables: migration 1 is {names[0]!r}; Vedette " in message
+        assert message.endswith("(`vedette query export`), and import them into a new registry")
+        assert "newer" not in message
+
+
 @pytest.mark.parametrize(
     ("is_postgres", "digest"), [(False, "3f0570b3f679b853"), (True, "05473ee2f4442f28")], ids=["sqlite", "postgres"]
 )

@@ -21,7 +21,7 @@ from vedette.errors import SnapshotError, shortened, shown
 from vedette.native.damage import check, check_type
 from vedette.operators.state_checks import check_distinct_ids
 
-FORMAT = 1  # goes up when any operator's fields change
+FORMAT = 2  # goes up when any operator's fields change
 _MAGIC = b"VDSTATE\0"
 _OLD_MAGIC = b"VEDETTE\0"  # of saved sets, and of states before they had a format of their own
 _ADVICE = "start with a new state (in Spark: with a new checkpoint)"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlalchemy import Connection, func, insert, inspect, select, text
+from sqlalchemy import Connection, insert, inspect, select, text
 
-from vedette.errors import RegistryError
+from vedette.errors import RegistryError, shown
 from vedette.registry.store.database import Database
 from vedette.registry.store.first_tables import make_first_tables
 from vedette.registry.store.tables import migrations
@@ -25,28 +25,39 @@ STEPS: list[tuple[str, Callable[[Connection], None]]] = [
 def migrate(database: Database, create: bool = True) -> None:
     """Bring the tables up to date. Without `create`, the registry must exist."""
     is_missing = not create and database.is_missing()
-    done = 0 if is_missing else database.read(_count_done)
-    if done == 0 and not create:
+    done = {} if is_missing else database.read(_read_done)
+    if not done and not create:
         raise RegistryError(f"no registry in {database}; create one with `vedette set create`")
     _check_known(database, done)
-    if done < len(STEPS):
+    if len(done) < len(STEPS):
         database.write(lambda connection: _make_steps(database, connection))
 
 
-def _check_known(database: Database, done: int) -> None:
-    if done > len(STEPS):
-        from vedette import __version__
+def _check_known(database: Database, done: dict[int, str]) -> None:
+    """Raise RegistryError unless the steps of a registry are the first ones of STEPS."""
+    from vedette import __version__
 
+    for number, (name, _) in enumerate(STEPS, 1):
+        if done.get(number, name) != name:
+            raise RegistryError(
+                f"the registry in {database} was made by an earlier Vedette and has other tables: migration {number} "
+                f"is {shown(done[number])}; Vedette {__version__} cannot update them. Export its queries with the "
+                f"Vedette that made it (`vedette query export`), and import them into a new registry"
+            )
+    last = max(done, default=0)
+    if last > len(STEPS):
         raise RegistryError(
-            f"the registry in {database} was written by a newer Vedette: its tables have {done} migrations, and "
+            f"the registry in {database} was written by a newer Vedette: its tables have {last} migrations, and "
             f"Vedette {__version__} knows {len(STEPS)}; update Vedette here"
         )
 
 
-def _count_done(connection: Connection) -> int:
+def _read_done(connection: Connection) -> dict[int, str]:
+    """The steps that were made: the name of each by its number."""
     if not inspect(connection).has_table(migrations.name):
-        return 0
-    return int(connection.scalar(select(func.coalesce(func.max(migrations.c.number), 0))) or 0)
+        return {}
+    made = connection.execute(select(migrations.c.number, migrations.c.name).order_by(migrations.c.number))
+    return {each.number: each.name for each in made}
 
 
 def _make_steps(database: Database, connection: Connection) -> None:
@@ -54,9 +65,9 @@ def _make_steps(database: Database, connection: Connection) -> None:
 
     if database.is_postgres:
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
-    done = _count_done(connection)  # by another process, while this one waited
+    done = _read_done(connection)  # another process may have made some while this one waited
     _check_known(database, done)
     now = database.now(connection)
-    for number, (name, make) in enumerate(STEPS[done:], done + 1):
+    for number, (name, make) in enumerate(STEPS[len(done) :], len(done) + 1):
         make(connection)
         connection.execute(insert(migrations).values(number=number, name=name, vedette=__version__, made_at=now))
