@@ -199,11 +199,12 @@ def test_an_unbounded_band_is_read_as_in_a_band_query_set(registry: vd.Registry)
 
 
 @pytest.mark.parametrize("ids", [["first", "second"], [7, 8]])
-def test_the_error_names_the_query_with_the_invalid_window_band_or_expiry(
+def test_an_error_of_add_many_names_the_query_with_the_wrong_window_band_zone_or_expiry(
     registry: vd.Registry, ids: list[Any]
 ) -> None:
     registry.create("pairs", "window join", left="x double", right="x double", windows="any")
     registry.create("bands", "band join")
+    registry.create("zones", "moving join")
     texts, second = ["left.x = right.x"] * 2, re.escape(repr(ids[1]))
 
     for given, message in [
@@ -212,16 +213,26 @@ def test_the_error_names_the_query_with_the_invalid_window_band_or_expiry(
         ({"rows": 3, "metadata": [{}, {"owner": math.nan}]}, f"^query {second}: metadata must be valid JSON"),
         ({"rows": 3, "ttl": ["1 day", "soon"]}, f"^query {second}: ttl must be a duration"),
     ]:
-        with pytest.raises(vd.QueryError, match=message):
+        with pytest.raises(vd.QueryError, match=message) as caught:
             registry.add_many("pairs", ids, texts, **given)
+        assert caught.value.query == ids[1]
     for given, message in [
         ({"lows": [0, 2], "highs": 1}, f"^low 2 of band {second} is above its high 1"),
         ({"lows": 0, "highs": [1, math.nan]}, f"^high of band {second} is NaN"),
+        ({"lows": [0, "x"], "highs": 1}, f"^low of band {second} must be a number; got 'x'"),
     ]:
-        with pytest.raises(vd.QueryError, match=message):
+        with pytest.raises(vd.QueryError, match=message) as caught:
             registry.add_many("bands", ids, **given)
+        assert caught.value.query == ids[1]
+    for wrong, message in (
+        ([0, 2], f"^x_low 2 of zone {second} is above"),
+        ([0, "x"], f"^x_low of zone {second} must be"),
+    ):
+        with pytest.raises(vd.QueryError, match=message) as caught:
+            registry.add_many("zones", ids, x_low=wrong, x_high=1, y_low=0, y_high=1)
+        assert (caught.value.query, caught.value.field) == (ids[1], "x_low")
 
-    assert (registry.set("pairs").version, registry.set("bands").version) == (0, 0)
+    assert [registry.set(name).version for name in ("pairs", "bands", "zones")] == [0, 0, 0]
 
 
 def test_a_schema_that_makes_queries_invalid_is_refused_with_their_list(registry: vd.Registry) -> None:

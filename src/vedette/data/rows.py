@@ -148,3 +148,17 @@ def read_values(values: Any, field: Field, time_zone: str) -> Column:
                 return Column(writable(values.data), ~np.ma.getmaskarray(values))
             return Column(writable(values))
     return read_column(to_arrow(values, f"field {field.name!r} ({field.type})"), field, time_zone)
+
+
+def find_unreadable(values: Any, field: Field, time_zone: str) -> tuple[int, Any]:
+    """The place of a value that makes a column unreadable, and the value. The values are known to be unreadable."""
+    held = values.to_pylist() if hasattr(values, "to_pylist") else list(values)
+    first, last = 0, len(held)
+    while last - first > 1:
+        middle = (first + last) // 2
+        try:
+            read_values(held[first:middle], field, time_zone)
+            first = middle
+        except RowError:
+            last = middle
+    return first, held[first]

@@ -199,7 +199,7 @@ def test_a_refused_update_changes_nothing():
         ({"x_low": 2, "x_high": 1, "y_low": 0, "y_high": 1}, "x_low 2 of zone 'q' is above its x_high 1"),
         ({"x_low": np.nan, "x_high": 1, "y_low": 0, "y_high": 1}, "x_low of zone 'q' is nan; sides are finite numbers"),
         ({"x_low": -1e101, "x_high": 1, "y_low": 0, "y_high": 1}, "x_low of zone 'q' is -1e.101; sides are finite"),
-        ({"x_low": "a", "x_high": 1, "y_low": 0, "y_high": 1}, "x_low of a zone must be a number; got 'a'"),
+        ({"x_low": "a", "x_high": 1, "y_low": 0, "y_high": 1}, "x_low of zone 'q' must be a number; got 'a'"),
         ({"x_lo": 0}, "a zone has no side 'x_lo'; .*did you mean 'x_low'"),
         ({**sides((0, 1), (0, 1)), "z_low": 1}, "got z_low, but the zones of this set have two dimensions"),
     ],
@@ -266,5 +266,5 @@ def test_a_damaged_file_of_zones_is_refused():
 
 
 def test_a_side_of_very_many_digits_is_refused_in_few_words():
-    with pytest.raises(vd.QueryError, match=r"^x_low of a zone must be a number; got an integer of [\d,]+ bits$"):
+    with pytest.raises(vd.QueryError, match=r"^x_low of zone 'bay' must be a number; got an integer of [\d,]+ bits$"):
         ZoneSet().add("bay", x_low=10**5_000, x_high=1, y_low=0, y_high=1)

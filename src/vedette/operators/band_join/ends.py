@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.ids import item
-from vedette.data.rows import read_values
+from vedette.data.rows import find_unreadable, read_values
 from vedette.data.schema import Field, Type
-from vedette.errors import QueryError, RowError
+from vedette.errors import QueryError, RowError, shown
 
 _NO_END = {"low": -np.inf, "high": np.inf}
 
@@ -25,7 +25,9 @@ def read_ends(lows: Any, highs: Any, n_bands: int, ids: Any = None) -> tuple[NDA
     if len(crossed):
         place = int(crossed[0])
         raise QueryError(
-            f"low {read[0][place]:g} of {_band(ids, place)} is above its high {read[1][place]:g}; a band is low <= high"
+            f"low {read[0][place]:g} of {_band(ids, place)} is above its high {read[1][place]:g}; a band is low <= "
+            f"high",
+            query=_id_at(ids, place),
         )
     return read[0], read[1]
 
@@ -40,16 +42,27 @@ def _read_side(values: Any, name: str, n_bands: int, ids: Any) -> NDArray[np.flo
     try:
         column = read_values(values, Field(name, Type("double")), "UTC")
     except RowError:
-        raise QueryError(f"the {name} of a band is a number; got {next(iter(values))!r}") from None
+        place, value = find_unreadable(values, Field(name, Type("double")), "UTC")
+        raise QueryError(
+            f"{name} of {_band(ids, place)} must be a number; got {shown(value)}", field=name, query=_id_at(ids, place)
+        ) from None
     ends = np.array(column.values, np.float64)
     if column.valid is not None:
         ends[~column.valid] = _NO_END[name]
     is_nan = np.isnan(ends)
     if is_nan.any():
-        band = _band(ids, int(np.argmax(is_nan)))
-        raise QueryError(f"{name} of {band} is NaN; use None or float('{_NO_END[name]:g}') for an unbounded band")
+        place = int(np.argmax(is_nan))
+        raise QueryError(
+            f"{name} of {_band(ids, place)} is NaN; use None or float('{_NO_END[name]:g}') for an unbounded band",
+            field=name,
+            query=_id_at(ids, place),
+        )
     return ends
 
 
 def _band(ids: Any, place: int) -> str:
-    return f"band {place if ids is None else repr(item(ids, place))}"
+    return f"band {place if ids is None else shown(item(ids, place))}"
+
+
+def _id_at(ids: Any, place: int) -> str | int | None:
+    return None if ids is None else item(ids, place)

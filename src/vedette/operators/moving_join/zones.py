@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.ids import item
-from vedette.data.rows import read_values
+from vedette.data.rows import find_unreadable, read_values
 from vedette.data.schema import Field, Type
 from vedette.errors import QueryError, RowError, nearest, shown
 from vedette.operators.moving_join.motion_rows import FARTHEST
@@ -46,7 +46,9 @@ def read_zones(given: Mapping[str, Any], dimensions: int, n_zones: int, ids: Any
             row = int(crossed[0])
             raise QueryError(
                 f"{wanted[place]} {zones[row, place]:g} of {_zone(ids, row)} is above its {wanted[place + 1]} "
-                f"{zones[row, place + 1]:g}; a low side must not be above its high side"
+                f"{zones[row, place + 1]:g}; a low side must not be above its high side",
+                field=wanted[place],
+                query=_id_at(ids, row),
             )
     return zones
 
@@ -59,7 +61,10 @@ def _read_side(values: Any, name: str, n_zones: int, ids: Any) -> NDArray[np.flo
     try:
         column = read_values(values, Field(name, Type("double")), "UTC")
     except RowError:
-        raise QueryError(f"{name} of a zone must be a number; got {shown(next(iter(values)))}") from None
+        row, value = find_unreadable(values, Field(name, Type("double")), "UTC")
+        raise QueryError(
+            f"{name} of {_zone(ids, row)} must be a number; got {shown(value)}", field=name, query=_id_at(ids, row)
+        ) from None
     read = np.array(column.values, np.float64)
     if column.valid is not None:
         read[~column.valid] = np.nan
@@ -68,10 +73,16 @@ def _read_side(values: Any, name: str, n_zones: int, ids: Any) -> NDArray[np.flo
         row = int(np.argmax(is_wrong))
         got = "null" if column.valid is not None and not column.valid[row] else f"{read[row]:g}"
         raise QueryError(
-            f"{name} of {_zone(ids, row)} is {got}; sides are finite numbers from {-FARTHEST:g} to {FARTHEST:g}"
+            f"{name} of {_zone(ids, row)} is {got}; sides are finite numbers from {-FARTHEST:g} to {FARTHEST:g}",
+            field=name,
+            query=_id_at(ids, row),
         )
     return read
 
 
 def _zone(ids: Any, row: int) -> str:
-    return f"zone {row if ids is None else repr(item(ids, row))}"
+    return f"zone {row if ids is None else shown(item(ids, row))}"
+
+
+def _id_at(ids: Any, row: int) -> str | int | None:
+    return None if ids is None else item(ids, row)
