@@ -55,7 +55,6 @@ OPERATORS: dict[str, dict[str, Any]] = {
 MISSING = {
     "shards": ("python", "zones", "cli"),  # one process has one
     "layout": ("python", "cli"),  # the same
-    "null_key": ("cli",),  # files are read row by row, and such a row is an error
 }
 
 
