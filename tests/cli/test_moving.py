@@ -380,7 +380,7 @@ def changed(row, **values):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"x_low": 9}, "rows of time 20: row 0 of set a, id 'Ada', has x_low 9 above x_high 2; a low side is"),
+        ({"x_low": 9}, "rows of time 20: row 0 of set a, id 'Ada', has x_low 9 above x_high 2; a low side must"),
         ({"vy_high": None}, "rows of time 20: row 0 of set a, id 'Ada', has vy_high null; times, sides and"),
         ({"y_low": "-inf"}, "has y_low -inf; times, sides and speeds are finite numbers"),
         ({"time": None}, "a rows: time 'time' is missing in row 1; every row needs one"),

@@ -412,7 +412,7 @@ NAN, INF = float("nan"), float("inf")
         ({"time": None}, r"row 1 of set b, id 5, has time null"),
         (
             {"x_low": 2.0, "x_high": 1.0},
-            r"row 1 of set b, id 5, has x_low 2 above x_high 1; a low side is not above its",
+            r"row 1 of set b, id 5, has x_low 2 above x_high 1; a low side must not be above its",
         ),
     ],
 )

@@ -67,7 +67,7 @@ def test_a_static_set_costs_nothing():
     random = np.random.default_rng(2)
     moving.load(a=some(random, np.arange(50), 50, 1.0), b=some(random, np.arange(50), 50, 0.0), time=0)
     traffic = moving.join.traffic()
-    both = expected_costs(traffic.__class__(**{**vars(traffic), "stands": (False, False)}), np.array([10.0]))
+    both = expected_costs(traffic.__class__(**{**vars(traffic), "is_static": (False, False)}), np.array([10.0]))
     assert 0 < expected_costs(traffic, np.array([10.0]))[0] < both[0]
 
 
@@ -100,5 +100,5 @@ def test_candidates_are_intervals():
     for wrong in ([], [0], [10, -1], [np.nan], ["long"]):
         with pytest.raises(vd.QueryError, match=r"interval"):
             moving.recommend_interval(wrong)
-    with pytest.raises(vd.QueryError, match=r"^there are no objects to tell from which interval is best"):
+    with pytest.raises(vd.QueryError, match=r"^the join has no objects, so intervals cannot be compared"):
         vd.MovingJoin(60).recommend_interval([10])

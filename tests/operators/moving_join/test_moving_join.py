@@ -438,7 +438,7 @@ def test_a_pair_takes_less_than_48_bytes():
     [
         (
             {"x_high": [-1.0]},
-            "row 0 of set a, id 1, has x_low 0 above x_high -1; a low side is not above its high side",
+            "row 0 of set a, id 1, has x_low 0 above x_high -1; a low side must not be above its high side",
         ),
         ({"y_low": [np.nan]}, "row 0 of set a, id 1, has y_low nan; times, sides and speeds are finite numbers"),
         ({"vx": [np.inf]}, "row 0 of set a, id 1, has vx inf; times, sides and speeds are finite numbers"),
@@ -464,13 +464,13 @@ def test_a_pair_takes_less_than_48_bytes():
         ),
         (
             {"x": [0.0]},
-            "the rows of set a have 'x', which stands for both sides, and 'x_low'; give 'x', or 'x_low' and",
+            "the rows of set a have 'x', which means both sides, and 'x_low'; pass 'x', or 'x_low' and",
         ),
-        ({"vy_high": [0.0]}, "the rows of set a have 'vy', which stands for both sides, and 'vy_high'; give 'vy', or"),
+        ({"vy_high": [0.0]}, "the rows of set a have 'vy', which means both sides, and 'vy_high'; pass 'vy', or"),
         ({"x_low": [0.0, 1.0]}, "the rows of set a have 1 ids but 2 values of 'x_low'"),
         ({"id": [None]}, "the ids of set a: an id is null; ids must be strings or integers"),
         ({"id": ["one"]}, "the ids of set a: the ids of this set are integers; got the string 'one'"),
-        ({"time": [7.0]}, "row 0 of set a is of 7, but the update of 6"),
+        ({"time": [7.0]}, "row 0 of set a has time 7, after the time= of the update, 6"),
         ({"z": [0.0], "vz": [0.0]}, "the rows of set a have a z, but the join has two dimensions"),
     ],
 )
@@ -497,14 +497,14 @@ def test_a_refused_load_leaves_what_was_there():
 def test_time_does_not_run_backwards():
     moving = vd.MovingJoin(60, late="error")
     moving.load(a=still(1, 0), b=still(2, 0), time=5)
-    with pytest.raises(vd.RowError, match=r"^time runs backwards: 4 after 5; give 5 or later$"):
+    with pytest.raises(vd.RowError, match=r"^time goes back from 5 to 4; pass 5 or later$"):
         moving.update(a=still(1, 0), time=4)
     assert vd.MovingJoin(60).update(time=5).num_rows == 0
     lenient = vd.MovingJoin(60)
     lenient.load(a=still(1, 0), b=still(2, 0), time=5)
     assert lenient.update(time=4).num_rows == 0
     assert lenient.time == 5
-    with pytest.raises(vd.QueryError, match=r"^pairs are told for now, which is 5, and later; got 4"):
+    with pytest.raises(vd.QueryError, match=r"^pairs are known from the current time, 5, on; got 4"):
         moving.pairs(at=4)
     for wrong in (np.nan, inf, "noon", True):
         with pytest.raises(vd.RowError, match=r"^time is a finite number; got"):
@@ -637,26 +637,26 @@ def test_loading_again_begins_anew_and_takes_nothing_back():
 def test_a_join_tells_what_it_is_and_how_it_answers():
     moving = vd.MovingJoin(60, static="b")
     assert repr(moving) == "MovingJoin(max_update_interval=60, 0 objects in a, 0 objects in b, 0 pairs)"
-    assert moving.explain() == "no objects yet; each is to update at least every 60"
+    assert moving.explain() == "no objects yet; each must update at least every 60"
     moving.load(a=still(1, 0), b=still(2, 0), time=5)
     assert repr(moving) == "MovingJoin(max_update_interval=60, 1 object in a, 1 object in b, 1 pair)"
-    first, a, b, found, interval, stands = moving.explain().splitlines()
+    first, a, b, found, interval, static = moving.explain().splitlines()
     assert first == "1 object in a and 1 object in b at time 5, rectangles in 2 dimensions; 0.0 MB"
-    assert "a: 1 object; a grid is made when they are looked up" in a
+    assert "a: 1 object; the grid is built at the first look-up" in a
     assert "b: a grid of 1 x 1 cells over the boxes that objects sweep" in b
-    assert "1 pair that meet now or later" in found
-    assert found.endswith(" bytes with room for more")
+    assert "1 pair now or later" in found
+    assert found.endswith(" bytes including free room")
     assert interval == (
-        "  an update is looked at for 60 and a pair until the earlier end; who misses it keeps its last motion and is "
+        "  pairs of an update are computed for 60 ahead; an object that misses its deadline keeps its last motion and is "
         "overdue"
     )
-    assert stands == "  the objects of b stand: they need not update, and are never overdue"
+    assert static == "  the objects of b are static: they need not update, and are never overdue"
     again = vd.MovingJoin(60, static="b")
     again.load(moving.save())
     assert repr(again).endswith("1 object in b, pairs not found yet)")
     moving.update(remove_b=[2], time=6)
-    assert "  b: nothing to look up" in moving.explain()
-    assert "0 pairs that meet now or later, in slices of time by when they begin" in moving.explain()
+    assert "  b: no objects" in moving.explain()
+    assert "0 pairs now or later, in slices of time by start" in moving.explain()
 
 
 def test_explain_tells_what_a_pair_takes_where_there_are_many():
@@ -666,21 +666,19 @@ def test_explain_tells_what_a_pair_takes_where_there_are_many():
     moving = vd.MovingJoin(60, expire_overdue=True)
     moving.load(a=rows, b=rows, time=0)
     text = moving.explain()
-    assert "  1,600 pairs that meet now or later, in slices of time by when they begin, " in text
-    assert f", {moving.join.pair_nbytes / n**2:.0f} bytes a pair with room for more" in text
-    assert "who misses it leaves the result" in text
+    assert "  1,600 pairs now or later, in slices of time by start, " in text
+    assert f", {moving.join.pair_nbytes / n**2:.0f} bytes a pair including free room" in text
+    assert "an object that misses its deadline leaves the result" in text
 
 
 def test_messages_say_what_would_work():
     moving = vd.MovingJoin(60)
-    with pytest.raises(vd.RowError, match=r"^nothing is given; give rows as a= or b=, or both, and their time=$"):
+    with pytest.raises(vd.RowError, match=r"^no rows; pass a= or b=, or both, and time=$"):
         moving.load(time=0)
     with pytest.raises(vd.RowError, match=r"^the rows of set a lack column 'vy_low' \(or 'vy'\); they have: .*vx"):
         moving.load(a={"id": [1], "x": [0], "y": [0], "vx": [0]}, time=0)
     for take in (moving.load, moving.update):
-        with pytest.raises(
-            vd.RowError, match=r"^the rows of set a lack column 'time'; add one, or give time=, for all"
-        ):
+        with pytest.raises(vd.RowError, match=r"^the rows of set a lack column 'time'; add one, or pass time= for all"):
             take(a=still(1, 0))
     with pytest.raises(
         vd.RowError, match=r"lack column 'vx_low' \(or 'vx'\); .*; only a static set, static='b', needs"
@@ -690,11 +688,11 @@ def test_messages_say_what_would_work():
         vd.RowError, match=r"lack column 'x_high'; they have: id, x_high_, x_low; did you mean 'x_high_'"
     ):
         moving.load(b={"id": [1], "x_low": [0], "x_high_": [1]}, time=0)
-    with pytest.raises(vd.RowError, match=r"^objects of set a are to be removed, but the time is missing; give time=$"):
+    with pytest.raises(vd.RowError, match=r"^objects of set a are to be removed, but the time is missing; pass time=$"):
         moving.update(a={**still(1, 0), "time": [1]}, remove_a=[3])
     with pytest.raises(vd.QueryError, match=r"^static is 'a', 'b' or None; got"):
         vd.MovingJoin(60, static="c")
-    with pytest.raises(vd.QueryError, match=r"^max_update_interval is 1e-09, which is too short to be told"):
+    with pytest.raises(vd.QueryError, match=r"^max_update_interval is 1e-09, which is too short to be added"):
         vd.MovingJoin(1e-9).load(a=still(1, 0), time=1.7e9)
 
 

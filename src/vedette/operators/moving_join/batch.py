@@ -44,7 +44,7 @@ class Batch:
         return cls(join, (taken[0], taken[1]), moments, n_dropped)
 
     def steps(self) -> Iterator[tuple[float, Step, Step]]:
-        """The changes of both sets at each moment. The join takes a step before the next one is asked for."""
+        """The changes of both sets at each moment. The join must take each step before the next one is read."""
         last = self.moments[-1]
         each_moment = zip(self.moments.tolist(), *(rows.at_each(self.moments) for rows in self.rows), strict=True)
         for moment, a, b in each_moment:

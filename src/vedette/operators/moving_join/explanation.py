@@ -1,4 +1,4 @@
-"""How a moving join is answered, in words."""
+"""Explains in words how a moving join is answered."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from vedette.operators.moving_join.moving_set import MovingSet
 if TYPE_CHECKING:
     from vedette.operators.moving_join.moving_join import MovingJoin
 
-FEW_PAIRS = 1000  # of fewer, the room for more is most
+FEW_PAIRS = 1000  # with fewer pairs, most of the memory is reserved
 
 
 def explain(moving: MovingJoin) -> str:
-    """What is held, in which structure, what it takes, and how far ahead it is looked."""
+    """What is stored, in which structure, its memory, and how far ahead pairs are computed."""
     join, interval = moving.join, f"{moving.max_update_interval:g}"
     if join is None:
-        return f"no objects yet; each is to update at least every {interval}"
-    n_pairs = moving.n_pairs  # which finds them, where a state was loaded
+        return f"no objects yet; each must update at least every {interval}"
+    n_pairs = moving.n_pairs  # finds them if a state was loaded
     sides = "rectangles" if join.a.n_dims == 2 else "boxes"
     lines = [
         f"{count(moving.n_a, 'object')} in a and {count(moving.n_b, 'object')} in b at time {join.now:g}, {sides} in "
@@ -27,23 +27,20 @@ def explain(moving: MovingJoin) -> str:
     lines += [f"  {name}: {_describe_grid(of)}" for name, of in zip("ab", join.sets, strict=True)]
     n_bytes = join.pair_nbytes
     each = f"{n_bytes / n_pairs:,.0f} bytes a pair" if n_pairs >= FEW_PAIRS else f"{n_bytes:,} bytes"
-    lines.append(
-        f"  {count(n_pairs, 'pair')} that meet now or later, in slices of time by when they begin, {each} with room "
-        f"for more"
-    )
+    lines.append(f"  {count(n_pairs, 'pair')} now or later, in slices of time by start, {each} including free room")
     then = "leaves the result" if moving.expire_overdue else "keeps its last motion and is overdue"
-    lines.append(f"  an update is looked at for {interval} and a pair until the earlier end; who misses it {then}")
+    lines.append(f"  pairs of an update are computed for {interval} ahead; an object that misses its deadline {then}")
     if moving.static is not None:
-        lines.append(f"  the objects of {moving.static} stand: they need not update, and are never overdue")
+        lines.append(f"  the objects of {moving.static} are static: they need not update, and are never overdue")
     return "\n".join(lines)
 
 
 def _describe_grid(of: MovingSet) -> str:
     grid = of.grid
     if not len(of):
-        return "nothing to look up"
+        return "no objects"
     if grid is None:
-        return f"{count(len(of), 'object')}; a grid is made when they are looked up"
+        return f"{count(len(of), 'object')}; the grid is built at the first look-up"
     along = " x ".join(f"{n:,}" for n in grid.shape[:2].tolist())
     return (
         f"a grid of {along} cells over the boxes that objects sweep until they must update; an update of the other set "

@@ -43,22 +43,22 @@ def take_rows(rows: MovingRows, of: MovingSet, now: float, late: str, name: str)
     is_taken = ~is_late
     if late == "apply":
         places = np.flatnonzero(is_late)
-        is_taken[places] = _is_news(rows.take(places), of, now)
+        is_taken[places] = _is_newer(rows.take(places), of, now)
     places = np.flatnonzero(is_taken)
     taken = rows.take(places[np.argsort(rows.times[places], kind="stable")])
     return _moved_to(taken, now, name), len(rows) - len(taken)
 
 
-def _is_news(late: MovingRows, of: MovingSet, now: float) -> NDArray[np.bool_]:
-    """Which late rows tell more than is known of their objects."""
-    is_news: NDArray[np.bool_] = late.times >= of.find_reported(late.ids)
-    if not of.stands:
-        is_news &= late.removed | (late.times >= now - of.interval)
-    return is_news
+def _is_newer(late: MovingRows, of: MovingSet, now: float) -> NDArray[np.bool_]:
+    """Which late rows are newer than the last row of their object, and not too late."""
+    is_newer: NDArray[np.bool_] = late.times >= of.find_reported(late.ids)
+    if not of.is_static:
+        is_newer &= late.removed | (late.times >= now - of.interval)
+    return is_newer
 
 
 def _moved_to(taken: MovingRows, now: float, name: str) -> MovingRows:
-    """The rows with late ones where their motions have brought them by now; what has shrunk to nothing is removed."""
+    """The rows, with late ones at their positions now. Objects that have vanished by now are removed."""
     rows, removed = taken.rows.copy(), taken.removed.copy()
     passed = np.maximum(now - rows[:, TIME], 0.0)[:, None]
     for k in range(2):

@@ -1,8 +1,8 @@
-"""Motions as rows, one after the other in memory, which is how the loops over candidates read them.
+"""Motions as rows, because the loops over candidates read all numbers of a motion together.
 
-A row holds the time of the motion, the end until which it is used, and for each dimension the low side, the high side
-and the speeds of both. Two rows are compared from the later of both times on, so the answer does not depend on when the
-question is asked.
+A row holds the time of the motion, its end, until which it is used, and for each dimension the low side, the high side
+and the speeds of both. Two rows are compared from the later of both times on, so the answer does not depend on when it
+is computed.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ Doubles = NDArray[np.float64]
 Int32s = NDArray[np.int32]
 
 TIME, UNTIL, SIDES = 0, 1, 2  # columns; from SIDES on four for each dimension
-FARTHEST = 1e100  # times, sides and speeds are not beyond it, so that products of two of them are finite
+FARTHEST = 1e100  # the largest time, side and speed, so that products of two are finite
 
 
 def to_rows(motions: Motions) -> Doubles:
-    """Rows that are looked at for no time yet."""
+    """Rows that end at their own time."""
     rows = np.empty((len(motions), SIDES + 4 * motions.n_dims))
     rows[:, TIME] = rows[:, UNTIL] = motions.times
     for d in range(motions.n_dims):
@@ -38,7 +38,7 @@ def to_motions(rows: Doubles) -> Motions:
 
 
 def vanishing_times(rows: Doubles) -> Doubles:
-    """When each has shrunk to nothing: infinite, where it never does."""
+    """When each motion vanishes: infinite if never."""
     lows, highs, low_speeds, high_speeds = (rows[:, SIDES + k :: 4] for k in range(4))
     closing = low_speeds - high_speeds
     left = np.where(closing > 0, (highs - lows) / np.where(closing > 0, closing, 1.0), np.inf)
@@ -49,8 +49,8 @@ def vanishing_times(rows: Doubles) -> Doubles:
 def meet_rows(rows: Doubles, row: int, others: Doubles, other: int) -> tuple[float, float]:
     """The first and the last moment at which two rows intersect, from the later of both times until the earlier end.
 
-    Where they do not, the last is before everything. Shrinking to nothing is not looked at: rows end before. There
-    are no branches, which nobody could guess, and no way out after one dimension: dividing four times is faster.
+    If they do not intersect, the last moment is -inf. A row ends before it vanishes, so vanishing is not checked here.
+    There are no branches, because they would be mispredicted, and no early exit: four divisions are faster.
     """
     start, end = max(rows[row, TIME], others[other, TIME]), min(rows[row, UNTIL], others[other, UNTIL])
     passed, other_passed = start - rows[row, TIME], start - others[other, TIME]
@@ -70,7 +70,7 @@ def meet_rows(rows: Doubles, row: int, others: Doubles, other: int) -> tuple[flo
 
 @kernel
 def _narrow(first: float, last: float, gap: float, speed: float) -> tuple[float, float]:
-    """The part of [first, last] in which a gap that is `gap` at 0 and widens at `speed` is not below zero."""
+    """The part of [first, last] in which a gap that is `gap` at 0 and grows by `speed` is not negative."""
     moment = -gap / (1.0 if speed == 0.0 else speed)
     begin = -np.inf if speed <= 0.0 else moment
     begin = np.inf if (speed == 0.0) & (gap < 0.0) else begin
@@ -79,11 +79,11 @@ def _narrow(first: float, last: float, gap: float, speed: float) -> tuple[float,
 
 
 @kernel
-def set_ends(rows: Doubles, slots: Int32s, interval: float, now: float, renews: bool, stands: bool) -> float:
-    """Find until when rows are looked at; the earliest end.
+def set_ends(rows: Doubles, slots: Int32s, interval: float, now: float, renews: bool, is_static: bool) -> float:
+    """Set the ends of rows; the earliest end.
 
-    For an interval from their time on; where they renew, as often as it takes to reach `now`; where they stand and do
-    not move, for ever; and never after they have shrunk to nothing.
+    A row ends an interval after its time. If rows renew, intervals are added until `now` is reached. A static row that
+    does not move has no end. No row ends after it vanishes.
     """
     earliest = np.inf
     for i in range(len(slots)):
@@ -99,7 +99,7 @@ def set_ends(rows: Doubles, slots: Int32s, interval: float, now: float, renews: 
             closing = rows[slot, c + 2] - rows[slot, c + 3]
             if closing > 0.0:
                 vanishes = min(vanishes, (rows[slot, c + 1] - rows[slot, c]) / closing)
-        if stands and not moves:
+        if is_static and not moves:
             end = np.inf
         rows[slot, UNTIL] = min(end, time + vanishes)
         earliest = min(earliest, rows[slot, UNTIL])

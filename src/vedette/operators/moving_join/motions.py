@@ -1,8 +1,8 @@
 """Motions: rectangles, or boxes, whose every side moves at its own speed.
 
-The model of Zhang et al. (VLDB Journal 2012), section 3.1: where an object is, is a linear function of time, until its
-next update says otherwise. Sides need not keep their distance. What has shrunk until a low side passed its high side is
-nothing any more, and meets nothing.
+The model of Zhang et al. (VLDB Journal 2012), section 3.1: the position of an object is a linear function of time until
+its next update. The sides of an object may have different speeds. An object whose low side has passed its high side has
+vanished, and intersects nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Motions:
-    """Moving rectangles as columns: two arrays of ends and two of speeds, (n_dims, n), and when each was so, (n,)."""
+    """Moving rectangles as columns: two arrays of sides and two of speeds, (n_dims, n), and the times, (n,)."""
 
     lows: NDArray[np.float64]
     highs: NDArray[np.float64]
@@ -45,7 +45,7 @@ class Motions:
 
     @classmethod
     def concat(cls, many: Sequence[Motions]) -> Motions:
-        """All motions of several, one after the other."""
+        """The motions of all, in order."""
         return cls(
             np.concatenate([each.lows for each in many], axis=1),
             np.concatenate([each.highs for each in many], axis=1),
@@ -55,7 +55,7 @@ class Motions:
         )
 
     def take(self, places: NDArray[Any]) -> Motions:
-        """Some of them: by places, or by a mask."""
+        """Some motions: by places, or by a mask."""
         return Motions(
             np.ascontiguousarray(self.lows[:, places]),
             np.ascontiguousarray(self.highs[:, places]),
@@ -65,10 +65,10 @@ class Motions:
         )
 
     def at(self, time: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The lows and highs of all at one time, (n_dims, n) each."""
+        """The lows and highs at one time, (n_dims, n) each."""
         passed = time - self.times
         return self.lows + self.low_speeds * passed, self.highs + self.high_speeds * passed
 
     def rebased(self, time: float) -> Motions:
-        """The same motions, told as of one time."""
+        """The same motions with their sides at one time."""
         return Motions(*self.at(time), self.low_speeds, self.high_speeds, np.full(len(self), float(time)))

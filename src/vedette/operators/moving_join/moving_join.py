@@ -1,6 +1,6 @@
-"""The moving join: two sets of moving rectangles or boxes, and at every moment the pairs that intersect.
+"""The moving join: two sets of moving rectangles or boxes, and the pairs that intersect at every moment.
 
-What its answers mean is written in docs/operators.md.
+docs/operators.md defines its answers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _STATE = MovingState()
 
 
 class MovingJoin:
-    """Objects of two sets that move, and when which of them intersect.
+    """Two sets of moving objects: which pairs intersect, from when until when.
 
     >>> vessels = {"id": ["Ada"], "x": [0.0], "y": [0.0], "vx": [1.0], "vy": [0.0]}
     >>> storms = {"id": [7], "x_low": [10], "x_high": [14], "y_low": [-1], "y_high": [1], "vx": [0.0], "vy": [0.0]}
@@ -76,9 +76,9 @@ class MovingJoin:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all objects."""
+        """Remove all objects."""
         self.join: IntersectionJoin | None = None
-        self.waiting: MovingRows | None = None  # rows of the static set from before there was any time
+        self.waiting: MovingRows | None = None  # rows of the static set that came before the first time
         self.n_late = 0  # rows that came late and were dropped
         self.changes = to_change_table([], *self._new_join(2, 0.0).sets)  # of the last call
 
@@ -92,7 +92,7 @@ class MovingJoin:
 
     @property
     def time(self) -> float | None:
-        """The moment of the last update; None before there was any."""
+        """The time that the join has reached; None before the first update."""
         return None if self.join is None else self.join.now
 
     @property
@@ -105,19 +105,19 @@ class MovingJoin:
 
     @property
     def n_pairs(self) -> int:
-        """Pairs that intersect now or are known to do so later."""
+        """The number of pairs that intersect now, or later up to the deadlines of their objects."""
         return self._started().n_pairs
 
     @property
     def nbytes(self) -> int:
-        """The memory of all objects, and of the pairs where they are kept."""
+        """The memory of all objects, and of the pairs if they are stored."""
         return 0 if self.join is None else self.join.nbytes
 
     def load(self, state: bytes | None = None, *, a: Any = None, b: Any = None, time: Any = None) -> pa.Table | None:
-        """Begin anew with two sets of objects; their pairs, as `update` tells them. Or take up a saved state.
+        """Start again with two sets of objects; their pairs, as `update` reports them. Or restore a saved state.
 
-        What was there is forgotten, and its pairs are not taken back; the time may be earlier than it was. Raises
-        AnswerError, and changes nothing, where the pairs exceed the setting max_answer_bytes.
+        Earlier objects are dropped without retracting their pairs, and the time may be earlier than before. Raises
+        AnswerError, and changes nothing, if the pairs exceed the setting max_answer_bytes.
         """
         if state is not None:
             if a is not None or b is not None or time is not None:
@@ -151,7 +151,7 @@ class MovingJoin:
     def update(
         self, a: Any = None, b: Any = None, time: Any = None, *, remove_a: Any = None, remove_b: Any = None
     ) -> pa.Table:
-        """Let time pass, and add, update and remove objects: how the pairs change, as lines of sign, a, b, start, end.
+        """Advance time, and add, update and remove objects: how the pairs change, as rows of sign, a, b, start and end.
 
         Rows are of the moment `time`, or have a column of times, in whose order they are applied. Rows and removals of
         the static set need no time: they are applied at the time that the join has reached, or wait for the first.
@@ -164,7 +164,7 @@ class MovingJoin:
         known = (Ids(), Ids()) if self.join is None else (self.join.a.ids, self.join.b.ids)
         read = self._read(tables, (remove_a, remove_b), known, self._n_dims(tables), until)
         if until is not None and self.late == "error" and self.time is not None and until < self.time:
-            raise RowError(f"time runs backwards: {until:g} after {self.time:g}; give {self.time:g} or later")
+            raise RowError(f"time goes back from {self.time:g} to {until:g}; pass {self.time:g} or later")
         times = _times_of(read, until)
         if not len(times) and self.time is None:
             self._wait(read)
@@ -182,8 +182,7 @@ class MovingJoin:
     ) -> Iterator[pa.Table]:
         """As `update` with rows that were read, one table for each moment. Time also stops at other `times`.
 
-        Raises AnswerError if the changes of one moment exceed `max_bytes`. After an error the join is in no defined
-        state.
+        Raises AnswerError if the changes of one moment exceed `max_bytes`. The join must not be used after an error.
         """
         times = np.concatenate([times, a.times, b.times])
         if not len(times):
@@ -202,13 +201,13 @@ class MovingJoin:
     def pairs(self, at: Any = None) -> pa.Table:
         """The pairs that intersect at a time, now or later, if nothing updates until then: columns a and b.
 
-        The first call after updates of an empty join, or after loading a saved state, finds all pairs; from then on
-        they are kept up to date, and a call costs what it reports. Raises AnswerError where the pairs exceed the
-        setting max_answer_bytes, at that time or, where all are to be found, together.
+        The first call after updates of an empty join, or after loading a saved state, finds all pairs. From then on
+        they are kept up to date, and the cost of a call is that of its result. Raises AnswerError if the pairs exceed
+        the setting max_answer_bytes: those of that time or, if all must be found, all pairs.
         """
         if self.join is None:
             return to_pair_table(_NONE, _NONE, *self._new_join(2, 0.0).sets)
-        time = self._read_later(at, "pairs are told")
+        time = self._read_later(at, "pairs are known")
         join = self._started()
         with _refusing("keep fewer objects, or raise the setting"):
             found = join.at(time)
@@ -216,13 +215,13 @@ class MovingJoin:
         return to_pair_table(*found, *join.sets)
 
     def events(self, until: Any = None) -> pa.Table:
-        """Who will begin and who will cease to intersect whom after now, in the order of time, if nothing updates.
+        """The pairs that will start and stop to intersect, in time order, if no object updates.
 
-        As far as objects are looked at: columns time, event ("enter" or "exit"), a and b. Raises AnswerError as `pairs`
+        Up to the deadlines of objects: columns time, event ("enter" or "exit"), a and b. Raises AnswerError as `pairs`
         does.
         """
         join = self._started()
-        last = np.inf if until is None or self.join is None else self._read_later(until, "events are told")
+        last = np.inf if until is None or self.join is None else self._read_later(until, "events are known")
         pairs, ends_so = join.upcoming()
         enters = np.flatnonzero((pairs.starts > join.now) & (pairs.starts <= last))
         exits = np.flatnonzero(ends_so & (pairs.ends <= last))
@@ -236,38 +235,40 @@ class MovingJoin:
     def overdue(self, at: Any = None) -> pa.Table:
         """The objects that should have updated before a time, now or later: columns set, id and deadline.
 
-        Where the ids of one set are strings and those of the other numbers: columns set, a, b, of which one is null,
-        and deadline.
+        If the ids of one set are strings and those of the other integers: columns set, a, b and deadline, where either
+        a or b is null.
         """
         if self.join is None:
             return to_overdue_table((_NONE, _NONE), (np.empty(0), np.empty(0)), *self._new_join(2, 0.0).sets)
-        time = self._read_later(at, "who is overdue is told")
+        time = self._read_later(at, "overdue objects are known")
         a, b = (of.overdue(time) for of in self.join.sets)
         interval = self.max_update_interval
         deadlines = self.join.a.rows[a, TIME] + interval, self.join.b.rows[b, TIME] + interval
         return to_overdue_table((a, b), deadlines, *self.join.sets)
 
     def explain(self) -> str:
-        """What is held, how it is looked up, and what it costs, in words."""
+        """What is stored, how it is looked up, and what it costs, in words."""
         return explain(self)
 
     # The interval.
 
     def recommend_interval(self, candidates: Sequence[Interval]) -> float:
-        """The one of some intervals with which updates would cost least, by what has been seen so far (section 7)."""
+        """The interval with the lowest expected cost of updates, judged by the updates so far (section 7)."""
         costs = self.interval_costs(candidates)
         return float(costs["interval"][int(np.argmin(costs["cost"].to_numpy()))].as_py())
 
     def interval_costs(self, candidates: Sequence[Interval]) -> pa.Table:
-        """What updates would cost in a unit of time, with each of some intervals: columns interval and cost.
+        """The expected cost of updates per unit of time for each interval: columns interval and cost.
 
-        The cost is in seconds of the machine on which it was measured; what tells is which is least.
+        The cost is in seconds of the machine on which the model was fitted; only comparisons are meaningful.
         """
         intervals = np.array([read_interval(each, "an interval") for each in candidates])
         if not len(intervals):
             raise QueryError("give one interval or more to choose from")
         if not self.n_a or not self.n_b:
-            raise QueryError("there are no objects to tell from which interval is best; load some, and let them update")
+            raise QueryError(
+                "the join has no objects, so intervals cannot be compared; load objects, and let them update"
+            )
         costs = expected_costs(self._started().traffic(), intervals) * 1e-9
         return pa.table({"interval": intervals, "cost": costs})
 
@@ -288,7 +289,7 @@ class MovingJoin:
     # Inside.
 
     def _begin(self, read: Sequence[MovingRows], times: NDArray[np.float64]) -> Batch:
-        """The rows as a batch. They have times, or the join has a time, or there are other times."""
+        """The rows as a batch. There is a time: of the rows, of the join, or in `times`."""
         n_dims, now = read[0].n_dims, -np.inf if self.time is None else self.time
         join = self.join
         if join is None or join.a.n_dims != n_dims:
@@ -303,7 +304,7 @@ class MovingJoin:
         self.n_late += batch.n_dropped
 
     def _wait(self, read: Sequence[MovingRows]) -> None:
-        """Keep rows of the static set until there is a time."""
+        """Keep rows of the static set until the first time."""
         (rows,) = (rows for rows, name in zip(read, SETS, strict=True) if name == self.static)
         self.waiting = rows if self.waiting is None else self.waiting.followed_by(rows)
         self.changes = to_change_table([], *self._new_join(2, 0.0).sets)
@@ -316,20 +317,20 @@ class MovingJoin:
 
     def _new_join(self, n_dims: int, now: float) -> IntersectionJoin:
         a, b = (
-            MovingSet(n_dims, self.max_update_interval, stands=name == self.static, renews=not self.expire_overdue)
+            MovingSet(n_dims, self.max_update_interval, is_static=name == self.static, renews=not self.expire_overdue)
             for name in SETS
         )
         return IntersectionJoin(a, b, now)
 
     def begin_unstarted(self, n_dims: int, now: float) -> IntersectionJoin:
-        """The join at a time, whose objects will be set and whose pairs will be found when they are asked for."""
+        """The join at a time, without stored pairs. The caller sets its objects."""
         if self.join is None:
             self.join = self._new_join(n_dims, now)
         self.join.now, self.join.calendar = now, None
         return self.join
 
     def _started(self) -> IntersectionJoin:
-        """The join, which keeps its pairs from here on; an empty one before there was any object."""
+        """The join, which stores its pairs from now on; an empty one before the first object."""
         join = self._new_join(2, 0.0) if self.join is None else self.join
         if join.calendar is None:
             with _refusing("keep fewer objects, or raise the setting"):
@@ -360,12 +361,12 @@ class MovingJoin:
 
     def _check_given(self, *given: Any) -> None:
         if all(each is None for each in given):
-            raise RowError("nothing is given; give rows as a= or b=, or both, and their time=")
+            raise RowError("no rows; pass a= or b=, or both, and time=")
 
     def _check_interval(self, time: float) -> None:
         if not time + self.max_update_interval > time:
             raise QueryError(
-                f"is {self.max_update_interval:g}, which is too short to be told at the time {time:g}; count time "
+                f"is {self.max_update_interval:g}, which is too short to be added to the time {time:g}; count time "
                 f"from a later moment",
                 option="max_update_interval",
             )
@@ -378,7 +379,7 @@ class MovingJoin:
         later = read_number(time, "time")
         if later < self.join.now:
             raise QueryError(
-                f"{what} for now, which is {self.join.now:g}, and later; got {later:g}: the past is in the changes"
+                f"{what} from the current time, {self.join.now:g}, on; got {later:g}; for the past, add up the changes"
             )
         return later
 
@@ -392,10 +393,12 @@ def _times_of(read: Sequence[MovingRows], until: float | None) -> NDArray[np.flo
     for rows, name in zip(read, SETS, strict=True):
         if until is not None and rows.is_timed and len(rows) and rows.times.max() > until:
             last = int(np.argmax(rows.times))
-            raise RowError(f"row {last} of set {name} is of {rows.times[last]:g}, but the update of {until:g}")
+            raise RowError(
+                f"row {last} of set {name} has time {rows.times[last]:g}, after the time= of the update, {until:g}"
+            )
     times = [rows.times for rows in read if rows.is_timed]
     if not any(map(len, times)) and until is None and all(rows.is_timed for rows in read):
-        raise RowError("there are no rows and no time; give time=")
+        raise RowError("there are no rows and no time; pass time=")
     return np.concatenate([*times, np.empty(0) if until is None else [until]])
 
 
@@ -423,7 +426,7 @@ def _take_steps(batch: Batch) -> list[tuple[int, Meetings]]:
             check_bytes(n_bytes)
             changes += found
     except BaseException:
-        join.take_back()
+        join.undo()
         raise
     join.end_change()
     return changes

@@ -9,18 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.data.ids import Ids, take_ids
+from vedette.operators.moving_join import motion_rows
 from vedette.operators.moving_join.grid import SweptGrid
 from vedette.operators.moving_join.meetings import Meetings
-from vedette.operators.moving_join.motion_rows import FARTHEST, SIDES, TIME, UNTIL, set_ends, vanishing_times
+from vedette.operators.moving_join.motion_rows import FARTHEST, SIDES, TIME, UNTIL, vanishing_times
 
-FEW_FREED = 1024  # so many freed slots are always borne
-SLICES = 16  # of the interval; who ends in the next one is known beforehand
-MANY = 4  # if so many-th part of all objects changes at once, the grid is made anew
+FEW_FREED = 1024  # this many freed slots are always kept
+SLICES = 16  # of the interval; rows that end in the next slice are listed in advance
+MANY = 4  # the grid is rebuilt if one in this many objects changes at once
 
 
 @dataclass
 class SetUndo:
-    """What a set was before a change: sizes, and the rows that have changed since, in order, as they were before."""
+    """The set before a change: sizes, and the old values of rows that have changed since, in order."""
 
     n_ids: int
     kind: str | None
@@ -35,27 +36,27 @@ class SetUndo:
 class MovingSet:
     """Objects by slot. An id keeps its slot, also after its object is removed, until slots are packed.
 
-    `reported` is by slot the time of the last row, by which an older row that arrives later is recognised. It is before
-    the time in `rows` if that row was late, and it is kept for a while after an object is removed.
+    `reported` has, by slot, the time of the last row, so that an older row that arrives later is recognised. It is
+    before the time in `rows` if that row was late, and it is kept for a while after an object is removed.
 
-    A row is looked at for `interval`, from its time on; then it has ended. Where `renews`, it is looked at for as long
-    again, and again. Where it `stands`, it need not update, and is looked at for an interval from now at least, so that
-    what is known ahead depends on the other set alone; what does not move, for ever.
+    A row is used for `interval` from its time on; then it has ended. If the set `renews`, rows are extended by further
+    intervals. Rows of a static set need not update. They last at least an interval from now, so that the end of a pair
+    depends only on the other set; a static row that does not move has no end.
     """
 
-    def __init__(self, n_dims: int, interval: float, *, stands: bool, renews: bool) -> None:
+    def __init__(self, n_dims: int, interval: float, *, is_static: bool, renews: bool) -> None:
         self.interval = interval
-        self.stands = stands
-        self.renews = renews or stands
-        self._ahead = interval if stands else 0.0
+        self.is_static = is_static
+        self.renews = renews or is_static
+        self._ahead = interval if is_static else 0.0
         self.ids = Ids()
         self.rows = np.zeros((0, SIDES + 4 * n_dims))
         self.lives = np.zeros(0, np.bool_)
         self.reported = np.zeros(0)
         self._n = 0
         self._pack_above = FEW_FREED  # slots
-        self._soon = np.empty(0, np.int32)  # slots of rows that renew, some of which end before the next moment
-        self._soon_until = -np.inf  # before which no other row that renews ends
+        self._soon = np.empty(0, np.int32)  # slots of rows that renew; all that end before `_soon_until` are here
+        self._soon_until = -np.inf
         self._is_left_out = np.zeros(0, np.bool_)  # for one look-up
         self._grid: SweptGrid | None = None
         self._grid_time = 0.0
@@ -72,7 +73,7 @@ class MovingSet:
 
     @property
     def grid(self) -> SweptGrid | None:
-        """Where objects are looked up; None where it is still to be made."""
+        """The index of the objects; None before the first look-up."""
         return self._grid
 
     @property
@@ -86,10 +87,10 @@ class MovingSet:
         return np.flatnonzero(self.lives[: len(self.ids)]).astype(np.int32)
 
     def find(self, ids: NDArray[np.int64] | Any) -> NDArray[np.int32]:
-        """The slot of each id, or -1 where there is no such object."""
+        """The slot of each id, or -1 if the object does not exist."""
         slots = self.ids.find(ids)
         if len(self.ids):
-            slots[~self.lives[slots]] = -1  # where it is -1 already, whatever the last slot is
+            slots[~self.lives[slots]] = -1  # -1 stays -1, whatever the last slot is
         return slots
 
     def find_reported(self, ids: NDArray[np.int64] | Any) -> NDArray[np.float64]:
@@ -102,9 +103,9 @@ class MovingSet:
     def put(
         self, ids: NDArray[np.int64] | Any, rows: NDArray[np.float64], reported: NDArray[np.float64], now: float
     ) -> NDArray[np.int32]:
-        """Set the rows of distinct ids, new or known; their slots. The ends of the rows are found here."""
+        """Set the rows of distinct ids, new or known, and their ends; the slots."""
         slots = self._write(ids, rows, reported)
-        self.look_at(slots, now, now)
+        self.set_ends(slots, now, now)
         return slots
 
     def remove(self, ids: NDArray[np.int64] | Any, reported: NDArray[np.float64]) -> None:
@@ -121,20 +122,20 @@ class MovingSet:
         self._grid, self._soon_until = None, -np.inf
         self._note(slots)
 
-    def look_at(self, slots: NDArray[np.int32], now: float, since: float) -> None:
-        """Find anew when rows end: not before `now` where they renew, but never after they have shrunk to nothing.
+    def set_ends(self, slots: NDArray[np.int32], now: float, since: float) -> None:
+        """Set the ends of rows: not before `now` if they renew, but never after they vanish.
 
         They will be looked up from `since` on.
         """
         self._keep(slots)
-        earliest = set_ends(self.rows, slots, self.interval, now + self._ahead, self.renews, self.stands)
+        earliest = motion_rows.set_ends(self.rows, slots, self.interval, now + self._ahead, self.renews, self.is_static)
         if earliest < self._soon_until:
             self._soon = np.concatenate([self._soon, slots])
         self._index(slots, since)
         self._note(slots)
 
     def free(self, slots: NDArray[np.int32]) -> None:
-        """Forget the objects at these slots."""
+        """Remove the objects at these slots."""
         self._keep(slots)
         self.lives[slots] = False
         self._n -= len(slots)
@@ -143,7 +144,7 @@ class MovingSet:
         self._note(slots)
 
     def find_ended(self, time: float) -> NDArray[np.int32]:
-        """The slots of objects that renew and have ended before a time; it does not go back."""
+        """The slots of objects that renew and have ended before a time, which never decreases."""
         if not self.renews:
             return np.empty(0, np.int32)
         time += self._ahead
@@ -155,30 +156,30 @@ class MovingSet:
         slots: NDArray[np.int32] = np.unique(self._soon[has_ended])
         if not len(slots):
             return slots
-        is_there: NDArray[np.bool_] = vanishing_times(self.rows[slots]) > self.rows[slots, UNTIL]
-        return slots[is_there]
+        exists: NDArray[np.bool_] = vanishing_times(self.rows[slots]) > self.rows[slots, UNTIL]
+        return slots[exists]
 
-    def unseen(self, time: float) -> NDArray[np.int32]:
-        """The slots of objects that renew, will have ended before a time, and be there still."""
+    def ending_before(self, time: float) -> NDArray[np.int32]:
+        """The slots of objects that renew, whose rows end before a time, and that have not vanished then."""
         if not self.renews:
             return np.empty(0, np.int32)
         n = len(self.ids)
         slots = np.flatnonzero(self.lives[:n] & (self.rows[:n, UNTIL] < time)).astype(np.int32)
-        is_there: NDArray[np.bool_] = vanishing_times(self.rows[slots]) >= time
-        return slots[is_there]
+        exists: NDArray[np.bool_] = vanishing_times(self.rows[slots]) >= time
+        return slots[exists]
 
-    def rows_until(self, time: float, unseen: NDArray[np.int32]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        """Rows that all end at a time, and the slots of those that are there then: the unseen, and who ends later."""
-        is_there = self.lives[: len(self.ids)] & (self.rows[: len(self.ids), UNTIL] >= time)
-        is_there[unseen] = True
+    def rows_until(self, time: float, extended: NDArray[np.int32]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        """Rows that all end at a time, and the slots of objects that exist then, also those that are `extended`."""
+        exists = self.lives[: len(self.ids)] & (self.rows[: len(self.ids), UNTIL] >= time)
+        exists[extended] = True
         rows = self.rows[: len(self.ids)].copy()
         rows[:, UNTIL] = time
-        return rows, np.flatnonzero(is_there).astype(np.int32)
+        return rows, np.flatnonzero(exists).astype(np.int32)
 
     def meet(
         self, others: MovingSet, slots: NDArray[np.int32], since: float, left_out: NDArray[np.int32] | None = None
     ) -> Meetings:
-        """What objects of this set meet among the others, but some; all that ends at `since` or later."""
+        """The pairs of some objects with others, except those `left_out`, that end at `since` or later."""
         if not len(slots) or not len(others):
             return Meetings.empty()
         grid = others._ready_grid(since, len(slots))
@@ -191,7 +192,7 @@ class MovingSet:
 
     def overdue(self, time: float) -> NDArray[np.int32]:
         """The slots of objects that should have updated before a time."""
-        if self.stands:
+        if self.is_static:
             return np.empty(0, np.int32)
         slots = self.living
         is_overdue: NDArray[np.bool_] = self.rows[slots, TIME] + self.interval < time
@@ -200,11 +201,11 @@ class MovingSet:
     def removed(self, now: float) -> NDArray[np.int32]:
         """The slots of removed objects whose time must be remembered: an older row of them may still arrive."""
         n = len(self.ids)
-        since = -FARTHEST if self.stands else now - self.interval
+        since = -FARTHEST if self.is_static else now - self.interval
         return np.flatnonzero(~self.lives[:n] & (self.reported[:n] >= since)).astype(np.int32)
 
     def pack(self, now: float) -> NDArray[np.int32] | None:
-        """Give up the slots of forgotten objects if they are most; the new slot of each (-1: none), or None."""
+        """Drop the slots of removed objects if they are the majority; the new slot of each (-1: dropped), or None."""
         if len(self.ids) <= max(2 * len(self) + FEW_FREED, self._pack_above):
             return None
         kept = np.union1d(self.living, self.removed(now))
@@ -225,13 +226,13 @@ class MovingSet:
     # What has changed since the state was last saved.
 
     def begin_log(self) -> None:
-        """From here on changes are noted."""
+        """Note changes from now on."""
         self._is_changed = np.zeros(len(self.rows), np.bool_)
 
     def take_log(self) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
-        """The slots that were put or freed since the last call, each once: those that live, and those that do not.
+        """The slots that changed since the last call, each once: those with an object, and those without.
 
-        None where they are not known: slots were packed, or nobody asked before.
+        None if they are not known: slots were packed, or this is the first call.
         """
         if self._is_changed is None:
             self.begin_log()
@@ -245,17 +246,17 @@ class MovingSet:
         if self._is_changed is not None:
             self._is_changed[slots] = True
 
-    # Changes that can be taken back.
+    # Changes that can be undone.
 
     def begin_change(self) -> None:
-        """From here on changes can be taken back, until `end_change`. Slots must not be packed before."""
+        """Changes can be undone from now on, until `end_change`. Slots must not be packed in between."""
         self._undo = SetUndo(len(self.ids), self.ids.kind, self._n, self._soon, self._soon_until)
 
     def end_change(self) -> None:
         self._undo = None
 
-    def take_back(self) -> None:
-        """Be as before `begin_change`. The grid is made anew, and so are the ids if there are new ones."""
+    def undo(self) -> None:
+        """Restore the state before `begin_change`. The grid is rebuilt, and so are the ids if there are new ones."""
         undo, self._undo = self._undo, None
         assert undo is not None, "begin_change comes first"
         for slots, rows, reported, lives, is_changed in reversed(undo.kept):
@@ -275,7 +276,7 @@ class MovingSet:
         self._is_left_out[:] = False
 
     def _keep(self, slots: NDArray[np.int32]) -> None:
-        """Keep what is about to change."""
+        """Keep the old values of rows that are about to change."""
         if self._undo is not None and len(slots):
             is_changed = None if self._is_changed is None else self._is_changed[slots]
             self._undo.kept.append((slots, self.rows[slots], self.reported[slots], self.lives[slots], is_changed))

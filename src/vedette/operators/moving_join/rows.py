@@ -1,4 +1,4 @@
-"""Moving objects as owners hold them: rows with an id, the sides of a rectangle or box, and the speeds of these."""
+"""Reading moving objects: rows with an id, the sides of a rectangle or box, and the speeds of the sides."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class MovingRows:
 
     @classmethod
     def make(cls, ids: Any, rows: NDArray[np.float64], removed: NDArray[np.bool_], is_timed: bool = True) -> MovingRows:
-        """Rows that are checked already."""
+        """Rows that were checked before."""
         return cls(ids, _find_twins(ids), rows, removed, rows[:, TIME].copy(), is_timed)
 
     def __len__(self) -> int:
@@ -61,7 +61,7 @@ class MovingRows:
         return self.rows[:, TIME]
 
     def with_time(self, time: float) -> MovingRows:
-        """The same rows at one time. Removals without a time of their own are not remembered."""
+        """The same rows at one time. Removals without their own time are not remembered."""
         rows = self.rows.copy()
         rows[:, TIME] = time
         return replace(self, rows=rows, reported=np.where(self.removed, -np.inf, time), is_timed=True)
@@ -120,7 +120,7 @@ def read_moving_rows(
     is_timed = time is not None or (table is not None and table.has("time"))
     if removals is not None:
         if time is None and (is_timed or not is_static):
-            raise RowError(f"objects of set {name} are to be removed, but the time is missing; give time=")
+            raise RowError(f"objects of set {name} are to be removed, but the time is missing; pass time=")
         ids.append(_read_ids(find_ids(removals, f"the objects of set {name} to remove"), known, name))
         removed.append(np.ones(len(ids[-1]), np.bool_))
         read.append(np.full((len(ids[-1]), SIDES + 4 * n_dims), 0.0 if time is None else time))
@@ -130,7 +130,7 @@ def read_moving_rows(
 
 
 def read_number(value: Any, what: str) -> float:
-    """A number that can be computed with."""
+    """A finite number that is not too large."""
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if is_number and -FARTHEST <= value <= FARTHEST:
         return float(value)
@@ -142,7 +142,7 @@ def read_number(value: Any, what: str) -> float:
 
 
 class MovingTable:
-    """Rows of one set as they are given. Columns are looked up by their names in small letters."""
+    """Rows of one set as the caller has them. Column names are not case-sensitive."""
 
     def __init__(self, rows: Any, name: str) -> None:
         self.name = name
@@ -150,7 +150,7 @@ class MovingTable:
 
     @property
     def n_dims(self) -> int:
-        """Three, where the rows have a z."""
+        """3 if the rows have a z, otherwise 2."""
         return 3 if any(self.has(name) for name in ("z", "z_low", "z_high")) else 2
 
     def has(self, column: str) -> bool:
@@ -182,13 +182,13 @@ class MovingTable:
         return ids
 
     def pair(self, what: str) -> tuple[str, str]:
-        """The columns of a low and a high side, which may be one."""
+        """The columns of a low and a high side, which may be the same."""
         sides = f"{what}_low", f"{what}_high"
         given = [each for each in sides if self.has(each)]
         if self.has(what):
             if given:
                 raise RowError(
-                    f"the rows of set {self.name} have {what!r}, which stands for both sides, and {given[0]!r}; give "
+                    f"the rows of set {self.name} have {what!r}, which means both sides, and {given[0]!r}; pass "
                     f"{what!r}, or {sides[0]!r} and {sides[1]!r}"
                 )
             return what, what
@@ -197,16 +197,16 @@ class MovingTable:
         return sides
 
     def find_sides(self, n_dims: int, is_static: bool) -> dict[int, str]:
-        """The columns of sides and speeds by their places in rows of motions; raises RowError where one is missing.
+        """The columns of sides and speeds by their places in rows of motions; raises RowError if one is missing.
 
-        Where objects `is_static` and no column tells a speed, there are none.
+        A static set may have no columns of speeds.
         """
         columns: dict[int, str] = {}
-        stand = is_static and not self.has_speeds(n_dims)
+        has_no_speeds = is_static and not self.has_speeds(n_dims)
         for d, axis in enumerate(AXES[:n_dims]):
             at = SIDES + 4 * d
             columns[at], columns[at + 1] = self.pair(axis)
-            if not stand:
+            if not has_no_speeds:
                 columns[at + 2], columns[at + 3] = self.pair(f"v{axis}")
         return columns
 
@@ -223,7 +223,7 @@ class MovingTable:
     def read(self, column: str, kind: str, n: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         found = self.find(column)
         if kind == "double" and type(found) is np.ndarray and found.dtype == np.float64 and found.shape == (n,):
-            return found, None  # which most are
+            return found, None  # the common case
         _check_array(found, column, self.name)
         try:
             values = read_values(found, Field(column, Type(kind)), "UTC")
@@ -249,7 +249,7 @@ def _check_array(values: Any, column: str, name: str) -> None:
 
 
 def _describe(values: Any) -> str:
-    """What a column holds that cannot be read."""
+    """What an unreadable column holds."""
     if getattr(values, "ndim", 1) != 1:
         return f"an array of {values.ndim} dimensions"
     try:
@@ -261,7 +261,7 @@ def _describe(values: Any) -> str:
 def _read_rows(
     table: MovingTable, ids: Any, removed: NDArray[np.bool_], n_dims: int, time: float | None, is_static: bool
 ) -> NDArray[np.float64]:
-    """The rows as numbers. Where all objects go, nothing is asked of them but when."""
+    """The rows as numbers. If all rows remove objects, only the times are read."""
     rows = np.zeros((len(ids), SIDES + 4 * n_dims))
     columns: dict[int, str] = {}
     if table.has("time"):
@@ -269,9 +269,9 @@ def _read_rows(
     elif time is not None:
         rows[:, TIME] = time
     elif not is_static:
-        raise RowError(f"the rows of set {table.name} lack column 'time'; add one, or give time=, for all of them")
-    all_go = bool(len(removed)) and bool(removed.all())
-    if not all_go:
+        raise RowError(f"the rows of set {table.name} lack column 'time'; add one, or pass time= for all of them")
+    all_removed = bool(len(removed)) and bool(removed.all())
+    if not all_removed:
         columns |= table.find_sides(n_dims, is_static)
     nulls = {}
     for at, column in columns.items():
@@ -280,14 +280,14 @@ def _read_rows(
             values, nulls[at] = np.where(valid, values, np.nan), ~valid
         rows[:, at] = values
     _check_numbers(rows, columns, nulls, table.name, ids, removed)
-    for d in range(0 if all_go else n_dims):
+    for d in range(0 if all_removed else n_dims):
         low, high = SIDES + 4 * d, SIDES + 4 * d + 1
         is_wrong = (rows[:, low] > rows[:, high]) & ~removed
         if is_wrong.any():
             i = int(np.argmax(is_wrong))
             raise RowError(
                 f"{_row(table.name, ids, i)} has {columns[low]} {rows[i, low]:g} above {columns[high]} "
-                f"{rows[i, high]:g}; a low side is not above its high side"
+                f"{rows[i, high]:g}; a low side must not be above its high side"
             )
     return rows
 

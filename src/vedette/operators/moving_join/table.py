@@ -15,10 +15,10 @@ from vedette.operators.moving_join.moving_set import MovingSet
 
 
 def to_change_table(changes: Sequence[tuple[int, Meetings]], a: MovingSet, b: MovingSet) -> pa.Table:
-    """One line a change, in the order of the changes: sign, a, b, start, end."""
-    told = [each for each in changes if len(each[1])]
-    signs = [np.full(len(each), sign, np.int8) for sign, each in told]
-    every = Meetings.concat([each for _, each in told])
+    """One row per change, in the order of the changes: sign, a, b, start, end."""
+    nonempty = [each for each in changes if len(each[1])]
+    signs = [np.full(len(each), sign, np.int8) for sign, each in nonempty]
+    every = Meetings.concat([each for _, each in nonempty])
     arrays = [
         pa.array(signs[0] if len(signs) == 1 else np.concatenate([np.empty(0, np.int8), *signs])),
         *_names(every.a, every.b, a, b),
@@ -29,14 +29,14 @@ def to_change_table(changes: Sequence[tuple[int, Meetings]], a: MovingSet, b: Mo
 
 
 def to_pair_table(a_slots: NDArray[np.int32], b_slots: NDArray[np.int32], a: MovingSet, b: MovingSet) -> pa.Table:
-    """One line a pair: a, b."""
+    """One row per pair: a, b."""
     return pa.Table.from_arrays(_names(a_slots, b_slots, a, b), ["a", "b"])
 
 
 def to_event_table(
     times: NDArray[np.float64], enters: NDArray[np.bool_], pairs: Meetings, a: MovingSet, b: MovingSet
 ) -> pa.Table:
-    """One line an event: time, event ("enter" or "exit"), a, b."""
+    """One row per event: time, event ("enter" or "exit"), a, b."""
     events = pa.DictionaryArray.from_arrays(pa.array(enters.astype(np.int8)), pa.array(["exit", "enter"]))
     arrays = [pa.array(times), events, *_names(pairs.a, pairs.b, a, b)]
     return pa.Table.from_arrays(arrays, ["time", "event", "a", "b"])
@@ -46,14 +46,14 @@ def to_overdue_table(
     slots: tuple[NDArray[np.int32], NDArray[np.int32]], deadlines: tuple[NDArray[Any], NDArray[Any]],
     a: MovingSet, b: MovingSet,
 ) -> pa.Table:  # fmt: skip
-    """One line an object: set ("a" or "b"), id, deadline; or set, a, b, deadline, where ids are of two types.
+    """One row per object: set ("a" or "b"), id, deadline. If the ids of the sets have two types: set, a, b, deadline.
 
-    A set that stands is never overdue, and of what type its ids are does not matter.
+    Objects of a static set are never overdue, so the type of their ids does not matter.
     """
     codes = np.repeat(np.array([0, 1], np.int8), [len(slots[0]), len(slots[1])])
     sets = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(["a", "b"]))
     ids = [pa.array(of.ids.take(each)) for of, each in zip((a, b), slots, strict=True)]
-    kinds = {of.ids.kind for of in (a, b) if of.ids.kind is not None and not of.stands}
+    kinds = {of.ids.kind for of in (a, b) if of.ids.kind is not None and not of.is_static}
     if len(kinds) > 1:
         nulls = [pa.nulls(len(ids[1 - k]), ids[k].type) for k in range(2)]
         names = {"a": pa.concat_arrays([ids[0], nulls[0]]), "b": pa.concat_arrays([nulls[1], ids[1]])}
@@ -71,7 +71,7 @@ def _names(a_slots: NDArray[np.int32], b_slots: NDArray[np.int32], a: MovingSet,
 
 
 def _dictionary(codes: NDArray[np.int32], ids: Ids, kind: str | None) -> pa.DictionaryArray:
-    """Ids by their slots; where there are none, `kind` tells what they would be."""
+    """Ids by their slots. `kind` is their type if there are none yet."""
     values = ids.to_arrow() if ids.kind == kind else pa.array([], _type(kind))
     type_ = pa.dictionary(pa.int32(), values.type)
     return pa.DictionaryArray.from_buffers(type_, len(codes), [None, pa.py_buffer(codes)], values)
