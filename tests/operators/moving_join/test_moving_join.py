@@ -647,8 +647,8 @@ def test_a_join_tells_what_it_is_and_how_it_answers():
     assert "1 pair now or later" in found
     assert found.endswith(" bytes including free room")
     assert interval == (
-        "  pairs of an update are computed for 60 ahead; an object that misses its deadline keeps its last motion and is "
-        "overdue"
+        "  pairs of an update are computed for 60 ahead; an object that misses its deadline keeps its last motion and "
+        "is overdue"
     )
     assert static == "  the objects of b are static: they need not update, and are never overdue"
     again = vd.MovingJoin(60, static="b")

@@ -16,11 +16,11 @@ from vedette.native.prefetch import prefetch
 
 CHUNK = 32
 RING = 64  # buckets for slices ahead
-BEGUN = RING  # the bucket for what has begun
+BEGUN = RING  # the bucket of pairs that have begun
 BUCKETS = RING + 1
 FIRST, LAST, PAIRS, CHUNKS = 0, 1, 2, 3  # columns of a bucket: its first and last chunk, how many pairs and chunks
 FREE, MADE, SLICE = 0, 1, 2  # counts: the first free chunk, chunks used or chained up as free, the slice of now
-INTS, DOUBLES = 16, 8  # numbers in a line of memory
+INTS, DOUBLES = 16, 8  # numbers in a cache line
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
@@ -28,7 +28,7 @@ Doubles = NDArray[np.float64]
 
 
 class Places(NamedTuple):
-    """Where pairs are kept: 32 places in each chunk, and the chunks of each bucket as a chain."""
+    """Where pairs are stored: 32 places in each chunk, and the chunks of each bucket as a chain."""
 
     marks: Int32s  # (places, 3): the slots of a and b, and the stamp
     spans: Doubles  # (places, 2): the first and the last moment
@@ -38,7 +38,7 @@ class Places(NamedTuple):
 
 
 class Stamps(NamedTuple):
-    """By object: the stamp of its last update. Older pairs of the object are gone."""
+    """By object: the stamp of its last update. Older pairs of the object are removed."""
 
     a: Int32s
     b: Int32s
@@ -75,7 +75,7 @@ def slice_of(time: float, origin: float, width: float) -> int:
 
 @kernel
 def add(pairs: Pairs, at: int, stamp: int, slices: Slices, places: Places) -> int:
-    """Keep the pairs from `at` on that have not ended; returns where room ran out, or how many there are."""
+    """Store the pairs from `at` on that have not ended; returns where room ran out, or the number of pairs."""
     a, b, starts, ends = pairs
     now, origin, width = slices
     marks, spans, chain, buckets, counts = places
@@ -120,7 +120,7 @@ def advance(slices: Slices, stamps: Stamps, places: Places) -> None:
 
 @kernel
 def tidy(now: float, stamps: Stamps, places: Places) -> None:
-    """Drop pairs that have ended or gone from all buckets."""
+    """Drop ended and removed pairs from all buckets."""
     for bucket in range(BUCKETS):
         _tidy_bucket(bucket, now, stamps, places)
 
@@ -162,7 +162,7 @@ def snapshot(time: float, until: int, a: Int32s, b: Int32s, stamps: Stamps, plac
 
 @kernel
 def list_all(now: float, pairs: Pairs, stamps: Stamps, places: Places) -> int:
-    """Write all pairs that have neither ended nor gone; how many."""
+    """Write all pairs that are neither ended nor removed; how many."""
     a, b, starts, ends = pairs
     marks, spans, chain, buckets, _ = places
     n = 0

@@ -1,6 +1,6 @@
 """The cells of a grid of swept boxes, as kernels: counted, filled, changed and looked up.
 
-Objects that follow each other stand anywhere in memory, so rows and cells are asked for before their turn.
+Consecutive objects are anywhere in memory, so rows and cells are prefetched.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from vedette.native.kernels import kernel
 from vedette.native.prefetch import prefetch
 from vedette.operators.moving_join.motion_rows import TIME, UNTIL, meet_rows
 
-FAR = 1e30  # nothing is farther off than this, or later, for a grid
-MOST, LEAST = 1e18, 1e-18  # products of two numbers between are numbers in single precision, too
-DOUBLE, SINGLE = 1e-15, 2e-7  # more than what is lost by rounding, of the numbers that went in
-SOON, NEXT = 6, 3  # how many objects ahead their rows and cells, and what stands in the cells, are asked for
-FEW = 16  # cells of an object, and lines of memory of a cell, that are asked for at most
-DOUBLES, SINGLES = 8, 16  # numbers in a line of memory
+FAR = 1e30  # the largest distance and time in a grid
+MOST, LEAST = 1e18, 1e-18  # products of two numbers in this range fit single precision
+DOUBLE, SINGLE = 1e-15, 2e-7  # bounds on relative rounding errors
+SOON, NEXT = 6, 3  # rows and cells, and the entries of cells, are prefetched this many objects ahead
+FEW = 16  # at most this many cells of an object, and cache lines of a cell, are prefetched
+DOUBLES, SINGLES = 8, 16  # numbers in a cache line
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
@@ -71,7 +71,7 @@ def measure(
 
 @kernel
 def leave_room(bounds: Int32s, limits: Int32s) -> int:
-    """From counts to bounds, with room behind each cell; how many places that takes."""
+    """Turn counts into bounds, with free room after each cell; the number of places."""
     n = 0
     for c in range(len(bounds)):
         bounds[c, 0] = n
@@ -88,12 +88,12 @@ def fill(
     rows: Doubles, slots: Int32s, since: float, geometry: Doubles, shape: Int64s, bounds: Int32s, entries: Int32s,
     boxes: Singles,
 ) -> None:  # fmt: skip
-    """Write the entries of all boxes, whose cells are counted."""
+    """Write the entries of all boxes; their cells were counted before."""
     pens = bounds[:, :4].copy()
     width = rows.shape[1]
     for i in range(len(slots)):
         if i + SOON < len(slots):
-            _ask_for(rows, slots[i + SOON] * width, width)
+            _prefetch_row(rows, slots[i + SOON] * width, width)
         slot = slots[i]
         x_low, x_high, x0, x1 = _sweep(rows, slot, shape[2], since, geometry[0], geometry[2], shape[0])
         y_low, y_high, y0, y1 = _sweep(rows, slot, shape[3], since, geometry[1], geometry[3], shape[1])
@@ -115,7 +115,7 @@ def find_cells(rows: Doubles, slots: Int32s, since: float, geometry: Doubles, sh
     width = rows.shape[1]
     for i in range(len(slots)):
         if i + SOON < len(slots):
-            _ask_for(rows, slots[i + SOON] * width, width)
+            _prefetch_row(rows, slots[i + SOON] * width, width)
         _, _, x0, x1 = _sweep(rows, slots[i], shape[2], since, geometry[0], geometry[2], shape[0])
         _, _, y0, y1 = _sweep(rows, slots[i], shape[3], since, geometry[1], geometry[3], shape[1])
         found[i, 0], found[i, 1], found[i, 2], found[i, 3] = x0, x1, y0, y1
@@ -124,7 +124,7 @@ def find_cells(rows: Doubles, slots: Int32s, since: float, geometry: Doubles, sh
 
 @kernel
 def order_by_cell(found: Int32s, shape: Int64s) -> Int32s:
-    """Boxes that begin in one cell after each other, and before those of the next."""
+    """The order of boxes by the cell in which they begin."""
     starts = np.zeros(shape[0] * shape[1] + 1, np.int32)
     for i in range(len(found)):
         starts[found[i, 2] * shape[0] + found[i, 0] + 1] += 1
@@ -147,7 +147,7 @@ def insert(rows: Doubles, slots: Int32s, since: float, cells: Cells, n_used: int
     geometry, shape, bounds, limits, entries, boxes, spans = cells
     found = find_cells(rows, slots, since, geometry, shape)
     for i in range(len(slots)):
-        _ask_for_cells(found, i + SOON, i + NEXT, shape, bounds, entries, boxes)
+        _prefetch_cells(found, i + SOON, i + NEXT, shape, bounds, entries, boxes)
         slot = slots[i]
         x_low, x_high, x0, x1 = _sweep(rows, slot, shape[2], since, geometry[0], geometry[2], shape[0])
         y_low, y_high, y0, y1 = _sweep(rows, slot, shape[3], since, geometry[1], geometry[3], shape[1])
@@ -178,7 +178,7 @@ def remove(slots: Int32s, cells: Cells) -> None:
     _, shape, bounds, _, entries, boxes, spans = cells
     found = spans[slots]
     for i in range(len(slots)):
-        _ask_for_cells(found, i + SOON, i + NEXT, shape, bounds, entries, boxes)
+        _prefetch_cells(found, i + SOON, i + NEXT, shape, bounds, entries, boxes)
         slot = slots[i]
         x0, x1, y0, y1 = spans[slot, 0], spans[slot, 1], spans[slot, 2], spans[slot, 3]
         if x0 < 0:
@@ -211,8 +211,8 @@ def find(
     n, width = 0, rows.shape[1]
     for i in range(at, len(slots)):
         if i + SOON < len(slots):
-            _ask_for(rows, slots[i + SOON] * width, width)
-        _ask_for_cells(found, i + SOON, i + NEXT, shape, bounds, entries, boxes)
+            _prefetch_row(rows, slots[i + SOON] * width, width)
+        _prefetch_cells(found, i + SOON, i + NEXT, shape, bounds, entries, boxes)
         slot = slots[i]
         x0, x1, y0, y1 = found[i, 0], found[i, 1], found[i, 2], found[i, 3]
         x_low, x_high, x_low_speed, x_high_speed = _begin(rows, slot, shape[2], since, geometry[0], geometry[4])
@@ -237,7 +237,7 @@ def find(
         if n + n_candidates > len(starts):
             return n, i
         for k in range(n_candidates):
-            _ask_for(others, candidates[k] * width, width)
+            _prefetch_row(others, candidates[k] * width, width)
         for k in range(n_candidates):
             other = candidates[k]
             start, end = meet_rows(rows, slot, others, other)
@@ -247,17 +247,17 @@ def find(
 
 
 @kernel
-def _ask_for(rows: Doubles, place: int, width: int) -> None:
-    """Bring a row near, which will be read soon."""
+def _prefetch_row(rows: Doubles, place: int, width: int) -> None:
+    """Prefetch a row."""
     for at in range(place, place + width, DOUBLES):
         prefetch(rows, at)
 
 
 @kernel
-def _ask_for_cells(
+def _prefetch_cells(
     found: Int32s, soon: int, next_: int, shape: Int64s, bounds: Int32s, entries: Int32s, boxes: Singles
 ) -> None:
-    """Bring near the cells of the box at one place, and what stands in the cells of that at another."""
+    """Prefetch the cells of the box at `soon`, and the entries of the cells of the box at `next_`."""
     if soon < len(found):
         x0, x1, y0, y1 = found[soon, 0], found[soon, 1], found[soon, 2], found[soon, 3]
         if x0 >= 0 and (x1 - x0 + 1) * (y1 - y0 + 1) <= FEW:
@@ -279,13 +279,15 @@ def _ask_for_cells(
 def _sweep(
     rows: Doubles, slot: int, column: int, since: float, origin: float, scale: float, n_cells: int
 ) -> tuple[np.float32, np.float32, int, int]:
-    """From where to where an object goes along one axis, from `since` on, and in which cells."""
+    """The range that an object sweeps along one axis from `since` on, and its first and last cell."""
     passed, left = since - rows[slot, TIME], rows[slot, UNTIL] - rows[slot, TIME]
     low, high, low_speed, high_speed = (
         rows[slot, column], rows[slot, column + 1], rows[slot, column + 2], rows[slot, column + 3]
     )  # fmt: skip
-    size = max(abs(low), abs(high)) + max(abs(low_speed), abs(high_speed)) * abs(since)  # as fine as moments are
-    if low_speed != 0.0:  # what stands may be looked at for ever
+    size = max(abs(low), abs(high)) + max(abs(low_speed), abs(high_speed)) * abs(
+        since
+    )  # rounding errors are relative to this
+    if low_speed != 0.0:  # an object that does not move may have no end
         size += max(abs(low_speed * passed), abs(low_speed * left))
         low += min(low_speed * passed, low_speed * left)
     if high_speed != 0.0:
@@ -302,9 +304,9 @@ def _sweep(
 def _begin(
     rows: Doubles, slot: int, column: int, since: float, origin: float, began: float
 ) -> tuple[np.float32, np.float32, np.float32, np.float32]:
-    """Where an object is along one axis at `since`, a little wider, and how fast its sides spread from there.
+    """The sides of an object along one axis at `since`, a little wider, and how fast they spread from there.
 
-    Where single precision has no room for that, it is as wide as it will ever be, and does not spread.
+    If that does not fit single precision, the range that it sweeps until its end, and no speeds.
     """
     passed, left = since - rows[slot, TIME], rows[slot, UNTIL] - since
     low, high, low_speed, high_speed = (
@@ -315,7 +317,7 @@ def _begin(
     low, high = low + low_speed * passed - origin, high + high_speed * passed - origin
     low_speed, high_speed = min(low_speed, 0.0), max(high_speed, 0.0)
     spread, far = high_speed - low_speed, 0.0
-    if spread != 0.0:  # what stands may be looked at for ever
+    if spread != 0.0:  # an object that does not move may have no end
         far = min(spread * left, FAR)
         if not (LEAST <= spread <= MOST and LEAST <= left <= MOST and rows[slot, UNTIL] - began <= FAR):
             size += spread * abs(left)
@@ -329,7 +331,7 @@ def _begin(
 
 @kernel
 def _end_of(rows: Doubles, slot: int, origin: float) -> np.float32:
-    """When a row ends, from the time of the grid on, or a little later."""
+    """The end of a row relative to the time of the grid, or a little later."""
     return np.float32(min((rows[slot, UNTIL] - origin) * (1 + SINGLE), FAR))
 
 
@@ -349,7 +351,7 @@ def _copy(place: int, to: int, entries: Int32s, boxes: Singles) -> None:
 
 @kernel
 def _move_cell(c: int, bounds: Int32s, limits: Int32s, entries: Int32s, boxes: Singles, n_used: int) -> int:
-    """Bring a cell to where there is room for as many again; how many places are used then, or -1."""
+    """Move a cell to where it has room for twice its entries; the number of places in use then, or -1."""
     room = 2 * (bounds[c, 4] - bounds[c, 0]) + 8
     if n_used + room > len(entries):
         return -1

@@ -1,9 +1,9 @@
-"""A grid over the boxes that moving objects sweep from now until they are looked at again.
+"""A grid over the boxes that moving objects sweep from now until their rows end.
 
-Two layers, after Tsitsigkos and Mamoulis: an object stands in every cell its box touches, and within a cell objects are
-sorted by whether their box begins there, along the one axis and the other. So a look-up reads every object that it
-could meet once, and needs no list of those it has seen. Cells keep room, and objects come and go one by one; now and
-then the grid is made anew, since boxes get shorter as time passes. Boxes are in single precision, rounded outwards.
+Two layers, after Tsitsigkos and Mamoulis: an object is listed in every cell that its box touches, and the objects of a
+cell are grouped by whether their box begins there, along each axis. So a look-up reads every candidate once, without a
+list of those seen before. Cells have free room, and objects are inserted and removed one by one. The grid is rebuilt
+from time to time, because boxes get shorter as time passes. Boxes are in single precision, rounded outwards.
 
 Two axes are enough for three dimensions: those along which boxes are shortest.
 """
@@ -21,12 +21,12 @@ from vedette.operators.moving_join.cells import Cells
 from vedette.operators.moving_join.meetings import MEETING_BYTES, Meetings
 from vedette.operators.moving_join.motion_rows import SIDES, TIME, UNTIL
 
-SAMPLE = 500  # so many objects tell how large cells should be
-TAIL = 0.01  # such a part of the objects may lie outside at each end: in the outermost cells, then
-WIDE = 1.25  # cells are so many times as wide as boxes are on average; between 1 and 2 it hardly matters
-FEW = 1000  # beyond so many at once, it is worth looking up neighbours after each other
-NARROWEST = 1e-100  # an axis along which all lie in one place has one cell
-CROWD = 8  # entries an object, on average, at most
+SAMPLE = 500  # the size of cells is chosen from this many objects
+TAIL = 0.01  # this share of the objects may be outside at each end; they are in the outermost cells
+WIDE = 1.25  # the width of cells in mean widths of boxes; between 1 and 2 it hardly matters
+FEW = 1000  # more look-ups than this are ordered by cell
+NARROWEST = 1e-100  # an axis with a smaller extent has one cell
+CROWD = 8  # the most entries per object, on average
 
 
 @dataclass
@@ -34,8 +34,8 @@ class SweptGrid:
     """Objects by the cells of the boxes that they sweep."""
 
     cells: Cells
-    n_used: int  # places
-    expected: float = 4.0  # pairs of one object, at most, as found recently
+    n_used: int  # places in use
+    expected: float = 4.0  # pairs per object in recent look-ups
 
     @property
     def shape(self) -> NDArray[np.int64]:
@@ -50,7 +50,7 @@ class SweptGrid:
     def build(
         cls, rows: NDArray[np.float64], slots: NDArray[np.int32], since: float, old: SweptGrid | None = None
     ) -> SweptGrid:
-        """A grid over the rows at some slots, for times from `since` on; in the memory of an old one, where it fits."""
+        """A grid over the rows at some slots, for times from `since` on, in the memory of an old one if that fits."""
         geometry, shape = _choose_cells(rows, slots, since)
         is_old_fit = old is not None and len(old.cells.spans) == len(rows)
         spans = old.cells.spans if old is not None and is_old_fit else np.empty((len(rows), 4), np.int32)
@@ -75,7 +75,7 @@ class SweptGrid:
         return cls(Cells(geometry, shape, bounds, limits, entries, boxes, spans), n_used, expected)
 
     def insert(self, rows: NDArray[np.float64], slots: NDArray[np.int32], since: float) -> bool:
-        """Put objects in that are not here; False where there is no room, and then the grid is of no use any more."""
+        """Insert new objects. Returns False if there is no room; the grid must not be used then."""
         n = len(self.cells.spans)
         if n < len(rows):
             spans = np.full((len(rows), 4), -1, np.int32)
@@ -85,7 +85,7 @@ class SweptGrid:
         return self.n_used >= 0
 
     def remove(self, slots: NDArray[np.int32]) -> None:
-        """Take objects out; those that are not here are left out."""
+        """Remove objects; unknown ones are ignored."""
         cells.remove(slots[slots < len(self.cells.spans)], self.cells)
 
     def find(
@@ -96,9 +96,9 @@ class SweptGrid:
         is_left_out: NDArray[np.bool_],
         since: float,
     ) -> Meetings:
-        """The meetings that end at `since` or later: of the rows at some slots with the others, which the grid holds.
+        """The meetings of the rows at some slots with the others, which the grid has, that end at `since` or later.
 
-        The slots of the former are in the column `a`. Raises OverBudgetError where they exceed the bound.
+        Column `a` has the slots of the former. Raises OverBudgetError if the meetings exceed the bound.
         """
         spans = cells.find_cells(rows, slots, since, self.cells.geometry, self.shape)
         if len(slots) > FEW:
@@ -108,7 +108,7 @@ class SweptGrid:
         parts, at, done, room = [], 0, 0, 1024 + int(1.25 * self.expected * len(slots))
         most = BOUND.n_bytes // MEETING_BYTES
         while True:
-            found = Meetings.empty(min(room, most - done + len(others)))  # enough for one object in any case
+            found = Meetings.empty(min(room, most - done + len(others)))  # always enough for one object
             out = cells.Found(found.a, found.b, found.starts, found.ends)
             n, at = cells.find(rows, slots, spans, at, others, is_left_out, since, self.cells, candidates, out)
             parts.append(found.take(slice(n)))
@@ -126,7 +126,7 @@ class SweptGrid:
 def _choose_cells(
     rows: NDArray[np.float64], slots: NDArray[np.int32], since: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Where the grid begins, how many cells there are a unit, how many, and along which axes."""
+    """The start of the grid and its cells per unit along each axis; then the number of cells, and the axes."""
     if not len(slots):
         return np.array([0.0, 0.0, 1.0, 1.0, since]), np.array([1, 1, SIDES, SIDES + 4])
     some = rows[slots[:: -(-len(slots) // SAMPLE)]]
@@ -139,7 +139,7 @@ def _choose_cells(
     begins, ends = np.sort(lows, axis=0)[n_outside], np.sort(highs, axis=0)[-1 - n_outside]
     is_wide = ends - begins > NARROWEST
     extents = np.where(is_wide, ends - begins, 1.0)
-    shares = np.where(is_wide, (highs - lows).mean(axis=0) / extents, 1.0)  # how much of an axis a box takes
+    shares = np.where(is_wide, (highs - lows).mean(axis=0) / extents, 1.0)  # the share of an axis that a box covers
     axes = np.sort(np.argsort(shares, kind="stable")[:2])
     counts = 1 / np.maximum(shares[axes] * WIDE, 1 / len(slots))
     counts *= min(1.0, np.sqrt(len(slots) / counts.prod()))

@@ -13,13 +13,13 @@ from vedette.native.buffers import empty_int32, empty_int64
 from vedette.native.hashing import empty_slots, find_numbers, insert_numbers
 
 MEETING_BYTES = 24
-MANY = 4096  # pairs from which on it is worth to look at moments first
+MANY = 4096  # with more pairs, moments are compared first
 CODE_BITS = 20
 
 
 @dataclass(frozen=True)
 class Meetings:
-    """Pairs as columns: the slots of both objects, and the first and the last moment, which both belong to it."""
+    """Pairs as columns: the slots of both objects, and the first and the last moment, both inclusive."""
 
     a: NDArray[np.int32]
     b: NDArray[np.int32]
@@ -57,7 +57,7 @@ class Meetings:
         )
 
     def take(self, places: NDArray[Any] | slice) -> Meetings:
-        """Some of them: by places, by a mask, or a stretch."""
+        """Some meetings: by places, by a mask, or a slice."""
         return Meetings(self.a[places], self.b[places], self.starts[places], self.ends[places])
 
     def swapped(self) -> Meetings:
@@ -66,7 +66,7 @@ class Meetings:
 
 
 def differ(old: Meetings, new: Meetings, since: float = -np.inf) -> tuple[Meetings, Meetings]:
-    """Both, without the pairs that are the same in both. Each has a pair once at most.
+    """Both, without the pairs that are the same in both. Each has a pair at most once.
 
     No pair of `new` starts before `since`.
     """

@@ -1,11 +1,10 @@
 """The result calendar of Zhang et al. (VLDB Journal 2012), section 3.1: pairs by start time and by object.
 
-By start time: pairs stand in buckets, one for those that have begun, and one for each slice of the time ahead in which
-others will. A snapshot reads what it reports, and besides only what has ended or gone since the last slice, and what
-begins in its own slice. By object: an object bears the stamp of its last update, a pair that of the step that found it,
-and a pair is good while neither of its objects bears a later one. So an update removes its pairs at once, however many;
-their memory comes back when they have become a part of all. A pair takes 28 bytes, and with what is gone and free less
-than 48.
+By start time: pairs are in buckets, one for pairs that have begun and one for each future slice of time. A snapshot
+reads the pairs that it reports, those that ended or were removed since the last slice, and those that begin in its own
+slice. By object: an object has the stamp of its last update, and a pair the stamp of the step that found it. A pair is
+valid while neither of its objects has a later stamp. So an update removes all its pairs at once; their memory is freed
+when they are a large enough part. A pair takes 28 bytes, and less than 48 with removed and free places.
 """
 
 from __future__ import annotations
@@ -19,34 +18,34 @@ from vedette.native.buffers import empty_int32
 from vedette.operators.moving_join import calendar_buckets as kernels
 from vedette.operators.moving_join.meetings import Meetings
 
-SLICES = 32  # of the time for which pairs are known ahead
-SPARSE = 4  # once so many-th part of the pairs has come or gone, those that are gone make room
-ROOM = 16  # an n-th part more room, where there is none left, and twice as much before some is given back
+SLICES = 32  # of the horizon
+SPARSE = 4  # removed pairs are dropped once one in this many pairs was added or removed
+ROOM = 16  # room grows by one part in this many, and shrinks if twice that is free
 FEW = 8  # chunks
 LAST_STAMP = 2**31 - 1
 
 
 class PairCalendar:
-    """Pairs that have neither ended nor gone. Time never goes back."""
+    """Pairs that are neither ended nor removed. Time never goes back."""
 
     def __init__(self, now: float, horizon: float) -> None:
         """Pairs begin no later than `horizon` after the moment at which they are added."""
         self.now = now
-        self.n_added = 0  # pairs ever
+        self.n_added = 0  # pairs in total
         self._origin, self._width = now, horizon / SLICES
         self._stamp = 0
         self._stamps = kernels.Stamps(np.zeros(0, np.int32), np.zeros(0, np.int32))
         self._places = kernels.empty_places()
-        self._n_settled = 0  # pairs after the last tidying
-        self._n_changes = 0  # pairs added or gone since
+        self._n_settled = 0  # pairs after the last cleanup
+        self._n_changes = 0  # pairs added or removed since then
 
     def __len__(self) -> int:
-        """Pairs that are kept."""
+        """The number of pairs."""
         return len(self.all())
 
     @property
     def n_kept(self) -> int:
-        """Pairs that are kept, and such as have gone but still take room."""
+        """The number of pairs, and of removed ones that still take room."""
         return int(self._places.buckets[:, kernels.PAIRS].sum())
 
     @property
@@ -54,14 +53,14 @@ class PairCalendar:
         return sum(array.nbytes for array in (*self._stamps, *self._places))
 
     def advance(self, now: float) -> None:
-        """Let time pass: what begins is moved, what has ended goes."""
+        """Advance time: move pairs that begin, and drop those that have ended."""
         self.now = now
         if kernels.slice_of(now, self._origin, self._width) > self._places.counts[kernels.SLICE]:
             self._reserve(FEW)
             kernels.advance(self._slices, self._stamps, self._places)
 
     def begin_step(self, n_a: int, n_b: int) -> None:
-        """From here on what is added is newer. Objects stand at slots below `n_a` and `n_b`."""
+        """Start a step with a new stamp. Slots of objects are below `n_a` and `n_b`."""
         if n_a > len(self._stamps.a) or n_b > len(self._stamps.b):
             self._stamps = kernels.Stamps(_grown(self._stamps.a, n_a), _grown(self._stamps.b, n_b))
         if self._stamp == LAST_STAMP:
@@ -72,13 +71,13 @@ class PairCalendar:
         self._stamp += 1
 
     def remove(self, slots: tuple[NDArray[np.int32], NDArray[np.int32]], n_pairs: int) -> None:
-        """Remove the pairs of some of the a and some of the b: so many, not counting what has ended."""
+        """Remove the pairs of some objects of a and b: `n_pairs`, without ended ones."""
         for side in range(2):
             self._stamps[side][slots[side]] = self._stamp
         self._n_changes += n_pairs
 
     def add(self, pairs: Meetings) -> None:
-        """Keep pairs; those that have ended are left out."""
+        """Add pairs, except ended ones."""
         at, columns = 0, kernels.Pairs(pairs.a, pairs.b, pairs.starts, pairs.ends)
         while True:
             at = kernels.add(columns, at, self._stamp, self._slices, self._places)
@@ -89,12 +88,12 @@ class PairCalendar:
         self._n_changes += len(pairs)
 
     def end_step(self) -> None:
-        """Make room, where there is a reason to."""
+        """Drop removed pairs if there are many."""
         if self._n_changes * SPARSE > self._n_settled + kernels.BUCKETS * kernels.CHUNK:
             self._tidy()
 
     def at(self, time: float) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The slots of all pairs that meet at one time, not before now."""
+        """The slots of all pairs that intersect at one time, not before now."""
         until = kernels.slice_of(time, self._origin, self._width)
         n = kernels.count(until, self._places)
         a, b = empty_int32(n + 1), empty_int32(n + 1)
@@ -109,7 +108,7 @@ class PairCalendar:
         return pairs.take(slice(n))
 
     def rename(self, moved: list[NDArray[np.int32]]) -> None:
-        """Follow objects to their new slots, `moved[side][old]`; the slots of objects that are gone are given up."""
+        """Follow objects to their new slots, `moved[side][old]`; slots of removed objects are dropped."""
         self._tidy()
         renamed = []
         for stamps, new_slots in zip(self._stamps, moved, strict=True):
@@ -161,7 +160,7 @@ def _grown(stamps: NDArray[np.int32], n: int) -> NDArray[np.int32]:
 
 
 def _resized(array: NDArray[Any], n: int) -> NDArray[Any]:
-    """In place where it may be, since nobody else holds the array: what has many pages is then not copied."""
+    """The array with `n` entries, resized in place if possible, because a large array is not copied then."""
     if not array.flags.owndata:  # after unpickling
         array = array.copy()
     array.resize((n, *array.shape[1:]), refcheck=False)
