@@ -1,4 +1,4 @@
-"""What a look-up in a grid of swept boxes finds, beside all pairs one by one."""
+"""Look-ups in a grid of swept boxes, compared with all pairs one by one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS = ("crowded", "spread", "far off", "of all sizes", "in a line", "of one pl
 
 
 def some_rows(random, n, n_dims, kind):
-    """Rows in force at 0, of which some end soon."""
+    """Rows that are valid at 0; some end soon."""
     size = random.integers(0, 4, (n_dims, n)).astype(float)
     low = random.integers(-20, 20, (n_dims, n)).astype(float)
     speed = random.integers(-4, 5, (n_dims, n)) / 2
@@ -63,7 +63,7 @@ def found_by(grid, rows, slots, others, since, left_out=()):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_dims", [2, 3])
-def test_a_look_up_finds_all_that_meet(kind, n_dims):
+def test_a_look_up_finds_all_pairs(kind, n_dims):
     random = np.random.default_rng(1)
     n = 30 if SLOW else 300
     rows, others = some_rows(random, n, n_dims, kind), some_rows(random, n, n_dims, kind)
@@ -77,7 +77,7 @@ def test_a_look_up_finds_all_that_meet(kind, n_dims):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_objects_come_and_go_one_by_one(kind):
+def test_objects_are_inserted_and_removed_one_by_one(kind):
     random = np.random.default_rng(2)
     n = 30 if SLOW else 200
     rows, others = some_rows(random, n, 2, kind), some_rows(random, n, 2, kind)
@@ -101,7 +101,7 @@ def test_objects_come_and_go_one_by_one(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_grid_made_anew_in_the_memory_of_an_old_one_finds_all_that_meet(kind):
+def test_a_grid_rebuilt_in_the_memory_of_an_old_one_finds_all_pairs(kind):
     random = np.random.default_rng(5)
     n = 30 if SLOW else 200
     rows, every, grid = some_rows(random, n, 2, kind), np.arange(n, dtype=np.int32), None
@@ -165,7 +165,7 @@ def test_a_look_up_finds_the_same_however_large_or_small_places_and_times_are(ki
 
 
 @pytest.mark.parametrize(("span", "passed"), [(0, 40), (0, 49), (60, 90), (90, 110), (280, 320)])
-def test_a_grid_made_long_ago_finds_all_that_meet(span, passed):
+def test_a_grid_built_long_ago_finds_all_pairs(span, passed):
     random = np.random.default_rng(8)
     n = 20 if SLOW else 60
     rows, others = some_rows(random, n, 2, "crowded"), some_rows(random, n, 2, "crowded")
@@ -180,7 +180,7 @@ def test_a_grid_made_long_ago_finds_all_that_meet(span, passed):
     assert wanted <= set(found)
 
 
-def test_a_look_up_finds_what_ends_now_because_moments_are_rounded():
+def test_a_look_up_finds_pairs_that_end_now_because_moments_are_rounded():
     time = 2.0**52  # from where on moments are whole
     rows = np.array([[time, time + 8, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]])
     others = np.array([[time, time + 8, -0.6, 2.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]])  # parts 0.6 later
@@ -192,7 +192,7 @@ def test_a_look_up_finds_what_ends_now_because_moments_are_rounded():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_look_up_finds_all_that_meet_among_objects_of_all_magnitudes(seed):
+def test_a_look_up_finds_all_pairs_of_objects_of_all_magnitudes(seed):
     random = np.random.default_rng(seed)
     n = 20 if SLOW else 150
     made = []
@@ -231,7 +231,7 @@ def rows_up_to(random, n, place, speed, time, lasts):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_look_up_finds_all_that_meet_up_to_the_largest_numbers(seed):
+def test_a_look_up_finds_all_pairs_up_to_the_largest_numbers(seed):
     """Single precision ends long before 1e100, up to which rows are accepted."""
     random = np.random.default_rng(seed)
     n, time = 20, random.uniform(0, 60)
@@ -246,7 +246,7 @@ def test_a_look_up_finds_all_that_meet_up_to_the_largest_numbers(seed):
     assert found_by(grid, rows, every, others, since) == all_pairs(rows, every, others, every, since)
 
 
-def test_a_grid_of_nothing_finds_nothing():
+def test_an_empty_grid_finds_nothing():
     rows = some_rows(np.random.default_rng(3), 4, 2, "crowded")
     grid = SweptGrid.build(np.empty((0, SIDES + 8)), np.empty(0, np.int32), 0.0)
     assert found_by(grid, rows, np.arange(4, dtype=np.int32), np.empty((0, SIDES + 8)), 0.0) == {}
@@ -274,7 +274,7 @@ sides = st.tuples(
     st.lists(st.tuples(sides, sides), min_size=1, max_size=3), st.integers(-3, 0), st.integers(-3, 0), st.integers(0, 9)
 )
 @examples(5)
-def test_two_motions_meet_when_fractions_say_so(both, a_time, b_time, lasts):
+def test_the_interval_of_two_motions_is_that_of_exact_fractions(both, a_time, b_time, lasts):
     made = []
     for k, time in ((0, a_time), (1, b_time)):
         mine = [each[k] for each in both]

@@ -17,7 +17,7 @@ def some(random, ids, n, speed):
 
 
 def moving_with(voluntary, interval=20.0, n=150, speed=1.0, steps=30):
-    """Objects that update at random with some probability a step, and when they must."""
+    """Objects that update at random with some probability per step, and at their deadlines."""
     random = np.random.default_rng(1)
     moving = vd.MovingJoin(interval)
     moving.load(a=some(random, np.arange(n), n, speed), b=some(random, np.arange(n), n, speed), time=0)
@@ -30,7 +30,7 @@ def moving_with(voluntary, interval=20.0, n=150, speed=1.0, steps=30):
     return moving
 
 
-def test_voluntary_updates_are_told_from_forced_ones():
+def test_voluntary_updates_are_distinguished_from_forced_ones():
     for rate in (0.02, 0.2):
         assert moving_with(rate, n=400).join.traffic().rates == pytest.approx((rate, rate), rel=0.2)
     never = moving_with(0.0).join
@@ -43,14 +43,14 @@ def test_a_rate_counts_the_time_in_which_nothing_happened():
     assert (rates.n_voluntary, rates.n_forced, rates.rate(15.0)) == (1, 2, 1 / 40)
 
 
-def test_who_updates_often_anyway_should_be_looked_at_for_a_short_time():
+def test_objects_that_update_often_need_a_short_interval():
     candidates = [1, 5, 20, 80, 320]
     busy, calm = moving_with(0.6), moving_with(0.0)
     assert busy.recommend_interval(candidates) <= calm.recommend_interval(candidates)
     assert calm.recommend_interval(candidates) > 1
 
 
-def test_who_stands_should_be_looked_at_as_long_as_may_be():
+def test_objects_that_do_not_move_need_the_longest_interval():
     assert moving_with(0.0, speed=0.0).recommend_interval([10, 20, 1000]) == 1000
 
 

@@ -1,4 +1,4 @@
-"""Pairs of moving joins that would be too many: refused, and the join is as before."""
+"""Answers of moving joins that are too large are refused and change nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Late rows of a moving join: what each option does with them, and what the state keeps for that."""
+"""Late rows of a moving join: what each option does with them, and what the state stores for that."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def reloaded(base, deltas, **options):
 
 
 @pytest.mark.parametrize(("n_dims", "n_rows", "n_ids"), [(2, 2, 8), (3, 4, 8), (2, 9, 20)])
-def test_shards_that_stop_at_all_times_find_together_what_one_join_finds(n_dims, n_rows, n_ids):
-    """Many rows at many times: some objects are looked at for longer just when others update."""
+def test_shards_that_step_at_all_times_find_together_what_one_join_finds(n_dims, n_rows, n_ids):
+    """Many rows at many times: some rows are extended just when other objects update."""
     sets = [fleets.make_rows(16, n_rows, seed, n_ids, n_dims, spacing=1.5) for seed in (30, 31)]
     times = np.array([time for rows in sets for _, time, _ in rows])
 
@@ -70,7 +70,7 @@ late_batches = st.lists(st.tuples(*[st.lists(late_row, max_size=4)] * 2), min_si
 
 @pytest.mark.parametrize("late", ["apply", "drop"])
 @given(late_batches)
-def test_late_rows_count_from_the_time_that_the_join_has_come_to_or_not_at_all(late, batches):
+def test_late_rows_count_from_the_time_of_the_join_or_not_at_all(late, batches):
     moving, lines, base, deltas = make_join(late=late), [], None, []
     for sides in batches:
         if base is not None and len(deltas) % 2:
@@ -100,7 +100,7 @@ def test_a_removal_counts_however_late_it_comes():
     assert moving.n_b == 0
 
 
-def test_a_zone_that_was_removed_does_not_come_back_by_an_older_row():
+def test_a_removed_zone_does_not_come_back_with_an_older_row():
     moving = make_join(static="b")
     step(moving, [(1, 0.0, square(0))], [(7, 0.0, square(1))])
     step(moving, [(1, 10.0, square(0))], [(7, 10.0, None)])
@@ -110,14 +110,14 @@ def test_a_zone_that_was_removed_does_not_come_back_by_an_older_row():
     assert moving.n_b == 0
 
 
-def test_a_late_row_is_where_its_motion_has_brought_it():
+def test_a_late_row_is_applied_at_its_position_now():
     moving = make_join()
     step(moving, a=[(1, 10.0, square(0.0))])
 
     assert step(moving, b=[(7, 8.0, square(-6.0, speed=2.0))]) == [(1, 1, 7, 10.0, 12.0)]
 
 
-def test_a_row_older_than_another_of_its_object_is_dropped_though_both_are_late():
+def test_of_two_late_rows_of_an_object_the_older_is_dropped():
     moving = make_join()
     step(moving, a=[(1, 10.0, square(0.0))])
     step(moving, b=[(7, 8.0, square(0.0))])
@@ -126,7 +126,7 @@ def test_a_row_older_than_another_of_its_object_is_dropped_though_both_are_late(
     assert step(moving, b=[(7, 9.0, square(50.0))]) == [(-1, 1, 7, 10.0, 16.0)]
 
 
-def test_an_object_that_went_does_not_come_back_by_an_older_row():
+def test_a_removed_object_does_not_come_back_with_an_older_row():
     moving = make_join()
     step(moving, a=[(1, 10.0, square(0.0)), (2, 10.0, square(0.0))], b=[(7, 10.0, None)])
 
@@ -151,7 +151,7 @@ def test_a_row_late_by_more_than_the_interval_is_dropped_but_not_of_a_static_set
         assert len(step(moving, b=[(7, 3.9, square(0.0))])) == n_lines
 
 
-def test_late_rows_are_told_where_they_are_an_error():
+def test_late_rows_are_named_if_they_are_an_error():
     moving = make_join(late="error")
     step(moving, a=[(1, 10.0, square(0.0))])
 
@@ -183,7 +183,7 @@ def test_a_refused_update_counts_no_late_rows_and_remembers_none(monkeypatch):
     assert len(step(moving, b=[(9, 8.0, square(0.0))])) == 20
 
 
-def test_a_late_row_that_has_moved_beyond_all_numbers_is_refused():
+def test_a_late_row_that_has_moved_out_of_range_is_refused():
     moving = make_join()
     step(moving, a=[(1, 10.0, square(0.0))])
 
@@ -242,7 +242,7 @@ def pairs_of(moving):
 
 @pytest.mark.parametrize("n_dims", [2, 3])
 @pytest.mark.parametrize("ids", [pa.int64(), pa.string()])
-def test_a_join_goes_on_from_its_state_and_deltas_to_the_bit(n_dims, ids):
+def test_a_join_continues_from_its_state_and_deltas_to_the_last_bit(n_dims, ids):
     batches = [fleets.cut(fleets.make_rows(12, 3, seed, n_dims=n_dims), 12) for seed in (3, 4)]
     straight, carried, base, deltas = make_join(), make_join(), None, []
     for a, b in zip(*batches, strict=True):
@@ -258,8 +258,8 @@ def test_a_join_goes_on_from_its_state_and_deltas_to_the_bit(n_dims, ids):
     assert straight.n_pairs > 3
 
 
-def test_updates_keep_no_pairs_and_find_none_again_after_loading(monkeypatch):
-    """Nobody lists them on Spark, so neither a step, nor a new worker, nor a look at its memory may find them."""
+def test_updates_store_no_pairs_and_find_none_again_after_loading(monkeypatch):
+    """Spark never lists pairs, so neither a step, nor a new worker, nor `nbytes` may find them."""
     batches = [fleets.cut(fleets.make_rows(12, 3, seed), 6) for seed in (3, 4)]
     monkeypatch.setattr(IntersectionJoin, "start", lambda join: pytest.fail("the initial join runs"))
     moving, n_lines = make_join(), 0

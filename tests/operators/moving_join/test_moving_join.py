@@ -1,4 +1,4 @@
-"""What a moving join answers and tells, beside a model of it in plain Python and exact fractions."""
+"""The answers of a moving join, compared with a model in plain Python and exact fractions."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def motions(n_dims):
 
 
 def batches(n_dims, max_size=4):
-    """Rows of one set: an id, and a motion or None where the object goes."""
+    """Rows of one set: an id, and a motion or None if the object is removed."""
     row = st.tuples(st.integers(0, 3), st.none() | motions(n_dims) | motions(n_dims))
     return st.lists(row, max_size=max_size)
 
 
 def script(n_dims):
-    """What is loaded, and then steps: how much time passes, and the rows of both sets."""
+    """Objects to load, and then steps: how much time passes, and the rows of both sets."""
     first = st.lists(st.tuples(st.integers(0, 3), motions(n_dims)), max_size=5)
     return st.tuples(
         first,
@@ -56,7 +56,7 @@ def script(n_dims):
 
 
 def columns(rows, n_dims, time=None):
-    """Rows as a table; what goes has no numbers."""
+    """Rows as a table; removals have no numbers."""
     table = {"id": [name for name, *_ in rows], "removed": [sides is None for _, sides, *_ in rows]}
     for d, axis in enumerate("xyz"[:n_dims]):
         for k, name in enumerate((f"{axis}_low", f"{axis}_high", f"v{axis}_low", f"v{axis}_high")):
@@ -90,7 +90,7 @@ def check(moving, world, ledger, moments):
 
 
 def check_intervals(world, ledger, now):
-    """What is known to come begins and ends when it should; or it ends where it is not looked at any longer."""
+    """Future pairs begin and end when they should, or end at a deadline."""
     wanted = world.meetings()
     for a, b, start, end in ledger.lines:
         if end < now:
@@ -105,7 +105,7 @@ def check_intervals(world, ledger, now):
 
 
 def replay(script, n_dims, expires=False, stands=None, change=None):
-    """Run a script beside its model, with what `change` makes of the join before each step."""
+    """Run a script beside its model; `change` replaces the join before each step."""
     a_first, b_first, steps = script
     world = World(INTERVAL, expires, stands)
     moving = vd.MovingJoin(max_update_interval=INTERVAL, expire_overdue=expires, static=stands)
@@ -145,7 +145,7 @@ def test_three_dimensions_are_one_more(script):
 
 @given(script(2))
 @examples(0.6)
-def test_with_expire_overdue_who_misses_a_deadline_leaves_the_result(script):
+def test_with_expire_overdue_an_object_that_misses_its_deadline_leaves_the_result(script):
     replay(script, 2, expires=True)
 
 
@@ -169,7 +169,7 @@ def test_saving_and_loading_between_any_two_steps_changes_nothing(script, expire
 
 @given(script(2), st.booleans())
 @examples(0.4)
-def test_pairs_are_kept_only_once_somebody_asks_and_are_the_same_then(script, expires):
+def test_pairs_are_stored_only_after_the_first_call_of_pairs_and_are_the_same_then(script, expires):
     a_first, b_first, steps = script
     asked, unasked = (vd.MovingJoin(INTERVAL, expire_overdue=expires) for _ in range(2))
     time = 0.0
@@ -190,8 +190,8 @@ def test_pairs_are_kept_only_once_somebody_asks_and_are_the_same_then(script, ex
 
 @given(script(2))
 @examples(0.4)
-def test_how_rows_are_cut_into_batches_changes_nothing(script):
-    """All steps in one batch with a column of times, beside one step after the other."""
+def test_the_answer_does_not_depend_on_how_rows_are_split_into_batches(script):
+    """All steps in one batch with a column of times, compared with one step after the other."""
     a_first, b_first, steps = script
     one, many = vd.MovingJoin(INTERVAL), vd.MovingJoin(INTERVAL)
     ledgers = Ledger(), Ledger()
@@ -243,13 +243,13 @@ def test_touching_sides_and_touching_for_one_moment_are_intersecting():
     assert pairs(moving.pairs(at=2)) == {(1, 2)}
 
 
-def test_equal_speeds_and_disjoint_ranges_never_meet():
+def test_disjoint_objects_with_equal_speeds_never_intersect():
     moving = vd.MovingJoin(60)
     assert moving.load(a=going(1, 0, 1.0), b=going(2, 1.5, 1.0), time=0).num_rows == 0
     assert moving.pairs(at=1000).num_rows == 0
 
 
-def test_what_has_shrunk_to_nothing_intersects_nothing():
+def test_a_vanished_object_intersects_nothing():
     shrinks = {**still(1, 0, size=4.0), "vx_low": [1.0], "vx_high": [-1.0]}
     del shrinks["vx"]
     moving = vd.MovingJoin(60)
@@ -287,7 +287,7 @@ def test_of_several_updates_of_one_object_in_one_batch_the_last_counts():
     assert moving.n_a == 0
 
 
-def test_objects_go_and_return():
+def test_a_removed_object_may_come_back():
     moving = vd.MovingJoin(60)
     moving.load(a=still("boat", 0), b=still(2, 0), time=0)
     assert lines(moving.update(remove_a=["boat", "never seen"], time=5)) == [
@@ -312,7 +312,7 @@ def test_the_two_sets_have_their_own_ids():
     assert (moving.n_a, moving.n_b) == (0, 1)
 
 
-def test_who_misses_a_deadline_keeps_its_motion_and_is_listed():
+def test_an_object_that_misses_its_deadline_keeps_its_motion_and_is_overdue():
     moving = vd.MovingJoin(10)
     moving.load(a=going("late", 0, 1.0), b=still("rock", 30), time=0)
     assert moving.overdue(at=10).num_rows == 0
@@ -324,7 +324,7 @@ def test_who_misses_a_deadline_keeps_its_motion_and_is_listed():
     assert lines(moving.update(time=31)) == [(-1, "late", "rock", 29.0, 30.0), (1, "late", "rock", 29.0, 31.0)]
 
 
-def test_with_expire_overdue_the_late_one_is_gone_until_it_returns():
+def test_with_expire_overdue_an_overdue_object_is_gone_until_its_next_row():
     moving = vd.MovingJoin(10, expire_overdue=True)
     moving.load(a=still("late", 0), b=still("rock", 0), time=0)
     assert pairs(moving.pairs(at=10)) == {("late", "rock")}
@@ -351,7 +351,7 @@ def test_a_window_query_is_a_static_set():
     assert moving.events()["time"].to_pylist() == [1007.0, 1017.0]
 
 
-def test_no_exit_is_foretold_where_an_object_is_only_not_looked_at_any_longer():
+def test_a_deadline_is_not_reported_as_an_exit():
     moving = vd.MovingJoin(10)
     moving.load(a=still(1, 0), b=still(2, 0), time=0)
     assert moving.events().num_rows == 0
@@ -372,7 +372,7 @@ def test_rows_may_have_their_own_times():
     assert moving.time == 4
 
 
-def test_before_there_is_anything_everything_is_empty():
+def test_all_answers_of_a_new_join_are_empty():
     moving = vd.MovingJoin(60)
     assert moving.time is None
     assert (moving.n_a, moving.n_b, moving.n_pairs, moving.nbytes) == (0, 0, 0, 0)
@@ -382,7 +382,7 @@ def test_before_there_is_anything_everything_is_empty():
     assert lines(moving.update(b=still(1, 0), time=6)) == [(1, 1, 1, 6.0, 65.0)]
 
 
-def test_the_first_objects_tell_how_many_dimensions_there_are():
+def test_the_first_objects_decide_the_number_of_dimensions():
     moving = vd.MovingJoin(60)
     moving.update(time=3)
     box = {**still(1, 0), "z": [0.0], "vz": [1.0]}
@@ -391,7 +391,7 @@ def test_the_first_objects_tell_how_many_dimensions_there_are():
         moving.update(b=still(1, 0), time=5)
 
 
-def test_slots_of_objects_that_are_gone_are_used_again(monkeypatch):
+def test_slots_of_removed_objects_are_used_again(monkeypatch):
     monkeypatch.setattr(moving_set, "FEW_FREED", 10)
     moving = vd.MovingJoin(0.5)  # for so long removed objects are remembered
     moving.load(b=still("b", 0), time=0)
@@ -486,7 +486,7 @@ def test_a_refused_batch_changes_nothing(rows, message):
     assert (moving.save(), moving.pairs().to_pylist(), moving.changes.to_pylist()) == before
 
 
-def test_a_refused_load_leaves_what_was_there():
+def test_a_refused_load_changes_nothing():
     moving = vd.MovingJoin(60)
     moving.load(a=still(1, 0), b=still(2, 0), time=5)
     with pytest.raises(vd.RowError, match="has x_low 0 above x_high -1"):
@@ -494,7 +494,7 @@ def test_a_refused_load_leaves_what_was_there():
     assert (moving.time, pairs(moving.pairs())) == (5.0, {(1, 2)})
 
 
-def test_time_does_not_run_backwards():
+def test_time_does_not_go_back():
     moving = vd.MovingJoin(60, late="error")
     moving.load(a=still(1, 0), b=still(2, 0), time=5)
     with pytest.raises(vd.RowError, match=r"^time goes back from 5 to 4; pass 5 or later$"):
@@ -533,7 +533,7 @@ def test_the_pairs_of_many_objects_on_a_line_or_in_a_point_are_found(on):
     assert pairs(moving.pairs()) == {(i, j) for i in range(n) for j in range(n) if xs[0][i] == xs[1][j]}
 
 
-def test_an_interval_is_no_greater_than_numbers_can_be():
+def test_an_interval_that_is_too_long_is_refused():
     with pytest.raises(vd.QueryError, match=r"^max_update_interval is a number above 0, .*; got 1e\+300$"):
         vd.MovingJoin(1e300)
 
@@ -587,7 +587,7 @@ def test_objects_are_removed_by_a_list_of_ids_or_by_rows_with_an_id(removals):
         ({"id": "r12"}, r"field 'id' is 'r12', not an array"),
     ],
 )
-def test_what_names_no_objects_to_remove_is_refused(removals, words):
+def test_invalid_removals_are_refused(removals, words):
     moving = vd.MovingJoin(60)
     moving.load(a=still("r", 0), b=still("r", 0), time=0)
     for name in "ab":
@@ -596,7 +596,7 @@ def test_what_names_no_objects_to_remove_is_refused(removals, words):
     assert (moving.n_a, moving.n_b, moving.time) == (1, 1, 0)
 
 
-def test_rows_of_which_all_go_need_an_id_and_nothing_else():
+def test_rows_that_only_remove_objects_need_only_an_id():
     moving = vd.MovingJoin(60)
     moving.load(a=still(1, 0), b=still(2, 0), time=0)
     moving.update(a={"id": [1], "removed": [True]}, time=5)
@@ -627,14 +627,14 @@ def test_overdue_ids_keep_their_types_where_the_sets_differ():
     assert zones.overdue(at=5)["id"].type == pa.int64()
 
 
-def test_loading_again_begins_anew_and_takes_nothing_back():
+def test_loading_again_starts_again_and_retracts_nothing():
     moving = vd.MovingJoin(60)
     moving.load(a=still(1, 0), b=still(2, 0), time=50)
     assert lines(moving.load(a=still(3, 0), b=still(4, 0), time=20)) == [(1, 3, 4, 20.0, 80.0)]
     assert (moving.time, moving.n_a, moving.n_b) == (20, 1, 1)
 
 
-def test_a_join_tells_what_it_is_and_how_it_answers():
+def test_repr_and_explain_describe_the_join():
     moving = vd.MovingJoin(60, static="b")
     assert repr(moving) == "MovingJoin(max_update_interval=60, 0 objects in a, 0 objects in b, 0 pairs)"
     assert moving.explain() == "no objects yet; each must update at least every 60"
@@ -659,7 +659,7 @@ def test_a_join_tells_what_it_is_and_how_it_answers():
     assert "0 pairs now or later, in slices of time by start" in moving.explain()
 
 
-def test_explain_tells_what_a_pair_takes_where_there_are_many():
+def test_explain_has_the_memory_of_a_pair_if_there_are_many():
     n = 40
     zeros = np.zeros(n)
     rows = {"id": np.arange(n), "x": zeros, "y": zeros, "vx": zeros, "vy": zeros}
@@ -698,7 +698,7 @@ def test_messages_say_what_would_work():
 
 @pytest.mark.parametrize(("place", "span"), [(320, 0), (0, 320), (320, 320), (60, -200), (-200, 100)])
 def test_objects_meet_the_same_however_large_or_small_places_and_times_are(place, span):
-    """By powers of two, so that nothing is rounded but what is rounded nearby."""
+    """Scaled by powers of two, so that rounding is the same as without scaling."""
     random, n = np.random.default_rng(9), 10 if SLOW else 40
     place, span = 2.0**place, 2.0**span
 
@@ -733,7 +733,7 @@ def test_objects_meet_the_same_however_large_or_small_places_and_times_are(place
                 assert ledger.pairs(told * span) == world.pairs(told)
 
 
-def test_objects_that_stand_in_two_dimensions_need_no_speeds_beside_one_of_a_third():
+def test_static_objects_of_two_dimensions_need_no_speeds_beside_objects_of_three():
     moving = vd.MovingJoin(60, static="b")
     zone = {"id": ["z"], "x": [3.0], "y": [0.0], "vz": [1.0]}
     vessel = {**still(1, 0), "vx": [1.0], "vz": [0.0]}

@@ -1,4 +1,4 @@
-"""The calendar keeps pairs as a plain list would."""
+"""The calendar of pairs, compared with a plain list."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_snapshots_are_those_of_a_list(seed):
             kept = [(int(moved[0][a]), int(moved[1][b]), start, end) for a, b, start, end in kept]
 
 
-def test_memory_follows_the_pairs_up_and_down():
+def test_memory_grows_and_shrinks_with_the_pairs():
     n = 1_000 if SLOW else 100_000
     random = np.random.default_rng(4)
     calendar = PairCalendar(0.0, HORIZON)
@@ -74,7 +74,7 @@ def test_memory_follows_the_pairs_up_and_down():
     assert calendar.nbytes <= 10 * n + 40_000
 
 
-def test_stamps_begin_anew_before_they_run_out(monkeypatch):
+def test_stamps_restart_before_they_run_out(monkeypatch):
     monkeypatch.setattr(module, "LAST_STAMP", 5)
     calendar = PairCalendar(0.0, HORIZON)
     kept = {}
@@ -112,7 +112,7 @@ def test_the_sum_of_changes_is_that_of_their_signs():
 
 
 @pytest.mark.parametrize("many", [10, 1000])
-def test_pairs_that_stay_as_they_were_do_not_differ(monkeypatch, many):
+def test_unchanged_pairs_do_not_differ(monkeypatch, many):
     monkeypatch.setattr(meetings, "MANY", many)
     random = np.random.default_rng(7)
     a, b = np.divmod(random.permutation(400).astype(np.int32), 20)

@@ -39,7 +39,7 @@ def rows(some):
 
 
 def change(zones, some):
-    """Add, replace or remove zones; what stands then, by name."""
+    """Add, replace or remove zones."""
     for name, box in some:
         if box is None:
             if name in zones:
@@ -204,7 +204,7 @@ def test_a_refused_update_changes_nothing():
         ({**sides((0, 1), (0, 1)), "z_low": 1}, "got z_low, but the zones of this set have two dimensions"),
     ],
 )
-def test_a_zone_that_cannot_be_is_refused_with_its_side(given, message):
+def test_an_invalid_zone_is_refused_with_its_side(given, message):
     zones = ZoneSet()
 
     with pytest.raises(vd.QueryError, match=message):
@@ -265,6 +265,6 @@ def test_a_damaged_file_of_zones_is_refused():
         ZoneSet.from_bytes(zones.to_bytes())
 
 
-def test_a_side_of_very_many_digits_is_refused_in_few_words():
+def test_the_error_about_a_side_of_very_many_digits_is_short():
     with pytest.raises(vd.QueryError, match=r"^x_low of zone 'bay' must be a number; got an integer of [\d,]+ bits$"):
         ZoneSet().add("bay", x_low=10**5_000, x_high=1, y_low=0, y_high=1)
