@@ -14,7 +14,9 @@ from vedette.data import answer_limit
 from vedette.operators.band_join.index import lookup
 from vedette.settings import Settings
 
-bands = st.lists(st.tuples(st.integers(-4, 4), st.integers(0, 5)), min_size=1, max_size=8)
+low = st.integers(-4, 4).map(float) | st.just(float("-inf"))
+width = st.integers(0, 5).map(float) | st.just(float("inf"))
+bands = st.lists(st.tuples(low, width), min_size=1, max_size=8)
 values = st.dictionaries(st.integers(0, 30), st.integers(0, 6), max_size=12)
 ids = st.sets(st.integers(0, 30), max_size=12)
 steps = st.lists(st.tuples(st.sampled_from(["insert", "delete", "replace"]), values, values, bands), max_size=6)
@@ -35,7 +37,8 @@ def two_joins(some):
 
 
 def ends(some):
-    return [low for low, _ in some], [low + width for low, width in some]
+    """A band without a lower end may have an upper one."""
+    return [low for low, _ in some], [width if low == float("-inf") else low + width for low, width in some]
 
 
 def rows(some):
@@ -90,6 +93,18 @@ def test_batches_together_are_all_pairs(way, some, history, most):
             assert lines(*found) == lines(expected)
             assert all(13 * each.num_rows <= max(most, 13 * len(queries)) for each in found)
             assert pieces.save() == whole.save()
+
+
+@pytest.mark.parametrize("ends", [(-1.0, float("inf")), (float("-inf"), 1.0), (float("-inf"), float("inf"))])
+def test_no_pair_of_an_unbounded_band_is_lost_in_small_batches(ends):
+    queries = BandQuerySet()
+    queries.add_many(["q", "near"], [ends[0], -1.0], [ends[1], 1.0])
+    join = queries.monitor()
+    join.insert(left=rows(dict.fromkeys(range(50), 1)), right=rows(dict.fromkeys(range(50), 1)))
+
+    found = list(join.delete_batches(left=list(range(50)), max_bytes=500))
+
+    assert sum(each.num_rows for each in found) == 2 * 50 * 50
 
 
 def test_an_insert_with_too_many_pairs_is_refused_and_changes_nothing(limited):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vedette.errors import count
+from vedette.operators.band_join.index import lookup
 from vedette.operators.band_join.index.groups import Groups
-from vedette.operators.band_join.index.lookup import BY_POINTS, choose_way
 from vedette.operators.band_join.rows import SIDES
 from vedette.operators.band_join.side import Side
 
@@ -52,7 +52,7 @@ def _describe_look_up(groups: Groups, side: Side, other: Side) -> str:
     name, values = SIDES[side.sign], count(len(other), f"{SIDES[other.sign]} value")
     if not len(other):
         return f"a {name} value has no pairs: there are no {SIDES[other.sign]} values"
-    if choose_way(groups, other.points, 1) == BY_POINTS:
+    if lookup.choose_way(groups, other.points, 1) == lookup.BY_POINTS:
         return f"a {name} value is looked up by points: each of {values} in a tree over the groups"
     return f"a {name} value is looked up by groups: each group once in a table over {values}"
 

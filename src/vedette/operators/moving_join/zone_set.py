@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 FEW_REMOVED = 1024  # this many removed zones are always kept
 
+
 @dataclass(frozen=True)
 class ZoneChanges:
     """Zones that were added or replaced, one row of sides each, and the ids of removed zones. No id is in both."""

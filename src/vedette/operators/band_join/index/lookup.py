@@ -115,7 +115,8 @@ def _find_in_parts(
     table, lists, (values, names) = groups.table, groups.lists, points.in_order()
     with np.errstate(over="ignore"):
         shifted = values + shift
-    near = np.flatnonzero((shifted >= table.cover_lows[group]) & (shifted <= table.cover_highs[group]))
+    # A cover that is NaN is unbounded: comparisons with it are false.
+    near = np.flatnonzero(~(shifted < table.cover_lows[group]) & ~(shifted > table.cover_highs[group]))
     n_at_once = max(1, most // int(table.sizes[group]))
     shifts = Shifts(shift, name)
     for start in range(0, len(near), n_at_once):
