@@ -353,7 +353,7 @@ def test_nothing_found_leaves_the_header(run, tmp_path):
             "--max-update-interval must be a number above 0, or a duration",
         ),
         (["--max-update-interval", "nan"], "--max-update-interval must be a number above 0, or a duration"),
-        (["--late", "never"], "--late is one of: 'apply', 'drop', 'error'; got 'never'"),
+        (["--late", "never"], "--late must be one of: 'apply', 'drop', 'error'; got 'never'"),
         (["--static", "c"], "--static is 'a', 'b' or None; got 'c'"),
         (["--at", "inf"], "time is a finite number; got inf"),
         (["--at", "noon"], "--at must be a number, or a time such as 2026-03-02T14:00:00Z; got 'noon'"),

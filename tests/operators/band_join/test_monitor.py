@@ -350,7 +350,7 @@ def test_values_are_deleted_by_a_list_of_ids_or_by_rows_with_an_id(bands, ids):
     [
         (
             "r12",
-            "the left values to delete must be a list of ids, or rows with a column 'id'; got 'r12'; for one, give",
+            "the left values to delete must be a list of ids, or rows with a column 'id'; got 'r12'; for one id, give",
         ),
         (b"r12", "or rows with a column 'id'; got b'r12'"),
         (12, "or rows with a column 'id'; got 12; for one id, give [12]"),
