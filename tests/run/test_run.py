@@ -585,7 +585,7 @@ def test_a_missing_stream_is_refused_with_its_key(run, tmp_path, kind):
     code, _, err = run("run", file)
 
     assert code == 2
-    assert "operator.id: unknown stream 'lft'; the set 'pairs' is about: left, right" in err
+    assert "operator.id: unknown stream 'lft'; the streams of set 'pairs' are: left, right" in err
 
 
 @pytest.mark.full

@@ -330,11 +330,11 @@ def test_a_stream_without_rocksdb_is_refused(spark, queries, tmp_path):
         ([(None, 1.0, "insert")], r"the left id, column 'k', is null in 1 row; filter such rows out before the join"),
         (
             [(1, 1.0, "insert"), (2, float("nan"), "insert"), (3, None, "insert")],
-            r"the left value, column 'v', is no finite number in 2 rows, first nan of id 2; filter",
+            r"the left value, column 'v', is not a finite number in 2 rows; the first is nan, with id 2; filter",
         ),
         (
             [(3, None, "insert")],
-            r"the left value, column 'v', is no finite number in 1 row, first null of id 3; filter",
+            r"the left value, column 'v', is not a finite number in 1 row; the first is null, with id 3; filter",
         ),
         ([(3, 1.0, "upsert")], r"column 'op' of the left rows has 'upsert'; a row must say 'insert' or 'delete'"),
         ([(3, 1.0, None)], r"column 'op' of the left rows has null; a row must say 'insert' or 'delete'"),

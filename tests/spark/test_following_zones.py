@@ -128,7 +128,7 @@ def test_options_that_do_not_fit_zones_are_refused(spark, registry):
         vs.moving_join(objects, registry.follow("bands"), max_update_interval=60)
     with pytest.raises(vd.PipelineError, match="pass a DataFrame of objects as one of the two"):
         vs.moving_join(zones, zones, max_update_interval=60)
-    with pytest.raises(vd.PipelineError, match=r"vs.moving_join takes a ZoneSet or a DataFrame; got list"):
+    with pytest.raises(vd.PipelineError, match=r"vs.moving_join needs a ZoneSet or a DataFrame; got list"):
         vs.moving_join(objects, [1], max_update_interval=60)
-    with pytest.raises(vd.QueryError, match="set b is zones, so it is the static one"):
+    with pytest.raises(vd.QueryError, match="set b has zones, so it is the static set; omit static; got 'a'"):
         vs.moving_join(objects, vd.ZoneSet(), max_update_interval=60, static="a")

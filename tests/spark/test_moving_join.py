@@ -344,7 +344,7 @@ def test_a_frame_without_changes_is_refused(spark, frame):
         ({"removed": "gone"}, r"removed 'gone' is not a column of the a DataFrame"),
         (
             {"b_removed": "name"},
-            r"b_removed names a boolean column, which is true where an object goes; column 'name' is",
+            r"b_removed must name a boolean column, true for removed objects; column 'name' is",
         ),
         (
             {"max_update_interval": 0},
@@ -381,7 +381,7 @@ def test_missing_and_non_numeric_columns_are_refused(frame):
 
 def test_other_arguments_and_a_stream_with_a_batch_are_refused(spark, frame, tmp_path):
     write_sets(tmp_path, [fleets.make_rows(1, 1, seed=1)], [])
-    with pytest.raises(vd.PipelineError, match=r"vs.moving_join takes a ZoneSet or a DataFrame; got list"):
+    with pytest.raises(vd.PipelineError, match=r"vs.moving_join needs a ZoneSet or a DataFrame; got list"):
         join(frame, [])
     with pytest.raises(vd.PipelineError, match=r"a_updates is a stream and b_updates is a batch; read all with"):
         join(read_stream(spark, tmp_path / "a"), frame)

@@ -16,7 +16,7 @@ if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return (int(word) & 0xFFFFFFFFFFFFFFFF).bit_count()
 
     def lowest_one(word: Any) -> int:
-        """The place of the lowest set bit, 64 where there is none."""
+        """The position of the lowest set bit; 64 if there is none."""
         return (int(word) & -int(word)).bit_length() - 1 if word else 64
 
     def without_lowest(word: Any) -> Any:
@@ -36,7 +36,7 @@ else:
 
     @intrinsic
     def lowest_one(typing_context: Any, word: Any) -> Any:
-        """The place of the lowest set bit, 64 where there is none."""
+        """The position of the lowest set bit; 64 if there is none."""
 
         def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return builder.cttz(arguments[0], context.get_constant(types.boolean, False))

@@ -1,7 +1,7 @@
-"""Band joins inside Spark: two DataFrames of numbers that come and go, and how the answers of all queries change.
+"""Band joins inside Spark: two DataFrames with insertions and deletions of values in, changes of all answers out.
 
-Shards form a grid, so that every pair of values meets in exactly one of them. Queries that several shards find affected
-are made distinct within the micro-batch by one more shuffle, which keeps no state.
+Shards form a grid, so that every pair of values meets in exactly one of them. If several shards report an affected
+query, one more shuffle removes the duplicates within the micro-batch, without state.
 """
 
 from __future__ import annotations
@@ -57,21 +57,22 @@ def band_join(
     shards: int | None = None,
     snapshot_dir: str | Path | None = None,
 ) -> DataFrame:
-    """How the answers change: `out = vs.band_join(bids, asks, bands, left_value="price", right_value="price")`.
+    """The changes of the answers: `out = vs.band_join(bids, asks, bands, left_value="price", right_value="price")`.
 
-    With report="pairs" one row per change, with columns `sign` (1 for a pair that is new, -1 for one that is gone),
-    `query`, `left` and `right`, the ids of the values. With report="queries" only `query`, each one that is affected
-    once per micro-batch. docs/spark.md tells what a micro-batch with rows of one id means.
+    With report="pairs", one row per change, with columns `sign` (1 for a new pair, -1 for a removed one), `query`,
+    `left` and `right`, the ids of the values. With report="queries", only `query`, each affected query once per
+    micro-batch. docs/spark.md describes what several rows of one id in a micro-batch mean.
 
-    A row is a value that comes, unless the column `op` (of one side: `left_op`, `right_op`) says 'delete'. An id that
-    has a value already is an error, or its value is replaced. Deletions of ids without a value are logged by a worker,
-    told as rows of sign 0, or an error.
+    A row inserts a value, unless the column `op` (of one side: `left_op`, `right_op`) is 'delete'. Inserting an id that
+    already has a value is an error or replaces the value (`known_id`). Deleting an id without a value is logged by a
+    worker, reported as a row with sign 0, or an error (`unknown_id`).
 
-    A stream keeps all values in Spark's state store, in `shards` parts (by default as many as the session's
-    `spark.sql.shuffle.partitions`), which a checkpoint fixes; `max_state_rows` bounds those of a shard. A batch keeps
-    nothing and gives the pairs that stand at the end. A set above 4 MB (on a stream: 256 KB) goes to the workers as a
-    file in `snapshot_dir`, which they must see too. What `registry.follow` gives is followed while it changes; answers
-    then have a column `version` at their end.
+    A stream stores all values in Spark's state store, in `shards` parts (default: `spark.sql.shuffle.partitions`), and
+    a checkpoint fixes the number; `max_state_rows` limits the values of a shard. A batch stores nothing and returns the
+    pairs at its end.
+
+    A set above 4 MB (on a stream: 256 KB) is sent to the workers as a file in `snapshot_dir`, which they must be able
+    to read. A set from `registry.follow` is followed while it changes; answers then have a last column `version`.
     """
     given = QuerySource.read(bands, _CALL, "band join")
     check_sides(_CALL, {"left": left, "right": right})
@@ -127,7 +128,7 @@ def band_join(
 
 
 def _find_op(rows: DataFrame, side: str, both: str | None, own: str | None) -> list[t.StructField]:
-    """The column that says of a side's rows whether they come or go, if there is one."""
+    """The column that says whether each row of a side is inserted or deleted, if there is one."""
     if own is not None:
         return [find_op(rows, own, f"{side}_op", side)]
     return [] if both is None else [find_op(rows, both, "op", side)]

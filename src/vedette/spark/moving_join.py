@@ -1,7 +1,7 @@
-"""Moving joins inside Spark: two DataFrames of moving rectangles, and how the pairs that intersect change.
+"""Moving joins inside Spark: two DataFrames of moving rectangles in, changes of the intersecting pairs out.
 
-Shards form a grid, so that every pair of objects meets in exactly one of them. All shards hear of all times, so that
-what is told, and what is late, does not depend on their number.
+Shards form a grid, so that every pair of objects meets in exactly one of them. All shards are told all times, so that
+answers and lateness do not depend on the number of shards.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from vedette.operators.moving_join.zone_set import ZoneSet
     from vedette.registry.read.followed import Followed
 
-REMOVED = "removed"  # the column that is looked for where none is named
+REMOVED = "removed"  # the default column of removals
 _WORKER = "vedette.spark.workers.moving_join"
 _ZONES_WORKER = "vedette.spark.workers.zones"
 _CALL = "vs.moving_join"
@@ -75,24 +75,24 @@ def moving_join(
     shards: int | None = None,
     snapshot_dir: str | Path | None = None,
 ) -> DataFrame:
-    """How the pairs change: `changes = vs.moving_join(vessels, storms, max_update_interval=60, a_id="mmsi")`.
+    """The changes of the pairs: `changes = vs.moving_join(vessels, storms, max_update_interval=60, a_id="mmsi")`.
 
-    One row per change, with columns `sign`, `a`, `b`, `start` and `end`, as `MovingJoin.update` tells them: rows are
-    taken in the order of their times, and each time is one update. Sides and speeds are columns of the names that
-    `MovingJoin` knows. A time is a number; a timestamp counts in seconds since 1970, in the answer too. An object goes
-    by a row whose boolean column `removed` is true. `a_time` and `a_removed` name columns of one set.
+    One row per change, with columns `sign`, `a`, `b`, `start` and `end`, as `MovingJoin.update` returns them. Rows are
+    applied in the order of their times, and each time is one update. Columns of sides and speeds have the names that
+    `MovingJoin` uses. A time is a number; a timestamp is converted to seconds since 1970, also in the answer. A row
+    whose boolean column `removed` is true removes its object. `a_time` and `a_removed` name columns of one set.
 
-    `max_update_interval` is a number in the unit of the times, or for times in seconds a duration: "60 seconds".
+    `max_update_interval` is a number in the unit of the times. If times are in seconds, it may be a duration:
+    "60 seconds". Rows older than the time that the join has reached are `late`: they are applied from that time on,
+    dropped, or an error.
 
-    `late` rows, from before the time that the join has reached, are applied from then on, dropped, or an error.
-
-    One set may be zones, a `ZoneSet` or what `registry.follow` returns, in place of a DataFrame; it is then the static
-    set. A followed set is followed while it changes: zones that were added, replaced or removed between two
+    One set may be zones instead of a DataFrame: a `ZoneSet`, or a set from `registry.follow`. It is then the static
+    set. A followed set is followed while it changes: zones that are added, replaced or removed between two
     micro-batches change at the time that the join had reached before the second. Answers then have a last column
-    `version`. A large set goes to the workers as a file in `snapshot_dir`, which they must be able to read.
+    `version`. A large set is sent to the workers as a file in `snapshot_dir`, which they must be able to read.
 
-    A stream keeps the objects in Spark's state store, in `shards` parts (by default as many as the session's
-    `spark.sql.shuffle.partitions`), which a checkpoint fixes. A batch is sorted and replayed, and keeps nothing.
+    A stream stores the objects in Spark's state store, in `shards` parts (default: `spark.sql.shuffle.partitions`),
+    which a checkpoint fixes. A batch is sorted and replayed, and stores nothing.
     """
     moving = MovingJoin(max_update_interval, expire_overdue=expire_overdue, static=static, late=late)
     check_shards(shards)
@@ -111,10 +111,10 @@ def moving_join(
     named = {"a": (a_id, a_time, time, a_removed, removed), "b": (b_id, b_time, time, b_removed, removed)}
     sets = [_find_set(name, rows, named[name], n_dims, static == name) for name, rows in frames.items()]
     if sets[0].has_timestamps != sets[-1].has_timestamps:
-        told = " and ".join(
+        types = " and ".join(
             f"{each.time.name!r} of set {each.name} is {each.time.dataType.simpleString()}" for each in sets
         )
-        raise RowError(f"the times of both sets are timestamps, or both are numbers; {told}; cast one of them")
+        raise RowError(f"the times of both sets must be timestamps, or both numbers; {types}; cast one of them")
     first = sets[0].rows
     if first.isStreaming:
         check_state_store(first, _CALL)
@@ -138,7 +138,7 @@ def moving_join(
     plan: dict[str, Any] = {
         "worker": _WORKER,
         "sender": sender,
-        "parcel": {"token": f"late={late}"},  # there are no queries
+        "parcel": {"token": f"late={late}"},  # without queries
         "options": options,
         "n_dims": n_dims,
         "late": late,
@@ -158,7 +158,7 @@ def moving_join(
 
 
 def begin_with(zones: DataFrame, others: DataFrame, time: str = "time") -> DataFrame:
-    """Zones without times, as of the first time of the other set."""
+    """Zones with the first time of the other set as their time."""
     column = find_time(others, None, time)
     first = f.coalesce(f.min(column.name), f.lit(0).cast(column.dataType))
     return zones.crossJoin(others.agg(first.alias(column.name)))
@@ -166,22 +166,22 @@ def begin_with(zones: DataFrame, others: DataFrame, time: str = "time") -> DataF
 
 @dataclass(frozen=True)
 class _Zones:
-    """The set that is zones."""
+    """The set of zones."""
 
     name: str
     source: QuerySource
 
     def check(self, static: str | None, n_dims: int) -> Literal["a", "b"]:
-        """The static set; raises if options or objects do not fit the zones."""
+        """The static set. Raises an error if options or objects do not fit the zones."""
         if static not in (None, self.name):
-            raise QueryError(f"set {self.name} is zones, so it is the static one; leave static out, got {static!r}")
+            raise QueryError(f"set {self.name} has zones, so it is the static set; omit static; got {static!r}")
         if n_dims != self.source.queries.dimensions:
             have = "a z" if n_dims == 3 else "no z"
             raise RowError(f"the objects have {have}, but the zones have {self.source.queries.dimensions} dimensions")
         return "a" if self.name == "a" else "b"
 
     def plan(self, n_shards: int, parcel: dict[str, Any], plan: dict[str, Any]) -> dict[str, Any]:
-        """What workers must know of the zones, in place of rows."""
+        """The part of the plan about zones, which are not sent as rows."""
         side = SETS.index(self.name)
         return {
             "worker": _ZONES_WORKER,
@@ -192,20 +192,20 @@ class _Zones:
 
 
 def _find_zones(given: dict[str, Any]) -> _Zones | None:
-    """The set that is zones, if there is one; everything that is no DataFrame must be."""
+    """The set of zones, if there is one. An argument that is not a DataFrame must be zones."""
     found = [
         _Zones(name, QuerySource.read(each, _CALL, "moving join", "or a DataFrame"))
         for name, each in given.items()
         if not hasattr(each, "isStreaming")
     ]
     if len(found) > 1:
-        raise PipelineError(f"{_CALL} joins moving objects with zones; pass a DataFrame of objects as one of the two")
+        raise PipelineError(f"{_CALL} needs moving objects; pass a DataFrame of objects as one of the two sets")
     return found[0] if found else None
 
 
 @dataclass(frozen=True)
 class _Set:
-    """One set's rows, and the columns that travel, by the names that a moving join knows."""
+    """The rows of a set, and the columns to send, by the names that a moving join uses."""
 
     name: str
     rows: DataFrame
@@ -219,7 +219,7 @@ class _Set:
 
     @property
     def columns(self) -> dict[str, t.StructField]:
-        """The id comes first, which decides on the shard."""
+        """The id is first: it decides the shard."""
         return {"id": wide(self.id), "time": t.StructField(self.time.name, t.DoubleType()), **self.others}
 
     @property
@@ -232,7 +232,7 @@ def _table(name: str, rows: DataFrame) -> MovingTable:
 
 
 def _find_set(name: str, rows: DataFrame, named: tuple[Any, ...], n_dims: int, is_static: bool) -> _Set:
-    """The columns of a set. `named` are those of ids, times (its own, or of both sets) and removals (likewise)."""
+    """The columns of a set. `named` has the options of ids, own time, common time, own removals, common removals."""
     id_name, own_time, time, own_removed, removed = named
     time_role, time_name = ("time", time) if own_time is None else (f"{name}_time", own_time)
     goes = _find_removed(name, rows, own_removed, removed)
@@ -248,14 +248,14 @@ def _find_set(name: str, rows: DataFrame, named: tuple[Any, ...], n_dims: int, i
 
 
 def _find_removed(name: str, rows: DataFrame, own: str | None, both: str | None) -> t.StructField | None:
-    """The column that says of a set's rows whether their object goes, if there is one."""
+    """The column that says whether each row removes its object, if there is one."""
     role, wanted = ("removed", both) if own is None else (f"{name}_removed", own)
     if wanted is None and not _table(name, rows).has(REMOVED):
         return None
     column = find_column(rows, None, REMOVED if wanted is None else wanted, role, name)
     if not isinstance(column.dataType, t.BooleanType):
         raise RowError(
-            f"{role} names a boolean column, which is true where an object goes; column {column.name!r} is "
+            f"{role} must name a boolean column, true for removed objects; column {column.name!r} is "
             f"{column.dataType.simpleString()}"
         )
     return column

@@ -1,4 +1,4 @@
-"""Checks of the Spark session: its settings must give predicates the meaning that the query set gives them.
+"""Checks of the Spark session: predicates must have the same meaning under its settings as in the query set.
 
 Every setting of Spark 4.3 that could matter was changed in turn, and the answers of random predicates were compared;
 those below change answers. Settings are read when a transform is applied to a DataFrame; later changes have no effect

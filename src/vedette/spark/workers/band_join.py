@@ -1,4 +1,4 @@
-"""What band joins do inside Spark's Python workers; `shard_worker` calls it."""
+"""Band joins inside Spark's Python workers; see `vedette.spark.workers.shard`."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def check_rows(batch: pa.RecordBatch, plan: dict[str, Any]) -> pa.RecordBatch:
         row = pc.index(is_wrong, True).as_py()
         got = "null" if not values[row].is_valid else str(values[row])
         raise RowError(
-            f"the {side} value, column {value_name!r}, is no finite number in {count(n_wrong, 'row')}, first {got} of "
-            f"id {ids[row].as_py()!r}; filter such rows out before the join"
+            f"the {side} value, column {value_name!r}, is not a finite number in {count(n_wrong, 'row')}; the first is "
+            f"{got}, with id {ids[row].as_py()!r}; filter such rows out before the join"
         )
     return pa.record_batch([ids, pc.if_else(finite, values, 0.0), deletes], names=["id", "value", "deletes"])
 
@@ -79,7 +79,7 @@ def advance(monitor: BandMonitor, time: datetime.datetime, plan: dict[str, Any])
 
 
 def keep_distinct(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Each query of a partition once, with the version, which is the same for all."""
+    """The distinct queries of a partition, with the version, which is the same for all."""
     parts = list(batches)
     if parts:
         names = pc.unique(pa.chunked_array([batch.column(0) for batch in parts]))
