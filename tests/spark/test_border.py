@@ -300,7 +300,7 @@ def test_the_error_about_a_missing_column_suggests_the_nearest(frame, queries, o
 
 
 def test_a_missing_field_that_queries_use_is_refused(frame, queries):
-    with pytest.raises(vd.RowError, match="use field 'price', which the DataFrame lacks"):
+    with pytest.raises(vd.RowError, match="the DataFrame has no column 'price', but the queries use"):
         frame.drop("price").transform(vs.border(queries, key="symbol", time="ts"))
 
 

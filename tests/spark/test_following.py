@@ -235,7 +235,7 @@ def test_sets_that_cannot_be_followed_are_refused(spark, registry):
         vd.RowError, match="the DataFrame has no column 'price', but later queries of a followed set may"
     ):
         rows.drop("price").transform(vs.match(followed))
-    with pytest.raises(vd.PipelineError, match="'version' already"):
+    with pytest.raises(vd.PipelineError, match="the DataFrame already has a column 'version'"):
         rows.withColumnRenamed("symbol", "version").transform(vs.match(followed))
     with pytest.raises(vd.PipelineError, match=r"vs.border follows sets of kind border; set 'alerts' is of kind match"):
         vs.border(followed, key="symbol", time="ts")

@@ -263,9 +263,8 @@ def test_a_stream_continues_from_its_own_checkpoint_only(spark, tmp_path):
     write_sets(tmp_path, *(each[2:] for each in batches), first=2)
     a, b = streams_of(spark, tmp_path)
     wrong = {
-        "the checkpoint was written with max_update_interval=6.0 but the stream has max_update_interval=7.0; go on": {
-            "max_update_interval": 7
-        },
+        "the checkpoint was written with max_update_interval=6.0 but the stream has max_update_interval=7.0; "
+        "continue with the old value": {"max_update_interval": 7},
         r"the checkpoint was written with a_id='id' \(bigint\) but the stream has a_id='k' \(string\)": {"a_id": "k"},
     }
 
