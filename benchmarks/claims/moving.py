@@ -38,10 +38,10 @@ def _buckets(figure: Figure) -> Finding:
     for measure, words in ((MS, "time"), (READ, "node accesses")):
         best = [_least(figure.line(each, measure)) for each in intervals]
         n_right = best.count(BEST_BUCKETS)
-        told = f"by {words} two buckets are best for {n_right or 'none'} of {len(intervals)} intervals"
+        finding = f"by {words} two buckets are best for {n_right or 'none'} of {len(intervals)} intervals"
         others = sorted(set(best) - {BEST_BUCKETS})
         rest = f", for the others {' or '.join(map(str, others))}" if others else ""
-        found.append(Finding(2 * n_right > len(intervals), told + rest))
+        found.append(Finding(2 * n_right > len(intervals), finding + rest))
     return all_of(found)
 
 
@@ -170,8 +170,8 @@ def _of(measure: str, n_objects: int) -> str:
 def _with_ours(figure: Figure, found: Finding, measure: str, where: str = "") -> Finding:
     """The finding, and the speed of Vedette, which is not part of the paper's claim."""
     times = ratios(figure.line("MTB-Join", measure), figure.line("Vedette", measure))
-    told = at_least(times, 0, "Vedette, which also lists pairs, is {} times as fast as MTB-Join")
-    return Finding(found.holds, f"{found.words}; {where + ' ' if where else ''}{told.words}")
+    ours = at_least(times, 0, "Vedette, which also lists pairs, is {} times as fast as MTB-Join")
+    return Finding(found.holds, f"{found.words}; {where + ' ' if where else ''}{ours.words}")
 
 
 def _model_error(figure: Figure) -> Finding:
@@ -188,10 +188,10 @@ def _recommended(figure: Figure, kind: str) -> Finding:
 
 def _recommended_at(figure: Figure, kind: str, suffix: str) -> Finding:
     """The model's prediction at one interval: the first one, or the one that the suffix names."""
-    told = figure.values(f"interval that the model recommends{suffix}")[kind]
+    recommended = figure.values(f"interval that the model recommends{suffix}")[kind]
     best = figure.values("interval with the fewest accesses")[kind]
     read = figure.line("actual", READ + suffix)
-    more = 100 * (read[told] / read[best] - 1) if told in read else 0.0
+    more = 100 * (read[recommended] / read[best] - 1) if recommended in read else 0.0
     errors = {}
     for method in ("eight-vbr", "zero-vbr", "expanding-mbr"):
         line = figure.line(method, READ + suffix)
@@ -199,12 +199,12 @@ def _recommended_at(figure: Figure, kind: str, suffix: str) -> Finding:
             errors[method] = sum(abs(line[x] / read[x] - 1) for x in read) / len(read)
     nearest = min(errors, key=lambda method: errors[method])
     words = f"{suffix.removeprefix(', ')}, it" if suffix else "it"
-    if told == best:
-        words += f" recommends {number(told)}, which reads least"
+    if recommended == best:
+        words += f" recommends {number(recommended)}, which reads least"
     else:
-        words += f" recommends {number(told)}, which reads {number(more)}% more than {number(best)}"
+        words += f" recommends {number(recommended)}, which reads {number(more)}% more than {number(best)}"
     words += f"; the closest prediction is {nearest}, with an error of {number(100 * errors[nearest])}%"
-    return Finding(True if told == best else None if more <= 10 else False, words)
+    return Finding(True if recommended == best else None if more <= 10 else False, words)
 
 
 def _overhead(figure: Figure) -> Finding:

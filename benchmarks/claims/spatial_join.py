@@ -108,11 +108,11 @@ def _against_skew(figure: Figure) -> Finding:
 def _and_today(found: Finding, today: Figure) -> Finding:
     """The same, and SJ-Batch and SJ-Immediate compared with IBS."""
     slow = today.seconds("IBS")
-    told = {
+    values_of_today = {
         "SJ-Batch is {} times as fast": ratios(slow, today.seconds(BATCH)),
         "SJ-Immediate {}": ratios(slow, today.seconds(ALONE)),
     }
-    return with_today(found, told)
+    return with_today(found, values_of_today)
 
 
 def _against_windows(figure: Figure) -> Finding:
@@ -124,8 +124,8 @@ def _against_windows(figure: Figure) -> Finding:
         window = case.rsplit(", ", 1)[0]
         best[window] = max(best.get(window, 0.0), times)
     grown = {window: best[window] / best[before] for before, window in pairwise(best)}
-    told = ", ".join(f"{number(times)} with {window}" for window, times in best.items())
-    found &= above(grown, 1, f"up to {told}, {{}} times as much from each window to the next")
+    leads = ", ".join(f"{number(times)} with {window}" for window, times in best.items())
+    found &= above(grown, 1, f"up to {leads}, {{}} times as much from each window to the next")
     words = [f"; with {case} {number(times)}" for case, times in figure.today().values(LEAD).items()]
     return Finding(found.holds, found.words + "".join(words))
 

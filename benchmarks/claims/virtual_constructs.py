@@ -46,8 +46,8 @@ def _search_time(figure: Figure) -> Finding:
         at_least(ratios(figure.seconds("IS-list"), ours), SLOW, slow),
     ]
     ours = today.seconds("LCI-BV")
-    told = {"LCI-BV takes {} times the time of direct lists": ratios(ours, today.seconds("Dlist"))}
-    return with_today(all_of(found), told)
+    today_words = {"LCI-BV takes {} times the time of direct lists": ratios(ours, today.seconds("Dlist"))}
+    return with_today(all_of(found), today_words)
 
 
 def _interval_memory(figure: Figure) -> Finding:
@@ -81,9 +81,9 @@ def _sides(figure: Figure) -> Finding:
     found = [Finding(grows, f"by memory the best L {'grows' if grows else 'does not grow'} with W")]
     for place, (words, sides) in enumerate(zip(("memory", "time"), best.values(), strict=True)):
         paper = [both[place] for both in PAPER_SIDES.values()]
-        told = f"by {words} the best L at W = {widths} is {_list(sides)}"
-        beside = "as in the paper" if sides == paper else f"in the paper {_list(paper)}"
-        found.append(Finding(sides == paper, f"{told}, {beside}"))
+        finding = f"by {words} the best L at W = {widths} is {_list(sides)}"
+        comparison = "as in the paper" if sides == paper else f"in the paper {_list(paper)}"
+        found.append(Finding(sides == paper, f"{finding}, {comparison}"))
     all_found = all_of(found)
     return Finding(all_found.holds, f"{all_found.words}; Vedette chooses {_list(chosen)}")
 

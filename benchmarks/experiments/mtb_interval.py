@@ -102,15 +102,15 @@ def _compare(bench: Bench, target: str, kind: str, many: Sequence[Sets], at_opti
     bench.note(target, kind, "interval at which ours takes least", min(ours, key=lambda each: ours[each]))
 
 
-def _note_costs(bench: Bench, target: str, kind: str, seen: dict[int, Seen], told: Sets, suffix: str) -> None:
+def _note_costs(bench: Bench, target: str, kind: str, seen: dict[int, Seen], observed: Sets, suffix: str) -> None:
     """The model's predictions for all intervals after observing one, and the actual reads of each."""
-    watched = seen[told.max_update_interval]
+    watched = seen[observed.max_update_interval]
     for place, (interval, each) in enumerate(seen.items()):
         costs = {"actual": each.accesses}
         costs |= {method: float(model.update_costs.mean(axis=0)[place]) for method, model in watched.models.items()}
         for name, cost in costs.items():
             Case(target, interval, INTERVAL_AXIS).note(bench, READ + suffix, name, each.n_updates * cost)
-    best = watched.models["eight-vbr"].recommend((told.n_a, told.n_b), [watched.probability] * 2)
+    best = watched.models["eight-vbr"].recommend((observed.n_a, observed.n_b), [watched.probability] * 2)
     bench.note(target, kind, f"interval that the model recommends{suffix}", best.interval)
 
 

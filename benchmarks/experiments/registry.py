@@ -115,7 +115,7 @@ def _time_lists(bench: Bench, registry: vd.Registry, n: int) -> None:
     registry.remove_many("alerts", [_id(k * (n // n_removed)) for k in range(n_removed)])
     last = _id(n // 2)
     n_own = min(PAGE, n // N_OWNERS)
-    asked: dict[str, tuple[int, dict[str, Any]]] = {
+    pages: dict[str, tuple[int, dict[str, Any]]] = {
         "list the first page of 100": (PAGE, {}),
         "list a page of 100 from the middle": (PAGE, {"after": last}),
         "list by prefix, a page of 100": (PAGE, {"prefix": last[:-3]}),
@@ -124,7 +124,7 @@ def _time_lists(bench: Bench, registry: vd.Registry, n: int) -> None:
         "list what was removed, a page of 100": (PAGE, {"state": "removed"}),
         "list what is parked, which is nothing": (0, {"state": "parked"}),
     }
-    for words, (n_found, options) in asked.items():
+    for words, (n_found, options) in pages.items():
         page = partial(registry.list, "alerts", limit=PAGE, **options)
         if len(found := page()) != n_found:
             raise AnswersDifferError(f"{words}: {len(found)} queries instead of {n_found}")
@@ -148,8 +148,8 @@ def _time_stream(bench: Bench, registry: vd.Registry, n: int, folder: Path) -> N
         bench.record("registry-large", f"{n:,} queries", what, seconds, n_rows=n_rows)
     stream.stop()
     rows = spark.read.parquet(str(files[0])).transform(vs.match(followed, output="list"))
-    told = rows.selectExpr("sum(size(queries)) AS n").first()
+    found_in_spark = rows.selectExpr("sum(size(queries)) AS n").first()
     spark.stop()
     hits = followed.open(followed.current_version()).match(pq.read_table(files[0]))
-    if told is None or told["n"] != int(hits.starts[-1]):
-        raise AnswersDifferError(f"Spark finds {told} matches and this process {int(hits.starts[-1]):,}")
+    if found_in_spark is None or found_in_spark["n"] != int(hits.starts[-1]):
+        raise AnswersDifferError(f"Spark finds {found_in_spark} matches and this process {int(hits.starts[-1]):,}")

@@ -138,11 +138,11 @@ class FedStream:
         os.link(file, self._folder / f"batch-{self._n_files:04}.parquet")
         self._n_files += 1
         self._query.processAllAvailable()
-        told = [each for each in self._query.recentProgress if each["numInputRows"]]
+        reports = [each for each in self._query.recentProgress if each["numInputRows"]]
         n_rows = pq.read_metadata(file).num_rows
-        if not told or told[-1]["numInputRows"] != n_rows:
+        if not reports or reports[-1]["numInputRows"] != n_rows:
             raise AnswersDifferError(f"a micro-batch does not have the {n_rows:,} rows of its file")
-        return float(told[-1]["durationMs"]["addBatch"]) / 1000
+        return float(reports[-1]["durationMs"]["addBatch"]) / 1000
 
     def stop(self) -> None:
         self._query.stop()

@@ -30,7 +30,7 @@ from benchmarks.harness import AnswersDifferError, Bench, experiment
 from benchmarks.streams import batch_files, write_batches
 from vedette import spark as vs
 
-MOST_MAPPED, MOST_BASES = 1.5, 2.5  # times the base; four copies beside the file would be 5
+MOST_MAPPED, MOST_BASES = 1.5, 2.5  # times the base; four copies and the file would be 5
 N_WORKERS, N_SHARDS = 4, 16
 N_WARM = 3  # micro-batches before the changes, and after
 A_PART_EACH = {  # of every file, and of every shuffle

@@ -62,7 +62,7 @@ class TreePeer(MovingPeer):
 
     def __init__(self, join: PairedTrees) -> None:
         self.join, self.tally = join, join.tally
-        self.told = Pairs(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), np.empty(0))
+        self.emitted = Pairs(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), np.empty(0))
 
     def initial(self) -> Pairs:
         return self.join.initial_pairs()
@@ -77,16 +77,16 @@ class TreePeer(MovingPeer):
         return self.join.update(step.time, step.a_places, step.a_motions, step.b_places, step.b_motions)
 
     def keep(self, step: Step | None, found: Pairs) -> None:
-        told = self.told
+        emitted = self.emitted
         if step is not None:
-            is_good = ~np.isin(told.a, step.a_places) & ~np.isin(told.b, step.b_places)
-            kept = Pairs(told.a[is_good], told.b[is_good], told.starts[is_good], told.ends[is_good])
+            is_good = ~np.isin(emitted.a, step.a_places) & ~np.isin(emitted.b, step.b_places)
+            kept = Pairs(emitted.a[is_good], emitted.b[is_good], emitted.starts[is_good], emitted.ends[is_good])
             found = Pairs(*(np.concatenate(columns) for columns in zip(*[kept, found], strict=True)))
-        self.told = found
+        self.emitted = found
 
     def current(self, time: float) -> Keys:
-        is_on = (self.told.starts <= time) & (time <= self.told.ends)
-        return _keys(self.told.a[is_on], self.told.b[is_on])
+        is_on = (self.emitted.starts <= time) & (time <= self.emitted.ends)
+        return _keys(self.emitted.a[is_on], self.emitted.b[is_on])
 
 
 class NaivePeer(TreePeer):

@@ -108,9 +108,9 @@ class Broker:
     def spawn(self, program: str, *arguments: Any, name: str) -> Path:
         """Start one of Kafka's programs. Returns the file that it writes to."""
         out = self.folder / f"{name}.out"
-        with out.open("wb") as said, (self.folder / f"{name}.err").open("wb") as complained:
+        with out.open("wb") as output, (self.folder / f"{name}.err").open("wb") as errors:
             command = self._command(program, arguments)
-            self.processes.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=complained))
+            self.processes.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors))
         return out
 
     def stop(self) -> None:

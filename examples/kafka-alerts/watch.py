@@ -46,8 +46,8 @@ class Watcher:
         command = [sys.executable, "-c", "from vedette.cli import main; main()", "run", str(file), "--log", "json"]
         self.log = log
         self._from = log.stat().st_size if log.exists() else 0
-        with log.open("ab") as said:
-            self.process = subprocess.Popen(command, env=os.environ | environment, stderr=said)
+        with log.open("ab") as log_file:
+            self.process = subprocess.Popen(command, env=os.environ | environment, stderr=log_file)
 
     def records(self) -> list[dict[str, Any]]:
         """The log records since the start."""
@@ -129,10 +129,10 @@ def watch(broker: Broker, folder: Path, n: int) -> list[dict[str, Any]]:
     watcher.wait_for_rows(2 * n)
     watcher.stop()
 
-    told = read_events(events)
-    for event in sorted(told, key=lambda event: (event["time"], event["key"], event["query"])):
+    found = read_events(events)
+    for event in sorted(found, key=lambda event: (event["time"], event["key"], event["query"])):
         print("  {time}  {key:5} {event:5} {query:10} {reason:9} at version {version}".format(**event))
-    return told
+    return found
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ def _minutes(quotes: pa.Table) -> np.ndarray:
 
 
 def _draw_spread(row: Any, reported: _Reported, minutes: float) -> None:
-    axes, beside = row
+    axes, right = row
     times, spreads = reported.spread_of(reported.chosen)
     axes.plot(times, spreads, color=INK, linewidth=0.6, drawstyle="steps-post", zorder=2, label="last quotes")
     mine = reported.symbols == reported.chosen
@@ -107,15 +107,15 @@ def _draw_spread(row: Any, reported: _Reported, minutes: float) -> None:
     own.sort(key=lambda i: (reported.alerts.ids[i] in known, lows[i] + highs[i], lows[i]))  # those without pairs first
     lines = [[(place, lows[i]), (place, highs[i])] for place, i in enumerate(own)]
     colours = [ALERT if reported.alerts.ids[i] in known else PALE for i in own]
-    beside.add_collection(LineCollection(lines, colors=colours, linewidths=1.0))
-    beside.set_xlim(-3, len(own) + 2)
-    beside.set_xticks([])
-    beside.set_xlabel(f"{len(own) - len(known)} without, {len(known)} with pairs", labelpad=4)
-    _style(beside, f"Bands of its {len(own)} alerts")
+    right.add_collection(LineCollection(lines, colors=colours, linewidths=1.0))
+    right.set_xlim(-3, len(own) + 2)
+    right.set_xticks([])
+    right.set_xlabel(f"{len(own) - len(known)} without, {len(known)} with pairs", labelpad=4)
+    _style(right, f"Bands of its {len(own)} alerts")
 
 
 def _draw_symbols(row: Any, reported: _Reported, minutes: float) -> None:
-    axes, beside = row
+    axes, right = row
     symbols = sorted(set(reported.alerts.symbols))
     places = np.array([symbols.index(symbol) for symbol in reported.symbols.tolist()], np.int64)
     n_cells = int(np.ceil(minutes * 60 / SECONDS_OF_A_CELL))
@@ -138,12 +138,12 @@ def _draw_symbols(row: Any, reported: _Reported, minutes: float) -> None:
         dict(zip(reported.alerts.ids, reported.alerts.symbols, strict=True))[query]
         for query in set(reported.queries.tolist())
     )
-    beside.barh(range(len(symbols)), [total[each] for each in symbols], color="white", edgecolor=INK, linewidth=0.6)
-    beside.barh(range(len(symbols)), [alerted[each] for each in symbols], color=INK)
-    beside.tick_params(axis="y", length=0)
-    beside.xaxis.set_major_locator(MaxNLocator(3, integer=True))
-    beside.set_xlabel("alerts (dark: with pairs)", labelpad=1)
-    _style(beside, f"{len(set(reported.queries.tolist())):,} of {len(reported.alerts):,} alerts")
+    right.barh(range(len(symbols)), [total[each] for each in symbols], color="white", edgecolor=INK, linewidth=0.6)
+    right.barh(range(len(symbols)), [alerted[each] for each in symbols], color=INK)
+    right.tick_params(axis="y", length=0)
+    right.xaxis.set_major_locator(MaxNLocator(3, integer=True))
+    right.set_xlabel("alerts (dark: with pairs)", labelpad=1)
+    _style(right, f"{len(set(reported.queries.tolist())):,} of {len(reported.alerts):,} alerts")
 
 
 def _draw_performances(
@@ -153,7 +153,7 @@ def _draw_performances(
     bands: tuple[np.ndarray, np.ndarray],
     minutes: float,
 ) -> None:
-    axes, beside = row
+    axes, right = row
     times = np.linspace(0, minutes, len(performances))
     couples = [(bank, mine) for bank in performances[0] for mine in performances[0] if _is_pair(bank, mine)]
     lines = {pair: np.array([now[pair[0]] - now[pair[1]] for now in performances]) for pair in couples}
@@ -179,12 +179,12 @@ def _draw_performances(
 
     heights = np.linspace(-reach, reach, 400)
     holding = np.searchsorted(np.sort(bands[0]), heights, "right") - np.searchsorted(np.sort(bands[1]), heights, "left")
-    beside.fill_betweenx(heights, holding, color=FAINT, step="mid")
-    beside.plot(holding, heights, color=INK, linewidth=0.6)
-    beside.set_xlim(left=0)
-    beside.set_xlabel("bands with this value", labelpad=1)
-    beside.xaxis.set_major_locator(MaxNLocator(3, integer=True))
-    _style(beside, f"{len(bands[0]):,} bands")
+    right.fill_betweenx(heights, holding, color=FAINT, step="mid")
+    right.plot(holding, heights, color=INK, linewidth=0.6)
+    right.set_xlim(left=0)
+    right.set_xlabel("bands with this value", labelpad=1)
+    right.xaxis.set_major_locator(MaxNLocator(3, integer=True))
+    _style(right, f"{len(bands[0]):,} bands")
 
 
 def _is_pair(bank: str, mine: str) -> bool:

@@ -68,14 +68,14 @@ class Watch:
             self.n_called_off += 1
             self._report(now, pair, f"will not meet cell {pair[1]} at {clock(self.coming.pop(pair).start)}")
         for pair, start in sorted(starts.items(), key=lambda item: item[1]):
-            told = self.coming.setdefault(pair, Coming(now, start))
-            shift = start - told.start
-            if told.since == now:
+            known = self.coming.setdefault(pair, Coming(now, start))
+            shift = start - known.start
+            if known.since == now:
                 self._report(now, pair, f"will meet cell {pair[1]} at {clock(start)}")
             elif abs(shift) >= SHIFT:
                 words = f"{abs(shift):.0f} min {'later' if shift > 0 else 'earlier'}"
                 self._report(now, pair, f"will meet cell {pair[1]} at {clock(start)}, {words}")
-                told.start = start
+                known.start = start
 
     def meetings(self, until: float) -> dict[Pair, list[Span]]:
         """All meetings up to a time. A meeting that continues across updates counts once."""
@@ -126,7 +126,7 @@ def watch(vessels: pa.Table, storms: pa.Table, frame_times: list[float]) -> tupl
         seen.take(now, changes, moving.pairs(at=now))
         seen.warn(now, moving.events())
         if now in frame_times:
-            coming = {pair: told.start for pair, told in seen.coming.items()}
+            coming = {pair: known.start for pair, known in seen.coming.items()}
             frames.append(Frame(now, sorted(seen.met), coming, seen.spans(), seen.news[-N_NEWS:]))
     return seen, frames
 

@@ -81,10 +81,10 @@ def test_verdicts_are_short_enough_to_be_read():
 
 
 @pytest.mark.parametrize(
-    ("given", "told"), [(1234.5, "1,234"), (12.34, "12"), (1.26, "1.3"), (0.0123, "0.012"), (4, "4")]
+    ("given", "reported"), [(1234.5, "1,234"), (12.34, "12"), (1.26, "1.3"), (0.0123, "0.012"), (4, "4")]
 )
-def test_numbers_have_two_digits(given, told):
-    assert number(given) == told
+def test_numbers_have_two_digits(given, reported):
+    assert number(given) == reported
 
 
 def test_a_range_of_one_number_is_that_number():
@@ -99,11 +99,11 @@ def intervals(recommended):
         value("mtb-fig36", "uniform", "interval at which ours takes least", 120),
     ]
     for interval, read in ((60, 120.0), (90, 100.0)):
-        for name, told in (("actual", read), ("eight-vbr", 1.1 * read), ("zero-vbr", 2 * read)):
+        for name, reported in (("actual", read), ("eight-vbr", 1.1 * read), ("zero-vbr", 2 * read)):
             point = {"x": interval, "x_name": "longest update interval", "contestant": name}
             y_name = "node accesses a timestamp"
             case = f"uniform, interval {interval}"
-            rows.append(value("mtb-fig36", case, f"{y_name}, {name}", told, y_name=y_name, **point))
+            rows.append(value("mtb-fig36", case, f"{y_name}, {name}", reported, y_name=y_name, **point))
     return rows
 
 

@@ -25,7 +25,7 @@ def keep_value(target, case, measure, value):
     return bench.rows
 
 
-def told(target, rows):
+def reported(target, rows):
     return str(judge(target, rows))
 
 
@@ -41,12 +41,12 @@ def buckets(*best):
 
 
 def test_figure_20_holds_if_two_buckets_are_best_at_most_intervals():
-    assert told("mtb-fig20", buckets(2, 2, 1)) == (
+    assert reported("mtb-fig20", buckets(2, 2, 1)) == (
         "holds: by time two buckets are best for 2 of 3 intervals, for the others 1; by node accesses two buckets are "
         "best at 2 of 3 intervals, for the others 1"
     )
     assert judge("mtb-fig20", buckets(2, 1, 1)).holds is False
-    assert told("mtb-fig20", buckets(1, 1, 3)).startswith(
+    assert reported("mtb-fig20", buckets(1, 1, 3)).startswith(
         "does not hold: by time two buckets are best for none of 3 intervals, for the others 1 or 3; by node accesses"
     )
 
@@ -58,7 +58,7 @@ def constraint(few, many):
 
 def test_figure_21_holds_if_a_constraint_saves_up_to_ten_times():
     assert judge("mtb-fig21", constraint(2.0, 11.0)).holds is True
-    assert told("mtb-fig21", constraint(2.0, 6.5)) == (
+    assert reported("mtb-fig21", constraint(2.0, 6.5)) == (
         "holds in part: with up to 10,000 objects NaiveJoin takes 2 to 6.5 times the time of TC-Join, nowhere "
         "10; with up to 10,000 objects NaiveJoin takes 2 to 6.5 times the node accesses of TC-Join, nowhere 10"
     )
@@ -75,7 +75,7 @@ def techniques(none, alone, read):
 def test_figure_22_holds_if_techniques_save_time_and_no_accesses():
     assert judge("mtb-fig22", techniques(6.0, 3.0, 100.0)).holds is True
     assert judge("mtb-fig22", techniques(4.0, 3.0, 100.0)).holds is None
-    assert told("mtb-fig22", techniques(6.0, 7.0, 50.0)) == (
+    assert reported("mtb-fig22", techniques(6.0, 7.0, 50.0)) == (
         "holds in part: all techniques make the join 6 times as fast; in part: alone, PS, DP, IP slow it down; "
         "against it: they change node accesses by 50%"
     )
@@ -108,7 +108,7 @@ def initial_by_size(naive, etp):
 def test_figure_24_shows_the_number_of_objects_of_each():
     rows = initial_by_size({1_000: 28.0, 10_000: 78.0}, {1_000: 3.0, 10_000: 9.0})
 
-    assert told("mtb-fig24", rows) == (
+    assert reported("mtb-fig24", rows) == (
         "holds: with up to 10,000 objects NaiveJoin takes 28 to 78 times the time of MTB-Join; the lead over NaiveJoin "
         "grows with objects; with up to 10,000 objects ETP-Join takes 3 to 9 times the time of MTB-Join; with up to "
         "100,000 objects Vedette, which also lists pairs, is 4 times as fast as MTB-Join"
@@ -138,7 +138,7 @@ def distributions(battlefield, read, uniform=8.0):
 
 
 def test_figure_25_is_judged_on_the_battlefield_apart():
-    assert told("mtb-fig25", distributions(20.0, 1.5)) == (
+    assert reported("mtb-fig25", distributions(20.0, 1.5)) == (
         "holds: with 10,000 objects ETP-Join takes 8 to 20 times the time of MTB-Join; on the battlefield "
         "MTB-Join saves 95% of the time; on the battlefield MTB-Join reads 1.5 times the nodes of ETP-Join; Vedette, "
         "which also lists pairs, is 1 times as fast as MTB-Join"
@@ -159,17 +159,17 @@ def initial(target, etp, naive=None):
 
 @pytest.mark.parametrize("target", ["mtb-fig26", "mtb-fig27"])
 def test_figures_26_and_27_hold_where_etp_join_takes_longer_everywhere(target):
-    assert told(target, initial(target, {1: 2.0, 5: 9.0})).startswith(
+    assert reported(target, initial(target, {1: 2.0, 5: 9.0})).startswith(
         "holds: with 10,000 objects ETP-Join takes 2 to 9 times the time of MTB-Join; Vedette"
     )
-    assert "but not at 5 (0.5)" in told(target, initial(target, {1: 2.0, 5: 0.5}))
+    assert "but not at 5 (0.5)" in reported(target, initial(target, {1: 2.0, 5: 0.5}))
     assert judge(target, initial(target, {1: 0.9, 5: 0.5})).holds is False
 
 
 def test_figure_28_is_judged_by_both_rivals():
     good, bad = {"truck": 9.0, "bus": 8.0}, {"truck": 0.9, "bus": 0.8}
 
-    assert told("mtb-fig28", initial("mtb-fig28", good, good)).startswith(
+    assert reported("mtb-fig28", initial("mtb-fig28", good, good)).startswith(
         "holds: with 1,000 objects NaiveJoin takes 8 to 9 times the time of MTB-Join; "
         "with 10,000 objects ETP-Join takes 8 to 9 times"
     )
@@ -186,7 +186,7 @@ def maintenance_by_size(naive, etp, read):
 
 
 def test_figure_29_shows_the_number_of_objects_of_each():
-    assert told("mtb-fig29", maintenance_by_size({1_000: 12.0, 10_000: 21.0}, {1_000: 385.0}, 20.0)) == (
+    assert reported("mtb-fig29", maintenance_by_size({1_000: 12.0, 10_000: 21.0}, {1_000: 385.0}, 20.0)) == (
         "holds: with up to 10,000 objects NaiveJoin takes 12 to 21 times the time of MTB-Join; the lead over NaiveJoin "
         "grows with objects; NaiveJoin reads 20 times the nodes; with up to 1,000 objects ETP-Join takes 385 times the "
         "time of MTB-Join; ETP-Join reads 20 times the nodes; with up to 100,000 objects Vedette, which also lists "
@@ -197,7 +197,7 @@ def test_figure_29_shows_the_number_of_objects_of_each():
 def test_figure_29_does_not_hold_where_rivals_are_near():
     part = maintenance_by_size({1_000: 2.4, 10_000: 21.0}, {1_000: 385.0}, 20.0)
 
-    assert "but not at 1,000 (2.4)" in told("mtb-fig29", part)
+    assert "but not at 1,000 (2.4)" in reported("mtb-fig29", part)
     assert judge("mtb-fig29", part).holds is None
     assert judge("mtb-fig29", maintenance_by_size({1_000: 3.0, 10_000: 2.0}, {1_000: 5.0}, 0.5)).holds is False
 
@@ -215,7 +215,7 @@ def maintenance(target, naive, etp, milliseconds):
 
 @pytest.mark.parametrize("target", ["mtb-fig30", "mtb-fig31", "mtb-fig32", "mtb-fig33"])
 def test_figures_30_to_33_are_judged_by_both_rivals_and_by_a_timestamp(target):
-    assert told(target, maintenance(target, (20.0, 30.0), (300.0, 400.0), 20.0)) == (
+    assert reported(target, maintenance(target, (20.0, 30.0), (300.0, 400.0), 20.0)) == (
         "holds: with 10,000 objects NaiveJoin takes 20 to 30 times the time of MTB-Join; with 1,000 objects ETP-Join "
         "takes 300 to 400 times the time of MTB-Join; with 10,000 objects MTB-Join takes 20 milliseconds a timestamp; "
         "Vedette, which also lists pairs, is 4 times as fast as MTB-Join"
@@ -237,7 +237,7 @@ def errors(*percents):
 
 
 def test_figure_35_holds_if_the_model_is_less_than_eight_percent_off():
-    assert told("mtb-fig35", errors(3.0, 7.0)) == "holds: its error is 3 to 7%"
+    assert reported("mtb-fig35", errors(3.0, 7.0)) == "holds: its error is 3 to 7%"
     assert judge("mtb-fig35", errors(3.0, 9.0)).holds is None
     assert judge("mtb-fig35", errors(9.0, 20.0)).holds is False
 
@@ -265,7 +265,7 @@ def intervals(target, kind, *recommended):
     ],
 )
 def test_figures_36_to_40_hold_where_the_best_interval_is_recommended(target, kind):
-    assert told(target, intervals(target, kind, 90)) == (
+    assert reported(target, intervals(target, kind, 90)) == (
         "holds: it recommends 90, which reads least; "
         "the closest prediction is eight-vbr, with an error of 10%; ours takes least at 60"
     )
@@ -274,7 +274,7 @@ def test_figures_36_to_40_hold_where_the_best_interval_is_recommended(target, ki
 
 
 def test_figure_36_is_judged_by_the_predictions_at_both_intervals():
-    assert told("mtb-fig36", intervals("mtb-fig36", "uniform", 90, 60)) == (
+    assert reported("mtb-fig36", intervals("mtb-fig36", "uniform", 90, 60)) == (
         "holds in part: it recommends 90, which reads least; the closest prediction is eight-vbr, with an error of "
         "10%; in part: told "
         "at 90, it recommends 60, which reads 5% more than 90; the closest prediction is eight-vbr, with an "
@@ -291,7 +291,7 @@ def overheads(by_objects, by_interval):
 
 
 def test_figure_41_holds_if_watching_adds_little_by_objects_and_by_interval():
-    assert told("mtb-fig41", overheads(5.0, 4.0)) == (
+    assert reported("mtb-fig41", overheads(5.0, 4.0)) == (
         "holds: observing six intervals adds 5% for any number of objects; "
         "observing six intervals adds 4% for any interval"
     )

@@ -28,16 +28,18 @@ TODAY = "1,000,000 queries"  # where nothing of a claim holds
 
 def intervals(**changed):
     """Figures 6 and 7: seconds of the indexes, or their MB."""
-    told = {"LCI-BV": 1.5, "LCI": 2.0, "SCI": 2.0, "Dlist": 1.0, "IS-list": 9.0, "CEI": 0.5} | changed
-    rows = [time("vci-fig6", "1,000 queries", name, seconds, x=1_000) for name, seconds in told.items()]
+    reported = {"LCI-BV": 1.5, "LCI": 2.0, "SCI": 2.0, "Dlist": 1.0, "IS-list": 9.0, "CEI": 0.5} | changed
+    rows = [time("vci-fig6", "1,000 queries", name, seconds, x=1_000) for name, seconds in reported.items()]
     today = {"LCI-BV": 9.0, "Dlist": 2.0, "IS-list": 4.5}
     return rows + [time("vci-fig6", TODAY, name, seconds) for name, seconds in today.items()]
 
 
 def interval_sizes(bits):
-    told = {"LCI-BV": bits, "LCI": 2.0, "SCI": 3.0, "Dlist": 20.0, "IS-list": 5.0}
-    rows = [value("vci-fig7", "1,000 queries", f"MB, {name}", size, x=1_000) for name, size in told.items()]
-    return rows + [value("vci-fig7", TODAY, f"MB, {name}", size) for name, size in (told | {"LCI-BV": 10.0}).items()]
+    reported = {"LCI-BV": bits, "LCI": 2.0, "SCI": 3.0, "Dlist": 20.0, "IS-list": 5.0}
+    rows = [value("vci-fig7", "1,000 queries", f"MB, {name}", size, x=1_000) for name, size in reported.items()]
+    return rows + [
+        value("vci-fig7", TODAY, f"MB, {name}", size) for name, size in (reported | {"LCI-BV": 10.0}).items()
+    ]
 
 
 def sides(best):
@@ -183,8 +185,8 @@ def structures(target, x_name, xs, sizes, micros, today=9.0):
     rows = []
     for place, x in enumerate(xs):
         for key, name in STRUCTURES.items():
-            for measure, told in (("MB", sizes), (LOOK_UP, micros)):
-                number = told.get(key, (1.0, 1.0))[place]
+            for measure, reported in (("MB", sizes), (LOOK_UP, micros)):
+                number = reported.get(key, (1.0, 1.0))[place]
                 rows.append(line(target, f"{x_name} {x}", name, measure, x, x_name, number))
     for key, number in (("scan", today), ("stabbing", 1.0)):
         more = {"y_name": LOOK_UP, "contestant": STRUCTURES[key]}
@@ -194,9 +196,9 @@ def structures(target, x_name, xs, sizes, micros, today=9.0):
 
 def tau(sizes=(1.0, 300.0), micros=(1.0, 1.5), with_bands=(1.0, 1.2), today=9.0):
     """The last x is six hundred times the first, or eight times the bands at the same tau."""
-    told = {"stabbing": sizes, "tree": (200.0, 200.0)}
+    reported = {"stabbing": sizes, "tree": (200.0, 200.0)}
     taken = {"stabbing": micros, "scan": (2.0, 4.0)}
-    rows = structures("band-tau", "tau, stabbing points", (1, 600), told, taken, today)
+    rows = structures("band-tau", "tau, stabbing points", (1, 600), reported, taken, today)
     taken = {"stabbing": with_bands, "scan": (2.0, 4.0)}
     return rows + structures("band-tau", "n, bands, at one tau", (1_000, 8_000), {}, taken, today)[:-2]
 
@@ -207,8 +209,8 @@ def bands(growth=1.2, today=9.0):
 
 
 def values(growth=1.2, sizes=8.0, tree=100.0):
-    told = {"stabbing": (1.0, sizes), "mixed": (1.0, sizes), "tree": (tree, 8 * tree)}
-    return structures("band-values", "m, values", (250, 2_000), told, {"stabbing": (1.0, growth)})
+    reported = {"stabbing": (1.0, sizes), "mixed": (1.0, sizes), "tree": (tree, 8 * tree)}
+    return structures("band-values", "m, values", (250, 2_000), reported, {"stabbing": (1.0, growth)})
 
 
 def output(growth=4.0, scan=(2.0, 9.0)):
@@ -318,9 +320,9 @@ def test_a_claim_of_which_nothing_is_borne_out_does_not_hold():
 
 
 def test_the_bound_behind_a_word_is_shown():
-    told = str(judge("bmq-fig6", CASES["bmq-fig6"][0]))
+    reported = str(judge("bmq-fig6", CASES["bmq-fig6"][0]))
 
-    assert told == (
+    assert reported == (
         "holds: BMQ is 3 to 9 times as fast as the fastest DiffRMQ (much: 2); 100% of the queries that BMQ "
         "reads are events; "
         "with 2 times the queries it takes 1 times as long; with a million queries 5 times as fast"
@@ -337,25 +339,25 @@ def test_on_many_axes_bmq_is_held_against_diff_rmq_below_the_width_and_against_o
 
 
 def test_todays_setting_is_shown_and_does_not_judge_figure_18():
-    told = judge("sjcq-fig18", windows(2.6, 3.9, 6.9))
+    reported = judge("sjcq-fig18", windows(2.6, 3.9, 6.9))
 
-    assert told.holds is True
-    assert str(told).endswith("; with far more queries 0.5")
+    assert reported.holds is True
+    assert str(reported).endswith("; with far more queries 0.5")
 
 
 def test_a_million_queries_are_shown_and_do_not_judge_virtual_constructs():
-    told = {target: str(judge(target, CASES[target][0])) for target in ("vci-fig6", "vci-fig7", "vcr-fig13")}
+    reported = {target: str(judge(target, CASES[target][0])) for target in ("vci-fig6", "vci-fig7", "vcr-fig13")}
 
-    assert told["vci-fig6"].endswith("; with a million queries LCI-BV takes 4.5 times the time of direct lists")
-    assert told["vci-fig7"].endswith("; with a million queries 0.2 to 2 times")
-    assert told["vcr-fig13"].endswith("; with a million queries an R-tree takes 0.5 times the time")
+    assert reported["vci-fig6"].endswith("; with a million queries LCI-BV takes 4.5 times the time of direct lists")
+    assert reported["vci-fig7"].endswith("; with a million queries 0.2 to 2 times")
+    assert reported["vcr-fig13"].endswith("; with a million queries an R-tree takes 0.5 times the time")
 
 
 @pytest.mark.parametrize("target", ["sjcq-fig15", "sjcq-fig16", "sjcq-fig17"])
 def test_with_a_million_queries_both_spatial_joins_are_compared_with_ibs(target):
-    told = str(judge(target, CASES[target][0]))
+    reported = str(judge(target, CASES[target][0]))
 
-    assert told.endswith(
+    assert reported.endswith(
         ("SJ-Batch is 12 times as fast, SJ-Immediate 2", "SJ-Batch is 7 times as fast, SJ-Immediate 0.5")
     )
 
@@ -373,9 +375,9 @@ def test_a_claim_whose_parts_mostly_fail_does_not_hold_and_shows_failures_first(
 
 
 def test_the_lead_over_r_trees_is_shown_for_the_papers_l_and_the_chosen_one():
-    told = str(judge("vcr-fig13", rectangles(over=4.0, vcr=0.5)))
+    reported = str(judge("vcr-fig13", rectangles(over=4.0, vcr=0.5)))
 
-    assert "an R-tree takes 4 times the time of VCR; 8 times with the paper's L; the difference grows" in told
+    assert "an R-tree takes 4 times the time of VCR; 8 times with the paper's L; the difference grows" in reported
 
 
 def test_the_gain_and_cost_of_the_overlapped_decomposition_are_shown():

@@ -19,14 +19,14 @@ def terminal_output():
         command = [sys.executable, "-c", "from vedette.cli import main; main()", *map(str, arguments)]
         process = subprocess.Popen(command, stderr=theirs, stdout=subprocess.DEVNULL)
         os.close(theirs)
-        said = b""
+        printed = b""
         try:
             while piece := os.read(ours, 4096):
-                said += piece
+                printed += piece
         except OSError:  # a terminal whose other end is closed
             pass
         os.close(ours)
         assert process.wait() == 0
-        return said.decode()
+        return printed.decode()
 
     return run_command

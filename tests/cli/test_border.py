@@ -87,9 +87,9 @@ def test_border_reads_and_writes_each_format(run, tmp_path, rows_kind, kind):
         tmp_path / f"o.{kind}",
     )
 
-    code, said, err = run("border", rows, "--queries", queries, "--key", "symbol", "--time", "ts", "-o", out)
+    code, printed, err = run("border", rows, "--queries", queries, "--key", "symbol", "--time", "ts", "-o", out)
 
-    assert (code, said) == (0, "")
+    assert (code, printed) == (0, "")
     assert err.startswith(COUNTS)
     assert read_events(out) == EVENTS
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([rows.name, "q.csv", out.name])
@@ -124,8 +124,8 @@ def test_quiet_prints_only_dropped_rows(run, tmp_path):
     assert run(*border(tmp_path, "-o", tmp_path / "o.csv", "--quiet")) == (0, "", "")
 
     rows = [*ROWS, (None, 1.0, "2026-03-02T14:04:00Z")]
-    told = run(*border(tmp_path, "-o", tmp_path / "o.csv", "--quiet", "--null-key", "drop", rows=rows))
-    assert told == (0, "", "vedette: 1 row without a key dropped\n")
+    reported = run(*border(tmp_path, "-o", tmp_path / "o.csv", "--quiet", "--null-key", "drop", rows=rows))
+    assert reported == (0, "", "vedette: 1 row without a key dropped\n")
 
 
 def test_no_event_leaves_the_header(run, tmp_path):

@@ -18,13 +18,13 @@ def test_the_demo_agrees_with_spark_and_leaves_a_report(spark, monkeypatch, tmp_
 
     assert Demo(20_000, 3_000, seed=1, output_dir=tmp_path, quiet=True).run()
 
-    said = " ".join(capsys.readouterr().out.split())
-    assert "Busiest symbols" in said
-    assert "Most triggered alerts" in said
-    assert len(re.findall(r"ticks a second from a cold start, [\d,]+ in steady state", said)) == 2
-    assert "enter and exit events" in said
-    assert "Spark's own join: " in said
-    assert "DuckDB, split by hand: " in said
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Busiest symbols" in printed
+    assert "Most triggered alerts" in printed
+    assert len(re.findall(r"ticks a second from a cold start, [\d,]+ in steady state", printed)) == 2
+    assert "enter and exit events" in printed
+    assert "Spark's own join: " in printed
+    assert "DuckDB, split by hand: " in printed
     assert (tmp_path / "report.png").read_bytes().startswith(b"\x89PNG")
     assert "data:image/png;base64," in (tmp_path / "report.html").read_text()
 

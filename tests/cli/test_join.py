@@ -90,9 +90,9 @@ def pairs_of(out):
 @pytest.mark.parametrize("rows_kind", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_join_reads_and_writes_each_format(run, tmp_path, rows_kind, kind):
-    code, said, err = run(*join(tmp_path, *TIMED, "-o", tmp_path / f"o.{kind}", kind=rows_kind))
+    code, printed, err = run(*join(tmp_path, *TIMED, "-o", tmp_path / f"o.{kind}", kind=rows_kind))
 
-    assert (code, said) == (0, "")
+    assert (code, printed) == (0, "")
     assert err.startswith(COUNTS)
     assert read_pairs(tmp_path / f"o.{kind}") == PAIRS
 

@@ -80,9 +80,9 @@ def read_csv(out):
 @pytest.mark.parametrize("rows_kind", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_changes_are_read_from_and_written_to_each_format(run, tmp_path, rows_kind, kind):
-    code, said, err = run(*moving(tmp_path, "-o", tmp_path / f"o.{kind}", kind=rows_kind))
+    code, printed, err = run(*moving(tmp_path, "-o", tmp_path / f"o.{kind}", kind=rows_kind))
 
-    assert (code, said) == (0, "")
+    assert (code, printed) == (0, "")
     assert err.startswith(COUNTS)
     assert read_answer(tmp_path / f"o.{kind}") == CHANGES
 
@@ -132,10 +132,10 @@ def test_overdue_objects_may_be_removed_from_the_result(run, tmp_path):
     assert read_csv(out) == (["set", "a", "b", "deadline"], [("a", "Bob", "", "13"), ("b", "", "7", "10")])
     assert "2 overdue objects" in err
     numbers = [(9, *row[1:]) for row in VESSELS if row[0] == "Bob"]
-    told = run(*moving(tmp_path, "--overdue", "26", *often, a=numbers))[1]
-    assert read_csv(told) == (["set", "id", "deadline"], [("a", "9", "13"), ("b", "7", "10")])
-    told = run(*moving(tmp_path, "--overdue", "26", *often, a=[changed(VESSELS[0], time=99)]))[1]
-    assert read_csv(told) == (["set", "a", "b", "deadline"], [("b", "", "7", "10")])
+    reported = run(*moving(tmp_path, "--overdue", "26", *often, a=numbers))[1]
+    assert read_csv(reported) == (["set", "id", "deadline"], [("a", "9", "13"), ("b", "7", "10")])
+    reported = run(*moving(tmp_path, "--overdue", "26", *often, a=[changed(VESSELS[0], time=99)]))[1]
+    assert read_csv(reported) == (["set", "a", "b", "deadline"], [("b", "", "7", "10")])
     assert read_csv(run(*moving(tmp_path, "--overdue", "26", *often, "--static", "b"))[1])[1] == [("a", "Bob", "13")]
 
     assert len(read_csv(run(*moving(tmp_path, "--at", "26", *often))[1])[1]) == 2
@@ -181,8 +181,8 @@ def test_the_pairs_of_each_time_equal_brute_force_for_any_batches(run, tmp_path,
             sums[i, j] = sums.get((i, j), 0) + sign * (start <= time <= end)
         assert {pair: n for pair, n in sums.items() if n} == dict.fromkeys(expected, 1)
         if time % 3 == 0:
-            told = run(*moving(tmp_path, "--at", time, "--max-update-interval", "5", a=a, b=b, kind="parquet"))[1]
-            assert {tuple(map(int, line)) for line in read_csv(told)[1]} == expected
+            reported = run(*moving(tmp_path, "--at", time, "--max-update-interval", "5", a=a, b=b, kind="parquet"))[1]
+            assert {tuple(map(int, line)) for line in read_csv(reported)[1]} == expected
 
 
 def test_pairs_at_a_time_need_no_order(run, tmp_path, monkeypatch):
@@ -444,8 +444,8 @@ def test_changes_in_spark_are_the_same(spark, run, tmp_path, kind):
 
     assert code == 0, err
     assert err.startswith(COUNTS)
-    told = sorted(read_answer(tmp_path / "o.parquet"), key=lambda line: line[1:])
-    assert told == sorted(CHANGES, key=lambda line: (*line[1:4], getattr(line[4], "expected", line[4])))
+    reported = sorted(read_answer(tmp_path / "o.parquet"), key=lambda line: line[1:])
+    assert reported == sorted(CHANGES, key=lambda line: (*line[1:4], getattr(line[4], "expected", line[4])))
     assert pq.read_schema(tmp_path / "o.parquet").types[:3] == [pa.int64(), pa.string(), pa.int64()]
 
 

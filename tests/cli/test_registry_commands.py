@@ -61,9 +61,11 @@ def test_a_query_is_added_shown_replaced_and_removed(run, url):
         "}",
     ]
 
-    lives = rows_of(run("query", "history", "cheap")[1])
+    revisions = rows_of(run("query", "history", "cheap")[1])
 
-    assert [(life["where"], life["added"], life["removed"], life["state"]) for life in lives] == [
+    assert [
+        (revision["where"], revision["added"], revision["removed"], revision["state"]) for revision in revisions
+    ] == [
         ("price < 40", "1", "2", "replaced"),
         ("price < 39", "2", "3", "removed"),
     ]
@@ -119,10 +121,10 @@ def test_exported_queries_can_be_imported(run, url, tmp_path, kind):
     assert run("query", "export", "-o", out) == (0, "", "")
     run("set", "create", "again", "--schema", SCHEMA)
 
-    code, told, err = run("query", "import", out, "--set", "again", "--json")
+    code, reported, err = run("query", "import", out, "--set", "again", "--json")
 
     assert (code, err) == (0, "")
-    assert json.loads(told) == {"set": "again", "added": 2, "replaced": 0, "version": 1}
+    assert json.loads(reported) == {"set": "again", "added": 2, "replaced": 0, "version": 1}
     registry = vd.Registry(url)
     facts = [
         [(query.id, query.text, query.metadata, query.expires_at) for query in registry.list(name)]
@@ -140,14 +142,14 @@ def test_an_import_is_one_version_or_none(run, url, tmp_path):
     assert code == 2
     assert "q.csv, line 3: " in err
     assert rows_of(run("query", "list")[1]) == []
-    code, told, err = run("query", "import", file, "--skip-bad")
-    assert (code, rows_of(told)[0]["skipped"]) == (0, "1")
+    code, reported, err = run("query", "import", file, "--skip-bad")
+    assert (code, rows_of(reported)[0]["skipped"]) == (0, "1")
     assert "skipped 1 bad query" in err
     file.write_text("id,where\na,price < 9\nd,price < 4\n")
     assert run("query", "import", file)[0] == 2  # a already exists
-    told = rows_of(run("query", "import", file, "--replace")[1])[0]
+    reported = rows_of(run("query", "import", file, "--replace")[1])[0]
 
-    assert (told["added"], told["replaced"]) == ("1", "1")
+    assert (reported["added"], reported["replaced"]) == ("1", "1")
     assert vd.Registry(url).get("alerts", "a").text == "price < 9"
 
 
@@ -223,7 +225,7 @@ def test_further_columns_of_an_import_are_metadata(run, url, tmp_path, kind):
 
 
 @pytest.mark.parametrize(
-    ("form", "text", "said"),
+    ("form", "text", "output"),
     [
         ("csv", "id,what\na,b\n", "standard input has no column 'where'"),
         ("csv", "id,where\udcff\n", "standard input, line 1: invalid CSV: 'utf-8' codec can't decode byte 0xff"),
@@ -238,13 +240,13 @@ def test_further_columns_of_an_import_are_metadata(run, url, tmp_path, kind):
         ),
     ],
 )
-def test_an_error_in_standard_input_names_standard_input(run, url, monkeypatch, form, text, said):
+def test_an_error_in_standard_input_names_standard_input(run, url, monkeypatch, form, text, output):
     type_in(monkeypatch, text)
 
     code, _, err = run("query", "import", "-", "--format", form)
 
     assert code == 2
-    assert err.startswith(f"vedette: {said}")
+    assert err.startswith(f"vedette: {output}")
 
 
 @pytest.mark.parametrize("value", ["123", "1.5", "true", '["2999-01-01"]', '"soon"'])
@@ -313,12 +315,12 @@ def test_an_id_that_is_twice_in_a_file_is_reported_with_both_lines(run, url, tmp
     file = tmp_path / "q.csv"
     file.write_text("id,where\na,price < 1\nb,price < 2\na,price < 3\n")
 
-    for standing in ({}, {"a": ("price < 0", {}, None)}):
-        for query_id, (text, _, _) in standing.items():
+    for active in ({}, {"a": ("price < 0", {}, None)}):
+        for query_id, (text, _, _) in active.items():
             run("query", "add", query_id, text)
-        told = f"vedette: {file}, line 4: query 'a': its id is also in line 2; each id must be unique in a file\n"
-        assert run("query", "import", file, *replace) == (2, "", told)
-        assert facts_of(url) == standing
+        reported = f"vedette: {file}, line 4: query 'a': its id is also in line 2; each id must be unique in a file\n"
+        assert run("query", "import", file, *replace) == (2, "", reported)
+        assert facts_of(url) == active
     code, _, err = run("query", "import", file, "--skip-bad", *replace)
 
     assert code == 0
@@ -349,12 +351,12 @@ def test_an_import_that_skips_is_one_version_too(run, url, tmp_path):
     lines = [f"q{n},price < {'x' if n % 1000 == 7 else n}" for n in range(20_000)]
     file.write_text("\n".join(["id,where", *lines]))
 
-    told = rows_of(run("query", "import", file, "--skip-bad")[1])[0]
+    reported = rows_of(run("query", "import", file, "--skip-bad")[1])[0]
 
-    assert (told["added"], told["skipped"], told["version"]) == ("19980", "20", "1")
+    assert (reported["added"], reported["skipped"], reported["version"]) == ("19980", "20", "1")
     assert vd.Registry(url).set("alerts").version == 1
-    told = rows_of(run("query", "import", file, "--skip-bad")[1])[0]  # none is left
-    assert (told["added"], told["skipped"], told["version"]) == ("0", "20000", "1")
+    reported = rows_of(run("query", "import", file, "--skip-bad")[1])[0]  # none is left
+    assert (reported["added"], reported["skipped"], reported["version"]) == ("0", "20000", "1")
 
 
 def test_an_import_skips_a_literal_of_thousands_of_digits_in_one_short_line(run, url, tmp_path):
@@ -413,8 +415,8 @@ def test_a_text_to_check_has_any_source_and_the_answer_any_format(run, monkeypat
     type_in(monkeypatch, "price > 5\n")
 
     assert run("query", "check", "-", *schema) == (0, "ok\n", "")
-    told = json.loads(run("query", "check", "--file", tmp_path / "text", *schema, "--json")[1])
-    assert told == {"where": never, "warnings": ["never matches: no value of price lies in all its ranges"]}
+    reported = json.loads(run("query", "check", "--file", tmp_path / "text", *schema, "--json")[1])
+    assert reported == {"where": never, "warnings": ["never matches: no value of price lies in all its ranges"]}
     assert run("query", "check", "price > 5", *schema, "--csv")[1] == "where,warnings\nprice > 5,[]\n"
     assert "no text is given" in run("query", "check", *schema)[2]
 
@@ -464,8 +466,8 @@ def test_an_id_that_already_exists_is_reported_with_its_line(run, url, tmp_path)
     file = tmp_path / "q.csv"
     file.write_text("id,where\na,price < 1\nb,price < 2\n")
 
-    told = f"vedette: {file}, line 3: query 'b': its id already exists in the set; use --replace to replace it\n"
-    assert run("query", "import", file) == (2, "", told)
+    reported = f"vedette: {file}, line 3: query 'b': its id already exists in the set; use --replace to replace it\n"
+    assert run("query", "import", file) == (2, "", reported)
     assert facts_of(url) == {"b": ("price < 0", {}, None)}
 
 
@@ -546,8 +548,8 @@ def test_a_number_is_refused_as_an_id_if_ids_are_strings(run, url, tmp_path):
     file = tmp_path / "q.jsonl"
     file.write_text('{"id": 5, "where": "price < 1"}\n')
 
-    told = f"vedette: {file}, line 1: query 5: the ids of set 'alerts' are strings; got the number 5\n"
-    assert run("query", "import", file) == (2, "", told)
+    reported = f"vedette: {file}, line 1: query 5: the ids of set 'alerts' are strings; got the number 5\n"
+    assert run("query", "import", file) == (2, "", reported)
 
 
 @pytest.mark.parametrize("more", ['"n": NaN', '"metadata": {"n": [Infinity]}', '"n": 1e999', '"n": "\\u0000"'])
@@ -612,8 +614,8 @@ def test_numbers_are_ids_where_the_set_has_numbers(run, url):
     assert rows_of(run("query", "show", "7")[1])[0]["where"] == "price < 1"
     assert run("query", "add", "8", "price < 2")[0] == 0
     for written in ("x", "1_000", "05", str(2**63)):
-        told = f"the ids of set 'alerts' are 64-bit integers, such as 5 or -12; got {written!r}"
-        assert told in run("query", "show", written)[2]
+        reported = f"the ids of set 'alerts' are 64-bit integers, such as 5 or -12; got {written!r}"
+        assert reported in run("query", "show", written)[2]
 
 
 def test_joins_and_bands_have_their_own_columns(run, url, tmp_path):
@@ -859,10 +861,10 @@ def test_many_queries_go_in_and_out_page_by_page(run, url, tmp_path, monkeypatch
 
     assert rows_of(run("query", "import", file, "--ttl", "1 hour")[1])[0]["version"] == "1"
     file.write_text(file.read_text().replace("price <", "price >") + "q10,price > 10\n")
-    told = rows_of(run("query", "import", file, "--replace")[1])[0]
+    reported = rows_of(run("query", "import", file, "--replace")[1])[0]
     run("query", "export", "-o", out)
 
-    assert (told["added"], told["replaced"], told["version"]) == ("1", "10", "2")
+    assert (reported["added"], reported["replaced"], reported["version"]) == ("1", "10", "2")
     exported = {row["id"]: (row["where"], row["expires_at"]) for row in rows_of(out.read_text())}
     assert {query_id: where for query_id, (where, _) in exported.items()} == {
         f"q{number}": f"price > {number}" for number in range(11)
@@ -922,11 +924,11 @@ def test_an_export_is_printed_in_the_requested_format(run, url, tmp_path, monkey
             "query", "add", f"q{number}", f"price < {number}", "--metadata", f"n={number}", "--expires-at", "2999-01-01"
         )
 
-    told = json.loads(run("query", "export", "--json")[1])
+    reported = json.loads(run("query", "export", "--json")[1])
     printed = run("query", "export", "--csv")[1]
     table = run("query", "export", "--table")[1]
 
-    assert told == [
+    assert reported == [
         {
             "id": f"q{number}",
             "where": f"price < {number}",
@@ -936,8 +938,8 @@ def test_an_export_is_printed_in_the_requested_format(run, url, tmp_path, monkey
         for number in range(n_queries)
     ]
     assert printed == run("query", "export")[1]
-    assert [row["id"] for row in rows_of(printed)] == [query["id"] for query in told]
-    assert [line.split()[1] for line in table.splitlines() if line.startswith("│")] == [q["id"] for q in told]
+    assert [row["id"] for row in rows_of(printed)] == [query["id"] for query in reported]
+    assert [line.split()[1] for line in table.splitlines() if line.startswith("│")] == [q["id"] for q in reported]
     assert "where" in table
 
 
@@ -991,7 +993,7 @@ def test_the_commands_of_the_operations_page_run_unchanged(run, tmp_path, monkey
         block for block in re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL) if "vedette " in block
     )
     monkeypatch.chdir(tmp_path)
-    said = {}
+    output = {}
     for line in shown.splitlines():
         typed, _, command = line.rpartition(" | ")
         if typed:
@@ -1003,13 +1005,13 @@ def test_the_commands_of_the_operations_page_run_unchanged(run, tmp_path, monkey
         code, out, err = run(*words)
         assert (program, code) == ("vedette", 0), line
         assert err == "", line
-        said[" ".join(words[:2])] = out
+        output[" ".join(words[:2])] = out
 
-    assert [life["where"] for life in rows_of(said["query history"])] == [
+    assert [revision["where"] for revision in rows_of(output["query history"])] == [
         "symbol = 'IBM' AND price < 40",
         "symbol = 'IBM' AND price < 38",
     ]
-    assert [query["id"] for query in json.loads(said["query list"])] == ["cheap-ibm"]
+    assert [query["id"] for query in json.loads(output["query list"])] == ["cheap-ibm"]
 
 
 def test_an_import_reports_the_line_that_exceeds_a_limit(run, url, tmp_path, set_limits):
@@ -1021,9 +1023,9 @@ def test_an_import_reports_the_line_that_exceeds_a_limit(run, url, tmp_path, set
     code, _, err = run("query", "import", file)
     assert code == 2
     assert "line 3: the condition has 3 terms" in err.replace("query 'b': ", "")
-    code, told, err = run("query", "import", file, "--skip-bad")
+    code, reported, err = run("query", "import", file, "--skip-bad")
 
-    assert (code, rows_of(told)[0]["skipped"]) == (0, "2")
+    assert (code, rows_of(reported)[0]["skipped"]) == (0, "2")
     assert len(err) < 3000
     assert [query.id for query in vd.Registry(url).list("alerts")] == ["a", "d"]
     code, _, err = run("query", "add", "e", "price < 2 AND price > 1 AND price > 0")
@@ -1039,8 +1041,8 @@ def test_a_set_with_a_sample_refuses_broad_queries_by_line(run, url, tmp_path):
 
     code, _, err = run("query", "import", file, "--set", "guarded")
     assert (code, "matches 60% of the 10 rows of the sample, more than 50%" in err) == (2, True)
-    code, told, err = run("query", "import", file, "--set", "guarded", "--skip-bad")
-    assert (code, rows_of(told)[0]["skipped"]) == (0, "1")
+    code, reported, err = run("query", "import", file, "--set", "guarded", "--skip-bad")
+    assert (code, rows_of(reported)[0]["skipped"]) == (0, "1")
     assert "line 3: " in err
     assert run("set", "alter", "guarded", "--max-match-share", "lots")[0] == 2
     assert run("set", "alter", "guarded", "--max-match-share", "0.6")[0] == 0

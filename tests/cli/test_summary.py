@@ -28,9 +28,9 @@ def files(tmp_path):
 def test_match_reports_rows_matches_skipped_queries_and_the_file(files, summary_of):
     out = files / "out.csv"
 
-    said = summary_of("match", files / "rows.csv", "--queries", files / "queries.csv", "--skip-bad", "-o", out)
+    printed = summary_of("match", files / "rows.csv", "--queries", files / "queries.csv", "--skip-bad", "-o", out)
 
-    assert said == f"4 rows, 3 matches, 2 queries skipped, written to {out}"
+    assert printed == f"4 rows, 3 matches, 2 queries skipped, written to {out}"
 
 
 def test_skipped_lines_are_named_by_id(files, run):
@@ -43,17 +43,17 @@ def test_skipped_lines_are_named_by_id(files, run):
 def test_border_reports_rows_events_keys_and_dropped_rows(files, summary_of):
     options = ["--key", "k", "--time", "ts", "--null-key", "drop", "--schema", "k string, ts bigint, x double"]
 
-    said = summary_of("border", files / "rows.csv", "--queries", files / "queries.csv", "--skip-bad", *options)
+    printed = summary_of("border", files / "rows.csv", "--queries", files / "queries.csv", "--skip-bad", *options)
 
-    assert said == "4 rows, 3 events, 2 keys, 1 row without a key dropped, 2 queries skipped"
+    assert printed == "4 rows, 3 events, 2 keys, 1 row without a key dropped, 2 queries skipped"
 
 
 def test_join_reports_the_rows_of_each_stream(files, summary_of):
     sides = ["--left", files / "left.csv", "--right", files / "right.csv"]
 
-    said = summary_of("join", *sides, "--bands", files / "bands.csv", "--skip-bad")
+    printed = summary_of("join", *sides, "--bands", files / "bands.csv", "--skip-bad")
 
-    assert said == "2 left rows, 1 right row, 1 pair, 1 band skipped"
+    assert printed == "2 left rows, 1 right row, 1 pair, 1 band skipped"
 
 
 @pytest.mark.parametrize("command", ["match", "border"])

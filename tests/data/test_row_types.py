@@ -32,7 +32,7 @@ READS = {  # by the kind of a column, the types of the fields that read it; all 
 }
 TYPES = READS["null"]
 HELD = all_columns()
-each_column = pytest.mark.parametrize("held", HELD, ids=[held.name for held in HELD])
+each_column = pytest.mark.parametrize("stored", HELD, ids=[stored.name for stored in HELD])
 
 
 def as_field(value, type_):
@@ -85,45 +85,50 @@ def sets():
 
 
 @each_column
-def test_a_column_is_read_exactly_or_refused_by_field_and_type(held, sets):
+def test_a_column_is_read_exactly_or_refused_by_field_and_type(stored, sets):
     for type_ in TYPES:
         queries, tests = sets[type_]
-        if type_ not in READS[held.kind]:
+        if type_ not in READS[stored.kind]:
             with pytest.raises(vd.RowError) as caught:
-                queries.match({"f": held.column})
+                queries.match({"f": stored.column})
             assert "'f'" in str(caught.value)
             assert type_ in str(caught.value)
             continue
-        hits = queries.match({"f": held.column})
+        hits = queries.match({"f": stored.column})
         ids = hits.ids.to_pylist()
         found = [sorted(ids[first:last]) for first, last in zip(hits.starts, hits.starts[1:], strict=False)]
-        wanted = [as_field(value, type_) for value in held.values]
+        wanted = [as_field(value, type_) for value in stored.values]
         assert found == [sorted(name for name, holds in tests.items() if holds(value)) for value in wanted]
 
 
 @each_column
-def test_one_row_is_read_as_its_column_or_refused(held, sets):
-    if held.values is None:
+def test_one_row_is_read_as_its_column_or_refused(stored, sets):
+    if stored.values is None:
         return  # only the column may be wrong, which one row does not show
-    values = held.column.to_pylist() if isinstance(held.column, (pa.Array, pa.ChunkedArray)) else list(held.column)
-    for value, wanted in zip(values, held.values, strict=True):
+    values = (
+        stored.column.to_pylist() if isinstance(stored.column, (pa.Array, pa.ChunkedArray)) else list(stored.column)
+    )
+    for value, wanted in zip(values, stored.values, strict=True):
         for type_ in TYPES:
             queries, tests = sets[type_]
             if wanted is None and isinstance(value, float):
                 continue  # NaN is null in pandas, and a number in one row
-            if wanted is None or type_ in READS[held.kind]:
+            if wanted is None or type_ in READS[stored.kind]:
                 plain = as_field(wanted, type_)
                 assert sorted(queries.match_one({"f": value})) == sorted(
                     n for n, holds in tests.items() if holds(plain)
                 )
-            elif held.kind not in ("unsigned", "decimal"):  # one value has no dtype, and a decimal is widened to double
+            elif stored.kind not in (
+                "unsigned",
+                "decimal",
+            ):  # one value has no dtype, and a decimal is widened to double
                 with pytest.raises(vd.RowError, match="field 'f' is"):
                     queries.match_one({"f": value})
 
 
-def whole_frames(held):
+def whole_frames(stored):
     """The column in each kind of frame that supports it unchanged."""
-    column = held.column
+    column = stored.column
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
         yield pa.table({"f": column})
         if isinstance(column, pa.Array):
@@ -135,12 +140,12 @@ def whole_frames(held):
 
 
 @each_column
-def test_a_frame_answers_as_its_column_does(held, sets):
-    for frame in whole_frames(held):
+def test_a_frame_answers_as_its_column_does(stored, sets):
+    for frame in whole_frames(stored):
         for type_ in TYPES:
             queries, _ = sets[type_]
-            if type_ in READS[held.kind]:
-                hits, wanted = queries.match(frame), queries.match({"f": held.column})
+            if type_ in READS[stored.kind]:
+                hits, wanted = queries.match(frame), queries.match({"f": stored.column})
                 assert (hits.starts.tolist(), hits.positions.tolist()) == (
                     wanted.starts.tolist(),
                     wanted.positions.tolist(),
@@ -157,9 +162,9 @@ NAMES = ("integer", "string")
 MOMENTS = ("integer", "float", "wall clock", "instant")
 
 
-def without_nulls(held):
+def without_nulls(stored):
     """The values, if the column has rows and no null among them."""
-    return held.values if held.values and None not in held.values else None
+    return stored.values if stored.values and None not in stored.values else None
 
 
 def border_by_key(schema):
@@ -242,15 +247,15 @@ USES = {
 @pytest.mark.parametrize("use", USES)
 def test_other_columns_are_read_exactly_or_refused(use):
     answer, kinds = USES[use]
-    for held in HELD:
-        values = without_nulls(held)
-        if not len(held.column):
+    for stored in HELD:
+        values = without_nulls(stored)
+        if not len(stored.column):
             continue  # nothing to read; whether its type is refused does not matter
         try:
-            got = answer(held.column)
+            got = answer(stored.column)
         except (vd.RowError, vd.QueryError) as error:
             got = error
-        if held.kind in kinds and values is not None and len(set(values)) == len(values):
-            assert got == answer(list(values)), held.name
-        elif held.kind not in kinds or held.values is None or None in held.values:
-            assert isinstance(got, vd.VedetteError), held.name
+        if stored.kind in kinds and values is not None and len(set(values)) == len(values):
+            assert got == answer(list(values)), stored.name
+        elif stored.kind not in kinds or stored.values is None or None in stored.values:
+            assert isinstance(got, vd.VedetteError), stored.name

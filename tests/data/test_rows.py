@@ -216,8 +216,8 @@ def test_a_date_in_milliseconds_is_at_midnight_or_refused():
 def test_wall_clock_time_in_a_dictionary_is_in_the_zone_of_the_set():
     naive = pa.array([NOON.replace(tzinfo=None)], pa.timestamp("us"))
 
-    for held in (naive, naive.dictionary_encode(), pa.RunEndEncodedArray.from_arrays([1], naive)):
-        columns, _ = read_rows({"ts": held}, SCHEMA, ["ts"], "Europe/Berlin")
+    for stored in (naive, naive.dictionary_encode(), pa.RunEndEncodedArray.from_arrays([1], naive)):
+        columns, _ = read_rows({"ts": stored}, SCHEMA, ["ts"], "Europe/Berlin")
         assert columns["ts"].values.tolist() == [NOON.timestamp() * 1e6 - 2 * 3600 * 10**6]
 
 

@@ -219,8 +219,8 @@ def test_lines_of_json_leave_as_they_are_spelled(tmp_path, rows, colon, end):
             out = match(tmp_path, "jsonl", content, chosen, ["k"])
         except FileError:  # which Arrow cannot bring into columns, such as a number and a text under one key
             continue
-        told = [line for line in out.read_text().splitlines() if line.endswith('"query": "all"}')]
-        for line, given_line in zip(told, ['{"k": 1}', *lines], strict=True):
+        reported = [line for line in out.read_text().splitlines() if line.endswith('"query": "all"}')]
+        for line, given_line in zip(reported, ['{"k": 1}', *lines], strict=True):
             assert line.startswith(given_line.rstrip()[:-1])
             assert list(spell(line).items())[:-1] == list(spell(given_line).items())
 

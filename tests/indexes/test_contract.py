@@ -242,10 +242,10 @@ def test_boxes_are_inserted_and_removed(index_class, n_axes, keyed, data):
             index.insert(firsts[:, chosen], lasts[:, chosen], ids[chosen])
             here += chosen
         else:
-            gone = data.draw(st.lists(st.sampled_from(sorted(set(ids.tolist())) or [0]), max_size=12))
-            index.remove(np.array(gone, np.int32))
-            coming += [box for box in here if ids[box] in gone]
-            here = [box for box in here if ids[box] not in gone]
+            removed = data.draw(st.lists(st.sampled_from(sorted(set(ids.tolist())) or [0]), max_size=12))
+            index.remove(np.array(removed, np.int32))
+            coming += [box for box in here if ids[box] in removed]
+            here = [box for box in here if ids[box] not in removed]
         index = pickle.loads(pickle.dumps(index))
 
         expected = oracles.match_boxes(firsts[:, here], lasts[:, here], ids[here], cells)
@@ -266,8 +266,8 @@ def test_an_index_after_many_changes_equals_a_newly_built_one(index_class, n_axe
     assert found(index.match(cells)) == found(built.match(cells))
     assert index.nbytes <= 4 * built.nbytes + 20_000
     order = random.permutation(n_boxes)
-    gone, kept = order[: n_boxes * 9 // 10], order[n_boxes * 9 // 10 :]
-    for some in np.array_split(gone, 10):
+    removed, kept = order[: n_boxes * 9 // 10], order[n_boxes * 9 // 10 :]
+    for some in np.array_split(removed, 10):
         index.remove(ids[some])
     rebuilt = index_class.build(firsts[:, kept], lasts[:, kept], ids[kept], n_cells)
     assert found(index.match(cells)) == found(rebuilt.match(cells))
@@ -289,8 +289,8 @@ def test_a_box_beyond_its_axes_is_not_built_of(index_class, n_axes, keyed):
     for axis in {0, n_axes - 1}:
         for outside in (-1, 10):
             boxes = one_outside(n_axes, keyed, axis, outside)
-            told = f"axis {axis} has the cells 0 to 9; got one from {boxes[0][axis, 1]} to {boxes[1][axis, 1]}"
-            with pytest.raises(ValueError, match=told):
+            reported = f"axis {axis} has the cells 0 to 9; got one from {boxes[0][axis, 1]} to {boxes[1][axis, 1]}"
+            with pytest.raises(ValueError, match=reported):
                 index_class.build(*boxes, [10] * n_axes)
 
 
@@ -356,7 +356,7 @@ def test_it_matches_the_same_under_any_bound(index_class, n_axes, keyed, data):
 @pytest.mark.skipif(SLOW, reason="without compiled kernels, so many boxes take too long")
 def test_no_index_allocates_an_answer_beyond_the_bound():
     classes = sorted({(NAMES[each], n_axes, keyed) for each, n_axes, keyed in CONTRACT if n_axes < 12})
-    told = run_alone(
+    reported = run_alone(
         f"""
         import numpy as np
         from vedette.indexes.names import INDEXES
@@ -382,7 +382,7 @@ def test_no_index_allocates_an_answer_beyond_the_bound():
         """
     )
 
-    assert told == "done\n"
+    assert reported == "done\n"
 
 
 # Those that a file keeps as they are; the others are kept as their boxes (see `KeptAsBoxes`).

@@ -158,12 +158,12 @@ def test_pages_with_removed_points_are_divided_correctly():
     random = np.random.default_rng(8)
     firsts, lasts, ids, index = build(300 if SLOW else 2_000, 2, n_cells=40)
     for _ in range(6):
-        gone = random.permutation(ids)[: len(ids) // 3]
-        index.remove(gone)
+        removed = random.permutation(ids)[: len(ids) // 3]
+        index.remove(removed)
         check(index)
-        narrow = random.integers(0, 3, firsts[:, gone].shape).astype(np.int32)
-        firsts[:, gone], lasts[:, gone] = narrow, narrow + 1
-        index.insert(firsts[:, gone], lasts[:, gone], gone)
+        narrow = random.integers(0, 3, firsts[:, removed].shape).astype(np.int32)
+        firsts[:, removed], lasts[:, removed] = narrow, narrow + 1
+        index.insert(firsts[:, removed], lasts[:, removed], removed)
         check(index)
 
     rows = random.integers(0, 40, (2, 50)).astype(np.int32)

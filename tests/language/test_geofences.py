@@ -239,11 +239,11 @@ def test_the_box_of_a_circle_contains_the_circle(x: float, y: float, radius: flo
     xs, ys, radii = (np.full(len(points), value) for value in (x, y, radius))
     bounds = bounds_of_circles(xs, ys, radii)
 
-    held = is_within(points, ys, xs, ys, radii)
-    assert (held <= ((bounds.x_lows <= points) & (points <= bounds.x_highs))).all()
-    held = is_within(ys, points, ys, xs, radii)
+    kept_rows = is_within(points, ys, xs, ys, radii)
+    assert (kept_rows <= ((bounds.x_lows <= points) & (points <= bounds.x_highs))).all()
+    kept_rows = is_within(ys, points, ys, xs, radii)
     other = bounds_of_circles(ys, xs, radii)
-    assert (held <= ((other.y_lows <= points) & (points <= other.y_highs))).all()
+    assert (kept_rows <= ((other.y_lows <= points) & (points <= other.y_highs))).all()
 
 
 @given(number, number, number, number, st.integers(-2, 2))
@@ -263,11 +263,11 @@ def test_the_distance_is_the_square_root_of_the_sum_of_squares(
         radius = max(0.0, math.nextafter(radius, math.inf if steps > 0 else -math.inf))
     arrays = [np.array([value]) for value in (x, y, centre_x, centre_y, radius)]
 
-    (held,) = is_within(*arrays)
+    (kept_rows,) = is_within(*arrays)
 
-    assert held == (distance <= radius)
+    assert kept_rows == (distance <= radius)
     bounds = bounds_of_circles(*arrays[2:])
-    if held:
+    if kept_rows:
         assert bounds.x_lows[0] <= x <= bounds.x_highs[0]
         assert bounds.y_lows[0] <= y <= bounds.y_highs[0]
 

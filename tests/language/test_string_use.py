@@ -100,7 +100,7 @@ LETTERS = ["a", "ß", "ŉ", "ΰ", "ﬃ", "İ", "Ⱥ", "Σ", "😀", " ", "%", "_"
 
 def strings_of(node, evaluation):
     """The strings of an evaluation: of every node, and for the largest node its copies in Python."""
-    held, copies = np.zeros(len(evaluation.rows), np.int64), np.zeros(len(evaluation.rows), np.int64)
+    stored, copies = np.zeros(len(evaluation.rows), np.int64), np.zeros(len(evaluation.rows), np.int64)
     for each in set(node.walk()):
         values = {}
         for part in (each, *each.args):
@@ -108,11 +108,11 @@ def strings_of(node, evaluation):
                 texts = evaluation.of(part).values.fill_null("").to_pylist()
                 values[part] = texts
         if each in values:
-            held += [len(text.encode()) for text in values[each]]
-        own = [sum(sys.getsizeof(texts[row]) for texts in values.values()) for row in range(len(held))]
+            stored += [len(text.encode()) for text in values[each]]
+        own = [sum(sys.getsizeof(texts[row]) for texts in values.values()) for row in range(len(stored))]
         is_copied = each.op in ("upper", "lower", "like", "concat", "substring", "startswith", "contains", "cast")
         copies = np.maximum(copies, own) if is_copied else copies
-    return held + copies
+    return stored + copies
 
 
 @pytest.mark.parametrize("text", EXPRESSIONS)

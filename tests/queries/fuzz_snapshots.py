@@ -132,12 +132,12 @@ def _match(queries: Any) -> Any:
 
 def _change(queries: Any) -> None:
     ids = queries.ids.to_pylist()
-    standing = [each for each in ids[:50] if each in queries]
+    active = [each for each in ids[:50] if each in queries]
     new = max(ids) + 1 if ids and isinstance(ids[0], int) else "new"
     text = f"{queries.schema.names[0]} IS NOT NULL"
     for change in (
-        lambda: queries.remove_many(list(dict.fromkeys(standing[: len(standing) // 2]))),
-        lambda: queries.replace(standing[-1], text),
+        lambda: queries.remove_many(list(dict.fromkeys(active[: len(active) // 2]))),
+        lambda: queries.replace(active[-1], text),
         lambda: queries.add(new, text),
         lambda: queries.remove(new),
     ):
@@ -690,7 +690,7 @@ def try_one(specimen: Specimen, seed: int, expected: str) -> str:
     return "same" if str(answers) == expected else "other"
 
 
-def _work(which: Callable[[], list[Specimen]], jobs: list[tuple[int, int]], told: Any) -> None:
+def _work(which: Callable[[], list[Specimen]], jobs: list[tuple[int, int]], reported: Any) -> None:
     """In its own process: try mutations, and report before and after each."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -701,13 +701,13 @@ def _work(which: Callable[[], list[Specimen]], jobs: list[tuple[int, int]], told
         specimen = specimens[number]
         if number not in expected:
             expected[number] = str(specimen.use(specimen.data))
-        told.send((number, seed, None))
+        reported.send((number, seed, None))
         started = time.monotonic()
         became = try_one(specimen, seed, expected[number])
         if time.monotonic() - started > SECONDS:
             became = f"FAILED: it took {time.monotonic() - started:.0f} s"
-        told.send((number, seed, became))
-    told.send(None)
+        reported.send((number, seed, became))
+    reported.send(None)
 
 
 def run(
@@ -734,20 +734,20 @@ def run(
         for entry in list(running):
             process, receiver, own, current, since = entry
             try:
-                told = receiver.recv() if receiver.poll(0.2) else False
+                reported = receiver.recv() if receiver.poll(0.2) else False
             except EOFError:
                 process.join()
-                told = (*current, f"FAILED: the process ended with {process.exitcode}") if current else None
-            if told is False and current and time.monotonic() - since > SECONDS:
+                reported = (*current, f"FAILED: the process ended with {process.exitcode}") if current else None
+            if reported is False and current and time.monotonic() - since > SECONDS:
                 process.kill()
-                told = (*current, f"FAILED: it took more than {SECONDS} s")
-            if told is False:
+                reported = (*current, f"FAILED: it took more than {SECONDS} s")
+            if reported is False:
                 continue
-            if told is None:
+            if reported is None:
                 process.join()
                 running.remove(entry)
                 continue
-            number, seed, became = told
+            number, seed, became = reported
             entry[3:] = (number, seed), time.monotonic()
             if became is None:
                 continue

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from operators.border import border_model
-from operators.border.histories import cut, make_history, standing_at
+from operators.border.histories import active_at, cut, make_history
 
 import vedette as vd
 from vedette.queries import query_set
@@ -46,18 +46,18 @@ def matched(queries, rows):
     return sorted((each["row"], each["query"]) for each in found)
 
 
-def expected(standing, rows):
-    return sorted((i, query) for i, row in enumerate(rows) for query, (text,) in standing.items() if holds(text, row))
+def expected(active, rows):
+    return sorted((i, query) for i, row in enumerate(rows) for query, (text,) in active.items() if holds(text, row))
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_matches_are_those_of_active_queries_however_changes_are_cut(seed, monkeypatch):
     monkeypatch.setattr(query_set, "FEW_REMOVED", (2, 1024)[seed % 2])
     random = np.random.default_rng(seed)
-    told, states = make_history(random, make_query, integers=seed == 3)
+    reported, states = make_history(random, make_query, integers=seed == 3)
     rows = make_rows(random, 0, 20)
     queries = vd.QuerySet(SCHEMA)
-    for changes in cut(random, told):
+    for changes in cut(random, reported):
         queries.apply(changes)
         if random.random() < 0.3:
             queries = pickle.loads(pickle.dumps(queries))
@@ -65,7 +65,7 @@ def test_matches_are_those_of_active_queries_however_changes_are_cut(seed, monke
         assert queries.version == changes.until
         assert len(queries) == len(states[changes.until])
         assert matched(queries, rows) == expected(states[changes.until], rows)
-        assert all(queries.history_mark(version) == mark for version, mark, *_ in told[: changes.until])
+        assert all(queries.history_mark(version) == mark for version, mark, *_ in reported[: changes.until])
 
 
 def make_forms(state, known):
@@ -77,14 +77,14 @@ def make_forms(state, known):
     return forms
 
 
-def begin(told, states, version):
+def begin(reported, states, version):
     """A set that knows what stood at a version, as one that is rebuilt from a registry."""
     queries = vd.QuerySet(SCHEMA)
     queries.retain()
     if version:
-        standing, mark = standing_at(told, states, version)
+        active, mark = active_at(reported, states, version)
         queries.begin(version, mark)
-        queries.apply(standing)
+        queries.apply(active)
     return queries
 
 
@@ -92,17 +92,17 @@ def begin(told, states, version):
 def test_border_states_go_on_in_sets_that_jump_over_versions(seed, monkeypatch):
     monkeypatch.setattr(query_set, "FEW_REMOVED", (2, 1024)[seed % 2])
     random = np.random.default_rng(seed)
-    told, states = make_history(random, make_query, n_versions=40)
+    reported, states = make_history(random, make_query, n_versions=40)
     model, known, seen = border_model.Model(), {}, {}
-    workers = [begin(told, states, 0) for _ in range(3)]  # each updates its set when it steps
+    workers = [begin(reported, states, 0) for _ in range(3)]  # each updates its set when it steps
     blob, version = None, 0
     for t in range(12):
-        version = min(len(told), version + int(random.integers(0, 7)))
+        version = min(len(reported), version + int(random.integers(0, 7)))
         worker = int(random.integers(0, 3))
         if random.random() < 0.3:  # a new process, which begins before any key was last seen
-            workers[worker] = begin(told, states, int(random.integers(0, min(seen.values(), default=0) + 1)))
+            workers[worker] = begin(reported, states, int(random.integers(0, min(seen.values(), default=0) + 1)))
         queries = workers[worker]
-        queries.apply(Changes.of(told[queries.version : version]))
+        queries.apply(Changes.of(reported[queries.version : version]))
         if random.random() < 0.3:
             queries = pickle.loads(pickle.dumps(queries))
         monitor = queries.border(key="k", time="t")
@@ -118,10 +118,10 @@ def test_border_states_go_on_in_sets_that_jump_over_versions(seed, monkeypatch):
 
 
 def test_a_state_of_another_history_is_refused():
-    told, _ = make_history(np.random.default_rng(1), make_query)
-    other = [(version, mark + 1, *rest) for version, mark, *rest in told]
+    reported, _ = make_history(np.random.default_rng(1), make_query)
+    other = [(version, mark + 1, *rest) for version, mark, *rest in reported]
     mine, yours = vd.QuerySet(SCHEMA), vd.QuerySet(SCHEMA)
-    mine.apply(Changes.of(told))
+    mine.apply(Changes.of(reported))
     yours.apply(Changes.of(other))
     blob = mine.border(key="k", time="t").save()
 
@@ -134,7 +134,7 @@ def test_changes_that_do_not_follow_are_refused_and_change_nothing():
     queries.apply(Changes.of([(1, 5, [], [("a", "x > 1")])]))
     rows = make_rows(np.random.default_rng(1), 0)
     before = matched(queries, rows)
-    for told, message in [
+    for reported, message in [
         ([(3, 7, [], [])], "changes must start at version 2 without gaps; got version 3"),
         ([(2, 7, [], [("a", "x > 2")])], "query 'a' is added, but it already exists"),
         ([(2, 7, ["b"], [])], "query 'b' is removed, but it does not exist"),
@@ -144,7 +144,7 @@ def test_changes_that_do_not_follow_are_refused_and_change_nothing():
         ([(2, 7, [], [("b", "y > 2")])], "unknown field 'y'"),
     ]:
         with pytest.raises(vd.QueryError, match=message):
-            queries.apply(Changes.of(told))
+            queries.apply(Changes.of(reported))
         assert (queries.version, matched(queries, rows)) == (1, before)
     with pytest.raises(vd.QueryError, match="only a new set can start at another version; this one is at 1"):
         queries.begin(7, 7)

@@ -145,7 +145,7 @@ SETTINGS = {"VEDETTE_MAX_ANSWER_BYTES": str(4 << 20), "VEDETTE_ANSWER_BATCH_BYTE
 )
 @pytest.mark.full
 def test_memory_is_bounded_for_any_queries_and_rows(n_queries, text, n_quiet, n_wide):
-    told = run_alone(
+    reported = run_alone(
         f"""
         import numpy as np, pyarrow as pa, vedette as vd
         queries = vd.QuerySet("x bigint, y bigint, k string")
@@ -170,7 +170,7 @@ def test_memory_is_bounded_for_any_queries_and_rows(n_queries, text, n_quiet, n_
         **SETTINGS,
     ).splitlines()
 
-    assert "(setting max_answer_bytes)" in told[0]
-    megabytes, n_pairs = map(int, told[1].split())
+    assert "(setting max_answer_bytes)" in reported[0]
+    megabytes, n_pairs = map(int, reported[1].split())
     assert n_pairs > min(2_000_000, n_queries * n_wide) * 0.5
     assert megabytes < 300

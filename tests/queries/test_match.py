@@ -31,17 +31,18 @@ positions = st.lists(st.integers(0, 5), max_size=3)
     ),
     st.none() | st.sets(st.integers(0, 5)),
 )
-def test_merged_answers_have_all_pairs_except_dropped_ones(drawn, gone):
+def test_merged_answers_have_all_pairs_except_dropped_ones(drawn, removed):
     n_rows, answers = drawn
     found = [matches_of(each) for each in answers]
-    is_removed = np.array([each in (gone or ()) for each in range(6)])
+    is_removed = np.array([each in (removed or ()) for each in range(6)])
     rows = None if n_rows % 2 else np.arange(n_rows)
-    dropped = [] if gone is None else [find_removed(each, is_removed, rows) for each in found]
+    dropped = [] if removed is None else [find_removed(each, is_removed, rows) for each in found]
 
     merged = merge(found, n_rows, dropped)
 
     assert [sorted(each) for each in lists_of(merged)] == [
-        sorted(each for answer in answers for each in answer[row] if each not in (gone or ())) for row in range(n_rows)
+        sorted(each for answer in answers for each in answer[row] if each not in (removed or ()))
+        for row in range(n_rows)
     ]
 
 

@@ -243,12 +243,12 @@ def test_a_pickled_set_keeps_its_versions_and_can_change(alerts, way, tmp_path):
 def test_explain_shows_which_index_and_why():
     queries = vd.QuerySet("x double, y double", index="Scan")
     queries.add_boxes(np.arange(1000), {"x": (np.arange(1000.0), np.arange(1000.0) + 2)})
-    told = queries.explain()
+    reported = queries.explain()
 
-    assert "1,000 boxes on x: Scan" in told
-    assert "instead of Lists: 1,000 boxes are few enough" in told
-    assert "ns per row" in told
-    assert "axis x: 1,002 cuts" in told
+    assert "1,000 boxes on x: Scan" in reported
+    assert "instead of Lists: 1,000 boxes are few enough" in reported
+    assert "ns per row" in reported
+    assert "axis x: 1,002 cuts" in reported
 
 
 def test_an_unknown_index_is_refused():

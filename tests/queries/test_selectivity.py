@@ -51,9 +51,11 @@ def test_shares_are_counted_exactly_for_any_queries():
 
 
 def test_check_warns_of_a_query_that_matches_a_large_share_of_a_sample():
-    told = "matches 80% of the 100 rows of the sample, more than 10%: the query matches about that share of all rows"
+    reported = (
+        "matches 80% of the 100 rows of the sample, more than 10%: the query matches about that share of all rows"
+    )
 
-    assert vd.QuerySet(SCHEMA).check("x < 80", sample=SAMPLE)[0].startswith(told)
+    assert vd.QuerySet(SCHEMA).check("x < 80", sample=SAMPLE)[0].startswith(reported)
     assert vd.QuerySet(SCHEMA).check("x < 10", sample=pa.table(SAMPLE)) == []
     assert vd.QuerySet(SCHEMA).check("x < 80") == []
     assert "more than 50%" in make().check("x < 80")[0]

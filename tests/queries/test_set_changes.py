@@ -10,9 +10,9 @@ from vedette.queries.set_changes import Changes
 def test_a_version_without_queries_is_included() -> None:
     changes = Changes.of([(3, 31, [], [("a", "x > 1")]), (4, 41, [], []), (5, 51, ["a"], [])])
 
-    told = [(each.until, each.removed_ids, each.added_ids) for each in changes.by_version()]
+    reported = [(each.until, each.removed_ids, each.added_ids) for each in changes.by_version()]
 
-    assert told == [(3, [], ["a"]), (4, [], []), (5, ["a"], [])]
+    assert reported == [(3, [], ["a"]), (4, [], []), (5, ["a"], [])]
     assert len(changes) == 3
     assert changes.marks.tolist() == [31, 41, 51]
 

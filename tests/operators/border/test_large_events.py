@@ -213,7 +213,7 @@ def test_a_step_with_too_many_events_is_refused_and_works_with_fewer_rows(monkey
 @pytest.mark.parametrize("options", ["", ", margin=1", ", cross=True", ", expire_after=5"])
 @pytest.mark.full
 def test_the_memory_of_a_step_is_bounded_for_any_queries_and_rows(options):
-    told = run_alone(
+    reported = run_alone(
         f"""
         import numpy as np, vedette as vd
         queries = vd.QuerySet("k bigint, t bigint, x double")
@@ -237,7 +237,7 @@ def test_the_memory_of_a_step_is_bounded_for_any_queries_and_rows(options):
         VEDETTE_ANSWER_BATCH_BYTES=str(4 << 20),
     ).splitlines()
 
-    assert "(setting max_answer_bytes)" in told[0]
-    megabytes, n_events = map(int, told[1].split())
+    assert "(setting max_answer_bytes)" in reported[0]
+    megabytes, n_events = map(int, reported[1].split())
     assert n_events == 20_000 * (100 if "margin" in options else 102)  # keys of the first step leave, or linger
     assert megabytes < 400

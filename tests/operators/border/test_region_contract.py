@@ -187,10 +187,10 @@ def test_boxes_are_inserted_and_removed(build, n_axes, data):
             structure.insert(*problem.boxes(chosen))
             here += chosen
         else:
-            gone = set(data.draw(st.lists(st.sampled_from([*ids.tolist(), -7]), max_size=12)))
-            structure.remove(np.array(sorted(gone), np.int32))
-            coming += [box for box in here if ids[box] in gone]
-            here = [box for box in here if ids[box] not in gone]
+            removed = set(data.draw(st.lists(st.sampled_from([*ids.tolist(), -7]), max_size=12)))
+            structure.remove(np.array(sorted(removed), np.int32))
+            coming += [box for box in here if ids[box] in removed]
+            here = [box for box in here if ids[box] not in removed]
         structure = pickle.loads(pickle.dumps(structure))
 
         problem.check(structure, here)

@@ -40,7 +40,7 @@ def test_a_move_enters_and_leaves_the_difference_of_matches(drawn):
     built = made.build(firsts, lasts, np.arange(len(boxes), dtype=np.int32) + 10, [N_CELLS] * k)
     segments = pickle.loads(pickle.dumps(built))
 
-    def held(cells):
+    def stored(cells):
         return {
             10 + number
             for number, box in enumerate(boxes)
@@ -59,7 +59,7 @@ def test_a_move_enters_and_leaves_the_difference_of_matches(drawn):
     for i, move in enumerate(moves):
         if i in lost:
             continue
-        old, new = held([each[0] for each in move]), held([each[1] for each in move])
+        old, new = stored([each[0] for each in move]), stored([each[1] for each in move])
         mine = [(box, kind) for at, box, kind in changed if at == i]
         assert sorted(box for box, kind in mine if kind == ENTER) == sorted(new - old)
         assert sorted(box for box, kind in mine if kind == EXIT) == sorted(old - new)

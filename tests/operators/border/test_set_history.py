@@ -46,11 +46,11 @@ PREDICATES = {
 
 
 class Changes(RuleBasedStateMachine):
-    @initialize(small=st.sampled_from([0, 2048]), groups=st.sampled_from([0, 256]), gone=st.sampled_from([0, 1024]))
-    def start(self, small, groups, gone):
+    @initialize(small=st.sampled_from([0, 2048]), groups=st.sampled_from([0, 256]), removed=st.sampled_from([0, 1024]))
+    def start(self, small, groups, removed):
         # Small sets would never grow a second part or an index other than a scan, nor be compacted.
         self.kept = parts.SMALL_PART, compilation.SMALL_GROUP, query_set.FEW_REMOVED
-        parts.SMALL_PART, compilation.SMALL_GROUP, query_set.FEW_REMOVED = small, groups, gone
+        parts.SMALL_PART, compilation.SMALL_GROUP, query_set.FEW_REMOVED = small, groups, removed
         self.queries = vd.QuerySet("symbol string, x double, n bigint")
         self.model = {}
         self.version = 0

@@ -58,17 +58,17 @@ def test_queries_change_and_states_are_saved_in_between(index, seed):
     # A query that keeps every row with all its fields, so that the model need not drop rows.
     fields = " AND ".join(f"{stream}.{field} = -99" for stream in STREAMS for field in "xyn")
     add(pairs, Query("all", f"{fields} AND left.s = right.s", None, dict.fromkeys(STREAMS, 1000), {}))
-    join, model, standing = open_join(pairs), Model(STREAMS), {}
+    join, model, active = open_join(pairs), Model(STREAMS), {}
     for batch in cut(random_, merged(rows, STREAMS)):
         for _ in range(random_.choice([0, 0, 1, 2])):
             query = make_query(random_, random_.random(), STREAMS)
             add(pairs, query)
-            standing[query.id] = query
-        if standing and random_.random() < 0.3:
-            pairs.remove(gone := random_.choice(list(standing)))
-            del standing[gone]
-        expected = [found for stream, row in batch for found in model.arrive(stream, row, list(standing.values()))]
-        assert sorted(step(join, batch)) == sorted(expected), [query.text for query in standing.values()]
+            active[query.id] = query
+        if active and random_.random() < 0.3:
+            pairs.remove(removed := random_.choice(list(active)))
+            del active[removed]
+        expected = [found for stream, row in batch for found in model.arrive(stream, row, list(active.values()))]
+        assert sorted(step(join, batch)) == sorted(expected), [query.text for query in active.values()]
         if random_.random() < 0.3:
             state = join.save()
             pairs = pickle.loads(pickle.dumps(pairs))

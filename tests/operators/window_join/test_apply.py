@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from operators.border.histories import cut, make_history, standing_at
+from operators.border.histories import active_at, cut, make_history
 
 import vedette as vd
 from vedette.operators.band_join import query_set as band_query_set
@@ -42,9 +42,9 @@ def window(pairs):
 @pytest.mark.parametrize("seed", range(4))
 def test_a_join_answers_like_a_set_of_the_active_queries(seed):
     random = np.random.default_rng(seed)
-    told, states = make_history(random, make_join)
+    reported, states = make_history(random, make_join)
     pairs = vd.JoinQuerySet(**STREAMS)
-    for changes in cut(random, told):
+    for changes in cut(random, reported):
         pairs.apply(changes)
         if random.random() < 0.3:
             pairs = pickle.loads(pickle.dumps(pairs))
@@ -56,22 +56,22 @@ def test_a_join_answers_like_a_set_of_the_active_queries(seed):
         found, wanted = (window(queries).step(**rows).to_pylist() for queries in (pairs, plain))
         assert sorted(map(str, found)) == sorted(map(str, wanted))
         assert pairs.version == changes.until
-        assert pairs.history_mark(changes.until) == told[changes.until - 1][1]
+        assert pairs.history_mark(changes.until) == reported[changes.until - 1][1]
 
 
 def test_the_state_of_a_window_join_continues_in_a_set_that_began_later():
     random = np.random.default_rng(3)
-    told, states = make_history(random, lambda random: ("left.x = right.x", {"within": 5}), n_versions=20)
+    reported, states = make_history(random, lambda random: ("left.x = right.x", {"within": 5}), n_versions=20)
     first, later = vd.JoinQuerySet(**STREAMS), vd.JoinQuerySet(**STREAMS)
-    first.apply(Changes.of(told[:10]))
+    first.apply(Changes.of(reported[:10]))
     join = window(first)
     join.step(left=make_rows(random, 1, 0))
     blob = join.save()
-    standing, mark = standing_at(told, states, 15)
+    active, mark = active_at(reported, states, 15)
     later.begin(15, mark)
-    later.apply(standing)
-    first.apply(Changes.of(told[10:20]))
-    later.apply(Changes.of(told[15:20]))
+    later.apply(active)
+    first.apply(Changes.of(reported[10:20]))
+    later.apply(Changes.of(reported[15:20]))
     goes_on = window(later)
     goes_on.load(blob)
 
@@ -81,10 +81,10 @@ def test_the_state_of_a_window_join_continues_in_a_set_that_began_later():
     assert sorted(map(str, found)) == sorted(map(str, wanted))
 
 
-def answer(standing, left, right):
+def answer(active, left, right):
     return {
         (query, i, j)
-        for query, (low, high) in standing.items()
+        for query, (low, high) in active.items()
         for i, r in left.items()
         for j, s in right.items()
         if low <= r - s <= high
@@ -95,22 +95,22 @@ def answer(standing, left, right):
 def test_band_states_go_on_in_sets_that_jump_over_versions_and_the_signs_add_up(seed, monkeypatch):
     monkeypatch.setattr(band_query_set, "FEW_REMOVED", (2, 1024)[seed % 2])
     random = np.random.default_rng(seed)
-    told, states = make_history(random, make_band, n_versions=40, integers=seed == 2)
+    reported, states = make_history(random, make_band, n_versions=40, integers=seed == 2)
     workers = [vd.BandQuerySet() for _ in range(3)]
     blob, version, seen = None, 0, 0
     values, total = {"left": {}, "right": {}}, {}
     for step in range(12):
-        version = min(len(told), version + int(random.integers(0, 7)))
+        version = min(len(reported), version + int(random.integers(0, 7)))
         worker = int(random.integers(0, 3))
         if random.random() < 0.3 and seen:  # a new process, which begins before the state was saved
             start = int(random.integers(1, seen + 1))
-            standing, mark = standing_at(told, states, start)
+            active, mark = active_at(reported, states, start)
             workers[worker] = vd.BandQuerySet()
             workers[worker].begin(start, mark)
-            workers[worker].apply(standing)
+            workers[worker].apply(active)
         bands = workers[worker]
         bands.retain()
-        bands.apply(Changes.of(told[bands.version : version]))
+        bands.apply(Changes.of(reported[bands.version : version]))
         monitor = bands.monitor()
         if blob is not None:
             monitor.load(blob)
@@ -132,10 +132,10 @@ def test_band_states_go_on_in_sets_that_jump_over_versions_and_the_signs_add_up(
 def test_bands_that_do_not_follow_are_refused():
     bands = vd.BandQuerySet()
     bands.apply(Changes.of([(1, 5, [], [("a", 0.0, 1.0)])]))
-    for told, message in [
+    for reported, message in [
         ([(3, 7, [], [])], "the set is at version 1; got changes of version 3"),
         ([(2, 7, [], [("a", 0.0, 2.0)])], "id 'a' already exists"),
         ([(2, 7, ["b"], [])], "no query 'b' in this set"),
     ]:
         with pytest.raises(vd.QueryError, match=message):
-            bands.apply(Changes.of(told))
+            bands.apply(Changes.of(reported))

@@ -70,7 +70,7 @@ def test_long_texts_that_differ_do_not_join():
 
 
 def test_keys_that_repeat_a_text_do_not_exhaust_memory():
-    told = run_alone(
+    reported = run_alone(
         """
         import numpy as np, vedette as vd
         joins = vd.JoinQuerySet(left="s string", right="s string")
@@ -83,7 +83,7 @@ def test_keys_that_repeat_a_text_do_not_exhaust_memory():
         print(peak.megabytes, join.nbytes >> 20, found.to_pylist())
         """
     )
-    megabytes, kept, found = told.split(maxsplit=2)
+    megabytes, kept, found = reported.split(maxsplit=2)
 
     assert found.strip() == "[{'query': 'bomb', 'left': 6, 'right': 1}]"
     assert int(kept) < 60

@@ -102,7 +102,7 @@ def test_a_step_beyond_the_limit_is_refused_with_what_would_work(limited):
 )  # fmt: skip
 @examples(0.8)
 def test_a_refused_step_changes_nothing(texts, batches, most, n_at_once, has_times, data):
-    pairs, standing = make_queries(texts, has_times), [f"q{number}" for number in range(len(texts))]
+    pairs, active = make_queries(texts, has_times), [f"q{number}" for number in range(len(texts))]
     columns = {"left_time": "t", "right_time": "t"} if has_times else {}
     tried, untouched = (pairs.window(**columns) for _ in range(2))
     with pytest.MonkeyPatch.context() as patch:
@@ -111,10 +111,10 @@ def test_a_refused_step_changes_nothing(texts, batches, most, n_at_once, has_tim
             given = {"left": table(left, 10 * number), "right": table(right, 10 * number)}
             change = data.draw(st.sampled_from(["nothing", "add", "remove", "save"]))
             if change == "add":
-                standing.append(f"more{number}")
-                pairs.add(standing[-1], data.draw(st.sampled_from(TEXTS)), rows=data.draw(st.integers(1, 9)))
-            elif change == "remove" and standing:
-                pairs.remove(standing.pop(0))
+                active.append(f"more{number}")
+                pairs.add(active[-1], data.draw(st.sampled_from(TEXTS)), rows=data.draw(st.integers(1, 9)))
+            elif change == "remove" and active:
+                pairs.remove(active.pop(0))
             elif change == "save":
                 assert tried.save() == untouched.save()
             patch.setattr(answer_limit, "settings", lambda: Settings(max_answer_bytes=most))
@@ -200,7 +200,7 @@ def test_the_pairs_of_a_row_with_several_queries_are_returned_in_pieces_too(inde
 
 
 def test_the_memory_of_queries_with_several_branches_is_bounded():
-    told = run_alone(
+    reported = run_alone(
         """
         import numpy as np, vedette as vd
         pairs = vd.JoinQuerySet(left="x bigint, k bigint", right="x bigint, k bigint")
@@ -217,7 +217,7 @@ def test_the_memory_of_queries_with_several_branches_is_bounded():
         """,
         VEDETTE_ANSWER_BATCH_BYTES=str(4 << 20),
     )
-    megabytes, n_pairs = map(int, told.split())
+    megabytes, n_pairs = map(int, reported.split())
 
     assert n_pairs == 3 * (2_010 * 2_010 - 10 * 10)
     assert megabytes < 200

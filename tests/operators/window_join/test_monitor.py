@@ -119,22 +119,22 @@ def test_queries_change_and_states_are_saved_in_between(seed):
     # A query that keeps every row with all its fields, so that the model need not drop rows.
     fields = " AND ".join(f"{stream}.{field} = -99" for stream in streams for field in "xyn")
     add(pairs, Query("all", f"{fields} AND left.s = right.s", None, dict.fromkeys(streams, 1000), {}))
-    join, model, standing = open_join(pairs), Model(streams), {}
+    join, model, active = open_join(pairs), Model(streams), {}
     base, deltas = join.save(), []
     for batch in cut(random_, merged(rows, streams)):
         for number in range(random_.choice([0, 0, 1, 2])):
             query = make_query(random_, f"{len(model.seen['left'])}-{number}-{random_.random()}", streams)
-            if standing and random_.random() < 0.3:
-                query.id = random_.choice(list(standing))
+            if active and random_.random() < 0.3:
+                query.id = random_.choice(list(active))
                 pairs.replace(query.id, query.text, within=query.within or None, rows=query.rows or None)
             else:
                 add(pairs, query)
-            standing[query.id] = query
-        if standing and random_.random() < 0.3:
-            pairs.remove(gone := random_.choice(list(standing)))
-            del standing[gone]
-        expected = [found for stream, row in batch for found in model.arrive(stream, row, list(standing.values()))]
-        assert sorted(step(join, batch)) == sorted(expected), [query.text for query in standing.values()]
+            active[query.id] = query
+        if active and random_.random() < 0.3:
+            pairs.remove(removed := random_.choice(list(active)))
+            del active[removed]
+        expected = [found for stream, row in batch for found in model.arrive(stream, row, list(active.values()))]
+        assert sorted(step(join, batch)) == sorted(expected), [query.text for query in active.values()]
         deltas.append(join.take_delta())
         if random_.random() < 0.3:
             if random_.random() < 0.5:

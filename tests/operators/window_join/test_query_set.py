@@ -478,21 +478,21 @@ def test_no_answer_depends_on_internal_limits_or_on_changes_of_other_queries(see
         for module, name, values in SMALL_LIMITS:
             if random_.random() < 0.5:
                 patch.setattr(module, name, random_.choice(values))
-        join, model, standing, epochs = open_join(pairs), Model(streams), {}, set()
+        join, model, active, epochs = open_join(pairs), Model(streams), {}, set()
         for batch in cut(random_, merged(rows, streams)):
             for _ in range(random_.choice([0, 1, 3])):
                 query = make_query(random_, random_.randint(0, 9), streams)
                 window = {"within": query.within or None, "rows": query.rows or None}
-                (pairs.replace if query.id in standing else pairs.add)(query.id, query.text, **window)
-                standing[query.id] = query
-            gone = random_.sample(sorted(standing), random_.randint(0, len(standing)) // 2)
-            pairs.remove_many(gone)
-            for each in gone:
-                del standing[each]
+                (pairs.replace if query.id in active else pairs.add)(query.id, query.text, **window)
+                active[query.id] = query
+            removed = random_.sample(sorted(active), random_.randint(0, len(active)) // 2)
+            pairs.remove_many(removed)
+            for each in removed:
+                del active[each]
             epochs.add(pairs.epoch)
-            expected = [found for stream, row in batch for found in model.arrive(stream, row, list(standing.values()))]
-            assert sorted(step(join, batch)) == sorted(expected), [query.text for query in standing.values()]
-    assert len(pairs) == len(standing) + 1
+            expected = [found for stream, row in batch for found in model.arrive(stream, row, list(active.values()))]
+            assert sorted(step(join, batch)) == sorted(expected), [query.text for query in active.values()]
+    assert len(pairs) == len(active) + 1
 
 
 @examples(0.3)

@@ -53,9 +53,9 @@ class Streams:
                 query.within = {stream: f"{round(1e6 * each)} us" for stream, each in query.within.items()}
             add(self.pairs, query)
             self.standing.append(query.id)
-        gone = [query for query in self.standing if self.random.random() < 0.15]
-        self.pairs.remove_many(gone)
-        self.standing = [query for query in self.standing if query not in gone]
+        removed = [query for query in self.standing if self.random.random() < 0.15]
+        self.pairs.remove_many(removed)
+        self.standing = [query for query in self.standing if query not in removed]
 
     def steps(self):
         rows = [(stream, row) for stream in TWO for row in make_rows(self.random, 40, stream)]

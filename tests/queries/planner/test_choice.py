@@ -90,11 +90,11 @@ def test_queries_on_different_fields_get_indexes_of_their_own():
     queries.add(2 * n, "x > 0.5")
     queries.add(2 * n + 1, "key LIKE 'k1%' OR y < 0.1")
 
-    told = queries.explain()
+    reported = queries.explain()
 
-    assert "boxes on x: Buckets" in told
-    assert "5,000 boxes on key, y: Keyed" in told
-    assert "2 boxes on key, y, several per query: Scan" in told
+    assert "boxes on x: Buckets" in reported
+    assert "5,000 boxes on key, y: Keyed" in reported
+    assert "2 boxes on key, y, several per query: Scan" in reported
 
 
 def test_long_boxes_on_axes_of_very_many_cells_are_not_cut_into_leaves():

@@ -50,10 +50,10 @@ def indexes_by_fields(queries):
     ],
 )
 def test_the_plan_says_why_an_index_does_not_fit(index, fields, words):
-    told = query_set(index, (500, *fields)).explain()
+    reported = query_set(index, (500, *fields)).explain()
 
-    assert f" bytes per box: {words}" in told
-    assert "about" in told.split(words)[1]  # and then why another one does
+    assert f" bytes per box: {words}" in reported
+    assert "about" in reported.split(words)[1]  # and then why another one does
 
 
 @pytest.mark.parametrize("index", ["VCR", "Scan"])
@@ -83,10 +83,10 @@ def test_an_index_that_would_be_too_large_is_not_used_and_the_plan_shows_it(monk
     [("SCI", "x"), ("VCR", "xy"), ("MLGF", "xyz"), ("Keyed", ("key", "x")), ("Quadtree", "xyz"), ("Buckets", "xy")],
 )
 def test_of_an_index_that_suits_nothing_is_excused(index, fields):
-    told = query_set(index, (500, *fields)).explain()
+    reported = query_set(index, (500, *fields)).explain()
 
-    assert "was requested but" not in told
-    assert f": {index}, " in told or f"{index} on " in told
+    assert "was requested but" not in reported
+    assert f": {index}, " in reported or f"{index} on " in reported
 
 
 @pytest.mark.parametrize(
