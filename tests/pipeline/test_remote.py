@@ -1,4 +1,4 @@
-"""The address of a Spark Connect server: a mistake in it is told as one, and a server that is away as passing."""
+"""The address of a Spark Connect server: an invalid one is refused, and an unreachable server is retryable."""
 
 from __future__ import annotations
 

@@ -161,8 +161,8 @@ def test_a_registry_with_the_tables_of_an_earlier_vedette_is_refused_with_the_wa
     def record(connection: Connection) -> None:
         connection.execute(text("DELETE FROM vedette_migrations"))
         for number, name in enumerate(names, 1):
-            told = {"number": number, "name": name}
-            connection.execute(text("INSERT INTO vedette_migrations VALUES (:number, :name, '0.1.0', 0)"), told)
+            values = {"number": number, "name": name}
+            connection.execute(text("INSERT INTO vedette_migrations VALUES (:number, :name, '0.1.0', 0)"), values)
 
     old.database.write(record)
 

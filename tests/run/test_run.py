@@ -132,9 +132,9 @@ def test_a_second_start_uses_the_partitions_of_the_checkpoint(spark, run, tmp_pa
 def test_several_sinks_filter_and_encode(spark, run, tmp_path, registry, write):
     more = f"""
     [[sink]]
-    name = "told"
+    name = "encoded"
     format = "json"
-    path = "{tmp_path}/told"
+    path = "{tmp_path}/encoded"
     where = "price < 39.2"
     select = ["query AS alert", "price"]
     encode = "json"
@@ -145,18 +145,18 @@ def test_several_sinks_filter_and_encode(spark, run, tmp_path, registry, write):
 
     assert code == 0, err
     written = [
-        json.loads(line) for file in (tmp_path / "told").glob("*.json") for line in file.read_text().splitlines()
+        json.loads(line) for file in (tmp_path / "encoded").glob("*.json") for line in file.read_text().splitlines()
     ]
     assert written == [{"key": "cheap-ibm", "value": '{"alert":"cheap-ibm","price":39.0}'}]
     records = [json.loads(line) for line in err.splitlines()]
     assert [record["event"] for record in records if record["event"] != "batch"] == ["starting", "started", "ended"]
     batches = {record["sink"]: record for record in records if record["event"] == "batch"}
-    assert set(batches) == {"hits", "told"}
+    assert set(batches) == {"hits", "encoded"}
     assert {name: batches["hits"][name] for name in ("rows_in", "matches_out", "queries", "version", "batch")} == {
         "rows_in": 5, "matches_out": 2, "queries": 1, "version": 1, "batch": 0
     }  # fmt: skip
-    assert records[-1]["sinks"]["told"] == {"rows_in": 5, "matches_out": 2, "malformed": 0, "batches": 1}
-    assert sorted(path.name for path in (tmp_path / "checkpoint").iterdir()) == ["hits", "told"]
+    assert records[-1]["sinks"]["encoded"] == {"rows_in": 5, "matches_out": 2, "malformed": 0, "batches": 1}
+    assert sorted(path.name for path in (tmp_path / "checkpoint").iterdir()) == ["encoded", "hits"]
 
 
 @pytest.mark.full

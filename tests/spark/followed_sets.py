@@ -1,7 +1,7 @@
 """Five sets of a registry, one for each operator, which two writers change; and what streams should answer.
 
 A query contains everything from its lower end to `WIDTH` above it: a price, the difference of two values, or a place.
-Answers are found by plain comparison, from what the writers wrote down.
+Answers are found by plain comparison, from what the writers recorded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sqlalchemy import create_engine, text
 import vedette as vd
 
 WIDTH = 5
-NOT_REMOVED = {"base": (0,)}  # what stands from the first version on; rows of window joins are kept for its sake
+NOT_REMOVED = {"base": (0,)}  # active from the first version on, so that window joins keep rows
 SIDE = "id bigint, value double, ts timestamp"
 START = 1_772_000_000
 SOURCES = {
@@ -57,7 +57,7 @@ def create_sets(url, kinds=KINDS):
 
 
 def write_sources(directory, n_batches, n_rows=8):
-    """Files for so many micro-batches of each stream, and some more of the joins, which start first."""
+    """Write files for a number of micro-batches of each stream, and some more of the joins, which start first."""
     write_rows(ticks.make_rows(n_rows * 5 * n_batches), directory / "rows", 5 * n_batches)
     for seed, name in enumerate(("left", "right")):
         n_files = 2 * (n_batches + 2)
@@ -70,7 +70,7 @@ def write_sources(directory, n_batches, n_rows=8):
 
 
 def write_objects(directory, n_files, n_rows):
-    """Few objects that do not move; each row puts one elsewhere, at a time of its own."""
+    """Few objects that do not move; each row moves one to another place, at its own time."""
     random, n_all = np.random.default_rng(2), n_rows * n_files
     columns = {
         "id": pa.array(random.integers(0, 10, n_all)),
@@ -81,7 +81,7 @@ def write_objects(directory, n_files, n_rows):
 
 
 class Writers:
-    """Two writers, each with its own connection and queries, that change all sets until they are told to stop."""
+    """Two writers, each with its own connection and queries, that change all sets until they are stopped."""
 
     def __init__(self, url):
         self.url = url
@@ -119,16 +119,16 @@ class Writers:
         except Exception as error:
             self.errors.append(error)
 
-    def standing(self, kind):
-        """By version, what stood then."""
+    def active(self, kind):
+        """The active queries by version."""
         now, states = NOT_REMOVED, {1: NOT_REMOVED}
         changes = self.changes[kind]
         assert sorted(changes) == list(range(2, len(changes) + 2))
         for version in sorted(changes):
             query, low = changes[version]
-            now = {each: told for each, told in now.items() if each != query}
+            now = {each: ends for each, ends in now.items() if each != query}
             if low is not None:
-                now[query] = (low,)  # an object of its own for each life
+                now[query] = (low,)  # a separate object per revision
             states[version] = now
         return states
 
@@ -149,7 +149,7 @@ def read_pins(url):
 
 
 def check_answers(directory, kind, pins, states):
-    """Each micro-batch answered what stood at the version that was pinned for it, and every file was taken once.
+    """Check that each micro-batch used the queries of its pinned version, and that every file was read once.
 
     Returns the answers of the tasks of each batch.
     """
@@ -163,9 +163,9 @@ def check_answers(directory, kind, pins, states):
     assert set(answers) <= set(pins)
     for number, files in enumerate(batches):
         rows = [_read_files(source, some) for source, some in zip(sources, files, strict=True)]
-        told = [row for table in answers.get(number, []) for row in to_tuples(table)]
-        assert {row[-1] for row in told} <= {pins[number]}
-        oracle.check([row[:-1] for row in told], states[pins[number]], *rows)
+        found = [row for table in answers.get(number, []) for row in to_tuples(table)]
+        assert {row[-1] for row in found} <= {pins[number]}
+        oracle.check([row[:-1] for row in found], states[pins[number]], *rows)
     return [answers.get(number, []) for number in range(len(batches))]
 
 
@@ -174,19 +174,19 @@ def _read_files(source, numbers):
     return [row for table in tables for row in table.to_pylist()]
 
 
-def _holds(told, number):
-    return told[0] <= number <= told[0] + WIDTH
+def _contains(ends, number):
+    return ends[0] <= number <= ends[0] + WIDTH
 
 
 class Match:
-    """Rows beside the queries they match."""
+    """Rows with the queries that they match."""
 
-    def check(self, told, standing, rows):
-        assert sorted(told) == sorted(
+    def check(self, answers, active, rows):
+        assert sorted(answers) == sorted(
             (row["symbol"], row["price"], int(row["ts"].timestamp()), query)
             for row in rows
-            for query, low in standing.items()
-            if _holds(low, row["price"])
+            for query, low in active.items()
+            if _contains(low, row["price"])
         )
 
 
@@ -196,13 +196,13 @@ class Border:
     def __init__(self):
         self.model, self.forms = border_model.Model(), {}
 
-    def check(self, told, standing, rows):
-        for query, low in standing.items():
-            form = (lambda row, low=low: _holds(low, row["price"])), lambda row: False
+    def check(self, answers, active, rows):
+        for query, low in active.items():
+            form = (lambda row, low=low: _contains(low, row["price"])), lambda row: False
             self.forms.setdefault((query, id(low)), form)
-        self.model.forms = {query: self.forms[query, id(low)] for query, low in standing.items()}
+        self.model.forms = {query: self.forms[query, id(low)] for query, low in active.items()}
         events = self.model.step(rows, key="symbol", time="ts")
-        assert sorted(told) == sorted((key, int(when.timestamp()), *rest) for key, when, *rest in events)
+        assert sorted(answers) == sorted((key, int(when.timestamp()), *rest) for key, when, *rest in events)
 
 
 class WindowJoin:
@@ -211,39 +211,39 @@ class WindowJoin:
     def __init__(self):
         self.sides = {}, {}
 
-    def check(self, told, standing, *new):
+    def check(self, answers, active, *new):
         known = [set(side) for side in self.sides]
         for side, rows in zip(self.sides, new, strict=True):
             side.update((row["id"], row["value"]) for row in rows)
-        assert sorted(told) == sorted(
+        assert sorted(answers) == sorted(
             (query, left, right)
             for left, r in self.sides[0].items()
             for right, s in self.sides[1].items()
             if left not in known[0] or right not in known[1]
-            for query, low in standing.items()
-            if _holds(low, r - s)
+            for query, low in active.items()
+            if _contains(low, r - s)
         )
 
 
 class BandJoin:
-    """Pairs that come and go, with rows and with queries."""
+    """Pairs that change with rows and with queries."""
 
     def __init__(self):
         self.sides, self.pairs = ({}, {}), Counter()
 
-    def check(self, told, standing, *new):
+    def check(self, answers, active, *new):
         for side, rows in zip(self.sides, new, strict=True):
             side.update((row["id"], row["value"]) for row in rows)
-        assert len(set(told)) == len(told)
-        for sign, *pair in told:
+        assert len(set(answers)) == len(answers)
+        for sign, *pair in answers:
             self.pairs[tuple(pair)] += sign
         assert set(self.pairs.values()) <= {0, 1}
         assert {pair for pair, n in self.pairs.items() if n} == {
             (query, left, right)
             for left, r in self.sides[0].items()
             for right, s in self.sides[1].items()
-            for query, low in standing.items()
-            if _holds(low, r - s)
+            for query, low in active.items()
+            if _contains(low, r - s)
         }
 
 
@@ -253,12 +253,12 @@ class MovingJoin:
     def __init__(self):
         self.places, self.lines = {}, []
 
-    def check(self, told, standing, rows):
-        self.lines += told
+    def check(self, answers, active, rows):
+        self.lines += answers
         for row in sorted(rows, key=lambda row: row["time"]):
             self.places[row["id"]] = row["x"]
             assert fleets.pairs_at(self.lines, row["time"]) == {
-                (id_, zone) for id_, x in self.places.items() for zone, low in standing.items() if _holds(low, x)
+                (id_, zone) for id_, x in self.places.items() for zone, low in active.items() if _contains(low, x)
             }
 
 

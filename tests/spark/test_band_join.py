@@ -60,12 +60,12 @@ def test_a_stream_emits_each_affected_query_once_per_micro_batch(spark, queries,
     write_sides(tmp_path, lefts, rights)
 
     out = vs.band_join(*streams_of(spark, tmp_path), queries, report="queries", op="op", shards=4)
-    told = [row["query"] for row in run_stream(spark, out, tmp_path).collect()]
+    found = [row["query"] for row in run_stream(spark, out, tmp_path).collect()]
 
     expected = Counter()
     for changes in bands.expected_changes(lefts, rights):
         expected.update({query for _, query, _, _ in changes})
-    assert Counter(told) == expected
+    assert Counter(found) == expected
     assert max(expected.values()) > 1
 
 
@@ -171,15 +171,15 @@ def test_deletions_of_unknown_ids_are_reported_once_or_an_error(spark, frame, qu
     def join(unknown_id):
         return [tuple(r) for r in vs.band_join(rows, rows, queries, op="op", unknown_id=unknown_id, shards=4).collect()]
 
-    told = join("report")
+    reported = join("report")
     with pytest.raises(
         Exception,
         match=r"unknown_id is 'error', and 1 (left|right) id to delete has no value: 9",
     ):
         join("error")
 
-    assert sorted((row for row in told if row[0] == 0), key=str) == [(0, None, 9, None), (0, None, None, 9)]
-    assert sorted(join("log")) == sorted(row for row in told if row[0] != 0)
+    assert sorted((row for row in reported if row[0] == 0), key=str) == [(0, None, 9, None), (0, None, None, 9)]
+    assert sorted(join("log")) == sorted(row for row in reported if row[0] != 0)
 
 
 def test_deletions_of_unknown_ids_are_logged_with_their_number_and_ids(queries, caplog):
@@ -192,9 +192,9 @@ def test_deletions_of_unknown_ids_are_logged_with_their_number_and_ids(queries, 
     with caplog.at_level(logging.WARNING, "vedette.operators.band_join.monitor"):
         list(step(monitor, sides, 0, plan))
 
-    told = "12 left ids to delete have no value: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ..."
+    message = "12 left ids to delete have no value: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ..."
     ours = [record.getMessage() for record in caplog.records if record.name.startswith("vedette.")]
-    assert ours == [told]  # the right ones are told by another shard
+    assert ours == [message]  # another shard reports the right ones
     assert (monitor.n_left, monitor.n_right) == (1, 1)
 
 

@@ -81,7 +81,7 @@ def is_in_mid_batch(pipeline, url, streams):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_answers_of_killed_and_restarted_streams_match_the_pinned_versions(run, kind):
-    states = run.writers.standing(kind)
+    states = run.writers.active(kind)
     answers = followed_sets.check_answers(run.directory, kind, run.pins[kind], states)
 
     n_tasks = max(map(len, answers))

@@ -66,7 +66,7 @@ def test_a_monitor_of_a_reloaded_set_is_read_from_the_store():
     run_batch(store, 3)
     assert run_batch(store, 4)[0] == 2
     assert store.n_read == 0
-    assert run_batch(store, 2, "the set, loaded anew")[0] == 3
+    assert run_batch(store, 2, "the set, loaded again")[0] == 3
     assert store.n_read > 0
 
 

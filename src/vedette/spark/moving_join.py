@@ -1,6 +1,6 @@
 """Moving joins inside Spark: two DataFrames of moving rectangles in, changes of the intersecting pairs out.
 
-Shards form a grid, so that every pair of objects meets in exactly one of them. All shards are told all times, so that
+Shards form a grid, so that every pair of objects meets in exactly one of them. All shards get all times, so that
 answers and lateness do not depend on the number of shards.
 """
 
@@ -235,15 +235,15 @@ def _find_set(name: str, rows: DataFrame, named: tuple[Any, ...], n_dims: int, i
     """The columns of a set. `named` has the options of ids, own time, common time, own removals, common removals."""
     id_name, own_time, time, own_removed, removed = named
     time_role, time_name = ("time", time) if own_time is None else (f"{name}_time", own_time)
-    goes = _find_removed(name, rows, own_removed, removed)
-    used = _table(name, rows).find_used(n_dims, is_static, goes is not None)
+    removals = _find_removed(name, rows, own_removed, removed)
+    used = _table(name, rows).find_used(n_dims, is_static, removals is not None)
     others = {each: t.StructField(find_value(rows, each, each, name).name, t.DoubleType()) for each in used}
     return _Set(
         name,
         rows,
         find_name(rows, None, id_name, f"{name}_id", name),
         find_time(rows, None, time_name, time_role, name),
-        others | ({} if goes is None else {REMOVED: goes}),
+        others | ({} if removals is None else {REMOVED: removals}),
     )
 
 

@@ -2,7 +2,7 @@
 
 If all queries equate a field of every stream, rows go to shards by its value; rows with a null there join nothing and
 are dropped. Otherwise shards form a grid, on which every pair of rows meets once. Windows that count rows need the
-whole stream in order, and so one shard. All shards are told the latest time of each stream, so that late and expired
+whole stream in order, and so one shard. All shards get the latest time of each stream, so that late and expired
 rows do not depend on the number of shards.
 """
 

@@ -19,7 +19,7 @@ from vedette.registry.snapshots.bases import OpenSet, Snapshots, make_empty
 from vedette.registry.store.address import show_address
 from vedette.registry.store.failures import DroppedError, ReadOnlyError
 from vedette.registry.store.tables import schemas
-from vedette.registry.store.times import as_datetime, read_moment
+from vedette.registry.store.times import as_datetime, to_microseconds
 
 if TYPE_CHECKING:
     from vedette.registry.registry import Registry
@@ -187,7 +187,7 @@ class Followed:
     def to_plain(self) -> dict[str, Any]:
         """The handle as plain values, which a process without this package can unpickle."""
         values = asdict(self)
-        values["info"]["created_at"] = read_moment(self.info.created_at, "created_at")
+        values["info"]["created_at"] = to_microseconds(self.info.created_at, "created_at")
         return values
 
     @classmethod

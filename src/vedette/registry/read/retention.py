@@ -15,7 +15,7 @@ from vedette.registry.read.reader import check_version
 from vedette.registry.read.set_info import SetInfo
 from vedette.registry.store.database import Database
 from vedette.registry.store.tables import revisions, schemas, sets, snapshots, versions
-from vedette.registry.store.times import read_moment
+from vedette.registry.store.times import to_microseconds
 from vedette.registry.write.locked_set import LockedSet
 
 
@@ -49,12 +49,12 @@ def forget(database: Database, info: SetInfo, before: Any) -> int:
 def _read_before(locked: LockedSet, before: Any) -> int:
     """The version that was current at `before`."""
     if isinstance(before, (str, datetime.timedelta)):
-        moment = locked.now - int(read_duration(before, "before", "timestamp"))
+        before_time = locked.now - int(read_duration(before, "before", "timestamp"))
     elif isinstance(before, datetime.datetime):
-        moment = read_moment(before, "before")
+        before_time = to_microseconds(before, "before")
     else:
         check_version(locked.info, before, "before")
         return int(before)
-    made = versions.c.set_id == locked.row, versions.c.made_at <= moment
+    made = versions.c.set_id == locked.row, versions.c.made_at <= before_time
     found = locked.connection.scalar(select(func.max(versions.c.version)).where(*made))
     return locked.info.oldest if found is None else int(found)

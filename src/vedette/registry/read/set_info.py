@@ -18,7 +18,7 @@ ID_KINDS = (STRING, INTEGER)
 
 @dataclass(frozen=True)
 class SetInfo:
-    """A named set at one moment."""
+    """The state of a named set when it was read."""
 
     name: str
     uid: str  # unique: changes if the set is dropped and created again

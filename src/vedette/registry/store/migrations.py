@@ -34,7 +34,7 @@ def migrate(database: Database, create: bool = True) -> None:
 
 
 def _check_known(database: Database, done: dict[int, str]) -> None:
-    """Raise RegistryError unless the steps of a registry are the first ones of STEPS."""
+    """Raise RegistryError unless the migrations of a registry are the first ones of STEPS."""
     from vedette import __version__
 
     for number, (name, _) in enumerate(STEPS, 1):
@@ -53,7 +53,7 @@ def _check_known(database: Database, done: dict[int, str]) -> None:
 
 
 def _read_done(connection: Connection) -> dict[int, str]:
-    """The steps that were made: the name of each by its number."""
+    """The recorded migrations: the name of each by its number."""
     if not inspect(connection).has_table(migrations.name):
         return {}
     made = connection.execute(select(migrations.c.number, migrations.c.name).order_by(migrations.c.number))

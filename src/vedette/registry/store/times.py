@@ -36,7 +36,7 @@ def as_datetime(microseconds: int | None) -> Any:
     return None if microseconds is None else _EPOCH + microseconds * _MICROSECOND
 
 
-def read_moment(value: Any, name: str) -> int:
+def to_microseconds(value: Any, name: str) -> int:
     """A datetime with a time zone, in microseconds."""
     is_datetime = isinstance(value, datetime.datetime) and not _is_nat(value)
     if not is_datetime or value.utcoffset() is None:
@@ -59,7 +59,7 @@ def read_expiry(expires_at: Any, ttl: Any) -> int | Ttl | None:
     if ttl is not None:
         return Ttl(int(read_duration(ttl, "ttl", "timestamp")))
     is_never = expires_at is None or (isinstance(expires_at, str) and expires_at == NEVER)
-    return None if is_never else read_moment(expires_at, "expires_at")
+    return None if is_never else to_microseconds(expires_at, "expires_at")
 
 
 def _is_nat(value: Any) -> bool:

@@ -45,7 +45,7 @@ class Operator(Protocol):
         """The rows as they are sent to shards. Raises RowError if one is invalid. The plan is that of packing."""
 
     def note(self, batch: pa.RecordBatch, plan: dict[str, Any]) -> bytes:
-        """What all shards are told about checked rows; empty if there is nothing to tell."""
+        """A payload about checked rows for all shards; empty if there is none."""
 
     def make_monitor(self, plan: dict[str, Any]) -> Any:
         """An empty monitor."""

@@ -1,6 +1,6 @@
 """Window joins inside Spark's Python workers; see `vedette.spark.workers.shard`.
 
-A shard gets only a part of the rows, so all shards are told the latest time of each packed batch. Clocks advance after
+A shard gets only a part of the rows, so all shards get the latest time of each packed batch. Clocks advance after
 the step, so they equal those of a join in one shard.
 """
 
