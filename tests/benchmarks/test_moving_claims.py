@@ -43,7 +43,7 @@ def buckets(*best):
 def test_figure_20_holds_if_two_buckets_are_best_at_most_intervals():
     assert reported("mtb-fig20", buckets(2, 2, 1)) == (
         "holds: by time two buckets are best for 2 of 3 intervals, for the others 1; by node accesses two buckets are "
-        "best at 2 of 3 intervals, for the others 1"
+        "best for 2 of 3 intervals, for the others 1"
     )
     assert judge("mtb-fig20", buckets(2, 1, 1)).holds is False
     assert reported("mtb-fig20", buckets(1, 1, 3)).startswith(

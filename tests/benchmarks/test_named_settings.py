@@ -20,4 +20,4 @@ def test_the_limits_of_one_run_are_those_of_the_code():
     assert number(r"The limit is ([\d.]+) seconds in sjcq-fig15 to sjcq-fig17") == spatial_join.LIMIT_SECONDS
     assert number(r"([\d.]+) in sjcq-fig18") == spatial_join_windows.LIMIT_SECONDS
     assert number(r"([\d.]+) in the planner's matrix") == planner.LIMIT_SECONDS
-    assert number(r"([\d.]+) for DuckDB in window-join") == Bench("x").limit_seconds * spatial_join_windows.PATIENCE
+    assert number(r"([\d.]+) for DuckDB in window-join") == Bench("x").limit_seconds * spatial_join_windows.DUCKDB_LIMIT
