@@ -13,7 +13,7 @@ from tests.profiles import examples
 from vedette.operators.moving_join.grid import SweptGrid
 from vedette.operators.moving_join.motion_rows import SIDES, TIME, UNTIL, meet_rows, to_motions, to_rows
 from vedette.operators.moving_join.motions import Motions
-from vedette.papers.moving.meet import meet as meet_columns
+from vedette.papers.moving.nodes import as_slots, meet_slots
 
 SLOW = bool(config.DISABLE_JIT)
 KINDS = ("crowded", "spread", "far off", "of all sizes", "in a line", "of one place", "of long ago")
@@ -287,7 +287,7 @@ def test_the_interval_of_two_motions_is_that_of_exact_fractions(both, a_time, b_
 
     wanted = meet(*made, start, end)
     for a, b in (columns, columns[::-1]):
-        first, last = meet_columns(*vars(a).values(), 0, *vars(b).values(), 0, float(start), float(end))
+        first, last = meet_slots(as_slots(a), 0, as_slots(b), 0, float(start), float(end))
         if wanted is None:
             assert first > last
         else:

@@ -15,7 +15,7 @@ from papers.moving.boxes import as_batch, as_dict, as_motions, assert_same, rand
 from tests.profiles import examples
 from vedette.operators.moving_join.motions import Motions
 from vedette.papers.moving import ALL_TECHNIQUES, JOINS, NO_TECHNIQUES, MTBJoin, NaiveJoin, TCJoin, Techniques
-from vedette.papers.moving.meet import meet
+from vedette.papers.moving.nodes import as_slots, meet_slots
 
 INTERVAL = 4.0
 every_join = pytest.mark.parametrize("join", JOINS.values(), ids=JOINS)
@@ -184,9 +184,9 @@ def _tenths(numbers, n, time):
 
 
 def _compare_all(a, b, start, end):
-    columns = [(each.lows, each.highs, each.low_speeds, each.high_speeds, each.times) for each in (a, b)]
+    slots = as_slots(a), as_slots(b)
     everything = {
-        (i, j): meet(*columns[0], i, *columns[1], j, start, end) for i in range(len(a)) for j in range(len(b))
+        (i, j): meet_slots(slots[0], i, slots[1], j, start, end) for i in range(len(a)) for j in range(len(b))
     }
     return {pair: when for pair, when in everything.items() if when[0] <= when[1]}
 

@@ -118,7 +118,7 @@ def test_no_path_costs_less_than_the_chosen_one(seed):
             yield from costs(nodes.children[slot], so_far + more)
 
     everything = dict(costs(int(nodes.children[0]), 0.0))
-    chosen = choose_path(nodes, entry, 0, 0.0, tree.rules.sides, 5.0, tree.tally)
+    chosen = choose_path(nodes, entry, 0, 0.0, tree.rules.sides, 5.0)
     assert everything[chosen] == pytest.approx(min(everything.values()), abs=1e-9)
 
 

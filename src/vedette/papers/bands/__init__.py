@@ -9,13 +9,14 @@ from vedette.operators.band_join.index.groups import Groups
 from vedette.operators.band_join.index.lookup import find_affected, find_pair_batches, find_pairs
 from vedette.operators.band_join.index.points import Points
 from vedette.papers.bands.difference_tree import DifferenceTree
+from vedette.papers.bands.index import BandIndex
 from vedette.papers.bands.mixed import Mixed
 from vedette.papers.bands.scan import Scan
 from vedette.papers.bands.stabbing_groups import StabbingGroups
 from vedette.papers.bands.stabbing_set import StabbingSet
 
 # Structures over a fixed set of values and bands, by name; the last is the one that band joins use.
-STRUCTURES: dict[str, type[Scan | DifferenceTree | StabbingSet | Mixed | StabbingGroups]] = {
+STRUCTURES: dict[str, type[BandIndex]] = {
     "Scan": Scan,
     "DifferenceTree": DifferenceTree,
     "StabbingSet": StabbingSet,

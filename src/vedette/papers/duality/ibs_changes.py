@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from vedette.native.kernels import kernel
 from vedette.papers.growing_lists import append_to_list, remove_from_list
 
-COUNT, FILL, APPEND, REMOVE = 0, 1, 2, 3
 MOST_DEEP = 512  # a treap of a billion nodes is hardly 100 deep
 
 

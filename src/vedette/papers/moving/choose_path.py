@@ -15,7 +15,6 @@ from vedette.native.kernels import kernel
 from vedette.papers.moving.node_split import read_box
 from vedette.papers.moving.nodes import Nodes, find_root, find_stride
 from vedette.papers.moving.swept_region import HIGH, HIGH_SPEED, LOW, LOW_SPEED, extend_box, measure_swept
-from vedette.papers.moving.tally import ACCESSES
 
 
 @kernel
@@ -26,7 +25,6 @@ def choose_path(
     now: float,
     sides: NDArray[np.float64],
     horizon: float,
-    tally: NDArray[np.int64],
 ) -> int:
     """The node of the level that is to hold the entry."""
     stride, n_dims = find_stride(nodes), nodes.slots.sides.shape[1]
@@ -40,7 +38,6 @@ def choose_path(
         cost, node = heapq.heappop(queue)
         if nodes.levels[node] == level:
             return node
-        tally[ACCESSES] += 1
         for slot in range(node * stride, node * stride + nodes.counts[node]):
             read_box(nodes, slot, now, box)
             before = measure_swept(box, sides, horizon)

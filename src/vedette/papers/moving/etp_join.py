@@ -49,7 +49,7 @@ class ETPJoin:
     ) -> Self:
         """Two sets as of a time. The interval is what trees are made for; answers do not depend on it."""
         tally = Tally.make()
-        trees = plant_trees(a, b, time, max_update_interval, capacity, tally)
+        trees = plant_trees(a, b, time, max_update_interval, capacity)
         answer = tp_join(*trees, Moment(time), tally)
         return cls(*trees, time, tally, answer, 1)
 

@@ -1,4 +1,4 @@
-"""When two motions intersect, from columns of motions. Joins over rows use `meet_rows` of the product."""
+"""When two motions intersect, for motions in columns. The product's joins use `meet_rows` for motions in rows."""
 
 from __future__ import annotations
 
@@ -6,40 +6,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.native.kernels import kernel
+from vedette.papers.moving.swept_region import HIGH, HIGH_SPEED, LOW, LOW_SPEED
 
 
 @kernel
 def meet(
-    a_lows: NDArray[np.float64],
-    a_highs: NDArray[np.float64],
-    a_low_speeds: NDArray[np.float64],
-    a_high_speeds: NDArray[np.float64],
+    a_sides: NDArray[np.float64],
     a_times: NDArray[np.float64],
     a: int,
-    b_lows: NDArray[np.float64],
-    b_highs: NDArray[np.float64],
-    b_low_speeds: NDArray[np.float64],
-    b_high_speeds: NDArray[np.float64],
+    b_sides: NDArray[np.float64],
     b_times: NDArray[np.float64],
     b: int,
     start: float,
     end: float,
 ) -> tuple[float, float]:
-    """When within [start, end] motion `a` of one set and `b` of another intersect: a first and a last moment.
+    """The first and the last moment within [start, end] at which motion `a` of one set and `b` of another intersect.
 
-    Both belong to it, and touching is intersecting (Figure 5). Where they never do, the first is after the last. `end`
-    may be infinite. The two may change places: the answer is the same to the last bit.
+    Both moments are inclusive, and touching is intersecting (Figure 5). If they never intersect, the first is after the
+    last. `end` may be infinite. Swapping the two motions gives the same answer to the last bit. Sides and times are the
+    fields of `Slots`: reading them from a tuple for every pair takes longer than comparing.
     """
     first, last = 0.0, end - start
-    for d in range(len(a_lows)):
-        a_low = a_lows[d, a] + a_low_speeds[d, a] * (start - a_times[a])
-        a_high = a_highs[d, a] + a_high_speeds[d, a] * (start - a_times[a])
-        b_low = b_lows[d, b] + b_low_speeds[d, b] * (start - b_times[b])
-        b_high = b_highs[d, b] + b_high_speeds[d, b] * (start - b_times[b])
-        first, last = narrow(first, last, a_high - b_low, a_high_speeds[d, a] - b_low_speeds[d, b])
-        first, last = narrow(first, last, b_high - a_low, b_high_speeds[d, b] - a_low_speeds[d, a])
-        first, last = narrow(first, last, a_high - a_low, a_high_speeds[d, a] - a_low_speeds[d, a])
-        first, last = narrow(first, last, b_high - b_low, b_high_speeds[d, b] - b_low_speeds[d, b])
+    a_age, b_age = start - a_times[a], start - b_times[b]
+    for d in range(a_sides.shape[1]):
+        a_low_speed, a_high_speed = a_sides[LOW_SPEED, d, a], a_sides[HIGH_SPEED, d, a]
+        b_low_speed, b_high_speed = b_sides[LOW_SPEED, d, b], b_sides[HIGH_SPEED, d, b]
+        a_low, a_high = a_sides[LOW, d, a] + a_low_speed * a_age, a_sides[HIGH, d, a] + a_high_speed * a_age
+        b_low, b_high = b_sides[LOW, d, b] + b_low_speed * b_age, b_sides[HIGH, d, b] + b_high_speed * b_age
+        first, last = narrow(first, last, a_high - b_low, a_high_speed - b_low_speed)
+        first, last = narrow(first, last, b_high - a_low, b_high_speed - a_low_speed)
+        first, last = narrow(first, last, a_high - a_low, a_high_speed - a_low_speed)
+        first, last = narrow(first, last, b_high - b_low, b_high_speed - b_low_speed)
         if first > last:
             return np.inf, -np.inf
     return min(start + first, end), end if last >= end - start else min(start + last, end)

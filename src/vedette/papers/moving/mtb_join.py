@@ -37,7 +37,7 @@ class MTBJoin(PairedTrees):
         tally, trees = Tally.make(), []
         for number, (motions, others) in enumerate(((a, b), (b, a))):
             sides = mean_sides(others, time)
-            tree = MTBTree(motions.n_dims, max_update_interval, sides, tally.updates, n_buckets, capacity, number)
+            tree = MTBTree(motions.n_dims, max_update_interval, sides, n_buckets, capacity, number)
             tree.insert(np.arange(len(motions), dtype=np.int32), motions, time)
             trees.append(tree)
         return cls(trees[0], trees[1], time, max_update_interval, tally, techniques)

@@ -29,7 +29,6 @@ class MTBTree:
     n_dims: int
     max_update_interval: float
     sides: NDArray[np.float64]  # of the queries that trees are made for
-    tally: NDArray[np.int64]
     n_buckets: int = N_BUCKETS
     capacity: int = CAPACITY
     number: int = 0  # 0 or 1: tells the pages of one set from those of the other
@@ -44,7 +43,7 @@ class MTBTree:
         if bucket not in self.trees:
             number = 2 * bucket + self.number
             self.trees[bucket] = TPRStarTree.make(
-                self.n_dims, self.max_update_interval, self.sides, self.capacity, self.tally, number
+                self.n_dims, self.max_update_interval, self.sides, self.capacity, number
             )
         n_known = len(self.bucket_of)
         self.bucket_of = grown(self.bucket_of, n_known, int(places.max()) + 1)

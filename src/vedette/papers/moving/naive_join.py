@@ -23,8 +23,8 @@ class NaiveJoin(PairedTrees):
         cls, a: Motions, b: Motions, time: float, max_update_interval: float, *, capacity: int = CAPACITY
     ) -> Self:
         """Two sets as of a time. The interval is what trees are made for; pairs are told for ever."""
-        tally = Tally.make()
-        return cls(*plant_trees(a, b, time, max_update_interval, capacity, tally), time, max_update_interval, tally)
+        trees = plant_trees(a, b, time, max_update_interval, capacity)
+        return cls(*trees, time, max_update_interval, Tally.make())
 
     def parts(self, trees: Trees) -> Parts:
         assert isinstance(trees, TPRStarTree)
@@ -32,13 +32,13 @@ class NaiveJoin(PairedTrees):
 
 
 def plant_trees(
-    a: Motions, b: Motions, time: float, max_update_interval: float, capacity: int, tally: Tally
+    a: Motions, b: Motions, time: float, max_update_interval: float, capacity: int
 ) -> tuple[TPRStarTree, TPRStarTree]:
     """A tree for each of two sets, made for windows of the other's size."""
     trees = []
     for number, (motions, others) in enumerate(((a, b), (b, a))):
         sides = mean_sides(others, time)
-        tree = TPRStarTree.make(motions.n_dims, max_update_interval, sides, capacity, tally.updates, number)
+        tree = TPRStarTree.make(motions.n_dims, max_update_interval, sides, capacity, number)
         tree.insert(np.arange(len(motions), dtype=np.int32), motions, time)
         trees.append(tree)
     return trees[0], trees[1]

@@ -78,11 +78,7 @@ def grow_nodes(nodes: Nodes, n_nodes: int) -> Nodes:
 @kernel
 def meet_slots(a: Slots, i: int, b: Slots, j: int, start: float, end: float) -> tuple[float, float]:
     """When within [start, end] two slots intersect; where they never do, the first is after the last."""
-    return meet(
-        a.sides[LOW], a.sides[HIGH], a.sides[LOW_SPEED], a.sides[HIGH_SPEED], a.times, i,
-        b.sides[LOW], b.sides[HIGH], b.sides[LOW_SPEED], b.sides[HIGH_SPEED], b.times, j,
-        start, end,
-    )  # fmt: skip
+    return meet(a.sides, a.times, i, b.sides, b.times, j, start, end)
 
 
 @kernel

@@ -89,19 +89,14 @@ def find_meetings(
 @kernel
 def _keep_meetings(a: Slots, b: Slots, span: tuple[float, float], found: Found, n_candidates: int) -> int:
     """Keep those of the written pairs that meet, and write when; how many."""
-    # Arrays taken out of their tuples once: handing tuples to every comparison takes longer than comparing.
-    a_lows, a_highs, a_low_speeds, a_high_speeds = a.sides[LOW], a.sides[HIGH], a.sides[LOW_SPEED], a.sides[HIGH_SPEED]
-    b_lows, b_highs, b_low_speeds, b_high_speeds = b.sides[LOW], b.sides[HIGH], b.sides[LOW_SPEED], b.sides[HIGH_SPEED]
+    (a_sides, a_times), (b_sides, b_times) = a, b
+    found_a, found_b, starts, ends = found
     n = 0
     for k in range(n_candidates):
-        i, j = found.a[k], found.b[k]
-        start, end = meet(
-            a_lows, a_highs, a_low_speeds, a_high_speeds, a.times, i,
-            b_lows, b_highs, b_low_speeds, b_high_speeds, b.times, j,
-            span[0], span[1],
-        )  # fmt: skip
+        i, j = found_a[k], found_b[k]
+        start, end = meet(a_sides, a_times, i, b_sides, b_times, j, span[0], span[1])
         if start <= end:
-            found.a[n], found.b[n], found.starts[n], found.ends[n] = i, j, start, end
+            found_a[n], found_b[n], starts[n], ends[n] = i, j, start, end
             n += 1
     return n
 
@@ -191,16 +186,10 @@ def keep_meeting(
     tally: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """The intersection check: those of the slots that meet one slot of the other node within the limits."""
-    a, b = slots.sides, other.sides
-    a_lows, a_highs, a_low_speeds, a_high_speeds = a[LOW], a[HIGH], a[LOW_SPEED], a[HIGH_SPEED]
-    b_lows, b_highs, b_low_speeds, b_high_speeds = b[LOW], b[HIGH], b[LOW_SPEED], b[HIGH_SPEED]
+    (sides, times), (other_sides, other_times) = slots, other
     kept, n = np.empty_like(chosen), 0
     for i in chosen:
-        start, end = meet(
-            a_lows, a_highs, a_low_speeds, a_high_speeds, slots.times, i,
-            b_lows, b_highs, b_low_speeds, b_high_speeds, other.times, j,
-            limits[0], limits[1],
-        )  # fmt: skip
+        start, end = meet(sides, times, i, other_sides, other_times, j, limits[0], limits[1])
         if start <= end:
             kept[n] = i
             n += 1

@@ -21,21 +21,19 @@ PAGES_A_TREE = 1 << 28  # page numbers of different trees do not meet
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts since the tally was made. `search` is what joins did, `updates` what keeping the trees did."""
+    """Counts since the tally was made, of joins only: updates of the trees are not counted."""
 
     search: NDArray[np.int64]
-    updates: NDArray[np.int64]
     pages: NDArray[np.int64]  # (2, n): what the buffer holds, and when each was used last
 
     @classmethod
     def make(cls, buffer_pages: int = BUFFER_PAGES) -> Tally:
         pages = np.full((2, buffer_pages), -1, np.int64)
-        return cls(np.zeros(N_TALLIED, np.int64), np.zeros(N_TALLIED, np.int64), pages)
+        return cls(np.zeros(N_TALLIED, np.int64), pages)
 
     def reset(self) -> None:
         """Count from zero; the buffer stays as it is."""
         self.search[:CLOCK] = 0
-        self.updates[:CLOCK] = 0
 
     @property
     def node_accesses(self) -> int:
@@ -51,11 +49,6 @@ class Tally:
     def comparisons(self) -> int:
         """Pairs of moving rectangles for which it was computed when they meet."""
         return int(self.search[COMPARISONS])
-
-    @property
-    def update_accesses(self) -> int:
-        """Nodes that insertions and deletions asked for."""
-        return int(self.updates[ACCESSES])
 
 
 @kernel

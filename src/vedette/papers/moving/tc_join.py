@@ -30,9 +30,8 @@ class TCJoin(PairedTrees):
         capacity: int = CAPACITY,
     ) -> Self:
         """Two sets, all of them updated at the time."""
-        tally = Tally.make()
-        trees = plant_trees(a, b, time, max_update_interval, capacity, tally)
-        return cls(*trees, time, max_update_interval, tally, techniques)
+        trees = plant_trees(a, b, time, max_update_interval, capacity)
+        return cls(*trees, time, max_update_interval, Tally.make(), techniques)
 
     def parts(self, trees: Trees) -> Parts:
         assert isinstance(trees, TPRStarTree)

@@ -38,7 +38,6 @@ from vedette.papers.moving.nodes import (
     read_entry,
     tighten,
 )
-from vedette.papers.moving.tally import ACCESSES, N_TALLIED
 
 CAPACITY = 113  # entries a node: a page of 4 kB in the paper (table 2)
 LEAST_FULL = 0.4  # as in the R*-tree
@@ -72,7 +71,6 @@ class TPRStarTree:
     nodes: Nodes
     slot_of: NDArray[np.int32]
     rules: Rules
-    tally: NDArray[np.int64]
     number: int = 0  # tells the pages of one tree from those of another
 
     @classmethod
@@ -82,7 +80,6 @@ class TPRStarTree:
         horizon: float,
         sides: NDArray[np.float64] | None = None,
         capacity: int = CAPACITY,
-        tally: NDArray[np.int64] | None = None,
         number: int = 0,
     ) -> Self:
         """An empty tree, good for queries of the given sides from any time to `horizon` later."""
@@ -91,8 +88,7 @@ class TPRStarTree:
         minimum, n_worst = max(2, int(LEAST_FULL * capacity)), max(1, int(WORST * capacity))
         sides = np.zeros(n_dims) if sides is None else np.ascontiguousarray(sides, np.float64)
         rules = Rules(capacity, minimum, n_worst, float(horizon), sides)
-        tally = np.zeros(N_TALLIED, np.int64) if tally is None else tally
-        return cls(make_nodes(n_dims, 4, capacity + 1), np.empty(0, np.int32), rules, tally, number)
+        return cls(make_nodes(n_dims, 4, capacity + 1), np.empty(0, np.int32), rules, number)
 
     def insert(self, places: NDArray[np.int32], motions: Motions, time: float) -> None:
         """Put objects in that are not in the tree, as of a time that does not run backwards."""
@@ -139,9 +135,7 @@ class TPRStarTree:
         places, done = np.require(places, np.int32, ("C", "W")), 0
         while done < len(places):
             waiting = self._make_room()
-            done = _change_objects(
-                self.nodes, self.slot_of, waiting, self.rules, places, entries, done, float(time), self.tally
-            )
+            done = _change_objects(self.nodes, self.slot_of, waiting, self.rules, places, entries, done, float(time))
 
     def _make_room(self) -> Waiting:
         """See to it that one insertion or deletion has room, whatever it sets off."""
@@ -188,7 +182,6 @@ def _change_objects(
     entries: NDArray[np.float64],
     first: int,
     now: float,
-    tally: NDArray[np.int64],
 ) -> int:
     """Insert objects, or without entries delete them, from the given one on while there is room; the first not done.
 
@@ -207,8 +200,8 @@ def _change_objects(
             slot_of[places[i]] = NONE
             nodes.state[OBJECTS] -= 1
             drop_slot(nodes, slot_of, slot)
-            n_waiting = _condense(nodes, slot_of, waiting, slot // stride, rules, now, tally)
-        _insert_waiting(nodes, slot_of, waiting, n_waiting, rules, now, tally)
+            n_waiting = _condense(nodes, slot_of, waiting, slot // stride, rules, now)
+        _insert_waiting(nodes, slot_of, waiting, n_waiting, rules, now)
         _shrink_root(nodes, slot_of, now)
     return len(places)
 
@@ -233,15 +226,14 @@ def _insert_waiting(
     n_waiting: int,
     rules: Rules,
     now: float,
-    tally: NDArray[np.int64],
 ) -> None:
     """Insert all that waits; a node that overflows may send more of its entries to wait."""
     waiting.is_reinserted[:] = False
     i = 0
     while i < n_waiting:
         entry, level = waiting.entries[i], waiting.levels[i]
-        node = choose_path(nodes, entry, level, now, rules.sides, rules.horizon, tally)
-        n_waiting += _add_to_node(nodes, slot_of, waiting, n_waiting, node, i, rules, now, tally)
+        node = choose_path(nodes, entry, level, now, rules.sides, rules.horizon)
+        n_waiting += _add_to_node(nodes, slot_of, waiting, n_waiting, node, i, rules, now)
         i += 1
 
 
@@ -255,13 +247,11 @@ def _add_to_node(
     which: int,
     rules: Rules,
     now: float,
-    tally: NDArray[np.int64],
 ) -> int:
     """Add a waiting entry to a node; split nodes upwards, or take the worst out; how many more wait then."""
     stride, entry, child = find_stride(nodes), waiting.entries[which].copy(), waiting.children[which]
     while True:
         add_entry(nodes, slot_of, node, entry, child)
-        tally[ACCESSES] += 1
         level, root = nodes.levels[node], find_root(nodes)
         if nodes.counts[node] <= rules.capacity:
             tighten(nodes, node, now)
@@ -301,12 +291,10 @@ def _condense(
     node: int,
     rules: Rules,
     now: float,
-    tally: NDArray[np.int64],
 ) -> int:
     """Dissolve nodes that fell short, from the one upwards, and bound the others; how many entries wait then."""
     stride, n_waiting = find_stride(nodes), 0
     while node != find_root(nodes):
-        tally[ACCESSES] += 1
         above = nodes.parents[node]
         if nodes.counts[node] < rules.minimum:
             for slot in range(node * stride, node * stride + nodes.counts[node]):
