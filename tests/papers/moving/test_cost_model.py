@@ -61,7 +61,7 @@ def test_eight_updates_stand_for_all_directions_and_keep_their_size():
     assert equivalent_updates("eight-vbr", 0.5, 3).shape == (26, 2, 3)
     assert equivalent_updates("zero-vbr", 0.5, 2).tolist() == [[[0, 0], [0, 0]]]
     assert equivalent_updates("expanding-mbr", 0.5, 2).tolist() == [[[-0.5, -0.5], [0.5, 0.5]]]
-    with pytest.raises(ValueError, match="method is one of zero-vbr, expanding-mbr, eight-vbr; got 'one-vbr'"):
+    with pytest.raises(ValueError, match="method must be one of zero-vbr, expanding-mbr, eight-vbr; got 'one-vbr'"):
         equivalent_updates("one-vbr", 0.5, 2)
 
 
@@ -135,6 +135,6 @@ def test_rare_updates_make_long_intervals_best_and_frequent_ones_short():
 
     assert chosen == sorted(chosen, reverse=True)
     assert chosen[-1] == 10
-    with pytest.raises(ValueError, match="candidates are intervals above zero; got \\[0, 60\\]"):
+    with pytest.raises(ValueError, match="candidates must be intervals greater than zero; got \\[0, 60\\]"):
         recommend([0, 60], costs, (100, 100), (0.1, 0.1))
     assert mean_speed(Motions.empty(2)) == 0

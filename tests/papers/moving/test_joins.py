@@ -211,7 +211,7 @@ def test_bad_batches_are_refused_in_words(join):
     built = build(join, [box] * 3, [box] * 2, time=5.0)
     none, nothing = np.empty(0, np.int32), Motions.empty(2)
 
-    with pytest.raises(ValueError, match="time runs backwards: got 4 after 5; hand batches in in time order"):
+    with pytest.raises(ValueError, match="time runs backwards: got 4 after 5; pass batches in time order"):
         built.update(4.0, none, nothing, none, nothing)
-    with pytest.raises(ValueError, match="object 1 is named more than once in a batch; hand in its last motion only"):
+    with pytest.raises(ValueError, match="object 1 is named more than once in a batch; pass only its last motion"):
         built.update(6.0, np.array([1, 0, 1], np.int32), as_motions([box] * 3), none, nothing)

@@ -141,11 +141,11 @@ def test_objects_that_are_in_cannot_be_put_in_and_others_not_taken_out():
     one = as_motions([([0.0, 0.0], [1.0, 1.0], [0.0, 0.0], [0.0, 0.0], 0.0)])
     tree.insert(np.array([3], np.int32), one, 0.0)
 
-    with pytest.raises(ValueError, match="object 3 is in the tree; delete it before it is inserted again"):
+    with pytest.raises(ValueError, match="object 3 is already in the tree; delete it before you insert it again"):
         tree.insert(np.array([3], np.int32), one, 0.0)
     with pytest.raises(ValueError, match="object 2 is not in the tree; it holds 1 objects"):
         tree.delete(np.array([2], np.int32), 0.0)
-    with pytest.raises(ValueError, match="a node holds at least 4 entries; got capacity=3"):
+    with pytest.raises(ValueError, match="a node must have room for at least 4 entries; got capacity=3"):
         TPRStarTree.make(2, 10.0, capacity=3)
 
 

@@ -1,7 +1,7 @@
-"""Which moving rectangles of two sets intersect, and when: the algorithms of Zhang et al., each under its name.
+"""Which moving rectangles of two sets intersect, and when: the algorithms of Zhang et al., by the paper's names.
 
 Zhang, Qi, Lin, Wang and Wong, "A Highly Optimized Algorithm for Continuous Intersection Join Queries over Moving
-Objects" (VLDB Journal 2012). They are here to be compared: all give the same pairs, and tell what it took.
+Objects" (VLDB Journal 2012). They exist for comparison: all find the same pairs, and each counts its work.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from vedette.papers.moving.tree_join import Pairs
 
 
 class ContinuousJoin(Protocol):
-    """What NaiveJoin, TC-Join and MTB-Join promise.
+    """The interface of NaiveJoin, TC-Join and MTB-Join.
 
-    Objects are named by whole numbers from 0, in each set by their own. Everyone updates within the interval, told anew
-    or not: a pair is told until its objects must have been updated, and no longer. TP-Join and ETP-Join have contracts
-    of their own, as they tell what happens next and not for how long.
+    The objects of each set are numbered from 0. Every object updates within the interval, even if its motion is the
+    same: a pair is reported only until its objects must have been updated. TP-Join and ETP-Join have other interfaces,
+    because they report the next change and not intervals.
     """
 
     tally: Tally
 
     @classmethod
     def build(cls, a: Motions, b: Motions, time: float, max_update_interval: float) -> Self:
-        """Two sets, all of them updated at the time."""
+        """Build the join from two sets; all objects were updated at `time`."""
 
     def initial_pairs(self) -> Pairs:
-        """All pairs, each with the interval from now on in which it intersects."""
+        """All pairs, each with the interval from now on in which the objects intersect."""
 
     def update(
         self,
@@ -52,9 +52,9 @@ class ContinuousJoin(Protocol):
         a_gone: NDArray[np.int32] | None = None,
         b_gone: NDArray[np.int32] | None = None,
     ) -> Pairs:
-        """Take in new motions of objects, known or not, and removals; the pairs of all that have a new motion.
+        """Apply new motions of known or new objects, and removals; returns the pairs of all objects with a new motion.
 
-        All pairs told before of an object that changed or went are void from then on.
+        Earlier pairs of objects that changed or were removed are invalid from then on.
         """
 
 

@@ -1,7 +1,8 @@
-"""Where the TPR*-tree puts a new entry: the path on which all nodes together have to sweep the least more.
+"""Where the TPR*-tree puts a new entry: on the path whose swept regions grow least in total.
 
-Tao, Papadias and Sun (2003), section 4.1. A TPR-tree takes the best child on each level and may be wrong at the first.
-Here paths are followed best first, the queue ordered by what they have cost so far, until one has come to the level.
+Tao, Papadias and Sun (2003), section 4.1. A TPR-tree takes the best child on each level, which may be wrong at the
+first level already. Here paths are searched best first, in a queue ordered by their cost so far, until one reaches the
+level.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def choose_path(
     sides: NDArray[np.float64],
     horizon: float,
 ) -> int:
-    """The node of the level that is to hold the entry."""
+    """The node of the level that the entry is added to."""
     stride, n_dims = find_stride(nodes), nodes.slots.sides.shape[1]
     new, box = np.empty((4, n_dims)), np.empty((4, n_dims))
     for d in range(n_dims):

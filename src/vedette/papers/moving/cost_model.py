@@ -1,9 +1,10 @@
-"""What the longest update interval costs, and which of some is the best: section 7 of Zhang et al.
+"""The cost of a maximum update interval, and the best of several intervals: section 7 of Zhang et al.
 
-A short interval forces many updates; under a long one each update looks far ahead and reads many nodes. Costs are
-expected node accesses a timestamp: updates times what one reads. What one reads follows from the trees as they are: a
-node is read by a query of any place just as likely as the region that it sweeps, seen from the query, covers the space.
-Queries are a few made-up updates that stand for all (Zero-VBR, Expanding-MBR, Eight-VBR; the last is the most true).
+A short interval forces many updates; with a long one each update looks far ahead and reads many nodes. The cost is the
+expected number of node accesses per timestamp: updates times reads per update. The reads are estimated from the current
+trees: the probability that a query at a random place reads a node is the share of the space that the node sweeps,
+relative to the query. The queries are a few synthetic updates that represent all (Zero-VBR, Expanding-MBR, Eight-VBR;
+the last is the most accurate).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ METHODS: tuple[Method, ...] = ("zero-vbr", "expanding-mbr", "eight-vbr")
 
 
 class Recommendation(NamedTuple):
-    """The interval with the least cost, and what each candidate would cost a timestamp."""
+    """The interval with the least cost, and the cost per timestamp of each candidate."""
 
     interval: float
     costs: NDArray[np.float64]
@@ -42,16 +43,16 @@ def recommend(
     n_objects: Sequence[int],
     probabilities: Sequence[float],
 ) -> Recommendation:
-    """Section 7.3: of each set, what an update costs under each candidate, its size, and how likely an update is.
+    """Section 7.3. For each set: the cost of an update with each candidate, its size, and the update probability.
 
-    The cost of an update may be of any kind: expected accesses, or seconds that were measured.
+    The cost of an update may be in any unit: expected accesses, or measured seconds.
 
     >>> recommend([10, 60, 120], [np.array([3.0, 6.0, 18.0])], [1_000], [0.01]).interval
     60.0
     """
     intervals = np.asarray(candidates, np.float64)
     if not len(intervals) or not (intervals > 0).all():
-        raise ValueError(f"candidates are intervals above zero; got {list(candidates)}")
+        raise ValueError(f"candidates must be intervals greater than zero; got {list(candidates)}")
     total = np.zeros(len(intervals))
     for costs, n, probability in zip(update_costs, n_objects, probabilities, strict=True):
         total += count_updates(n, probability, intervals) * costs
@@ -59,11 +60,11 @@ def recommend(
 
 
 def count_updates(n_objects: int, probability: float, intervals: NDArray[np.float64] | float) -> NDArray[np.float64]:
-    """Updates to expect at a timestamp when a system has run for a while, voluntary and forced.
+    """Expected updates per timestamp, voluntary and forced, after a system has run for a while.
 
-    A life without an update ends at each timestamp with the probability, and at the interval; there are as many updates
-    as objects over the mean length of a life. Equation 1 counts fewer where forced updates are many (`equation_1`), as
-    it lets all lives begin at once.
+    The time since an object's last update ends at each timestamp with the probability, and at the interval at the
+    latest. The number of updates is the number of objects divided by the mean of that time. Equation 1 counts fewer if
+    many updates are forced (`equation_1`), because it assumes that all objects were updated at the same time.
     """
     intervals = np.asarray(intervals, np.float64)
     if probability <= 0:
@@ -73,15 +74,15 @@ def count_updates(n_objects: int, probability: float, intervals: NDArray[np.floa
 
 
 def equation_1(n_objects: int, probability: float, intervals: NDArray[np.float64] | float) -> NDArray[np.float64]:
-    """Voluntary and forced updates a timestamp as the paper has them."""
+    """Voluntary and forced updates per timestamp according to the paper."""
     intervals = np.asarray(intervals, np.float64)
     return n_objects * (probability + (1 - probability) ** intervals / intervals)
 
 
 def estimate_probability(ages: NDArray[np.float64], interval: float) -> float:
-    """How likely an object updates of its own at a timestamp, from the ages of motions that were replaced.
+    """The probability of a voluntary update at a timestamp, from the ages of motions that were replaced.
 
-    One as old as the interval was forced, which tells only that it lived through all timestamps before.
+    A motion as old as the interval was replaced by force: it only shows that there was no voluntary update before.
     """
     is_forced = ages >= interval
     n_chances = float(np.minimum(ages, interval).sum() - is_forced.sum())
@@ -89,9 +90,9 @@ def estimate_probability(ages: NDArray[np.float64], interval: float) -> float:
 
 
 def equivalent_updates(method: Method, speed: float, n_dims: int) -> NDArray[np.float64]:
-    """(k, 2, n_dims): the speeds of the low and the high sides of updates that stand for all (section 7.2.2).
+    """(k, 2, n_dims): the speeds of the low and the high sides of updates that represent all (section 7.2.2).
 
-    One that stands still; one that grows on all sides; or one in each direction along axes and diagonals, which are
+    One that does not move; one that grows on all sides; or one in each direction along axes and diagonals, which is
     eight in two dimensions.
     """
     if method == "zero-vbr":
@@ -101,16 +102,16 @@ def equivalent_updates(method: Method, speed: float, n_dims: int) -> NDArray[np.
     if method == "eight-vbr":
         directions = [way for way in itertools.product((-1.0, 0.0, 1.0), repeat=n_dims) if any(way)]
         return speed * np.repeat(np.array(directions)[:, None, :], 2, axis=1)
-    raise ValueError(f"method is one of {', '.join(METHODS)}; got {method!r}")
+    raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
 
 
 @dataclass
 class CostModel:
-    """What an update of either set costs under candidate intervals, averaged over the timestamps observed."""
+    """The cost of an update of either set with candidate intervals, averaged over the observed timestamps."""
 
     candidates: NDArray[np.float64]
     sides: NDArray[np.float64]  # (2, n_dims): the mean sides of both sets
-    updates: tuple[NDArray[np.float64], NDArray[np.float64]]  # what stands for the updates of each set
+    updates: tuple[NDArray[np.float64], NDArray[np.float64]]  # the updates that represent those of each set
     space: float  # its area or volume
     totals: NDArray[np.float64]  # (2, n_candidates)
     n_observed: int = 0
@@ -125,14 +126,14 @@ class CostModel:
         space: float,
         method: Method = "eight-vbr",
     ) -> Self:
-        """The sets tell how large and how fast their objects are; `space` is the area in which they are."""
+        """Take sizes and speeds from the sets; `space` is the area in which the objects are."""
         sides = np.stack([mean_sides(a, time), mean_sides(b, time)])
         updates = tuple(equivalent_updates(method, mean_speed(each), each.n_dims) for each in (a, b))
         totals = np.zeros((2, len(candidates)))
         return cls(np.asarray(candidates, np.float64), sides, (updates[0], updates[1]), space, totals)
 
     def observe(self, join: MTBJoin) -> None:
-        """Take the trees as they are now: one pass over the nodes, whatever the number of updates."""
+        """Estimate from the current trees: one pass over the nodes, independent of the number of updates."""
         for number, others in enumerate((join.b, join.a)):
             assert isinstance(others, MTBTree)
             self.totals[number] += self._estimate(others, number, join.time)
@@ -140,7 +141,7 @@ class CostModel:
 
     @property
     def update_costs(self) -> NDArray[np.float64]:
-        """(2, n_candidates): expected node accesses of an update of `a`, and of `b`."""
+        """(2, n_candidates): expected node accesses per update of `a` and of `b`."""
         return self.totals / max(1, self.n_observed)
 
     def recommend(self, n_objects: Sequence[int], probabilities: Sequence[float]) -> Recommendation:
@@ -157,14 +158,14 @@ class CostModel:
 
 
 def find_duration(interval: float, n_buckets: int, n_back: int, now: float) -> float:
-    """How far an update looks ahead, for objects of the bucket that is so many before the current one."""
+    """How far an update looks ahead for objects in the bucket `n_back` before the current one."""
     length = interval / n_buckets
     end = min((math.ceil(now / length) - n_back) * length, now)
     return max(end + interval - now, 0.0)
 
 
 def mean_speed(motions: Motions) -> float:
-    """How fast the middles of objects move, on average."""
+    """The mean speed of the centres of objects."""
     if not len(motions):
         return 0.0
     speeds = (motions.low_speeds + motions.high_speeds) / 2
@@ -180,7 +181,7 @@ def expect_accesses(
     durations: NDArray[np.float64],
     space: float,
 ) -> NDArray[np.float64]:
-    """Equation 2 for each duration, averaged over the updates. No node is read more than once, and the root always."""
+    """Equation 2 for each duration, averaged over the updates. No node is read twice, and the root is always read."""
     expected, slots = np.zeros(len(durations)), nodes.slots
     box = np.empty((4, slots.sides.shape[1]))
     for node in range(1, nodes.state[USED]):

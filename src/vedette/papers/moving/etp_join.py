@@ -1,9 +1,9 @@
-"""ETP-Join: TP-Join asked again at every change of the answer, which makes it continuous.
+"""ETP-Join: TP-Join repeated at every change of the answer, which makes it continuous.
 
-Section 4 of Zhang et al., Figure 9: the best that could be done before their work. Every pair that enters or leaves
-costs a descent of both trees. An update costs a descent of the other tree, which tells whether the object changes the
-answer earlier than known so far. As printed an update that voids the next change itself goes unnoticed; here the next
-change is looked for again then.
+Section 4 of Zhang et al., Figure 9: the best algorithm before their work. Every pair that enters or leaves costs a
+descent of both trees. An update costs a descent of the other tree, to see whether the object changes the answer before
+the next known change. The printed algorithm does not notice an update that invalidates the next change itself; here the
+next change is then searched for again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from vedette.papers.moving.tpr_star_tree import CAPACITY, TPRStarTree
 
 
 class ResultChanges(NamedTuple):
-    """What the answer gained (1) and lost (-1), and the moment of each; a pair that ends at a time leaves after it."""
+    """Pairs that entered (1) and left (-1) the answer, and when; a pair that ends at a time leaves right after it."""
 
     signs: NDArray[np.int8]
     a: NDArray[np.int32]
@@ -33,32 +33,32 @@ class ResultChanges(NamedTuple):
 
 @dataclass
 class ETPJoin:
-    """The current answer and its next change. It knows no intervals: `advance` tells what happens on the way."""
+    """The current answer and its next change. It knows no intervals: `advance` reports the changes until a time."""
 
     a: TPRStarTree
     b: TPRStarTree
     time: float
     tally: Tally
     answer: TPAnswer
-    n_runs: int = 0  # how often TP-Join was run on both trees
+    n_runs: int = 0  # runs of TP-Join on both trees
     _log: list[ResultChanges] = field(default_factory=list)
 
     @classmethod
     def build(
         cls, a: Motions, b: Motions, time: float, max_update_interval: float, *, capacity: int = CAPACITY
     ) -> Self:
-        """Two sets as of a time. The interval is what trees are made for; answers do not depend on it."""
+        """Build the join from two sets at a time. Trees are optimised for the interval; answers do not depend on it."""
         tally = Tally.make()
         trees = plant_trees(a, b, time, max_update_interval, capacity)
         answer = tp_join(*trees, Moment(time), tally)
         return cls(*trees, time, tally, answer, 1)
 
     def current_pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The pairs that intersect at the time reached."""
+        """The pairs that intersect at the current time."""
         return self.answer.a, self.answer.b
 
     def advance(self, time: float) -> ResultChanges:
-        """Go on to a time; what entered until then, and what left before."""
+        """Advance to a time; the pairs that entered up to then, and those that left before."""
         if time < self.time:
             raise ValueError(f"time runs backwards: got {time:g} after {self.time:g}")
         while self.answer.expiry <= Moment(time):
@@ -76,7 +76,7 @@ class ETPJoin:
         a_gone: NDArray[np.int32] | None = None,
         b_gone: NDArray[np.int32] | None = None,
     ) -> ResultChanges:
-        """Go on to a time, then take in new motions and removals; what entered and left until then and by them."""
+        """Advance to a time, then apply new motions and removals; all pairs that entered and left."""
         passed = self.advance(time)
         a_leaving = change_trees(self.a, a_places, a_motions, a_gone, time)
         b_leaving = change_trees(self.b, b_places, b_motions, b_gone, time)
@@ -104,7 +104,7 @@ class ETPJoin:
         return ResultChanges(*(np.concatenate(columns) for columns in zip(*[passed, updated], strict=True)))
 
     def _ask(self, place: int, motion: Motions, is_a: bool) -> TPAnswer:
-        """TP-Join of one object, as a tree of one entry, with the other tree."""
+        """TP-Join of one object, as a tree with one entry, with the other tree."""
         others = self.b if is_a else self.a
         one = TPRStarTree.make(motion.n_dims, others.rules.horizon, others.rules.sides, 4, number=2 + is_a)
         one.insert(np.array([place], np.int32), motion, self.time)
@@ -112,7 +112,7 @@ class ETPJoin:
         return tp_join(*trees, Moment(self.time), self.tally)
 
     def _pass_change(self) -> None:
-        """The answer after its next change, and the change after that."""
+        """Move to the answer after the next change, and find the change after that."""
         answer = self.answer
         a, b, expiry = answer.a, answer.b, answer.expiry
         if expiry.is_after:
@@ -138,6 +138,6 @@ class ETPJoin:
 def _is_among(
     a: NDArray[np.int32], b: NDArray[np.int32], a_some: NDArray[np.int32], b_some: NDArray[np.int32]
 ) -> NDArray[np.bool_]:
-    """Which pairs are some of the others."""
+    """Which pairs are among the others."""
     some = (a_some.astype(np.int64) << 32) | b_some
     return np.isin((a.astype(np.int64) << 32) | b, some)

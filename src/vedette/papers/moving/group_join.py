@@ -1,8 +1,8 @@
 """Which objects of a tree a group of moving windows meets within a time: all updates of a timestamp in one descent.
 
-Section 6.2 of Zhang et al. (GroupJoin, Figure 16). A node is read once for all windows that meet it, where one query
-for each would read the upper nodes again and again. A node is handed down the windows that meet its rectangle, the time
-in which they do, and the box in which they do, which its own entries are checked against first.
+Section 6.2 of Zhang et al. (GroupJoin, Figure 16). A node is read once for all windows that meet it; one query per
+window would read the upper nodes many times. A node gets from above the windows that meet its rectangle, and the time
+and the box in which they meet it. Its entries are checked against that box first.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from vedette.papers.moving.tpr_star_tree import TPRStarTree
 
 
 class Frames(NamedTuple):
-    """Nodes that are to be joined, each with its windows `members[starts[i]:ends[i]]`, its time and its box."""
+    """Nodes still to join, each with its windows `members[starts[i]:ends[i]]`, its time and its box."""
 
     nodes: NDArray[np.int64]
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     limits: NDArray[np.float64]  # (n, 2)
-    boxes: Slots  # boxes that stand still
+    boxes: Slots  # boxes that do not move
 
 
 def join_group(
     tree: TPRStarTree, windows: Motions, start: float, end: float, techniques: Techniques, tally: Tally
 ) -> Found:
-    """The pairs of windows, by their place, and objects that meet within [start, end], which ends."""
+    """The pairs of windows, by position, and objects that meet within [start, end]; `end` is finite."""
     if not len(tree) or not len(windows):
         return make_found(0)
     first_page = tree.number * PAGES_A_TREE
@@ -63,7 +63,7 @@ def _join(
     stride, n_windows, n_dims = find_stride(nodes), len(windows.times), windows.sides.shape[1]
     n_frames_most = stride * (nodes.levels[find_root(nodes)] + 1) + 1
     frames = _make_frames(n_frames_most, n_dims)
-    members = np.empty(n_frames_most * n_windows, np.int64)  # each frame has all windows at most
+    members = np.empty(n_frames_most * n_windows, np.int64)  # a frame has at most all windows
     members[:n_windows] = np.arange(n_windows)
     frames.nodes[0], frames.starts[0], frames.ends[0] = find_root(nodes), 0, n_windows
     frames.limits[0] = span
@@ -109,7 +109,7 @@ def _push(
     members: NDArray[np.int64],
     first: int,
 ) -> int:
-    """A frame for each entry that is met: its windows, when they meet it, and where; the number of frames."""
+    """Push a frame for each entry that is met: its windows, when they meet it, and where; the number of frames."""
     order = np.argsort(found.b[:n], kind="mergesort")
     box = frames.boxes
     for place in range(n):

@@ -44,7 +44,7 @@ def meet(
 
 @kernel
 def narrow(first: float, last: float, gap: float, speed: float) -> tuple[float, float]:
-    """The part of [first, last] in which a gap that is `gap` at 0 and widens at `speed` is not below zero."""
+    """The part of [first, last] in which a gap that is `gap` at 0 and grows by `speed` is not negative."""
     if speed > 0.0:
         first = max(first, -gap / speed)
     elif speed < 0.0:

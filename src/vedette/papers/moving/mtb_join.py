@@ -1,7 +1,7 @@
-"""MTB-Join: pairs of an object with each time bucket of the other set, until that bucket will have been updated.
+"""MTB-Join: pairs of an object with each time bucket of the other set, until all objects of that bucket are updated.
 
-Section 5.3 of Zhang et al. (Theorem 2), with all improvements of sections 5.4 and 6 unless some are left out. The
-initial join is one of two single trees, as all objects are of one bucket then.
+Section 5.3 of Zhang et al. (Theorem 2), by default with all improvements of sections 5.4 and 6. The initial join is
+over two single trees, because all objects are in one bucket then.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class MTBJoin(PairedTrees):
         techniques: Techniques = ALL_TECHNIQUES,
         capacity: int = CAPACITY,
     ) -> Self:
-        """Two sets, all of them updated at the time; the interval is divided into so many buckets."""
+        """Build the join from two sets; all objects were updated at `time`. The interval has `n_buckets` buckets."""
         tally, trees = Tally.make(), []
         for number, (motions, others) in enumerate(((a, b), (b, a))):
             sides = mean_sides(others, time)

@@ -1,9 +1,9 @@
-"""The MTB-tree: objects in one TPR*-tree for each time bucket of their last update.
+"""The MTB-tree: objects in one TPR*-tree per time bucket of their last update.
 
-Section 5.3 of Zhang et al. An object that updates is joined with each tree only as long as the objects of the tree can
-be without an update: a bucket's end plus the longest update interval. A bucket is a part of 1/m of that interval, so
-there are m + 1 trees at most while everybody keeps the interval. More buckets make shorter times and more trees to
-ask; the paper found m = 2 best.
+Section 5.3 of Zhang et al. An updated object is joined with each tree only until all objects of the tree must have been
+updated: the end of the bucket plus the maximum update interval. A bucket is 1/m of that interval, so there are at most
+m + 1 trees while all objects keep the interval. More buckets mean shorter times and more trees to search; the paper
+found m = 2 best.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ ABSENT = np.iinfo(np.int64).min
 
 @dataclass
 class MTBTree:
-    """Trees by bucket: bucket k holds what was updated last in ((k - 1) L, k L], L the m-th part of the interval."""
+    """Trees by bucket: bucket k holds the objects last updated in ((k - 1) L, k L], where L is 1/m of the interval."""
 
     n_dims: int
     max_update_interval: float
-    sides: NDArray[np.float64]  # of the queries that trees are made for
+    sides: NDArray[np.float64]  # of the queries that the trees are optimised for
     n_buckets: int = N_BUCKETS
     capacity: int = CAPACITY
-    number: int = 0  # 0 or 1: tells the pages of one set from those of the other
+    number: int = 0  # 0 or 1: separates the pages of the two sets
     trees: dict[int, TPRStarTree] = field(default_factory=dict)
     bucket_of: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     def insert(self, places: NDArray[np.int32], motions: Motions, time: float) -> None:
-        """Put objects in that are updated now and are not in any tree."""
+        """Insert objects that are updated now and are not in any tree."""
         if not len(places):
             return
         bucket = self.find_bucket(time)
@@ -50,15 +50,15 @@ class MTBTree:
         self.bucket_of[n_known:] = ABSENT
         if self.holds(places).any():
             known = int(places[self.holds(places)][0])
-            raise ValueError(f"object {known} is in a tree; delete it before it is inserted again")
+            raise ValueError(f"object {known} is already in a tree; delete it before you insert it again")
         self.trees[bucket].insert(places, motions, time)
         self.bucket_of[places] = bucket
 
     def delete(self, places: NDArray[np.int32], time: float) -> None:
-        """Take objects out, each of the tree it is in; a tree without objects goes."""
+        """Delete objects, each from its tree; an empty tree is dropped."""
         is_held = self.holds(places)
         if not is_held.all():
-            raise ValueError(f"object {places[~is_held][0]} is in no tree; there are {len(self):,} objects")
+            raise ValueError(f"object {places[~is_held][0]} is not in any tree; there are {len(self):,} objects")
         buckets = self.bucket_of[places]
         self.bucket_of[places] = ABSENT
         for bucket in np.unique(buckets):
@@ -80,8 +80,8 @@ class MTBTree:
     def parts(self, time: float) -> list[tuple[TPRStarTree, float]]:
         """The trees, oldest first, each with the time until which an object that updates now is joined with it.
 
-        Theorem 2: what was updated until some time will be updated again until the interval later. A bucket that is
-        older than that holds objects that broke the rule; they are taken to go on as if they had updated now.
+        Theorem 2: an object updated up to some time is updated again within the interval after it. A bucket older than
+        that holds objects that are overdue; they are treated as if they had been updated now.
         """
         parts = []
         for bucket, tree in sorted(self.trees.items()):
@@ -95,5 +95,5 @@ class MTBTree:
         return bucket if bucket * length >= time else bucket + 1
 
     def find_end(self, bucket: int, time: float) -> float:
-        """When all objects of a bucket will have been updated: of the current bucket, seen from now."""
+        """When all objects of a bucket will have been updated; for the current bucket, as of now."""
         return min(bucket * self.max_update_interval / self.n_buckets, time) + self.max_update_interval

@@ -1,6 +1,6 @@
-"""NaiveJoin: pairs from now on for ever, of all at first and of each updated object after.
+"""NaiveJoin: pairs without a time limit, first of all objects and then of each updated object.
 
-Section 3.3 of Zhang et al. Nodes grow without end, so that nearly all of them meet some time, and nearly all are read.
+Section 3.3 of Zhang et al. Nodes grow without limit, so nearly all of them meet at some time, and nearly all are read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class NaiveJoin(PairedTrees):
     def build(
         cls, a: Motions, b: Motions, time: float, max_update_interval: float, *, capacity: int = CAPACITY
     ) -> Self:
-        """Two sets as of a time. The interval is what trees are made for; pairs are told for ever."""
+        """Build the join from two sets at a time. Trees are optimised for the interval; pairs have no time limit."""
         trees = plant_trees(a, b, time, max_update_interval, capacity)
         return cls(*trees, time, max_update_interval, Tally.make())
 
@@ -34,7 +34,7 @@ class NaiveJoin(PairedTrees):
 def plant_trees(
     a: Motions, b: Motions, time: float, max_update_interval: float, capacity: int
 ) -> tuple[TPRStarTree, TPRStarTree]:
-    """A tree for each of two sets, made for windows of the other's size."""
+    """A tree for each of two sets, optimised for windows of the other set's mean size."""
     trees = []
     for number, (motions, others) in enumerate(((a, b), (b, a))):
         sides = mean_sides(others, time)

@@ -1,7 +1,7 @@
-"""How the TPR*-tree cuts an overfull node in two, and which entries of one it takes out to insert them anew.
+"""How the TPR*-tree splits an overfull node, and which entries it removes and inserts again.
 
-Tao, Papadias and Sun (2003), section 4. Entries are ordered by where their sides are, and by how fast they move, in
-each dimension: 4 orders a dimension. What counts is what the nodes sweep within the horizon.
+Tao, Papadias and Sun (2003), section 4. Entries are ordered by the positions and the speeds of their sides: 4 orders
+per dimension. The best order is the one with the smallest swept regions within the horizon.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def split_node(
     sides: NDArray[np.float64],
     horizon: float,
 ) -> int:
-    """Move some entries to a new node so that both together sweep the least; the new node."""
+    """Move some entries to a new node so that both nodes together sweep the least; the new node."""
     boxes = _read_boxes(nodes, node, now)
     order, cut = _find_cut(boxes, minimum, sides, horizon)
     new = make_node(nodes, nodes.levels[node])
@@ -67,7 +67,7 @@ def take_worst(
     entries_out: NDArray[np.float64],
     children_out: NDArray[np.int32],
 ) -> None:
-    """Take those entries out that are at one end of one order, and without which the node sweeps the least."""
+    """Remove the entries at one end of one order without which the node sweeps the least."""
     order = _find_worst(_read_boxes(nodes, node, now), n_worst, sides, horizon)
     entries, children = _take_all(nodes, node)
     for k in range(len(order)):
@@ -126,7 +126,7 @@ def _find_cut(
 def _find_worst(
     boxes: NDArray[np.float64], n_worst: int, sides: NDArray[np.float64], horizon: float
 ) -> NDArray[np.int64]:
-    """An order whose first entries are the worst: the lowest lows, the highest highs, or by their speeds."""
+    """An order that starts with the worst entries: the lowest lows, the highest highs, or the same by speed."""
     n, _, n_dims = boxes.shape
     best, best_order, box = np.inf, np.arange(n), np.empty((4, n_dims))
     for side in range(4):

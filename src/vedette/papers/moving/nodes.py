@@ -1,8 +1,8 @@
 """The nodes of a tree over moving rectangles, as columns.
 
-A node is a moving rectangle that holds those of its entries from the time on at which it was bounded (section 3.2 of
-Zhang et al.). Entry `k` of node `n` is slot `n * stride + k`, so that nodes and objects are the same columns, and one
-kernel tells when two of them meet. Node 0 is no node of the tree: its one entry is the root.
+A node is a moving rectangle that contains those of its entries from the time at which its bounds were computed (section
+3.2 of Zhang et al.). Entry `k` of node `n` is slot `n * stride + k`, so nodes and objects are in the same columns, and
+one kernel computes when two of them meet. Node 0 is not part of the tree: its only entry is the root.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from vedette.papers.moving.meet import meet
 from vedette.papers.moving.swept_region import HIGH, HIGH_SPEED, LOW, LOW_SPEED
 
 NONE = -1
-# Rectangles of nodes are wider than their entries by more than what rounding can add up to, so that nothing that
-# touches is lost on the way down.
+# Rectangles of nodes are wider than their entries by more than all rounding errors, so that no touching pair is lost
+# during the descent.
 SLACK = 2.0**-48
 
-FREE, USED, OBJECTS = 0, 1, 2  # in `state`: the first free node, how many were ever in use, objects in the tree
+FREE, USED, OBJECTS = 0, 1, 2  # in `state`: the first free node, nodes that were ever used, objects in the tree
 
 
 class Slots(NamedTuple):
-    """Moving rectangles as kernels take them: the columns of `Motions`, in few arrays."""
+    """Moving rectangles for kernels: the columns of `Motions` in two arrays."""
 
     sides: NDArray[np.float64]  # (4, n_dims, n_slots): lows, highs and their speeds
     times: NDArray[np.float64]  # (n_slots,)
 
 
 class Nodes(NamedTuple):
-    """Slots, what each stands for, and what belongs to a node as a whole."""
+    """Slots, the node or object that each represents, and the columns by node."""
 
     slots: Slots
     children: NDArray[np.int32]  # the node below, or the object if the slot is in a leaf
     counts: NDArray[np.int32]  # (n_nodes,): entries
     levels: NDArray[np.int32]  # leaves are 0
-    parents: NDArray[np.int32]  # the slot that stands for a node; of a free node, the next free one
+    parents: NDArray[np.int32]  # the slot that represents a node; for a free node, the next free one
     state: NDArray[np.int64]
 
 
@@ -50,7 +50,7 @@ def as_slots(motions: Motions) -> Slots:
 
 
 def make_nodes(n_dims: int, n_nodes: int, stride: int) -> Nodes:
-    """An empty tree, a leaf without entries as its root, with room for so many nodes."""
+    """An empty tree, with an empty leaf as its root and room for `n_nodes` nodes."""
     n_slots = n_nodes * stride
     counts, levels, parents = (np.empty(n_nodes, np.int32) for _ in range(3))
     slots, children = Slots(np.empty((4, n_dims, n_slots)), np.empty(n_slots)), np.empty(n_slots, np.int32)
@@ -62,7 +62,7 @@ def make_nodes(n_dims: int, n_nodes: int, stride: int) -> Nodes:
 
 
 def grow_nodes(nodes: Nodes, n_nodes: int) -> Nodes:
-    """The same tree with room for so many nodes."""
+    """The same tree with room for `n_nodes` nodes."""
     stride = find_stride(nodes)
     larger = make_nodes(nodes.slots.sides.shape[1], n_nodes, stride)
     n_used = int(nodes.state[USED])
@@ -77,7 +77,7 @@ def grow_nodes(nodes: Nodes, n_nodes: int) -> Nodes:
 
 @kernel
 def meet_slots(a: Slots, i: int, b: Slots, j: int, start: float, end: float) -> tuple[float, float]:
-    """When within [start, end] two slots intersect; where they never do, the first is after the last."""
+    """The first and the last moment within [start, end] at which two slots intersect; see `meet`."""
     return meet(a.sides, a.times, i, b.sides, b.times, j, start, end)
 
 
@@ -93,13 +93,13 @@ def find_stride(nodes: Nodes) -> int:
 
 @kernel
 def find_slack(low: float, speed: float, time: float, now: float) -> float:
-    """More than the rounding of where a side is at any time from `now` on, as far as that does not grow with time."""
+    """An upper bound on the rounding error of a side's position from `now` on, as far as it does not grow with time."""
     return SLACK * (abs(low) + abs(speed) * (abs(time) + abs(now)))
 
 
 @kernel
 def bound(nodes: Nodes, node: int, now: float, slot: int) -> None:
-    """Let the slot be the least moving rectangle that holds all entries of the node from `now` on."""
+    """Set the slot to the smallest moving rectangle that contains all entries of the node from `now` on."""
     first = node * find_stride(nodes)
     for d in range(nodes.slots.sides.shape[1]):
         low, high, low_speed, high_speed = np.inf, -np.inf, np.inf, -np.inf
@@ -122,7 +122,7 @@ def bound(nodes: Nodes, node: int, now: float, slot: int) -> None:
 
 @kernel
 def tighten(nodes: Nodes, node: int, now: float) -> None:
-    """Bound a node, and those above it, as of now."""
+    """Recompute the bounds of a node and of all nodes above it as of now."""
     stride = find_stride(nodes)
     while node > 0:
         bound(nodes, node, now, nodes.parents[node])
@@ -131,7 +131,7 @@ def tighten(nodes: Nodes, node: int, now: float) -> None:
 
 @kernel
 def make_node(nodes: Nodes, level: int) -> int:
-    """A node without entries. The caller has seen to it that there is room."""
+    """A node without entries. The caller makes sure that there is room."""
     node = nodes.state[FREE]
     if node == NONE:
         node = nodes.state[USED]
@@ -151,7 +151,7 @@ def free_node(nodes: Nodes, node: int) -> None:
 
 @kernel
 def add_entry(nodes: Nodes, slot_of: NDArray[np.int32], node: int, entry: NDArray[np.float64], child: int) -> int:
-    """Put an entry, as `read_entry` writes it, into a node; the slot."""
+    """Add an entry, as `read_entry` writes it, to a node; the slot."""
     slot, n_dims = node * find_stride(nodes) + nodes.counts[node], nodes.slots.sides.shape[1]
     nodes.slots.times[slot] = entry[0]
     for k in range(4):
@@ -164,7 +164,7 @@ def add_entry(nodes: Nodes, slot_of: NDArray[np.int32], node: int, entry: NDArra
 
 @kernel
 def point(nodes: Nodes, slot_of: NDArray[np.int32], slot: int, child: int) -> None:
-    """Let a slot stand for a node, or for an object, and the other way round."""
+    """Link a slot and the node or object that it represents, in both directions."""
     nodes.children[slot] = child
     if nodes.levels[slot // find_stride(nodes)] == 0:
         slot_of[child] = slot
@@ -174,7 +174,7 @@ def point(nodes: Nodes, slot_of: NDArray[np.int32], slot: int, child: int) -> No
 
 @kernel
 def read_entry(nodes: Nodes, slot: int, entry: NDArray[np.float64]) -> None:
-    """The time of a slot; then all lows, all highs, and all their speeds."""
+    """Write the time of a slot, then all lows, all highs, and all their speeds."""
     n_dims = nodes.slots.sides.shape[1]
     entry[0] = nodes.slots.times[slot]
     for k in range(4):
@@ -184,7 +184,7 @@ def read_entry(nodes: Nodes, slot: int, entry: NDArray[np.float64]) -> None:
 
 @kernel
 def drop_slot(nodes: Nodes, slot_of: NDArray[np.int32], slot: int) -> None:
-    """Take an entry out of its node; the node's last entry takes its place."""
+    """Remove an entry from its node; the node's last entry takes its place."""
     node = slot // find_stride(nodes)
     nodes.counts[node] -= 1
     last = node * find_stride(nodes) + nodes.counts[node]

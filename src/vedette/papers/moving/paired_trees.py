@@ -1,7 +1,7 @@
-"""What joins over trees share: two sets in trees, the pairs of all at first, and those of changed objects after.
+"""The common part of joins over trees: two sets in trees, the initial pairs, and the pairs of changed objects.
 
-Processing a continuous join has two phases (section 3.1 of Zhang et al.): the initial join, and its maintenance by
-joining each updated object with the other set. How far ahead they look is what tells the algorithms apart.
+A continuous join has two phases (section 3.1 of Zhang et al.): the initial join, and its maintenance, which joins each
+updated object with the other set. The algorithms differ in how far ahead they look.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Parts = Sequence[tuple[TPRStarTree, float]]  # trees, and until when objects are
 
 
 class Trees(Protocol):
-    """One set: a tree, or several."""
+    """One set: one tree or several."""
 
     def insert(self, places: NDArray[np.int32], motions: Motions, time: float) -> None: ...
 
@@ -39,7 +39,7 @@ class Trees(Protocol):
 
 @dataclass
 class PairedTrees(ABC):
-    """The join; objects are named by whole numbers from 0, in each set by their own."""
+    """The join; the objects of each set are numbered from 0."""
 
     a: Trees
     b: Trees
@@ -50,10 +50,10 @@ class PairedTrees(ABC):
 
     @abstractmethod
     def parts(self, trees: Trees) -> Parts:
-        """The trees of one set, each with the time until which objects that are updated now are joined with it."""
+        """The trees of one set, each with the time until which objects that update now are joined with it."""
 
     def initial_pairs(self) -> Pairs:
-        """All pairs of the two sets as they are now, each with the interval from now on in which it intersects."""
+        """All pairs of the two sets, each with the interval from now on in which the objects intersect."""
         found = [
             join_trees(a, b, self.time, min(a_end, b_end), self.techniques, self.tally)
             for a, a_end in self.parts(self.a)
@@ -71,13 +71,13 @@ class PairedTrees(ABC):
         a_gone: NDArray[np.int32] | None = None,
         b_gone: NDArray[np.int32] | None = None,
     ) -> Pairs:
-        """Take in new motions of objects, known or not, and removals; the pairs of all that have a new motion.
+        """Apply new motions of known or new objects, and removals; returns the pairs of all objects with a new motion.
 
-        All pairs that were told before of an object that changed or went are void from now on. An object is named once
-        in a batch.
+        Earlier pairs of objects that changed or were removed are invalid from now on. A batch names an object at most
+        once.
         """
         if time < self.time:
-            raise ValueError(f"time runs backwards: got {time:g} after {self.time:g}; hand batches in in time order")
+            raise ValueError(f"time runs backwards: got {time:g} after {self.time:g}; pass batches in time order")
         a_places, b_places = (np.ascontiguousarray(places, np.int32) for places in (a_places, b_places))
         for trees, places, motions, gone in (
             (self.a, a_places, a_motions, a_gone),
@@ -92,7 +92,7 @@ class PairedTrees(ABC):
         return _concat([first, mirrored])
 
     def _search(self, places: NDArray[np.int32], motions: Motions, others: Trees) -> Pairs:
-        """The pairs of changed objects, as `a`, with all of the other set."""
+        """The pairs of changed objects, as `a`, with all objects of the other set."""
         found = []
         for tree, end in self.parts(others):
             if self.techniques.group_updates and np.isfinite(end):
@@ -106,14 +106,14 @@ class PairedTrees(ABC):
 def change_trees(
     trees: Trees, places: NDArray[np.int32], motions: Motions, gone: NDArray[np.int32] | None, time: float
 ) -> NDArray[np.int32]:
-    """Take known objects out and put those with a new motion in; all objects that were named."""
+    """Delete the named objects that are known, and insert those with a new motion; all objects that were named."""
     named = np.asarray(places, np.int32)
     if gone is not None:
         named = np.concatenate([named, np.asarray(gone, np.int32)])
     distinct, counts = np.unique(named, return_counts=True)
     if len(distinct) < len(named):
         twice = distinct[counts > 1][0]
-        raise ValueError(f"object {twice} is named more than once in a batch; hand in its last motion only")
+        raise ValueError(f"object {twice} is named more than once in a batch; pass only its last motion")
     trees.delete(named[trees.holds(named)], time)
     trees.insert(named[: len(places)], motions, time)
     return named
@@ -126,7 +126,7 @@ def _concat(many: Sequence[Pairs]) -> Pairs:
 
 
 def mean_sides(motions: Motions, time: float) -> NDArray[np.float64]:
-    """The average side of each dimension: the query that trees of the other set are made for."""
+    """The mean side in each dimension: the query that trees of the other set are optimised for."""
     if not len(motions):
         return np.zeros(motions.n_dims)
     lows, highs = motions.at(time)

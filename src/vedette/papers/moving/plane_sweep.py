@@ -1,7 +1,7 @@
 """Which moving rectangles of two lists meet: by comparing all, or by a sweep along one dimension.
 
-Section 5.4 of Zhang et al. Within a time that ends, a rectangle covers a range of each dimension, and rectangles whose
-ranges are apart need no comparison. The dimension with the least sum of speeds has the shortest ranges.
+Section 5.4 of Zhang et al. Within a finite time a rectangle covers a range of each dimension, and rectangles with
+disjoint ranges need no comparison. The dimension with the least sum of speeds has the shortest ranges.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from vedette.papers.moving.tally import COMPARISONS
 
 
 class Techniques(NamedTuple):
-    """Which of the paper's improvements an algorithm uses; all are of use only within a time that ends."""
+    """Which of the paper's improvements an algorithm uses; all require a finite time."""
 
     plane_sweep: bool = False  # section 5.4.1
-    dimension_selection: bool = False  # section 5.4.2; without a sweep it does nothing
+    dimension_selection: bool = False  # section 5.4.2; no effect without a sweep
     intersection_check: bool = False  # section 5.4.3
-    improved_order: bool = False  # section 6.1; without the intersection check it does nothing
+    improved_order: bool = False  # section 6.1; no effect without the intersection check
     group_updates: bool = False  # section 6.2
 
 
@@ -33,7 +33,7 @@ ALL_TECHNIQUES = Techniques(True, True, True, True, True)
 
 
 class Found(NamedTuple):
-    """Room for pairs: the slots of both, and the first and last moment in which they meet."""
+    """Room for pairs: the slots of both, and the first and the last moment at which they meet."""
 
     a: NDArray[np.int64]
     b: NDArray[np.int64]
@@ -48,7 +48,7 @@ def make_found(n: int) -> Found:
 
 @kernel
 def with_room(found: Found, used: int, needed: int) -> Found:
-    """The same pairs with room for as many as needed."""
+    """The same pairs with room for `needed` pairs."""
     if needed <= len(found.a):
         return found
     larger = make_found(max(needed, 2 * used))
@@ -71,7 +71,7 @@ def find_meetings(
 ) -> int:
     """Write the pairs of two lists that meet within the span; how many. There is room for all pairs of the lists.
 
-    They are known not to meet outside of `limits`, a part of the span, which makes a sweep shorter.
+    They do not meet outside of `limits`, a part of the span, which makes a sweep shorter.
     """
     n = 0
     if techniques.plane_sweep:
@@ -88,7 +88,7 @@ def find_meetings(
 
 @kernel
 def _keep_meetings(a: Slots, b: Slots, span: tuple[float, float], found: Found, n_candidates: int) -> int:
-    """Keep those of the written pairs that meet, and write when; how many."""
+    """Keep the written pairs that meet, and write when; how many."""
     (a_sides, a_times), (b_sides, b_times) = a, b
     found_a, found_b, starts, ends = found
     n = 0
@@ -103,7 +103,7 @@ def _keep_meetings(a: Slots, b: Slots, span: tuple[float, float], found: Found, 
 
 @kernel
 def choose_dimension(a: Slots, a_slots: NDArray[np.int64], b: Slots, b_slots: NDArray[np.int64]) -> int:
-    """The dimension in which all together are slowest."""
+    """The dimension with the least sum of speeds."""
     best, least = 0, np.inf
     for d in range(a.sides.shape[1]):
         total = 0.0
@@ -126,10 +126,10 @@ def _sweep(
     limits: tuple[float, float],
     found: Found,
 ) -> int:
-    """Write the pairs whose ranges of dimension `d` meet; how many.
+    """Write the pairs whose ranges of dimension `d` overlap; how many.
 
-    PSIntersection. As printed (Figure 11) the inner loops move the cursor that the outer loop goes on from, and what
-    was passed once is compared with nothing any more; here they have a cursor of their own.
+    PSIntersection. As printed (Figure 11), the inner loops move the cursor of the outer loop, so entries that were
+    passed once are never compared again; here the inner loops have their own cursor.
     """
     a_order, a_lows, a_highs = _order_by_range(a, a_slots, d, limits)
     b_order, b_lows, b_highs = _order_by_range(b, b_slots, d, limits)
@@ -154,7 +154,7 @@ def _sweep(
 def _order_by_range(
     slots: Slots, chosen: NDArray[np.int64], d: int, limits: tuple[float, float]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Slots in the order in which the ranges begin that they cover within the limits, and the ranges."""
+    """Slots in the order of the starts of the ranges that they cover within the limits, and the ranges."""
     n = len(chosen)
     lows, highs = np.empty(n), np.empty(n)
     for k in range(n):
@@ -165,7 +165,7 @@ def _order_by_range(
 
 @kernel
 def find_range(slots: Slots, s: int, d: int, limits: tuple[float, float]) -> tuple[float, float]:
-    """What a slot covers of a dimension at any time within the limits, and a little more than rounding could hide."""
+    """The range of a dimension that a slot covers within the limits, widened by more than the rounding error."""
     time, start, end = slots.times[s], limits[0], limits[1]
     side, speed = slots.sides[LOW, d, s], slots.sides[LOW_SPEED, d, s]
     slack = find_slack(side, speed, time, start) + find_slack(side, speed, time, end)
@@ -185,7 +185,7 @@ def keep_meeting(
     limits: tuple[float, float],
     tally: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """The intersection check: those of the slots that meet one slot of the other node within the limits."""
+    """The intersection check: the slots that meet one slot of the other node within the limits."""
     (sides, times), (other_sides, other_times) = slots, other
     kept, n = np.empty_like(chosen), 0
     for i in chosen:

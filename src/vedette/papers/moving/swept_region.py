@@ -1,8 +1,8 @@
-"""The region that a moving rectangle sweeps: how likely a query meets a node, and so what a node costs.
+"""The region that a moving rectangle sweeps: the probability that a query meets a node, and so the cost of a node.
 
-Tao, Papadias and Sun, "The TPR*-tree" (2003), section 3; section 7.2.1 of Zhang et al. A query of any place meets a
-node just where the node, widened by the query's sides, sweeps over its centre. A box is given as rows of lows, highs,
-their speeds, at the start of the time.
+Tao, Papadias and Sun, "The TPR*-tree" (2003), section 3; section 7.2.1 of Zhang et al. A query meets a node if and only
+if the node, widened by the query's sides, sweeps over the query's centre. A box has rows of lows, highs, low speeds and
+high speeds, at the start of the time.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ LOW, HIGH, LOW_SPEED, HIGH_SPEED = 0, 1, 2, 3
 
 @kernel
 def measure_swept(box: NDArray[np.float64], sides: NDArray[np.float64], duration: float) -> float:
-    """The area, or volume, that the box, widened by the sides, covers at any time of the duration.
+    """The area or volume that the box, widened by the sides, covers at some time within the duration.
 
-    A side that moves outwards covers what was never covered before, at its speed times the face it moves with. That
-    face is a product of at most three linear functions of time, which Simpson's rule integrates exactly.
+    A side that moves outwards adds its speed times the area of its face, which was not covered before. The face is a
+    product of at most three linear functions of time, which Simpson's rule integrates exactly.
     """
     n_dims = box.shape[1]
     total, rate = 1.0, 0.0
@@ -42,13 +42,13 @@ def measure_swept(box: NDArray[np.float64], sides: NDArray[np.float64], duration
 
 @kernel
 def clear_box(box: NDArray[np.float64]) -> None:
-    """The box that holds nothing and to which anything can be added."""
+    """Make the box empty, so that others can be added to it."""
     box[LOW], box[HIGH], box[LOW_SPEED], box[HIGH_SPEED] = np.inf, -np.inf, np.inf, -np.inf
 
 
 @kernel
 def extend_box(box: NDArray[np.float64], other: NDArray[np.float64]) -> None:
-    """Let the box hold the other one, too."""
+    """Extend the box so that it contains the other one."""
     for d in range(box.shape[1]):
         box[LOW, d] = min(box[LOW, d], other[LOW, d])
         box[HIGH, d] = max(box[HIGH, d], other[HIGH, d])

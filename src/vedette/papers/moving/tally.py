@@ -1,7 +1,6 @@
-"""What an algorithm did, counted for the experiments: nodes asked for, pages read, rectangles compared.
+"""Counts for the experiments: nodes accessed, pages read, rectangles compared.
 
-The paper counts page reads under a buffer of 50 pages that gives up the one used longest ago (section 8.1), and nodes
-asked for where it looks at an algorithm without one.
+The paper counts page reads with an LRU buffer of 50 pages (section 8.1), and node accesses for algorithms without one.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from vedette.native.kernels import kernel
 ACCESSES, READS, COMPARISONS, CLOCK = 0, 1, 2, 3  # in a tally; the clock orders the uses of pages
 N_TALLIED = 4
 BUFFER_PAGES = 50
-PAGES_A_TREE = 1 << 28  # page numbers of different trees do not meet
+PAGES_A_TREE = 1 << 28  # page numbers of different trees are disjoint
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class Tally:
     """Counts since the tally was made, of joins only: updates of the trees are not counted."""
 
     search: NDArray[np.int64]
-    pages: NDArray[np.int64]  # (2, n): what the buffer holds, and when each was used last
+    pages: NDArray[np.int64]  # (2, n): the pages in the buffer, and when each was used last
 
     @classmethod
     def make(cls, buffer_pages: int = BUFFER_PAGES) -> Tally:
@@ -32,22 +31,22 @@ class Tally:
         return cls(np.zeros(N_TALLIED, np.int64), pages)
 
     def reset(self) -> None:
-        """Count from zero; the buffer stays as it is."""
+        """Count from zero again; the buffer is kept."""
         self.search[:CLOCK] = 0
 
     @property
     def node_accesses(self) -> int:
-        """Nodes that joins asked for."""
+        """Nodes that joins accessed."""
         return int(self.search[ACCESSES])
 
     @property
     def page_reads(self) -> int:
-        """Nodes that joins asked for and that were not in the buffer."""
+        """Nodes that joins accessed and that were not in the buffer."""
         return int(self.search[READS])
 
     @property
     def comparisons(self) -> int:
-        """Pairs of moving rectangles for which it was computed when they meet."""
+        """Pairs of moving rectangles that were compared."""
         return int(self.search[COMPARISONS])
 
 

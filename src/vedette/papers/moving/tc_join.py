@@ -1,6 +1,6 @@
-"""TC-Join: pairs from now until everybody will have been updated, the longest update interval later.
+"""TC-Join: pairs from now until all objects must have been updated, the maximum update interval later.
 
-Section 5.2 of Zhang et al. (Theorem 1): pairs of an object are void when it updates, so nothing later need be known.
+Section 5.2 of Zhang et al. (Theorem 1): an update invalidates the pairs of its object, so later pairs are not needed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TCJoin(PairedTrees):
         techniques: Techniques = NO_TECHNIQUES,
         capacity: int = CAPACITY,
     ) -> Self:
-        """Two sets, all of them updated at the time."""
+        """Build the join from two sets; all objects were updated at `time`."""
         trees = plant_trees(a, b, time, max_update_interval, capacity)
         return cls(*trees, time, max_update_interval, Tally.make(), techniques)
 

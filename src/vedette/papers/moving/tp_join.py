@@ -1,13 +1,13 @@
-"""TP-Join: the pairs that intersect now, until when that is so, and what changes it then.
+"""TP-Join: the pairs that intersect now, when that changes next, and the pairs that change then.
 
 Section 4 of Zhang et al., after Tao and Papadias, "Time-Parameterized Queries in Spatio-Temporal Databases" (2002).
-Two trees are descended where nodes intersect now, or will before the first change found so far. Figure 8 as printed
-takes the time at which two nodes meet for that of a change, which then hides the changes inside them, and never looks
-for the end of a pair that intersects now; here only pairs of objects are changes, and ends are.
+Both trees are descended where nodes intersect now, or will do so before the first change found so far. Figure 8 as
+printed treats the time at which two nodes meet as a change, which hides the changes inside them, and it never looks for
+the end of a pair that intersects now. Here only pairs of objects are changes, and their ends are changes, too.
 
-Its contract is its own: there is no interval of a pair, only the next change. Intervals are closed, so a moment has
-two sides: at it pairs have entered that begin then, and after it pairs have left that ended then. No motion may be told
-as of a later time than the trees were changed at.
+It reports no intervals, only the next change. Intervals are closed, so a time has two moments: at the time, pairs that
+begin then have entered; after it, pairs that ended then have left. No motion may start after the last change of the
+trees.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from vedette.papers.moving.tpr_star_tree import TPRStarTree
 
 
 class Moment(NamedTuple):
-    """A time, at it or right after it. Moments compare as they follow each other."""
+    """At a time, or right after it. Moments are ordered."""
 
     time: float
     is_after: bool = False
@@ -37,9 +37,9 @@ NEVER = Moment(float("inf"), True)
 
 @dataclass(frozen=True)
 class TPAnswer:
-    """The pairs that intersect at a moment, the next at which that changes, and the pairs that change then.
+    """The pairs that intersect at a moment, the moment of the next change, and the pairs that change then.
 
-    Those enter if the moment is at a time, and leave if it is after one.
+    They enter if that moment is at a time, and leave if it is after one.
     """
 
     a: NDArray[np.int32]
@@ -50,7 +50,7 @@ class TPAnswer:
 
 
 def tp_join(a: TPRStarTree, b: TPRStarTree, moment: Moment, tally: Tally, *, with_pairs: bool = True) -> TPAnswer:
-    """The answer at a moment that is not before the trees' last change; without pairs, only the next change."""
+    """The answer at a moment, not before the last change of the trees. Without pairs: only the next change."""
     none = np.empty(0, np.int32)
     if not len(a) or not len(b):
         return TPAnswer(none, none, NEVER, none, none)
@@ -74,7 +74,7 @@ def _descend(
     pages: NDArray[np.int64],
     tally: NDArray[np.int64],
 ) -> tuple[Found, Found, float, bool]:
-    """Depth first. A node pair that meets later than the first change so far is left out."""
+    """Depth first. A node pair that meets after the first change found so far is skipped."""
     stack, n_stack = make_found(1024), 1
     stack.a[0], stack.b[0] = find_root(a), find_root(b)
     stack.starts[0], stack.ends[0] = meet_slots(a.slots, 0, b.slots, 0, now, np.inf)
@@ -102,7 +102,7 @@ def _descend(
         for s in range(a_first, a_first + n_a):
             for t in range(b_first, b_first + n_b):
                 is_leaf = a.levels[i] == 0 and b.levels[j] == 0
-                # Seen from their last updates objects meet at the same times whenever they are asked.
+                # Computed from their last updates, so that the result does not depend on the moment of the call.
                 since = max(a.slots.times[s], b.slots.times[t]) if is_leaf else now
                 start, end = meet_slots(a.slots, s, b.slots, t, since, np.inf)
                 if start > end or start > max(expiry, now):
@@ -119,7 +119,7 @@ def _descend(
                     pairs.a[n_pairs], pairs.b[n_pairs] = a.children[s], b.children[t]
                     n_pairs += 1
                 if start <= now and not is_in:
-                    continue  # it is over
+                    continue  # it has ended
                 time = end if is_in else start
                 if time < expiry or (time == expiry and leaves and not is_in and expiry < np.inf):
                     expiry, leaves, n_changes = time, is_in, 0

@@ -1,10 +1,10 @@
-"""The TPR*-tree: an R*-tree whose rectangles move, kept by what its nodes will sweep.
+"""The TPR*-tree: an R*-tree of moving rectangles, optimised for the regions that its nodes will sweep.
 
 Tao, Papadias and Sun, "The TPR*-tree: An Optimized Spatio-Temporal Access Method for Predictive Queries" (2003), the
-tree under all joins of Zhang et al. (section 3.2). An insertion costs a search for the best path (`choose_path`), now
-and then a split or the reinsertion of the worst entries (`node_split`). Nodes on the way of a change are bounded anew
-as of now, which keeps them small. Deletion goes straight to the object's leaf by a table, where the paper searches
-the nodes that cover the object.
+tree of all joins of Zhang et al. (section 3.2). An insertion costs a search for the best path (`choose_path`), and
+sometimes a split or the reinsertion of the worst entries (`node_split`). The bounds of nodes on the path of a change
+are recomputed as of now, which keeps them small. A deletion finds the object's leaf in a table; the paper searches the
+nodes that cover the object.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from vedette.papers.moving.nodes import (
     tighten,
 )
 
-CAPACITY = 113  # entries a node: a page of 4 kB in the paper (table 2)
+CAPACITY = 113  # entries per node: a page of 4 kB in the paper (table 2)
 LEAST_FULL = 0.4  # as in the R*-tree
-WORST = 0.3  # the share of a node's entries that is inserted anew
+WORST = 0.3  # the share of a node's entries that is inserted again
 MOST_LEVELS = 32
 
 
 class Rules(NamedTuple):
-    """What the tree is kept by: how full nodes are, and the query it is made for."""
+    """Parameters of the tree: how full nodes are, and the query that it is optimised for."""
 
     capacity: int
     minimum: int
@@ -56,7 +56,7 @@ class Rules(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """Entries that are to be inserted at a level, and at which levels entries were taken out already."""
+    """Entries to insert, with their levels, and the levels from which entries were already removed."""
 
     entries: NDArray[np.float64]
     children: NDArray[np.int32]
@@ -66,12 +66,12 @@ class Waiting(NamedTuple):
 
 @dataclass
 class TPRStarTree:
-    """Objects, named by whole numbers from 0, in nodes; object `i` is in slot `slot_of[i]`, or -1."""
+    """Objects, numbered from 0, in nodes; object `i` is in slot `slot_of[i]`, or -1."""
 
     nodes: Nodes
     slot_of: NDArray[np.int32]
     rules: Rules
-    number: int = 0  # tells the pages of one tree from those of another
+    number: int = 0  # separates the pages of different trees
 
     @classmethod
     def make(
@@ -82,16 +82,16 @@ class TPRStarTree:
         capacity: int = CAPACITY,
         number: int = 0,
     ) -> Self:
-        """An empty tree, good for queries of the given sides from any time to `horizon` later."""
+        """An empty tree, optimised for queries with these sides that look `horizon` ahead."""
         if capacity < 4:
-            raise ValueError(f"a node holds at least 4 entries; got capacity={capacity}")
+            raise ValueError(f"a node must have room for at least 4 entries; got capacity={capacity}")
         minimum, n_worst = max(2, int(LEAST_FULL * capacity)), max(1, int(WORST * capacity))
         sides = np.zeros(n_dims) if sides is None else np.ascontiguousarray(sides, np.float64)
         rules = Rules(capacity, minimum, n_worst, float(horizon), sides)
         return cls(make_nodes(n_dims, 4, capacity + 1), np.empty(0, np.int32), rules, number)
 
     def insert(self, places: NDArray[np.int32], motions: Motions, time: float) -> None:
-        """Put objects in that are not in the tree, as of a time that does not run backwards."""
+        """Insert objects that are not in the tree, at a time that is not before the last change."""
         if not len(places):
             return
         n_known = len(self.slot_of)
@@ -100,11 +100,11 @@ class TPRStarTree:
         self.slot_of[n_known:] = NONE
         if self.holds(places).any():
             known = int(places[self.holds(places)][0])
-            raise ValueError(f"object {known} is in the tree; delete it before it is inserted again")
+            raise ValueError(f"object {known} is already in the tree; delete it before you insert it again")
         self._change(places, _as_entries(motions), time)
 
     def delete(self, places: NDArray[np.int32], time: float) -> None:
-        """Take objects out that are in the tree."""
+        """Delete objects that are in the tree."""
         is_held = self.holds(places)
         if not is_held.all():
             raise ValueError(f"object {places[~is_held][0]} is not in the tree; it holds {len(self):,} objects")
@@ -122,12 +122,12 @@ class TPRStarTree:
 
     @property
     def height(self) -> int:
-        """Levels of nodes; a tree of one leaf has one."""
+        """The number of levels; a tree of one leaf has one."""
         return int(self.nodes.levels[find_root(self.nodes)]) + 1
 
     @property
     def nbytes(self) -> int:
-        """The memory of nodes that are or were in use."""
+        """The memory of all nodes that were ever in use."""
         n_bytes = sum(array.nbytes for array in (*self.nodes.slots, *self.nodes[1:]))
         return round(n_bytes * int(self.nodes.state[USED]) / len(self.nodes.counts)) + self.slot_of.nbytes
 
@@ -138,7 +138,7 @@ class TPRStarTree:
             done = _change_objects(self.nodes, self.slot_of, waiting, self.rules, places, entries, done, float(time))
 
     def _make_room(self) -> Waiting:
-        """See to it that one insertion or deletion has room, whatever it sets off."""
+        """Make room for everything that one insertion or deletion may cause."""
         n_levels, n_dims = self.height + 1, self.nodes.slots.sides.shape[1]
         n_waiting = _most_waiting(self.rules, n_levels)
         n_nodes = int(self.nodes.state[USED]) + _most_new_nodes(self.rules, n_levels)
@@ -149,14 +149,14 @@ class TPRStarTree:
 
 
 def _as_entries(motions: Motions) -> NDArray[np.float64]:
-    """A row an object: its time; then all lows, all highs, and all their speeds."""
+    """One row per object: its time, then all lows, all highs, and all their speeds."""
     columns = motions.times[None], motions.lows, motions.highs, motions.low_speeds, motions.high_speeds
     return np.ascontiguousarray(np.concatenate(columns).T)
 
 
 @kernel
 def _most_waiting(rules: Rules, n_levels: int) -> int:
-    """Entries that may wait during one change: of each level, those of a node that fell short, and the worst of one."""
+    """The most entries that may wait in one change: per level, those of an underfull node and the worst of one."""
     return (rules.minimum + rules.n_worst) * n_levels + 2
 
 
@@ -183,9 +183,9 @@ def _change_objects(
     first: int,
     now: float,
 ) -> int:
-    """Insert objects, or without entries delete them, from the given one on while there is room; the first not done.
+    """Insert objects, or delete them if there are no entries, from `first` on while there is room; the first not done.
 
-    One kernel for both, since each would take as long to compile.
+    One kernel does both, since each would take as long to compile.
     """
     stride = find_stride(nodes)
     for i in range(first, len(places)):
@@ -208,7 +208,7 @@ def _change_objects(
 
 @kernel
 def _shrink_root(nodes: Nodes, slot_of: NDArray[np.int32], now: float) -> None:
-    """A root with one node below it is not needed."""
+    """Drop the root while it has only one node below it."""
     root, is_shrunk = find_root(nodes), False
     while nodes.levels[root] > 0 and nodes.counts[root] == 1:
         point(nodes, slot_of, 0, nodes.children[root * find_stride(nodes)])
@@ -227,7 +227,7 @@ def _insert_waiting(
     rules: Rules,
     now: float,
 ) -> None:
-    """Insert all that waits; a node that overflows may send more of its entries to wait."""
+    """Insert all waiting entries; a node that overflows may add more of its entries to them."""
     waiting.is_reinserted[:] = False
     i = 0
     while i < n_waiting:
@@ -248,7 +248,7 @@ def _add_to_node(
     rules: Rules,
     now: float,
 ) -> int:
-    """Add a waiting entry to a node; split nodes upwards, or take the worst out; how many more wait then."""
+    """Add a waiting entry to a node; split nodes upwards, or remove the worst entries; how many more wait then."""
     stride, entry, child = find_stride(nodes), waiting.entries[which].copy(), waiting.children[which]
     while True:
         add_entry(nodes, slot_of, node, entry, child)
@@ -276,7 +276,7 @@ def _add_to_node(
             tighten(nodes, above, now)
             return 0
         bound(nodes, node, now, nodes.parents[node])
-        # The new node's rectangle is made in a place that is free: behind the entries of the node itself.
+        # The new node's rectangle is computed in a free slot: the one after the node's own entries.
         spare = new * stride + nodes.counts[new]
         bound(nodes, new, now, spare)
         read_entry(nodes, spare, entry)
@@ -292,7 +292,7 @@ def _condense(
     rules: Rules,
     now: float,
 ) -> int:
-    """Dissolve nodes that fell short, from the one upwards, and bound the others; how many entries wait then."""
+    """Dissolve underfull nodes from this one upwards, and recompute the bounds of the others; how many entries wait."""
     stride, n_waiting = find_stride(nodes), 0
     while node != find_root(nodes):
         above = nodes.parents[node]

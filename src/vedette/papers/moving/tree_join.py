@@ -1,7 +1,7 @@
-"""All pairs of two trees that meet within a time: both are descended together, from node pair to node pair.
+"""All pairs of two trees that meet within a time: both trees are descended together, by pairs of nodes.
 
-NaiveJoin of section 3.3 of Zhang et al. over any span of time; with techniques, ImprovedJoin (Figure 13) and
-IOImprovedJoin (Figure 15). Pairs of nodes that meet within a part of the time hand only that part down.
+NaiveJoin of section 3.3 of Zhang et al. over any time; with techniques, ImprovedJoin (Figure 13) and IOImprovedJoin
+(Figure 15). If two nodes meet during a part of the time, their entries are joined within that part only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from vedette.papers.moving.tpr_star_tree import TPRStarTree
 
 
 class Pairs(NamedTuple):
-    """Objects of both sets, and the closed interval in which each pair intersects."""
+    """Pairs of objects of both sets, and the closed interval in which each pair intersects."""
 
     a: NDArray[np.int32]
     b: NDArray[np.int32]
@@ -28,17 +28,17 @@ class Pairs(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """Node pairs that are to be joined, each with the part of time in which the nodes meet."""
+    """Node pairs still to join, each with the part of the time in which the nodes meet."""
 
     a: NDArray[np.int64]
     b: NDArray[np.int64]
     starts: NDArray[np.float64]
     ends: NDArray[np.float64]
-    is_b_first: NDArray[np.bool_]  # which of the two is looked at first
+    is_b_first: NDArray[np.bool_]  # whether node `b` is read first
 
 
 def join_trees(a: TPRStarTree, b: TPRStarTree, start: float, end: float, techniques: Techniques, tally: Tally) -> Pairs:
-    """All pairs that meet within [start, end], which begins when the trees were last changed, or later."""
+    """All pairs that meet within [start, end]; `start` is not before the last change of the trees."""
     pages = a.number * PAGES_A_TREE, b.number * PAGES_A_TREE
     if not len(a) or not len(b):
         return Pairs(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), np.empty(0))
@@ -107,9 +107,9 @@ def _grow_stack(stack: Stack, used: int, needed: int) -> Stack:
 
 @kernel
 def _push(stack: Stack, n_stack: int, found: Found, n: int, is_ordered: bool) -> int:
-    """Put node pairs on the stack so that the first is the next; the size of the stack.
+    """Put node pairs on the stack so that the first is on top; the size of the stack.
 
-    In the improved order the node that a pair shares with the pair before it, its master, is looked at first.
+    In the improved order, the node that a pair shares with the pair before it, its master, is read first.
     """
     for k in range(n):
         top = n_stack + n - 1 - k
@@ -132,7 +132,7 @@ def _descend_higher(
     found: Found,
     tally: NDArray[np.int64],
 ) -> int:
-    """Where one tree is higher, its node alone is replaced by its entries that meet the other node; how many pairs."""
+    """If one tree is higher, only its node is replaced by its entries that meet the other node; how many pairs."""
     is_a = a.levels[i] > b.levels[j]
     nodes, node, other, slot = (a, i, b, b.parents[j]) if is_a else (b, j, a, a.parents[i])
     read_page(pages, tally, (page_starts[0] if is_a else page_starts[1]) + node)
@@ -160,9 +160,9 @@ def _choose_entries(
     pages: NDArray[np.int64],
     tally: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The entries of both nodes that may meet one of the other; with the check, only those that meet the other node.
+    """The entries of both nodes that may meet an entry of the other; with the check, only those that meet its node.
 
-    In the improved order the second node is not even read if the first has no such entry.
+    In the improved order, the second node is not read if the first has no such entry.
     """
     a_slots = np.arange(i * find_stride(a), i * find_stride(a) + a.counts[i])
     b_slots = np.arange(j * find_stride(b), j * find_stride(b) + b.counts[j])

@@ -1,6 +1,6 @@
-"""Which objects of a tree a moving window meets within a time: an updated object against the other set.
+"""Which objects of a tree a moving window meets within a time: an updated object is joined with the other set.
 
-Section 3.3 of Zhang et al.: an updated object is a tree of one node with one entry, and is joined with the other tree.
+Section 3.3 of Zhang et al.: an updated object is treated as a tree of one node with one entry.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from vedette.papers.moving.tpr_star_tree import TPRStarTree
 
 
 def query_windows(tree: TPRStarTree, windows: Motions, start: float, end: float, tally: Tally) -> Found:
-    """The pairs of windows, by their place, and objects that meet within [start, end]. One window after the other."""
+    """The pairs of windows, by position, and objects that meet within [start, end]. One window after the other."""
     if not len(tree):
         return make_found(0)
     first_page = tree.number * PAGES_A_TREE
