@@ -1,7 +1,7 @@
-"""Boxes by number that are added and removed: what a changing index keeps of them.
+"""Boxes by number, for indexes that change.
 
-A box that comes gets a number that no other has; one that goes sets its number free. Indexes list numbers, which stay
-small, and tell ids, which may repeat. 8 bytes a box and axis, and 4 a box.
+A new box gets a free number; a removed box frees its number. Indexes list numbers, which stay small, and report ids,
+which may repeat. 8 bytes per box and axis, and 4 per box.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from vedette.indexes.index import count_bytes
 
 @dataclass
 class BoxStore:
-    """Box `n` has the closed cell ranges `firsts[axis, n]` to `lasts[axis, n]`; a free number holds no cell."""
+    """Box `n` has the closed cell ranges `firsts[axis, n]` to `lasts[axis, n]`; a free number has an empty range."""
 
     firsts: NDArray[np.int32]  # (axes, numbers)
     lasts: NDArray[np.int32]
     ids: NDArray[np.int32]
     free: NDArray[np.int32]  # numbers, the next one last
-    first_id: int  # what is to be added to a number to give its id; -1 where ids are to be looked up
+    first_id: int  # the id of a number is the number plus this; -1 if ids must be looked up
 
     @property
     def nbytes(self) -> int:
@@ -33,7 +33,7 @@ class BoxStore:
         return len(self.ids) - len(self.free)
 
     def give_ids(self, positions: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The ids of these numbers, in the same array."""
+        """Replace the numbers in an array by their ids; the same array."""
         if self.first_id < 0:
             return np.take(self.ids, positions, out=positions, mode="clip") if len(positions) else positions
         if self.first_id > 0:
@@ -41,7 +41,7 @@ class BoxStore:
         return positions
 
     def keep(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Take in boxes that hold something; their numbers."""
+        """Add boxes that are not empty; their numbers."""
         n_missing = len(ids) - len(self.free)
         if n_missing > 0:
             n_old = len(self.ids)
@@ -58,7 +58,7 @@ class BoxStore:
         return numbers
 
     def find(self, ids: NDArray[Any]) -> NDArray[np.int32]:
-        """The numbers of all boxes that have one of these ids."""
+        """The numbers of all boxes with one of these ids."""
         held = np.isin(self.ids, ids)
         held[self.free] = False
         return np.flatnonzero(held).astype(np.int32)
@@ -71,7 +71,7 @@ class BoxStore:
 
 
 def find_first_id(ids: NDArray[np.int32]) -> int:
-    """The first id, where ids rise by one from box to box; else -1."""
+    """The first id if ids rise by one from box to box; otherwise -1."""
     n = len(ids)
     is_run = n > 0 and ids[0] >= 0 and int(ids[-1]) - int(ids[0]) == n - 1 and bool((np.diff(ids) == 1).all())
     return int(ids[0]) if is_run else -1

@@ -1,9 +1,9 @@
-"""Many lists of whole numbers in one array, that grow and shrink.
+"""Many lists of integers that grow and shrink, in one array.
 
-List `i` is `listed[starts[i]:starts[i] + sizes[i]]`. Lists that are made together lie tightly, one behind the other.
-One that grows moves to the end, where it gets room up to the next power of two, so that no list needs to tell its room:
-8 bytes a list and 4 an entry, and up to twice as much for lists that have grown. Lists that have not changed may be
-closed: then list `i` ends where the next one starts, `sizes` is empty, and a list takes 4 bytes.
+List `i` is `listed[starts[i]:starts[i] + sizes[i]]`. Lists that are built together have no gaps between them. A list
+that grows moves to the end, where it gets room up to the next power of two, so its room follows from its size: 8 bytes
+per list and 4 per entry, and up to twice as much for lists that have grown. Lists that have not changed may be closed:
+then list `i` ends where the next one starts, `sizes` is empty, and a list takes 4 bytes.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from vedette.native.kernels import kernel
 
-# In `ends`: lists that start below have no room; entries up to here are taken; so many changes since lists were packed.
+# In `ends`: lists that start below this have no room; entries up to this are used; changes since lists were packed.
 TIGHT, USED, CHANGES = 0, 1, 2
 LEAST_ROOM = 4
-LISTS_PER_CHANGE = 64  # that may be looked at, so that one change among many lists stays cheap
-SLACK = 8  # readers may copy eight entries without asking whether there are so many
+LISTS_PER_CHANGE = 64  # lists that may be read per change, so that one change among many lists stays cheap
+SLACK = 8  # readers may copy eight entries without checking whether there are so many
 MAX_ENTRIES = 1 << 31
 
 
@@ -35,7 +35,7 @@ class GrowingLists(NamedTuple):
 def make_lists(
     sizes: NDArray[Any],
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """Lists of these sizes, to be filled: `starts`, `sizes`, `listed` and `ends`."""
+    """Lists of these sizes, still to fill: `starts`, `sizes`, `listed` and `ends`."""
     starts = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=starts[1:])
     n = int(starts[-1])
@@ -44,12 +44,12 @@ def make_lists(
 
 
 def close_lists(starts: NDArray[np.int32], sizes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """New `starts` and `sizes` of lists that lie as they were made."""
+    """`starts` and `sizes` of closed lists, for lists that have not changed."""
     return np.append(starts, starts[-1] + sizes[-1]).astype(np.int32), np.empty(0, np.int32)
 
 
 def open_lists(starts: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """`starts` and `sizes` of closed lists that are to change."""
+    """`starts` and `sizes` of open lists, for closed lists that will change."""
     return starts[:-1].copy(), np.diff(starts)
 
 
@@ -60,10 +60,9 @@ def pack_lists(
     ends: NDArray[np.int64],
     n_changes: int | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """New `starts`, `listed` and `ends` without what moved lists have left behind; the old where that is little.
+    """`starts`, `listed` and `ends` without the gaps that moved lists have left; the old ones if the gaps are small.
 
-    To see how much it is takes a look at all lists. If the number of changes is told, they wait for it until they are
-    many.
+    Measuring the gaps reads all lists. If the number of changes is given, that is done only after many changes.
     """
     if n_changes is not None:
         ends[CHANGES] += n_changes
@@ -80,7 +79,7 @@ def pack_lists(
 
 @kernel
 def count_listed(number: int, starts: NDArray[np.int32], sizes: NDArray[np.int32]) -> Any:
-    """How long a list is, closed or not."""
+    """The length of a list, closed or open."""
     return sizes[number] if len(sizes) > 0 else starts[number + 1] - starts[number]
 
 
@@ -93,7 +92,7 @@ def append_to_list(
     listed: NDArray[np.int32],
     ends: NDArray[np.int64],
 ) -> NDArray[np.int32]:
-    """Put the value behind the last of the list; `listed`, or a larger copy of it."""
+    """Append the value to the list; `listed`, or a larger copy of it."""
     size = sizes[number]
     if starts[number] < ends[TIGHT] or (size >= LEAST_ROOM and size & (size - 1) == 0):
         room = LEAST_ROOM
@@ -119,7 +118,7 @@ def append_to_list(
 def remove_from_list(
     number: int, value: int, starts: NDArray[np.int32], sizes: NDArray[np.int32], listed: NDArray[np.int32]
 ) -> None:
-    """Take the value out of the list, once; the last takes its place."""
+    """Remove the value from the list once; the last value takes its place."""
     start, last = starts[number], starts[number] + sizes[number] - 1
     for place in range(start, last + 1):
         if listed[place] == value:

@@ -1,8 +1,7 @@
-"""Boxes over which something is laid when an index is built, as segments or places are, and laid again as they change.
+"""Indexes with a layout, such as segments or places, that is chosen for their boxes and rebuilt as boxes are added.
 
-What is laid suits the boxes that it was laid over. When half as many have come since as there are, it is laid over all
-of them. So a box that comes is laid over about twice, and an index that is filled by and by is like one that is built
-at once.
+A layout suits the boxes that it was chosen for. When half of the boxes were added since, the index is rebuilt. So a box
+is rebuilt about twice, and an index that is filled step by step is like one that is built at once.
 """
 
 from __future__ import annotations
@@ -17,24 +16,24 @@ from numpy.typing import NDArray
 from vedette.indexes.index import as_boxes
 from vedette.papers.box_store import BoxStore
 
-FEW = 8  # for fewer boxes it is not worth while
+FEW = 8  # a rebuild does not pay off for fewer boxes
 
 
 @dataclass
 class RebuiltBoxes(BoxStore):
-    n_came: int  # boxes, since something was laid
+    n_inserted: int  # boxes added since the last rebuild
 
     def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
         """Add boxes on the same axes."""
         firsts, lasts, ids = as_boxes(firsts, lasts, ids, self.count_cells())
-        n_came = self.n_came + len(ids)
-        if n_came < max(FEW, (len(self) + len(ids)) / 2):
+        n_inserted = self.n_inserted + len(ids)
+        if n_inserted < max(FEW, (len(self) + len(ids)) / 2):
             self.list_boxes(self.keep(firsts, lasts, ids))
-            self.n_came = n_came
+            self.n_inserted = n_inserted
             return
         here = np.ones(len(self.ids), np.bool_)
         here[self.free] = False
-        self.lay(
+        self.rebuild(
             np.concatenate([self.firsts[:, here], firsts], axis=1),
             np.concatenate([self.lasts[:, here], lasts], axis=1),
             np.concatenate([self.ids[here], ids]),
@@ -48,16 +47,16 @@ class RebuiltBoxes(BoxStore):
 
     @abstractmethod
     def count_cells(self) -> Sequence[int]:
-        """Of each axis: boxes lie within them."""
+        """The number of cells of each axis."""
 
     @abstractmethod
     def list_boxes(self, numbers: NDArray[np.int32]) -> None:
-        """List boxes that are kept since just now."""
+        """Add new boxes, which are in the store, to their lists."""
 
     @abstractmethod
     def unlist_boxes(self, numbers: NDArray[np.int32]) -> None:
-        """Take boxes out of their lists."""
+        """Remove boxes from their lists."""
 
     @abstractmethod
-    def lay(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
+    def rebuild(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
         """Become an index of these boxes, built as this one was."""

@@ -98,7 +98,7 @@ def test_a_given_length_of_segments_stays():
     index = CEI.build(firsts[:, :1], firsts[:, :1] + 50, np.array([0], np.int32), [100], segment_cells=16)
     index.insert(firsts, firsts + 50, np.arange(1, 41, dtype=np.int32))
 
-    assert index.n_came == 0
+    assert index.n_inserted == 0
     assert index.shift == 4
 
 

@@ -202,12 +202,12 @@ def fill_by_and_by(index_class, boxes, n_at_once):
 
 
 @every_kind
-def test_an_index_filled_by_and_by_is_laid_as_one_built_at_once(index_class):
+def test_an_index_filled_step_by_step_has_the_layout_of_one_built_at_once(index_class):
     boxes = integer_domain(n_boxes=64, n_places=50, width=10)
     filled, built = fill_by_and_by(index_class, boxes, 8), index_class.build(*boxes)
 
     # 8, 16, 32 and 64 boxes: each time half of them are new.
-    assert filled.n_came == 0
+    assert filled.n_inserted == 0
     assert filled.longest == built.longest
     for name in ("places", "starts", "sizes", "listed"):
         assert getattr(filled, name).tolist() == getattr(built, name).tolist()
@@ -233,17 +233,19 @@ def test_a_row_of_an_index_filled_by_and_by_finds_hardly_more_than_it_matches(in
     assert n_found.mean() <= n_matches.mean() + 3
     assert n_found.max() <= n_matches.max() + 16
     assert index.longest in (built.longest // 2, built.longest, 2 * built.longest)
-    assert index.n_came < n_boxes / 2
+    assert index.n_inserted < n_boxes / 2
 
 
 @every_kind
-def test_places_are_laid_anew_seldom(index_class, monkeypatch):
-    n_laid = []
-    lay = index_class.lay
-    monkeypatch.setattr(index_class, "lay", lambda self, *boxes: (n_laid.append(len(boxes[2])), lay(self, *boxes)))
+def test_places_are_rarely_rebuilt(index_class, monkeypatch):
+    sizes = []
+    rebuild = index_class.rebuild
+    monkeypatch.setattr(
+        index_class, "rebuild", lambda self, *boxes: (sizes.append(len(boxes[2])), rebuild(self, *boxes))
+    )
     fill_by_and_by(index_class, integer_domain(200, 500, 60), 1)
 
-    assert n_laid == [8, 16, 32, 64, 128]
+    assert sizes == [8, 16, 32, 64, 128]
 
 
 @every_kind
@@ -268,6 +270,6 @@ def test_a_given_length_and_number_of_places_stay(index_class):
     index = index_class.build(firsts[:, :5], lasts[:, :5], ids[:5], n_cells, longest=4, n_places=40)
     index.insert(firsts[:, 5:], lasts[:, 5:], ids[5:])
 
-    assert index.n_came == 0
+    assert index.n_inserted == 0
     assert index.longest == 4
     assert 20 <= index.places[-1] < 40

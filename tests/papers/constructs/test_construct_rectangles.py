@@ -132,7 +132,7 @@ def test_the_overlapped_decomposition_lists_wide_boxes_less_often():
 
 
 def test_an_unknown_decomposition_is_refused():
-    with pytest.raises(ValueError, match="a decomposition is one of simple, overlapped; got 'minimal'"):
+    with pytest.raises(ValueError, match="decomposition must be one of simple, overlapped; got 'minimal'"):
         VCR.build(*on_grid(5, 3), decomposition="minimal")
 
 
@@ -169,13 +169,13 @@ def fill_by_and_by(boxes, n_at_once, **options):
 
 
 @pytest.mark.parametrize("decomposition", ["simple", "overlapped"])
-def test_an_index_filled_by_and_by_is_laid_as_one_built_at_once(decomposition):
+def test_an_index_filled_step_by_step_has_the_layout_of_one_built_at_once(decomposition):
     boxes = on_grid(64, 12)
     filled = fill_by_and_by(boxes, 8, decomposition=decomposition)
     built = VCR.build(*boxes, decomposition=decomposition)
 
     # 8, 16, 32 and 64 boxes: each time half of them are new.
-    assert filled.n_came == 0
+    assert filled.n_inserted == 0
     assert (filled.longest, filled.overlapped) == (built.longest, built.overlapped)
     for name in ("x_places", "y_places", "starts", "sizes", "listed"):
         assert getattr(filled, name).tolist() == getattr(built, name).tolist()
@@ -199,7 +199,7 @@ def test_a_row_of_an_index_filled_by_and_by_finds_hardly_more_than_it_matches(in
     assert VCR.build(*boxes).n_misfits == 0
     assert n_found.mean() <= holds.sum(axis=1).mean() + 1
     assert n_found.max() <= holds.sum(axis=1).max() + 16
-    assert index.n_came < len(index) / 2
+    assert index.n_inserted < len(index) / 2
 
 
 def test_a_length_and_numbers_of_places_that_are_given_stay():
@@ -207,7 +207,7 @@ def test_a_length_and_numbers_of_places_that_are_given_stay():
     index = VCR.build(firsts[:, :5], lasts[:, :5], ids[:5], n_cells, longest=4, n_places=(20, 30))
     index.insert(firsts[:, 5:], lasts[:, 5:], ids[5:])
 
-    assert index.n_came == 0
+    assert index.n_inserted == 0
     assert index.longest == 4
     assert 10 <= index.x_places[-1] < 20
     assert 15 <= index.y_places[-1] < 30

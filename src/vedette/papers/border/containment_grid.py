@@ -1,13 +1,13 @@
 """Containment-encoded intervals: boxes on one axis, cut at powers of two within segments of equal length.
 
-The CEI-based query index of Wu, Chen and Yu ("Interval Query Indexing for Efficient Stream Processing", CIKM 2004),
-the grid that the BMQ paper compares with in section 5: virtual constructs as in "Indexing Continual Range Queries",
-section 2, but nested. A segment of `2 ** shift` cells has one interval of its whole length, two of
-half of it, and so on down to single cells. Their numbers tell which contains which, so a row finds all that hold it by
-shifting the number of its cell to the right. Costs a look-up a level for each row, up to twice as many listings a box,
-and 8 bytes a cell, or 16 once boxes have come or gone. A box that comes or goes changes the lists of its intervals.
-When many have come, segments are laid anew, of another length, which is ours. `Buckets` and `Lists` take half the time
-where a row meets few boxes; it exists for comparison.
+The CEI-based query index of Wu, Chen and Yu ("Interval Query Indexing for Efficient Stream Processing", CIKM 2004), the
+grid that the BMQ paper compares with in section 5: virtual constructs as in "Indexing Continual Range Queries", section
+2, but nested. A segment of `2 ** shift` cells has one interval of its whole length, two of half of it, and so on down
+to single cells. Their numbers encode which contains which, so a row finds all intervals that contain it by shifting the
+number of its cell to the right. Costs one look-up per level and row, up to twice as many listings per box, and 8 bytes
+per cell, or 16 after the first change. Adding or removing a box changes the lists of its intervals. After many
+additions the segments are rebuilt with another length, which is not in the paper. `Buckets` and `Lists` take half the
+time if a row matches few boxes; this index exists for comparison.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from vedette.papers.rebuilt_boxes import RebuiltBoxes
 
 @dataclass
 class CEI(RebuiltBoxes):
-    """Each interval lists the numbers of boxes; the ends of these are kept from the first change on.
+    """Each interval lists the numbers of boxes; the ends of the boxes are stored from the first change on.
 
-    In its segment the whole has number 1, the halves of `m` have `2m` and `2m + 1`, and cell `c` has `2 ** shift + c`;
-    to this comes `2 ** (shift + 1)` times the segment.
+    Within a segment, the whole has number 1, the halves of `m` have `2m` and `2m + 1`, and cell `c` has
+    `2 ** shift + c`. The number of an interval is that plus `2 ** (shift + 1)` times the segment.
     """
 
     n_fields: ClassVar[range] = ONE_FIELD
 
     n_cells: int
-    segment_cells: int  # as given; 0 where it is chosen
+    segment_cells: int  # as given; 0 if it is chosen
     shift: int
     starts: NDArray[np.int32]  # the lists, see `growing_lists`; closed until the first change
     sizes: NDArray[np.int32]
@@ -67,8 +67,8 @@ class CEI(RebuiltBoxes):
     ) -> Self:
         """Index boxes on one axis.
 
-        Segments have the length of a mean box, or `segment_cells`, made a power of two. Shorter ones save look-ups and
-        cost listings: a box is listed in each that it covers.
+        Segments have the length of a mean box, or `segment_cells`, rounded to a power of two. Shorter segments need
+        fewer look-ups and more listings: a box is listed in each segment that it covers.
         """
         firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
         check_given(segment_cells=segment_cells)
@@ -80,7 +80,7 @@ class CEI(RebuiltBoxes):
         none = np.empty(0, np.int32)
         _list_all(firsts[0], lasts[0], shift, sizes, none, none, False)
         if sizes.sum() >= 1 << 31:
-            raise TooLargeError(f"containment-encoded intervals would list {sizes.sum()} boxes and can list 2^31")
+            raise TooLargeError(f"containment-encoded intervals would list {sizes.sum()} boxes; the limit is 2^31")
         starts, counts, listed, ends = make_lists(sizes)
         sizes[:] = 0
         _list_all(firsts[0], lasts[0], shift, sizes, starts, listed, True)
@@ -114,7 +114,7 @@ class CEI(RebuiltBoxes):
     def unlist_boxes(self, numbers: NDArray[np.int32]) -> None:
         self._change(numbers, False)
 
-    def lay(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
+    def rebuild(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
         new = self.build(firsts, lasts, ids, self.count_cells(), self.segment_cells or None)
         self.__dict__.update(new.__dict__)
 
@@ -122,7 +122,7 @@ class CEI(RebuiltBoxes):
         if len(self.sizes) == 0:
             self.starts, self.sizes = open_lists(self.starts)
             self.firsts, self.lasts = np.empty((2, 1, len(self.ids)), np.int32)
-            _tell_ends(self.shift, self.starts, self.sizes, self.listed, self.firsts, self.lasts)
+            _find_ends(self.shift, self.starts, self.sizes, self.listed, self.firsts, self.lasts)
 
     def _change(self, numbers: NDArray[np.int32], come: bool) -> None:
         self.listed = _change_lists(
@@ -134,7 +134,7 @@ class CEI(RebuiltBoxes):
 
 @kernel
 def _cut_box(first: int, last: int, shift: int, numbers: NDArray[np.int64]) -> int:
-    """Write the numbers of the fewest intervals that make up a range of cells; how many they are."""
+    """Write the numbers of the fewest intervals that make up a range of cells; how many."""
     n = 0
     length = 1 << shift
     for segment in range(first >> shift, (last >> shift) + 1):
@@ -168,7 +168,7 @@ def _list_all(
     listed: NDArray[np.int32],
     fill: bool,
 ) -> None:
-    """Count under which intervals each box is to be listed, or list it there."""
+    """Count the listings of each interval, or write them."""
     numbers = np.empty((len(sizes) >> (shift + 1)) + 4 * shift + 2, np.int64)
     for box in range(len(firsts)):
         for i in range(_cut_box(firsts[box], lasts[box], shift, numbers)):
@@ -189,7 +189,7 @@ def _change_lists(
     listed: NDArray[np.int32],
     ends: NDArray[np.int64],
 ) -> NDArray[np.int32]:
-    """List boxes that come, or take those that go out of their lists; `listed`, or a larger copy of it."""
+    """Add boxes to their lists, or remove them; `listed`, or a larger copy of it."""
     numbers = np.empty((len(sizes) >> (shift + 1)) + 4 * shift + 2, np.int64)
     for box in range(len(firsts)):
         for i in range(_cut_box(firsts[box], lasts[box], shift, numbers)):
@@ -201,7 +201,7 @@ def _change_lists(
 
 
 @kernel
-def _tell_ends(
+def _find_ends(
     shift: int,
     starts: NDArray[np.int32],
     sizes: NDArray[np.int32],
@@ -217,7 +217,7 @@ def _tell_ends(
         low = number - (segment << (shift + 1))
         high = low + 1
         if low == 0:
-            continue  # no interval
+            continue  # not an interval
         while low < 1 << shift:
             low, high = 2 * low, 2 * high
         first = (segment << shift) + low - (1 << shift)
@@ -260,7 +260,7 @@ def _fill(
     sizes: NDArray[np.int32],
     listed: NDArray[np.int32],
 ) -> None:
-    """Copy the lists of each row's intervals; what is copied too much, the next list overwrites."""
+    """Copy the lists of each row's intervals; surplus entries are overwritten by the next list."""
     length = 1 << shift
     for row in range(len(cells)):
         segment = cells[row] >> shift

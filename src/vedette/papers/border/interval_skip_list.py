@@ -1,12 +1,12 @@
 """An interval skip list: boxes on one axis, as markers on the edges and nodes of a skip list over their ends.
 
 The IS-list of Hanson and Johnson ("Selection Predicate Indexing for Active Databases using Interval Skip Lists",
-Information Systems 21(3), 1996), which the BMQ paper compares with in section 5. A box marks the
-longest edges that it covers, from its first end up and down again to its last. A row walks down the list and collects
-the markers of the edges that pass over it. Costs a walk of about 2 log n steps a row, and about log n markers a box.
-A box that comes or goes touches its own markers, and those that its ends, as nodes, cut or set free. A marker is the
-number of a box, whose ends one has to know to move it. A list that never changed does not keep them: nodes tell them.
-`Buckets` and `Lists` do the same work faster; it exists for comparison.
+Information Systems 21(3), 1996), which the BMQ paper compares with in section 5. A box marks the longest edges that it
+covers, ascending from its first end and descending to its last. A row walks down the list and collects the markers of
+the edges that pass over it. Costs about 2 log n steps per row and about log n markers per box. Adding or removing a box
+changes its own markers, and those on edges that its end nodes split or join. A marker is the number of a box, whose
+ends must be known to move it. A list that never changed does not store the ends, because they follow from the nodes.
+`Buckets` and `Lists` do the same work faster; this index exists for comparison.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ from vedette.papers.growing_lists import (
     pack_lists,
 )
 
-SEED = 1  # of the heights of towers: equal boxes make equal lists
-END = np.iinfo(np.int32).max  # the key behind the last node; no box reaches it
+SEED = 1  # of the heights of towers: equal boxes give equal lists
+END = np.iinfo(np.int32).max  # the key after the last node; no box reaches it
 
 
 @dataclass
 class ISList(BoxStore):
     """A node is a tower of slots, and is named by the first of them: `forward[node]` is its key, an end of a box.
 
-    Its edge on level `l`, from 1 up to `heights[node]`, is the slot `node + l` and leads to node `forward[node + l]`.
-    Each slot lists the boxes that mark it, the first slot those that mark the node. `HEADER` is a node below all keys,
-    and `TAIL` one behind them.
+    Its edge on level `l`, from 1 to `heights[node]`, is the slot `node + l` and leads to node `forward[node + l]`. Each
+    slot lists the boxes that mark it; the first slot lists those that mark the node. `HEADER` is a node before all
+    keys, and `TAIL` is one after them.
     """
 
     n_fields: ClassVar[range] = ONE_FIELD
 
     forward: NDArray[np.int32]
     heights: NDArray[np.int8]  # by the first slot
-    free_towers: NDArray[np.int32]  # by height: a tower to be used again, whose first slot leads to the next; or -1
+    free_towers: NDArray[np.int32]  # by height: a free tower, whose first slot leads to the next one; or -1
     limits: NDArray[np.int64]  # the levels and the slots that are in use
     starts: NDArray[np.int32]  # the lists, see `growing_lists`; closed until the first change
     sizes: NDArray[np.int32]
@@ -90,7 +90,7 @@ class ISList(BoxStore):
         none = np.empty(0, np.int32)
         _mark_all(first_nodes, last_nodes, lasts[0], forward, heights, sizes, none, none, False)
         if sizes.sum() >= 1 << 31:
-            raise TooLargeError(f"an interval skip list would hold {sizes.sum()} markers and can hold 2^31")
+            raise TooLargeError(f"an interval skip list would have {sizes.sum()} markers; the limit is 2^31")
         starts, counts, listed, list_ends = make_lists(sizes)
         sizes[:] = 0
         _mark_all(first_nodes, last_nodes, lasts[0], forward, heights, sizes, starts, listed, True)
@@ -135,7 +135,7 @@ class ISList(BoxStore):
         if len(self.sizes) == 0:
             self.starts, self.sizes = open_lists(self.starts)
             self.firsts, self.lasts = np.empty((2, 1, len(self.ids)), np.int32)
-            _tell_ends(self.forward, self.starts, self.sizes, self.listed, self.firsts, self.lasts)
+            _find_ends(self.forward, self.starts, self.sizes, self.listed, self.firsts, self.lasts)
 
     @property
     def _towers(self) -> Towers:
@@ -157,13 +157,13 @@ class ISList(BoxStore):
 
 
 def _draw_heights(n: int, n_inserts: int) -> NDArray[np.int8]:
-    """Heights of `n` towers, of which half are higher than one level, a quarter higher than two, and so on."""
+    """Heights of `n` towers: half of them are higher than one level, a quarter higher than two, and so on."""
     return np.minimum(np.random.default_rng([SEED, n_inserts]).geometric(0.5, n), LEVELS).astype(np.int8)
 
 
 @kernel
 def _link(nodes: NDArray[np.int32], heights: NDArray[np.int8], forward: NDArray[np.int32]) -> None:
-    """Lead each edge to the next node that is so high, or behind all."""
+    """Link each edge to the next node of at least its level, or to the end."""
     ahead = np.full(LEVELS + 1, TAIL, np.int32)
     for i in range(len(nodes) - 1, -2, -1):
         node = nodes[i] if i >= 0 else np.int32(HEADER)
@@ -184,7 +184,7 @@ def _mark_all(
     listed: NDArray[np.int32],
     fill: bool,
 ) -> None:
-    """Count the markers that each slot is to have, or write them."""
+    """Count the markers of each slot, or write them."""
     path = np.empty(128, np.int32)
     for box in range(len(lasts)):
         path, n = find_path(first_nodes[box], last_nodes[box], lasts[box], forward, heights, path)
@@ -196,7 +196,7 @@ def _mark_all(
 
 
 @kernel
-def _tell_ends(
+def _find_ends(
     forward: NDArray[np.int32],
     starts: NDArray[np.int32],
     sizes: NDArray[np.int32],
@@ -240,10 +240,10 @@ def _fill(
                 node = ahead
                 ahead = np.int64(forward[node + level])
             is_key = forward[node] == cell
-            slot = int(node if is_key else node + level)  # what holds a key marks its node, or an edge passed before
+            slot = int(node if is_key else node + level)  # a box with a key marks its node, or an edge passed before
             at, size = starts[slot], count_listed(slot, starts, sizes)
             for i in range(0, size, 8):
-                copy_eight(positions, out + i, listed, at + i)  # what is too much is overwritten
+                copy_eight(positions, out + i, listed, at + i)  # surplus entries are overwritten
             out += size
             if is_key:
                 break

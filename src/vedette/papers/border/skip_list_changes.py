@@ -1,9 +1,10 @@
 """Marking boxes in an interval skip list, and changing the list (see `interval_skip_list`).
 
 A box marks a path from the node of its first end to that of its last: from each node the longest edge that stays within
-the box, and the nodes between. So what is marked depends on the nodes only. A node that comes cuts one edge on each of
-its levels. The boxes that mark one of these go by the node instead, from the farthest node before it that they hold and
-that is as high, to the farthest behind it. When it goes, the same boxes, which mark it, take the lower edges again.
+the box, and the nodes between. So the markers depend on the nodes only. A new node splits one edge on each of its
+levels. The boxes that mark one of these edges are marked via the node instead, from the farthest node before it that is
+in the box and as high, to the farthest such node after it. When the node is removed, the same boxes, which mark it, get
+their earlier edges back.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from vedette.native.kernels import kernel
 from vedette.papers.growing_lists import GrowingLists, append_to_list, remove_from_list
 
 LEVELS = 32
-HEADER, TAIL = 0, LEVELS + 1  # the nodes before and behind all
+HEADER, TAIL = 0, LEVELS + 1  # the nodes before and after all others
 TOP, TAKEN = 0, 1  # in `limits`
 
 
@@ -89,7 +90,7 @@ def remove_boxes(
     towers: Towers,
     lists: GrowingLists,
 ) -> NDArray[np.int32]:
-    """Take away the markers of boxes, and nodes that are no box's end any more; `listed`, or a larger copy of it."""
+    """Remove the markers of boxes, and nodes that are no longer the end of a box; `listed`, or a larger copy of it."""
     forward, heights, free_towers, limits = towers.forward, towers.heights, towers.free_towers, towers.limits
     starts, sizes, listed, ends = lists.starts, lists.sizes, lists.listed, lists.ends
     before = np.empty(LEVELS + 1, np.int64)
@@ -132,7 +133,7 @@ def _take_tower(
     free_towers: NDArray[np.int32],
     limits: NDArray[np.int64],
 ) -> int:
-    """A new node, one that was free or behind all that are taken."""
+    """A new node: a free one, or one after all that are used."""
     node = int(free_towers[height])
     if node >= 0:
         free_towers[height] = forward[node]
@@ -153,7 +154,7 @@ def _is_end(
     sizes: NDArray[np.int32],
     listed: NDArray[np.int32],
 ) -> bool:
-    """Whether a box begins or ends at the node; it marks it then."""
+    """Whether a box begins or ends at the node; such a box marks it."""
     for place in range(starts[node], starts[node] + sizes[node]):
         number = listed[place]
         if firsts[0, number] == key or lasts[0, number] == key:
@@ -171,7 +172,7 @@ def _find_reach(
     lasts: NDArray[np.int32],
     forward: NDArray[np.int32],
 ) -> tuple[int, int]:
-    """The highest levels of a node on which the node before it, and the one behind it, are within the box."""
+    """The highest levels of a node on which the node before it and the one after it are within the box."""
     low = high = height
     while forward[before[low]] < firsts[0, number]:
         low -= 1
@@ -190,7 +191,7 @@ def _link_node(
     towers: Towers,
     lists: GrowingLists,
 ) -> NDArray[np.int32]:
-    """Put a node, at which no box ends yet, into the list; `listed`, or a larger copy of it."""
+    """Add a node at which no box ends yet; `listed`, or a larger copy of it."""
     forward, heights, limits = towers.forward, towers.heights, towers.limits
     starts, sizes, listed, ends = lists.starts, lists.sizes, lists.listed, lists.ends
     path = np.empty(128, np.int32)
@@ -236,13 +237,13 @@ def _unlink_node(
     listed: NDArray[np.int32],
     ends: NDArray[np.int64],
 ) -> NDArray[np.int32]:
-    """Take a node, at which no box ends, out of the list; `listed`, or a larger copy of it."""
+    """Remove a node at which no box ends; `listed`, or a larger copy of it."""
     path = np.empty(128, np.int32)
     height = int(heights[node])
     crossing: NDArray[np.int32] = listed[starts[node] : starts[node] + sizes[node]].copy()
     behind = np.empty(height + 1, np.int64)
     for level in range(1, height + 1):
-        # All that mark an edge to or from the node mark the node.
+        # All boxes that mark an edge to or from the node mark the node.
         behind[level] = forward[node + level]
         forward[before[level] + level] = behind[level]
         sizes[before[level] + level] = sizes[node + level] = 0

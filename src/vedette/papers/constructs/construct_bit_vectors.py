@@ -1,9 +1,9 @@
-"""Logarithmic construct intervals with bit vectors: only those that a box is listed under are stored and looked at.
+"""Logarithmic construct intervals with bit vectors: only intervals with boxes are stored and read.
 
-The LCI-BV(DT) of Wu, Chen and Yu, figures 6 and 7, of which their report tells the name and the result. Every interval
-has a bit, and the lists of 64 intervals whose bits are set stand together. The difference table is a pattern of bits,
-so a row takes its intervals 64 at a time: the pattern over the bits from its first one on. Costs a word for 64
-intervals and a step for each list that is there, a quarter of a byte an interval, and 4 bytes a list and a listing.
+The LCI-BV(DT) of Wu, Chen and Yu, figures 6 and 7; their report only gives the name and the result. Every interval has
+a bit, and the lists of each 64 intervals are stored together for the bits that are set. The difference table is a
+pattern of bits, so a row reads its intervals 64 at a time: the pattern and the bits from its first interval on. Costs
+one word per 64 intervals and one step per list, a quarter of a byte per interval, and 4 bytes per list and per listing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from vedette.papers.growing_lists import SLACK, append_to_list, make_lists, pack
 
 
 class _Bits(NamedTuple):
-    """Which intervals are listed under, and their lists, for kernels."""
+    """Which intervals have boxes, and their lists, for kernels."""
 
     words: NDArray[np.int64]
     pattern: NDArray[np.int64]
@@ -38,14 +38,14 @@ class _Bits(NamedTuple):
 
 @dataclass
 class LCIBV(LCI):
-    """Bit `i` of all words tells whether interval `i`, numbered as in `LCI`, is listed under.
+    """Bit `i` of all words is set if interval `i`, numbered as in `LCI`, has boxes.
 
-    What belongs to word `w` is `listed[starts[w]:starts[w] + sizes[w]]`: for each set bit where its list ends, counted
-    from the first of these, and then the lists.
+    Word `w` has the part `listed[starts[w]:starts[w] + sizes[w]]`: for each set bit the end of its list, relative to
+    the start of the part, and then the lists.
     """
 
     words: NDArray[np.int64]
-    pattern: NDArray[np.int64]  # the bits of the intervals over a place, from the least of them on
+    pattern: NDArray[np.int64]  # the bits of the intervals over a place, from the lowest on
 
     @classmethod
     def build(
@@ -66,7 +66,7 @@ class LCIBV(LCI):
             some = firsts[0], lasts[0]
             longest, n_places = cls.choose(*some, find_borders(*some, n_cells[0], with_room), n_places)
         whole = LCI.build(firsts, lasts, ids, n_cells, longest, n_places, with_room)
-        reach = int(whole.differences.max()) // 64 + 1  # of a pattern, which may lie beyond the last interval
+        reach = int(whole.differences.max()) // 64 + 1  # words of a pattern, which may extend past the last interval
         words = np.zeros(len(whole.sizes) // 64 + reach + 2, np.int64)
         packed = np.packbits(whole.sizes > 0, bitorder="little")
         words.view(np.uint8)[: len(packed)] = packed
@@ -77,8 +77,8 @@ class LCIBV(LCI):
         lists = make_lists(by_word.sum(axis=1) + np.count_nonzero(by_word, axis=1))
         _put_together(whole.starts, whole.sizes, whole.listed, lists[0], lists[2])
         kept = whole.firsts, whole.lasts, whole.ids, whole.free, whole.first_id
-        laid = given, whole.places, whole.n_misfits, whole.longest, whole.differences
-        return cls(*kept, 0, *laid, *lists, words, pattern)
+        layout = given, whole.places, whole.n_misfits, whole.longest, whole.differences
+        return cls(*kept, 0, *layout, *lists, words, pattern)
 
     @classmethod
     def model(cls) -> Model:
@@ -120,7 +120,7 @@ def _put_together(
     starts: NDArray[np.int32],
     listed: NDArray[np.int32],
 ) -> None:
-    """Write what belongs to each word, from lists by interval."""
+    """Write the part of each word, from lists by interval."""
     for word in range((len(old_starts) + 63) // 64):
         end = min(64 * word + 64, len(old_starts))
         n_lists = 0
@@ -138,7 +138,7 @@ def _put_together(
 
 @kernel
 def _read_bits(words: NDArray[np.int64], first: int) -> Any:
-    """64 bits from any one on."""
+    """The 64 bits from a position on."""
     word, shift = first >> 6, first & 63
     if shift == 0:
         return words[word]
@@ -150,9 +150,9 @@ def _read_bits(words: NDArray[np.int64], first: int) -> Any:
 def _find_list(
     number: int, words: NDArray[np.int64], starts: NDArray[np.int32], listed: NDArray[np.int32]
 ) -> tuple[int, int, int]:
-    """How many lists stand before that of an interval in its word, and where its own begins and ends in `listed`.
+    """The number of lists before that of an interval in its word, and where its own begins and ends in `listed`.
 
-    Of an interval that has none, where it would stand, which is nowhere long.
+    For an interval without a list: where it would be, with length zero.
     """
     word = words[number >> 6]
     bit = np.int64(1) << np.int64(number & 63)
@@ -176,7 +176,7 @@ def _fill(
     listed_bits: _Bits,
     boxes: ExactBoxes,
 ) -> int:
-    """Write the numbers of the boxes that hold each row from `done` on while there is room; the row it stopped at."""
+    """Write the numbers of the boxes that contain each row, from `done` on while there is room; where it stopped."""
     words, pattern, starts, listed = listed_bits.words, listed_bits.pattern, listed_bits.starts, listed_bits.listed
     exact, firsts, lasts = boxes.fit_places, boxes.firsts, boxes.lasts
     out = row_starts[done]
@@ -217,7 +217,7 @@ def _change_lists(
     listed: NDArray[np.int32],
     ends: NDArray[np.int64],
 ) -> NDArray[np.int32]:
-    """List boxes that come, or take those that go out of their lists; `listed`, or a larger copy of it."""
+    """Add boxes to their lists, or remove them; `listed`, or a larger copy of it."""
     numbers = np.empty(64 * len(words) // longest + 64, np.int64)
     for i in range(len(boxes)):
         for j in range(cut_interval(first_places[i], last_places[i], longest, True, numbers)):

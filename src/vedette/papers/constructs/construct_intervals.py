@@ -1,12 +1,12 @@
 """Virtual construct intervals: boxes on one axis, listed under predefined intervals that they are cut into.
 
-SCI and LCI of Wu, Chen and Yu, section 2. At every place start intervals of the lengths 1 to L (SCI), or of the powers
-of two up to L (LCI). A box is listed under the fewest that make it up: as many of length L as fit, and for the rest one
-(SCI) or one for each set bit of its length (LCI). The intervals over a place have the same numbers relative to the
-first of them wherever the place is, so one difference table serves all rows. A row costs L * (L + 1) / 2 look-ups (SCI)
-or 2L - 1 (LCI) and a copy for each match; memory is 8 bytes for an interval, listed under or not, and 4 a listing. LCI
-is smaller; `LCIBV` looks only at the intervals that are listed under. L and the places are chosen anew when many boxes
-have come, which is ours: the paper's are given.
+SCI and LCI of Wu, Chen and Yu, section 2. At every place there start intervals of the lengths 1 to L (SCI), or of the
+powers of two up to L (LCI). A box is listed under the fewest intervals that make it up: as many of length L as fit, and
+for the remainder one (SCI) or one for each set bit of its length (LCI). The intervals over a place have the same
+numbers relative to the first of them for every place, so one difference table serves all rows. A row costs L * (L + 1)
+/ 2 look-ups (SCI) or 2L - 1 (LCI), and one copy per match. Memory is 8 bytes per interval, with or without boxes, and 4
+per listing. LCI is smaller; `LCIBV` reads only intervals with boxes. L and the places are chosen again after many
+insertions, which is not in the paper: there they are given.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from vedette.papers.rebuilt_boxes import RebuiltBoxes
 class ConstructIntervals(RebuiltBoxes):
     """The intervals that start at place `p` have the numbers from `(p + longest - 1) * n_lengths` on, by length.
 
-    Those that cover `p` have the numbers `differences + p * n_lengths + n_lengths - 1`; some of them start before the
-    first place, and are empty.
+    Those that cover `p` have the numbers `differences + p * n_lengths + n_lengths - 1`; those that start before the
+    first place are empty.
     """
 
     n_fields: ClassVar[range] = ONE_FIELD
 
-    given: NDArray[np.int64]  # L and the number of places that were asked for; 0 where they are chosen
+    given: NDArray[np.int64]  # L and the number of places as given; 0 if they are chosen
     places: NDArray[np.int32]  # by cell
-    n_misfits: int  # boxes that begin or end within a place; while there are some, what is found is compared
+    n_misfits: int  # boxes that begin or end within a place; if there are any, matches are compared with the boxes
     longest: int  # L
     differences: NDArray[np.int32]
     starts: NDArray[np.int32]  # the lists, see `growing_lists`
@@ -70,8 +70,8 @@ class ConstructIntervals(RebuiltBoxes):
     ) -> Self:
         """Index boxes on one axis.
 
-        The greatest length L, made a power of two, and the number of places are chosen from the widths of the boxes
-        unless they are given. With room, there are also places for boxes to come.
+        The greatest length L, rounded to a power of two, and the number of places are chosen from the widths of the
+        boxes unless they are given. With `with_room` there are also places for later boxes.
         """
         check_given(longest=longest, n_places=n_places)
         firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
@@ -88,7 +88,7 @@ class ConstructIntervals(RebuiltBoxes):
         is_logarithmic = cls.is_logarithmic()
         _list_all(first_places, last_places, longest, is_logarithmic, sizes, none, none, False)
         if sizes.sum() >= 1 << 31:
-            raise TooLargeError(f"virtual construct intervals would list {sizes.sum()} boxes and can list 2^31")
+            raise TooLargeError(f"virtual construct intervals would list {sizes.sum()} boxes; the limit is 2^31")
         starts, counts, listed, ends = make_lists(sizes)
         sizes[:] = 0
         _list_all(first_places, last_places, longest, is_logarithmic, sizes, starts, listed, True)
@@ -126,7 +126,7 @@ class ConstructIntervals(RebuiltBoxes):
     @staticmethod
     @abstractmethod
     def is_logarithmic() -> bool:
-        """Whether lengths are powers of two only."""
+        """Whether all lengths are powers of two."""
 
     @classmethod
     def count_lengths(cls, longest: int) -> int:
@@ -135,10 +135,10 @@ class ConstructIntervals(RebuiltBoxes):
 
     @classmethod
     def find_differences(cls, longest: int) -> NDArray[np.int32]:
-        """The numbers of the intervals over a place, less the least of them (section 2.4)."""
+        """The numbers of the intervals over a place, minus the lowest of them (section 2.4)."""
         n_lengths = cls.count_lengths(longest)
         lengths = 1 << np.arange(n_lengths) if cls.is_logarithmic() else np.arange(1, longest + 1)
-        ahead = np.arange(longest)[:, None]  # places from the first start that can cover
+        ahead = np.arange(longest)[:, None]  # places after the first start that can cover the place
         numbers = ahead * n_lengths + np.arange(n_lengths) - (n_lengths - 1)
         return numbers[lengths >= longest - ahead].astype(np.int32)
 
@@ -173,7 +173,7 @@ class ConstructIntervals(RebuiltBoxes):
         self.n_misfits -= self.count_misfits(numbers)
         self._change(numbers, False)
 
-    def lay(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
+    def rebuild(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
         longest, n_places = (int(each) or None for each in self.given)
         self.__dict__.update(self.build(firsts, lasts, ids, self.count_cells(), longest, n_places, True).__dict__)
 
@@ -209,7 +209,7 @@ class LCI(ConstructIntervals):
 
 @kernel
 def cut_interval(first: int, last: int, longest: int, is_logarithmic: bool, numbers: NDArray[Any]) -> int:
-    """Write the numbers of the intervals that make up a range of places; how many they are (section 2.3)."""
+    """Write the numbers of the intervals that make up a range of places; how many (section 2.3)."""
     n = 0
     n_lengths = longest
     if is_logarithmic:
@@ -246,7 +246,7 @@ def _list_all(
     listed: NDArray[np.int32],
     fill: bool,
 ) -> None:
-    """Count under which intervals each box is to be listed, or list it there."""
+    """Count the listings of each interval, or write them."""
     numbers = np.empty(len(sizes) // longest + 64, np.int64)
     for box in range(len(firsts)):
         for i in range(cut_interval(firsts[box], lasts[box], longest, is_logarithmic, numbers)):
@@ -268,7 +268,7 @@ def _change_lists(
     listed: NDArray[np.int32],
     ends: NDArray[np.int64],
 ) -> NDArray[np.int32]:
-    """List boxes that come, or take those that go out of their lists; `listed`, or a larger copy of it."""
+    """Add boxes to their lists, or remove them; `listed`, or a larger copy of it."""
     numbers = np.empty(len(sizes) // longest + 64, np.int64)
     for i in range(len(boxes)):
         for j in range(cut_interval(firsts[i], lasts[i], longest, is_logarithmic, numbers)):
@@ -292,7 +292,7 @@ def _fill(
     lists: GrowingLists,
     boxes: ExactBoxes,
 ) -> int:
-    """Write the numbers of the boxes that hold each row from `done` on while there is room; the row it stopped at."""
+    """Write the numbers of the boxes that contain each row, from `done` on while there is room; where it stopped."""
     starts, sizes, listed = lists.starts, lists.sizes, lists.listed
     exact, firsts, lasts = boxes.fit_places, boxes.firsts, boxes.lasts
     out = row_starts[done]
@@ -304,7 +304,7 @@ def _fill(
         for difference in differences:
             number = least + difference
             at, size = starts[number], sizes[number]
-            copy_eight(positions, out, listed, at)  # as most lists are short; what is too much is overwritten
+            copy_eight(positions, out, listed, at)  # most lists are short; surplus entries are overwritten
             for j in range(8, size, 8):
                 copy_eight(positions, out + j, listed, at + j)
             out += size

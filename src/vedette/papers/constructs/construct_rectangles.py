@@ -1,12 +1,12 @@
 """Virtual construct rectangles: boxes on two axes, listed under predefined rectangles that they are cut into.
 
-VCR of Wu, Chen and Yu, section 3. At every point of the grid start rectangles whose sides are powers of two up to L. A
-box is cut into strips and these into rectangles: as many of side L as fit, and for the rest smaller ones (simple
-decomposition), or one more of the same size that overlaps the one before (overlapped decomposition), which makes fewer
-listings and finds some boxes more than once. The rectangles over a point have the same numbers relative to the first of
-them wherever it is, so one difference table serves all rows: (2L - 1) ** 2 look-ups, and a copy for each match. Wins
-over R-trees the more boxes overlap. Costs 8 bytes for every rectangle, listed under or not, and 4 a listing. L and the
-places are chosen anew when many boxes have come, which is ours: the paper's are given.
+VCR of Wu, Chen and Yu, section 3. At every point of the grid there start rectangles whose sides are powers of two up to
+L. A box is cut into strips and these into rectangles: as many of side L as fit, and for the remainder smaller ones
+(simple decomposition), or one more of the same size that overlaps the one before (overlapped decomposition), which
+makes fewer listings and finds some boxes more than once. The rectangles over a point have the same numbers relative to
+the first of them for every point, so one difference table serves all rows: (2L - 1) ** 2 look-ups, and one copy per
+match. It is faster than R-trees if many boxes overlap. Costs 8 bytes per rectangle, with or without boxes, and 4 per
+listing. L and the places are chosen again after many insertions, which is not in the paper: there they are given.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class VCR(RebuiltBoxes):
 
     n_fields: ClassVar[range] = TWO_FIELDS
 
-    given: NDArray[np.int64]  # L and the numbers of places that were asked for; 0 where they are chosen
+    given: NDArray[np.int64]  # L and the numbers of places as given; 0 if they are chosen
     x_places: NDArray[np.int32]  # by cell
     y_places: NDArray[np.int32]
-    n_misfits: int  # boxes that begin or end within a place; while there are some, what is found is compared
+    n_misfits: int  # boxes that begin or end within a place; if there are any, matches are compared with the boxes
     overlapped: bool  # the decomposition
     longest: int  # L
     width: int
@@ -80,11 +80,11 @@ class VCR(RebuiltBoxes):
     ) -> Self:
         """Index boxes on two axes.
 
-        The greatest side L, made a power of two, and the number of places on either axis are chosen from the widths
-        of the boxes unless they are given. With room, there are also places for boxes to come.
+        The greatest side L, rounded to a power of two, and the number of places on each axis are chosen from the widths
+        of the boxes unless they are given. With `with_room` there are also places for later boxes.
         """
         if decomposition not in DECOMPOSITIONS:
-            raise ValueError(f"a decomposition is one of {', '.join(DECOMPOSITIONS)}; got {decomposition!r}")
+            raise ValueError(f"decomposition must be one of {', '.join(DECOMPOSITIONS)}; got {decomposition!r}")
         check_given(longest=longest, n_places=None if n_places is None else min(n_places))
         given = np.array([longest or 0, *(n_places or (0, 0))])
         firsts, lasts, ids = as_boxes(firsts, lasts, ids, n_cells)
@@ -99,13 +99,13 @@ class VCR(RebuiltBoxes):
         width, height = (int(each[-1]) + longest for each in places)
         n_lists = longest.bit_length() ** 2 * width * height
         if n_lists >= 1 << 31:
-            raise TooLargeError(f"there would be {n_lists} virtual construct rectangles and can be 2^31")
+            raise TooLargeError(f"there would be {n_lists} virtual construct rectangles; the limit is 2^31")
         first_places, last_places = _to_places(places, firsts, lasts)
         sizes = np.zeros(n_lists, np.int64)
         none = np.empty(0, np.int32)
         list_all(first_places, last_places, longest, is_overlapped, width, sizes, none, none, False)
         if sizes.sum() >= 1 << 31:
-            raise TooLargeError(f"virtual construct rectangles would list {sizes.sum()} boxes and can list 2^31")
+            raise TooLargeError(f"virtual construct rectangles would list {sizes.sum()} boxes; the limit is 2^31")
         starts, counts, listed, list_ends = make_lists(sizes)
         sizes[:] = 0
         list_all(first_places, last_places, longest, is_overlapped, width, sizes, starts, listed, True)
@@ -170,7 +170,7 @@ class VCR(RebuiltBoxes):
 
     @property
     def _most_found(self) -> int:
-        """No row is listed more often: overlapped rectangles of a box meet up to four at a time."""
+        """The most listings of a box that one row can find: up to four overlapped rectangles of a box intersect."""
         return len(self) * (4 if self.overlapped else 1)
 
     def count_cells(self) -> Sequence[int]:
@@ -184,7 +184,7 @@ class VCR(RebuiltBoxes):
         self.n_misfits -= self.count_misfits(numbers)
         self._change(numbers, False)
 
-    def lay(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
+    def rebuild(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
         longest, *n_places = self.given.tolist()
         decomposition = DECOMPOSITIONS[self.overlapped]
         n_places = n_places if all(n_places) else None
@@ -203,10 +203,10 @@ class VCR(RebuiltBoxes):
 
 
 def find_differences(longest: int, width: int) -> NDArray[np.int32]:
-    """The numbers of the rectangles over a point, less that of the pivot's first (section 3.4)."""
+    """The numbers of the rectangles over a point, minus that of the pivot's first (section 3.4)."""
     n_lengths = longest.bit_length()
     x, i = (each.ravel() for each in np.meshgrid(np.arange(longest), np.arange(n_lengths), indexing="ij"))
-    reaches = 1 << i >= longest - x  # from the x-th start that may, this one does cover
+    reaches = 1 << i >= longest - x  # whether it covers the point from the x-th start
     x, i = x[reaches], i[reaches]
     starts = x[None, :] + width * x[:, None]
     kinds = i[None, :] + n_lengths * i[:, None]
@@ -214,7 +214,7 @@ def find_differences(longest: int, width: int) -> NDArray[np.int32]:
 
 
 def count_overlapped_parts(widths: NDArray[np.float64], longest: int) -> NDArray[np.float64]:
-    """How many intervals of one length, the greatest power of two that fits, cover each width."""
+    """The number of intervals of one length, the greatest power of two that fits, that cover each width."""
     lengths = np.minimum(np.exp2(np.floor(np.log2(widths))), longest)
     return np.ceil(widths / lengths)
 
@@ -239,7 +239,7 @@ def _fill(
     overlapped: bool,
     seen: NDArray[np.int32],
 ) -> int:
-    """Write the numbers of the boxes that hold each row from `done` on while there is room; the row it stopped at."""
+    """Write the numbers of the boxes that contain each row, from `done` on while there is room; where it stopped."""
     x_places, y_places, width = rectangles.x_places, rectangles.y_places, rectangles.width
     n_kinds, differences = rectangles.n_kinds, rectangles.differences
     starts, sizes, listed = lists.starts, lists.sizes, lists.listed
@@ -254,7 +254,7 @@ def _fill(
         for difference in differences:
             number = pivot + difference
             at, size = starts[number], sizes[number]
-            copy_eight(positions, out, listed, at)  # as most lists are short; what is too much is overwritten
+            copy_eight(positions, out, listed, at)  # most lists are short; surplus entries are overwritten
             for j in range(8, size, 8):
                 copy_eight(positions, out + j, listed, at + j)
             out += size

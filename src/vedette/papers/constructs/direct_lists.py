@@ -1,7 +1,7 @@
 """Direct lists: boxes on one axis, listed under every place that they cover.
 
-The Dlist of Wu, Chen and Yu, section 2.5: a row is one look-up and one copy, the fastest there is, and a box costs 4
-bytes for every place, the most there is. It exists for comparison; `Lists` is the same over cells, built once.
+The Dlist of Wu, Chen and Yu, section 2.5: a row costs one look-up and one copy, the least of all, and a box 4 bytes per
+place, the most of all. This index exists for comparison; `Lists` is the same over cells, built once.
 """
 
 from __future__ import annotations

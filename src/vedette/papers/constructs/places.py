@@ -1,10 +1,10 @@
-"""Places: the cells of an axis between which no box begins or ends, taken together.
+"""Places: runs of cells of an axis within which no box begins or ends.
 
-Virtual constructs are laid over an integer domain (Wu, Chen and Yu, sections 2.1 and 3.1), and places are the shortest
-one that tells all boxes apart. Where that would still be too long, places are put together, boxes are expanded to whole
-ones, as the paper does with ends that are no integers, and what is found is compared with the boxes themselves. So it
-is while boxes are there that came since and fit no place. The paper's domain stays as it is; places are laid anew when
-many boxes have come (see `laid_boxes`), and then also where no box is yet, for those to come.
+Virtual constructs need an integer domain (Wu, Chen and Yu, sections 2.1 and 3.1), and places are the shortest one that
+separates all boxes. If it is still too long, places are merged, boxes are extended to whole places, as the paper does
+with ends that are not integers, and matches are compared with the boxes themselves. The same is done while there are
+newer boxes that do not fit the places. The paper's domain is fixed; here places are rebuilt after many insertions (see
+`rebuilt_boxes`), and then also where there are no boxes yet, to make room for later ones.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-LEAST_ROOM = 4  # cells: where every border is that of a box, no place is longer
+LEAST_ROOM = 4  # cells: a place may have this many even if there are as many boxes as cells
 
 
 class ExactBoxes(NamedTuple):
-    """The ends of boxes, with which rows are compared unless all boxes begin and end with places."""
+    """The ends of boxes, for comparison with rows unless all boxes begin and end with places."""
 
     fit_places: bool
     firsts: NDArray[np.int32]
@@ -30,7 +30,7 @@ def find_borders(
 ) -> NDArray[np.int64]:
     """The first cell of each place, for boxes on one axis.
 
-    With room for more boxes, wherever they come, no place has more cells than there are to a box.
+    `with_room` makes room for later boxes anywhere: no place has more cells than there are cells per box.
     """
     begins = np.zeros(n_cells + 1, np.bool_)
     begins[0] = True
@@ -47,7 +47,7 @@ def find_borders(
 
 
 def make_places(borders: NDArray[np.int64], n_cells: int, n_places: int) -> NDArray[np.int32]:
-    """The place of each cell, with at most `n_places` of them: of more borders each so many-th is kept."""
+    """The place of each cell, with at most `n_places` places: if there are more borders, only every n-th is kept."""
     kept = borders if len(borders) <= n_places else borders[:: -(-len(borders) // n_places)]
     begins = np.zeros(n_cells, np.int32)
     begins[kept[1:]] = 1

@@ -1,7 +1,7 @@
 """Cutting boxes into virtual construct rectangles, and listing them there (Wu, Chen and Yu, section 3.3).
 
-A box is cut on either axis as an interval is, and the rectangles are all pairs of what is made: strips, and their
-rectangles.
+A box is cut on each axis as an interval is, and the rectangles are all pairs of the two sets of intervals: strips, and
+the rectangles of the strips.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def list_all(
     listed: NDArray[np.int32],
     fill: bool,
 ) -> None:
-    """Count under which rectangles each box is to be listed, or list it there."""
+    """Count the listings of each rectangle, or write them."""
     numbers = np.empty(64, np.int64)
     for box in range(firsts.shape[1]):
         numbers, n = cut_box(firsts, lasts, box, longest, overlapped, width, numbers)
@@ -48,7 +48,7 @@ def change_lists(
     come: bool,
     lists: GrowingLists,
 ) -> NDArray[np.int32]:
-    """List boxes that come, or take those that go out of their lists; `listed`, or a larger copy of it."""
+    """Add boxes to their lists, or remove them; `listed`, or a larger copy of it."""
     starts, sizes, listed, ends = lists.starts, lists.sizes, lists.listed, lists.ends
     numbers = np.empty(64, np.int64)
     for i in range(len(boxes)):
@@ -71,7 +71,7 @@ def cut_box(
     width: int,
     numbers: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], int]:
-    """Write the numbers of the rectangles that make up a box; `numbers`, or a larger array, and how many they are."""
+    """Write the numbers of the rectangles that make up a box; `numbers`, or a larger array, and how many."""
     n_lengths = 1
     while 1 << (n_lengths - 1) < longest:
         n_lengths += 1
@@ -92,7 +92,7 @@ def cut_box(
 
 @kernel
 def cut_side(first: int, last: int, longest: int, overlapped: bool, starts: NDArray[Any], powers: NDArray[Any]) -> int:
-    """Write the intervals that a side is cut into: where they start, and the logarithms of their lengths; how many."""
+    """Write the intervals that a side is cut into: their starts, and the logarithms of their lengths; how many."""
     n = 0
     start, left = first, last - first + 1
     power = 0

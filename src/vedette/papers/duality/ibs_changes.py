@@ -1,9 +1,9 @@
 """Listing ranges in interval binary search trees, and changing the trees (see `ibs_tree`).
 
-A node stands for an open range between two constants above it in the tree, or the ends of the axis; its constant cuts
-that into what is below, itself, and what is above. A range is listed for each of the three that it covers, unless it
-covers all that the node stands for: then it is listed further up. So what is listed depends on the shape of the tree
-only, and a rotation changes the lists of the two nodes it turns, no others.
+A node represents an open range between two constants above it in the tree, or the ends of the axis. Its constant
+divides that range into the part below, the constant, and the part above. A range is listed for each of the three that
+it covers, unless it covers the whole range of the node: then it is listed further up. So the lists depend on the shape
+of the tree only, and a rotation changes only the lists of the two rotated nodes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from vedette.native.kernels import kernel
 from vedette.papers.growing_lists import append_to_list, remove_from_list
 
-MOST_DEEP = 512  # a treap of a billion nodes is hardly 100 deep
+MOST_DEEP = 512  # a treap of a billion nodes has a depth of less than 100
 
 
 class Boxes(NamedTuple):
@@ -46,7 +46,7 @@ class ChangingNodes(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """Where the lists are (see `growing_lists`). What they list is apart, since it may be copied as it grows."""
+    """Where the lists are (see `growing_lists`). Listed values are separate, since they may be copied as they grow."""
 
     starts: NDArray[np.int32]
     sizes: NDArray[np.int32]
@@ -62,7 +62,7 @@ def mark_all(
     listed: NDArray[np.int32],
     fill: bool,
 ) -> None:
-    """Count where each box is to be listed, or list it there."""
+    """Count the listings of each list, or write them."""
     firsts, lasts, n_cells = boxes.firsts, boxes.lasts, boxes.n_cells
     roots, values, children = tree.roots, tree.values, tree.children
     found = np.empty(4 * MOST_DEEP, np.int32)
@@ -79,7 +79,7 @@ def mark_all(
 
 @kernel
 def find_ends(first: int, last: int, n_cells: int) -> tuple[int, int]:
-    """The ends of a range, or those beyond the axis where it is not bounded."""
+    """The ends of a range; outside of the axis where the range is unbounded."""
     return (first if first > 0 else -1), (last if last < n_cells - 1 else n_cells)
 
 
@@ -94,7 +94,7 @@ def find_lists(
     stack: NDArray[np.int64],
     found: NDArray[np.int32],
 ) -> int:
-    """Write the lists where the range belongs, whose ends are constants of the tree; their number."""
+    """Write the lists that a range belongs to, whose ends are constants of the tree; how many."""
     n = 0
     if root < 0 or (low < 0 and high == n_cells):
         return 0
@@ -155,7 +155,7 @@ def remove_boxes(
     listed: NDArray[np.int32],
     stamps: NDArray[np.int8],
 ) -> NDArray[np.int32]:
-    """Take boxes out of their lists, and constants that no box has out of the trees; `listed`, or a larger copy."""
+    """Remove boxes from their lists, and constants that no box has from the trees; `listed`, or a larger copy of it."""
     firsts, lasts, n_cells = boxes.firsts, boxes.lasts, boxes.n_cells
     roots, values, children = nodes.tree.roots, nodes.tree.values, nodes.tree.children
     starts, sizes = lists.starts, lists.sizes
@@ -183,7 +183,7 @@ def _use_constant(
     listed: NDArray[np.int32],
     stamps: NDArray[np.int8],
 ) -> NDArray[np.int32]:
-    """Count one more use of a constant. A new one becomes a leaf, where no range has an end, and is turned upwards."""
+    """Count one more use of a constant. A new one becomes a leaf, where no range ends, and is rotated upwards."""
     roots, values, children = nodes.tree.roots, nodes.tree.values, nodes.tree.children
     priorities, uses, free_nodes, n_free = nodes.priorities, nodes.uses, nodes.free_nodes, nodes.n_free
     depth = 0
@@ -219,7 +219,7 @@ def _leave_constant(
     listed: NDArray[np.int32],
     stamps: NDArray[np.int8],
 ) -> NDArray[np.int32]:
-    """Count one use of a constant less. One that no range has is turned down until it is a leaf, and taken off."""
+    """Count one use of a constant less. An unused one is rotated down until it is a leaf, and removed."""
     roots, values, children = nodes.tree.roots, nodes.tree.values, nodes.tree.children
     priorities, uses, free_nodes, n_free = nodes.priorities, nodes.uses, nodes.free_nodes, nodes.n_free
     above, node = -1, int(roots[axis])
@@ -253,10 +253,10 @@ def _turn_up(
     listed: NDArray[np.int32],
     stamps: NDArray[np.int8],
 ) -> NDArray[np.int32]:
-    """Put a child in the place of its parent, and list what the two list anew.
+    """Rotate a child to the place of its parent, and update the lists of both.
 
-    What the parent listed on the child's side covers all of the child. What covers the child's inner side, the parent
-    and the parent's other side now covers the whole inner side of the child, and is listed there instead.
+    The ranges that the parent listed on the child's side cover the whole child. The ranges that cover the child's inner
+    side, the parent and the parent's other side now cover the whole inner side of the child, and are listed there.
     """
     roots, children = tree.roots, tree.children
     starts, sizes, ends = lists.starts, lists.sizes, lists.ends

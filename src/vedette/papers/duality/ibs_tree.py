@@ -1,11 +1,11 @@
 """Interval binary search trees: one for each axis, whose answers are merged by counting.
 
 The predicate index of Hanson et al. ("A Predicate Matching Algorithm for Database Rule Systems", SIGMOD 1990), which
-Lim et al. describe in section 3 and compare with as IBS. A node is a constant. It lists the predicates that hold of all
-values below it down to the next constant above it in the tree (`<`), of itself (`=`), and of all values above it (`>`),
-unless a node above has listed them so already. A row walks down each tree and counts what it meets; a box holds it
-when all its predicates are met. Costs a step for every predicate that holds, on every axis, and about 100 bytes a
-predicate. Trees stay balanced as treaps do; a rotation moves the lists of two nodes.
+Lim et al. describe in section 3 and compare with as IBS. A node is a constant. It lists the predicates that are true
+for all smaller values down to the next constant above it in the tree (`<`), for the constant (`=`), and for all greater
+values (`>`), unless a node above already lists them. A row walks down each tree and counts the listed predicates; a box
+matches if all its predicates are counted. Costs a step per true predicate and axis, and about 100 bytes per predicate.
+The trees are balanced as treaps; a rotation changes the lists of two nodes.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from vedette.papers.duality.ibs_changes import (
 )
 from vedette.papers.growing_lists import make_lists, pack_lists
 
-SEED = 1  # of the priorities: equal boxes make equal trees
+SEED = 1  # of the priorities: equal boxes give equal trees
 ROOM = 8  # numbers written at once
-SPARSE = 4  # a row looks at the counts of all boxes if it meets a 2^4th part as many predicates
+SPARSE = 4  # a row reads the counts of all boxes if it finds at least 1 / 2^4 as many predicates
 
 
 class Predicates(NamedTuple):
-    """On how many axes each box has a predicate, and the boxes that have none."""
+    """The number of axes on which each box has a predicate, and the boxes without predicates."""
 
     needed: NDArray[np.int16]
     always: NDArray[np.int32]
@@ -58,19 +58,19 @@ class ListedBoxes(NamedTuple):
 class IBS(BoxStore):
     """Node `n` has the constant `values[n]`; its three lists, `<`, `=` and `>`, are `3n`, `3n + 1` and `3n + 2`.
 
-    A range that begins with the axis, or ends with it, has no constant there.
+    A range that starts or ends with the axis has no constant there.
     """
 
     n_fields: ClassVar[range] = ANY_FIELDS
 
     n_cells: NDArray[np.int64]
-    needed: NDArray[np.int16]  # by box: the axes on which it has a predicate; -1 by a free number
-    always: NDArray[np.int32]  # boxes that have none
-    roots: NDArray[np.int32]  # by axis; -1 is no node
+    needed: NDArray[np.int16]  # by box: the axes on which it has a predicate; -1 for a free number
+    always: NDArray[np.int32]  # boxes without predicates
+    roots: NDArray[np.int32]  # by axis; -1 if there is no node
     values: NDArray[np.int32]
     children: NDArray[np.int32]  # (2, nodes): below and above
-    priorities: NDArray[np.int32]  # none is above that of the parent
-    uses: NDArray[np.int32]  # ends of ranges that are the constant
+    priorities: NDArray[np.int32]  # not greater than that of the parent
+    uses: NDArray[np.int32]  # the number of ends of ranges that equal the constant
     free_nodes: NDArray[np.int32]
     starts: NDArray[np.int32]  # the lists, see `growing_lists`
     sizes: NDArray[np.int32]
@@ -102,7 +102,7 @@ class IBS(BoxStore):
         none = np.empty(0, np.int32)
         mark_all(boxes, tree, sizes, none, none, False)
         if sizes.sum() >= 1 << 31:
-            raise TooLargeError(f"interval binary search trees would list {sizes.sum()} predicates and can list 2^31")
+            raise TooLargeError(f"interval binary search trees would list {sizes.sum()} predicates; the limit is 2^31")
         starts, counts, listed, list_ends = make_lists(sizes)
         sizes[:] = 0
         mark_all(boxes, tree, sizes, starts, listed, True)
@@ -128,7 +128,7 @@ class IBS(BoxStore):
         return matches
 
     def insert(self, firsts: NDArray[np.int32], lasts: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
-        """Take in boxes of the same axes."""
+        """Add boxes on the same axes."""
         firsts, lasts, ids = as_boxes(firsts, lasts, ids, self.n_cells)
         numbers = self.keep(firsts, lasts, ids)
         self.needed = np.concatenate([self.needed, np.full(len(self.ids) - len(self.needed), -1, np.int16)])
@@ -142,7 +142,7 @@ class IBS(BoxStore):
         self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends)
 
     def remove(self, ids: NDArray[np.int32]) -> None:
-        """Let all boxes of these ids go."""
+        """Remove all boxes with these ids."""
         numbers = self.find(ids)
         self.free_nodes = np.concatenate([self.free_nodes, np.zeros(2 * len(self.firsts) * len(numbers), np.int32)])
         n_free = np.array([len(self.free_nodes) - 2 * len(self.firsts) * len(numbers)])
@@ -184,7 +184,7 @@ def _count_needed(firsts: NDArray[np.int32], lasts: NDArray[np.int32], n_cells: 
 
 
 def _draw_priorities(depths: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Random ones that nobody has greater than the parent: the greatest go to the nodes that are least deep."""
+    """Random priorities, none greater than that of the parent: the greatest are for the nodes of least depth."""
     random = np.random.default_rng(SEED)
     priorities = np.empty(len(depths), np.int32)
     drawn = random.integers(0, np.iinfo(np.int32).max, len(depths), np.int32)
@@ -194,7 +194,7 @@ def _draw_priorities(depths: NDArray[np.int32]) -> NDArray[np.int32]:
 
 @kernel
 def _link_evenly(n: int, first_node: int) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
-    """A tree over `n` constants in order, as flat as can be: links, the depth of each node, and the root."""
+    """A balanced tree over `n` constants in order: links, the depth of each node, and the root."""
     children = np.full((2, n), -1, np.int32)
     depths = np.zeros(n, np.int32)
     if n == 0:
@@ -228,11 +228,11 @@ def _fill(
     tree: Tree,
     lists: ListedBoxes,
 ) -> int:
-    """Write the numbers of the boxes that hold each row from `done` on while there is room; the row it stopped at."""
+    """Write the numbers of the boxes that contain each row, from `done` on while there is room; where it stopped."""
     needed, always, sizes = boxes.needed, boxes.always, lists.sizes
     roots, values, children = tree.roots, tree.values, tree.children
     counts = np.zeros((len(needed) + 7) // 8 * 8, np.int16)
-    met = np.empty(64, np.int32)  # the lists that a row meets
+    met = np.empty(64, np.int32)  # the lists that a row finds
     holds = np.zeros(len(counts), np.uint8)
     eights = holds.view(np.int64)
     out = row_starts[done]
@@ -270,7 +270,7 @@ def _count_some(
     positions: NDArray[np.int32],
     out: np.int64,
 ) -> np.int64:
-    """Write a box when its last predicate is counted, and take all counts back."""
+    """Write a box when its last predicate is counted, and reset all counts."""
     starts, sizes, listed = lists.starts, lists.sizes, lists.listed
     for i in range(n_met):
         for place in range(starts[met[i]], starts[met[i]] + sizes[met[i]]):
@@ -296,7 +296,7 @@ def _count_all(
     positions: NDArray[np.int32],
     out: np.int64,
 ) -> np.int64:
-    """Count all predicates, then look at the count of every box: that is done eight and more at a time."""
+    """Count all predicates, then read the counts of all boxes, eight or more at a time."""
     starts, sizes, listed = lists.starts, lists.sizes, lists.listed
     for i in range(n_met):
         for place in range(starts[met[i]], starts[met[i]] + sizes[met[i]]):

@@ -1,9 +1,9 @@
 """A packed R-tree: boxes on any number of axes in Hilbert order, a fixed number per node, up to one root.
 
 Packing after Roussopoulos and Leifker ("Direct Spatial Search on Pictorial Databases Using Packed R-trees", SIGMOD
-1985), in the order of Kamel and Faloutsos ("On Packing R-trees", CIKM 1993): by the place of a box's middle on the
-Hilbert curve. Nodes are full and need no links. It is built ten times as fast as an R-tree that grows, and about as
-fast to ask. Costs 8 bytes a box and axis, and a little. A change packs all boxes again.
+1985), in the order of Kamel and Faloutsos ("On Packing R-trees", CIKM 1993): by the position of a box's centre on the
+Hilbert curve. Nodes are full and need no links. It is built ten times as fast as an R-tree with insertions, and matches
+about as fast. Costs a little more than 8 bytes per box and axis. A change packs all boxes again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from vedette.indexes.hilbert import hilbert_order
 from vedette.indexes.index import ANY_FIELDS, as_boxes, as_cells, count_bytes
 from vedette.native.kernels import kernel
 
-CAPACITY = 16  # entries of a node
+CAPACITY = 16  # entries per node
 
 
 @dataclass
@@ -142,7 +142,7 @@ def _fill(
             level, first = stack[top, 0], stack[top, 1]
             start = level_starts[level]
             for entry in range(first, min(first + CAPACITY, level_starts[level + 1] - start)):
-                holds = 1  # written whether it holds the row or not: no branch to guess wrong
+                holds = 1  # written whether it matches or not: no branch to mispredict
                 for axis in range(n_axes):
                     cell = cells[axis, row]
                     holds &= (bounds[start + entry, axis] <= cell) & (cell <= bounds[start + entry, n_axes + axis])

@@ -1,9 +1,9 @@
 """An R-tree: boxes on any number of axes in nested bounding boxes, added and removed one by one.
 
 Guttman, "R-trees: A Dynamic Index Structure for Spatial Searching" (SIGMOD 1984), with quadratic splits, which Wu, Chen
-and Yu compare VCR with in section 3.6. A row goes down into every node whose bounds hold it; where boxes overlap, so do
-the bounds, and it visits many. Costs about 16 bytes a box and axis. `Quadtree` does the same work faster; it exists
-for comparison.
+and Yu compare VCR with in section 3.6. A row descends into every node whose bounds contain it; if boxes overlap, so do
+the bounds, and it visits many nodes. Costs about 16 bytes per box and axis. `Quadtree` does the same work faster; this
+index exists for comparison.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class RTree:
 
     n_fields: ClassVar[range] = ANY_FIELDS
 
-    bounds: NDArray[np.int32]  # (nodes, CAPACITY + 1, 2 * axes): the last place is for an entry that makes a node split
+    bounds: NDArray[np.int32]  # (nodes, CAPACITY + 1, 2 * axes): the last place is for an entry that causes a split
     children: NDArray[np.int32]
     sizes: NDArray[np.int32]
     levels: NDArray[np.int32]
@@ -80,7 +80,7 @@ class RTree:
             found = np.argwhere(taken & np.isin(self.children, ids))
             if len(found) == 0:
                 break
-            # From the last on: what takes a place came from behind it. What has moved elsewhere is found next time.
+            # From the last on: an entry that fills a gap comes from a later place. Moved entries are found next time.
             for leaf, entry in found[::-1].tolist():
                 if self.levels[leaf] == 0 and entry < self.sizes[leaf] and self.children[leaf, entry] in ids:
                     self._reserve(SPARE)
@@ -152,7 +152,7 @@ def _fill(
             top -= 1
             node = stack[top]
             is_leaf = levels[node] == 0
-            for entry in range(sizes[node]):  # written whether it holds the row or not: no branch to guess wrong
+            for entry in range(sizes[node]):  # written whether it matches or not: no branch to mispredict
                 holds = 1
                 for axis in range(n_axes):
                     cell = cells[axis, row]

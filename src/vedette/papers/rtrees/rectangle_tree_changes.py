@@ -1,4 +1,4 @@
-"""Changing an R-tree: Guttman's algorithms, by his names (see `rectangle_tree`)."""
+"""Changes of an R-tree: Guttman's algorithms, by his names (see `rectangle_tree`)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from vedette.native.kernels import kernel
 
-CAPACITY = 32  # M, the entries of a node
-LEAST = 12  # m, which a node other than the root has
-SPARE = 1024  # nodes that removing a box may need for what it puts in again
+CAPACITY = 32  # M, the most entries of a node
+LEAST = 12  # m, the fewest entries of a node other than the root
+SPARE = 1024  # nodes that the removal of a box may need for entries that it inserts again
 ROOT, N_NODES, N_FREE, N_BOXES = 0, 1, 2, 3  # in `counts`
 
 
@@ -35,7 +35,7 @@ def insert_boxes(
     done: int,
     nodes: Nodes,
 ) -> int:
-    """Put in boxes from `done` on while there are free nodes; how many are in then."""
+    """Insert boxes from `done` on while there are free nodes; how many are done then."""
     bounds, children, sizes, levels = nodes.bounds, nodes.children, nodes.sizes, nodes.levels
     parents, free_nodes, counts = nodes.parents, nodes.free_nodes, nodes.counts
     n_axes, n_boxes = firsts.shape
@@ -56,7 +56,7 @@ def remove_entry(
     entry: int,
     nodes: Nodes,
 ) -> None:
-    """Take an entry out of a leaf. CondenseTree: nodes that have too few then are dissolved, and put in again."""
+    """Remove an entry from a leaf. CondenseTree: underfull nodes are dissolved, and their entries inserted again."""
     bounds, children, sizes, levels = nodes.bounds, nodes.children, nodes.sizes, nodes.levels
     parents, free_nodes, counts = nodes.parents, nodes.free_nodes, nodes.counts
     counts[N_BOXES] -= 1
@@ -81,7 +81,7 @@ def remove_entry(
         else:
             _bound(node, bounds, sizes, bounds[parent, own])
         node = parent
-    for i in range(n - 1, -1, -1):  # the highest first, while the tree is still so high
+    for i in range(n - 1, -1, -1):  # the highest first, while the tree still has that height
         _insert(boxes[i], orphans[i], heights[i], bounds, children, sizes, levels, parents, free_nodes, counts)
     root = counts[ROOT]
     while levels[root] > 0 and sizes[root] <= 1:
@@ -109,7 +109,7 @@ def _insert(
     free_nodes: NDArray[np.int32],
     counts: NDArray[np.int64],
 ) -> None:
-    """Put an entry into a node of that level: ChooseLeaf, and AdjustTree upwards from there."""
+    """Insert an entry into a node of a level: ChooseLeaf, and AdjustTree upwards from there."""
     node = int(counts[ROOT])
     while levels[node] > level:
         entry = _choose_entry(node, box, bounds, sizes)
@@ -133,7 +133,7 @@ def _insert(
 
 @kernel
 def _choose_entry(node: int, box: NDArray[np.int32], bounds: NDArray[np.int32], sizes: NDArray[np.int32]) -> int:
-    """The entry whose bounds grow least, and of these the smallest."""
+    """The entry whose bounds grow least; of several, the one with the smallest bounds."""
     best, least_growth, least_area = 0, np.inf, np.inf
     for entry in range(sizes[node]):
         area, joint = _measure(bounds[node, entry], bounds[node, entry]), _measure(bounds[node, entry], box)
@@ -164,7 +164,7 @@ def _split(
     free_nodes: NDArray[np.int32],
     counts: NDArray[np.int64],
 ) -> int:
-    """Quadratic split: the two entries that fit worst together begin; then the one goes next that cares most where."""
+    """Quadratic split: start with the two entries that fit worst together, then place the one with the most to gain."""
     other = _take_node(sizes, free_nodes, counts)
     levels[other], parents[other], sizes[other] = levels[node], parents[node], 0
     n = sizes[node]

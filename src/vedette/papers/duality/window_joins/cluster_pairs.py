@@ -1,4 +1,4 @@
-"""Which pairs of a data cluster are in which of the regions that it meets (Lim et al., figure 11, line 10)."""
+"""Which pairs of a data cluster are in which of the regions that it intersects (Lim et al., figure 11, line 10)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vedette.papers.duality.window_joins.refinement import BoundArrays, KeptRows
 
 
 class FoundPairs(NamedTuple):
-    """Where pairs are written: the region, the row that arrives, and that of the window."""
+    """Room for pairs: the region, the new row, and the row of the window."""
 
     regions: NDArray[np.int32]
     arrivals: NDArray[np.int32]
@@ -34,10 +34,10 @@ def compare_pairs(
     bounds: BoundArrays,
     out: FoundPairs,
 ) -> tuple[int, int, int]:
-    """Write the pairs of clusters that are in the regions their cluster meets, while there is room for a cluster.
+    """Write the pairs of clusters that are in the regions of their cluster, while there is room for a cluster.
 
-    `met_starts` has the clusters of each arrival, one arrival after another. Goes on from a cluster, and the place in
-    what it meets; returns where it stopped, and how many were written.
+    `met_starts` has the clusters of each new row, row after row. Continues from a cluster and a position in its
+    regions; returns where it stopped, and how many pairs were written.
     """
     cluster_row, place = start_at
     n_dc, n_rows, ordered, cells, lows, highs, first_rows, last_rows, first_times, last_times = clusters

@@ -1,7 +1,7 @@
-"""The data index of SJ-Join: the rows of a window in Hilbert order, and in the order in which they came.
+"""The data index of SJ-Join: the rows of a window in Hilbert order and in the order of arrival.
 
-Lim et al., sections 5.3 and 6. The paper keeps a binary search tree and a linked list; here new rows are merged into an
-array in order, from which those that are gone are dropped. Cut into data clusters, it tells the region of each.
+Lim et al., sections 5.3 and 6. The paper uses a binary search tree and a linked list; here new rows are merged into an
+ordered array, and expired rows are dropped from it. It is divided into data clusters, each with its region.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from vedette.operators.window_join.window_rows import GrowingArray, StreamRows
 from vedette.papers.duality.window_joins.row_cells import RowCells
 
 WORD = 64  # rows that are compared at once
-NO_ROW = (1 << 31) - 1  # behind the last
+NO_ROW = (1 << 31) - 1  # after the last
 
 
 class Clusters(NamedTuple):
@@ -24,7 +24,7 @@ class Clusters(NamedTuple):
 
     n_dc: int
     n_rows: int
-    rows: NDArray[np.int32]  # with room for a word more
+    rows: NDArray[np.int32]  # with room for one more word
     cells: NDArray[np.int32]  # (attributes, rows)
     lows: NDArray[np.int32]  # (attributes, clusters)
     highs: NDArray[np.int32]
@@ -40,7 +40,7 @@ class Clusters(NamedTuple):
 
 
 class DataIndex:
-    """Rows of a stream by Hilbert key; the bits of a key are enough for `n_expected` rows."""
+    """Rows of a stream by Hilbert key; keys have enough bits for `n_expected` rows."""
 
     def __init__(self, cells: RowCells, rows: StreamRows, n_expected: int) -> None:
         self.cells = cells
@@ -55,7 +55,7 @@ class DataIndex:
         return self.cells.nbytes + self._keys.nbytes + self._order.nbytes
 
     def update(self) -> None:
-        """Take up what the stream has got and let go."""
+        """Add the new rows of the stream, and drop the expired ones."""
         self.cells.update()
         n_gone = min(self._rows.first - self._first, len(self._keys))
         self._keys.drop(n_gone)
@@ -95,7 +95,7 @@ class DataIndex:
         )
 
     def _find_keys(self, first: int) -> NDArray[np.int64]:
-        """The keys of rows from a place on, on a grid over all cells there are."""
+        """The keys of rows from a position on, on a grid over all cells."""
         cells = self.cells.stack(slice(first, None))[:KEY_BITS]
         if not len(cells):
             return np.zeros(cells.shape[1], np.int64)

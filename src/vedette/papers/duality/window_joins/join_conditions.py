@@ -1,4 +1,4 @@
-"""Join conditions that queries share, each with the trees of those that have it (see `shared_joins`)."""
+"""Join conditions that queries share, each with the trees of its queries (see `shared_joins`)."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from vedette.operators.window_join.probes import DOUBLES, RowKeyArrays, is_in_ra
 from vedette.papers.duality.ibs_tree import IBS
 from vedette.papers.duality.window_joins.link_ranges import to_ranges
 from vedette.papers.duality.window_joins.refinement import KeptRows, NewRows, WindowBounds
-from vedette.papers.duality.window_joins.standing_boxes import StandingBoxes, find_there
+from vedette.papers.duality.window_joins.selection_boxes import SelectionBoxes, find_branches
 
-SHARED = 8  # so many join conditions of one link are evaluated one after the other; more are an attribute
+SHARED = 8  # up to this many join conditions of one link are evaluated one by one; more become an attribute
 PAIRS_AT_ONCE = 1 << 16  # that are joined
 
 
 @dataclass(frozen=True)
 class SharedJoin:
-    """A join condition, as a range of a link's values, and the branches that have it; or, with an axis, one within."""
+    """A join condition, as a range of a link's values, and its branches; or, with an axis, conditions within it."""
 
     group: JoinGroup
     branches: NDArray[np.int32]
@@ -37,8 +37,8 @@ class SharedJoin:
     high: int
     link_axis: Axis | None  # of the values of the link, the last axis of the index
     attributes: list[list[int]]  # by stream: which are axes of the index
-    index: IBS  # of places in `branches`
-    bounds: list[WindowBounds]  # by stream of the row that arrives
+    index: IBS  # of positions in `branches`
+    bounds: list[WindowBounds]  # by stream of the new row
 
     @property
     def nbytes(self) -> int:
@@ -46,14 +46,14 @@ class SharedJoin:
 
 
 def are_shared(n_conditions: int, link: Link | None) -> bool:
-    """Whether so many join conditions of a link are evaluated one after the other; those of signs are always few."""
+    """Whether the join conditions of a link are evaluated one by one; conditions on signs are always few."""
     return link is None or link.kind == SIGN or n_conditions <= SHARED
 
 
-def share(group: JoinGroup, boxes: Sequence[StandingBoxes]) -> Iterator[SharedJoin]:
-    """The joins of a group: one for each join condition, or for a link of many conditions one for all."""
+def share(group: JoinGroup, boxes: Sequence[SelectionBoxes]) -> Iterator[SharedJoin]:
+    """The joins of a group: one per join condition, or one for all conditions of a link if these are many."""
     assert group.branches is not None
-    branches = find_there(group, boxes)
+    branches = find_branches(group, boxes)
     if not len(branches):
         return
     conditions = np.stack([group.branches.lows[0][branches], group.branches.highs[0][branches]])
@@ -71,7 +71,7 @@ def _plant(
     branches: NDArray[np.int32],
     low: int,
     high: int,
-    boxes: Sequence[StandingBoxes],
+    boxes: Sequence[SelectionBoxes],
     *,
     is_attribute: bool,
 ) -> SharedJoin:
@@ -113,7 +113,7 @@ def _plant(
 def join_window(
     join: WindowJoin, shared: SharedJoin, origin: int, first: int, limits: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-    """New rows, counted from `first` on, with each row of the other window that they join with, some at a time."""
+    """New rows, numbered from `first` on, with each row of the other window that they join with, in batches."""
     own, other = join.streams[origin], join.streams[1 - origin]
     ports = {port.stream: port for port in shared.group.ports[0]}
     bounds = shared.bounds[origin].arrays
@@ -134,7 +134,7 @@ def join_window(
 
 
 class Condition(NamedTuple):
-    """What two rows have to fulfil: equal codes if there are codes, and a link in a range."""
+    """The condition on two rows: equal codes if there are codes, and a link in a range."""
 
     kind: int
     has_codes: bool
@@ -163,7 +163,7 @@ def join_rows(
     arrivals: NDArray[np.int32],
     rows: NDArray[np.int32],
 ) -> tuple[int, int]:
-    """Write what joins from an arrival on while there is room for a window; the arrival it stopped at, and how many."""
+    """Write joined pairs from a new row on while there is room for a window; the row it stopped at, and how many."""
     kind, has_codes, is_first, low, high = condition
     codes, keys = own_rows
     other_codes, other_keys = other_rows

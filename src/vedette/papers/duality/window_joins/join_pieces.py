@@ -1,8 +1,8 @@
 """Join conditions in pieces: a diagonal, a band or a triangle of the plane of two join attributes as a few boxes.
 
-Lim et al., section 6 (figure 14), after the object decomposition of Kriegel et al. The box of a whole condition is the
-whole plane, and tells nothing. So the plane is cut along the attribute of the first stream, and each piece has a box of
-its own. The paper's attributes lie in [0, 1]; here the cuts are quantiles of the rows that are there.
+Lim et al., section 6 (figure 14), after the object decomposition of Kriegel et al. The bounding box of a condition is
+the whole plane, which excludes nothing. So the plane is cut along the attribute of the first stream, and each piece has
+its own box. The paper's attributes are in [0, 1]; here the cuts are quantiles of the current rows.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from vedette.native.ordering import GREATEST, LEAST
 from vedette.operators.window_join.probes import DOUBLES, SIGN
 from vedette.papers.duality.window_joins.link_ranges import to_ranges
 
-_ROUNDING = 1e-15  # more than differences of doubles are rounded by, relative to what is subtracted
+_ROUNDING = 1e-15  # more than the rounding error of a difference of doubles, relative to its operands
 
 
 def choose_cuts(values: Column, n_pieces: int) -> NDArray[Any]:
-    """The values that cut others into pieces of about as many each."""
+    """The values that divide others into pieces of about equal size."""
     known = values.values if values.valid is None else values.take(np.flatnonzero(values.valid)).values
     if not isinstance(known, np.ndarray):
         known = np.array(sorted(known.to_pylist(), key=str.encode), object)
@@ -40,8 +40,8 @@ def decompose(
 ) -> tuple[Ranges, Ranges]:
     """The pieces of conditions as ranges of the first and of the second attribute, piece after piece.
 
-    A condition is a closed range of keys of the link's value. A value of the first attribute is in one piece; what a
-    piece holds of the second attribute includes all that joins.
+    A condition is a closed range of keys of the link's value. A value of the first attribute is in exactly one piece;
+    the range of the second attribute includes all values that join with it.
     """
     n, n_pieces = len(lows), len(cuts) + 1
     none = cuts[:1] if len(cuts) else np.zeros(1, cuts.dtype)
@@ -54,7 +54,7 @@ def decompose(
 
 
 def _compared(pieces: Ranges, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> Ranges:
-    """What is above the beginning of a piece where the first attribute is not above, and up to its end likewise."""
+    """The range of the second attribute for a condition on a sign: above the start of a piece, or up to its end."""
     low_ends = np.where(highs > 0, UNBOUNDED, pieces.low_ends)
     high_ends = np.where(lows < 0, UNBOUNDED, np.where(lows > 0, OPEN, CLOSED))
     high_ends = np.where(pieces.high_ends == UNBOUNDED, UNBOUNDED, high_ends)
@@ -62,7 +62,7 @@ def _compared(pieces: Ranges, lows: NDArray[np.int64], highs: NDArray[np.int64])
 
 
 def _subtracted_integers(pieces: Ranges, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> Ranges:
-    """From the beginning less the highest difference to the end less the lowest."""
+    """From the start minus the highest difference to the end minus the lowest."""
     return Ranges(
         _minus(pieces.lows, highs),
         _minus(pieces.highs, lows),
@@ -72,9 +72,9 @@ def _subtracted_integers(pieces: Ranges, lows: NDArray[np.int64], highs: NDArray
 
 
 def _subtracted_doubles(pieces: Ranges, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> Ranges:
-    """The same with room for what was rounded. A NaN of the second attribute counts as the least value of all.
+    """The same, widened by rounding errors. A NaN of the second attribute counts as the least value.
 
-    What it is subtracted from is NaN, as the highest differences are; then there is no lower end.
+    A difference with it is NaN, as the highest differences are; then there is no lower end.
     """
     asked = to_ranges(lows, highs, is_double=True)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -86,7 +86,7 @@ def _subtracted_doubles(pieces: Ranges, lows: NDArray[np.int64], highs: NDArray[
 
 
 def _minus(firsts: NDArray[np.int64], seconds: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Differences; one beyond 64 bits is moved to the end it is beyond."""
+    """Differences, clipped to 64 bits."""
     differences = firsts - seconds
     is_beyond = (firsts ^ seconds) & (firsts ^ differences) < 0
     return np.where(is_beyond, np.where(firsts < 0, LEAST, GREATEST), differences)

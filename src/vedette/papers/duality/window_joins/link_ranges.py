@@ -1,4 +1,4 @@
-"""The ranges that branches ask of a link's value, as ranges of numbers instead of keys."""
+"""The ranges of a link's value that branches require, as ranges of numbers instead of keys."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _LEAST_INFINITE, _GREATEST_INFINITE = keys_of_doubles(np.array([-np.inf, np.inf]
 
 
 def to_ranges(lows: NDArray[np.int64], highs: NDArray[np.int64], *, is_double: bool) -> Ranges:
-    """Ranges that hold at least the values between the keys.
+    """Ranges that contain at least the values between the keys.
 
-    Those of doubles may hold NaN, too, where they end at infinity, so what they hold is to be compared once more.
+    Ranges of doubles that end at infinity may also contain NaN, so matches must be compared once more.
     """
     if not is_double:
         return Ranges(lows, highs, _ends(lows == LEAST), _ends(highs == GREATEST))
@@ -27,7 +27,7 @@ def to_ranges(lows: NDArray[np.int64], highs: NDArray[np.int64], *, is_double: b
 
 
 def doubles_of_keys(keys: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The doubles at these places in the order."""
+    """The doubles with these keys."""
     bits = keys ^ ((keys >> 63) & 0x7FFFFFFFFFFFFFFF)
     return np.where(keys == NAN_KEY, np.nan, bits.view(np.float64))
 

@@ -1,8 +1,8 @@
-"""Standing joins as regions of the space of pairs: what is selected of both streams, join conditions, windows.
+"""Continuous joins as regions of the space of pairs: selections of both streams, join conditions, windows.
 
-Lim et al., section 6. The axes are those of the first stream's attributes, of the second stream's, and of windows: by
-how much the first row is later than the second one, and how many rows of each stream came since its row, that included.
-So queries with windows of different sizes and kinds stand together.
+Lim et al., section 6. The axes are the attributes of the first stream, those of the second stream, and the windows: by
+how much the first row is later than the second one, and the number of rows of each stream since its row, inclusive. So
+one index holds queries with windows of different sizes and kinds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from vedette.operators.window_join.stream_selections import StreamBoxes
 from vedette.papers.duality.window_joins.join_pieces import choose_cuts, decompose
 from vedette.papers.duality.window_joins.refinement import WindowBounds
 from vedette.papers.duality.window_joins.row_cells import Attribute
-from vedette.papers.duality.window_joins.standing_boxes import StandingBoxes, find_there, standing_groups
+from vedette.papers.duality.window_joins.selection_boxes import SelectionBoxes, active_groups, find_branches
 
 LAG, AGES = "lag", ("age of the first row", "age of the second row")  # the axes of windows, in this order
 WINDOWS = (LAG, *AGES)
@@ -37,7 +37,7 @@ WINDOWS = (LAG, *AGES)
 class QueryRegions:
     """Region `r` is a piece of the branch `branches[r]` of a group, from `firsts[axis, r]` to `lasts[axis, r]`.
 
-    The axes are those of `attributes`, stream after stream, and then of those windows that there are.
+    The axes are `attributes`, stream after stream, followed by those of the windows that are used.
     """
 
     groups: list[JoinGroup]
@@ -63,24 +63,24 @@ class QueryRegions:
         return sum(each.nbytes for each in own)
 
     def axes_of(self, stream: int) -> slice:
-        """Those of a stream's attributes."""
+        """The axes of a stream's attributes."""
         start = len(self.attributes[0]) if stream else 0
         return slice(start, start + len(self.attributes[stream]))
 
 
 @dataclass(frozen=True)
 class _Pieces:
-    """The pieces of a group's branches, and the ranges that each asks for: by link and side, or by axis of windows."""
+    """The pieces of a group's branches, and the ranges of each: by link and side, or by axis of windows."""
 
     group: JoinGroup
     branches: NDArray[np.int32]
     ranges: dict[Any, Ranges]
 
 
-def find_regions(join: WindowJoin, told: Sequence[StreamBoxes], n_pieces: int) -> QueryRegions:
-    """The regions of all branches that stand, in `n_pieces` each."""
-    groups = standing_groups(join)
-    boxes = list(map(StandingBoxes.of, told))
+def find_regions(join: WindowJoin, selected: Sequence[StreamBoxes], n_pieces: int) -> QueryRegions:
+    """The regions of all active branches, in `n_pieces` each."""
+    groups = active_groups(join)
+    boxes = list(map(SelectionBoxes.of, selected))
     pieces = [_find_pieces(join, group, boxes, n_pieces) for group in groups]
     asked: dict[Any, list[Ranges]] = {}
     for each in pieces:
@@ -122,10 +122,10 @@ def find_regions(join: WindowJoin, told: Sequence[StreamBoxes], n_pieces: int) -
     )
 
 
-def _find_pieces(join: WindowJoin, group: JoinGroup, boxes: Sequence[StandingBoxes], n_pieces: int) -> _Pieces:
-    """A join condition is cut along one link: an equality, if there is one."""
+def _find_pieces(join: WindowJoin, group: JoinGroup, boxes: Sequence[SelectionBoxes], n_pieces: int) -> _Pieces:
+    """The pieces of a group. A join condition is cut along one link: an equality, if there is one."""
     assert group.branches is not None
-    branches = find_there(group, boxes)
+    branches = find_branches(group, boxes)
     edge = group.signature.edges[0]
     link = edge.equalities[0] if edge.equalities else edge.link
     ranges: dict[Any, Ranges] = {}
@@ -134,7 +134,7 @@ def _find_pieces(join: WindowJoin, group: JoinGroup, boxes: Sequence[StandingBox
         lows, highs = group.branches.lows[0][branches], group.branches.highs[0][branches]
         kind, lows, highs = (SIGN, zeros, zeros) if edge.equalities else (group.kinds[0], lows, highs)
         stream = join.streams[join.names.index(link.streams[0])]
-        # One part is enough: where the cuts are changes the cost of a join, not its answer.
+        # One part is enough: the cuts affect the cost of a join, not its answer.
         values, _ = next(evaluate_rows(link.sides[0], join.time_zone, stream.read(), len(stream)))
         cuts = choose_cuts(values, n_pieces)
         ranges[link, 0], ranges[link, 1] = decompose(kind, lows, highs, cuts)

@@ -1,6 +1,6 @@
-"""Refinement: what is left to be checked of a branch and two rows once an index has told that they may join.
+"""Refinement: what remains to check for a branch and two rows after an index has found that they may join.
 
-Lim et al., figure 11, line 11: links, windows, and the residuals of what is selected from one stream.
+Lim et al., figure 11, line 11: links, windows, and the residuals of selections from one stream.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from vedette.operators.window_join.join import WindowJoin
 from vedette.operators.window_join.probes import LinkRanges, RowKeyArrays, is_in_range
 from vedette.operators.window_join.window_rows import StreamRows
 
-EVERY = 1 << 62  # rows of a window that does not count them
+EVERY = 1 << 62  # rows of a window that is not limited by rows
 
 
 class BoundArrays(NamedTuple):
-    """The windows of branches for rows of one stream that arrive: of `most` rows, or as old as `longest`.
+    """The windows of branches for new rows of one stream: of `most` rows, or as old as `longest`.
 
-    A row of the other stream that is later in time may be so by `own` at most.
+    A row of the other stream may be later in time by at most `own`.
     """
 
     most: NDArray[np.int64]
@@ -37,14 +37,14 @@ class BoundArrays(NamedTuple):
 
 
 class NewRows(NamedTuple):
-    """Rows that arrive: their times, and how many rows of the other stream came before each."""
+    """New rows: their times, and the number of rows of the other stream before each."""
 
     times: NDArray[Any]
     limits: NDArray[np.int64]
 
 
 class KeptRows(NamedTuple):
-    """The times of the rows of a window, by row less `shift`."""
+    """The times of the rows of a window, by row minus `shift`."""
 
     times: NDArray[Any]
     shift: int
@@ -78,14 +78,14 @@ class WindowBounds:
 
     @cached_property
     def are_one(self) -> bool:
-        """Whether all branches have the same."""
+        """Whether all branches have the same windows."""
         return all(bool((each == each[0]).all()) for each in self.arrays)
 
 
 def find_linked(
     join: WindowJoin, group: JoinGroup, branches: NDArray[np.int32], rows: Sequence[NDArray[np.int32]]
 ) -> NDArray[np.int64]:
-    """The places of those whose rows have the codes and keys that the edge of the group asks for."""
+    """The positions of those whose rows have the codes and keys that the edge of the group requires."""
     assert group.branches is not None
     first, second = group.ports[0]
     return find_holding(
@@ -106,7 +106,7 @@ def keep_selected(
     branches: NDArray[np.int32],
     rows: list[NDArray[np.int32]],
 ) -> tuple[NDArray[np.int32], list[NDArray[np.int32]]]:
-    """Branches and rows for which the residuals of what is selected hold; `residuals` are by stream."""
+    """Branches and rows for which the residuals of the selections are true; `residuals` are by stream."""
     assert group.branches is not None
     for stream, own in enumerate(residuals):
         if own:
@@ -126,7 +126,7 @@ def _users_of(branches: Branches, stream: int, selections: NDArray[Any]) -> NDAr
 def _evaluate(
     residuals: Sequence[Residual], stream: StreamRows, selections: NDArray[np.int32], rows: NDArray[np.int32]
 ) -> tuple[NDArray[np.bool_], int]:
-    """Which rows the residual of a selection keeps, each evaluated once; and for how many it failed."""
+    """Which rows the residual of a selection keeps, each evaluated once; and the number of rows with an error."""
     keep, n_failed = np.ones(len(rows), np.bool_), 0
     for residual in residuals:
         order = np.argsort(residual.queries, kind="stable")
@@ -154,7 +154,7 @@ def find_holding(
     first_rows: RowKeyArrays,
     second_rows: RowKeyArrays,
 ) -> NDArray[np.int64]:
-    """The places of the branches whose two rows have equal codes and a link in range."""
+    """The positions of the branches whose two rows have equal codes and a link in range."""
     kind, lows, highs = link.kind, link.lows, link.highs
     first_codes, first_keys = first_rows.codes, first_rows.keys
     second_codes, second_keys = second_rows.codes, second_rows.keys
@@ -178,7 +178,7 @@ def find_in_window(
     kept: KeptRows,
     bounds: BoundArrays,
 ) -> NDArray[np.int64]:
-    """Which rows are in the window at their place of the bounds."""
+    """Which rows are in the window at their position in the bounds."""
     arrival_times, limits = new.times, new.limits
     times, shift = kept.times, kept.shift
     most, longest, own = bounds.most, bounds.longest, bounds.own

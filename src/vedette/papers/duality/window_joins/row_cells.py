@@ -1,4 +1,4 @@
-"""The cells of the rows that are kept of a stream, on axes of its fields and of its sides of links."""
+"""The cells of the stored rows of a stream, on the axes of its fields and of its sides of links."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vedette.operators.window_join.window_rows import GrowingArray, StreamRows
 
 @dataclass(frozen=True)
 class Attribute:
-    """An axis, and what of a row it is about: a field, or an expression over the fields of its stream."""
+    """An axis, and the value of a row that it is for: a field, or an expression over the fields of its stream."""
 
     axis: Axis
     of: str | Typed
@@ -36,7 +36,7 @@ class Attribute:
 
 
 class RowCells:
-    """One array an attribute, by row less `first`; `update` follows what the stream has got and let go."""
+    """One array per attribute, by row minus `first`; `update` adds new rows of the stream and drops expired ones."""
 
     def __init__(self, attributes: Sequence[Attribute], time_zone: str, rows: StreamRows) -> None:
         self.attributes = attributes
@@ -53,7 +53,7 @@ class RowCells:
 
     @property
     def n_cells(self) -> list[int]:
-        """By attribute."""
+        """The number of cells of each attribute."""
         return [each.axis.n_cells for each in self.attributes]
 
     def __getitem__(self, attribute: int) -> NDArray[np.int32]:
@@ -66,7 +66,7 @@ class RowCells:
         return np.stack(taken) if taken else np.empty((0, n), np.int32)
 
     def update(self) -> int:
-        """Take up what changed; the number of new rows, which are the last."""
+        """Follow the changes of the stream; the number of new rows, which are the last."""
         n_gone = min(self._rows.first - self.first, self.n)
         for each in self._cells:
             each.drop(n_gone)

@@ -1,10 +1,10 @@
 """IBS-JS: join conditions first, each for all queries that have it; then selections by interval binary search trees.
 
-What Lim et al. compare SJ-Join with (sections 3 and 7.1, table 1): query plan sharing, then predicate indexing. A new
-row is joined with the whole window of the other stream under each join condition that there is. Every pair that joins
-walks down a tree for each attribute of both streams, and counts tell which queries it fulfils. Bands, which each query
-has for itself, are no condition to share: the value of the link is one more attribute of the pair. Costs a walk for
-every pair of the window that joins, however few queries it fulfils. A change of the queries makes all trees anew.
+Lim et al. compare SJ-Join with it (sections 3 and 7.1, table 1): query plan sharing, then predicate indexing. A new row
+is joined with the whole window of the other stream under each join condition. Every joined pair walks down a tree for
+each attribute of both streams, and counting finds the queries that it matches. Bands differ from query to query and
+cannot be shared: there the value of the link is one more attribute of the pair. Costs a walk for every joined pair of
+the window, even if it matches few queries. A change of the queries rebuilds all trees.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from vedette.papers.duality.window_joins.join_conditions import SharedJoin, are_
 from vedette.papers.duality.window_joins.link_ranges import doubles_of_keys
 from vedette.papers.duality.window_joins.refinement import KeptRows, NewRows, find_in_window, find_linked, keep_selected
 from vedette.papers.duality.window_joins.row_cells import Attribute, RowCells
-from vedette.papers.duality.window_joins.standing_boxes import StandingBoxes, standing_groups
+from vedette.papers.duality.window_joins.selection_boxes import SelectionBoxes, active_groups
 
-MATCHES_AT_ONCE = 1 << 21  # pairs and branches, about
+MATCHES_AT_ONCE = 1 << 21  # about this many pairs and branches
 
 Found = tuple[JoinGroup, NDArray[np.int32], list[NDArray[np.int32]]]
 
@@ -91,7 +91,7 @@ class IBSJS:
         arrivals: NDArray[np.int32],
         rows: NDArray[np.int32],
     ) -> Iterator[Found]:
-        """The branches that pairs fulfil, in slices of pairs."""
+        """The branches that pairs match, in slices of pairs."""
         start, n_next = 0, max(1, MATCHES_AT_ONCE // len(shared.branches))
         while start < len(rows):
             end = min(start + n_next, len(rows))
@@ -114,7 +114,7 @@ class IBSJS:
         arrivals: NDArray[np.int32],
         rows: NDArray[np.int32],
     ) -> Iterator[Found]:
-        """The branches at some places of the shared join, as far as rows fulfil what no tree has told."""
+        """The branches at some positions of the shared join whose remaining conditions are true."""
         group, bounds = shared.group, shared.bounds[origin]
         if not bounds.are_one:
             own, other = join.streams[origin], join.streams[1 - origin]
@@ -147,14 +147,14 @@ class IBSJS:
         return cells
 
     def _build(self, join: WindowJoin) -> list[SharedJoin]:
-        groups = standing_groups(join)
+        groups = active_groups(join)
         boxes, self._cells, self._residuals = [], [], []
         for number, stream in enumerate(join.streams):
-            told = self._boxes_of(number)
-            boxes.append(StandingBoxes.of(told))
+            selected = self._boxes_of(number)
+            boxes.append(SelectionBoxes.of(selected))
             attributes = [Attribute(axis, name) for name, axis in boxes[-1].axes.items()]
             self._cells.append(RowCells(attributes, join.time_zone, stream))
-            self._residuals.append(told.residuals)
+            self._residuals.append(selected.residuals)
         return [shared for group in groups for shared in share(group, boxes)]
 
 
@@ -163,7 +163,7 @@ def _by_stream(origin: int, own: NDArray[np.int32], other: NDArray[np.int32]) ->
 
 
 def _link_values(kind: int, firsts: NDArray[np.int64], seconds: NDArray[np.int64]) -> Column:
-    """Differences; one beyond 64 bits is none."""
+    """Differences; invalid where they exceed 64 bits."""
     if kind == DOUBLES:
         with np.errstate(invalid="ignore", over="ignore"):
             return Column(doubles_of_keys(firsts) - doubles_of_keys(seconds))

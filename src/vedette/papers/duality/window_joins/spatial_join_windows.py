@@ -1,11 +1,12 @@
 """SJ-Join: the pairs of a new row and the other window, in data clusters, spatially joined with all queries at once.
 
-Lim et al., section 6. A pair is a point in the space of the attributes of both streams and of their windows, a query a
-region of it. A query's join condition is cut into pieces, and the regions stand in one multilevel grid file. The pairs
-of a row are read in Hilbert order of the window's rows. Each data cluster of N_dc pairs looks once for the regions that
-its own meets, its spatial join window; then its pairs are compared with these, and what no region tells is refined.
-Wins over IBS-JS the more, the larger the window; costs a look for every cluster of every row, and a comparison for
-every region met. A change of the queries makes the file anew, and so do windows of four times the rows.
+Lim et al., section 6. A pair is a point in the space of the attributes of both streams and of their windows; a query is
+a region of it. A query's join condition is cut into pieces, and the regions are in one multilevel grid file. The pairs
+of a row are read in Hilbert order of the window's rows. Each data cluster of N_dc pairs is looked up once, to find the
+regions that intersect it, its spatial join window. Its pairs are compared with these regions, and the remaining
+conditions are checked. The larger the window, the greater the advantage over IBS-JS. Costs a look-up per cluster and
+row, and a comparison per region found. The file is rebuilt when queries change, and when windows have four times the
+rows.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from vedette.papers.duality.window_joins.data_index import Clusters, DataIndex
 from vedette.papers.duality.window_joins.query_regions import AGES, LAG, QueryRegions, find_regions
 from vedette.papers.duality.window_joins.refinement import KeptRows, NewRows, find_linked, keep_selected
 from vedette.papers.duality.window_joins.row_cells import RowCells
-from vedette.papers.duality.window_joins.standing_boxes import standing_groups
+from vedette.papers.duality.window_joins.selection_boxes import active_groups
 
-N_DC = 512  # pairs of a data cluster: half and twice as many take about as long, 128 up to a third longer
+N_DC = 512  # pairs per data cluster: half and twice as many take about as long, 128 up to a third longer
 N_PIECES = 4  # of a join condition, as in section 7.4
-GROWTH = 4  # times the rows that there were, and the cuts of pieces are out of date
+GROWTH = 4  # with this many times the rows, the cuts of pieces are out of date
 FEW_ROWS = 16
 CLUSTERS_AT_ONCE = 1 << 16
-MET_AT_ONCE = 1 << 20  # regions that clusters meet, about
+MET_AT_ONCE = 1 << 20  # about this many regions of clusters
 PAIRS_AT_ONCE = 1 << 20
 
 Found = tuple[JoinGroup, NDArray[np.int32], list[NDArray[np.int32]]]
@@ -97,12 +98,12 @@ class SJJoin:
                 yield from self._join(join, regions, origin, firsts[origin], limits[origin][other])
 
     def _build(self, join: WindowJoin) -> QueryRegions | None:
-        """The query index; None where there is nothing in it."""
-        if not standing_groups(join):
+        """The query index; None if it would be empty."""
+        if not active_groups(join):
             return None
-        told = [self._boxes_of(stream) for stream in range(2)]
-        regions = find_regions(join, told, self._n_pieces)
-        self._residuals = [each.residuals for each in told]
+        selected = [self._boxes_of(stream) for stream in range(2)]
+        regions = find_regions(join, selected, self._n_pieces)
+        self._residuals = [each.residuals for each in selected]
         ids = np.arange(len(regions), dtype=np.int32)
         self._index = MLGF.build(regions.firsts, regions.lasts, ids, regions.n_cells)
         cells = [
@@ -121,7 +122,7 @@ class SJJoin:
     def _join(
         self, join: WindowJoin, regions: QueryRegions, origin: int, first: int, limits: NDArray[np.int64]
     ) -> Iterator[Found]:
-        """What new rows of a stream make, some of them at a time."""
+        """The pairs of new rows of a stream, in batches."""
         assert self._index is not None
         own = join.streams[origin]
         clusters = self._data[1 - origin].cut(self._n_dc)
@@ -147,7 +148,7 @@ class SJJoin:
         limits: NDArray[np.int64],
         clusters: Clusters,
     ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]]:
-        """JoinedRows in regions that their clusters meet: the region, the row that arrives and that of the window."""
+        """The pairs in the regions of their clusters: the region, the new row, and the row of the window."""
         other = join.streams[1 - origin]
         new, kept = NewRows(times, limits), KeptRows(other.times.values, other.first)
         boxes, bounds = self._boxes[1 - origin], regions.bounds[origin].arrays
@@ -169,7 +170,7 @@ class SJJoin:
         own: NDArray[np.int32],
         other: NDArray[np.int32],
     ) -> Iterator[Found]:
-        """What of pairs and regions is a branch that holds."""
+        """The pairs and regions whose branch is true."""
         branches, group_of = regions.branches[found], regions.group_of[found]
         for number, group in enumerate(regions.groups):
             chosen = np.flatnonzero(group_of == number)
@@ -190,7 +191,7 @@ def _bound(
     limits: NDArray[np.int64],
     clusters: Clusters,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The regions that data clusters fill: all clusters with each new row, which is at `cells`."""
+    """The regions of data clusters: all clusters with each new row, which is at `cells`."""
     n_rows, n_clusters = len(times), clusters.n
     lows = np.empty((len(regions.n_cells), n_rows * n_clusters), np.int32)
     highs = np.empty_like(lows)
