@@ -27,6 +27,7 @@ from vedette.native.vectors import copy_eight
 from vedette.papers.box_store import find_first_id
 from vedette.papers.growing_lists import (
     SLACK,
+    GrowingLists,
     append_to_list,
     close_lists,
     count_listed,
@@ -124,11 +125,15 @@ class CEI(RebuiltBoxes):
             self.firsts, self.lasts = np.empty((2, 1, len(self.ids)), np.int32)
             _find_ends(self.shift, self.starts, self.sizes, self.listed, self.firsts, self.lasts)
 
-    def _change(self, numbers: NDArray[np.int32], come: bool) -> None:
+    def _change(self, numbers: NDArray[np.int32], is_added: bool) -> None:
         self.listed = _change_lists(
-            numbers, self.firsts[0, numbers], self.lasts[0, numbers], self.shift, come,
-            self.starts, self.sizes, self.listed, self.ends,
-        )  # fmt: skip
+            numbers,
+            self.firsts[0, numbers],
+            self.lasts[0, numbers],
+            self.shift,
+            is_added,
+            GrowingLists(self.starts, self.sizes, self.listed, self.ends),
+        )
         self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends, len(numbers))
 
 
@@ -183,17 +188,15 @@ def _change_lists(
     firsts: NDArray[np.int32],
     lasts: NDArray[np.int32],
     shift: int,
-    come: bool,
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    listed: NDArray[np.int32],
-    ends: NDArray[np.int64],
+    is_added: bool,
+    lists: GrowingLists,
 ) -> NDArray[np.int32]:
     """Add boxes to their lists, or remove them; `listed`, or a larger copy of it."""
+    starts, sizes, listed, ends = lists
     numbers = np.empty((len(sizes) >> (shift + 1)) + 4 * shift + 2, np.int64)
     for box in range(len(firsts)):
         for i in range(_cut_box(firsts[box], lasts[box], shift, numbers)):
-            if come:
+            if is_added:
                 listed = append_to_list(numbers[i], boxes[box], starts, sizes, listed, ends)
             else:
                 remove_from_list(numbers[i], boxes[box], starts, sizes, listed)

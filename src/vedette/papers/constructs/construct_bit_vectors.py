@@ -24,7 +24,7 @@ from vedette.native.vectors import copy_eight
 from vedette.papers.constructs.construct_choice import Model, count_logarithmic_parts
 from vedette.papers.constructs.construct_intervals import LCI, cut_interval
 from vedette.papers.constructs.places import ExactBoxes, find_borders
-from vedette.papers.growing_lists import SLACK, append_to_list, make_lists, pack_lists
+from vedette.papers.growing_lists import SLACK, GrowingLists, append_to_list, make_lists, pack_lists
 
 
 class _Bits(NamedTuple):
@@ -103,12 +103,9 @@ class LCIBV(LCI):
         self.give_ids(matches.positions)
         return matches
 
-    def _change(self, numbers: NDArray[np.int32], come: bool) -> None:
+    def _change(self, numbers: NDArray[np.int32], is_added: bool) -> None:
         first_places, last_places = self.places[self.firsts[0, numbers]], self.places[self.lasts[0, numbers]]
-        self.listed = _change_lists(
-            numbers, first_places, last_places, self.longest, come,
-            self.words, self.starts, self.sizes, self.listed, self.ends,
-        )  # fmt: skip
+        self.listed = _change_lists(numbers, first_places, last_places, self.longest, is_added, self.words, self.lists)
         self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends, len(numbers))
 
 
@@ -210,26 +207,24 @@ def _change_lists(
     first_places: NDArray[np.int32],
     last_places: NDArray[np.int32],
     longest: int,
-    come: bool,
+    is_added: bool,
     words: NDArray[np.int64],
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    listed: NDArray[np.int32],
-    ends: NDArray[np.int64],
+    lists: GrowingLists,
 ) -> NDArray[np.int32]:
     """Add boxes to their lists, or remove them; `listed`, or a larger copy of it."""
+    starts, sizes, listed, ends = lists
     numbers = np.empty(64 * len(words) // longest + 64, np.int64)
     for i in range(len(boxes)):
         for j in range(cut_interval(first_places[i], last_places[i], longest, True, numbers)):
-            if come:
-                listed = _put_in(numbers[j], boxes[i], words, starts, sizes, listed, ends)
+            if is_added:
+                listed = _add_to_list(numbers[j], boxes[i], words, starts, sizes, listed, ends)
             else:
-                _take_out(numbers[j], boxes[i], words, starts, sizes, listed)
+                _remove_from_list(numbers[j], boxes[i], words, starts, sizes, listed)
     return listed
 
 
 @kernel
-def _put_in(
+def _add_to_list(
     number: int,
     box: int,
     words: NDArray[np.int64],
@@ -257,7 +252,7 @@ def _put_in(
 
 
 @kernel
-def _take_out(
+def _remove_from_list(
     number: int,
     box: int,
     words: NDArray[np.int64],

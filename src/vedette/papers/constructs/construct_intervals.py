@@ -180,12 +180,11 @@ class ConstructIntervals(RebuiltBoxes):
     def count_misfits(self, numbers: NDArray[np.int32] | slice) -> int:
         return int(np.count_nonzero(find_misfits(self.places, self.firsts[0, numbers], self.lasts[0, numbers])))
 
-    def _change(self, numbers: NDArray[np.int32], come: bool) -> None:
+    def _change(self, numbers: NDArray[np.int32], is_added: bool) -> None:
         first_places, last_places = self.places[self.firsts[0, numbers]], self.places[self.lasts[0, numbers]]
         self.listed = _change_lists(
-            numbers, first_places, last_places, self.longest, self.is_logarithmic(), come,
-            self.starts, self.sizes, self.listed, self.ends,
-        )  # fmt: skip
+            numbers, first_places, last_places, self.longest, self.is_logarithmic(), is_added, self.lists
+        )
         self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends, len(numbers))
 
 
@@ -262,17 +261,15 @@ def _change_lists(
     lasts: NDArray[np.int32],
     longest: int,
     is_logarithmic: bool,
-    come: bool,
-    starts: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    listed: NDArray[np.int32],
-    ends: NDArray[np.int64],
+    is_added: bool,
+    lists: GrowingLists,
 ) -> NDArray[np.int32]:
     """Add boxes to their lists, or remove them; `listed`, or a larger copy of it."""
+    starts, sizes, listed, ends = lists
     numbers = np.empty(len(sizes) // longest + 64, np.int64)
     for i in range(len(boxes)):
         for j in range(cut_interval(firsts[i], lasts[i], longest, is_logarithmic, numbers)):
-            if come:
+            if is_added:
                 listed = append_to_list(numbers[j], boxes[i], starts, sizes, listed, ends)
             else:
                 remove_from_list(numbers[j], boxes[i], starts, sizes, listed)

@@ -196,9 +196,11 @@ class VCR(RebuiltBoxes):
         on_x = find_misfits(self.x_places, firsts[0], lasts[0])
         return int(np.count_nonzero(on_x | find_misfits(self.y_places, firsts[1], lasts[1])))
 
-    def _change(self, numbers: NDArray[np.int32], come: bool) -> None:
+    def _change(self, numbers: NDArray[np.int32], is_added: bool) -> None:
         firsts, lasts = _to_places([self.x_places, self.y_places], self.firsts[:, numbers], self.lasts[:, numbers])
-        self.listed = change_lists(numbers, firsts, lasts, self.longest, self.overlapped, self.width, come, self._lists)
+        self.listed = change_lists(
+            numbers, firsts, lasts, self.longest, self.overlapped, self.width, is_added, self._lists
+        )
         self.starts, self.listed, self.ends = pack_lists(self.starts, self.sizes, self.listed, self.ends, len(numbers))
 
 

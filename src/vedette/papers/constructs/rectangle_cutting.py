@@ -45,7 +45,7 @@ def change_lists(
     longest: int,
     overlapped: bool,
     width: int,
-    come: bool,
+    is_added: bool,
     lists: GrowingLists,
 ) -> NDArray[np.int32]:
     """Add boxes to their lists, or remove them; `listed`, or a larger copy of it."""
@@ -54,7 +54,7 @@ def change_lists(
     for i in range(len(boxes)):
         numbers, n = cut_box(firsts, lasts, i, longest, overlapped, width, numbers)
         for j in range(n):
-            if come:
+            if is_added:
                 listed = append_to_list(numbers[j], boxes[i], starts, sizes, listed, ends)
             else:
                 remove_from_list(numbers[j], boxes[i], starts, sizes, listed)
