@@ -43,7 +43,7 @@ def test_lists_grow_and_shrink_without_touching_each_other(given_lists, changes)
         assert contents(starts, sizes, listed) == [sorted(each) for each in lists]
 
 
-def test_what_moved_lists_leave_behind_is_given_back():
+def test_the_gaps_of_moved_lists_are_freed():
     starts, sizes, listed, ends = make_lists(np.zeros(3, np.int64))
     for value in range(4_000):
         listed = append_to_list(value % 3, value, starts, sizes, listed, ends)

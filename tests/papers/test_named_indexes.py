@@ -62,7 +62,7 @@ def test_the_planner_chooses_none_by_itself():
 
 
 @asked_for
-def test_queries_come_and_go_under_it(index):
+def test_queries_are_added_and_removed(index):
     n_fields = PAPER_INDEXES[index].n_fields[0]
     sets = [query_set(1_000, index, n_fields, 0.1), query_set(1_000, None, n_fields, 0.1)]
     rows = some_rows(200)
@@ -75,7 +75,7 @@ def test_queries_come_and_go_under_it(index):
 
 
 @asked_for
-def test_boxes_on_other_fields_beside_get_what_suits(index):
+def test_boxes_on_other_fields_get_a_suitable_index(index):
     sets = [query_set(2_000, index), query_set(2_000)]
     rows = some_rows(100)
     for queries in sets:

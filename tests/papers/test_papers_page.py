@@ -26,13 +26,13 @@ def test_each_index_is_in_the_file_that_the_page_names():
         assert row[3].strip("`") == module.removeprefix("vedette.").replace(".", "/") + ".py"
 
 
-def test_boxes_come_to_and_go_from_every_index_of_the_papers():
+def test_boxes_are_added_to_and_removed_from_every_index_of_the_papers():
     for row in INDEX_ROWS:
         assert row[4] in ("in place", "rebuilt")
         assert {"insert", "remove"} <= set(dir(INDEXES[row[2].strip("`")]))
 
 
-def test_every_file_on_the_page_is_there():
+def test_every_file_on_the_page_exists():
     files = re.findall(r"`((?:indexes|operators|papers|workload)/[\w/]+\.py)`", PAGE)
     assert len(files) > 40
     assert not [file for file in files if not (ROOT / "src" / "vedette" / file).exists()]

@@ -26,7 +26,7 @@ def test_a_length_and_a_number_of_places_are_one_or_more(index, name):
             index.build(*RANGE, **{name: wrong})
 
 
-def test_so_are_those_of_rectangles_segments_and_data_clusters():
+def test_sizes_of_rectangles_segments_and_data_clusters_are_one_or_more():
     first, last, ids, cells = RANGE
     box = np.vstack([first, first]), np.vstack([last, last]), ids, cells * 2
 
@@ -50,7 +50,7 @@ def test_differences_are_of_ids_from_the_first_on():
         differences.insert(first, last, np.array([2], np.int32))
 
 
-def test_a_data_cluster_has_no_more_rows_than_ranks_of_16_bits_can_tell():
+def test_a_data_cluster_has_no_more_rows_than_fit_ranks_of_16_bits():
     with pytest.raises(ValueError, match=r"n_dc must be at most 65535, as ranks of rows have 16 bits; got 65536"):
         MLGF.build(*RANGE).match_batch(np.array([[2]], np.int32), n_dc=65_536)
 

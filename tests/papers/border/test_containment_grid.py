@@ -79,7 +79,7 @@ def test_a_change_touches_the_lists_of_its_own_box_only():
     assert contents(index) == before
 
 
-def test_an_index_filled_by_and_by_has_the_segments_of_one_built_at_once():
+def test_an_index_filled_step_by_step_has_the_segments_of_one_built_at_once():
     random = np.random.default_rng(4)
     firsts = random.integers(0, 900, (1, 64)).astype(np.int32)
     lasts, ids = firsts + random.integers(20, 90, (1, 64)).astype(np.int32), np.arange(64, dtype=np.int32)
@@ -93,7 +93,7 @@ def test_an_index_filled_by_and_by_has_the_segments_of_one_built_at_once():
     assert contents(index) == contents(built)
 
 
-def test_a_given_length_of_segments_stays():
+def test_a_given_length_of_segments_is_kept():
     firsts = np.arange(40, dtype=np.int32).reshape(1, -1)
     index = CEI.build(firsts[:, :1], firsts[:, :1] + 50, np.array([0], np.int32), [100], segment_cells=16)
     index.insert(firsts, firsts + 50, np.arange(1, 41, dtype=np.int32))
@@ -103,7 +103,7 @@ def test_a_given_length_of_segments_stays():
 
 
 @given(st.lists(st.tuples(cell, cell).map(sorted), max_size=8), st.integers(1, 40))
-def test_an_index_that_never_changed_keeps_no_ends_and_tells_them_when_it_does(ranges, segment_cells):
+def test_an_index_that_never_changed_stores_no_ends_and_computes_them_at_the_first_change(ranges, segment_cells):
     firsts, lasts, ids, index = build(ranges, segment_cells)
     assert index.firsts.size == index.lasts.size == index.sizes.size == 0
     index.remove(ids[:0])

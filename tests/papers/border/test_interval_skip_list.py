@@ -72,7 +72,7 @@ def to_be_marked(index, boxes):
     return {edge: sorted(ids) for edge, ids in on_edges.items()}, {key: sorted(ids) for key, ids in on_nodes.items()}
 
 
-def test_equal_boxes_make_equal_lists():
+def test_equal_boxes_give_equal_lists():
     one, other = random_list(300, 1_000), random_list(300, 1_000)
 
     assert one.forward.tolist() == other.forward.tolist()
@@ -89,7 +89,7 @@ def test_each_edge_leads_to_the_next_node_that_is_as_high():
             assert index.forward[node + level] == (higher[0] if higher else TAIL)
 
 
-def test_a_marked_edge_lies_in_the_box_and_none_longer_does():
+def test_a_marked_edge_is_in_the_box_and_no_longer_edge_is():
     n_cells, width = 2_000, 150
     index = random_list(60, width, n_cells)
     firsts, lasts, ids = (each.ravel().tolist() for each in random_boxes(60, width, n_cells))
@@ -148,7 +148,7 @@ def test_a_change_touches_the_markers_near_its_own_only():
     assert {slot: sorted(each) for slot, each in again.items()} == {slot: sorted(each) for slot, each in before.items()}
 
 
-def test_a_list_filled_by_and_by_has_towers_as_high_as_one_built_at_once():
+def test_a_list_filled_step_by_step_has_towers_as_high_as_one_built_at_once():
     n_boxes = 100 if SLOW else 1_000
     firsts, lasts, ids = random_boxes(n_boxes, 900)
     built = random_list(n_boxes, 900)
@@ -163,7 +163,7 @@ def test_a_list_filled_by_and_by_has_towers_as_high_as_one_built_at_once():
     assert 0.8 < filled.sizes.sum() / built.starts[-1] < 1.25
 
 
-def test_towers_of_nodes_that_went_are_used_again():
+def test_towers_of_removed_nodes_are_reused():
     index = random_list(50, 900)
     random = np.random.default_rng(8)
     for _ in range(4 if SLOW else 40):
@@ -177,7 +177,7 @@ def test_towers_of_nodes_that_went_are_used_again():
     assert len(index.forward) < 2 * len(random_list(100, 900).forward)
 
 
-def test_a_list_that_never_changed_keeps_no_ends_and_tells_them_when_it_does():
+def test_a_list_that_never_changed_stores_no_ends_and_computes_them_at_the_first_change():
     firsts, lasts, ids = random_boxes(100, 900, 2_000)
     lasts[0, ::5] = firsts[0, ::5]
     index = ISList.build(firsts, lasts, ids, [2_000])

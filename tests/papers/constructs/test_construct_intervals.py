@@ -96,7 +96,7 @@ def integer_domain(n_boxes=400, n_places=5000, width=200, seed=1):
 
 
 @pytest.mark.parametrize("n_boxes", [400, 5_000])
-def test_bit_vectors_store_only_what_is_listed_under_and_take_the_least_memory(n_boxes):
+def test_bit_vectors_store_only_intervals_with_boxes_and_take_the_least_memory(n_boxes):
     boxes = integer_domain(n_boxes)
     plain, with_bits = (each.build(*boxes, longest=32) for each in (LCI, LCIBV))
 
@@ -126,7 +126,7 @@ def test_boxes_are_compared_while_one_does_not_fit_the_places():
     assert found(index.match(np.array([[3, 4, 9, 10]], np.int32))) == [[0], [0], [1], [1]]
 
 
-def test_places_are_the_cells_between_which_nothing_begins_or_ends():
+def test_no_box_begins_or_ends_within_a_place():
     firsts, lasts, _ = arrays([(3, 8), (6, 8)])
     borders = find_borders(firsts[0], lasts[0], 12)
 
@@ -181,7 +181,7 @@ def test_wider_boxes_get_longer_intervals():
     assert lengths[0] < lengths[-1]
 
 
-def test_places_are_put_together_where_memory_asks_for_it():
+def test_places_are_merged_if_memory_is_short():
     n = 2_000
     index = SCI.build(*integer_domain(n, 50 * n, 50 * n))
     room = BYTES_PER_BOX * n + BYTES_ALWAYS
@@ -191,7 +191,7 @@ def test_places_are_put_together_where_memory_asks_for_it():
     assert index.nbytes < 1.2 * room + index.places.nbytes
 
 
-def fill_by_and_by(index_class, boxes, n_at_once):
+def fill_step_by_step(index_class, boxes, n_at_once):
     """An index that is built empty."""
     firsts, lasts, ids, n_cells = boxes
     index = index_class.build(firsts[:, :0], lasts[:, :0], ids[:0], n_cells)
@@ -204,7 +204,7 @@ def fill_by_and_by(index_class, boxes, n_at_once):
 @every_kind
 def test_an_index_filled_step_by_step_has_the_layout_of_one_built_at_once(index_class):
     boxes = integer_domain(n_boxes=64, n_places=50, width=10)
-    filled, built = fill_by_and_by(index_class, boxes, 8), index_class.build(*boxes)
+    filled, built = fill_step_by_step(index_class, boxes, 8), index_class.build(*boxes)
 
     # 8, 16, 32 and 64 boxes: each time half of them are new.
     assert filled.n_inserted == 0
@@ -215,13 +215,13 @@ def test_an_index_filled_step_by_step_has_the_layout_of_one_built_at_once(index_
 
 @every_kind
 @pytest.mark.parametrize("in_order", [False, True])
-def test_a_row_of_an_index_filled_by_and_by_finds_hardly_more_than_it_matches(index_class, in_order):
+def test_a_row_of_an_index_filled_step_by_step_reads_few_boxes_that_do_not_match(index_class, in_order):
     n_boxes = 120 if SLOW else 500
     boxes = firsts, lasts, _, n_cells = integer_domain(n_boxes, 5_000, 200)
     if in_order:
         order = np.argsort(firsts[0])
         boxes = firsts, lasts, *_ = firsts[:, order], lasts[:, order], *boxes[2:]
-    index = fill_by_and_by(index_class, boxes, 3)
+    index = fill_step_by_step(index_class, boxes, 3)
     built = index_class.build(*boxes)
 
     rows = np.arange(n_cells[0])[:, None]
@@ -243,7 +243,7 @@ def test_places_are_rarely_rebuilt(index_class, monkeypatch):
     monkeypatch.setattr(
         index_class, "rebuild", lambda self, *boxes: (sizes.append(len(boxes[2])), rebuild(self, *boxes))
     )
-    fill_by_and_by(index_class, integer_domain(200, 500, 60), 1)
+    fill_step_by_step(index_class, integer_domain(200, 500, 60), 1)
 
     assert sizes == [8, 16, 32, 64, 128]
 
@@ -265,7 +265,7 @@ def test_places_follow_boxes_that_move(index_class):
 
 
 @every_kind
-def test_a_given_length_and_number_of_places_stay(index_class):
+def test_a_given_length_and_number_of_places_are_kept(index_class):
     firsts, lasts, ids, n_cells = integer_domain(300, 500, 60)
     index = index_class.build(firsts[:, :5], lasts[:, :5], ids[:5], n_cells, longest=4, n_places=40)
     index.insert(firsts[:, 5:], lasts[:, 5:], ids[5:])

@@ -57,7 +57,7 @@ def test_lengths_places_and_decompositions_change_no_answer(decomposition, boxes
 
 
 @pytest.mark.parametrize("decomposition", ["simple", "overlapped"])
-def test_boxes_come_and_go_under_either_decomposition(decomposition):
+def test_boxes_are_added_and_removed_with_either_decomposition(decomposition):
     random = np.random.default_rng(2)
     ends = np.sort(random.integers(0, SIDE, (2, 2, 60)), axis=0).astype(np.int32)
     ids = np.arange(60, dtype=np.int32)
@@ -158,7 +158,7 @@ def test_wider_boxes_get_longer_sides():
     assert lengths[0] < lengths[-1]
 
 
-def fill_by_and_by(boxes, n_at_once, **options):
+def fill_step_by_step(boxes, n_at_once, **options):
     """An index that is built empty."""
     firsts, lasts, ids, n_cells = boxes
     index = VCR.build(firsts[:, :0], lasts[:, :0], ids[:0], n_cells, **options)
@@ -171,7 +171,7 @@ def fill_by_and_by(boxes, n_at_once, **options):
 @pytest.mark.parametrize("decomposition", ["simple", "overlapped"])
 def test_an_index_filled_step_by_step_has_the_layout_of_one_built_at_once(decomposition):
     boxes = on_grid(64, 12)
-    filled = fill_by_and_by(boxes, 8, decomposition=decomposition)
+    filled = fill_step_by_step(boxes, 8, decomposition=decomposition)
     built = VCR.build(*boxes, decomposition=decomposition)
 
     # 8, 16, 32 and 64 boxes: each time half of them are new.
@@ -182,12 +182,12 @@ def test_an_index_filled_step_by_step_has_the_layout_of_one_built_at_once(decomp
 
 
 @pytest.mark.parametrize("in_order", [False, True])
-def test_a_row_of_an_index_filled_by_and_by_finds_hardly_more_than_it_matches(in_order):
+def test_a_row_of_an_index_filled_step_by_step_reads_few_boxes_that_do_not_match(in_order):
     boxes = firsts, lasts, _, n_cells = on_grid(280, 12)
     if in_order:
         order = np.argsort(firsts[0])
         boxes = firsts, lasts, *_ = firsts[:, order], lasts[:, order], *boxes[2:]
-    index = fill_by_and_by(boxes, 3)
+    index = fill_step_by_step(boxes, 3)
 
     x, y = (each.reshape(-1, 1) for each in np.meshgrid(np.arange(n_cells[0]), np.arange(n_cells[1])))
     holds = (firsts[0] <= x) & (x <= lasts[0]) & (firsts[1] <= y) & (y <= lasts[1])
@@ -202,7 +202,7 @@ def test_a_row_of_an_index_filled_by_and_by_finds_hardly_more_than_it_matches(in
     assert index.n_inserted < len(index) / 2
 
 
-def test_a_length_and_numbers_of_places_that_are_given_stay():
+def test_given_lengths_and_numbers_of_places_are_kept():
     firsts, lasts, ids, n_cells = on_grid(100, 12)
     index = VCR.build(firsts[:, :5], lasts[:, :5], ids[:5], n_cells, longest=4, n_places=(20, 30))
     index.insert(firsts[:, 5:], lasts[:, 5:], ids[5:])

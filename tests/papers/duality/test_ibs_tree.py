@@ -70,12 +70,12 @@ def check(index, boxes):
 
 
 @given(ranges)
-def test_a_range_is_listed_where_it_covers_a_node_and_not_all_that_the_node_stands_for(pairs):
+def test_a_range_is_listed_where_it_covers_a_node_but_not_the_whole_range_of_the_node(pairs):
     check(build(pairs), dict(enumerate(pairs)))
 
 
 @given(ranges, ranges, st.data())
-def test_turning_nodes_keeps_the_lists_as_the_shape_of_the_tree_asks(pairs, more, data):
+def test_after_rotations_the_lists_follow_from_the_shape_of_the_tree(pairs, more, data):
     index = build(pairs)
     boxes = dict(enumerate(pairs))
     for id_, pair in enumerate(more, len(pairs)):
@@ -98,7 +98,7 @@ def test_the_example_of_section_3():
     assert sorted(index.match(np.array([[15]], np.int32)).positions.tolist()) == [0, 2]
 
 
-def test_a_tree_is_as_flat_as_can_be_and_stays_flat_whatever_the_order_of_what_comes():
+def test_a_tree_is_balanced_and_stays_balanced_for_any_order_of_insertions():
     n = 200 if SLOW else 3_000
     cells = 2 * n + 2
     firsts = np.arange(1, 2 * n, 2, dtype=np.int32).reshape(1, -1)

@@ -30,7 +30,7 @@ def crowd(seed, n, low, high, side=5.0):
 
 
 @pytest.mark.parametrize(("probability", "interval"), [(0.01, 60), (0.1, 7), (0.0, 20), (1.0, 5)])
-def test_updates_and_their_probability_are_those_of_lives_that_were_lived(probability, interval):
+def test_updates_and_their_probability_are_those_of_a_simulation(probability, interval):
     numbers, n_objects = np.random.default_rng(1), 400
     ages, n_updates, replaced = numbers.integers(0, interval, n_objects), 0, []
     for time in range(8 * interval):
@@ -51,7 +51,7 @@ def test_equation_1_counts_voluntary_updates_and_an_even_share_of_forced_ones():
     assert equation_1(10, 1.0, 1.0) == pytest.approx(float(count_updates(10, 1.0, 1.0)))
 
 
-def test_eight_updates_stand_for_all_directions_and_keep_their_size():
+def test_eight_updates_represent_all_directions_and_keep_their_size():
     eight = equivalent_updates("eight-vbr", 0.5, 2)
     assert eight.shape == (8, 2, 2)
     assert np.array_equal(eight[:, 0], eight[:, 1])
@@ -66,7 +66,7 @@ def test_eight_updates_stand_for_all_directions_and_keep_their_size():
 
 
 @pytest.mark.parametrize("duration", [0.0, 20.0])
-def test_expected_accesses_are_those_of_queries_at_any_place(duration):
+def test_expected_accesses_are_those_of_queries_at_random_places(duration):
     """Equation 2, where all that nodes sweep is within the space."""
     n, n_queries = (60, 150) if SLOW else (600, 4000)
     tree, tally, numbers = TPRStarTree.make(2, 20.0, capacity=10), Tally.make(), np.random.default_rng(2)
@@ -95,7 +95,7 @@ def test_an_update_looks_as_far_ahead_as_the_model_says(n_buckets):
             assert find_duration(12.0, n_buckets, current - bucket, join.time) == pytest.approx(end - join.time)
 
 
-def test_the_model_tells_about_what_updates_read_and_longer_intervals_read_more():
+def test_the_model_predicts_the_reads_of_updates_and_longer_intervals_read_more():
     n, space, interval = (120, 100.0, 12) if SLOW else (1500, 350.0, 30)
     numbers, sets = np.random.default_rng(3), [crowd(1, n, 0, space), crowd(2, n, 0, space)]
     join = MTBJoin.build(*sets, 0.0, float(interval), techniques=NO_TECHNIQUES, capacity=20)

@@ -125,7 +125,7 @@ def test_updates_give_the_pairs_of_changed_objects_as_far_as_the_algorithm_looks
 @every_join
 @given(seed=st.integers(0, 2**32), n_dims=st.sampled_from([2, 3]))
 @examples(0.08)
-def test_what_is_told_is_the_answer_at_every_moment_while_objects_keep_the_interval(join, seed, n_dims):
+def test_reported_pairs_are_the_answer_at_every_moment_while_objects_keep_the_interval(join, seed, n_dims):
     """Theorems 1 and 2."""
     stream = Stream(seed, n_dims)
     built = build(join, stream.sets[0].values(), stream.sets[1].values())
@@ -206,7 +206,7 @@ def test_equal_velocities_apart_never_meet_and_empty_sets_have_no_pairs(join):
 
 
 @every_join
-def test_bad_batches_are_refused_in_words(join):
+def test_invalid_batches_are_refused(join):
     box = ([0.0, 0.0], [1.0, 1.0], [0.0, 0.0], [0.0, 0.0], 0.0)
     built = build(join, [box] * 3, [box] * 2, time=5.0)
     none, nothing = np.empty(0, np.int32), Motions.empty(2)

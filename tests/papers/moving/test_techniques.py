@@ -108,7 +108,7 @@ def test_a_group_of_updates_reads_fewer_nodes_than_one_after_the_other():
     assert accesses[True] < accesses[False] / 2
 
 
-def test_the_less_far_an_algorithm_looks_the_less_it_reads():
+def test_an_algorithm_that_looks_less_far_ahead_reads_fewer_nodes():
     """Figure 21, and sections 5.2 and 5.3."""
     counts = {}
     for join in (NaiveJoin, TCJoin, MTBJoin):

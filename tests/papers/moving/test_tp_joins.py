@@ -41,7 +41,7 @@ MET_AT_SEVENTEEN_TENTHS = [
 @given(sets=two_sets())
 @example(sets=MET_AT_SEVENTEEN_TENTHS)
 @examples(0.4)
-def test_tp_join_tells_the_pairs_of_now_and_all_that_changes_next(sets):
+def test_tp_join_reports_the_current_pairs_and_all_pairs_that_change_next(sets):
     a, b = sets
     trees, (a, b) = (plant(a), plant(b)), (dict(enumerate(a)), dict(enumerate(b)))
     for moment in (Moment(0.0), Moment(0.0, True), Moment(1.5), Moment(2.0, True)):
@@ -103,7 +103,7 @@ def test_every_change_of_the_answer_costs_a_descent_of_both_trees():
     assert join.n_runs == 1 + 10
 
 
-def test_an_update_that_voids_the_next_change_has_it_looked_for_again():
+def test_an_update_that_invalidates_the_next_change_makes_it_search_again():
     target = [([0.0, 0.0], [1.0, 1.0], [0.0, 0.0], [0.0, 0.0], 0.0)]
     near, far = (
         ([-3.0, 0.0], [-2.0, 1.0], [1.0, 0.0], [1.0, 0.0], 0.0),

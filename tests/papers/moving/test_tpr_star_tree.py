@@ -136,7 +136,7 @@ def test_the_worst_entries_are_those_without_which_the_node_sweeps_least():
     assert sorted(children.tolist()) == [4, 5]
 
 
-def test_objects_that_are_in_cannot_be_put_in_and_others_not_taken_out():
+def test_known_objects_cannot_be_inserted_and_unknown_ones_cannot_be_deleted():
     tree = TPRStarTree.make(2, 10.0, capacity=4)
     one = as_motions([([0.0, 0.0], [1.0, 1.0], [0.0, 0.0], [0.0, 0.0], 0.0)])
     tree.insert(np.array([3], np.int32), one, 0.0)
@@ -150,7 +150,7 @@ def test_objects_that_are_in_cannot_be_put_in_and_others_not_taken_out():
 
 
 @pytest.mark.parametrize("n_dims", [2, 3])
-def test_the_swept_region_is_what_is_covered_at_some_time(n_dims):
+def test_the_swept_region_is_all_that_is_covered_at_some_time(n_dims):
     """Against a count of points thrown at random."""
     numbers = np.random.default_rng(n_dims)
     points = numbers.uniform(-8, 8, (n_dims, 100_000))
@@ -166,7 +166,7 @@ def test_the_swept_region_is_what_is_covered_at_some_time(n_dims):
         assert measure_swept(box, sides, 4.0) == pytest.approx(is_covered.mean() * 16**n_dims, rel=0.1)
 
 
-def test_the_buffer_gives_up_the_page_used_longest_ago():
+def test_the_buffer_evicts_the_least_recently_used_page():
     numbers, tally, recent, n_reads = random.Random(1), Tally.make(), [], 0
     for _ in range(2000):
         page = int(numbers.expovariate(1 / 40))

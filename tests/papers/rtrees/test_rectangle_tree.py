@@ -54,7 +54,7 @@ def by_id(firsts, lasts, ids):
 
 
 @pytest.mark.parametrize(("n", "n_axes"), [(0, 2), (1, 1), (32, 2), (33, 2), (3_000, 2), (2_000, 3)])
-def test_an_r_tree_keeps_its_properties_while_boxes_come_and_go(n, n_axes):
+def test_an_r_tree_keeps_its_properties_while_boxes_are_added_and_removed(n, n_axes):
     n = min(n, 150) if SLOW else n
     firsts, lasts, ids = random_boxes(n, n_axes)
     index = RTree.build(firsts, lasts, ids, [1000] * n_axes)
@@ -75,7 +75,7 @@ def test_an_r_tree_keeps_its_properties_while_boxes_come_and_go(n, n_axes):
     assert index.levels[index.counts[0]] == 0
 
 
-def test_nodes_that_were_given_back_are_used_again():
+def test_freed_nodes_are_reused():
     n = 200 if SLOW else 2_000
     firsts, lasts, ids = random_boxes(n)
     index = RTree.build(firsts, lasts, ids, [1000, 1000])
