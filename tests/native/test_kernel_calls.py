@@ -6,11 +6,14 @@ Two swapped arrays of one type corrupt answers silently, so mypy must see every 
 import ast
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import vedette
+from vedette.native.kernels import plain_tuple
 
 PACKAGE = Path(vedette.__file__).parent
 MAX_ARGUMENTS = 10
@@ -89,3 +92,17 @@ def test_kernel_calls_have_at_most_ten_arguments_and_no_starred_ones(module: str
     found = list(faults(module, TREES[module]))
 
     assert not found, f"{path}: " + "; ".join(found)
+
+
+class Arrays(NamedTuple):
+    lows: NDArray[np.float64]
+    names: NDArray[np.int32]
+
+
+def test_a_plain_tuple_has_the_same_arrays_without_names() -> None:
+    arrays = Arrays(np.zeros(2), np.zeros(3, np.int32))
+
+    plain = plain_tuple(arrays)
+
+    assert type(plain) is tuple
+    assert [id(each) for each in plain] == [id(arrays.lows), id(arrays.names)]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vedette.native.kernels import kernel
 from vedette.operators.band_join.index.cell_screen import CoverCells, is_near, screen_cells
-from vedette.operators.band_join.index.group_arrays import BandLists, GroupTable, PairColumns, Progress, Shifts
+from vedette.operators.band_join.index.group_arrays import BandLists, GroupTable, Progress
 from vedette.operators.band_join.index.group_lists import count_holding, write_affected, write_list
 from vedette.operators.band_join.index.point_blocks import (
     Blocks,
@@ -20,7 +20,7 @@ from vedette.operators.band_join.index.point_blocks import (
     find_cell,
     find_first,
     find_last,
-    find_last_cell,
+    may_hold,
 )
 
 AHEAD = 8  # groups ahead for which values are prefetched
@@ -28,9 +28,10 @@ AHEAD = 8  # groups ahead for which values are prefetched
 
 @kernel
 def find_pairs_by_groups(
-    shifts: Shifts,
+    shifts: NDArray[np.float64],
+    shift_names: NDArray[np.int32],
     progress: Progress,
-    out: PairColumns,
+    out: NDArray[np.int32],
     table: GroupTable,
     lists: BandLists,
     n_groups: int,
@@ -40,19 +41,21 @@ def find_pairs_by_groups(
 ) -> Progress:
     """Write pairs from a shift and group on, until room runs out; the shift and group to continue with, and the end."""
     row, first_group, n_out = progress
-    values, names, order = blocks.values, blocks.names, blocks.order
-    cover_lows, cover_highs, singles = table.cover_lows, table.cover_highs, table.singles
-    starts, sizes, points = table.starts, table.sizes, table.points
-    lows, low_names, highs, high_names = lists.lows, lists.low_names, lists.highs, lists.high_names
-    bands_out, points_out, shifts_out = out.bands, out.points, out.shifts
+    if n_blocks == 0:
+        return len(shifts), 0, n_out
+    values, names, order, firsts, _, grid, words, _ = blocks
+    points, cover_lows, cover_highs, singles, starts, sizes, _ = table
+    lows, low_names, highs, high_names = lists
+    bands_out, points_out, shifts_out = out[0], out[1], out[2]
+    least, greatest, has_cells = firsts[0], find_last(values, order, n_blocks), len(cells[0]) > 0
     kept, found_blocks = np.empty(n_groups + 1, np.int32), np.empty(n_groups, np.int32)
     places = np.empty(n_groups, np.int8)
-    while row < len(shifts.values):
-        shift, name = shifts.values[row], shifts.names[row]
-        if len(cells.firsts) and is_near(shift, blocks, n_blocks):
-            n_kept = screen_cells(shift, cells, blocks, n_blocks, kept)
+    while row < len(shifts):
+        shift, name = shifts[row], shift_names[row]
+        if has_cells and is_near(shift, least, greatest, grid):
+            n_kept = screen_cells(shift, least, greatest, cells, grid, words, kept)
         else:
-            n_kept = _screen(shift, cover_lows, cover_highs, n_groups, blocks, n_blocks, kept)
+            n_kept = _screen(shift, least, greatest, cover_lows, cover_highs, n_groups, grid, words, kept)
         n_kept = _locate(shift, cover_lows, cover_highs, n_kept, blocks, n_blocks, kept, found_blocks, places)
         for i in range(n_kept):
             group, block, place = kept[i], found_blocks[i], int(places[i])
@@ -108,12 +111,14 @@ def find_affected_by_groups(
 
     In a group of one band any value in its cover will do.
     """
-    points, singles, starts, sizes = table.points, table.singles, table.starts, table.sizes
-    values, order, firsts, begun = blocks.values, blocks.order, blocks.firsts, blocks.begun
-    grid, words, lows, highs = blocks.grid, blocks.words, lists.lows, lists.highs
+    if n_blocks == 0:
+        return 0
+    values, _, order, firsts, _, grid, words, begun = blocks
+    points, lows_left, highs_left, singles, starts, sizes, _ = table
+    lows, _, highs, _ = lists
+    least, greatest = firsts[0], find_last(values, order, n_blocks)
     # Groups that may still get a value nearer to their point, and where it would have to be: at first in their covers.
     groups, n_left = np.arange(n_groups, dtype=np.int32), n_groups
-    lows_left, highs_left = table.cover_lows, table.cover_highs
     if len(shifts) > 1:
         lows_left, highs_left = lows_left.copy(), highs_left.copy()
     # The nearest shifted values so far, NaN where there is none, of groups that have any.
@@ -124,10 +129,10 @@ def find_affected_by_groups(
     out = n_done = 0
     for row in range(len(shifts)):
         shift = shifts[row]
-        if row == 0 and len(cells.firsts) and is_near(shift, blocks, n_blocks):
-            n_kept = screen_cells(shift, cells, blocks, n_blocks, kept)
+        if row == 0 and len(cells[0]) and is_near(shift, least, greatest, grid):
+            n_kept = screen_cells(shift, least, greatest, cells, grid, words, kept)
         else:
-            n_kept = _screen(shift, lows_left, highs_left, n_left, blocks, n_blocks, kept)
+            n_kept = _screen(shift, least, greatest, lows_left, highs_left, n_left, grid, words, kept)
         n_singles = n_others = 0
         for i in range(n_kept):
             is_single = singles[groups[kept[i]]] >= 0
@@ -171,38 +176,29 @@ def find_affected_by_groups(
                 n_done += 1
         if n_done * 8 > n_left:
             n_left, n_done = _drop_done(groups, lows_left, highs_left, n_left), 0
-    return write_affected(met, n_met, left, right, out, names_out, band_lows, table, lists)
+    return write_affected(met, n_met, left, right, out, names_out, band_lows, starts, sizes, lists)
 
 
 @kernel
 def _screen(
     shift: float,
+    least: float,
+    greatest: float,
     cover_lows: NDArray[np.float64],
     cover_highs: NDArray[np.float64],
     n_groups: int,
-    blocks: Blocks,
-    n_blocks: int,
+    grid: NDArray[np.float64],
+    words: NDArray[np.uint64],
     kept: NDArray[np.int32],
 ) -> int:
     """Write the groups whose cover may hold a shifted value; how many. One look each, without a branch.
 
-    A cover is wider by one double than its bands: no value outside `cover - shift` is in a band when shifted. A NaN
-    means unbounded: comparisons with it are false.
+    A cover is wider by one double than its bands: no value outside `cover - shift` is in a band when shifted.
     """
-    if n_blocks == 0:
-        return 0
-    grid, words = blocks.grid, blocks.words
-    least, greatest = blocks.firsts[0], find_last(blocks.values, blocks.order, n_blocks)
     n = 0
     for group in range(n_groups):
-        low, high = cover_lows[group] - shift, cover_highs[group] - shift
-        low_cell, high_cell = find_cell(low, grid, words), find_last_cell(high, grid, words)
-        word, at = low_cell >> 6, np.uint64(low_cell & 63)
-        seen = (words[word] >> at) | ((words[word + 1] << np.uint64(1)) << (np.uint64(63) - at))
-        more = high_cell - low_cell
-        held = (seen << (np.uint64(63) - np.uint64(min(max(more, 0), 63)))) != 0
         kept[n] = group
-        n += (not high < least) & (not low > greatest) & (held | (more > 63))
+        n += may_hold(cover_lows[group] - shift, cover_highs[group] - shift, least, greatest, grid, words)
     return n
 
 
@@ -222,8 +218,7 @@ def _locate(
 
     This is a separate loop, so that a mispredicted branch on a value does not wait for the search.
     """
-    values, order, firsts, begun = blocks.values, blocks.order, blocks.firsts, blocks.begun
-    grid, words = blocks.grid, blocks.words
+    values, _, order, firsts, _, grid, words, begun = blocks
     n = 0
     for i in range(n_kept):
         if i + AHEAD < n_kept:

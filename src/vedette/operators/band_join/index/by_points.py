@@ -14,12 +14,17 @@ from vedette.native.kernels import kernel
 from vedette.operators.band_join.index.group_arrays import (
     BandLists,
     GroupTable,
-    PairColumns,
+    OrderedValues,
     PointOrder,
     Progress,
-    Shifts,
 )
-from vedette.operators.band_join.index.group_lists import count_down_to, count_up_to, write_affected, write_list
+from vedette.operators.band_join.index.group_lists import (
+    count_below,
+    count_down_to,
+    count_up_to,
+    write_affected,
+    write_list,
+)
 
 
 @kernel
@@ -28,7 +33,9 @@ def build_tree(order: PointOrder, n_groups: int, table: GroupTable, lists: BandL
 
     The leaves are the second half; the children of node `i` are `2 * i` and `2 * i + 1`.
     """
-    groups, starts, lows, highs = order.groups, table.starts, lists.lows, lists.highs
+    _, groups = order
+    _, _, _, _, starts, _, _ = table
+    lows, _, highs, _ = lists
     size = 1
     while size < n_groups:
         size *= 2
@@ -43,12 +50,12 @@ def build_tree(order: PointOrder, n_groups: int, table: GroupTable, lists: BandL
 
 
 @kernel
-def _find_next(heap: NDArray[np.float64], place: int | np.int64, bound: float) -> int:
+def _find_next(heap: NDArray[np.float64], place: int, bound: float) -> int:
     """The first leaf from a place on that is at most the bound; the number of leaves if there is none."""
     size = len(heap) // 2
     if place >= size:
         return size
-    node = size + int(place)
+    node = size + place
     while heap[node] > bound:
         while node & 1:
             node >>= 1
@@ -63,28 +70,30 @@ def _find_next(heap: NDArray[np.float64], place: int | np.int64, bound: float) -
 
 @kernel
 def find_pairs_by_points(
-    shifts: Shifts,
+    shifts: NDArray[np.float64],
+    shift_names: NDArray[np.int32],
     progress: Progress,
-    out: PairColumns,
+    out: NDArray[np.int32],
     table: GroupTable,
     lists: BandLists,
     n_groups: int,
     order: PointOrder,
     tree: NDArray[np.float64],
-    values: NDArray[np.float64],
-    names: NDArray[np.int32],
+    ordered: OrderedValues,
 ) -> Progress:
     """Write pairs from a shift and value on, until room runs out; the shift and value to continue with, and the end."""
     row, first_value, at = progress
-    starts, sizes, groups, points = table.starts, table.sizes, order.groups, order.points[:n_groups]
-    lows, low_names, highs, high_names = lists.lows, lists.low_names, lists.highs, lists.high_names
-    bands_out, points_out, shifts_out = out.bands, out.points, out.shifts
-    while row < len(shifts.values):
-        shift, name = shifts.values[row], shifts.names[row]
+    values, names = ordered
+    points, groups = order
+    _, _, _, _, starts, sizes, _ = table
+    lows, low_names, highs, high_names = lists
+    bands_out, points_out, shifts_out = out[0], out[1], out[2]
+    while row < len(shifts):
+        shift, name = shifts[row], shift_names[row]
         for i in range(first_value, len(values)):
             begin = at
             shifted = values[i] + shift
-            middle = np.searchsorted(points, shifted)
+            middle = count_below(shifted, points, n_groups)
             place = _find_next(tree[0], middle, shifted)
             while place < n_groups:  # groups whose points are not below
                 start, end = starts[groups[place]], starts[groups[place]] + sizes[groups[place]]
@@ -121,17 +130,18 @@ def find_affected_by_points(
     values: NDArray[np.float64],
 ) -> int:
     """Of the groups whose points are between two shifted values, find those whose cover holds one of the two."""
-    groups, points = order.groups, order.points[:n_groups]
+    points, groups = order
+    _, _, _, _, starts, sizes, _ = table
     left, right, is_met = np.empty(n_groups), np.empty(n_groups), np.zeros(n_groups, np.bool_)
     met, n_met = np.empty(n_groups, np.int32), 0
     for row in range(len(shifts)):
-        end = np.int64(0)
+        end = 0
         for i in range(-1, len(values)):
             low = values[i] + shifts[row] if i >= 0 else np.nan
             high = values[i + 1] + shifts[row] if i + 1 < len(values) else np.nan
-            place, end = end, np.int64(n_groups)
+            place, end = end, n_groups
             if i + 1 < len(values):
-                end = np.searchsorted(points, high)
+                end = count_below(high, points, n_groups)
             for side in range(2):
                 bound = -high if side else low
                 if bound != bound:
@@ -148,4 +158,4 @@ def find_affected_by_points(
                     if high < right[group] or right[group] != right[group]:
                         right[group] = high
                     at = _find_next(tree[side], at + 1, bound)
-    return write_affected(met, n_met, left, right, 0, names_out, band_lows, table, lists)
+    return write_affected(met, n_met, left, right, 0, names_out, band_lows, starts, sizes, lists)

@@ -6,16 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.native.kernels import kernel
-from vedette.operators.band_join.index.group_arrays import BandLists, GroupTable, PairColumns, Progress, Shifts
+from vedette.operators.band_join.index.group_arrays import BandLists, GroupTable, Progress
 from vedette.operators.band_join.index.group_lists import count_holding, write_list
-from vedette.operators.band_join.index.point_blocks import Blocks, find_cell, find_first, find_last, find_last_cell
+from vedette.operators.band_join.index.point_blocks import Blocks, find_cell, find_first, find_last, may_hold
 
 
 @kernel
 def find_pairs_by_shifts(
-    shifts: Shifts,
+    shifts: NDArray[np.float64],
+    shift_names: NDArray[np.int32],
     progress: Progress,
-    out: PairColumns,
+    out: NDArray[np.int32],
     table: GroupTable,
     lists: BandLists,
     n_groups: int,
@@ -27,21 +28,25 @@ def find_pairs_by_shifts(
     After the last group the shift is the number of shifts.
     """
     first_row, group, n_out = progress
-    bands_out, points_out, shifts_out = out.bands, out.points, out.shifts
-    lows, low_names, highs, high_names = lists.lows, lists.low_names, lists.highs, lists.high_names
-    numbers, values, names, order = shifts.values, blocks.values, blocks.names, blocks.order
-    kept, found_blocks = np.empty(len(numbers) + 1, np.int32), np.empty(len(numbers), np.int32)
-    places = np.empty(len(numbers), np.int8)
+    if n_blocks == 0:
+        return len(shifts), n_groups, n_out
+    values, names, order, firsts, _, grid, words, _ = blocks
+    points, cover_lows, cover_highs, _, starts, sizes, _ = table
+    lows, low_names, highs, high_names = lists
+    bands_out, points_out, shifts_out = out[0], out[1], out[2]
+    least, greatest = firsts[0], find_last(values, order, n_blocks)
+    kept, found_blocks = np.empty(len(shifts) + 1, np.int32), np.empty(len(shifts), np.int32)
+    places = np.empty(len(shifts), np.int8)
     while group < n_groups:
-        below, beyond, point = table.cover_lows[group], table.cover_highs[group], table.points[group]
-        start, end = table.starts[group], table.starts[group] + table.sizes[group]
-        n_kept = _screen(numbers, below, beyond, blocks, n_blocks, kept)
-        n_kept = _locate(numbers, below, beyond, n_kept, blocks, n_blocks, kept, found_blocks, places)
+        below, beyond, point = cover_lows[group], cover_highs[group], points[group]
+        start, end = starts[group], starts[group] + sizes[group]
+        n_kept = _screen(shifts, below, beyond, least, greatest, grid, words, kept)
+        n_kept = _locate(shifts, below, beyond, n_kept, blocks, n_blocks, kept, found_blocks, places)
         for i in range(n_kept):
             row, block, place = kept[i], found_blocks[i], int(places[i])
             if row < first_row:
                 continue
-            begin, shift, name = n_out, numbers[row], shifts.names[row]
+            begin, shift, name = n_out, shifts[row], shift_names[row]
             at = order[block]
             shifted = values[at, place] + shift
             while True:
@@ -62,7 +67,7 @@ def find_pairs_by_shifts(
                     break
         first_row = 0
         group += 1
-    return len(numbers), group, n_out
+    return len(shifts), group, n_out
 
 
 @kernel
@@ -70,25 +75,17 @@ def _screen(
     shifts: NDArray[np.float64],
     below: float,
     beyond: float,
-    blocks: Blocks,
-    n_blocks: int,
+    least: float,
+    greatest: float,
+    grid: NDArray[np.float64],
+    words: NDArray[np.uint64],
     kept: NDArray[np.int32],
 ) -> int:
     """Write the shifts that may bring a value into a cover; how many. See `by_groups`."""
-    if n_blocks == 0:
-        return 0
-    grid, words = blocks.grid, blocks.words
-    least, greatest = blocks.firsts[0], find_last(blocks.values, blocks.order, n_blocks)
     n = 0
     for row in range(len(shifts)):
-        low, high = below - shifts[row], beyond - shifts[row]
-        low_cell, high_cell = find_cell(low, grid, words), find_last_cell(high, grid, words)
-        word, at = low_cell >> 6, np.uint64(low_cell & 63)
-        seen = (words[word] >> at) | ((words[word + 1] << np.uint64(1)) << (np.uint64(63) - at))
-        more = high_cell - low_cell
-        held = (seen << (np.uint64(63) - np.uint64(min(max(more, 0), 63)))) != 0
         kept[n] = row
-        n += (not high < least) & (not low > greatest) & (held | (more > 63))
+        n += may_hold(below - shifts[row], beyond - shifts[row], least, greatest, grid, words)
     return n
 
 
@@ -105,8 +102,7 @@ def _locate(
     places: NDArray[np.int8],
 ) -> int:
     """Of the screened shifts keep those that do bring a value into the cover, and find the first value; how many."""
-    values, order, firsts, begun = blocks.values, blocks.order, blocks.firsts, blocks.begun
-    grid, words = blocks.grid, blocks.words
+    values, _, order, firsts, _, grid, words, begun = blocks
     n = 0
     for i in range(n_kept):
         row = kept[i]

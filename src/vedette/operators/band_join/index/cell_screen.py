@@ -17,7 +17,6 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from vedette.native.kernels import kernel
-from vedette.operators.band_join.index.point_blocks import Blocks, find_last
 
 MARGIN = 2.0**-10  # of a cell; rounding errors are less while values and covers are within FAR cells
 FAR = 2.0**40
@@ -57,8 +56,8 @@ else:
 @kernel
 def find_cells(
     cover_lows: NDArray[np.float64], cover_highs: NDArray[np.float64], n_groups: int, grid: NDArray[np.float64]
-) -> CoverCells:
-    """The cells of all covers."""
+) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """The fields of `CoverCells`."""
     cells, spans = np.empty(n_groups, np.int32), np.empty(n_groups, np.uint8)
     origin, farthest = grid[0] * grid[1], 2 * FAR_SHIFT - 1
     for group in range(n_groups):
@@ -67,30 +66,36 @@ def find_cells(
         first = min(first if first > -farthest else -farthest, farthest)  # NaN, unbounded, is as far as possible
         last = max(last if last < farthest else farthest, -farthest)
         cells[group], spans[group] = np.int32(first), np.uint8(min(last - first, float(WIDE)))
-    return CoverCells(cells, spans)
+    return cells, spans
 
 
 @kernel
-def is_near(shift: float, blocks: Blocks, n_blocks: int) -> bool:
-    """Whether the margin covers all rounding errors."""
-    grid = blocks.grid
-    if n_blocks == 0 or not abs(shift) * grid[1] < FAR_SHIFT:
+def is_near(shift: float, least: float, greatest: float, grid: NDArray[np.float64]) -> bool:
+    """Whether the margin covers all rounding errors, for values from `least` to `greatest`."""
+    if not abs(shift) * grid[1] < FAR_SHIFT:
         return False
-    first, last = blocks.firsts[0], find_last(blocks.values, blocks.order, n_blocks)
-    farthest = max(max(abs(first), abs(last)), max(abs(first - grid[0]), abs(last - grid[0])))
+    farthest = max(max(abs(least), abs(greatest)), max(abs(least - grid[0]), abs(greatest - grid[0])))
     return bool(farthest * grid[1] < FAR)
 
 
 @kernel
-def screen_cells(shift: float, cells: CoverCells, blocks: Blocks, n_blocks: int, kept: NDArray[np.int32]) -> int:
+def screen_cells(
+    shift: float,
+    least: float,
+    greatest: float,
+    cells: CoverCells,
+    grid: NDArray[np.float64],
+    words: NDArray[np.uint64],
+    kept: NDArray[np.int32],
+) -> int:
     """Write the groups whose cover may hold a shifted value; how many. One look each, without a branch."""
-    firsts, spans, grid, words = cells.firsts, cells.spans, blocks.grid, blocks.words
+    firsts, spans = cells
     last = np.int64(64 * (len(words) - 1) - 1)
     moved = shift * grid[1]
     down = np.int64(np.ceil(moved + MARGIN))
     wider = down - np.int64(np.floor(moved - MARGIN))
-    least = np.int64(np.floor((blocks.firsts[0] - grid[0]) * grid[1])) - 1
-    greatest = np.int64(np.ceil((find_last(blocks.values, blocks.order, n_blocks) - grid[0]) * grid[1])) + 1
+    least_cell = np.int64(np.floor((least - grid[0]) * grid[1])) - 1
+    greatest_cell = np.int64(np.ceil((greatest - grid[0]) * grid[1])) + 1
     n = 0
     for group in range(len(firsts)):
         cell, more = np.int64(firsts[group]) - down, np.int64(spans[group]) + wider
@@ -98,5 +103,5 @@ def screen_cells(shift: float, cells: CoverCells, blocks: Blocks, n_blocks: int,
         bits = read_bits(words, at >> 3) >> np.uint64(at & 7)
         is_held = (bits << np.uint64((63 - more) & 63)) != 0
         kept[n] = group
-        n += ((cell + more >= least) & (cell <= greatest) & is_held) | (more > SEEN)
+        n += ((cell + more >= least_cell) & (cell <= greatest_cell) & is_held) | (more > SEEN)
     return n

@@ -1,4 +1,7 @@
-"""The arrays of stabbing groups, in the tuples that kernels take. They are replaced only when an array grows."""
+"""The arrays of stabbing groups, in the tuples that kernels take. They are replaced only when an array grows.
+
+Kernels get them as plain tuples (see `plain_tuple`), so they unpack them.
+"""
 
 from __future__ import annotations
 
@@ -45,20 +48,7 @@ class BandLists(NamedTuple):
     high_names: NDArray[np.int32]
 
 
-class Shifts(NamedTuple):
-    """The numbers by which all values are shifted, one after the other, and what they are called in the answer."""
-
-    values: NDArray[np.float64]
-    names: NDArray[np.int32]
-
-
-class PairColumns(NamedTuple):
-    """Room for an answer: in each row a band, a point and a shift, by name."""
-
-    bands: NDArray[np.int32]
-    points: NDArray[np.int32]
-    shifts: NDArray[np.int32]
-
-
+# Values in order, and their names.
+OrderedValues = tuple[NDArray[np.float64], NDArray[np.int32]]
 # How far a look-up is: the next shift, the next group (or value) for it, and the number of pairs written.
 Progress = tuple[int, int, int]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from vedette.native.buffers import grown
 from vedette.native.damage import check, check_fields, check_shape, check_type, check_within
+from vedette.native.kernels import plain_tuple
 from vedette.operators.band_join.index.by_points import build_tree
 from vedette.operators.band_join.index.group_arrays import BandLists, BandsByName, GroupTable, PointOrder
 from vedette.operators.band_join.index.group_changes import (
@@ -98,7 +99,8 @@ class Groups:
     def make_tree(self) -> NDArray[np.float64]:
         """The tree for look-ups by points; it is built when it is needed for the first time after a change."""
         if not self.has_tree:
-            self.tree = build_tree(self.order, self.n_groups, self.table, self.lists)
+            _, table, order, lists = self._plain_tuples()
+            self.tree = build_tree(order, self.n_groups, table, lists)
         return self.tree
 
     # What a file holds.
@@ -152,7 +154,8 @@ class Groups:
         if is_large:
             self.bands.group_of[gone] = -1
         elif len(gone):
-            remove_from_groups(gone, self.bands, self.table, self.order, self.lists, self.counts)
+            bands, table, order, lists = self._plain_tuples()
+            remove_from_groups(gone, bands, table, order, lists, self.counts)
         self.bands.lows[names], self.bands.highs[names] = lows, highs
         if is_large:
             self.bands.group_of[names] = 0
@@ -161,8 +164,13 @@ class Groups:
         done = 0
         while done < len(names):
             self._reserve(len(names) - done)
-            done = add_to_groups(names, done, self.bands, self.table, self.order, self.lists, self.counts)
+            bands, table, order, lists = self._plain_tuples()
+            done = add_to_groups(names, done, bands, table, order, lists, self.counts)
         self._settle()
+
+    def _plain_tuples(self) -> tuple[BandsByName, GroupTable, PointOrder, BandLists]:
+        """The arrays as kernels take them."""
+        return plain_tuple(self.bands), plain_tuple(self.table), plain_tuple(self.order), plain_tuple(self.lists)
 
     def validate(self, lows: NDArray[np.float64], highs: NDArray[np.float64], exists: NDArray[np.bool_]) -> None:
         """Raise DamageError unless groups from a file list the bands that exist, by name, each where it belongs."""
@@ -205,7 +213,8 @@ class Groups:
         check((rises >= 0).all() and np.count_nonzero(rises) + (n > 0) == self.n_points, "points are not in order")
         check(self.tree.ndim == 2 and len(self.tree) == 2, "the tree of groups is invalid")
         if self.has_tree:
-            tree = build_tree(self.order, n, self.table, self.lists)
+            _, table, order, lists = self._plain_tuples()
+            tree = build_tree(order, n, table, lists)
             check(np.array_equal(tree, self.tree), "the tree of groups is invalid")
 
     def _check_lists(self) -> None:
@@ -272,7 +281,8 @@ class Groups:
         self.order = PointOrder(points.copy(), np.arange(n_groups, dtype=np.int32))
         self.lists = _no_lists(used + PAD)
         by_high = np.argsort(-highs, kind="stable")
-        list_bands(names, partition.order, by_high, firsts, bands, self.table, self.lists)
+        by_name, table, _, lists = self._plain_tuples()
+        list_bands(names, partition.order, by_high, firsts, by_name, table, lists)
         self.counts[:] = n_groups, len(partition), len(partition), used
 
     def _reserve_names(self, n: int) -> None:

@@ -60,6 +60,22 @@ def find_last(values: NDArray[np.float64], order: NDArray[np.int32], n_blocks: i
 
 
 @kernel
+def may_hold(
+    low: float, high: float, least: float, greatest: float, grid: NDArray[np.float64], words: NDArray[np.uint64]
+) -> bool:
+    """Whether a value may be between two numbers, by one look into the table, without a branch.
+
+    `least` and `greatest` are the ends of all values. NaN means unbounded: comparisons with it are false.
+    """
+    low_cell, high_cell = find_cell(low, grid, words), find_last_cell(high, grid, words)
+    word, at = low_cell >> 6, np.uint64(low_cell & 63)
+    seen = (words[word] >> at) | ((words[word + 1] << np.uint64(1)) << (np.uint64(63) - at))
+    more = high_cell - low_cell
+    held = (seen << (np.uint64(63) - np.uint64(min(max(more, 0), 63)))) != 0
+    return (not high < least) & (not low > greatest) & (held | (more > 63))  # type: ignore[no-any-return]
+
+
+@kernel
 def find_first(
     shift: float,
     below: float,
@@ -104,8 +120,7 @@ def fetch_block(cell: int, values: NDArray[np.float64], order: NDArray[np.int32]
 @kernel
 def fill_blocks(ordered: NDArray[np.float64], ordered_names: NDArray[np.int32], blocks: Blocks) -> None:
     """Write ordered values into empty blocks."""
-    values, names, firsts, sizes = blocks.values, blocks.names, blocks.firsts, blocks.sizes
-    grid, words, begun = blocks.grid, blocks.words, blocks.begun
+    values, names, _, firsts, sizes, grid, words, begun = blocks
     for i in range(len(ordered)):
         block, place = i // FILL, i % FILL
         values[block, place], names[block, place] = ordered[i], ordered_names[i]
@@ -124,7 +139,7 @@ def flatten_blocks(
     blocks: Blocks, n_blocks: int, ordered: NDArray[np.float64], ordered_names: NDArray[np.int32]
 ) -> None:
     """Write the values of all blocks, in order."""
-    values, names, order, sizes = blocks.values, blocks.names, blocks.order, blocks.sizes
+    values, names, order, _, sizes, _, _, _ = blocks
     n = 0
     for block in range(n_blocks):
         row = order[block]
@@ -134,13 +149,19 @@ def flatten_blocks(
 
 
 @kernel
-def _find_block(value: float, name: int, blocks: Blocks, n_blocks: int) -> int:
+def _find_block(
+    value: float,
+    name: int,
+    names: NDArray[np.int32],
+    order: NDArray[np.int32],
+    firsts: NDArray[np.float64],
+    n_blocks: int,
+) -> int:
     """The last block that begins with this value and name or a lower one; otherwise the first."""
-    firsts = blocks.firsts
     low, high = 0, n_blocks
     while high - low > 1:
         middle = (low + high) >> 1
-        if firsts[middle] < value or (firsts[middle] == value and blocks.names[blocks.order[middle], 0] <= name):
+        if firsts[middle] < value or (firsts[middle] == value and names[order[middle], 0] <= name):
             low = middle
         else:
             high = middle
@@ -148,18 +169,24 @@ def _find_block(value: float, name: int, blocks: Blocks, n_blocks: int) -> int:
 
 
 @kernel
+def _count(change: int, begun: NDArray[np.int32], first: int, last: int) -> None:
+    """Add a number to `begun[first:last]`. It is a loop because changing a slice takes a second to compile."""
+    for stretch in range(first, last):
+        begun[stretch] += change
+
+
+@kernel
 def add_to_blocks(new_values: NDArray[np.float64], new_names: NDArray[np.int32], blocks: Blocks, n_blocks: int) -> int:
     """Insert each value into its block; the number of blocks then."""
-    values, names, order, firsts = blocks.values, blocks.names, blocks.order, blocks.firsts
-    sizes, grid, words, begun = blocks.sizes, blocks.grid, blocks.words, blocks.begun
+    values, names, order, firsts, sizes, grid, words, begun = blocks
     for i in range(len(new_values)):
         value, name = new_values[i], new_names[i]
-        block = _find_block(value, name, blocks, n_blocks)
+        block = _find_block(value, name, names, order, firsts, n_blocks)
         if sizes[block] == BLOCK:
-            _split(block, blocks, n_blocks)
+            _split(block, values, names, order, firsts, sizes, n_blocks)
             n_blocks += 1
-            begun[(find_cell(firsts[block + 1], grid, words) >> STRETCH) + 1 :] += 1
-            block = _find_block(value, name, blocks, n_blocks)
+            _count(1, begun, (find_cell(firsts[block + 1], grid, words) >> STRETCH) + 1, len(begun))
+            block = _find_block(value, name, names, order, firsts, n_blocks)
         row, place = order[block], sizes[block]
         while place > 0 and (
             values[row, place - 1] > value or (values[row, place - 1] == value and names[row, place - 1] > name)
@@ -171,15 +198,22 @@ def add_to_blocks(new_values: NDArray[np.float64], new_names: NDArray[np.int32],
         cell = find_cell(value, grid, words)
         words[cell >> 6] |= np.uint64(1) << np.uint64(cell & 63)
         if place == 0:  # of the first block
-            begun[(cell >> STRETCH) + 1 : (find_cell(firsts[block], grid, words) >> STRETCH) + 1] += 1
+            _count(1, begun, (cell >> STRETCH) + 1, (find_cell(firsts[block], grid, words) >> STRETCH) + 1)
             firsts[block] = value
     return n_blocks
 
 
 @kernel
-def _split(block: int, blocks: Blocks, n_blocks: int) -> None:
+def _split(
+    block: int,
+    values: NDArray[np.float64],
+    names: NDArray[np.int32],
+    order: NDArray[np.int32],
+    firsts: NDArray[np.float64],
+    sizes: NDArray[np.int32],
+    n_blocks: int,
+) -> None:
     """Move the upper half of a full block to a free row, which becomes the next block."""
-    values, names, order, firsts, sizes = blocks.values, blocks.names, blocks.order, blocks.firsts, blocks.sizes
     row, free = order[block], order[n_blocks]
     half = BLOCK // 2
     for place in range(half, BLOCK):
@@ -196,10 +230,9 @@ def remove_from_blocks(
     gone_values: NDArray[np.float64], gone_names: NDArray[np.int32], blocks: Blocks, n_blocks: int
 ) -> int:
     """Remove each value from its block; the number of blocks then."""
-    values, names, order, firsts = blocks.values, blocks.names, blocks.order, blocks.firsts
-    sizes, grid, words, begun = blocks.sizes, blocks.grid, blocks.words, blocks.begun
+    values, names, order, firsts, sizes, grid, words, begun = blocks
     for i in range(len(gone_values)):
-        block = _find_block(gone_values[i], gone_names[i], blocks, n_blocks)
+        block = _find_block(gone_values[i], gone_names[i], names, order, firsts, n_blocks)
         row, place = order[block], 0
         while names[row, place] != gone_names[i]:
             place += 1
@@ -212,9 +245,9 @@ def remove_from_blocks(
         stretch = find_cell(firsts[block], grid, words) >> STRETCH
         if sizes[block] > 0:
             firsts[block] = values[row, 0]
-            begun[stretch + 1 : (find_cell(firsts[block], grid, words) >> STRETCH) + 1] -= 1
+            _count(-1, begun, stretch + 1, (find_cell(firsts[block], grid, words) >> STRETCH) + 1)
             continue
-        begun[stretch + 1 :] -= 1
+        _count(-1, begun, stretch + 1, len(begun))
         n_blocks -= 1
         for later in range(block, n_blocks):
             order[later], firsts[later], sizes[later] = order[later + 1], firsts[later + 1], sizes[later + 1]

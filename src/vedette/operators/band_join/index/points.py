@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.native.buffers import grown
+from vedette.native.kernels import plain_tuple
 from vedette.operators.band_join.index.cell_screen import CoverCells, find_cells
+from vedette.operators.band_join.index.group_arrays import OrderedValues
 from vedette.operators.band_join.index.groups import Groups
 from vedette.operators.band_join.index.point_blocks import (
     BLOCK,
@@ -32,6 +34,7 @@ TAIL = 200  # one in this many values at either end may be outside the table, wh
 FAR = 4  # if they make the range this many times as long
 MANY = 4  # all blocks are rebuilt if one in this many values is added or removed at once
 FEW_BLOCKS = 16
+FEW_VALUES, FEW_FILLED = FEW_BLOCKS * BLOCK, FEW_BLOCKS * FILL  # as many as full blocks hold, and as rebuilt ones
 FEW_SHIFTS = 4  # finding the cells of covers pays off for this many shifts, or at the second look-up
 
 
@@ -50,6 +53,7 @@ class Points:
     """Values by name, a small integer, in the first `n_blocks` blocks."""
 
     blocks: Blocks = field(default_factory=_no_blocks)
+    arrays: Blocks = field(init=False)  # the blocks as a plain tuple, for kernels
     n_blocks: int = 0
     n: int = 0
     n_changes: int = 0  # since the blocks were built
@@ -57,6 +61,9 @@ class Points:
     cells: CoverCells = field(default_factory=_no_cells)
     cells_stamp: object = None
     asked_stamp: object = None
+
+    def __post_init__(self) -> None:
+        self.arrays = plain_tuple(self.blocks)
 
     def __len__(self) -> int:
         return self.n
@@ -67,30 +74,33 @@ class Points:
 
     def add(self, values: NDArray[np.float64], names: NDArray[np.int32]) -> None:
         """Add finite values with new names."""
-        if self.n == 0 or len(values) * MANY > self.n + FEW_BLOCKS:
+        n_new = len(values)
+        if self.n == 0 or n_new * MANY > self.n + FEW_BLOCKS:
             old_values, old_names = self.in_order()
             self._make(np.concatenate([old_values, values]), np.concatenate([old_names, names]))
             return
-        self._reserve(self.n_blocks + len(values) + 1)
-        self.n_blocks = add_to_blocks(values, names, self.blocks, self.n_blocks)
-        self.n += len(values)
-        self._note(len(values))
+        if self.n_blocks + n_new >= len(self.blocks.order):
+            self._reserve(self.n_blocks + n_new + 1)
+        self.n_blocks = add_to_blocks(values, names, self.arrays, self.n_blocks)
+        self.n += n_new
+        self._note(n_new)
 
     def remove(self, values: NDArray[np.float64], names: NDArray[np.int32]) -> None:
         """Remove values that are here under these names."""
-        if len(values) * MANY > self.n:
+        n_gone = len(values)
+        if n_gone * MANY > self.n:
             old_values, old_names = self.in_order()
             kept = ~np.isin(old_names, names)
             self._make(old_values[kept], old_names[kept])
             return
-        self.n_blocks = remove_from_blocks(values, names, self.blocks, self.n_blocks)
-        self.n -= len(values)
-        self._note(len(values))
+        self.n_blocks = remove_from_blocks(values, names, self.arrays, self.n_blocks)
+        self.n -= n_gone
+        self._note(n_gone)
 
-    def in_order(self) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    def in_order(self) -> OrderedValues:
         """All values and their names, in order."""
         values, names = np.empty(self.n), np.empty(self.n, np.int32)
-        flatten_blocks(self.blocks, self.n_blocks, values, names)
+        flatten_blocks(self.arrays, self.n_blocks, values, names)
         return values, names
 
     def rename(self, new_names: NDArray[np.int32]) -> None:
@@ -105,14 +115,16 @@ class Points:
             if is_new and n_shifts < FEW_SHIFTS:
                 return _NO_CELLS
             table = groups.table
-            self.cells = find_cells(table.cover_lows, table.cover_highs, groups.n_groups, self.blocks.grid)
+            found = find_cells(table.cover_lows, table.cover_highs, groups.n_groups, self.blocks.grid)
+            self.cells = CoverCells(*found)
             self.cells_stamp = groups.stamp
         return self.cells
 
     def _note(self, n_changes: int) -> None:
         """Rebuild the blocks when the table is out of date, or blocks are mostly empty."""
         self.n_changes += n_changes
-        if self.n_changes > self.n + FEW_BLOCKS * BLOCK or self.n_blocks * FILL > 4 * self.n + FEW_BLOCKS * FILL:
+        n = self.n
+        if self.n_changes > n + FEW_VALUES or self.n_blocks * FILL > 4 * n + FEW_FILLED:
             self._make(*self.in_order())
 
     def _make(self, values: NDArray[np.float64], names: NDArray[np.int32]) -> None:
@@ -134,13 +146,13 @@ class Points:
             words=np.zeros(n_cells // 64 + 1, np.uint64),
             begun=np.zeros(n_stretches + 1, np.int32),
         )
-        fill_blocks(values, names, self.blocks)
+        self.arrays = plain_tuple(self.blocks)
+        fill_blocks(values, names, self.arrays)
 
     def _reserve(self, n_rows: int) -> None:
+        """Make room for more blocks than there are rows."""
         old = self.blocks
         n_before = len(old.order)
-        if n_rows <= n_before:
-            return
         order = grown(old.order, n_before, n_rows)
         n_after = len(order)
         order[n_before:] = np.arange(n_before, n_after)
@@ -148,6 +160,7 @@ class Points:
         values[:n_before], names[:n_before] = old.values, old.names
         firsts, sizes = grown(old.firsts, n_before, n_after), grown(old.sizes, n_before, n_after)
         self.blocks = old._replace(values=values, names=names, order=order, firsts=firsts, sizes=sizes)
+        self.arrays = plain_tuple(self.blocks)
 
 
 _NO_CELLS = _no_cells()
