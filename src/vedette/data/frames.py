@@ -29,6 +29,11 @@ class Frame:
     def __contains__(self, name: str) -> bool:
         return name.lower() in self._places
 
+    @property
+    def lower_names(self) -> Set[str]:
+        """The names in lower case."""
+        return self._places.keys()
+
     def find(self, name: str) -> Any:
         """The column of that name, or None."""
         folded = name.lower()

@@ -44,21 +44,10 @@ class Stamps(NamedTuple):
     b: Int32s
 
 
-class Pairs(NamedTuple):
-    """Pairs as columns; see `Meetings`."""
-
-    a: Int32s
-    b: Int32s
-    starts: Doubles
-    ends: Doubles
-
-
-class Slices(NamedTuple):
-    """The time, and how time is cut into slices."""
-
-    now: float
-    origin: float
-    width: float
+# Pairs, as columns of `Meetings`: a, b, starts and ends.
+Pairs = tuple[Int32s, Int32s, Doubles, Doubles]
+# The time, and how time is cut into slices: now, origin and width.
+Slices = tuple[float, float, float]
 
 
 def empty_places() -> Places:
@@ -128,7 +117,7 @@ def tidy(now: float, stamps: Stamps, places: Places) -> None:
 @kernel
 def count(until: int, places: Places) -> int:
     """How many pairs are in the buckets that a snapshot in the slice `until` reads."""
-    buckets, counts = places.buckets, places.counts
+    _, _, _, buckets, counts = places
     n = buckets[BEGUN, PAIRS]
     for k in range(counts[SLICE], min(until + 1, counts[SLICE] + RING)):
         n += buckets[k % RING, PAIRS]
@@ -272,7 +261,7 @@ def _prefetch_next(chunk: int, marks: Int32s, spans: Doubles, chain: Int32s) -> 
 @kernel
 def _is_valid(place: int, now: float, stamps: Stamps, marks: Int32s, spans: Doubles) -> bool:
     stamp = marks[place, 2]
-    is_valid = (spans[place, 1] >= now) & (stamps.a[marks[place, 0]] <= stamp) & (stamps.b[marks[place, 1]] <= stamp)
+    is_valid = (spans[place, 1] >= now) & (stamps[0][marks[place, 0]] <= stamp) & (stamps[1][marks[place, 1]] <= stamp)
     return is_valid  # type: ignore[no-any-return]
 
 

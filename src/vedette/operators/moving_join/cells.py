@@ -42,13 +42,8 @@ class Cells(NamedTuple):
     spans: Int32s  # by object: the first and last cell along each axis; -1 if it is not in the grid
 
 
-class Found(NamedTuple):
-    """Room for pairs; see `Meetings`."""
-
-    slots: Int32s
-    others: Int32s
-    starts: Doubles
-    ends: Doubles
+# Room for pairs, as columns of `Meetings`: slots, others, starts and ends.
+Found = tuple[Int32s, Int32s, Doubles, Doubles]
 
 
 @kernel

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.native.budget import BOUND, check_bytes
+from vedette.native.kernels import plain_tuple
 from vedette.operators.moving_join import cells
 from vedette.operators.moving_join.cells import Cells
 from vedette.operators.moving_join.meetings import MEETING_BYTES, Meetings
@@ -81,12 +82,12 @@ class SweptGrid:
             spans = np.full((len(rows), 4), -1, np.int32)
             spans[:n] = self.cells.spans
             self.cells = self.cells._replace(spans=spans)
-        self.n_used = cells.insert(rows, slots, since, self.cells, self.n_used)
+        self.n_used = cells.insert(rows, slots, since, plain_tuple(self.cells), self.n_used)
         return self.n_used >= 0
 
     def remove(self, slots: NDArray[np.int32]) -> None:
         """Remove objects; unknown ones are ignored."""
-        cells.remove(slots[slots < len(self.cells.spans)], self.cells)
+        cells.remove(slots[slots < len(self.cells.spans)], plain_tuple(self.cells))
 
     def find(
         self,
@@ -104,20 +105,19 @@ class SweptGrid:
         if len(slots) > FEW:
             order = cells.order_by_cell(spans, self.shape)
             slots, spans = slots[order], spans[order]
-        candidates = np.empty(max(1, len(others)), np.int32)
+        grid, candidates = plain_tuple(self.cells), np.empty(max(1, len(others)), np.int32)
         parts, at, done, room = [], 0, 0, 1024 + int(1.25 * self.expected * len(slots))
         most = BOUND.n_bytes // MEETING_BYTES
         while True:
             found = Meetings.empty(min(room, most - done + len(others)))  # always enough for one object
-            out = cells.Found(found.a, found.b, found.starts, found.ends)
-            n, at = cells.find(rows, slots, spans, at, others, is_left_out, since, self.cells, candidates, out)
+            out = found.a, found.b, found.starts, found.ends
+            n, at = cells.find(rows, slots, spans, at, others, is_left_out, since, grid, candidates, out)
             parts.append(found.take(slice(n)))
-            if at == len(slots):
-                break
             done += n
             check_bytes(MEETING_BYTES * done)
+            if at == len(slots):
+                break
             room = len(others) + max(1024, done // 2, int(1.25 * done / max(at, 1) * (len(slots) - at)))
-        check_bytes(sum(each.nbytes for each in parts))
         meetings = Meetings.concat(parts)
         self.expected = max(len(meetings) / max(len(slots), 1), 0.9 * self.expected)
         return meetings

@@ -13,6 +13,7 @@ from vedette.native.buffers import empty_int32, empty_int64
 from vedette.native.hashing import empty_slots, find_numbers, insert_numbers
 
 MEETING_BYTES = 24
+FEW = 4096  # up to this many moments are compared with each other first: mostly none are equal
 MANY = 4096  # with more pairs, moments are compared first
 CODE_BITS = 20
 
@@ -41,6 +42,8 @@ class Meetings:
     @classmethod
     def empty(cls, n: int = 0) -> Meetings:
         """Room for `n` pairs."""
+        if n == 0:
+            return _NO_MEETINGS
         return cls(empty_int32(n), empty_int32(n), empty_int64(n).view(np.float64), empty_int64(n).view(np.float64))
 
     @classmethod
@@ -65,13 +68,22 @@ class Meetings:
         return Meetings(self.b, self.a, self.starts, self.ends)
 
 
+_NO_MEETINGS = Meetings(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), np.empty(0))
+
+
 def differ(old: Meetings, new: Meetings, since: float = -np.inf) -> tuple[Meetings, Meetings]:
     """Both, without the pairs that are the same in both. Each has a pair at most once.
 
     No pair of `new` starts before `since`.
     """
+    if not len(old) or not len(new):
+        return old, new
+    if len(old) * len(new) <= FEW:
+        is_alike = (old.starts[:, None] == new.starts) & (old.ends[:, None] == new.ends)
+        if not is_alike.any():
+            return old, new
     old_places, new_places = np.flatnonzero(old.starts >= since), np.arange(len(new))
-    if not len(old_places) or not len(new):
+    if not len(old_places):
         return old, new
     if len(new) > MANY:  # few have moments that also occur in the other set of pairs
         old_codes, new_codes = _codes(old), _codes(new)

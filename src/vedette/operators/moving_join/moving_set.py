@@ -105,7 +105,7 @@ class MovingSet:
     ) -> NDArray[np.int32]:
         """Set the rows of distinct ids, new or known, and their ends; the slots."""
         slots = self._write(ids, rows, reported)
-        self.set_ends(slots, now, now)
+        self._set_ends(slots, now, now)
         return slots
 
     def remove(self, ids: NDArray[np.int64] | Any, reported: NDArray[np.float64]) -> None:
@@ -128,6 +128,9 @@ class MovingSet:
         They will be looked up from `since` on.
         """
         self._keep(slots)
+        self._set_ends(slots, now, since)
+
+    def _set_ends(self, slots: NDArray[np.int32], now: float, since: float) -> None:
         earliest = motion_rows.set_ends(self.rows, slots, self.interval, now + self._ahead, self.renews, self.is_static)
         if earliest < self._soon_until:
             self._soon = np.concatenate([self._soon, slots])
@@ -135,8 +138,7 @@ class MovingSet:
         self._note(slots)
 
     def free(self, slots: NDArray[np.int32]) -> None:
-        """Remove the objects at these slots."""
-        self._keep(slots)
+        """Remove the objects at these slots. Undoing a change restores only what was kept before."""
         self.lives[slots] = False
         self._n -= len(slots)
         if self._grid is not None:
@@ -152,10 +154,12 @@ class MovingSet:
             self._soon_until = time + self.interval / SLICES
             n = len(self.ids)
             self._soon = np.flatnonzero(self.lives[:n] & (self.rows[:n, UNTIL] < self._soon_until)).astype(np.int32)
+        if not len(self._soon):
+            return self._soon
         has_ended = self.lives[self._soon] & (self.rows[self._soon, UNTIL] < time)
+        if not has_ended.any():
+            return np.empty(0, np.int32)
         slots: NDArray[np.int32] = np.unique(self._soon[has_ended])
-        if not len(slots):
-            return slots
         exists: NDArray[np.bool_] = vanishing_times(self.rows[slots]) > self.rows[slots, UNTIL]
         return slots[exists]
 

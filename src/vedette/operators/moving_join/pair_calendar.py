@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.native.buffers import empty_int32
+from vedette.native.kernels import plain_tuple
 from vedette.operators.moving_join import calendar_buckets as kernels
 from vedette.operators.moving_join.meetings import Meetings
 
@@ -57,7 +58,7 @@ class PairCalendar:
         self.now = now
         if kernels.slice_of(now, self._origin, self._width) > self._places.counts[kernels.SLICE]:
             self._reserve(FEW)
-            kernels.advance(self._slices, self._stamps, self._places)
+            kernels.advance(self._slices, plain_tuple(self._stamps), plain_tuple(self._places))
 
     def begin_step(self, n_a: int, n_b: int) -> None:
         """Start a step with a new stamp. Slots of objects are below `n_a` and `n_b`."""
@@ -78,9 +79,9 @@ class PairCalendar:
 
     def add(self, pairs: Meetings) -> None:
         """Add pairs, except ended ones."""
-        at, columns = 0, kernels.Pairs(pairs.a, pairs.b, pairs.starts, pairs.ends)
+        at, columns = 0, (pairs.a, pairs.b, pairs.starts, pairs.ends)
         while True:
-            at = kernels.add(columns, at, self._stamp, self._slices, self._places)
+            at = kernels.add(columns, at, self._stamp, self._slices, plain_tuple(self._places))
             if at == len(pairs):
                 break
             self._reserve((len(pairs) - at) // kernels.CHUNK + FEW)
@@ -95,16 +96,16 @@ class PairCalendar:
     def at(self, time: float) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The slots of all pairs that intersect at one time, not before now."""
         until = kernels.slice_of(time, self._origin, self._width)
-        n = kernels.count(until, self._places)
+        n = kernels.count(until, plain_tuple(self._places))
         a, b = empty_int32(n + 1), empty_int32(n + 1)
-        n = kernels.snapshot(time, until, a, b, self._stamps, self._places)
+        n = kernels.snapshot(time, until, a, b, plain_tuple(self._stamps), plain_tuple(self._places))
         return a[:n], b[:n]
 
     def all(self) -> Meetings:
         """All pairs, in no order."""
         pairs = Meetings.empty(self.n_kept + 1)
-        columns = kernels.Pairs(pairs.a, pairs.b, pairs.starts, pairs.ends)
-        n = kernels.list_all(self.now, columns, self._stamps, self._places)
+        columns = pairs.a, pairs.b, pairs.starts, pairs.ends
+        n = kernels.list_all(self.now, columns, plain_tuple(self._stamps), plain_tuple(self._places))
         return pairs.take(slice(n))
 
     def rename(self, moved: list[NDArray[np.int32]]) -> None:
@@ -116,17 +117,17 @@ class PairCalendar:
             renamed.append(np.zeros(len(living), np.int32))
             renamed[-1][new_slots[living]] = stamps[living]
         self._stamps = kernels.Stamps(*renamed)
-        kernels.rename(moved[0], moved[1], self._places)
+        kernels.rename(moved[0], moved[1], plain_tuple(self._places))
 
     @property
     def _slices(self) -> kernels.Slices:
-        return kernels.Slices(self.now, self._origin, self._width)
+        return self.now, self._origin, self._width
 
     def _tidy(self) -> None:
-        kernels.tidy(self.now, self._stamps, self._places)
+        kernels.tidy(self.now, plain_tuple(self._stamps), plain_tuple(self._places))
         n_chunks, n_used = len(self._places.chain), self._n_used
         if (n_chunks - n_used) * ROOM > 2 * n_used + ROOM * FEW:
-            kernels.compact(n_used, self._places)
+            kernels.compact(n_used, plain_tuple(self._places))
             self._resize(n_used + n_used // ROOM)
         self._n_settled, self._n_changes = self.n_kept, 0
 

@@ -81,7 +81,7 @@ class MovingRows:
     def at_each(self, moments: NDArray[np.float64]) -> Iterator[MovingRows]:
         """The rows of each moment, in order; of several rows of one object, the last. Every row is of some moment."""
         if len(moments) == 1:
-            yield self._last_of(np.arange(len(self)))
+            yield self if self.twins is None else self._last_of(np.arange(len(self)))
             return
         order = np.argsort(self.times, kind="stable")
         cuts = [*np.searchsorted(self.times[order], moments), len(self)]
@@ -147,6 +147,7 @@ class MovingTable:
     def __init__(self, rows: Any, name: str) -> None:
         self.name = name
         self._frame = as_frame(rows)
+        self._names = self._frame.lower_names
 
     @property
     def n_dims(self) -> int:
@@ -154,7 +155,7 @@ class MovingTable:
         return 3 if any(self.has(name) for name in ("z", "z_low", "z_high")) else 2
 
     def has(self, column: str) -> bool:
-        return column in self._frame
+        return column in self._names
 
     @property
     def has_sides(self) -> bool:
@@ -184,16 +185,17 @@ class MovingTable:
     def pair(self, what: str) -> tuple[str, str]:
         """The columns of a low and a high side, which may be the same."""
         sides = f"{what}_low", f"{what}_high"
-        given = [each for each in sides if self.has(each)]
         if self.has(what):
+            given = [each for each in sides if self.has(each)]
             if given:
                 raise RowError(
                     f"the rows of set {self.name} have {what!r}, which means both sides, and {given[0]!r}; pass "
                     f"{what!r}, or {sides[0]!r} and {sides[1]!r}"
                 )
             return what, what
-        self.find(sides[0], what)
-        self.find(sides[1])
+        if not (self.has(sides[0]) and self.has(sides[1])):
+            self.find(sides[0], what)
+            self.find(sides[1])
         return sides
 
     def find_sides(self, n_dims: int, is_static: bool) -> dict[int, str]:

@@ -17,10 +17,10 @@ from vedette.operators.moving_join.moving_set import MovingSet
 def to_change_table(changes: Sequence[tuple[int, Meetings]], a: MovingSet, b: MovingSet) -> pa.Table:
     """One row per change, in the order of the changes: sign, a, b, start, end."""
     nonempty = [each for each in changes if len(each[1])]
-    signs = [np.full(len(each), sign, np.int8) for sign, each in nonempty]
+    signs = np.repeat(np.array([sign for sign, _ in nonempty], np.int8), [len(each) for _, each in nonempty])
     every = Meetings.concat([each for _, each in nonempty])
     arrays = [
-        pa.array(signs[0] if len(signs) == 1 else np.concatenate([np.empty(0, np.int8), *signs])),
+        pa.array(signs),
         *_names(every.a, every.b, a, b),
         pa.array(every.starts),
         pa.array(every.ends),
