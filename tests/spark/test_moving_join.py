@@ -297,9 +297,9 @@ def test_a_stream_of_changes_gives_pairs_in_complete_mode(spark, tmp_path):
 @pytest.mark.parametrize(
     ("at", "message"),
     [
-        ("noon", r"at is a finite number; got 'noon'"),
-        (float("nan"), r"at is a finite number; got nan"),
-        (None, r"at is a finite number; got None"),
+        ("noon", r"at must be a finite number; got 'noon'"),
+        (float("nan"), r"at must be a finite number; got nan"),
+        (None, r"at must be a finite number; got None"),
         (
             datetime.datetime(2026, 3, 1),
             r"at must be a number or a datetime with a time zone; got datetime.* without one",
@@ -353,7 +353,7 @@ def test_a_frame_without_changes_is_refused(spark, frame):
             {"max_update_interval": "60"},
             r"max_update_interval must be a duration such as '5 minutes'; got '60'; units are",
         ),
-        ({"static": "c"}, r"static is 'a', 'b' or None; got 'c'"),
+        ({"static": "c"}, r"static must be 'a', 'b' or None; got 'c'"),
         ({"late": "never"}, r"late must be one of: 'apply', 'drop', 'error'; got 'never'"),
         ({"shards": 0}, r"shards must be an integer from 1 to 10,000; got 0"),
     ],

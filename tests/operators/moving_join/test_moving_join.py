@@ -507,18 +507,35 @@ def test_time_does_not_go_back():
     with pytest.raises(vd.QueryError, match=r"^pairs are known from the current time, 5, on; got 4"):
         moving.pairs(at=4)
     for wrong in (np.nan, inf, "noon", True):
-        with pytest.raises(vd.RowError, match=r"^time is a finite number; got"):
+        with pytest.raises(vd.RowError, match=r"^time must be a finite number; got"):
             moving.update(a=still(1, 0), time=wrong)
     for stamp in (datetime(2026, 1, 1), pd.Timestamp("2026-01-01"), np.datetime64("2026-01-01")):
-        with pytest.raises(vd.RowError, match=r"^time is a number, such as seconds since 1970; got"):
+        with pytest.raises(vd.RowError, match=r"^time must be a number, such as seconds since 1970; got"):
             moving.update(a=still(1, 0), time=stamp)
-    with pytest.raises(vd.RowError, match=r"^time is a number from -1e\+100 to 1e\+100; got 1e\+101$"):
+    with pytest.raises(vd.RowError, match=r"^time must be a number from -1e\+100 to 1e\+100; got 1e\+101$"):
         moving.update(a=still(1, 0), time=1e101)
+
+
+@pytest.mark.parametrize("digits", [400, 10_000])
+def test_the_error_about_a_number_of_very_many_digits_is_short(digits):
+    huge = 10**digits
+    calls = (
+        lambda: vd.MovingJoin(60).update(a=still(1, 0), time=huge),
+        lambda: vd.MovingJoin(60, static=huge),
+        lambda: vd.MovingJoin(60, expire_overdue=huge),
+        lambda: vd.ZoneSet(huge),
+        lambda: vd.BandQuerySet().remove(huge),
+        lambda: vd.BandQuerySet().monitor().values(huge),
+    )
+    for call in calls:
+        with pytest.raises(vd.VedetteError) as caught:
+            call()
+        assert len(str(caught.value)) < 300
 
 
 @pytest.mark.parametrize("wrong", [0, -1, np.nan, inf, "60", None, True])
 def test_an_interval_is_above_zero(wrong):
-    with pytest.raises(vd.QueryError, match=r"^max_update_interval is "):
+    with pytest.raises(vd.QueryError, match=r"^max_update_interval must be "):
         vd.MovingJoin(wrong)
 
 
@@ -534,13 +551,13 @@ def test_the_pairs_of_many_objects_on_a_line_or_in_a_point_are_found(on):
 
 
 def test_an_interval_that_is_too_long_is_refused():
-    with pytest.raises(vd.QueryError, match=r"^max_update_interval is a number above 0, .*; got 1e\+300$"):
+    with pytest.raises(vd.QueryError, match=r"^max_update_interval must be a number above 0, .*; got 1e\+300$"):
         vd.MovingJoin(1e300)
 
 
 def test_expire_overdue_is_true_or_false():
     for wrong in ("no", 0, None):
-        with pytest.raises(vd.QueryError, match=r"^expire_overdue is True or False; got"):
+        with pytest.raises(vd.QueryError, match=r"^expire_overdue must be True or False; got"):
             vd.MovingJoin(60, expire_overdue=wrong)
     assert vd.MovingJoin(60, expire_overdue=np.True_).expire_overdue is True
 
@@ -690,7 +707,7 @@ def test_messages_say_what_would_work():
         moving.load(b={"id": [1], "x_low": [0], "x_high_": [1]}, time=0)
     with pytest.raises(vd.RowError, match=r"^objects of set a are to be removed, but the time is missing; pass time=$"):
         moving.update(a={**still(1, 0), "time": [1]}, remove_a=[3])
-    with pytest.raises(vd.QueryError, match=r"^static is 'a', 'b' or None; got"):
+    with pytest.raises(vd.QueryError, match=r"^static must be 'a', 'b' or None; got"):
         vd.MovingJoin(60, static="c")
     with pytest.raises(vd.QueryError, match=r"^max_update_interval is 1e-09, which is too short to be added"):
         vd.MovingJoin(1e-9).load(a=still(1, 0), time=1.7e9)

@@ -196,7 +196,7 @@ class BandMonitor:
     def values(self, side: Literal["left", "right"]) -> pa.Table:
         """The current values of a side: columns id and value."""
         if side not in SIDES.values():
-            raise QueryError(f"is 'left' or 'right'; got {shown(side)}", option="side")
+            raise QueryError(f"must be 'left' or 'right'; got {shown(side)}", option="side")
         held = self.left if side == "left" else self.right
         slots = held.living
         return pa.table({"id": pa.array(held.ids.take(slots)), "value": held.values[slots]})

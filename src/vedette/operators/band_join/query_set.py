@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.data.ids import Ids, check_in_order, item, take_ids
-from vedette.errors import QueryError, count
+from vedette.errors import QueryError, count, shown
 from vedette.native.buffers import grown
 from vedette.native.damage import check, check_shape, check_type
 from vedette.operators.band_join.ends import read_ends
@@ -338,7 +338,7 @@ class BandQuerySet(SavedSet):
             standing = standing[~np.isin(standing, removed)]
         if len(standing):
             (twice,) = self._ids.at(standing[:1])
-            raise QueryError(f"id {twice!r} already exists; use replace to change it, or another id")
+            raise QueryError(f"id {shown(twice)} already exists; use replace to change it, or another id")
         return read, names
 
     def _find_all(self, ids: Any) -> NDArray[np.int32]:
@@ -349,7 +349,7 @@ class BandQuerySet(SavedSet):
         if not len(unknown):
             unknown = np.flatnonzero(~self._exists[names])
         if len(unknown):
-            raise QueryError(f"no query {item(read, int(unknown[0]))!r} in this set")
+            raise QueryError(f"no query {shown(item(read, int(unknown[0])))} in this set")
         return names
 
     def _find_existing(self, query_id: object) -> int:
@@ -359,5 +359,5 @@ class BandQuerySet(SavedSet):
     def _must_find(self, query_id: object) -> int:
         name = self._find_existing(query_id)
         if name < 0:
-            raise QueryError(f"no query {query_id!r} in this set")
+            raise QueryError(f"no query {shown(query_id)} in this set")
         return name

@@ -65,11 +65,11 @@ class MovingJoin:
         """
         self.max_update_interval = read_interval(max_update_interval, "max_update_interval")
         if static not in (None, *SETS):
-            raise QueryError(f"is 'a', 'b' or None; got {static!r}", option="static")
+            raise QueryError(f"must be 'a', 'b' or None; got {shown(static)}", option="static")
         if late not in LATE:
             raise QueryError(f"must be one of: 'apply', 'drop', 'error'; got {shown(late)}", option="late")
         if not isinstance(expire_overdue, (bool, np.bool_)):
-            raise QueryError(f"is True or False; got {expire_overdue!r}", option="expire_overdue")
+            raise QueryError(f"must be True or False; got {shown(expire_overdue)}", option="expire_overdue")
         self.expire_overdue = bool(expire_overdue)
         self.static = static
         self.late = late

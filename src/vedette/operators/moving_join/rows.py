@@ -18,7 +18,7 @@ from vedette.data.frames import as_frame, check_array
 from vedette.data.ids import Ids, item, take_ids
 from vedette.data.rows import find_ids, read_values
 from vedette.data.schema import Field, Type
-from vedette.errors import QueryError, RowError, nearest
+from vedette.errors import QueryError, RowError, nearest, shown
 from vedette.native.hashing import empty_slots, find_numbers, find_strings, insert_numbers, insert_strings
 from vedette.operators.moving_join.motion_rows import FARTHEST, SIDES, TIME
 
@@ -135,10 +135,10 @@ def read_number(value: Any, what: str) -> float:
     if is_number and -FARTHEST <= value <= FARTHEST:
         return float(value)
     if isinstance(value, (datetime.date, np.datetime64)):
-        raise RowError(f"{what} is a number, such as seconds since 1970; got {value!r}")
+        raise RowError(f"{what} must be a number, such as seconds since 1970; got {shown(value)}")
     is_far = is_number and -np.inf < value < np.inf
     wanted = f"number from {-FARTHEST:g} to {FARTHEST:g}" if is_far else "finite number"
-    raise RowError(f"{what} is a {wanted}; got {value!r}")
+    raise RowError(f"{what} must be a {wanted}; got {shown(value)}")
 
 
 class MovingTable:
@@ -315,7 +315,7 @@ def _check_numbers(
 
 
 def _row(name: str, ids: Any, row: int) -> str:
-    return f"row {row} of set {name}, id {item(ids, row)!r},"
+    return f"row {row} of set {name}, id {shown(item(ids, row))},"
 
 
 def _read_removed(table: MovingTable, n: int) -> NDArray[np.bool_]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vedette.data.durations import Interval
 from vedette.data.ids import Ids, take_ids
-from vedette.errors import QueryError, count
+from vedette.errors import QueryError, count, shown
 from vedette.native.buffers import grown
 from vedette.native.damage import check, check_shape, check_type
 from vedette.operators.moving_join.late_rows import Late
@@ -57,7 +57,7 @@ class ZoneSet(VersionedSet):
 
     def __init__(self, dimensions: int = 2) -> None:
         if isinstance(dimensions, bool) or dimensions not in (2, 3):
-            raise QueryError(f"dimensions must be 2 or 3; got {dimensions!r}")
+            raise QueryError(f"dimensions must be 2 or 3; got {shown(dimensions)}")
         self.dimensions = int(dimensions)
         self._ids = Ids()
         self._versions = Versions()
