@@ -3,6 +3,7 @@
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -q --dist loadfile
 COVERAGE := --cov=vedette --cov-report=
+COVERAGE_OF_FAST := $(if $(filter test-all,$(MAKECMDGOALS)),$(COVERAGE))
 WITHOUT_JIT := tests/data/test_axes.py tests/indexes tests/operators tests/papers tests/queries
 export PYTHONHASHSEED := 0
 
@@ -16,7 +17,7 @@ demo: .venv/.ready-run  ## Match 100,000 queries with a Spark stream, check the 
 	@$(BIN)/vedette demo
 
 test: .venv/.ready-dev lint  ## Run the checks and the fast tests
-	HYPOTHESIS_PROFILE=fast $(PYTEST) -n 2 -m fast $(COVERAGE)
+	HYPOTHESIS_PROFILE=fast $(PYTEST) -n 2 -m fast $(COVERAGE_OF_FAST)
 
 test-all: test  ## Run these, the slow tests, all random tests in full, and the tests without JIT; report coverage
 	$(PYTEST) -n 3 -m "full or (fast and hypothesis)"
