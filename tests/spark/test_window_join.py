@@ -221,7 +221,7 @@ def test_three_streams_are_joined_by_what_all_queries_equate_or_in_one_shard(spa
     joins = vd.JoinQuerySet(**streams)
     joins.add("q", "a.a < b.b AND b.b < c.c", within=10)
     assert len(vs.window_join(pairs=joins, frames=rows, **times).collect()) == 4
-    with pytest.raises(vd.PipelineError, match=r"needs one shard: a grid is for two streams; leave"):
+    with pytest.raises(vd.PipelineError, match=r"needs one shard: a grid is for two streams; omit it"):
         vs.window_join(pairs=joins, frames=rows, **times, shards=4)
     with pytest.raises(
         vd.PipelineError, match=r"joins 3 streams; pass their DataFrames by name: frames=\{'a': \.\.\., 'b'"
