@@ -221,7 +221,7 @@ def test_expiry_and_dwell_need_a_watermark(spark, queries, tmp_path, option):
     border = vs.border(queries, key="symbol", time="ts", **{option: "1 minute"})
 
     with pytest.raises(
-        vd.PipelineError, match=rf"{option} needs .* watermark on 'ts' .*\.withWatermark\('ts', \"10 min"
+        vd.PipelineError, match=rf"{option} needs a watermark on 'ts'; set it before .*\.withWatermark\('ts', \"10 min"
     ):
         read_stream(spark, tmp_path / "rows").transform(border)
     assert spark.read.parquet(str(tmp_path / "rows")).transform(border).count()
