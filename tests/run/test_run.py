@@ -283,7 +283,11 @@ def test_a_dry_run_explains_and_does_nothing(spark, run, tmp_path, registry, wri
     [
         ('set = "alerts"', 'set = "alert"', "did you mean 'alerts'?"),
         ('kind = "match"', 'kind = "band join"', "a band join reads several streams: write [sources.left]"),
-        ('kind = "match"', 'kind = "border"\nkey = "symbol"\ntime = "ts"\ndwell = -1', "operator.dwell is "),
+        (
+            'kind = "match"',
+            'kind = "border"\nkey = "symbol"\ntime = "ts"\ndwell = -1',
+            "operator.dwell must be a duration such as ",
+        ),
         ('format = "json"', 'format = "json"\nwhere = "prise < 3"', "source.where: Spark failed: "),
         (
             'format = "json"',
