@@ -556,7 +556,7 @@ path = "{tmp_path}/pairs"
     assert lines == [(1, 1, "Ada", "port", 10.0, 14.0), (2, -1, "Ada", "port", 10.0, 14.0)]
     wrong = path.read_text().replace("max_update_interval = 60", "max_update_interval = -1")
     path.write_text(wrong)
-    assert "operator.max_update_interval is a number above 0" in run("run", path)[2]
+    assert "operator.max_update_interval must be a number above 0" in run("run", path)[2]
 
 
 @pytest.mark.full
