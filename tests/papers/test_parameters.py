@@ -42,11 +42,11 @@ def test_sizes_of_rectangles_segments_and_data_clusters_are_one_or_more():
 
 def test_differences_are_of_ids_from_the_first_on():
     first, last, _, cells = RANGE
-    with pytest.raises(ValueError, match="ids are 0 or more here; got -1"):
+    with pytest.raises(ValueError, match="ids must be 0 or more here; got -1"):
         DiffRMQ.build(INDEXES["IS-list"], first, last, np.array([-1], np.int32), cells)
     differences = DiffRMQ(INDEXES["IS-list"].build(first, last, np.array([5], np.int32), cells), 5, 1)
 
-    with pytest.raises(ValueError, match="ids are 5 or more here; got 2"):
+    with pytest.raises(ValueError, match="ids must be 5 or more here; got 2"):
         differences.insert(first, last, np.array([2], np.int32))
 
 
