@@ -175,9 +175,7 @@ def test_times_may_be_timestamps(spark):
     assert as_pairs(vs.moving_pairs(changes, at=at(4.25))) == {(1, 2)}
     assert as_pairs(vs.moving_pairs(changes, at=at(4.25).timestamp())) == {(1, 2)}
     assert as_pairs(vs.moving_pairs(changes, at=at(4.5))) == set()
-    with pytest.raises(
-        vd.RowError, match=r"or both numbers; 'ts' of set a is timestamp and 'n' of set b is int; cast"
-    ):
+    with pytest.raises(vd.RowError, match=r"or both numbers; 'ts' of set a is timestamp and 'n' of set b is int; cast"):
         join(a, b.selectExpr("*", "1 n"), a_time="ts", b_time="n")
 
 
