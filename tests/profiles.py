@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
-EXAMPLES = {"fast": 20, "full": 100, "interpreted": 15, "hunt": 5000}
+EXAMPLES = {"fast": 20, "full": 100, "interpreted": 15, "hunt": 1000}
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "full") if IS_COMPILED else "interpreted"
 
 
