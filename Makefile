@@ -8,7 +8,7 @@ WITHOUT_JIT := tests/data/test_axes.py tests/indexes tests/operators tests/paper
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-matrix lint bench docs setup clean
+.PHONY: help demo test test-all test-matrix lint bench dist docs setup clean
 
 help:  ## Show the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
@@ -35,6 +35,9 @@ lint: .venv/.ready-dev  ## Check style, types and the direction of imports
 
 bench: .venv/.ready-dev  ## Measure everything at this commit and write the benchmark pages
 	$(BIN)/python -m benchmarks
+
+dist: .venv/.ready-dev  ## Build the wheel and the source archive in dist/
+	$(BIN)/python -m hatchling build --clean
 
 docs: .venv/.ready-dev  ## Build the documentation site in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

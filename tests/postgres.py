@@ -155,7 +155,7 @@ def _find_programs() -> Path:
     try:
         import psycopg  # noqa: F401
     except ImportError:
-        raise UnavailableError("psycopg is not installed; pip install 'psycopg[binary]'") from None
+        raise UnavailableError("psycopg is not installed; pip install 'vedette[postgres]'") from None
     found = shutil.which("initdb")
     folders = [Path(found).resolve().parent] if found else []
     folders += [Path(path) for path in sorted(glob.glob("/usr/lib/postgresql/*/bin"), reverse=True)]

@@ -19,6 +19,7 @@ TIERS = ("fast", "full", "matrix")
 # Folders and files whose tests are `full`: papers, services, clusters, kills, whole examples.
 FULL_PATHS = (
     "tests/benchmarks/",
+    "tests/deploy/",
     "tests/kafka/",
     "tests/papers/",
     "tests/registry/test_concurrency.py",

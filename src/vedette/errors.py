@@ -8,6 +8,7 @@ VedetteError
 ├── SnapshotError    a saved query set is damaged, or has another format
 ├── FileError        a file of queries or rows cannot be read or written
 ├── PipelineError    Spark cannot run the transform: no Java, another time zone, a worker without Vedette
+├── MissingPackageError    an optional package is not installed; also an ImportError
 └── RegistryError    a registry or its database refuses: unknown set, locked, read-only, unreachable, too new
     └── ConflictError    another writer changed the set first
 """
@@ -144,6 +145,10 @@ class PipelineError(VedetteError, RuntimeError):
     def __init__(self, statement: str = "", *, is_retryable: bool = False, **about: Any) -> None:
         super().__init__(statement, **about)
         self.is_retryable = is_retryable
+
+
+class MissingPackageError(VedetteError, ModuleNotFoundError):
+    """An optional package is not installed. The message names the extra to install: `pip install 'vedette[spark]'`."""
 
 
 class RegistryError(VedetteError, RuntimeError):

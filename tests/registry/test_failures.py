@@ -308,7 +308,7 @@ def test_postgresql_without_its_driver_says_what_to_install(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "psycopg", None)
 
     with pytest.raises(
-        vd.RegistryError, match=r"needs psycopg, which is not installed; pip install 'psycopg\[binary\]'"
+        vd.RegistryError, match=r"needs psycopg, which is not installed; pip install 'vedette\[postgres\]'"
     ):
         vd.Registry("postgresql://ann@localhost/x")
 

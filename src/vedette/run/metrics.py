@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from vedette.errors import PipelineError
+from vedette.extras import needs_extra
 
 if TYPE_CHECKING:
     from vedette.run.status import SinkStatus, Status
@@ -27,10 +28,8 @@ def read_address(text: str) -> tuple[str, int]:
 
 def serve_metrics(status: Status, address: tuple[str, int]) -> Any:
     """Serve the metrics in a thread; returns the server. Its `shutdown` ends it."""
-    try:
+    with needs_extra("metrics", "--metrics"):
         from prometheus_client import CollectorRegistry, start_http_server
-    except ImportError:
-        raise PipelineError("--metrics needs the package prometheus-client: pip install prometheus-client") from None
     registry = CollectorRegistry()
     registry.register(_Collector(status))
     host, port = address

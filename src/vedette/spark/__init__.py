@@ -9,12 +9,15 @@ The transforms use no SparkContext, so they also work through Spark Connect.
 
 from __future__ import annotations
 
-from vedette.spark.band_join import band_join
-from vedette.spark.border import border
-from vedette.spark.match import match
-from vedette.spark.moving_join import moving_join
-from vedette.spark.moving_pairs import moving_pairs
-from vedette.spark.session import session
-from vedette.spark.window_join import window_join
+from vedette.extras import needs_extra
+
+with needs_extra("spark", "vedette.spark"):
+    from vedette.spark.band_join import band_join
+    from vedette.spark.border import border
+    from vedette.spark.match import match
+    from vedette.spark.moving_join import moving_join
+    from vedette.spark.moving_pairs import moving_pairs
+    from vedette.spark.session import session
+    from vedette.spark.window_join import window_join
 
 __all__ = ["band_join", "border", "match", "moving_join", "moving_pairs", "session", "window_join"]

@@ -22,6 +22,7 @@ from vedette.cli.jobs.progress import show_progress, timed
 from vedette.demo.market import Market
 from vedette.demo.report import Report, StreamTime, in_words
 from vedette.errors import FileError
+from vedette.extras import check_extra
 from vedette.queries.query_set import QuerySet
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Demo:
 
     def run(self) -> bool:
         """Run everything and write the report. Returns whether the answers agree with Spark's and DuckDB's."""
+        check_extra("spark", "vedette demo")
+        check_extra("plots", "the report of vedette demo")
         from vedette.spark.java import check_java
 
         self._console = Console(highlight=False)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from vedette.errors import PipelineError, RegistryError, VedetteError, count
+from vedette.extras import check_extra
 from vedette.pipeline.checks import check_hosts, check_set, describe_set
 from vedette.pipeline.explanation import explain
 from vedette.pipeline.file import ReadFile
@@ -55,6 +56,7 @@ def run_pipeline(path: Path, options: RunOptions) -> int:
 
 def _run_pipeline(path: Path, options: RunOptions, out: TextIO) -> int:
     try:
+        check_extra("spark", "vedette run")
         address = None if options.metrics is None else read_address(options.metrics)
         file = ReadFile.read(path)
     except VedetteError as error:

@@ -23,6 +23,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from vedette.errors import FileError, RegistryError
+from vedette.extras import needs_extra
 from vedette.host_files.private_files import create_file
 from vedette.registry.store.address import read_address, show_address
 from vedette.registry.store.failures import DeniedError, ReadOnlyError, explain_failure, is_retryable
@@ -153,12 +154,8 @@ class Database:
         else:
             options["connect_args"] = {"timeout": self.retry_seconds}
             self._create_file()
-        try:
+        with needs_extra("postgres", "a registry on PostgreSQL", RegistryError):
             engine = create_engine(self.url, **options)
-        except ModuleNotFoundError:
-            raise RegistryError(
-                "a registry on PostgreSQL needs psycopg, which is not installed; pip install 'psycopg[binary]'"
-            ) from None
         if self.is_postgres:
             event.listen(engine, "connect", partial(_prepare_postgres, self.retry_seconds))
             event.listen(engine, "begin", _begin_postgres)

@@ -1,0 +1,117 @@
+"""A missing optional package is reported with the extra to install."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import vedette as vd
+from vedette.extras import _EXTRAS, check_extra, needs_extra
+from vedette.run.metrics import serve_metrics
+
+SOURCES = Path(vd.__file__).parents[1]
+# Imports of these packages fail as if they were not installed.
+WITHOUT = """if True:
+    import sys
+    class Absent:
+        def find_spec(self, name, path=None, target=None):
+            if name.split(".")[0] in {packages!r}:
+                raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+    sys.meta_path.insert(0, Absent())
+"""
+
+
+def run_without(packages, script, *arguments, **variables):
+    """A Python process without these packages: its exit code, standard output and standard error."""
+    command = [sys.executable, "-c", WITHOUT.format(packages=packages) + script, *arguments]
+    done = subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": str(SOURCES)} | variables, capture_output=True, text=True
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_every_extra_with_an_error_of_its_own_exists():
+    project = tomllib.loads((SOURCES.parent / "pyproject.toml").read_text())["project"]
+
+    assert set(_EXTRAS) <= set(project["optional-dependencies"])
+    core = " ".join(project["dependencies"])
+    assert [name for name in ("pyspark", "matplotlib", "psycopg", "prometheus", "pandas") if name in core] == []
+
+
+def test_the_core_works_without_optional_packages():
+    script = """
+    import vedette as vd
+    alerts = vd.QuerySet("price double")
+    alerts.add("cheap", "price < 40")
+    print(*alerts.match_one({"price": 3.5}))
+    try:
+        import vedette.spark
+    except ImportError as error:
+        print(type(error).__name__, error)
+    """
+    code, out, err = run_without(["matplotlib", "pandas", "prometheus_client", "psycopg", "py4j", "pyspark"], script)
+
+    assert code == 0, err
+    assert out.splitlines() == [
+        "cheap",
+        "MissingPackageError vedette.spark needs PySpark, which is not installed; pip install 'vedette[spark]'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "pipeline.toml"], "vedette run needs PySpark, which is not installed; pip install 'vedette[spark]'"),
+        (["demo"], "vedette demo needs PySpark, which is not installed; pip install 'vedette[spark]'"),
+    ],
+)
+def test_commands_that_need_spark_say_so(arguments, message, tmp_path):
+    script = "\n    from vedette.cli import main\n    sys.argv[0] = 'vedette'\n    main()\n"
+
+    code, out, err = run_without(["pyspark", "py4j"], script, *arguments, TMPDIR=str(tmp_path))
+
+    assert (code, out) == (2, "")
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_the_demo_needs_matplotlib_before_it_starts(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+
+    code, out, err = run("demo")
+
+    assert (code, out) == (2, "")
+    assert "the report of vedette demo needs matplotlib, which is not installed; pip install 'vedette[plots]'" in err
+
+
+def test_metrics_without_their_package_say_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+
+    with pytest.raises(vd.MissingPackageError, match=r"^--metrics needs prometheus-client, .*'vedette\[metrics\]'$"):
+        serve_metrics(None, ("127.0.0.1", 0))
+
+
+def test_an_old_package_is_reported_with_its_version(monkeypatch):
+    old = type(sys)("pyspark")
+    old.__version__, old.__spec__ = "3.5.9", type("Spec", (), {})()
+    monkeypatch.setitem(sys.modules, "pyspark", old)
+
+    with (
+        pytest.raises(
+            vd.MissingPackageError,
+            match=r"^x needs PySpark 4\.0 or later, but 3\.5\.9 is installed; pip install 'vedette\[spark\]'$",
+        ),
+        needs_extra("spark", "x"),
+    ):
+        raise ModuleNotFoundError("No module named 'pyspark.logger'", name="pyspark.logger")
+
+
+def test_other_missing_modules_are_not_attributed_to_an_extra(monkeypatch):
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"), needs_extra("spark", "x"):
+        import no_such_module  # noqa: F401
+    check_extra("spark", "x")
