@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -26,6 +25,7 @@ from vedette.pipeline.source import FILES, LINES, Source, read_avro_schema
 from vedette.spark.band_join import band_join
 from vedette.spark.border import border
 from vedette.spark.failures import at_option, is_unknown_format
+from vedette.spark.java_errors import Py4JJavaError
 from vedette.spark.match import match
 from vedette.spark.moving_join import moving_join
 from vedette.spark.partitions import fit_partitions

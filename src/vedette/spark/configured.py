@@ -7,9 +7,10 @@ import re
 import shlex
 from pathlib import Path
 
-from pyspark import SparkConf, SparkContext
+from pyspark import SparkConf
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
+from pyspark.util import is_remote_only
 
 _UNDER_SUBMIT = "PYSPARK_GATEWAY_PORT"  # spark-submit sets it for the program that it runs
 _OPTIONS = {
@@ -35,13 +36,20 @@ def is_under_submit() -> bool:
 
 def has_session() -> bool:
     """Whether this process already has a session, classic or Connect."""
-    return SparkContext._active_spark_context is not None or SparkSession.getActiveSession() is not None
+    if not is_remote_only():
+        from pyspark import SparkContext
+
+        if SparkContext._active_spark_context is not None:
+            return True
+    return SparkSession.getActiveSession() is not None
 
 
 def read_configured() -> dict[str, str]:
     """The settings that a new session of this process would have, without Spark's defaults."""
     values = {name: os.environ[variable] for variable, name in _VARIABLES.items() if os.environ.get(variable)}
     if is_under_submit():
+        from pyspark import SparkContext
+
         SparkContext._ensure_initialized()
         return values | dict(SparkConf().getAll())
     options = _read_options(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
@@ -55,7 +63,11 @@ def has_log_settings() -> bool:
 
 
 def _directory() -> Path:
-    return Path(os.environ.get("SPARK_CONF_DIR") or os.path.join(_find_spark_home(), "conf"))
+    """Where Spark's settings are. The package pyspark-client has no such directory, and no home of Spark."""
+    given = os.environ.get("SPARK_CONF_DIR")
+    if given or is_remote_only():
+        return Path(given or os.devnull)
+    return Path(_find_spark_home(), "conf")
 
 
 def _read_options(arguments: str) -> dict[str, str]:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pyspark
-from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from vedette.errors import FileError, PipelineError, VedetteError
 from vedette.pipeline.operators import at_key
+from vedette.spark.java_errors import Py4JError
 
 _JAVA_ENDED = "JAVA_GATEWAY_EXITED"  # Java ended during its start
 _NO_FORMAT = ("Failed to find", "DATA_SOURCE_NOT_FOUND", "NOT_LOADED")  # a connector is missing

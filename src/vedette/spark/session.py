@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.util import is_remote_only
 
 from vedette.errors import PipelineError
 from vedette.settings import settings
@@ -56,6 +57,11 @@ def session(
     at = given.get("spark.remote") or given.get("spark.master") or known.get("spark.master")
     if at is not None and at.startswith("sc://"):
         return _build(given)
+    if is_remote_only():
+        raise PipelineError(
+            "the installed PySpark is pyspark-client, which can only connect to a Spark Connect server; pass "
+            "remote='sc://host', or install all of PySpark: pip install 'vedette[spark]'"
+        )
     check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers use this Python, which has Vedette
     defaults: dict[str, str] = {}
