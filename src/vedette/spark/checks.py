@@ -157,7 +157,7 @@ def check_watermark(rows: DataFrame, time: t.StructField, because: str) -> None:
 def check_state_store(rows: DataFrame, operator: str) -> None:
     """Raise PipelineError unless the session stores state in RocksDB, which Spark requires here."""
     provider = rows.sparkSession.conf.get(_PROVIDER, None) or "another one"
-    if provider != _ROCKSDB:
+    if provider.rpartition(".")[2] != _ROCKSDB.rpartition(".")[2]:  # runtimes have it in packages of their own, too
         raise PipelineError(
             f"a stream with {operator} needs RocksDB as its state store; the session has {provider}; set it: "
             f'spark.conf.set("{_PROVIDER}", "{_ROCKSDB}")'
