@@ -71,8 +71,9 @@ def band_join(
     a checkpoint fixes the number; `max_state_rows` limits the values of a shard. A batch stores nothing and returns the
     pairs at its end.
 
-    A set above 4 MB (on a stream: 256 KB) is sent to the workers as a file in `snapshot_dir`, which they must be able
-    to read. A set from `registry.follow` is followed while it changes; answers then have a last column `version`.
+    A set above 4 MB (on a stream: 256 KB) is sent to the workers as a file: in `snapshot_dir`, which they must be able
+    to read, or, without it, as an artifact of the session. A set from `registry.follow` is followed while it changes;
+    answers then have a last column `version`.
     """
     given = QuerySource.read(bands, _CALL, "band join")
     check_sides(_CALL, {"left": left, "right": right})
@@ -93,7 +94,7 @@ def band_join(
     if left.isStreaming:
         check_state_store(left, _CALL)
     n_shards = shards or default_shards(left)
-    parcel = given.pack(left.isStreaming, snapshot_dir, STREAM_INLINE_BYTES if left.isStreaming else None)
+    parcel = given.pack(left, snapshot_dir, STREAM_INLINE_BYTES if left.isStreaming else None)
     notified = packing.label_shards(n_shards)  # all shards, because all report changes of queries
     grid = [packing.by_grid(n_shards, side) for side in range(2)]
     packed = []

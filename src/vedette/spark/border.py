@@ -67,9 +67,9 @@ def border(
     time for keys without new rows. On a batch, and if the time is a number, there is no watermark. Then only the next
     row of a key advances its time, and later events are not reported.
 
-    A set above 4 MB (on a stream: 256 KB) is sent to the workers as a file in `snapshot_dir`, which they must be able
-    to read. A set of kind border from `registry.follow` is followed while it changes; events then have a last column
-    `version`.
+    A set above 4 MB (on a stream: 256 KB) is sent to the workers as a file: in `snapshot_dir`, which they must be able
+    to read, or, without it, as an artifact of the session. A set of kind border from `registry.follow` is followed
+    while it changes; events then have a last column `version`.
     """
     given = QuerySource.read(queries, "vs.border", "border")
     check_shards(shards)
@@ -98,7 +98,7 @@ def border(
         if is_timed:
             check_watermark(rows, time_column, "dwell" if expire_after is None else "expire_after")
         n_shards = shards or default_shards(rows, 1 if rows.isStreaming else BATCH_SHARDS)
-        parcel = given.pack(rows.isStreaming, snapshot_dir, STREAM_INLINE_BYTES if rows.isStreaming else None)
+        parcel = given.pack(rows, snapshot_dir, STREAM_INLINE_BYTES if rows.isStreaming else None)
         lines = packing.by_key(n_shards)
         packing_plan = {"worker": _WORKER, "null_key": null_key, "lines": lines, "notified": lines[0]}
         needed = _needed_columns(rows, given, key_column, time_column)

@@ -43,7 +43,8 @@ def match(
     `registry.follow` is followed instead: each micro-batch sees the version that is current when it begins, and answers
     have a last column `version`.
 
-    A set above 4 MB is sent to the workers as a file in `snapshot_dir`, which they must be able to read.
+    A set above 4 MB is sent to the workers as a file: in `snapshot_dir`, which they must be able to read, or, without
+    it, as an artifact of the session.
     """
     given = QuerySource.read(queries, "vs.match", "match")
     if output not in _ADDED:
@@ -57,7 +58,7 @@ def match(
         places = find_columns(rows, given.queries.schema, given.fields, follows=given.followed is not None)
         answer = StructField(added, ArrayType(given.id_type, False) if output == "list" else given.id_type, False)
         schema = StructType([*rows.schema.fields, answer, *given.added_columns])
-        facts = given.pack(rows.isStreaming, snapshot_dir)
+        facts = given.pack(rows, snapshot_dir)
         batch_bytes = settings().answer_batch_bytes
         work = worker_function(_WORKER, "match_batches", facts["sender"], facts, places, output, batch_bytes)
         return rows.mapInArrow(work, schema)

@@ -89,7 +89,7 @@ def moving_join(
     One set may be zones instead of a DataFrame: a `ZoneSet`, or a set from `registry.follow`. It is then the static
     set. A followed set is followed while it changes: zones that are added, replaced or removed between two
     micro-batches change at the time that the join had reached before the second. Answers then have a last column
-    `version`. A large set is sent to the workers as a file in `snapshot_dir`, which they must be able to read.
+    `version`. A large set is sent to the workers as a file, as by `vs.border`.
 
     A stream stores the objects in Spark's state store, in `shards` parts (default: `spark.sql.shuffle.partitions`),
     which a checkpoint fixes. A batch is sorted and replayed, and stores nothing.
@@ -150,7 +150,7 @@ def moving_join(
     added: list[t.StructField] = []
     if zones is not None:
         inline_bytes = STREAM_INLINE_BYTES if first.isStreaming else None
-        plan |= zones.plan(n_shards, zones.source.pack(first.isStreaming, snapshot_dir, inline_bytes), plan)
+        plan |= zones.plan(n_shards, zones.source.pack(first, snapshot_dir, inline_bytes), plan)
         ids[zones.name], added = zones.source.id_type, zones.source.added_columns
     times = [t.StructField(name, t.DoubleType()) for name in ("start", "end")]
     columns = [t.StructField("sign", t.ByteType()), *(t.StructField(name, ids[name]) for name in SETS), *times, *added]

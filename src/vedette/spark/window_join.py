@@ -76,9 +76,9 @@ def window_join(
     `spark.sql.shuffle.partitions`). `layout` says which rows meet in a shard; by default it depends on the queries. A
     checkpoint fixes both. `max_state_rows` limits the rows of a shard. A batch stores nothing.
 
-    A set above 4 MB (on a stream: 256 KB) is sent to the workers as a file in `snapshot_dir`, which they must be able
-    to read. A set from `registry.follow` is followed while it changes, on a grid; answers then have a last column
-    `version`.
+    A set above 4 MB (on a stream: 256 KB) is sent to the workers as a file: in `snapshot_dir`, which they must be able
+    to read, or, without it, as an artifact of the session. A set from `registry.follow` is followed while it changes,
+    on a grid; answers then have a last column `version`.
     """
     _check_frames({"left": left, "right": right, **(frames or {})})
     given = QuerySource.read(pairs, _CALL, "window join", "after the DataFrames")
@@ -94,7 +94,7 @@ def window_join(
     chosen, on = _choose_layout(given, layout, shards)
     for_each = BATCH_SHARDS if chosen == "equality" and not is_stream else 1
     n_shards = shards or (1 if chosen == "one" else default_shards(first, for_each))
-    parcel = given.pack(is_stream, snapshot_dir, STREAM_INLINE_BYTES if is_stream else None)
+    parcel = given.pack(first, snapshot_dir, STREAM_INLINE_BYTES if is_stream else None)
     packed = []
     for number, side in enumerate(sides):
         packing_plan = {

@@ -1,6 +1,7 @@
 """Sends a query set to Spark's workers: a small one inside the task, a large one as a file that workers map.
 
-A worker caches loaded sets by their content, so only its first task loads a set.
+Workers open the file where the driver wrote it, or the copy of it that Spark has made on their host. A worker caches
+loaded sets by their content, so only its first task loads a set.
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ from vedette.errors import PipelineError
 from vedette.host_files.checked_files import has_digest
 from vedette.host_files.file_lease import FileLease
 from vedette.settings import settings
+from vedette.spark.shipping import artifacts
 from vedette.spark.shipping.set_files import DIGEST_BYTES, publish
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from vedette.operators.band_join.query_set import BandQuerySet
     from vedette.operators.window_join.query_set import JoinQuerySet
     from vedette.queries.query_set import QuerySet
@@ -44,20 +48,30 @@ class Parcel:
     sender: str  # the driver's version of this package
     kind: tuple[str, str]  # of the set: the module and the name of its class
     host: str = ""  # where the file was written
+    artifact: str = ""  # the name of the copies that Spark makes for workers on other hosts; empty if it makes none
 
 
-def pack(queries: Queries, snapshot_dir: str | Path | None, inline_bytes: int | None = None) -> Parcel:
+def pack(
+    queries: Queries,
+    snapshot_dir: str | Path | None,
+    inline_bytes: int | None = None,
+    spark: SparkSession | None = None,
+) -> Parcel:
     """The current set, which `unpack` opens in another process.
 
-    It is sent inside the task up to `inline_bytes` or the setting of that name, whichever is less.
+    It is sent inside the task up to `inline_bytes` or the setting of that name, whichever is less. The file of a larger
+    set is an artifact of the session, unless its workers share a directory with this process.
     """
     sender, kind = __version__, (type(queries).__module__, type(queries).__name__)
     most = min(settings().inline_bytes, inline_bytes or settings().inline_bytes)
     content = queries.to_bytes() if queries.nbytes <= most else b""
     if 0 < len(content) <= 2 * most:  # the bytes also contain removed queries
         return Parcel(hashlib.blake2b(content, digest_size=DIGEST_BYTES).hexdigest(), content, "", sender, kind)
-    token, path = publish(queries, settings().snapshot_dir or None if snapshot_dir is None else snapshot_dir)
-    return Parcel(token, None, str(path.absolute()), sender, kind, socket.gethostname())
+    shared = settings().snapshot_dir or None if snapshot_dir is None else snapshot_dir
+    token, path = publish(queries, shared)
+    is_sent = spark is not None and shared is None and not artifacts.shares_files(spark)
+    artifact = artifacts.send(spark, path) if spark is not None and is_sent else ""
+    return Parcel(token, None, str(path.absolute()), sender, kind, socket.gethostname(), artifact)
 
 
 def unpack(parcel: Parcel) -> Any:
@@ -103,15 +117,34 @@ def worker_function(module: str, name: str, sender: str, *bound: Any) -> Callabl
 def _load(parcel: Parcel) -> Any:
     module, name = parcel.kind
     kind = getattr(importlib.import_module(module), name)
-    if parcel.content is None:
-        with _leased(parcel):
-            if not has_digest(Path(parcel.path), parcel.token):
-                raise PipelineError(
-                    f"{parcel.path}, the snapshot of the query set, has changed since the driver wrote it; start the "
-                    f"job again, and let only trusted accounts write to that directory"
-                )
-            return kind.load(parcel.path)
-    return kind.from_bytes(parcel.content)
+    if parcel.content is not None:
+        return kind.from_bytes(parcel.content)
+    if parcel.artifact and not (parcel.host == socket.gethostname() and os.access(parcel.path, os.R_OK)):
+        copy = _find_copy(parcel)
+        _check_digest(copy, parcel)
+        return kind.load(copy)
+    with _leased(parcel):
+        _check_digest(Path(parcel.path), parcel)
+        return kind.load(parcel.path)
+
+
+def _find_copy(parcel: Parcel) -> Path:
+    copy = artifacts.find(parcel.artifact)
+    if copy is None:
+        raise PipelineError(
+            f"the Spark worker on {socket.gethostname()} has no copy of {parcel.artifact}, the snapshot of the query "
+            f"set, which the driver on {parcel.host} sent as an artifact of its session; start the job again, or pass "
+            f"snapshot_dir= with a directory that the driver and every worker share"
+        )
+    return copy
+
+
+def _check_digest(path: Path, parcel: Parcel) -> None:
+    if not has_digest(path, parcel.token):
+        raise PipelineError(
+            f"{path}, the snapshot of the query set, has changed since the driver wrote it; start the job again, and "
+            f"let only trusted accounts write to that directory"
+        )
 
 
 @contextmanager

@@ -15,6 +15,8 @@ from vedette.spark.shipping.query_sets import pack
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pyspark.sql import DataFrame
+
     from vedette.registry.read.followed import Followed
 
 VERSION = "version"  # the column with the version of a followed set
@@ -81,12 +83,10 @@ class QuerySource:
         """The facts that identify the set in a checkpoint."""
         return {} if self.followed is None else {"set": self.followed.name, "uid": self.followed.uid}
 
-    def pack(
-        self, is_streaming: bool, snapshot_dir: str | Path | None, inline_bytes: int | None = None
-    ) -> dict[str, Any]:
-        """The queries for workers, as plain values. A batch sees the current version."""
+    def pack(self, rows: DataFrame, snapshot_dir: str | Path | None, inline_bytes: int | None = None) -> dict[str, Any]:
+        """The queries for the workers that process the rows, as plain values. A batch sees the current version."""
         if self.followed is None:
-            return vars(pack(self.queries, snapshot_dir, inline_bytes)).copy()
+            return vars(pack(self.queries, snapshot_dir, inline_bytes, rows.sparkSession)).copy()
         now = self.followed.current_version()
         self.followed.bases.prepare(now)
         return {
@@ -94,6 +94,6 @@ class QuerySource:
             "sender": __version__,
             "followed": self.followed.to_plain(),
             "id_type": self.id_type.simpleString(),
-            "version": None if is_streaming and self.followed.version is None else now,
+            "version": None if rows.isStreaming and self.followed.version is None else now,
             "mark": self.followed.mark_of(now),
         }
