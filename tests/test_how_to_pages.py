@@ -1,4 +1,4 @@
-"""The examples of docs/how-to are run, and do what their comments say."""
+"""The examples of docs/how-to and docs/sql.md are run, and do what their comments say."""
 
 from __future__ import annotations
 
@@ -87,3 +87,20 @@ def test_the_kafka_page_has_a_valid_pipeline_file(tmp_path):
     read = ReadFile.read(tmp_path / "alerts.toml", {"BROKER": "localhost:9092", "PASSWORD": "secret"})
 
     assert read.plan.streams[""].format == "kafka"
+
+
+@pytest.mark.full
+def test_the_sql_page_returns_what_it_says(spark):
+    names = run_python("docs/sql.md", spark=True)
+
+    assert names["functions"] == ["vedette_match_alerts", "vedette_queries"]
+    assert [tuple(row) for row in names["kept"].collect()] == [(1, "IBM", 39.5, "cheap-ibm")]
+    assert [tuple(row) for row in names["low"].collect()] == [(9.5, "low", 1)]
+    pairs = {(row.symbol, row.price, row.query, row.version) for row in names["pairs"].collect()}
+    assert pairs == {("IBM", 39.5, "cheap-ibm", 3)}  # of the last version: the page has added a query since
+    assert sorted((row.id, *row.queries) for row in names["lists"].collect()) == [(1, "cheap-ibm"), (2,), (3,)]
+    queries = {row.id: (row["where"], row.metadata) for row in names["queries"].collect()}
+    assert queries["cheap-sap"] == ('symbol = "SAP" AND price < 9', '{"owner": "ann"}')
+    assert [row.state for row in names["history"].where("id = 'cheap-sap'").collect()] == ["replaced", "active"]
+    assert [(row.version, row.n_added) for row in names["versions"].collect()] == [(0, 0), (1, 1), (2, 1), (3, 1)]
+    names["registry"].close()

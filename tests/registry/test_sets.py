@@ -446,6 +446,23 @@ def test_forget_takes_a_time_or_an_age_and_keeps_pinned_versions(registry: vd.Re
         registry.forget("alerts", before=8)
 
 
+def test_a_version_that_a_sql_query_has_pinned_is_kept_for_a_day(registry: vd.Registry, clock: Any) -> None:
+    registry.create("alerts", schema="price double")
+    for i in range(5):
+        registry.add("alerts", i, "price < 1")
+        registry.pin("sql:some session", 2 * i, "alerts")
+    assert registry.pin("sql:some session", 2, "alerts") == 2
+    assert registry.forget("alerts", before=5) == 1
+    clock.advance(86_399)
+    assert registry.forget("alerts", before=5) == 1
+
+    clock.advance(2)
+
+    assert registry.forget("alerts", before=5) == 5
+    registry.pin("sql:another session", 1, "alerts")
+    assert [(each.stream, each.first_batch) for each in registry.pins()] == [("sql:another session", 1)]
+
+
 def test_stats_count_queries_versions_and_pins(registry: vd.Registry) -> None:
     registry.create("alerts", schema="price double")
     registry.add_many("alerts", ["a", "b"], ["price < 1"] * 2)

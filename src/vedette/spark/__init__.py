@@ -17,7 +17,8 @@ with needs_extra("spark", "vedette.spark"):
     from vedette.spark.match import match
     from vedette.spark.moving_join import moving_join
     from vedette.spark.moving_pairs import moving_pairs
+    from vedette.spark.register import register
     from vedette.spark.session import session
     from vedette.spark.window_join import window_join
 
-__all__ = ["band_join", "border", "match", "moving_join", "moving_pairs", "session", "window_join"]
+__all__ = ["band_join", "border", "match", "moving_join", "moving_pairs", "register", "session", "window_join"]

@@ -28,7 +28,13 @@ def find_columns(
 
     If the set is followed, later queries may use any field.
     """
-    frame, columns = _name_of(side), rows.schema.fields
+    return find_fields(rows.schema.fields, schema, used, _name_of(side), follows=follows)
+
+
+def find_fields(
+    columns: Sequence[t.StructField], schema: Schema, used: Container[str], frame: str, *, follows: bool = False
+) -> dict[str, int]:
+    """The same, of columns. `frame` says in messages what has them."""
     places: dict[str, int] = {}
     for field in schema:
         if field.name not in used:

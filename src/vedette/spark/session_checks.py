@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from vedette.errors import PipelineError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from vedette.operators.window_join.query_set import JoinQuerySet
     from vedette.queries.query_set import QuerySet
@@ -48,7 +48,12 @@ SETTINGS = (
 
 def check_session(rows: DataFrame, queries: QuerySet | JoinQuerySet) -> None:
     """Raise PipelineError unless predicates have the same meaning in the session of the rows as in the query set."""
-    conf = rows.sparkSession.conf
+    check_settings(rows.sparkSession, queries)
+
+
+def check_settings(spark: SparkSession, queries: QuerySet | JoinQuerySet) -> None:
+    """The same, of a session."""
+    conf = spark.conf
     zone = conf.get(_ZONE) or ""
     if _folded(zone) != _folded(queries.time_zone):
         raise PipelineError(

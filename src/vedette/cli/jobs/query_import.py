@@ -12,21 +12,20 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vedette.cli.query.inputs import read_value
 from vedette.cli.set_options import read_id
 from vedette.data.schema import Schema
-from vedette.errors import FileError, QueryError, shown
-from vedette.files.json_text import read_json
+from vedette.errors import FileError, QueryError
 from vedette.files.lines import Kind, Lines, read_lines
 from vedette.files.queries import is_geojson, read_polygons
-from vedette.registry.forms import TEXT, WINDOWED_TEXT, Form
+from vedette.registry.forms import TEXT
 from vedette.registry.kinds import KINDS
 from vedette.registry.read.query_info import PARKED
 from vedette.registry.store.times import read_expiry
+from vedette.registry.write.records import OWN, add_records, replace_records, take_metadata, take_time
 from vedette.registry.write.samples import selectivity_of
 from vedette.registry.write.steps import check_texts
 from vedette.settings import settings
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from vedette.registry.read.set_info import SetInfo
     from vedette.registry.registry import Registry
     from vedette.registry.write.change import Change
-
-_OWN = ("metadata", "expires_at")  # optional columns of every kind
 
 
 def import_queries(
@@ -62,7 +59,7 @@ def import_queries(
         """The change that adds lines, not yet committed, and how many queries it replaces."""
         existing = registry.find_ids(info.name, ids) if replace else {}
         change = registry.change(info.name)
-        for write, exists in ((_replace, True), (_add, False)):
+        for write, exists in ((replace_records, True), (add_records, False)):
             places = [place for place, each in enumerate(ids) if (each in existing) is exists]
             if places:
                 write(change, info.kind, [ids[place] for place in places], [values[place] for place in places], ends)
@@ -178,15 +175,15 @@ def _with_own(take: Callable[..., dict[str, Any]], is_csv: bool) -> Callable[...
 
 def _take_own(rest: Mapping[str, Any], is_csv: bool) -> dict[str, Any]:
     """Metadata and expiry, if the line has columns for them; an empty value means none."""
-    further = {name: value for name, value in rest.items() if name.lower() not in _OWN}
+    further = {name: value for name, value in rest.items() if name.lower() not in OWN}
     named = {name.lower(): value for name, value in rest.items() if name not in further}
     own: dict[str, Any] = {}
     if further or "metadata" in named:
-        metadata = _take_metadata(named.get("metadata")) or {}
+        metadata = take_metadata(named.get("metadata")) or {}
         read = read_value if is_csv else _as_json
         own["metadata"] = metadata | {name: read(value) for name, value in further.items() if value not in (None, "")}
     if "expires_at" in named:
-        own["expires_at"] = _take_time(named["expires_at"])
+        own["expires_at"] = take_time(named["expires_at"])
     return own
 
 
@@ -197,38 +194,6 @@ def _as_json(value: Any) -> Any:
     return json.loads(
         json.dumps(value, default=lambda each: each.isoformat() if hasattr(each, "isoformat") else str(each))
     )
-
-
-def _take_metadata(value: Any) -> dict[str, Any] | None:
-    """A JSON object, as a dict or as a text."""
-    if isinstance(value, str):
-        try:
-            value = read_json(value) if value.strip() else None
-        except ValueError:
-            value = False
-    if value is not None and not isinstance(value, dict):
-        raise QueryError("its metadata is not a JSON object", field="metadata")
-    return value
-
-
-def _take_time(value: Any) -> datetime | None:
-    """A time, in UTC if it has no zone; a date is its midnight."""
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value) if value.strip() else None
-        except ValueError:
-            raise _not_a_time(value) from None
-    if value is None:
-        return None
-    if isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day)
-    if not isinstance(value, datetime):
-        raise _not_a_time(value)
-    return value if value.tzinfo else value.replace(tzinfo=UTC)
-
-
-def _not_a_time(value: Any) -> QueryError:
-    return QueryError(f"its expires_at is {shown(value)}; it must be a time such as 2026-03-02T14:00:00Z")
 
 
 def _with_ids(lines: Lines, info: SetInfo) -> Lines:
@@ -257,55 +222,3 @@ def _fit_id(query_id: str | int, info: SetInfo) -> str | int:
     if info.id_kind == "string" and isinstance(query_id, int):
         raise QueryError(f"the ids of set {info.name!r} are strings; got the number {query_id}")
     return query_id
-
-
-def _add(change: Change, kind: str, ids: list[Any], values: list[dict[str, Any]], ends: Mapping[str, Any]) -> None:
-    """Add queries. An expiry that is given for all overrides those of the lines."""
-    form = KINDS[kind].form
-    own = {name: [value.get(name) for value in values] for name in _OWN}
-    if form is WINDOWED_TEXT:  # windows may differ in kind, so queries are added one by one
-        for query_id, value in zip(ids, values, strict=True):
-            end = ends or {"expires_at": value.get("expires_at")}
-            with _naming(query_id):
-                change.add(query_id, **_written(form, value), metadata=value.get("metadata"), **end)
-        return
-    more: dict[str, Any] = {"metadata": own["metadata"], **(ends or {"expires_at": own["expires_at"]})}
-    change.add_many(ids, **_columns(form, values), **more)
-
-
-def _replace(change: Change, kind: str, ids: list[Any], values: list[dict[str, Any]], ends: Mapping[str, Any]) -> None:
-    """Replace queries that exist. They keep what their lines do not give."""
-    form = KINDS[kind].form
-    change.replace_many(ids, **_columns(form, values, needed_only=form is WINDOWED_TEXT), **ends)
-    for name in ("metadata",) if ends else _OWN:
-        places = [place for place, value in enumerate(values) if name in value]
-        if places:
-            change.replace_many([ids[place] for place in places], **{name: [values[place][name] for place in places]})
-    if form is WINDOWED_TEXT:
-        for query_id, value in zip(ids, values, strict=True):
-            sizes = {name: value[name] for name in ("within", "rows") if name in value}
-            if sizes:
-                with _naming(query_id):
-                    change.replace(query_id, **sizes)
-
-
-def _written(form: Form, value: Mapping[str, Any]) -> dict[str, Any]:
-    """A query as arguments of `add`."""
-    return {name: value[name] for name in form.arguments if name in value}
-
-
-def _columns(form: Form, values: list[dict[str, Any]], *, needed_only: bool = False) -> dict[str, Any]:
-    """Queries as arguments of `add_many`. A side that a line lacks is null."""
-    plurals = {name: plural for plural, name in form.plurals.items()} | {"text": "texts"}
-    names = [name for name in form.arguments if any(name in value for value in values)]
-    names = ["text"] if needed_only else names
-    return {plurals.get(name, name): [value.get(name) for value in values] for name in names}
-
-
-@contextmanager
-def _naming(query_id: Any) -> Iterator[None]:
-    """Add the query's id to errors of the body."""
-    try:
-        yield
-    except QueryError as error:
-        raise error.in_query(query_id) from None

@@ -62,13 +62,8 @@ class Followed:
                 return int(connection.scalar(select(func.max(schemas.c.version)).where(*until)) or 0)
 
             info = replace(info, schema=texts, time_zone=time_zone, schema_version=database.read(find))
-        url = database.url
-        if database.file is not None and not str(url.database).startswith("file:"):
-            url = url.set(database=os.path.abspath(str(url.database)))  # workers run in other directories
-        snapshots = registry.snapshots
-        if snapshots is not None and "://" not in str(snapshots):
-            snapshots = os.path.abspath(snapshots)
-        return cls(url.render_as_string(hide_password=False), snapshots, database.retry_seconds, info, version)
+        where = address_of(registry)
+        return cls(where["url"], where["snapshots"], where["retry_seconds"], info, version)
 
     def __repr__(self) -> str:
         version = "" if self.version is None else f", version={self.version}"
@@ -200,7 +195,7 @@ class Followed:
         if now.uid != self.uid:
             raise RegistryError(
                 f"set {self.name!r} was dropped and created again since this pipeline began to follow it; start the "
-                f"pipeline again with a new checkpoint"
+                f"pipeline again with a new checkpoint, or call vs.register again"
             )
 
     def _check_schema(self, altered: int, version: int) -> None:
@@ -208,7 +203,7 @@ class Followed:
         if altered > self.info.schema_version and version >= altered:
             raise RegistryError(
                 f"the schema of set {self.name!r} was altered with version {altered}, after this pipeline began to "
-                f"follow it; start the pipeline again with rows that have the new schema"
+                f"follow it; start the pipeline again with rows that have the new schema, or call vs.register again"
             )
 
     def _check_ids(self, id_kind: str) -> None:
@@ -219,3 +214,19 @@ class Followed:
                 f"its answers have strings; start the pipeline again; to avoid this, create the set with "
                 f"registry.create(..., ids={id_kind!r})"
             )
+
+
+def address_of(registry: Registry) -> dict[str, Any]:
+    """How other processes open a registry, as plain values. The URL may contain a password."""
+    database = registry.database
+    url, snapshots = database.url, registry.snapshots
+    if database.file is not None and not str(url.database).startswith("file:"):
+        url = url.set(database=os.path.abspath(str(url.database)))  # workers run in other directories
+    if snapshots is not None and "://" not in str(snapshots):
+        snapshots = os.path.abspath(snapshots)
+    return {
+        "url": url.render_as_string(hide_password=False),
+        "snapshots": snapshots,
+        "retry_seconds": database.retry_seconds,
+        "host": socket.gethostname(),
+    }

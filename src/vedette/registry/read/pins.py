@@ -8,6 +8,8 @@ Spark commits a batch before it begins the next. So a new run of a stream can re
 earlier one. If it asks for an earlier one, its checkpoint was copied or restored, and that is an error: the old pin
 belongs to another run.
 
+A SQL query that is not a stream also has pins, so that all its tasks see one version. They are kept for a day.
+
 The type of ids in the answers of a pipeline never changes. If a set has no type of ids yet, its first pin makes them
 strings.
 """
@@ -19,7 +21,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Text, and_, delete, func, literal, select, update
+from sqlalchemy import ColumnElement, Connection, Text, and_, delete, func, literal, or_, select, update
 
 from vedette.data.ids import STRING
 from vedette.errors import RegistryError
@@ -32,6 +34,7 @@ from vedette.registry.write.locked_set import LockedSet, is_due
 
 KEPT_BATCHES = 1000
 KEPT_DAYS = 7
+SQL = "sql:"  # the first characters of a stream whose batches are SQL queries; it never continues after a restart
 _CLEANED_EVERY = 50  # batches
 _DAY = 86_400_000_000  # microseconds
 
@@ -109,7 +112,7 @@ def pin_version(database: Database, info: SetInfo, pipeline: str, batch: int, ru
         names = ["set_id", "pipeline", "batch", "version", "made_at", "run"]
         insertion = database.insert_into(pins).from_select(names, now_current).on_conflict_do_nothing()
         is_first = connection.execute(insertion.returning(pins.c.version)).first() is not None  # of several tasks
-        if is_first and batch % _CLEANED_EVERY == 0:
+        if is_first and (batch % _CLEANED_EVERY == 0 or pipeline.startswith(SQL)):
             _clean(connection, info.row, pipeline, batch, now)
         return find(connection)
 
@@ -146,16 +149,21 @@ def _is_outdated(run: str | None) -> ColumnElement[bool]:
 
 
 def _clean(connection: Connection, set_row: int, pipeline: str, batch: int, now: int) -> None:
-    """Delete the pins of old batches, and of silent pipelines all but the newest pin."""
+    """Delete the pins of old batches, of silent pipelines all but the newest pin, and those of old SQL queries."""
     own = pins.c.set_id == set_row
-    connection.execute(delete(pins).where(own, pins.c.pipeline == pipeline, pins.c.batch <= batch - KEPT_BATCHES))
+    if not pipeline.startswith(SQL):  # the numbers of SQL queries have gaps, and several run at once
+        connection.execute(delete(pins).where(own, pins.c.pipeline == pipeline, pins.c.batch <= batch - KEPT_BATCHES))
     connection.execute(delete(pins).where(own, pins.c.made_at < now - KEPT_DAYS * _DAY, _has_newer()))
+    connection.execute(delete(pins).where(own, pins.c.made_at < now - _DAY, pins.c.pipeline.startswith(SQL)))
 
 
-def pinned_versions(connection: Connection, set_row: int) -> list[int]:
-    """The versions that the newest batch of each stream needs: a stream may restart after any time."""
-    newest = pins.c.set_id == set_row, ~_has_newer()
-    return [int(version) for version in connection.scalars(select(pins.c.version).where(*newest))]
+def pinned_versions(connection: Connection, set_row: int, now: int) -> list[int]:
+    """The versions that may be read again: by the newest batch of each stream after any time, and by SQL queries."""
+    is_sql = pins.c.pipeline.startswith(SQL)
+    needed = or_(and_(~is_sql, ~_has_newer()), and_(is_sql, pins.c.made_at >= now - _DAY))
+    return [
+        int(version) for version in connection.scalars(select(pins.c.version).where(pins.c.set_id == set_row, needed))
+    ]
 
 
 def list_pins(connection: Connection, set_name: str | None = None) -> list[PinnedStream]:

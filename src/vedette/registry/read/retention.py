@@ -29,7 +29,7 @@ def forget(database: Database, info: SetInfo, before: Any) -> int:
 
     def work(connection: Connection) -> int:
         locked = LockedSet(database, connection, info, alone=True)  # waits until other processes have written pins
-        pinned = pinned_versions(connection, info.row)
+        pinned = pinned_versions(connection, info.row, locked.now)
         oldest = min([_read_before(locked, before), *(version - n_needed for version in pinned)])
         oldest = max(oldest, locked.info.oldest)
         own = revisions.c.set_id == info.row

@@ -87,6 +87,11 @@ class QuerySource:
         """The queries for the workers that process the rows, as plain values. A batch sees the current version."""
         if self.followed is None:
             return vars(pack(self.queries, snapshot_dir, inline_bytes, rows.sparkSession)).copy()
+        return self.pack_followed(is_live=rows.isStreaming)
+
+    def pack_followed(self, *, is_live: bool) -> dict[str, Any]:
+        """The same, of a followed set. If it is live, workers see changes, unless its version is fixed."""
+        assert self.followed is not None
         now = self.followed.current_version()
         self.followed.bases.prepare(now)
         return {
@@ -94,6 +99,6 @@ class QuerySource:
             "sender": __version__,
             "followed": self.followed.to_plain(),
             "id_type": self.id_type.simpleString(),
-            "version": None if rows.isStreaming and self.followed.version is None else now,
+            "version": None if is_live and self.followed.version is None else now,
             "mark": self.followed.mark_of(now),
         }

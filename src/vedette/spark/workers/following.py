@@ -2,6 +2,7 @@
 
 A micro-batch sees one version, in every task and every repetition: its first task pins it in the registry, under the
 stream's id and the number of the batch. A worker keeps the set of each stream, and updates it by the new changes.
+A function of SQL is also called in queries that are not streams; each of them is pinned under its own number.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 # Local properties of a task. The jobs of a streaming query have the id of its run as their group.
 STREAM, BATCH, RUN = "sql.streaming.queryId", "streaming.sql.batchId", "spark.jobGroup.id"
+EXECUTION = "spark.sql.execution.id"  # of a query that is not a stream
 _KEPT_SETS = 16  # their bases are mapped and shared
 _KEPT_PINS = 64
 _COMPACTION_SECONDS = 30.0  # between two attempts of a worker
@@ -69,7 +71,7 @@ def open_queries(facts: dict[str, Any], since: int | None = None) -> Opened:
     _check_host(followed)
     stream, version, mark = "", facts["version"], facts.get("mark")
     if version is None:
-        batch = _find_batch()
+        batch = _find_batch(facts.get("calls"))
         pin = _pin(followed, batch)
         stream, version, mark = batch.stream, pin.version, pin.mark
     return Opened(_open(followed, stream, version, mark, since), version)
@@ -84,11 +86,16 @@ def _check_host(followed: Followed) -> None:
         )
 
 
-def _find_batch() -> _Batch:
-    """The micro-batch of this task."""
+def _find_batch(calls: str | None) -> _Batch:
+    """The micro-batch of this task; in a query that is not a stream, its number among the `calls` of a function."""
     context = TaskContext.get()
     stream, number, run = (None if context is None else context.getLocalProperty(name) for name in (STREAM, BATCH, RUN))
     if stream is None or number is None:
+        if calls is not None and context is not None:
+            execution = context.getLocalProperty(EXECUTION)
+            if execution is None:  # of an RDD; its stage has the same number in every repetition
+                return _Batch(f"{calls} stages", context.stageId(), None)
+            return _Batch(calls, int(execution), None)
         raise PipelineError("a followed set is used outside of a micro-batch; start the stream with writeStream")
     return _Batch(stream, int(number), run)
 
