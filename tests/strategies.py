@@ -153,6 +153,22 @@ TEXTS = [
     "Zebra",
     "a\nb",
 ]
+MIXED = [  # numbers of all types, and strings that can be cast to each
+    *(
+        "'5'",
+        "'1'",
+        "'-1'",
+        "'9007199254740993'",
+        "-7L",
+        "3",
+        "9007199254740993",
+        "1.5",
+        "2.50BD",
+        "1e0",
+        "9007199254740992e0",
+    ),
+    *("9223372036854775808", "-9223372036854775809", "9223372036854775807", "-9223372036854775808L", "NULL"),
+]
 NUMERALS = [
     "1",
     "2",
@@ -478,6 +494,8 @@ class Maker:
             )
         if style < 0.75:
             items = [self.beside(name, family) for _ in range(self.random.randint(1, 4))]
+            if family == "number" and self.chance(0.2):  # the type of the list depends on the order of its items
+                items = [Pair.same(self.pick(*MIXED)) for _ in range(self.random.randint(2, 4))]
             if self.chance(0.15):
                 items.append(Pair.same("NULL"))
             return fill(f"{{}} {not_}IN ({', '.join(['{}'] * len(items))})", field, *items)

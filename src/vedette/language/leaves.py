@@ -161,6 +161,8 @@ class Leaf:
             return None
         kind = self.kinds[slot].name
         if to.name == "decimal":
+            if kind == "string":
+                return None
             self.values(slot, Type("double"))  # checks the digits
             exact = exact and field.type.name == "bigint"
             return integers_in_decimals(self.columns[slot], self.negated[slot], field.type, exact=exact)

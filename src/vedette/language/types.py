@@ -48,23 +48,26 @@ def wider(a: Type, b: Type) -> Type | None:
 
 
 def common_type(types: Sequence[Type], *, promote_strings: bool = True) -> Type | None:
-    """The type that all operands are cast to. A string is cast to the type it is compared with."""
-    rest: Type = NULL
+    """The type that all operands are cast to, found from left to right as Spark does; None if there is none.
+
+    So the order matters: `i IN ('5', 1.5)` compares decimals, `i IN (1.5, '5')` doubles.
+    """
+    found: Type = NULL
     for type_ in types:
-        if type_ != STRING:
-            met = wider(rest, type_)
-            if met is None:
-                return None
-            rest = met
-    if STRING not in types:
-        return rest
-    if rest == NULL:
-        return STRING
-    if not promote_strings:
-        return None
-    if is_integral(rest):
+        met = wider(found, type_)
+        if met is None and promote_strings and STRING in (found, type_):
+            met = _beside_string(type_ if found == STRING else found)
+        if met is None:
+            return None
+        found = met
+    return found
+
+
+def _beside_string(other: Type) -> Type:
+    """The type that a string is cast to beside another type."""
+    if is_integral(other):
         return BIGINT
-    return DOUBLE if rest.name in NUMERIC else rest
+    return DOUBLE if other.name in NUMERIC else other
 
 
 def adjust(precision: int, scale: int) -> Type:
