@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyspark
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
@@ -63,7 +64,13 @@ def run(packed: DataFrame, sender: str, plan: dict[str, Any], answer: t.StructTy
         return in_order.mapInArrow(worker_function(_WORKER, "replay_shards", sender, plan), answer)
     warn_of_many(packed.sparkSession)
     time_mode = "EventTime" if plan["is_timed"] else "None"
-    return packed.groupBy("shard").transformWithStateInPandas(make_processor(plan, sender), answer, "Append", time_mode)
+    shards = packed.groupBy("shard")
+    if not hasattr(shards, "transformWithStateInPandas"):
+        raise PipelineError(
+            f"PySpark {pyspark.__version__} has no stateful streams in Python through Spark Connect; use Spark 4.1 or "
+            f"later, or a session without Connect"
+        )
+    return shards.transformWithStateInPandas(make_processor(plan, sender), answer, "Append", time_mode)
 
 
 def wide(column: t.StructField) -> t.StructField:
