@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import urllib.request
+from dataclasses import replace
 
 import pytest
 
@@ -164,3 +165,36 @@ def test_a_warning_in_json_names_the_pipeline():
 
     record = json.loads(out.getvalue())
     assert (record["event"], record["level"], record["pipeline"]) == ("warning", "warning", "ticks")
+
+
+def test_counts_of_workers_are_in_the_log_and_the_metrics(status):
+    sink, out = status.sinks["events"], io.StringIO()
+    sink.take(replace(sink.last, counts={"late": 2, "failed": 0}), None)
+    sink.take(replace(sink.last, counts={"late": 3, "failed": 0}), None)
+
+    JsonDisplay(out, str).show(status, sink)
+    server = serve_metrics(status, read_address("0"))
+    try:
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        text = direct.open(f"http://127.0.0.1:{server.server_port}/metrics", timeout=60).read().decode()
+    finally:
+        server.shutdown()
+        server.server_close()
+
+    record = json.loads(out.getvalue())
+    assert {name: record[name] for name in ("late", "late_total", "failed", "failed_total")} == {
+        "late": 3, "late_total": 5, "failed": 0, "failed_total": 0
+    }  # fmt: skip
+    assert 'vedette_late_total{pipeline="ticks",sink="events"} 5.0' in text
+    assert "vedette_null_keys_total{" not in text
+
+
+def test_a_warning_that_a_line_has_shown_is_not_shown_again():
+    out = io.StringIO()
+    handler = run_display.WarningHandler(LineDisplay(out, str), "ticks")
+
+    handler.show_line("a base is  missing", True)
+    handler.show_counted("a base is missing")
+    handler.show_counted("another")
+
+    assert out.getvalue().splitlines() == ["vedette: a base is  missing", "vedette: another"]

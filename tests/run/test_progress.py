@@ -33,6 +33,18 @@ def test_a_batch_is_read_from_the_progress_of_spark():
     assert (batch.state_rows, batch.state_bytes) == (6, 1024)
 
 
+def test_counts_and_warnings_of_workers_are_read():
+    counted = {"events": 7, "late": 3, "null_keys": 0, "failed": None, "version": 4, "warnings": "one\ntwo"}
+    schema = {"type": "struct", "fields": [{"name": name, "type": "long"} for name in counted]}
+
+    for metrics in (counted, Row(values=list(counted.values()), schema=schema)):
+        batch = Batch.read("events", KAFKA | {"observedMetrics": {"vedette_counted": metrics}}, NOON)
+
+        assert batch.counts == {"late": 3, "null_keys": 0}
+        assert batch.warnings == ("one", "two")
+    assert (Batch.read("events", KAFKA, NOON).counts, Batch.read("events", KAFKA, NOON).warnings) == ({}, ())
+
+
 def test_values_that_a_source_does_not_report_are_unknown():
     batch = Batch.read("events", {"id": "x", "batchId": 0, "sources": [{"endOffset": 3}]}, NOON)
 

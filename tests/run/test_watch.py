@@ -61,6 +61,18 @@ def test_the_version_of_a_batch_is_its_pin(registry, tmp_path):
     assert looking.display.shown == [(2, 3)]
 
 
+def test_warnings_of_workers_are_shown_and_their_counts_added(registry, tmp_path):
+    looking, warnings = watch(registry, tmp_path), []
+    looking.warn = warnings.append
+    counted = replace(BATCH, counts={"late": 2}, warnings=("one", "two"))
+
+    looking.look(Ran([counted]))
+    looking.look(Ran([replace(counted, number=4, warnings=())]))
+
+    assert warnings == ["one", "two"]
+    assert looking.status.sinks["events"].counts == {"late": 4}
+
+
 def test_watching_a_batch_does_not_pin_it(registry, tmp_path):
     looking = watch(registry, tmp_path)
 

@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ from vedette.run.status import SinkStatus, Status, batch_facts
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_KEPT_WARNINGS = 1000  # so that none is shown twice
 _LINE_SECONDS = 1.0  # minimum between two lines about the same sink
 
 
@@ -188,6 +190,7 @@ class WarningHandler(logging.Handler):
     def __init__(self, display: Display, pipeline: str) -> None:
         super().__init__(logging.WARNING)
         self._display, self._pipeline = display, pipeline
+        self._shown: deque[str] = deque(maxlen=_KEPT_WARNINGS)
 
     def __enter__(self) -> WarningHandler:
         logging.getLogger("vedette").addHandler(self)
@@ -202,6 +205,16 @@ class WarningHandler(logging.Handler):
     def show_line(self, line: str, is_warning: bool) -> None:
         """Show a line of Spark's processes, which may be a warning of Vedette."""
         if is_warning:
+            self._shown.append(_plain(line))
             self._display.report("warning", "warning", line, pipeline=self._pipeline)
         else:
             self._display.show_line(line, self._pipeline)
+
+    def show_counted(self, warning: str) -> None:
+        """Show a warning that Spark has observed, unless a line of Spark's processes has shown it."""
+        if _plain(warning) not in self._shown:
+            self.show_line(warning, True)
+
+
+def _plain(line: str) -> str:
+    return " ".join(line.split())

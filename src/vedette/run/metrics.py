@@ -78,10 +78,23 @@ def _of_last(name: str) -> Any:
     return read
 
 
+def _of_workers(name: str) -> Any:
+    """A function that reads a count of workers; None if the operator does not have it."""
+
+    def read(sink: SinkStatus) -> float | None:
+        return sink.counts.get(name)
+
+    return read
+
+
 _COUNTERS: list[tuple[str, str, Any]] = [
     ("vedette_rows_in", "Rows read", lambda sink: sink.n_rows),
     ("vedette_matches_out", "Answers, before the `where` of the sink", lambda sink: sink.n_answers),
     ("vedette_malformed", "Rows that could not be decoded", lambda sink: sink.n_malformed),
+    ("vedette_late", "Late rows that were dropped", _of_workers("late")),
+    ("vedette_null_keys", "Rows without a key that were dropped", _of_workers("null_keys")),
+    ("vedette_failed", "Comparisons that failed and count as null", _of_workers("failed")),
+    ("vedette_unknown_ids", "Deletions of unknown ids", _of_workers("unknown_ids")),
     ("vedette_batches", "Finished micro-batches", lambda sink: sink.n_batches),
     ("vedette_batch_seconds", "Duration of all micro-batches", lambda sink: sink.busy_seconds),
 ]

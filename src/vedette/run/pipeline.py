@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 # Names of counters that Spark observes. The first has one counter per source, as names must be unique in a query.
 DECODED, ANSWERED = "vedette_decoded", "vedette_answered"
+COUNTED = "vedette_counted"  # what workers count
 _MALFORMED = "_vedette_malformed"
 _WRITE_ONLY = ("memory", "noop", "console")  # formats that Spark cannot read
 
@@ -91,7 +92,7 @@ class Pipeline:
     def answers(self, rows: Mapping[str, DataFrame]) -> DataFrame:
         """The answers of the operator."""
         operator, queries = self.plan.operator, self.queries
-        options = options_of(operator, list(self.plan.streams))
+        options = options_of(operator, list(self.plan.streams)) | {"observe": COUNTED}
         with at_option("operator"):
             if isinstance(operator, Match):
                 return rows[""].transform(match(queries, **options))

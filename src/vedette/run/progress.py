@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from vedette.run.pipeline import ANSWERED, DECODED
+from vedette.run.pipeline import ANSWERED, COUNTED, DECODED
 from vedette.spark.failures import reason_of, translated_errors
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _POLL_SECONDS = 0.1
+WORKER_COUNTS = ("late", "null_keys", "failed", "unknown_ids")  # besides answers and state, which Spark counts
 
 
 @dataclass(frozen=True)
@@ -33,25 +34,32 @@ class Batch:
     lag_seconds: float | None  # from the latest time of a row until now; needs a watermark
     state_rows: int
     state_bytes: int
+    counts: Mapping[str, int] = field(default_factory=dict)  # of the operator's workers
+    warnings: tuple[str, ...] = ()  # of its workers
 
     @classmethod
     def read(cls, sink: str, progress: Mapping[str, Any], now: float) -> Batch:
         """A batch from Spark's progress report."""
         observed = progress.get("observedMetrics") or {}
-        counts = {name: _read_counts(_as_dict(observed[name])) for name in observed}
+        metrics = {name: _read_metrics(_as_dict(observed[name])) for name in observed}
+        counted = metrics.get(COUNTED, {})
         states, sources = progress.get("stateOperators") or [], progress.get("sources") or []
         return cls(
             sink=sink,
             number=int(progress["batchId"]),
             query_id=str(progress["id"]),
             n_rows=_count_rows(progress, sources),
-            n_answers=counts.get(ANSWERED, {}).get("n_answers", 0),
-            n_malformed=sum(each.get("n_malformed", 0) for name, each in counts.items() if name.startswith(DECODED)),
+            n_answers=int(metrics.get(ANSWERED, {}).get("n_answers") or 0),
+            n_malformed=sum(
+                int(each.get("n_malformed") or 0) for name, each in metrics.items() if name.startswith(DECODED)
+            ),
             seconds=float((progress.get("durationMs") or {}).get("triggerExecution") or 0) / 1000,
             lag_rows=_rows_behind(sources),
             lag_seconds=_seconds_behind((progress.get("eventTime") or {}).get("max"), now),
             state_rows=sum(int(state.get("numRowsTotal") or 0) for state in states),
             state_bytes=sum(int(state.get("memoryUsedBytes") or 0) for state in states),
+            counts={name: int(counted[name]) for name in WORKER_COUNTS if counted.get(name) is not None},
+            warnings=tuple(filter(None, str(counted.get("warnings") or "").split("\n"))),
         )
 
 
@@ -135,11 +143,11 @@ def _count_rows(progress: Mapping[str, Any], sources: list[Mapping[str, Any]]) -
     return int(total) if total is not None else sum(int(source.get("numInputRows") or 0) for source in sources)
 
 
-def _read_counts(metrics: Mapping[str, Any]) -> dict[str, int]:
-    """Counts by name; through Connect they are a list with a schema."""
+def _read_metrics(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Observed metrics by name; through Connect they are a list with a schema."""
     if isinstance(metrics.get("values"), list) and isinstance(metrics.get("schema"), dict):
-        metrics = dict(zip((field["name"] for field in metrics["schema"]["fields"]), metrics["values"], strict=True))
-    return {name: int(value or 0) for name, value in metrics.items()}
+        return dict(zip((field["name"] for field in metrics["schema"]["fields"]), metrics["values"], strict=True))
+    return metrics
 
 
 def _rows_behind(sources: list[Mapping[str, Any]]) -> int | None:

@@ -18,6 +18,7 @@ class SinkStatus:
     n_rows: int = 0
     n_answers: int = 0
     n_malformed: int = 0
+    counts: dict[str, int] = field(default_factory=dict)  # of the operator's workers
     n_batches: int = 0
     busy_seconds: float = 0.0
     version: int | None = None
@@ -28,6 +29,8 @@ class SinkStatus:
         self.n_answers += batch.n_answers
         self.n_malformed += batch.n_malformed
         self.n_batches += 1
+        for name, n in batch.counts.items():
+            self.counts[name] = self.counts.get(name, 0) + n
         self.busy_seconds += batch.seconds
         self.version = self.version if version is None else version
         self.last = batch
@@ -73,4 +76,6 @@ def batch_facts(sink: SinkStatus, n_queries: int | None) -> dict[str, Any]:
         "lag_seconds": None if batch.lag_seconds is None else round(batch.lag_seconds, 3),
         "state_rows": batch.state_rows,
         "state_bytes": batch.state_bytes,
+        **batch.counts,
+        **{f"{name}_total": n for name, n in sink.counts.items()},
     }

@@ -29,13 +29,14 @@ class Watch:
     part: RegistryPart
     status: Status
     display: Display
+    warn: Callable[[str], None] = lambda warning: None  # shows a warning of a worker
     counted: float = -1e9
 
     @classmethod
-    def open(cls, part: RegistryPart, status: Status, display: Display) -> Watch:
+    def open(cls, part: RegistryPart, status: Status, display: Display, warn: Callable[[str], None]) -> Watch:
         from vedette import Registry
 
-        return cls(Registry(part.url, create=False, retry_seconds=RETRY_SECONDS), part, status, display)
+        return cls(Registry(part.url, create=False, retry_seconds=RETRY_SECONDS), part, status, display, warn)
 
     def look(self, running: Running) -> None:
         """Update the status with the micro-batches that ended since the last call."""
@@ -45,6 +46,8 @@ class Watch:
             n_active = _try(lambda: count_queries(self.registry, self.part))
             self.status.n_queries = self.status.n_queries if n_active is None else n_active
         for batch in batches:
+            for warning in batch.warnings:
+                self.warn(warning)
             self.display.show(self.status, self.status.take(batch, self._version_of(batch)))
         if not batches:
             self.display.show(self.status, None)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import types as t
 
 from vedette.spark.checks import check_sides, check_state_store, find_name, find_op, find_value
+from vedette.spark.observation import check_observe
 from vedette.spark.shards import packing
 from vedette.spark.shards.transform import (
     STREAM_INLINE_BYTES,
@@ -28,7 +29,7 @@ from vedette.spark.shipping.query_source import QuerySource
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Observation
 
     from vedette.operators.band_join.monitor import KnownId, Report, UnknownId
     from vedette.operators.band_join.query_set import BandQuerySet
@@ -56,6 +57,7 @@ def band_join(
     max_state_rows: int | None = None,
     shards: int | None = None,
     snapshot_dir: str | Path | None = None,
+    observe: str | Observation | None = None,
 ) -> DataFrame:
     """The changes of the answers: `out = vs.band_join(bids, asks, bands, left_value="price", right_value="price")`.
 
@@ -74,10 +76,13 @@ def band_join(
     A set above 4 MB (on a stream: 256 KB) is sent to the workers as a file: in `snapshot_dir`, which they must be able
     to read, or, without it, as an artifact of the session. A set from `registry.follow` is followed while it changes;
     answers then have a last column `version`.
+
+    `observe` is a name under which Spark reports what workers count, or an `Observation`; see docs/spark.md.
     """
     given = QuerySource.read(bands, _CALL, "band join")
     check_sides(_CALL, {"left": left, "right": right})
     check_shards(shards)
+    check_observe(observe)
     options: dict[str, Any] = {
         "report": report,
         "known_id": known_id,
@@ -120,8 +125,9 @@ def band_join(
     if report == "pairs":
         ends = [t.StructField(side, answer_type(column)) for side, column in zip(("left", "right"), ids, strict=True)]
         answer = t.StructType([t.StructField("sign", t.ByteType()), query, *ends, *given.added_columns])
-        return run(packed[0].union(packed[1]), parcel["sender"], plan, answer)
-    affected = run(packed[0].union(packed[1]), parcel["sender"], plan, t.StructType([query, *given.added_columns]))
+        return run(packed[0].union(packed[1]), parcel["sender"], plan, answer, observe, "band join")
+    answer = t.StructType([query, *given.added_columns])
+    affected = run(packed[0].union(packed[1]), parcel["sender"], plan, answer, observe, "band join")
     if n_shards == 1:
         return affected
     distinct = worker_function(_WORKER, "keep_distinct", parcel["sender"])

@@ -18,6 +18,7 @@ from vedette.spark.checks import (
     find_name,
     find_time,
 )
+from vedette.spark.observation import check_observe
 from vedette.spark.session_checks import check_session
 from vedette.spark.shards import packing
 from vedette.spark.shards.transform import (
@@ -34,6 +35,8 @@ from vedette.spark.shipping.query_source import QuerySource
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pyspark.sql import Observation
 
     from vedette.queries.query_set import QuerySet
     from vedette.registry.read.followed import Followed
@@ -55,6 +58,7 @@ def border(
     cross: bool = False,
     shards: int | None = None,
     snapshot_dir: str | Path | None = None,
+    observe: str | Observation | None = None,
 ) -> Callable[[DataFrame], DataFrame]:
     """A transform to events: `events = ticks.transform(vs.border(alerts, key="symbol", time="ts"))`.
 
@@ -70,9 +74,12 @@ def border(
     A set above 4 MB (on a stream: 256 KB) is sent to the workers as a file: in `snapshot_dir`, which they must be able
     to read, or, without it, as an artifact of the session. A set of kind border from `registry.follow` is followed
     while it changes; events then have a last column `version`.
+
+    `observe` is a name under which Spark reports what workers count, or an `Observation`; see docs/spark.md.
     """
     given = QuerySource.read(queries, "vs.border", "border")
     check_shards(shards)
+    check_observe(observe)
     options: dict[str, Any] = {
         "key": key,
         "time": time,
@@ -100,7 +107,13 @@ def border(
         n_shards = shards or default_shards(rows, 1 if rows.isStreaming else BATCH_SHARDS)
         parcel = given.pack(rows, snapshot_dir, STREAM_INLINE_BYTES if rows.isStreaming else None)
         lines = packing.by_key(n_shards)
-        packing_plan = {"worker": _WORKER, "null_key": null_key, "lines": lines, "notified": lines[0]}
+        packing_plan = {
+            "worker": _WORKER,
+            "null_key": null_key,
+            "counts_nulls": observe is not None,
+            "lines": lines,
+            "notified": lines[0],
+        }
         needed = _needed_columns(rows, given, key_column, time_column)
         packed = pack_rows(rows, needed, parcel["sender"], packing_plan)
         columns = {"key": to_fact(key_column), "time": to_fact(time_column)}
@@ -111,7 +124,8 @@ def border(
             "facts": {"operator": "border monitor", "shards": n_shards} | columns | given.facts,
             "is_timed": is_timed,
         }
-        return run(packed, parcel["sender"], plan, _answer_schema(key_column, time_column, given))
+        answer = _answer_schema(key_column, time_column, given)
+        return run(packed, parcel["sender"], plan, answer, observe, "border")
 
     return transform
 

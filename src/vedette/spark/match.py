@@ -14,12 +14,15 @@ from pyspark.sql.types import ArrayType, StructField, StructType
 from vedette.errors import PipelineError
 from vedette.settings import settings
 from vedette.spark.checks import check_free, find_columns
+from vedette.spark.observation import check_observe, observed, with_report
 from vedette.spark.session_checks import check_session
 from vedette.spark.shipping.query_sets import worker_function
 from vedette.spark.shipping.query_source import QuerySource
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pyspark.sql import Observation
 
     from vedette.queries.query_set import QuerySet
     from vedette.registry.read.followed import Followed
@@ -33,6 +36,7 @@ def match(
     output: Literal["pairs", "list"] = "pairs",
     *,
     snapshot_dir: str | Path | None = None,
+    observe: str | Observation | None = None,
 ) -> Callable[[DataFrame], DataFrame]:
     """A transform that matches each row with the queries: `hits = ticks.transform(vs.match(alerts))`.
 
@@ -45,10 +49,13 @@ def match(
 
     A set above 4 MB is sent to the workers as a file: in `snapshot_dir`, which they must be able to read, or, without
     it, as an artifact of the session.
+
+    `observe` is a name under which Spark reports what workers count, or an `Observation`; see docs/spark.md.
     """
     given = QuerySource.read(queries, "vs.match", "match")
     if output not in _ADDED:
         raise PipelineError(f"must be one of: {', '.join(map(repr, _ADDED))}; got {output!r}", option="output")
+    check_observe(observe)
 
     def transform(rows: DataFrame) -> DataFrame:
         added = _ADDED[output]
@@ -60,7 +67,8 @@ def match(
         schema = StructType([*rows.schema.fields, answer, *given.added_columns])
         facts = given.pack(rows, snapshot_dir)
         batch_bytes = settings().answer_batch_bytes
-        work = worker_function(_WORKER, "match_batches", facts["sender"], facts, places, output, batch_bytes)
-        return rows.mapInArrow(work, schema)
+        name = "match_batches" if observe is None else "match_and_report"
+        work = worker_function(_WORKER, name, facts["sender"], facts, places, output, batch_bytes)
+        return observed(rows.mapInArrow(work, with_report(schema, observe)), observe, "match")
 
     return transform

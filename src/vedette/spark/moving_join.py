@@ -29,6 +29,7 @@ from vedette.spark.checks import (
     find_time,
     find_value,
 )
+from vedette.spark.observation import check_observe
 from vedette.spark.shards import packing
 from vedette.spark.shards.transform import (
     STREAM_INLINE_BYTES,
@@ -45,7 +46,7 @@ from vedette.spark.shipping.query_source import QuerySource
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Observation
 
     from vedette.operators.moving_join.zone_set import ZoneSet
     from vedette.registry.read.followed import Followed
@@ -74,6 +75,7 @@ def moving_join(
     late: Late = "apply",
     shards: int | None = None,
     snapshot_dir: str | Path | None = None,
+    observe: str | Observation | None = None,
 ) -> DataFrame:
     """The changes of the pairs: `changes = vs.moving_join(vessels, storms, max_update_interval=60, a_id="mmsi")`.
 
@@ -93,9 +95,12 @@ def moving_join(
 
     A stream stores the objects in Spark's state store, in `shards` parts (default: `spark.sql.shuffle.partitions`),
     which a checkpoint fixes. A batch is sorted and replayed, and stores nothing.
+
+    `observe` is a name under which Spark reports what workers count, or an `Observation`; see docs/spark.md.
     """
     moving = MovingJoin(max_update_interval, expire_overdue=expire_overdue, static=static, late=late)
     check_shards(shards)
+    check_observe(observe)
     given = dict(zip(SETS, (a_updates, b_updates), strict=True))
     zones = _find_zones(given)
     frames: dict[str, Any] = {name: rows for name, rows in given.items() if zones is None or name != zones.name}
@@ -141,6 +146,7 @@ def moving_join(
         "parcel": {"token": f"late={late}"},  # without queries
         "options": options,
         "n_dims": n_dims,
+        "reporters": [[line[0] for line in packing.by_grid(n_shards, side)] for side in range(2)],
         "late": late,
         "max_answer_bytes": settings().max_answer_bytes,
         "facts": {"operator": "moving join", "shards": n_shards, "n_dims": n_dims} | options | roles,
@@ -154,7 +160,8 @@ def moving_join(
         ids[zones.name], added = zones.source.id_type, zones.source.added_columns
     times = [t.StructField(name, t.DoubleType()) for name in ("start", "end")]
     columns = [t.StructField("sign", t.ByteType()), *(t.StructField(name, ids[name]) for name in SETS), *times, *added]
-    return run(functools.reduce(lambda some, more: some.union(more), packed), sender, plan, t.StructType(columns))
+    union = functools.reduce(lambda some, more: some.union(more), packed)
+    return run(union, sender, plan, t.StructType(columns), observe, "moving join")
 
 
 def begin_with(zones: DataFrame, others: DataFrame, time: str = "time") -> DataFrame:

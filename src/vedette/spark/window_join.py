@@ -26,6 +26,7 @@ from vedette.spark.checks import (
     find_time,
     has_watermark,
 )
+from vedette.spark.observation import check_observe
 from vedette.spark.session_checks import check_session
 from vedette.spark.shards import packing
 from vedette.spark.shards.transform import (
@@ -42,6 +43,8 @@ from vedette.spark.shipping.query_source import QuerySource
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pyspark.sql import Observation
 
     from vedette.operators.window_join.query_set import JoinQuerySet
     from vedette.registry.read.followed import Followed
@@ -64,6 +67,7 @@ def window_join(
     layout: Literal["equality", "grid", "one"] | None = None,
     shards: int | None = None,
     snapshot_dir: str | Path | None = None,
+    observe: str | Observation | None = None,
     **columns: str | None,
 ) -> DataFrame:
     """The pairs of rows that join: `out = vs.window_join(bids, asks, pairs, left_time="ts", right_time="ts")`.
@@ -79,11 +83,14 @@ def window_join(
     A set above 4 MB (on a stream: 256 KB) is sent to the workers as a file: in `snapshot_dir`, which they must be able
     to read, or, without it, as an artifact of the session. A set from `registry.follow` is followed while it changes,
     on a grid; answers then have a last column `version`.
+
+    `observe` is a name under which Spark reports what workers count, or an `Observation`; see docs/spark.md.
     """
     _check_frames({"left": left, "right": right, **(frames or {})})
     given = QuerySource.read(pairs, _CALL, "window join", "after the DataFrames")
     queries: JoinQuerySet = given.queries
     check_shards(shards)
+    check_observe(observe)
     columns = {**{f"{stream}_id": "id" for stream in queries.streams}, **columns}
     queries.window(late=late, max_state_rows=max_state_rows, **columns)  # raises if an option is invalid
     sides = _find_sides(given, _name_frames(queries, left, right, frames), columns)
@@ -95,15 +102,17 @@ def window_join(
     for_each = BATCH_SHARDS if chosen == "equality" and not is_stream else 1
     n_shards = shards or (1 if chosen == "one" else default_shards(first, for_each))
     parcel = given.pack(first, snapshot_dir, STREAM_INLINE_BYTES if is_stream else None)
-    packed = []
+    packed, reporters = [], []
     for number, side in enumerate(sides):
+        lines = packing.by_grid(n_shards, number) if chosen == "grid" else packing.by_key(n_shards)
+        reporters.append([line[0] for line in lines])
         packing_plan = {
             "worker": _WORKER,
             "side": number,
             "stream": side.stream,
             "id": side.id.name,
             "time": side.time and side.time.name,
-            "lines": packing.by_grid(n_shards, number) if chosen == "grid" else packing.by_key(n_shards),
+            "lines": lines,
             "drops_nulls": chosen == "equality",  # a null equals nothing, so such rows join nothing
             "notified": packing.label_shards(n_shards),
         }
@@ -118,6 +127,7 @@ def window_join(
         "options": {"late": late, "max_state_rows": max_state_rows}
         | {name: column.name for name, column in roles.items()},
         "streams": queries.streams,
+        "reporters": reporters,  # one of the shards of each row
         "time_type": time_type,
         "facts": facts | {name: to_fact(column) for name, column in roles.items()} | given.facts,
         "is_timed": is_timed,
@@ -125,7 +135,8 @@ def window_join(
     query = t.StructField("query", given.id_type)
     names = [t.StructField(side.stream, answer_type(side.id)) for side in sides]
     answer = t.StructType([query, *names, *given.added_columns])
-    return run(functools.reduce(lambda some, more: some.union(more), packed), parcel["sender"], plan, answer)
+    union = functools.reduce(lambda some, more: some.union(more), packed)
+    return run(union, parcel["sender"], plan, answer, observe, "window join")
 
 
 @dataclass(frozen=True)

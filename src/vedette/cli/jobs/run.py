@@ -161,6 +161,9 @@ class _Run:
     signals: Signals
     handlers: ExitStack = field(default_factory=ExitStack)  # that show warnings
 
+    def __post_init__(self) -> None:
+        self.warnings = WarningHandler(self.display, self.status.pipeline)
+
     def run(self) -> int:
         with self.handlers:
             return self._run()
@@ -175,7 +178,7 @@ class _Run:
             return ENDED
         from vedette.run.progress import Running
 
-        watch = Watch.open(self.file.plan.registry, self.status, self.display)
+        watch = Watch.open(self.file.plan.registry, self.status, self.display, self.warnings.show_counted)
         running = Running(pipeline.start())
         self._tell(
             "running", f"running; sinks: {', '.join(self.status.sinks)}", "started", sinks=list(self.status.sinks)
@@ -196,8 +199,8 @@ class _Run:
         from vedette.run.pipeline import Pipeline
         from vedette.spark.log_filter import listened_by, quiet_errors
 
-        handler = self.handlers.enter_context(WarningHandler(self.display, self.status.pipeline))
-        self.handlers.enter_context(listened_by(handler.show_line))
+        self.handlers.enter_context(self.warnings)
+        self.handlers.enter_context(listened_by(self.warnings.show_line))
         registry, queries = _open_queries(self.file)
         self._tell("starting", f"starting; {_name_queries(self.file, registry)}")
         quiet_errors()

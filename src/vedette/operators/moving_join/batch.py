@@ -23,7 +23,7 @@ class Batch:
     join: IntersectionJoin
     rows: tuple[MovingRows, MovingRows]
     moments: NDArray[np.float64]
-    n_dropped: int
+    n_dropped: tuple[int, int]  # late rows of each set
 
     @classmethod
     def make(cls, join: IntersectionJoin, read: Sequence[MovingRows], times: NDArray[np.float64], late: str) -> Batch:
@@ -33,15 +33,15 @@ class Batch:
         """
         if any(len(rows) and not rows.is_timed for rows in read):
             times = np.append(times, join.now)
-        taken, n_dropped = [], 0
+        taken, n_dropped = [], []
         for rows, of, name in zip(read, join.sets, SETS, strict=True):
             rows, n = take_rows(rows if rows.is_timed else rows.with_time(join.now), of, join.now, late, name)
             taken.append(rows)
-            n_dropped += n
+            n_dropped.append(n)
         last = max(float(times.max()), join.now)
         is_one = max(float(times.min()), join.now) == last  # which most updates are
         moments = np.array([last]) if is_one else np.unique(np.maximum(times, join.now))
-        return cls(join, (taken[0], taken[1]), moments, n_dropped)
+        return cls(join, (taken[0], taken[1]), moments, (n_dropped[0], n_dropped[1]))
 
     def steps(self) -> Iterator[tuple[float, Step, Step]]:
         """The changes of both sets at each moment. The join must take each step before the next one is read."""

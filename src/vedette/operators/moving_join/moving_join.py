@@ -80,6 +80,7 @@ class MovingJoin:
         self.join: IntersectionJoin | None = None
         self.waiting: MovingRows | None = None  # rows of the static set that came before the first time
         self.n_late = 0  # rows that came late and were dropped
+        self.late_rows = [0, 0]  # by set, since the join was made or loaded
         self.changes = to_change_table([], *self._new_join(2, 0.0).sets)  # of the last call
 
     def __repr__(self) -> str:
@@ -301,7 +302,9 @@ class MovingJoin:
 
     def _end(self, batch: Batch) -> None:
         self.join, self.waiting = batch.join, None
-        self.n_late += batch.n_dropped
+        for number, n_dropped in enumerate(batch.n_dropped):
+            self.n_late += n_dropped
+            self.late_rows[number] += n_dropped
 
     def _wait(self, read: Sequence[MovingRows]) -> None:
         """Keep rows of the static set until the first time."""

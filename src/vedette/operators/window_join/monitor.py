@@ -83,6 +83,7 @@ class JoinMonitor:
         streams = self.queries.streams
         self.id_types = [self._known_id_type(*each) for each in zip(streams, self.options.ids, strict=True)]
         self.n_late = 0
+        self.late_rows = [0] * len(streams)  # by stream, since the monitor was made or loaded
         self.n_numbered = [0] * len(streams)  # rows that got a number, or an id, by stream
         self.join = self.make_join()
         self.followed: tuple[int, int] | None = None  # the epoch and version of the queries in the join
@@ -165,7 +166,9 @@ class JoinMonitor:
             raise
         for number, each in enumerate(read):
             self.n_numbered[number] += each.n
-            self.n_late += each.n - len(batches[number])
+            n_late = each.n - len(batches[number])
+            self.n_late += n_late
+            self.late_rows[number] += n_late
             if each.n:
                 self.id_types[number] = batches[number].id_type
         return batches

@@ -16,6 +16,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from vedette.errors import PipelineError
 from vedette.settings import settings
+from vedette.spark.observation import COUNTED, observed, with_report
 from vedette.spark.partitions import count_partitions, warn_of_many
 from vedette.spark.shards import packing
 from vedette.spark.shipping.query_sets import worker_function
@@ -55,13 +56,19 @@ def pack_rows(rows: DataFrame, columns: Sequence[t.StructField], sender: str, pl
     return rows.select(*selected).mapInArrow(worker_function(_WORKER, "pack_rows", sender, plan), packing.SCHEMA)
 
 
-def run(packed: DataFrame, sender: str, plan: dict[str, Any], answer: t.StructType) -> DataFrame:
-    """The answers of the shards to packed rows."""
-    types = [column.dataType.simpleString() for column in answer.fields]
+def run(
+    packed: DataFrame, sender: str, plan: dict[str, Any], answer: t.StructType, observe: Any = None, operator: str = ""
+) -> DataFrame:
+    """The answers of the shards to packed rows. What they count is observed under the name `observe`."""
+    types = [(column.name, column.dataType.simpleString()) for column in answer.fields]
     plan = plan | {"answer": types, "batch_bytes": settings().answer_batch_bytes}
+    if observe is not None:
+        plan["counted"] = COUNTED[operator][0]
+        answer = with_report(answer, observe)
     if not packed.isStreaming:
         in_order = packed.repartition("shard").sortWithinPartitions("shard", *packing.ORDER)
-        return in_order.mapInArrow(worker_function(_WORKER, "replay_shards", sender, plan), answer)
+        answers = in_order.mapInArrow(worker_function(_WORKER, "replay_shards", sender, plan), answer)
+        return observed(answers, observe, operator)
     warn_of_many(packed.sparkSession)
     time_mode = "EventTime" if plan["is_timed"] else "None"
     shards = packed.groupBy("shard")
@@ -70,7 +77,8 @@ def run(packed: DataFrame, sender: str, plan: dict[str, Any], answer: t.StructTy
             f"PySpark {pyspark.__version__} has no stateful streams in Python through Spark Connect; use Spark 4.1 or "
             f"later, or a session without Connect"
         )
-    return shards.transformWithStateInPandas(make_processor(plan, sender), answer, "Append", time_mode)
+    answers = shards.transformWithStateInPandas(make_processor(plan, sender), answer, "Append", time_mode)
+    return observed(answers, observe, operator)
 
 
 def wide(column: t.StructField) -> t.StructField:

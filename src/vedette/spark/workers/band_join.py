@@ -78,6 +78,10 @@ def advance(monitor: BandMonitor, time: datetime.datetime, plan: dict[str, Any])
     return False
 
 
+def read_counts(monitor: BandMonitor, shard: int, plan: dict[str, Any]) -> dict[str, int]:
+    return {"unknown_ids": monitor.n_unknown, "state_rows": monitor.n_left + monitor.n_right}
+
+
 def keep_distinct(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The distinct queries of a partition, with the version, which is the same for all."""
     parts = list(batches)

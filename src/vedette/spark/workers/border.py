@@ -28,8 +28,9 @@ def check_rows(batch: pa.RecordBatch, plan: dict[str, Any]) -> pa.RecordBatch:
             field=key,
         )
     if keys.null_count:
-        batch = batch.filter(keys.is_valid())
-        times = batch.column(1)
+        kept = batch.filter(keys.is_valid())
+        times = kept.column(1)
+        batch = batch if plan.get("counts_nulls") else kept  # the monitor drops and counts them
     if times.null_count:
         raise RowError(
             f"the time, column {time!r}, is null in {count(times.null_count, 'row')}; filter such rows out before the "
@@ -58,3 +59,8 @@ def advance(monitor: BorderMonitor, time: datetime.datetime, plan: dict[str, Any
         n_events += events.num_rows
         yield events
     return n_events > 0 or monitor.n_keys != n_keys
+
+
+def read_counts(monitor: BorderMonitor, shard: int, plan: dict[str, Any]) -> dict[str, int]:
+    counts = {"late": monitor.n_late, "null_keys": monitor.n_null_keys, "failed": monitor.n_failed}
+    return counts | {"state_rows": monitor.n_keys}

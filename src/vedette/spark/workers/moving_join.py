@@ -85,3 +85,9 @@ def advance(monitor: MovingJoin, time: datetime.datetime, plan: dict[str, Any]) 
     """Time passes with the rows, not with the watermark."""
     yield from ()
     return False
+
+
+def read_counts(monitor: MovingJoin, shard: int, plan: dict[str, Any]) -> dict[str, int]:
+    """A row may go to several shards; one of them counts it if it is late."""
+    late = sum(n for n, shards in zip(monitor.late_rows, plan["reporters"], strict=True) if shard in shards)
+    return {"late": late, "state_rows": monitor.n_a + monitor.n_b}

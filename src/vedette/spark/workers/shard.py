@@ -20,6 +20,7 @@ from vedette.data.row_sizes import cut_table
 from vedette.spark.shards import packing
 from vedette.spark.shards.state import FORMAT, ShardState
 from vedette.spark.workers.following import STREAM, open_queries
+from vedette.spark.workers.reports import ShardReport, add_empty
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,6 +60,9 @@ class Operator(Protocol):
     def advance(self, monitor: Any, time: datetime.datetime, plan: dict[str, Any]) -> Generator[pa.Table, None, bool]:
         """The answers when time passes. Returns whether the monitor has changed."""
 
+    def read_counts(self, monitor: Any, shard: int, plan: dict[str, Any]) -> dict[str, int]:
+        """What the monitor has counted so far: `state_rows`, and others that only grow."""
+
 
 def pack_rows(plan: dict[str, Any], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of a partition, packed for shards."""
@@ -82,9 +86,13 @@ def replay_shards(plan: dict[str, Any], batches: Iterator[pa.RecordBatch]) -> It
     operator = _operator(plan)
     for shard, packed in itertools.groupby(_payloads(batches), key=lambda payload: payload[0]):
         sides = packing.read_payloads(payload[1:] for payload in packed)
-        answer = operator.step(operator.make_monitor(plan), sides, shard, plan) if sides else []
-        for part in _answer(answer, plan, plan["parcel"].get("version")):
-            yield from part.to_batches()
+        if sides:
+            monitor, version = operator.make_monitor(plan), plan["parcel"].get("version")
+            report = ShardReport(operator, monitor, shard, plan)
+            for part in _answer(report.counted(operator.step(monitor, sides, shard, plan)), plan, version):
+                yield from part.to_batches()
+            for part in report.rows(_answer_types(plan), version):
+                yield from part.to_batches()
 
 
 def _payloads(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, int, int, bytes]]:
@@ -113,8 +121,10 @@ def step_shard(
     if state.is_new and plan["is_timed"]:
         handle.registerTimer(max(watermark_ms, 0) + 1)
     monitor = state.load()
-    yield from _frames(operator.step(monitor, sides, shard, plan), plan, state.version)
+    report = ShardReport(operator, monitor, shard, plan)
+    yield from _frames(_answer(report.counted(operator.step(monitor, sides, shard, plan)), plan, state.version))
     state.save(monitor)
+    yield from _frames(report.rows(_answer_types(plan), state.version))
 
 
 def advance_shard(
@@ -129,6 +139,7 @@ def advance_shard(
     operator = _operator(plan)
     state = _open_state(operator, plan, head, pieces, shard)
     monitor = state.load()
+    report = ShardReport(operator, monitor, shard, plan)
     has_changed = False
 
     def advance() -> Iterator[pa.Table]:
@@ -136,12 +147,13 @@ def advance_shard(
         now = _EPOCH + datetime.timedelta(milliseconds=watermark_ms)
         has_changed = yield from operator.advance(monitor, now, plan)
 
-    yield from _frames(advance(), plan, state.version)
+    yield from _frames(_answer(report.counted(advance()), plan, state.version))
     if has_changed:
         state.save(monitor)
     else:
         state.keep(monitor)
     handle.registerTimer(watermark_ms + 1)
+    yield from _frames(report.rows(_answer_types(plan), state.version))
 
 
 def _operator(plan: dict[str, Any]) -> Operator:
@@ -163,7 +175,7 @@ def _open_state(operator: Operator, plan: dict[str, Any], head: ValueState, piec
 
 def _answer(tables: Iterable[pa.Table], plan: dict[str, Any], version: int | None) -> Iterator[pa.Table]:
     """The tables in parts, with the types of the answer, and with a column for the version if there is one."""
-    types = [_ARROW_TYPES[name] for name in plan["answer"]]
+    types = [type_ for _, type_ in _answer_types(plan)]
     for table in tables:
         for part in cut_table(table, plan["batch_bytes"]):
             if version is not None:
@@ -171,12 +183,18 @@ def _answer(tables: Iterable[pa.Table], plan: dict[str, Any], version: int | Non
             columns = [
                 decode(column.combine_chunks()).cast(type_) for column, type_ in zip(part.columns, types, strict=True)
             ]
-            yield pa.Table.from_arrays(columns, names=part.schema.names)
+            answer = pa.Table.from_arrays(columns, names=part.schema.names)
+            yield add_empty(answer) if "counted" in plan else answer
 
 
-def _frames(tables: Iterable[pa.Table], plan: dict[str, Any], version: int | None) -> Iterator[pd.DataFrame]:
+def _answer_types(plan: dict[str, Any]) -> list[tuple[str, pa.DataType]]:
+    """The columns of answers, without that of reports."""
+    return [(name, _ARROW_TYPES[type_]) for name, type_ in plan["answer"]]
+
+
+def _frames(parts: Iterable[pa.Table]) -> Iterator[pd.DataFrame]:
     import pandas as pd
 
     text = pd.ArrowDtype(pa.string())  # keeps strings in Arrow, without a Python object per string
-    for part in _answer(tables, plan, version):
+    for part in parts:
         yield part.to_pandas(types_mapper=lambda type_: text if pa.types.is_string(type_) else None)

@@ -68,3 +68,9 @@ def advance(monitor: JoinMonitor, time: datetime.datetime, plan: dict[str, Any])
     monitor.advance(time)
     yield from ()
     return monitor.join.clocks != clocks
+
+
+def read_counts(monitor: JoinMonitor, shard: int, plan: dict[str, Any]) -> dict[str, int]:
+    """A row may go to several shards; one of them counts it if it is late."""
+    late = sum(n for n, shards in zip(monitor.late_rows, plan["reporters"], strict=True) if shard in shards)
+    return {"late": late, "failed": monitor.n_failed, "state_rows": monitor.n_rows}

@@ -85,6 +85,10 @@ def advance(monitor: ZoneShard, time: datetime.datetime, plan: dict[str, Any]) -
     return False
 
 
+def read_counts(monitor: ZoneShard, shard: int, plan: dict[str, Any]) -> dict[str, int]:
+    return moving_join.read_counts(monitor.join, shard, plan)
+
+
 def _lines_of(ids: Any, n_lines: int) -> Any:
     if isinstance(ids, np.ndarray):
         return packing.lines_of_numbers(ids, n_lines)
