@@ -45,6 +45,25 @@ def test_a_failed_step_fails_the_command_and_is_recorded(matrix, monkeypatch):
     assert [line[3] for line in lines(matrix)] == ["passed", "**failed**"]
 
 
+def test_a_missing_python_is_recorded_and_is_no_failure(matrix, monkeypatch):
+    monkeypatch.setattr(matrix, "STEPS", {"spark-versions": lambda: iter([("4.3.0, Python 3.12", "not available")])})
+
+    assert matrix.main([]) == 0
+    assert [line[2:] for line in lines(matrix)] == [["4.3.0, Python 3.12", "not available"]]
+    assert matrix._find_python("2.99") is None
+    assert matrix._find_python(matrix._python()) is not None
+
+
+def test_every_spark_is_tested_with_this_python_and_the_ends_with_others(matrix, monkeypatch):
+    monkeypatch.setattr(matrix, "_python", lambda: "3.11")
+    monkeypatch.setenv("SPARK_VERSIONS", "4.0 4.1 4.2")
+    monkeypatch.setenv("PYTHON_VERSIONS", "3.11 3.12")
+
+    assert [" ".join(each) for each in matrix._combinations()] == [
+        "4.0 3.11", "4.1 3.11", "4.2 3.11", "4.0 3.12", "4.2 3.12",
+    ]  # fmt: skip
+
+
 def test_an_unknown_step_is_refused_with_the_known_ones(matrix):
     with pytest.raises(SystemExit, match="unknown step 'fuzz'; steps are: fuzz-snapshots, predicates, join-predicates"):
         matrix.main(["fuzz"])

@@ -30,11 +30,11 @@ class Pipeline:
     def __exit__(self, *_):
         self.kill()
 
-    def start(self, **settings):
+    def start(self, python=sys.executable, **settings):
         settings = json.dumps(settings | {"spark.local.dir": str(self.scratch)})
         java = f"{JAVA} -Djava.io.tmpdir={self.scratch}"
         self.process = subprocess.Popen(
-            [sys.executable, str(self.program), settings, str(self.directory)],
+            [str(python), str(self.program), settings, str(self.directory)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
