@@ -1,4 +1,4 @@
-"""The built package and environments with it, made once per test run."""
+"""The built package, environments with it, and a standalone cluster, made once per test run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from tests.deploy.cluster import Cluster
 from tests.deploy.environments import Environments, UnavailableError
 from tests.services import REPORTED
 
@@ -36,3 +37,10 @@ def environment(environments):
 def core(environment, environments):
     """An environment with the core alone, from the wheel."""
     return environment("core", environments.wheel())
+
+
+@pytest.fixture(scope="session")
+def standalone(tmp_path_factory):
+    """A standalone cluster: a master and two workers with two slots each, on the loopback interface."""
+    with Cluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster

@@ -85,12 +85,16 @@ def install(python, *packages, constraints=CONSTRAINTS):
 
 
 def run(python, script, *arguments, cwd, **variables):
-    """What a script prints in an environment. It sees no other packages, and writes below `cwd`."""
+    """What a program, or a text, prints in an environment. It sees no other packages, and writes below `cwd`."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK", "SPARK"))}
     scratch = Path(cwd) / "scratch"
     scratch.mkdir(exist_ok=True)
+    program = script
+    if not isinstance(script, Path):  # a file, because pyspark-client takes `python -c` for a run of its own tests
+        program = Path(cwd) / "program.py"
+        program.write_text(script)
     done = subprocess.run(
-        [python, "-c", script, *map(str, arguments)],
+        [python, program, *map(str, arguments)],
         cwd=cwd,
         env=own | {"TMPDIR": str(scratch), "HOME": str(scratch)} | variables,
         capture_output=True,
