@@ -103,7 +103,7 @@ def watch(broker: Broker, folder: Path, n: int) -> list[dict[str, Any]]:
     url = f"sqlite:///{folder / 'alerts.db'}"
     registry = vd.Registry(url)
     registry.create("alerts", kind="border", schema=SCHEMA)
-    registry.add("alerts", "dear-ibm", "symbol = 'IBM' AND price > 105")
+    registry.add("alerts", "expensive-ibm", "symbol = 'IBM' AND price > 105")
     environment = {
         "BROKER": broker.address,
         "VEDETTE_REGISTRY": url,
@@ -123,7 +123,7 @@ def watch(broker: Broker, folder: Path, n: int) -> list[dict[str, Any]]:
     watcher.wait_for_rows(4 * n)
 
     print(f"the pipeline is stopped, exit code {watcher.stop()}; an alert is removed, and ticks still arrive")
-    registry.remove("alerts", "dear-ibm")
+    registry.remove("alerts", "expensive-ibm")
     broker.write("ticks", make_ticks(2 * n, n))
     watcher = Watcher(FILE, environment, folder / "log")
     watcher.wait_for_rows(2 * n)

@@ -41,7 +41,7 @@ def test_alerts_change_while_it_runs_and_nothing_is_lost_when_it_is_killed(broke
     _, market = example
     url = f"sqlite:///{tmp_path}/alerts.db"
     vedette("set", "create", "alerts", "--kind", "border", "--schema", market.SCHEMA, "--registry", url)
-    vedette("query", "add", "dear-ibm", "symbol = 'IBM' AND price > 105", "--registry", url)
+    vedette("query", "add", "expensive-ibm", "symbol = 'IBM' AND price > 105", "--registry", url)
     environment = {
         "BROKER": broker.address,
         "VEDETTE_REGISTRY": url,
@@ -64,7 +64,7 @@ def test_alerts_change_while_it_runs_and_nothing_is_lost_when_it_is_killed(broke
     watcher.wait_for_rows(4 * N)
     watcher.process.kill()
     watcher.process.wait()
-    vd.Registry(url).remove("alerts", "dear-ibm")
+    vd.Registry(url).remove("alerts", "expensive-ibm")
     broker.write("ticks", ticks[2])
     watcher = market.Watcher(file, environment, tmp_path / "log")
     watcher.wait_for_rows(2 * N)
@@ -72,10 +72,10 @@ def test_alerts_change_while_it_runs_and_nothing_is_lost_when_it_is_killed(broke
 
     def alerts(place):
         standing = {
-            "dear-ibm": lambda tick: tick["symbol"] == "IBM" and tick["price"] > 105,
+            "expensive-ibm": lambda tick: tick["symbol"] == "IBM" and tick["price"] > 105,
             "any-cheap": lambda tick: tick["price"] < 95,
         }
-        gone = [] if 2 * N <= place < 4 * N else ["any-cheap" if place < 2 * N else "dear-ibm"]
+        gone = [] if 2 * N <= place < 4 * N else ["any-cheap" if place < 2 * N else "expensive-ibm"]
         return {name: holds for name, holds in standing.items() if name not in gone}
 
     expected = walk([tick for part in ticks for tick in part], alerts)

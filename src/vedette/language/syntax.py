@@ -97,6 +97,11 @@ def depth_of(written: Written) -> int:
 
 
 def _syntax_error(error: Any, text: str, origins: list[tuple[int, int]], skeleton: str) -> QueryError:
+    clause = skeleton.split(maxsplit=1)[0]
+    if clause.upper() in ("SELECT", "WHERE"):
+        start = skeleton.index(clause)
+        reason = f"a query is a condition, such as price < 40; write it without {clause.upper()}"
+        return QueryError(reason, skeleton, start, start + len(clause))
     details = getattr(error, "errors", None) or [{}]
     detail = details[0]
     highlight = detail.get("highlight") or ""
@@ -117,6 +122,7 @@ def _syntax_error(error: Any, text: str, origins: list[tuple[int, int]], skeleto
     return QueryError(f"syntax error at {shown}{hint}", skeleton, start, max(end, start + 1))
 
 
+_AGGREGATES = {"avg", "count", "first", "last", "max", "mean", "median", "min", "stddev", "sum", "variance"}
 # Operators of other languages with their equivalents, and words that may be misspelt.
 _SPELLINGS = {"&&": "; write AND", "&": "; write AND", "||": "; write OR", "|": "; write OR"}
 _KEYWORDS = ("AND", "OR", "NOT", "BETWEEN", "IN", "IS", "NULL", "LIKE", "ESCAPE", "CASE", "WHEN", "THEN", "ELSE", "END")
@@ -368,6 +374,8 @@ class _Reader:
         if name not in FUNCTIONS:
             if name in RANDOM:
                 self.refuse(node, f"the non-deterministic function {name!r} is not supported")
+            if name in _AGGREGATES:
+                self.refuse(node, f"{name} aggregates rows, and a query is a condition on one row")
             self.refuse(node, f"unsupported function {name!r}{nearest(name, FUNCTIONS)} {function_list()}")
         self.only(node, "this", "expressions")
         args = node.expressions
