@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+import uuid
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -19,6 +20,19 @@ def create_file(path: str | os.PathLike[str]) -> BinaryIO:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, settings().file_mode)
     os.fchmod(handle, settings().file_mode)
     return os.fdopen(handle, "wb")
+
+
+def write_whole(path: Path, *pieces: bytes | memoryview) -> None:
+    """Write a file, or replace it: as a whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        with create_file(temporary) as file:
+            for piece in pieces:
+                file.write(piece)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def make_directory(path: str | os.PathLike[str]) -> None:
