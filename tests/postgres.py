@@ -30,6 +30,7 @@ _SETTINGS = {
     "full_page_writes": "off",
     "max_connections": "100",
     "shared_buffers": "64MB",
+    "log_line_prefix": "%d %p ",  # database and process of the session
 }
 
 

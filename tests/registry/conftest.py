@@ -7,6 +7,7 @@ from pathlib import Path
 
 import postgres
 import pytest
+from sqlalchemy import BigInteger, literal
 
 import vedette as vd
 from vedette.registry.store.database import Database
@@ -66,4 +67,5 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
     monkeypatch.setattr(Database, "now", lambda self, connection: made.microseconds)
+    monkeypatch.setattr(Database, "clock", lambda self: literal(made.microseconds, BigInteger))
     return made

@@ -237,8 +237,8 @@ def test_a_change_whose_answer_was_lost_is_not_applied_twice(
     attempt = Database._attempt
     lost: list[bool] = []
 
-    def lose(self: Database, work: Callable[..., Any], writes: bool, limit: float | None) -> Any:
-        answer = attempt(self, work, writes, limit)
+    def lose(self: Database, work: Callable[..., Any], writes: bool, *limits: Any) -> Any:
+        answer = attempt(self, work, writes, *limits)
         if writes and lost and lost.pop():
             raise OperationalError(
                 "COMMIT", None, psycopg.OperationalError("server closed the connection unexpectedly")
@@ -277,9 +277,9 @@ def test_a_change_that_is_still_being_committed_is_not_applied_twice(
     attempt = Database._attempt
     committing: list[threading.Thread] = []
 
-    def lose(self: Database, work: Callable[..., Any], writes: bool, limit: float | None) -> Any:
+    def lose(self: Database, work: Callable[..., Any], writes: bool, *limits: Any) -> Any:
         if not writes or committing:
-            return attempt(self, work, writes, limit)
+            return attempt(self, work, writes, *limits)
         began = threading.Event()
 
         def commit_slowly(connection: Any) -> Any:
@@ -288,7 +288,7 @@ def test_a_change_that_is_still_being_committed_is_not_applied_twice(
             time.sleep(0.5)
             return done
 
-        committing.append(threading.Thread(target=attempt, args=(self, commit_slowly, True, None)))
+        committing.append(threading.Thread(target=attempt, args=(self, commit_slowly, writes, *limits)))
         committing[0].start()
         began.wait(30)
         raise OperationalError("COMMIT", None, psycopg.OperationalError("server closed the connection unexpectedly"))

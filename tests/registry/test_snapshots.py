@@ -268,12 +268,12 @@ def test_a_process_that_finds_many_changes_compacts_and_others_use_the_base(regi
     opened = bases.open(3)
     bases.move(opened, 12)
     assert bases.is_outdated(opened)
-    assert not bases.has_newer(opened, 12)
+    assert not bases.has_newer(opened.base, 12)
     bases.compact_soon(12)
     for thread in threading.enumerate():
         if thread.name == "vedette-compaction":
             thread.join(300)
-    assert bases.has_newer(opened, 12)
+    assert bases.has_newer(opened.base, 12)
     again = bases.open(12)
     assert (again.base, again.n_changes, matched(again.queries)) == (12, 0, expected(states[12]))
 

@@ -152,7 +152,9 @@ class QuerySet(VersionedSet):
         Border monitoring can refer to every version in between, as if the changes had been applied one by one.
         """
         revisions = Revisions.read(changes, self._ids, self._versions)
-        compiled = compile_texts(changes.texts or [], self.schema, self.time_zone, ids=changes.added_ids)
+        compiled = changes.compiled
+        if compiled is None:
+            compiled = compile_texts(changes.texts or [], self.schema, self.time_zone, ids=changes.added_ids)
         self._versions.follow(changes.versions, changes.marks)
         first, brief = len(self._versions), np.flatnonzero(revisions.ends < NOT_REMOVED)
         if len(revisions.ids):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vedette.language import CompiledTexts
 
 QueryId = str | int
 
@@ -38,6 +41,7 @@ class Changes:
     lows: NDArray[np.float64] | None = None  # the ends, in band joins
     highs: NDArray[np.float64] | None = None
     sides: dict[str, NDArray[np.float64]] | None = None  # of zones, in moving joins: x_low, x_high, y_low, ...
+    compiled: CompiledTexts | None = None  # `texts`, if another process has compiled them
 
     @classmethod
     def of(cls, changes: Sequence[tuple[int, int, Sequence[QueryId], Sequence[tuple[Any, ...]]]]) -> Changes:
@@ -91,20 +95,52 @@ class Changes:
         removed = _cut(self.removed_versions, self.versions)
         added = _cut(self.added_versions, self.versions)
         for place in range(len(self.versions)):
-            removed_now, new = slice(*removed[place : place + 2]), slice(*added[place : place + 2])
-            yield Changes(
-                self.versions[place : place + 1],
-                self.marks[place : place + 1],
-                self.removed_ids[removed_now],
-                self.removed_versions[removed_now],
-                self.added_ids[new],
-                self.added_versions[new],
-                None if self.texts is None else self.texts[new],
-                None if self.windows is None else self.windows[new],
-                None if self.lows is None else self.lows[new],
-                None if self.highs is None else self.highs[new],
-                None if self.sides is None else {name: values[new] for name, values in self.sides.items()},
+            yield self._take(
+                slice(place, place + 1), slice(*removed[place : place + 2]), slice(*added[place : place + 2])
             )
+
+    def between(self, since: int, until: int) -> Changes:
+        """The changes after version `since`, up to and including `until`.
+
+        >>> changes = Changes.of([(7, 11, [], [("a", "x > 1")]), (8, 22, ["a"], [("b", "x > 3")]), (9, 33, ["b"], [])])
+        >>> some = changes.between(7, 8)
+        >>> some.versions.tolist(), some.removed_ids, some.texts
+        ([8], ['a'], ['x > 3'])
+        """
+        ends = np.array([since, until])
+        every = (self.versions, self.removed_versions, self.added_versions)
+        return self._take(*(slice(*np.searchsorted(each, ends, side="right").tolist()) for each in every))
+
+    def _take(self, which: slice, removed: slice, added: slice) -> Changes:
+        return Changes(
+            self.versions[which],
+            self.marks[which],
+            self.removed_ids[removed],
+            self.removed_versions[removed],
+            self.added_ids[added],
+            self.added_versions[added],
+            None if self.texts is None else self.texts[added],
+            None if self.windows is None else self.windows[added],
+            None if self.lows is None else self.lows[added],
+            None if self.highs is None else self.highs[added],
+            None if self.sides is None else {name: values[added] for name, values in self.sides.items()},
+        )
+
+    @classmethod
+    def concat(cls, many: Sequence[Changes]) -> Changes:
+        """Changes that follow each other, as one."""
+
+        def join(name: str) -> Any:
+            values = [getattr(each, name) for each in many]
+            if values[0] is None:
+                return None
+            return np.concatenate(values) if isinstance(values[0], np.ndarray) else list(chain.from_iterable(values))
+
+        names = ("versions", "marks", "removed_ids", "removed_versions", "added_ids", "added_versions")
+        columns = {name: join(name) for name in (*names, "texts", "windows", "lows", "highs")}
+        sides = [each.sides for each in many if each.sides is not None and each.n_added]
+        joined = {name: np.concatenate([each[name] for each in sides]) for name in sides[0]} if sides else many[0].sides
+        return cls(**columns, sides=joined)
 
 
 def _cut(changed: NDArray[np.int64], versions: NDArray[np.int64]) -> list[int]:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select
 from vedette.errors import RegistryError, nearest
 from vedette.queries.set_changes import Changes
 from vedette.registry.kinds import MATCH
-from vedette.registry.read import inspection, listing, pins, reader, retention
+from vedette.registry.read import inspection, listing, pinning, pins, reader, retention
 from vedette.registry.read.inspection import RegistryStats
 from vedette.registry.read.pins import PinnedStream
 from vedette.registry.read.query_info import QueryInfo
@@ -30,6 +30,8 @@ from vedette.registry.write.samples import alter_sample
 if TYPE_CHECKING:
     from vedette.registry.read.followed import Followed
     from vedette.registry.snapshots.files import SnapshotFiles
+
+_WORKER_CONNECTIONS = 2  # one for batches, one for writing a base in the background
 
 
 class Registry:
@@ -52,10 +54,22 @@ class Registry:
     def __init__(
         self, url: str, snapshots: str | None = None, *, create: bool = True, retry_seconds: float = RETRY_SECONDS
     ) -> None:
-        self._database = Database(url, retry_seconds)
+        self._assign(Database(url, retry_seconds), snapshots)
+        migrate(self._database, create)
+
+    @classmethod
+    def _of_worker(cls, url: str, snapshots: str | None, retry_seconds: float) -> Registry:
+        """A registry in a worker, with few connections. The process that sent its address has checked the tables."""
+        made = cls.__new__(cls)
+        made._assign(Database(url, retry_seconds, _WORKER_CONNECTIONS), snapshots)
+        if not made._database.is_postgres:  # the file may not exist here
+            migrate(made._database, create=False)
+        return made
+
+    def _assign(self, database: Database, snapshots: str | None) -> None:
+        self._database = database
         self.snapshots = snapshots
         self._snapshot_files: SnapshotFiles | None = None
-        migrate(self._database, create)
 
     def __repr__(self) -> str:
         return f"Registry({show_address(self._database.url)!r})"
@@ -282,7 +296,7 @@ class Registry:
         `run` identifies a run of the pipeline. A new run may repeat the newest batch; an earlier one is refused.
         """
         info = name if isinstance(name, SetInfo) else self.set(name)
-        return pins.pin_version(self._database, info, pipeline, batch, run).version
+        return pinning.pin_version(self._database, info, pipeline, batch, run).version
 
     def pins(self, name: str | None = None) -> builtins.list[PinnedStream]:
         """The pins of each stream, of all sets or of one, latest first."""
@@ -342,11 +356,15 @@ class Registry:
 
     # Pipelines.
 
-    def follow(self, name: str, version: int | None = None) -> Followed:
-        """A handle that the transforms of vedette.spark accept as a set: it follows changes, or stays at `version`."""
+    def follow(self, name: str, version: int | None = None, *, on_registry_outage: str = "stop") -> Followed:
+        """A handle that the transforms of vedette.spark accept as a set: it follows changes, or stays at `version`.
+
+        `on_registry_outage` is about a database that cannot be reached for `retry_seconds`: the stream stops ("stop"),
+        or continues with the version of its last micro-batch ("last") until the database is back.
+        """
         from vedette.registry.read.followed import Followed
 
-        return Followed.of(self, name, version)
+        return Followed.of(self, name, version, on_registry_outage)
 
     def compact(self, name: str) -> Any:
         """Write a compiled snapshot of a set, so that opening it is fast."""

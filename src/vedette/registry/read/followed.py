@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import socket
+import uuid
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from sqlalchemy import Connection, func, make_url, select
 
 from vedette.data.ids import STRING
 from vedette.data.schema import Schema
-from vedette.errors import RegistryError
-from vedette.registry.read.pins import Pin, pin_version
+from vedette.errors import RegistryError, nearest, shown
+from vedette.queries.set_changes import Changes
+from vedette.registry.read.pinning import Known, pin_and_read
+from vedette.registry.read.pins import Pin
 from vedette.registry.read.reader import check_version, plain_version
 from vedette.registry.read.set_info import SetInfo
 from vedette.registry.snapshots.bases import OpenSet, Snapshots, make_empty
@@ -24,7 +28,10 @@ from vedette.registry.store.times import as_datetime, to_microseconds
 if TYPE_CHECKING:
     from vedette.registry.registry import Registry
 
-_registries: dict[tuple[str, str | None, int], Registry] = {}  # the process id is in the key: forks open their own
+STOP, LAST = OUTAGES = ("stop", "last")  # what a stream does while the database cannot be reached
+_driver = uuid.uuid4().hex
+_registries: dict[tuple[str, str | None, float, int], Registry] = {}
+_given: WeakValueDictionary[tuple[str, str | None, float, int], Registry] = WeakValueDictionary()
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,10 +53,18 @@ class Followed:
     retry_seconds: float
     info: SetInfo  # read when the handle was made; if `version` is fixed, the state at that version
     version: int | None  # the fixed version; None: follow changes
+    on_registry_outage: str = STOP  # one of OUTAGES
     host: str = field(default_factory=socket.gethostname)
+    driver: str = field(default_factory=lambda: _driver)  # the process that made the handle
 
     @classmethod
-    def of(cls, registry: Registry, name: str, version: int | None = None) -> Followed:
+    def of(cls, registry: Registry, name: str, version: int | None = None, on_registry_outage: str = STOP) -> Followed:
+        if on_registry_outage not in OUTAGES:
+            raise RegistryError(
+                f"must be one of: {', '.join(OUTAGES)}; got {shown(on_registry_outage)}"
+                f"{nearest(str(on_registry_outage), OUTAGES)}",
+                option="on_registry_outage",
+            )
         database = registry.database
         info = registry.set(name)
         version = plain_version(version)
@@ -63,7 +78,9 @@ class Followed:
 
             info = replace(info, schema=texts, time_zone=time_zone, schema_version=database.read(find))
         where = address_of(registry)
-        return cls(where["url"], where["snapshots"], where["retry_seconds"], info, version)
+        made = cls(where["url"], where["snapshots"], where["retry_seconds"], info, version, on_registry_outage)
+        _given[made._key] = registry  # saves a connection
+        return made
 
     def __repr__(self) -> str:
         version = "" if self.version is None else f", version={self.version}"
@@ -112,13 +129,19 @@ class Followed:
 
     @property
     def registry(self) -> Registry:
-        """The registry, opened once per process."""
+        """The registry: the one that made the handle, if this process still has it, or one that is opened once."""
         from vedette.registry.registry import Registry
 
-        key = (self.url, self.snapshots, os.getpid())
-        if key not in _registries:
-            _registries[key] = Registry(self.url, self.snapshots, create=False, retry_seconds=self.retry_seconds)
-        return _registries[key]
+        given = _given.get(self._key)
+        if given is not None:
+            return given
+        if self._key not in _registries:
+            _registries[self._key] = Registry._of_worker(self.url, self.snapshots, self.retry_seconds)
+        return _registries[self._key]
+
+    @property
+    def _key(self) -> tuple[str, str | None, float, int]:
+        return self.url, self.snapshots, self.retry_seconds, os.getpid()  # forks open their own
 
     # Versions.
 
@@ -139,8 +162,14 @@ class Followed:
 
     def pin_marked(self, pipeline: str, batch: int, run: str | None = None) -> Pin:
         """The pin of a batch, with the mark of its version, for a set without a fixed version."""
+        return self.pin_and_read(pipeline, batch, run)[0]
+
+    def pin_and_read(
+        self, pipeline: str, batch: int, run: str | None = None, known: Known | None = None, **options: Any
+    ) -> tuple[Pin, Changes | None]:
+        """The pin of a batch, and the changes from a known version to it; see `pinning.pin_and_read`."""
         try:
-            pin = pin_version(self.registry.database, self.info, pipeline, batch, run)
+            pin, changes = pin_and_read(self.registry.database, self.info, pipeline, batch, run, known, **options)
         except DroppedError:
             self._check(self.registry.set(self.name))
             raise
@@ -152,7 +181,7 @@ class Followed:
             ) from None
         self._check_schema(pin.schema_version, pin.version)
         self._check_ids(pin.id_kind)
-        return pin
+        return pin, changes
 
     def mark_of(self, version: int) -> int | None:
         """The mark of a version; None if the version is forgotten."""

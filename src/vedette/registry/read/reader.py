@@ -12,17 +12,33 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, select, tuple_
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Double,
+    Text,
+    cast,
+    literal_column,
+    null,
+    select,
+    tuple_,
+    union_all,
+)
 
+from vedette.data.ids import INTEGER
 from vedette.errors import RegistryError, shown
 from vedette.queries.set_changes import Changes
 from vedette.registry.kinds import KINDS
 from vedette.registry.read.set_info import SetInfo
 from vedette.registry.store.database import Database
-from vedette.registry.store.tables import id_column, revisions, schemas, versions
+from vedette.registry.store.tables import id_column, revisions, schemas, sets, versions
 from vedette.registry.write.sets import find_set
 
 _EACH = 100_000  # queries per piece
+_UNKNOWN = (
+    "the changes of set {!r} since version {} are unknown: the version is forgotten, or the database was restored to "
+    "an older state; open the set again"
+)
 
 
 class HistoryError(RegistryError):
@@ -43,33 +59,59 @@ def read_changes(
         info = find_set(database, connection, which)
         last = info.version if until is None else until
         if mark is not None and mark != _mark_of(connection, info, since):
-            raise HistoryError(
-                f"the changes of set {info.name!r} since version {since} are unknown: the version is forgotten, or the "
-                f"database was restored to an older state; open the set again"
-            )
+            raise HistoryError(_UNKNOWN.format(info.name, since))
         check_version(info, since, "since")
         check_version(info, last, "until")
-        if last <= since:
-            return Changes(_numbers([]), _numbers([]), **_columns(info, []))
-        marked = select(versions.c.version, versions.c.mark).where(
-            versions.c.set_id == info.row, versions.c.version > since, versions.c.version <= last
-        )
-        numbers = connection.execute(marked.order_by(versions.c.version)).all()
-        gone = select(id_column(info.id_kind), revisions.c.removed).where(
-            revisions.c.set_id == info.row, revisions.c.removed > since, revisions.c.removed <= last
-        )
-        removed = _fetch(connection, gone.order_by(revisions.c.removed, revisions.c.id))
-        new = _select_queries(info).where(revisions.c.added > since, revisions.c.added <= last)
-        added = _columns(info, _fetch(connection, new.order_by(revisions.c.added, revisions.c.id)))
-        return Changes(
-            _numbers([version for version, _ in numbers]),
-            _numbers([mark for _, mark in numbers]),
-            [query_id for query_id, _ in removed],
-            _numbers([version for _, version in removed]),
-            **added,
-        )
+        return read_between(connection, info, since, last)
 
     return database.read(read)
+
+
+def read_between(connection: Connection, info: SetInfo, since: int, last: int) -> Changes:
+    """The changes after version `since` up to `last`, in one statement, so that they are from one state.
+
+    Raises HistoryError if some of them are forgotten.
+    """
+    if last <= since:
+        return Changes(_numbers([]), _numbers([]), **_columns(info, []))
+    found = _fetch(connection, _select_between(info, since, last))
+    oldest, marks, removed, added = ([each[1:] for each in found if each[0] == part] for part in range(4))
+    if not oldest or oldest[0][0] > since or [version for _, version, *_ in marks] != [*range(since + 1, last + 1)]:
+        raise HistoryError(_UNKNOWN.format(info.name, since))
+    return Changes(
+        _numbers([version for _, version, *_ in marks]),
+        _numbers([mark for mark, *_ in marks]),
+        [query_id for _, _, query_id, *_ in removed],
+        _numbers([version for _, version, *_ in removed]),
+        **_columns(info, added),
+    )
+
+
+def _select_between(info: SetInfo, since: int, last: int) -> Any:
+    """What `read_between` reads, in four parts: the oldest version, marks, removed queries, added queries."""
+    query_id, stored = id_column(info.id_kind), [revisions.c[name] for name in KINDS[info.kind].form.stored]
+    blanks = [cast(null(), Double() if isinstance(each.type, Double) else Text()) for each in stored]
+    no_id = cast(null(), BigInteger() if info.id_kind == INTEGER else Text())
+    of_set, of_version = revisions.c.set_id == info.row, versions.c.set_id == info.row
+
+    def select_part(number: int, *columns: Any) -> Any:
+        return select(literal_column(str(number)).label("part"), *columns)
+
+    parts = (
+        select_part(0, sets.c.oldest.label("key"), sets.c.version.label("version"), no_id, *blanks).where(
+            sets.c.uid == info.uid
+        ),
+        select_part(1, versions.c.mark, versions.c.version, no_id, *blanks).where(
+            of_version, versions.c.version > since, versions.c.version <= last
+        ),
+        select_part(2, revisions.c.id, revisions.c.removed, query_id, *blanks).where(
+            of_set, revisions.c.removed > since, revisions.c.removed <= last
+        ),
+        select_part(3, revisions.c.id, revisions.c.added, query_id, *stored).where(
+            of_set, revisions.c.added > since, revisions.c.added <= last
+        ),
+    )
+    return union_all(*parts).order_by("part", "version", "key")
 
 
 def read_active(database: Database, which: str | SetInfo, at: int | None, each: int = _EACH) -> Iterator[Changes]:

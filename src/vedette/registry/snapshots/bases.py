@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, delete, func, or_, select
@@ -57,6 +58,7 @@ class OpenSet:
     queries: Any
     base: int
     n_changes: int = 0
+    snapshot: Snapshot | None = None  # the record of the base, if it has one
 
 
 class Snapshots:
@@ -72,6 +74,12 @@ class Snapshots:
 
     def open(self, version: int, since: int | None = None) -> OpenSet:
         """The set at a version. With `since`, a band join can also read the changes after that version."""
+        opened = self.open_base(version, since)
+        self.move(opened, version)
+        return opened
+
+    def open_base(self, version: int, since: int | None = None) -> OpenSet:
+        """The newest base up to a version. A set without one is built at the version itself."""
         self._find()  # raises if it was dropped
         opened = self._open_base(version)
         if opened is None and version >= self._info.schema_version and self._is_large(version):
@@ -79,8 +87,20 @@ class Snapshots:
             opened = self._open_base(version)
         if opened is None or (since is not None and since < _oldest_of(opened.queries)):
             opened = OpenSet(self.build(version, since), version)
-        self.move(opened, version)
         return opened
+
+    def load_base(self, base: Snapshot, mark: int) -> OpenSet:
+        """The base of a record. Raises VedetteError if it cannot be read, or has another mark."""
+        opened = self.load_file(self._files.fetch(base.file, base.checksum), base.version, mark)
+        opened.snapshot = base
+        return opened
+
+    def load_file(self, path: Path, version: int, mark: int) -> OpenSet:
+        """The base of a file on this host."""
+        queries: Any = KINDS[self._info.kind].load_class().load(path)
+        if (queries.version, queries.history_mark(version)) != (version, mark):
+            raise RegistryError("it belongs to another set or another history")
+        return OpenSet(_retaining(self._info, queries), version)
 
     def move(self, opened: OpenSet, version: int) -> None:
         """Update a set to a later version, in place.
@@ -110,11 +130,11 @@ class Snapshots:
 
     def is_outdated(self, opened: OpenSet) -> bool:
         """Whether so much has changed since the base that a new one should be written."""
-        return opened.n_changes > max(FEW_CHANGES, len(opened.queries) // GROWN)
+        return is_outdated(opened.n_changes, len(opened.queries))
 
-    def has_newer(self, opened: OpenSet, version: int) -> bool:
-        """Whether a newer base than that of `opened` exists, up to a version."""
-        return next((each.version > opened.base for each in self._list(version)), False)
+    def has_newer(self, base: int, version: int) -> bool:
+        """Whether a newer base than that of version `base` exists, up to a version."""
+        return next((each.version > base for each in self._list(version)), False)
 
     def mark_of(self, version: int) -> int | None:
         """The mark of a version; None if it is forgotten and has no base."""
@@ -180,10 +200,7 @@ class Snapshots:
                 continue
             mark = self.mark_of(each.version)  # outside the try: an unreachable database is not a damaged base
             try:
-                queries: Any = KINDS[self._info.kind].load_class().load(self._files.fetch(each.file, each.checksum))
-                if (queries.version, queries.history_mark(each.version)) != (each.version, mark):
-                    raise RegistryError("it belongs to another set or another history")
-                return OpenSet(_retaining(self._info, queries), each.version)
+                return self.load_base(each, mark or 0)
             except VedetteError as error:
                 _log.warning(
                     "cannot use the snapshot of set %r at version %d, so it is built again: %s",
@@ -312,6 +329,11 @@ def compact(registry: Registry, name: str) -> Snapshot:
     """Write a base of the current version of a set."""
     info = registry.end_due(name)
     return Snapshots(registry, info).compact(info.version)
+
+
+def is_outdated(n_changes: int, n_queries: int) -> bool:
+    """Whether a set of so many queries should have a new base after so many changes."""
+    return n_changes > max(FEW_CHANGES, n_queries // GROWN)
 
 
 def _take_valid(piece: Changes, queries: Any) -> Changes:

@@ -1,5 +1,8 @@
 """The database of a registry: transactions that are retried after temporary failures, and the database's clock.
 
+PostgreSQL may be behind a PgBouncer in transaction mode, where each transaction may run in another session. So nothing
+is set for a session, and the driver keeps no prepared statements.
+
 SQLite has a write-ahead log, so that readers and a writer do not wait for each other. A writer takes its lock when its
 transaction begins. A read sees one state of the database from its first statement to its last.
 """
@@ -13,11 +16,24 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, text
+from sqlalchemy import (
+    URL,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Engine,
+    Table,
+    cast,
+    create_engine,
+    event,
+    extract,
+    func,
+    literal,
+    select,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -25,6 +41,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from vedette.errors import FileError, RegistryError
 from vedette.extras import needs_extra
 from vedette.host_files.private_files import create_file
+from vedette.registry.store import postgres_dialect
 from vedette.registry.store.address import read_address, show_address
 from vedette.registry.store.failures import DeniedError, ReadOnlyError, explain_failure, is_retryable
 
@@ -36,11 +53,17 @@ _CACHE_KB = 65_536  # SQLite's cache: the upper index levels of some million que
 
 
 class Database:
-    """One database, for this process and its forks. Its str has no secrets."""
+    """One database, for this process and its forks. Its str has no secrets.
 
-    def __init__(self, url: str | URL, retry_seconds: float = RETRY_SECONDS) -> None:
+    With `max_connections`, threads of this process that need more wait for each other.
+    """
+
+    def __init__(
+        self, url: str | URL, retry_seconds: float = RETRY_SECONDS, max_connections: int | None = None
+    ) -> None:
         self.url = read_address(url)
         self.retry_seconds = retry_seconds
+        self.max_connections = max_connections
         self.is_postgres = self.url.get_backend_name() == "postgresql"
         self._engine: Engine | None = None
         self._process = os.getpid()
@@ -72,12 +95,16 @@ class Database:
         """The result of `work`, which reads from one state of the database."""
         return self._run(work, False)
 
-    def write(self, work: Callable[[Connection], Result]) -> Result:
+    def write(
+        self, work: Callable[[Connection], Result], *, limits_itself: bool = False, retry_seconds: float | None = None
+    ) -> Result:
         """The result of `work`, after its changes are committed.
 
         `work` is called again if an attempt failed temporarily. SQLAlchemy's IntegrityError is raised to the caller.
+        `limits_itself`: the first statement of `work` selects `lock_limit`, which saves a statement. `retry_seconds`
+        overrides that of the database.
         """
-        return self._run(work, True)
+        return self._run(work, True, limits_itself=limits_itself, retry_seconds=retry_seconds)
 
     def try_to_write(self, work: Callable[[Connection], object]) -> None:
         """Like `write`, but do nothing if the database is read-only, or locked for more than MOMENT_SECONDS."""
@@ -93,7 +120,19 @@ class Database:
         """The database's clock, in microseconds since 1970. SQLite's is that of this host."""
         if not self.is_postgres:
             return time.time_ns() // 1000
-        return int(connection.scalar(text("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")) or 0)
+        return int(connection.scalar(select(_microseconds(func.clock_timestamp()))) or 0)
+
+    def clock(self) -> ColumnElement[int]:
+        """The same, as an expression: the time when its statement starts."""
+        if not self.is_postgres:
+            return literal(time.time_ns() // 1000, BigInteger)
+        return _microseconds(func.statement_timestamp())
+
+    def lock_limit(self) -> list[ColumnElement[Any]]:
+        """Columns of a SELECT that limit the time for which the rest of the transaction waits for locks."""
+        if not self.is_postgres:
+            return []
+        return [func.set_config("lock_timeout", f"{_milliseconds(self.retry_seconds)}ms", True).label("lock_limit")]
 
     def insert_into(self, table: Table) -> Any:
         """An insertion in the database's own dialect, which supports ON CONFLICT."""
@@ -108,14 +147,23 @@ class Database:
 
     # Private.
 
-    def _run(self, work: Callable[[Connection], Result], writes: bool, limit: float | None = None) -> Result:
-        """Run `work` and retry it. `limit` overrides `retry_seconds`."""
+    def _run(
+        self,
+        work: Callable[[Connection], Result],
+        writes: bool,
+        limit: float | None = None,
+        *,
+        limits_itself: bool = False,
+        retry_seconds: float | None = None,
+    ) -> Result:
+        """Run `work` and retry it. `limit` overrides `retry_seconds`, also for locks."""
         start, n_attempts, wait = time.monotonic(), 0, _FIRST_WAIT
-        retry_seconds = self.retry_seconds if limit is None else limit
+        if retry_seconds is None:
+            retry_seconds = self.retry_seconds if limit is None else limit
         while True:
             n_attempts += 1
             try:
-                return self._attempt(work, writes, limit)
+                return self._attempt(work, writes, limit, limits_itself)
             except IntegrityError:
                 raise
             except (DBAPIError, PoolTimeoutError) as error:
@@ -125,16 +173,24 @@ class Database:
             time.sleep(wait * random.uniform(0.5, 1.0))
             wait = min(2 * wait, _LONGEST_WAIT)
 
-    def _attempt(self, work: Callable[[Connection], Result], writes: bool, limit: float | None) -> Result:
-        engine = self._connected()
+    def _options(self, writes: bool, limit: float | None, limits_itself: bool) -> dict[str, Any]:
+        """The options of a transaction."""
         options: dict[str, Any]
         if self.is_postgres:
             options = {"isolation_level": "READ COMMITTED" if writes else "REPEATABLE READ"}
+            if not limits_itself:
+                options["vedette_limit"] = _milliseconds(self.retry_seconds if limit is None else limit)
         else:
             options = {"vedette_begin": "BEGIN IMMEDIATE" if writes else "BEGIN"}
-        if limit is not None:
-            options["vedette_limit"] = max(1, int(1000 * limit))  # milliseconds
-        with engine.connect().execution_options(**options) as connection, connection.begin():
+            if limit is not None:
+                options["vedette_limit"] = _milliseconds(limit)
+        return options
+
+    def _attempt(
+        self, work: Callable[[Connection], Result], writes: bool, limit: float | None, limits_itself: bool
+    ) -> Result:
+        options = self._options(writes, limit, limits_itself)
+        with self._connected().connect().execution_options(**options) as connection, connection.begin():
             return work(connection)
 
     def _connected(self) -> Engine:
@@ -148,16 +204,19 @@ class Database:
 
     def _connect(self) -> Engine:
         options: dict[str, Any] = {"hide_parameters": True, "pool_timeout": self.retry_seconds}
+        if self.max_connections is not None:
+            options |= {"pool_size": self.max_connections, "max_overflow": 0}
+        url = self.url
         if self.is_postgres:
-            chosen = _limits(self.retry_seconds)
-            options["connect_args"] = {name: limit for name, limit in chosen.items() if name not in self.url.query}
+            url = url.set(drivername=postgres_dialect.DRIVER)
+            limits = {name: limit for name, limit in _limits(self.retry_seconds).items() if name not in url.query}
+            options |= {"connect_args": limits | {"prepare_threshold": None}, "use_native_hstore": False}
         else:
             options["connect_args"] = {"timeout": self.retry_seconds}
             self._create_file()
         with needs_extra("postgres", "a registry on PostgreSQL", RegistryError):
-            engine = create_engine(self.url, **options)
+            engine = create_engine(url, **options)
         if self.is_postgres:
-            event.listen(engine, "connect", partial(_prepare_postgres, self.retry_seconds))
             event.listen(engine, "begin", _begin_postgres)
         else:
             event.listen(engine, "connect", _prepare_sqlite)
@@ -181,18 +240,20 @@ def _dispose(engine: Engine, process: int) -> None:
     engine.dispose(close=process == os.getpid())
 
 
+def _microseconds(time_: ColumnElement[Any]) -> ColumnElement[int]:
+    """A time of PostgreSQL as microseconds since 1970."""
+    return cast(extract("epoch", time_) * 1_000_000, BigInteger)
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(1, int(1000 * seconds))
+
+
 def _limits(retry_seconds: float) -> dict[str, int]:
     """Timeouts with which libpq detects an unreachable server."""
     milliseconds = max(2_000, int(1000 * retry_seconds))
     idle = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": milliseconds}
     return {"connect_timeout": max(2, min(10, int(retry_seconds))), **idle}
-
-
-def _prepare_postgres(retry_seconds: float, connection: Any, record: object) -> None:
-    """Wait for locks at most `retry_seconds`."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SET lock_timeout = {max(1, int(1000 * retry_seconds))}")
-    connection.commit()
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:
@@ -212,6 +273,7 @@ def _prepare_sqlite(connection: Any, record: object) -> None:
 
 
 def _begin_postgres(connection: Connection) -> None:
+    """Limit the time for which the transaction waits for locks."""
     limit = connection.get_execution_options().get("vedette_limit")
     if limit is not None:
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = {limit}")

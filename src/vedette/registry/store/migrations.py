@@ -52,6 +52,12 @@ def _check_known(database: Database, done: dict[int, str]) -> None:
         )
 
 
+def check_migrations(database: Database, n_done: int | None) -> None:
+    """Raise RegistryError unless the registry has exactly the tables of this Vedette: so many migrations are done."""
+    if n_done != len(STEPS):
+        migrate(database, create=False)
+
+
 def _read_done(connection: Connection) -> dict[int, str]:
     """The recorded migrations: the name of each by its number."""
     if not inspect(connection).has_table(migrations.name):

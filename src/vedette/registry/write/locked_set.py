@@ -103,7 +103,7 @@ def new_mark() -> int:
     return 1 + secrets.randbelow((1 << 62) - 1)
 
 
-def is_due(set_row: int, now: int) -> ColumnElement[bool]:
+def is_due(set_row: int, now: int | ColumnElement[int]) -> ColumnElement[bool]:
     """Whether the set has active queries whose expiry has passed."""
     due = (
         revisions.c.set_id == set_row,
