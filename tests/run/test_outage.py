@@ -27,6 +27,7 @@ options = {{ maxFilesPerTrigger = 1 }}
 url = "{url}"
 set = "alerts"
 retry_seconds = {retry_seconds}
+on_registry_outage = "{on_outage}"
 [operator]
 kind = "border"
 key = "symbol"
@@ -69,7 +70,8 @@ def url(cluster):
 def write(tmp_path, url):
     """Write ticks that enter and exit the alert, one file per micro-batch, and the pipeline file."""
     (tmp_path / "ticks").mkdir()
-    for number in range(N_FILES):
+
+    def write_ticks(number):
         ticks = [
             {"symbol": symbol, "price": price, "ts": f"2026-03-02T14:{number:02d}:00Z"}
             for symbol, price in (("IBM", 39.0 + 2 * (number % 2)), ("SAP", 39.0 + number))
@@ -78,9 +80,14 @@ def write(tmp_path, url):
         file.write_text("\n".join(map(json.dumps, ticks)))
         os.utime(file, (time.time() - N_FILES + number,) * 2)  # Spark reads the oldest first
 
-    def write_file(retry_seconds):
+    for number in range(N_FILES):
+        write_ticks(number)
+
+    def write_file(retry_seconds, on_outage="stop", n_more=0):
+        for number in range(N_FILES, N_FILES + n_more):
+            write_ticks(number)
         path = tmp_path / "pipeline.toml"
-        path.write_text(PIPELINE.format(folder=tmp_path, url=url, retry_seconds=retry_seconds))
+        path.write_text(PIPELINE.format(folder=tmp_path, url=url, retry_seconds=retry_seconds, on_outage=on_outage))
         return path
 
     return write_file
@@ -167,3 +174,29 @@ def test_the_pipeline_stops_if_postgresql_stays_unreachable_and_nothing_is_lost(
     code, _, err = run("run", write(retry_seconds=30))
     assert code == 0, err
     assert read_events(tmp_path) == EVENTS
+
+
+def test_the_pipeline_continues_with_the_last_version_if_the_file_says_so(spark, run, tmp_path, cluster, url, write):
+    outage = Outage(cluster, tmp_path)
+
+    outage.start()
+    code, _, err = run("run", write(retry_seconds=1, on_outage="last"))
+    outage.join()
+
+    assert code == 0, err
+    assert re.search(r"continues with version 1 of set 'alerts', the last known one", err)
+    assert read_events(tmp_path) == EVENTS
+
+    cluster.start()
+    registry = vd.Registry(url)
+    assert max(each.last_batch for each in registry.pins()) < N_FILES - 1  # not all pins could be written
+    assert registry.replace("alerts", "cheap", "price < 41") == 2
+    code, _, err = run("run", write(retry_seconds=30, on_outage="last", n_more=1))
+    assert code == 0, err
+    (stream,) = registry.pins()
+    pinned = [registry.pin(stream.stream, batch, "alerts") for batch in range(stream.first_batch, N_FILES + 1)]
+
+    assert (stream.first_batch, stream.last_batch) == (0, N_FILES)
+    assert pinned == [1] * N_FILES + [2]
+    assert {row["version"] for row in read_committed(tmp_path / "events")} == {1, 2}
+    registry.close()

@@ -45,6 +45,10 @@ class RegistryPart(Section):
     retry_seconds: float = Field(
         30, description="seconds for which calls are retried if the database cannot be reached", gt=0
     )
+    on_registry_outage: Literal["stop", "last"] = Field(
+        "stop",
+        description="then: stop, or continue with the version of the last micro-batch until the database is back",
+    )
 
 
 # Case does not matter, as in Spark.

@@ -96,6 +96,11 @@ _COUNTERS: list[tuple[str, str, Any]] = [
     ("vedette_failed", "Comparisons that failed and count as null", _of_workers("failed")),
     ("vedette_unknown_ids", "Deletions of unknown ids", _of_workers("unknown_ids")),
     ("vedette_batches", "Finished micro-batches", lambda sink: sink.n_batches),
+    (
+        "vedette_batches_in_outage",
+        "Micro-batches that ended while the registry could not be reached",
+        lambda sink: sink.n_in_outage,
+    ),
     ("vedette_batch_seconds", "Duration of all micro-batches", lambda sink: sink.busy_seconds),
 ]
 _GAUGES: list[tuple[str, str, Any]] = [

@@ -20,17 +20,19 @@ class SinkStatus:
     n_malformed: int = 0
     counts: dict[str, int] = field(default_factory=dict)  # of the operator's workers
     n_batches: int = 0
+    n_in_outage: int = 0  # micro-batches that ended while the registry could not be reached
     busy_seconds: float = 0.0
     version: int | None = None
     last: Batch | None = None
 
-    def take(self, batch: Batch, version: int | None) -> None:
+    def take(self, batch: Batch, version: int | None, is_reached: bool) -> None:
         self.n_rows += batch.n_rows
         self.n_answers += batch.n_answers
         self.n_malformed += batch.n_malformed
         self.n_batches += 1
         for name, n in batch.counts.items():
             self.counts[name] = self.counts.get(name, 0) + n
+        self.n_in_outage += not is_reached
         self.busy_seconds += batch.seconds
         self.version = self.version if version is None else version
         self.last = batch
@@ -50,9 +52,9 @@ class Status:
     def begin(cls, pipeline: str, sinks: list[str]) -> Status:
         return cls(pipeline, {name: SinkStatus(name) for name in sinks})
 
-    def take(self, batch: Batch, version: int | None) -> SinkStatus:
+    def take(self, batch: Batch, version: int | None, is_reached: bool = True) -> SinkStatus:
         sink = self.sinks[batch.sink]
-        sink.take(batch, version)
+        sink.take(batch, version, is_reached)
         return sink
 
 

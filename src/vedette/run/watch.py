@@ -43,16 +43,17 @@ class Watch:
         batches = running.new_batches()
         if batches and self._is_count_due():
             self.counted = time.monotonic()
-            n_active = _try(lambda: count_queries(self.registry, self.part))
+            n_active, _ = _try(lambda: count_queries(self.registry, self.part))
             self.status.n_queries = self.status.n_queries if n_active is None else n_active
         for batch in batches:
             for warning in batch.warnings:
                 self.warn(warning)
-            self.display.show(self.status, self.status.take(batch, self._version_of(batch)))
+            version, is_reached = self._version_of(batch)
+            self.display.show(self.status, self.status.take(batch, version, is_reached))
         if not batches:
             self.display.show(self.status, None)
 
-    def _version_of(self, batch: Batch) -> int | None:
+    def _version_of(self, batch: Batch) -> tuple[int | None, bool]:
         return _try(lambda: find_pin(self.registry, self.part, batch.query_id, batch.number))
 
     def _is_count_due(self) -> bool:
@@ -62,9 +63,9 @@ class Watch:
         return time.monotonic() - self.counted > _COUNT_SECONDS
 
 
-def _try(read: Callable[[], int | None]) -> int | None:
-    """A value from the registry; None on an error, which must not stop the pipeline."""
+def _try(read: Callable[[], int | None]) -> tuple[int | None, bool]:
+    """A value from the registry, and whether it could be reached. An error must not stop the pipeline."""
     try:
-        return read()
-    except VedetteError:
-        return None
+        return read(), True
+    except VedetteError as error:
+        return None, not getattr(error, "is_retryable", False)

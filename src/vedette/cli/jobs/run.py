@@ -103,7 +103,7 @@ def _open_queries(file: ReadFile) -> tuple[Registry, Followed]:
     part = file.plan.registry
     registry = Registry(part.url, snapshots=part.snapshots, create=False, retry_seconds=part.retry_seconds)
     try:
-        queries = registry.follow(part.set, version=part.version)
+        queries = registry.follow(part.set, version=part.version, on_registry_outage=part.on_registry_outage)
         check_set(file.plan, queries.info)
         check_hosts(file.plan, queries)
         if part.version is None:
